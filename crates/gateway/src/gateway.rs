@@ -417,8 +417,13 @@ impl Gateway {
     }
 
     /// Gives back AUTO_INCREMENT numbers that no row has got.
-    pub fn return_auto_increment(&self, ranges: Box<[(TableId, Range<u64>)]>, turn: &mut TurnContext<'_>) {
-        let signal = ReturnAutoIncrement { ranges };
+    pub fn return_auto_increment(
+        &self,
+        ranges: Box<[(TableId, Range<u64>)]>,
+        is_stop: bool,
+        turn: &mut TurnContext<'_>,
+    ) {
+        let signal = ReturnAutoIncrement { ranges, is_stop };
         turn.outbox.send(self.main, Signal::Main(MainSignal::ReturnAutoIncrement(signal)));
     }
 

@@ -9,6 +9,7 @@ use crate::foreign_key::{ForeignKey, check_foreign_key, check_key_name, columns_
 use crate::id::{ColumnNumber, IndexId};
 use crate::limit::INDEXES_MAX;
 use crate::schema::{Dictionary, IndexDefinition, IndexState, TableDefinition};
+use crate::value::Value;
 
 /// The changes of one table. Drops precede additions, so a dropped name can be reused.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +28,36 @@ pub struct Alteration {
     pub rename: Option<(Box<str>, Box<str>)>,
     /// Whether new foreign keys need their parents: the tables, and a row for every child.
     pub needs_parents: bool,
+    /// Changes of columns, of the primary key and of options.
+    pub redefinition: Option<Box<Redefinition>>,
+}
+
+/// Changes of columns, of the primary key and of options, as the complete result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Redefinition {
+    /// The table before all changes. The alteration is refused if it is no longer like this.
+    pub old: TableDefinition,
+    /// The table after all changes but that of its name. If the rows are copied, it has the indexes and
+    /// foreign keys of the result, and the other fields of the alteration only tell which foreign keys are
+    /// new. Otherwise it has the old indexes and foreign keys.
+    pub new: TableDefinition,
+    /// The rows are copied to a table of the new form. Otherwise the existing rows have the new form.
+    pub copy: Option<Vec<ColumnSource>>,
+    /// The old and the new name of each renamed column.
+    pub renamed_columns: Vec<(Box<str>, Box<str>)>,
+    /// The next AUTO_INCREMENT number, if it is given.
+    pub auto_increment: Option<u64>,
+}
+
+/// The values of a column of the new table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ColumnSource {
+    /// The values of a column of the old table, converted to the new type.
+    Column(ColumnNumber),
+    /// The same value for each row. It has the type of the column.
+    Value(Value),
+    /// Ascending numbers from 1.
+    Numbers,
 }
 
 impl Alteration {
@@ -36,10 +67,11 @@ impl Alteration {
         rest == Alteration::default()
     }
 
-    /// Whether the changes drop or rename something that plans of other statements name: an index, or the
-    /// table.
+    /// Whether the changes drop or rename something that plans of other statements name: an index, a column or
+    /// the table.
     pub fn has_drops_or_renames(&self) -> bool {
-        !self.drop_indexes.is_empty() || !self.rename_indexes.is_empty() || self.rename.is_some()
+        let redefines = self.redefinition.is_some();
+        redefines || !self.drop_indexes.is_empty() || !self.rename_indexes.is_empty() || self.rename.is_some()
     }
 
     /// Whether the existing rows must be checked for their parents.
@@ -47,9 +79,20 @@ impl Alteration {
         self.needs_parents && !self.add_foreign_keys.is_empty()
     }
 
-    /// Whether the alteration takes several steps: it fills new indexes, or checks rows.
+    /// Whether the rows are copied to a new table.
+    pub fn copies_rows(&self) -> bool {
+        self.copy().is_some()
+    }
+
+    /// The changes that need a copy of the rows, and the sources of the new columns.
+    pub fn copy(&self) -> Option<(&Redefinition, &[ColumnSource])> {
+        let redefinition = self.redefinition.as_deref()?;
+        Some((redefinition, redefinition.copy.as_deref()?))
+    }
+
+    /// Whether the alteration takes several steps: it copies rows, fills new indexes, or checks rows.
     pub fn has_several_steps(&self) -> bool {
-        !self.add_indexes.is_empty() || self.validates_rows()
+        !self.add_indexes.is_empty() || self.validates_rows() || self.copies_rows()
     }
 }
 
@@ -60,7 +103,21 @@ impl Alteration {
 /// 1049, 1050, 1061, 1069, 1075, 1091, 1176, 1235, 1553, those of [`check_foreign_key`], and 1412 if the
 /// change was planned for another definition of the table.
 pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alteration) -> Result<TableDefinition> {
-    let mut table = old.clone();
+    let mut table = match &alteration.redefinition {
+        None => old.clone(),
+        Some(redefinition) => redefined(dictionary, old, redefinition)?,
+    };
+    if let Some((redefinition, _)) = alteration.copy() {
+        for key in &alteration.add_foreign_keys {
+            let others: Vec<ForeignKey> =
+                redefinition.new.foreign_keys.iter().filter(|other| other.name != key.name).cloned().collect();
+            check_foreign_key(dictionary, &table, &others, key, alteration.needs_parents)?;
+        }
+        if let Some(to) = &alteration.rename {
+            rename(dictionary, &mut table, to)?;
+        }
+        return Ok(table);
+    }
     // Removed first and added again at the end, in the order of the statement, with the ids that they already
     // have.
     let building: Vec<IndexDefinition> =
@@ -83,6 +140,66 @@ pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alte
         rename(dictionary, &mut table, to)?;
     }
     Ok(table)
+}
+
+/// The table with the changes of a redefinition, under its old name.
+fn redefined(dictionary: &Dictionary, old: &TableDefinition, redefinition: &Redefinition) -> Result<TableDefinition> {
+    let without_building = without_building(old).0;
+    let planned = TableDefinition { version: old.version, next_index: old.next_index, ..redefinition.old.clone() };
+    if planned != without_building {
+        return Err(Error::table_definition_changed());
+    }
+    check_parent_columns(dictionary, old, redefinition)?;
+    Ok(match redefinition.copy {
+        Some(_) => redefinition.new.clone(),
+        // The indexes in state Building belong to the same alteration.
+        None => TableDefinition {
+            version: old.version,
+            indexes: old.indexes.clone(),
+            next_index: old.next_index,
+            ..redefinition.new.clone()
+        },
+    })
+}
+
+/// Refuses a result that no longer serves the children of the table: error 1829 for a column that is gone,
+/// 1553 for a key that is gone, 1833 for a column with another type.
+fn check_parent_columns(dictionary: &Dictionary, old: &TableDefinition, redefinition: &Redefinition) -> Result<()> {
+    let Redefinition { new, renamed_columns, copy: Some(_), .. } = redefinition else { return Ok(()) };
+    for (child, key) in dictionary.referencing_keys(&old.database, &old.name) {
+        if child.definition.id == old.id {
+            continue;
+        }
+        let mut columns = Vec::with_capacity(key.parent_columns.len());
+        for name in &key.parent_columns {
+            let renamed = renamed_columns.iter().find(|(from, _)| from.eq_ignore_ascii_case(name));
+            let now = renamed.map_or(name, |(_, to)| to);
+            let (Some(before), Some(after)) = (old.column(name), new.column(now)) else {
+                let message = format!(
+                    "Cannot drop column '{name}': needed in a foreign key constraint '{}' of table '{}'",
+                    key.name, child.definition.name
+                );
+                return Err(Error::new(ErrorCode::ColumnNeededByChild, message));
+            };
+            let type_of = |table: &TableDefinition, column: ColumnNumber| {
+                table.columns[usize::from(column.0)].column_type.clone()
+            };
+            if type_of(old, before) != type_of(new, after) {
+                let message = format!(
+                    "Cannot change column '{name}': used in a foreign key constraint '{}' of table '{}'",
+                    key.name, child.definition.name
+                );
+                return Err(Error::new(ErrorCode::ColumnUsedByChild, message));
+            }
+            columns.push(after);
+        }
+        let is_whole = |index: &IndexDefinition| index.is_unique() && index.columns == columns;
+        if !new.indexes.iter().any(is_whole) && supporting_index(new, &columns).is_none() {
+            let message = format!("Cannot drop index '{}': needed in a foreign key constraint", old.primary().name);
+            return Err(Error::new(ErrorCode::IndexNeededByForeignKey, message));
+        }
+    }
+    Ok(())
 }
 
 /// Applies the drops.

@@ -109,6 +109,14 @@ errors! {
     WrongAutoKey = 1075, "42000";
     /// A prefix length on a column that cannot have one.
     WrongSubKey = 1089, "HY000";
+    /// A change of partitions of a table without PARTITION BY.
+    NotPartitioned = 1505, "HY000";
+    /// A table without partitions.
+    DropLastPartition = 1508, "HY000";
+    /// NULL for a column that becomes NOT NULL.
+    InvalidUseOfNull = 1138, "22004";
+    /// DROP of every column of a table.
+    CannotDropAllColumns = 1090, "42000";
     /// DROP of an index or foreign key that does not exist.
     CannotDropKey = 1091, "42000";
     /// KILL of a connection that does not exist.
@@ -243,6 +251,14 @@ errors! {
     NoReferencedRow = 1452, "23000";
     /// DROP of an index that a foreign key needs.
     IndexNeededByForeignKey = 1553, "HY000";
+    /// DROP of a column of a foreign key.
+    ColumnNeededByForeignKey = 1828, "HY000";
+    /// DROP of a column that a foreign key of another table references.
+    ColumnNeededByChild = 1829, "HY000";
+    /// Another type for a column of a foreign key.
+    ColumnUsedByForeignKey = 1832, "HY000";
+    /// Another type for a column that a foreign key of another table references.
+    ColumnUsedByChild = 1833, "HY000";
     /// TRUNCATE of a table that a foreign key references.
     TruncateReferenced = 1701, "42000";
     /// The parent has no index for a foreign key.

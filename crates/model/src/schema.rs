@@ -126,6 +126,12 @@ pub enum TableKind {
         /// The index whose entries these are.
         index: IndexId,
     },
+    /// The new form of `of`, to which an ALTER TABLE copies the rows. It becomes a base table when the copy is
+    /// complete.
+    Replacement {
+        /// The table that is altered.
+        of: TableId,
+    },
 }
 
 /// The definition of a table.

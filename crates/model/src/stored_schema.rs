@@ -189,6 +189,9 @@ struct StoredTable {
     /// The unique index whose entries the table holds: (base table, index).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     entries_of: Option<(u32, u16)>,
+    /// The table that an ALTER TABLE replaces by this one when the rows are copied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replaces: Option<u32>,
     columns: Vec<StoredColumn>,
     indexes: Vec<StoredIndex>,
     partition_columns: Vec<u16>,
@@ -325,8 +328,12 @@ impl From<&TableDefinition> for StoredTable {
             database: table.database.clone(),
             name: table.name.clone(),
             entries_of: match table.kind {
-                TableKind::Base => None,
+                TableKind::Base | TableKind::Replacement { .. } => None,
                 TableKind::UniqueEntries { base, index } => Some((base.0, index.0)),
+            },
+            replaces: match table.kind {
+                TableKind::Base | TableKind::UniqueEntries { .. } => None,
+                TableKind::Replacement { of } => Some(of.0),
             },
             columns: table.columns.iter().map(StoredColumn::from).collect(),
             indexes: table.indexes.iter().map(StoredIndex::from).collect(),
@@ -366,9 +373,12 @@ impl TryFrom<StoredTable> for TableDefinition {
             version: SchemaVersion(stored.version),
             database: stored.database,
             name: stored.name,
-            kind: match stored.entries_of {
-                None => TableKind::Base,
-                Some((base, index)) => TableKind::UniqueEntries { base: TableId(base), index: IndexId(index) },
+            kind: match (stored.entries_of, stored.replaces) {
+                (None, None) => TableKind::Base,
+                (None, Some(of)) => TableKind::Replacement { of: TableId(of) },
+                (Some((base, index)), _) => {
+                    TableKind::UniqueEntries { base: TableId(base), index: IndexId(index) }
+                }
             },
             columns,
             indexes,

@@ -71,6 +71,7 @@ crash_points! {
     JOB_BACKFILL = "job.backfill": "A schema change builds an ordered index.";
     JOB_FILL = "job.fill": "An alteration fills a new unique index.";
     JOB_BATCH = "job.batch": "An alteration commits a batch of entries of a new unique index.";
+    JOB_COPY = "job.copy": "An alteration copies the rows of its table.";
     JOB_BLOCK = "job.block": "An alteration blocks writes to its tables.";
     JOB_CHECK = "job.check": "An alteration checks the rows of a new foreign key.";
     JOB_FINISH = "job.finish": "A schema change of several steps forms its last record.";

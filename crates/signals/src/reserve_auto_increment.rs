@@ -25,14 +25,17 @@ pub struct ReserveAutoIncrement {
 
 layout! { ReserveAutoIncrement { operation, reply_to, table, count, beyond } }
 
-/// Gives back reserved numbers that no row has got, because the node stops. From sql to main.
+/// Gives back reserved numbers that no row has got, because the node stops or a table has changed. From sql to
+/// main.
 #[derive(Debug)]
 pub struct ReturnAutoIncrement {
     /// Tables, and the ranges that were held for them.
     pub ranges: Box<[(TableId, Range<u64>)]>,
+    /// Whether the node stops.
+    pub is_stop: bool,
 }
 
-layout! { ReturnAutoIncrement { ranges } }
+layout! { ReturnAutoIncrement { ranges, is_stop } }
 
 /// The reply to [`ReserveAutoIncrement`].
 #[derive(Debug)]

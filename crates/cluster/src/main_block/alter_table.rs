@@ -69,6 +69,8 @@ impl MainBlock {
         for entries in dropped.iter().filter_map(|index| definition::entries_of(index)) {
             drops.extend(self.drop_one(&mut catalog, entries));
         }
+        let raised = alteration.redefinition.as_ref().and_then(|redefinition| redefinition.auto_increment);
+        plan.raised_counters.extend(raised.map(|least| (new.id, least)));
         let (names, works) = self.put_altered(&mut catalog, old, &new, alteration);
         plan.then_partitions(works);
         let own = BTreeSet::from([new.id]);
@@ -94,6 +96,9 @@ impl MainBlock {
         let (from, to) = ((old.database.clone(), old.name.clone()), (new.database.clone(), new.name.clone()));
         catalog.dictionary.remove_table(old.id);
         catalog.dictionary.put_table(new.clone());
+        if let Some(redefinition) = &alteration.redefinition {
+            foreign_key::rename_parent_columns(catalog, &from, &redefinition.renamed_columns);
+        }
         if from == to && alteration.rename_indexes.is_empty() {
             return (vec![from], Vec::new());
         }

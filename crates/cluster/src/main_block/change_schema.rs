@@ -56,6 +56,11 @@ impl MainBlock {
                 let before = self.counters.insert(table, counter);
                 require!(before.is_none(), "a table gets its AUTO_INCREMENT counter once: {table:?}");
             }
+            for (table, least) in plan.raised_counters {
+                if let Some(counter) = self.counters.get_mut(&table) {
+                    counter.next = counter.next.max(least);
+                }
+            }
             self.running = Some(Change {
                 number,
                 requester,
@@ -63,6 +68,7 @@ impl MainBlock {
                 tables,
                 step_on_table,
                 notes: plan.notes,
+                successor: plan.successor,
                 stages: plan.stages.into(),
                 undo: VecDeque::new(),
                 error: None,

@@ -8,7 +8,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use junctor_model::limit::INDEXES_MAX;
 use junctor_model::schema::{
-    ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
+    ColumnDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
 };
 use junctor_model::types::DataType;
 
@@ -18,6 +18,13 @@ pub(super) fn entries_of(index: &IndexDefinition) -> Option<TableId> {
         IndexKind::Unique { entries, .. } => Some(entries),
         IndexKind::Primary { .. } | IndexKind::Ordered => None,
     }
+}
+
+/// The table to which an ALTER TABLE copies the rows of a table.
+pub(super) fn replacement_of(dictionary: &Dictionary, table: TableId) -> Option<&Arc<TableLayout>> {
+    // It was made after the old table.
+    let mut younger = dictionary.tables_from(table);
+    younger.find(|layout| layout.definition.kind == TableKind::Replacement { of: table })
 }
 
 /// Refuses invalid indexes in the definition of a new table.
@@ -67,6 +74,15 @@ pub(super) fn with_ids(mut table: TableDefinition, first: TableId) -> Vec<TableD
     table.indexes = indexes;
     hidden.insert(0, table);
     hidden
+}
+
+/// Returns the table to which an ALTER TABLE of the table `of` copies the rows, and the hidden tables of its
+/// unique indexes. It has no foreign keys until it takes the place of the old table.
+pub(super) fn replacement(new: TableDefinition, of: TableId, first: TableId) -> Vec<TableDefinition> {
+    let mut tables = with_ids(with_index_ids(new), first);
+    tables[0].kind = TableKind::Replacement { of };
+    tables[0].foreign_keys = Vec::new();
+    tables
 }
 
 /// Returns the table's next version with new indexes in state Building, and the hidden tables of the unique

@@ -16,7 +16,10 @@ use super::state::{AlterationStep, TableName, Task};
 pub(super) fn keeps_relations(task: &Task) -> bool {
     let Task::Step { step, alteration, .. } = task else { return false };
     match step {
-        AlterationStep::CreateIndexes | AlterationStep::BuildIndexes | AlterationStep::Undo => true,
+        AlterationStep::CreateIndexes
+        | AlterationStep::BuildIndexes
+        | AlterationStep::CreateReplacement
+        | AlterationStep::Undo => true,
         AlterationStep::Finish => alteration.only_adds_indexes(),
         AlterationStep::BlockWrites => false,
     }
@@ -93,6 +96,26 @@ pub(super) fn check_create(dictionary: &Dictionary, table: &TableDefinition, che
         check_parent(key, &child.definition, table, true)?;
     }
     Ok(())
+}
+
+/// Renames columns of a parent in the foreign keys of its children.
+pub(super) fn rename_parent_columns(catalog: &mut Catalog, parent: &TableName, renamed: &[(Box<str>, Box<str>)]) {
+    if renamed.is_empty() {
+        return;
+    }
+    let children = catalog.dictionary.referencing_keys(&parent.0, &parent.1);
+    let ids: BTreeSet<TableId> = children.map(|(layout, _)| layout.definition.id).collect();
+    for id in &ids {
+        let Some(layout) = catalog.dictionary.table(*id) else { continue };
+        let mut definition = layout.definition.clone();
+        let keys = definition.foreign_keys.iter_mut().filter(|key| key.parent == *parent);
+        for name in keys.flat_map(|key| &mut key.parent_columns) {
+            if let Some((_, to)) = renamed.iter().find(|(from, _)| from.eq_ignore_ascii_case(name)) {
+                *name = to.clone();
+            }
+        }
+        catalog.dictionary.put_table(definition);
+    }
 }
 
 /// Renames a parent in the foreign keys of its children. Returns the tables whose definitions changed.

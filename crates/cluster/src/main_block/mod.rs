@@ -33,6 +33,7 @@ mod wait_for_tables;
 mod change_schema;
 mod plan;
 mod alter_table;
+mod replace_table;
 mod alteration;
 mod backup_lock;
 mod definition;

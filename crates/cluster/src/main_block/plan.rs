@@ -36,6 +36,9 @@ impl MainBlock {
                     AlterationStep::BuildIndexes => self.plan_build_indexes(table),
                     // Locks change no schema objects, so they have no stages.
                     AlterationStep::BlockWrites => Ok(Plan::default()),
+                    AlterationStep::CreateReplacement => self.plan_create_replacement(table, &alteration),
+                    AlterationStep::Finish if alteration.copies_rows() => self.plan_replace_table(table, &alteration),
+                    AlterationStep::Undo if alteration.copies_rows() => self.plan_drop_replacement(table),
                     AlterationStep::Finish => self.plan_alter_table(table, &alteration),
                     AlterationStep::Undo => self.plan_undo_alteration(table),
                 };
@@ -299,7 +302,7 @@ impl MainBlock {
     }
 
     /// Removes tables and their hidden tables from the catalog.
-    fn drop_from(&self, catalog: &mut Catalog, tables: &[TableId]) -> Vec<PartitionWork> {
+    pub(super) fn drop_from(&self, catalog: &mut Catalog, tables: &[TableId]) -> Vec<PartitionWork> {
         let mut works = Vec::new();
         for table in tables {
             let Some(layout) = self.catalog.dictionary.table(*table) else { continue };

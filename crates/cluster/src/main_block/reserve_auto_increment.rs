@@ -88,6 +88,8 @@ impl Counter {
         // The counter stops at its maximum, so the largest number is never assigned.
         let count = request.count.min(u64::MAX - first);
         self.next += count;
+        // The numbers above the returned ones are in use now.
+        self.returned.clear();
         require!(self.next >= before, "AUTO_INCREMENT counters never decrease: table {:?}", request.table);
         (first, count)
     }
@@ -121,13 +123,17 @@ impl MainBlock {
     }
 
     pub(super) fn on_return_auto_increment(&mut self, signal: ReturnAutoIncrement, outbox: &mut Outbox<Signal>) {
+        let successor = self.running.as_ref().and_then(|change| change.successor);
         for (table, range) in signal.ranges {
+            let table = successor.filter(|(old, _)| *old == table).map_or(table, |(_, new)| new);
             // A dropped table has no counter.
             if let Some(counter) = self.counters.get_mut(&table) {
                 counter.take_back(range);
             }
         }
-        self.begin_exact_marks(outbox);
+        if signal.is_stop {
+            self.begin_exact_marks(outbox);
+        }
     }
 
     /// Writes exact marks from now on, because the node stops.

@@ -1,9 +1,10 @@
 //! Rebuilds the schema from the last checkpoint and the log, before a node with a log opens.
 //!
 //! Dictionary records contain finished changes only, with one exception: the first step of an alteration
-//! publishes new indexes in state Building, and the last step makes them visible. A crash between the two
-//! leaves an unfinished job, and [`MainBlock::restore`] undoes it. It removes the indexes in state Building
-//! from the definition, increments the version of the table, and removes the hidden tables of these indexes.
+//! publishes new indexes in state Building, or an empty table for a copy of the rows, and the last step makes
+//! them visible. A crash between the two leaves an unfinished job, and [`MainBlock::restore`] undoes it. It
+//! removes the indexes in state Building from the definition, increments the version of the table, and
+//! removes the hidden tables of these indexes. It removes tables for copies, too.
 //! The undo is a function of the records alone and needs no record: the next restart undoes the same again,
 //! with the same version, unless a later record replaces the definition. In that case, hidden tables without
 //! an index remain in the records. They are removed too.
@@ -157,6 +158,16 @@ fn check_order(catalog: &Catalog, next_table: TableId, change: &DictionaryChange
 /// Undoes unfinished alterations, and returns their tables.
 fn undo_unfinished(catalog: &mut Catalog) -> Vec<TableId> {
     let dictionary = &mut catalog.dictionary;
+    let replacements: Vec<(TableId, TableId)> = dictionary
+        .tables()
+        .filter_map(|layout| match layout.definition.kind {
+            TableKind::Replacement { of } => Some((layout.definition.id, of)),
+            _ => None,
+        })
+        .collect();
+    for (replacement, _) in &replacements {
+        dictionary.remove_table(*replacement);
+    }
     let undone: Vec<TableDefinition> = dictionary
         .tables()
         .map(|layout| without_building(&layout.definition))
@@ -166,7 +177,7 @@ fn undo_unfinished(catalog: &mut Catalog) -> Vec<TableId> {
             without
         })
         .collect();
-    let tables = undone.iter().map(|table| table.id).collect();
+    let tables = undone.iter().map(|table| table.id).chain(replacements.into_iter().map(|(_, of)| of)).collect();
     undone.into_iter().for_each(|table| dictionary.put_table(table));
     let named: BTreeSet<TableId> = dictionary
         .tables()

@@ -48,9 +48,12 @@ pub(super) enum AlterationStep {
     /// Keeps other sessions from writing to the table, and to the parents of its new foreign keys, until the
     /// alteration ends.
     BlockWrites,
-    /// Performs all other changes, and makes the new indexes visible.
+    /// Creates the table to which the rows are copied.
+    CreateReplacement,
+    /// Performs all other changes, and makes the new indexes visible, or the new table in place of the old
+    /// one.
     Finish,
-    /// Drops the new indexes.
+    /// Drops the new indexes, or the new table.
     Undo,
 }
 
@@ -129,6 +132,8 @@ pub(super) struct Change {
     /// The step and its table, if the change is a step of an alteration.
     pub step_on_table: Option<(AlterationStep, TableId)>,
     pub notes: Vec<(u16, Box<str>)>,
+    /// A table, and the new one that takes its place with its AUTO_INCREMENT numbers.
+    pub successor: Option<(TableId, TableId)>,
     /// Stages that have not started.
     pub stages: VecDeque<Stage>,
     /// Undoes the stages that have started, in this order.
@@ -206,6 +211,10 @@ pub(super) struct Plan {
     pub notes: Vec<(u16, Box<str>)>,
     /// AUTO_INCREMENT counters of new tables.
     pub counters: Vec<(TableId, Counter)>,
+    /// The least next AUTO_INCREMENT numbers of existing tables.
+    pub raised_counters: Vec<(TableId, u64)>,
+    /// A table, and the new one that takes its place with its AUTO_INCREMENT numbers.
+    pub successor: Option<(TableId, TableId)>,
     /// Number of table ids that the change assigns.
     pub tables_made: u32,
     /// Number of partitions that the change places.

@@ -146,7 +146,9 @@ impl MainBlock {
         let id_of =
             |(database, name): &TableName| dictionary.table_named(database, name).map(|layout| layout.definition.id);
         match task.step() {
-            Some(AlterationStep::BuildIndexes) => return Vec::new(),
+            Some(AlterationStep::BuildIndexes | AlterationStep::CreateReplacement) => return Vec::new(),
+            // Until now, others could read the table that is replaced.
+            Some(AlterationStep::Finish) if task.alteration().is_some_and(Alteration::copies_rows) => {}
             // The session or its alteration has already locked the tables.
             Some(AlterationStep::Finish | AlterationStep::Undo) if self.has_locked(requester.connection) => {
                 return Vec::new();
@@ -191,7 +193,8 @@ impl MainBlock {
         let ids: BTreeSet<TableId> = own.iter().filter_map(id_of).collect();
         let others = related.difference(&ids).map(|table| BlockedTable { table: *table, exclusion: Exclusion::Writes });
         // Reads do not check foreign keys.
-        let leaves_readers = task.is_lock() && alteration.is_some_and(|alteration| !alteration.has_drops_or_renames());
+        let leaves_readers = task.is_lock()
+            && alteration.is_some_and(|alteration| alteration.copies_rows() || !alteration.has_drops_or_renames());
         let exclusion = if leaves_readers { Exclusion::Writes } else { Exclusion::All };
         let own = ids.iter().map(|table| BlockedTable { table: *table, exclusion });
         own.chain(others).collect()

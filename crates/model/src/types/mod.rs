@@ -168,6 +168,24 @@ impl DataType {
         }
     }
 
+    /// Whether every value of `other` that is not NULL is a value of this type, with the same image and the
+    /// same key.
+    pub fn has_values_of(&self, other: &DataType) -> bool {
+        let is_same = |length: u32| DataType { length, ..self.clone() } == *other;
+        match self.family {
+            Family::VarChar | Family::VarBinary => self.length >= other.length && is_same(other.length),
+            _ => self == other,
+        }
+    }
+
+    /// A character type with another collation; every other type unchanged.
+    pub fn converted_to(&self, collation: CollationId) -> DataType {
+        match self.family {
+            Family::Char | Family::VarChar | Family::Text => DataType { collation, ..self.clone() },
+            _ => self.clone(),
+        }
+    }
+
     /// The collation of a string type; `None` for numbers.
     #[inline]
     pub fn collation(&self) -> Option<CollationId> {

@@ -1,7 +1,7 @@
 //! Tables, catalogs and schema changes.
 
 use junctor_kernel::DecodeError;
-use junctor_model::alteration::Alteration;
+use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::foreign_key::ForeignKey;
 use junctor_model::schema::{
     DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout,
@@ -23,8 +23,11 @@ layout! { ForeignKey { name, columns, parent, parent_columns, on_delete, on_upda
 layout! {
     Alteration {
         drop_indexes, rename_indexes, add_indexes, drop_foreign_keys, add_foreign_keys, rename, needs_parents,
+        redefinition,
     }
 }
+choices! { ColumnSource { 0 Column(column); 1 Value(value); 2 Numbers; } }
+layout! { Redefinition { old, new, copy, renamed_columns, auto_increment } }
 layout! { TableLockRequest { name, writes } }
 layout! { TableRename { from, to } }
 choices! {

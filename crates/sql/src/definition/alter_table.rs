@@ -9,6 +9,7 @@ use junctor_model::schema::{IndexDefinition, TableDefinition};
 use junctor_signals::change_schema::SchemaChange;
 
 use super::structure::{CheckedDefinition, DefinitionContext, check_name};
+use super::redefine::{self, Draft, KeyChanges};
 use super::{foreign_key, index};
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
@@ -32,13 +33,20 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
     for change in &statement.changes {
         changes.drop(change)?;
     }
+    let mut written = statement.changes.clone();
+    if written.iter().any(redefine::redefines) {
+        match changes.redefine(&mut written, context)? {
+            Redefined::WithCopy => return changes.defined(table, context),
+            Redefined::InPlace => {}
+        }
+    }
     apply_drops(&mut changes.table, &changes.alteration)?;
     // Foreign keys come last, so that they can use indexes of the same statement.
     let is_key = |change: &&TableChange| matches!(change, TableChange::AddForeignKey(_));
-    for change in statement.changes.iter().filter(|change| !is_key(change)) {
+    for change in written.iter().filter(|change| !is_key(change)) {
         changes.add(change, context)?;
     }
-    for change in statement.changes.iter().filter(is_key) {
+    for change in written.iter().filter(is_key) {
         changes.add(change, context)?;
     }
     changes.defined(table, context)
@@ -71,7 +79,64 @@ struct Changes {
     notes: Vec<Note>,
 }
 
+/// How the changes of columns and options are made.
+enum Redefined {
+    /// The rows keep their form. Indexes and foreign keys remain to be processed.
+    InPlace,
+    /// The rows are copied. The redefinition contains all changes of the statement.
+    WithCopy,
+}
+
+fn as_index(change: &TableChange) -> Option<&ast::IndexDefinition> {
+    if let TableChange::AddIndex(index) = change { Some(index) } else { None }
+}
+
+fn as_foreign_key(change: &TableChange) -> Option<&ast::ForeignKey> {
+    if let TableChange::AddForeignKey(key) = change { Some(key) } else { None }
+}
+
 impl Changes {
+    /// Processes the changes of columns and options. Adds the keys among the attributes of new columns to
+    /// `written`.
+    fn redefine(&mut self, written: &mut Vec<TableChange>, context: &DefinitionContext<'_>) -> Result<Redefined> {
+        let old = self.table.clone();
+        let mut draft = Draft::new(written, &old, context, &mut self.notes)?;
+        written.splice(0..0, std::mem::take(&mut draft.keys));
+        let changes_primary = written.iter().any(|change| match change {
+            TableChange::AddIndex(index) => index.kind == ast::IndexKind::Primary,
+            _ => false,
+        }) || self.alteration.drop_indexes.iter().any(|name| name.eq_ignore_ascii_case(index::PRIMARY));
+        if let Some(redefinition) = draft.in_place(changes_primary)? {
+            self.table = redefinition.new.clone();
+            self.alteration.redefinition = Some(Box::new(redefinition));
+            return Ok(Redefined::InPlace);
+        }
+        for change in written.iter() {
+            match change {
+                TableChange::Rename(_) | TableChange::SwitchKeys => self.add(change, context)?,
+                TableChange::RenameIndex(from, to) => {
+                    index::check_explicit_name(to)?;
+                    self.alteration.rename_indexes.push((from.as_str().into(), to.as_str().into()));
+                }
+                _ => {}
+            }
+        }
+        let keys = KeyChanges {
+            alteration: &self.alteration,
+            indexes: written.iter().filter_map(as_index).collect(),
+            foreign_keys: written.iter().filter_map(as_foreign_key).collect(),
+        };
+        let (redefinition, added) = draft.with_copy(&keys, context, &mut self.notes)?;
+        self.alteration = Alteration {
+            rename: self.alteration.rename.take(),
+            needs_parents: self.alteration.needs_parents,
+            add_foreign_keys: added,
+            redefinition: Some(Box::new(redefinition)),
+            ..Alteration::default()
+        };
+        Ok(Redefined::WithCopy)
+    }
+
     /// Collects the drop of an index or constraint; ignores other changes.
     fn drop(&mut self, change: &TableChange) -> Result<()> {
         let Alteration { drop_indexes, drop_foreign_keys, .. } = &mut self.alteration;
@@ -134,7 +199,8 @@ impl Changes {
                 let text = format!("Table storage engine for '{}' doesn't have this option", self.table.name);
                 self.notes.push((OPTION_UNKNOWN_TO_ENGINE, text.into()));
             }
-            TableChange::DropIndex(_) | TableChange::DropForeignKey(_) | TableChange::DropConstraint(_) => {}
+            // Drops and changes of columns are processed before.
+            _ => {}
         }
         Ok(())
     }

@@ -40,17 +40,14 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         return Err(Error::not_supported(unsupported.what));
     }
     let mut notes = Vec::new();
-    let options = Options::read(table, database.collation, context, &mut notes)?;
+    let options = Options::read((name, &table.options), database.collation, context, &mut notes)?;
     // Keys come before defaults: a primary key makes its columns NOT NULL, which rules out DEFAULT NULL.
     let mut columns = define_columns(table, options.collation, &mut notes)?;
     let indexes = define_indexes(table, &mut columns, &mut notes)?;
     set_defaults(table, &mut columns)?;
     check_auto_increment(&columns, &indexes)?;
-    // The hidden key column is always the last one. MySQL's limit does not count it.
     let has_hidden_key = columns.last().is_some_and(|column| column.hidden);
-    if column::row_bytes(&columns[..columns.len() - usize::from(has_hidden_key)]) > ROW_BYTES_MAX {
-        return Err(message::row_too_large());
-    }
+    check_row_bytes(&columns)?;
     let partitioning = table.partitioning.as_ref();
     let partition_columns = partition_columns(partitioning, &columns, &indexes[0], has_hidden_key)?;
     let mut definition = TableDefinition {
@@ -80,23 +77,22 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
 }
 
 /// The table options after the closing parenthesis.
-struct Options {
-    collation: CollationId,
-    comment: Box<str>,
-    auto_increment: u64,
+pub(super) struct Options {
+    pub collation: CollationId,
+    pub comment: Box<str>,
+    pub auto_increment: u64,
 }
 
 impl Options {
-    fn read(
-        table: &ast::CreateTable,
+    pub(super) fn read(
+        (name, written): (&str, &[TableOption]),
         default: CollationId,
         context: &DefinitionContext<'_>,
         notes: &mut Vec<Note>,
     ) -> Result<Options> {
-        let name = &table.name.name;
         let (mut character_set, mut collation) = (None, None);
         let mut options = Options { collation: default, comment: "".into(), auto_increment: 1 };
-        for option in &table.options {
+        for option in written {
             match option {
                 TableOption::Engine(engine) => note_engine(engine, name, context, notes)?,
                 TableOption::CharacterSet(set) => character_set = set.as_deref(),
@@ -200,6 +196,12 @@ fn define_indexes(
 
 /// The keys in the order of the statement; keys from column attributes come before table keys.
 fn written_indexes(table: &ast::CreateTable) -> Vec<ast::IndexDefinition> {
+    let of_columns = table.columns.iter().flat_map(keys_of_column);
+    of_columns.chain(table.indexes.iter().cloned()).collect()
+}
+
+/// The keys among the attributes of a column.
+pub(super) fn keys_of_column(column: &ast::ColumnDefinition) -> Vec<ast::IndexDefinition> {
     let of_column = |name: &str, kind| ast::IndexDefinition {
         kind,
         name: None,
@@ -209,19 +211,25 @@ fn written_indexes(table: &ast::CreateTable) -> Vec<ast::IndexDefinition> {
         invisible: false,
     };
     let mut indexes = Vec::new();
-    for column in &table.columns {
-        if column.primary_key {
-            indexes.push(of_column(&column.name, ast::IndexKind::Primary));
-        }
-        if column.unique {
-            indexes.push(of_column(&column.name, ast::IndexKind::Unique));
-        }
+    if column.primary_key {
+        indexes.push(of_column(&column.name, ast::IndexKind::Primary));
     }
-    indexes.extend(table.indexes.iter().cloned());
+    if column.unique {
+        indexes.push(of_column(&column.name, ast::IndexKind::Unique));
+    }
     indexes
 }
 
-fn hidden_key(columns: &mut Vec<ColumnDefinition>) -> IndexDefinition {
+/// Error 1118 for a row above MySQL's limit, which does not count the hidden key column.
+pub(super) fn check_row_bytes(columns: &[ColumnDefinition]) -> Result<()> {
+    // It is always the last one.
+    let has_hidden_key = columns.last().is_some_and(|column| column.hidden);
+    let visible = &columns[..columns.len() - usize::from(has_hidden_key)];
+    if column::row_bytes(visible) > ROW_BYTES_MAX { Err(message::row_too_large()) } else { Ok(()) }
+}
+
+/// Adds a hidden key column, and returns the primary key of it.
+pub(super) fn hidden_key(columns: &mut Vec<ColumnDefinition>) -> IndexDefinition {
     columns.push(ColumnDefinition {
         name: HIDDEN_KEY_NAME.into(),
         column_type: DataType::integer(8, true),
@@ -249,7 +257,7 @@ fn set_defaults(table: &ast::CreateTable, columns: &mut [ColumnDefinition]) -> R
 }
 
 /// Error 1075 unless the table has at most one AUTO_INCREMENT column, which some key begins with.
-fn check_auto_increment(columns: &[ColumnDefinition], indexes: &[IndexDefinition]) -> Result<()> {
+pub(super) fn check_auto_increment(columns: &[ColumnDefinition], indexes: &[IndexDefinition]) -> Result<()> {
     let mut automatic = columns.iter().enumerate().filter(|(_, column)| column.auto_increment && !column.hidden);
     let Some((position, _)) = automatic.next() else { return Ok(()) };
     let is_first = |index: &IndexDefinition| usize::from(index.columns[0].0) == position;
@@ -259,7 +267,7 @@ fn check_auto_increment(columns: &[ColumnDefinition], indexes: &[IndexDefinition
     Ok(())
 }
 
-fn partition_columns(
+pub(super) fn partition_columns(
     written: Option<&ast::PartitionByKey>,
     columns: &[ColumnDefinition],
     primary: &IndexDefinition,
@@ -287,19 +295,28 @@ fn partition_columns(
         return Err(Error::not_supported("PARTITION BY KEY of columns without a primary key"));
     }
     if chosen.iter().any(|column| !primary.columns.contains(column)) {
-        let text = "A PRIMARY KEY must include all columns in the table's partitioning function";
-        return Err(Error::new(ErrorCode::WrongPartition, text));
+        return Err(partition_key_not_primary());
     }
     Ok(chosen)
 }
 
-fn partition_count(written: Option<&ast::PartitionByKey>, default: u16) -> Result<u16> {
+pub(super) fn partition_count(written: Option<&ast::PartitionByKey>, default: u16) -> Result<u16> {
     match written.and_then(|written| written.partitions) {
         None => Ok(default.clamp(1, PARTITIONS_PER_TABLE_MAX)),
         Some(count) if count > u64::from(PARTITIONS_PER_TABLE_MAX) => {
-            let text = "Too many partitions (including subpartitions) were defined";
-            Err(Error::new(ErrorCode::TooManyPartitions, text))
+            Err(too_many_partitions())
         }
         Some(count) => Ok((count as u16).max(1)),
     }
+}
+
+#[cold]
+pub(super) fn too_many_partitions() -> Box<Error> {
+    Error::new(ErrorCode::TooManyPartitions, "Too many partitions (including subpartitions) were defined")
+}
+
+#[cold]
+pub(super) fn partition_key_not_primary() -> Box<Error> {
+    let text = "A PRIMARY KEY must include all columns in the table's partitioning function";
+    Error::new(ErrorCode::WrongPartition, text)
 }

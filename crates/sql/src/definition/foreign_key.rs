@@ -29,12 +29,14 @@ pub(super) fn add_foreign_keys(
 
 /// The foreign keys of the statement: column attributes first, then table constraints.
 fn declared_foreign_keys(written: &ast::CreateTable) -> Vec<ast::ForeignKey> {
-    let of_column = |column: &ast::ColumnDefinition| {
-        let references = column.references.clone()?;
-        Some(ast::ForeignKey { name: None, index_name: None, columns: vec![column.name.clone()], references })
-    };
     let of_columns = written.columns.iter().filter_map(of_column);
     of_columns.chain(written.foreign_keys.iter().cloned()).collect()
+}
+
+/// The foreign key among the attributes of a column.
+pub(super) fn of_column(column: &ast::ColumnDefinition) -> Option<ast::ForeignKey> {
+    let references = column.references.clone()?;
+    Some(ast::ForeignKey { name: None, index_name: None, columns: vec![column.name.clone()], references })
 }
 
 /// Defines one foreign key. Adds a non-unique index to the table if no index begins with the foreign key's

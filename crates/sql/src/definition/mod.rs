@@ -10,6 +10,7 @@ mod create_table;
 mod default_value;
 mod foreign_key;
 mod index;
+mod redefine;
 mod message;
 mod alter_table;
 mod schema;

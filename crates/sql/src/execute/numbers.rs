@@ -15,6 +15,14 @@ pub(crate) struct AutoIncrementRanges {
     ranges: HashMap<TableId, AutoIncrementRange, foldhash::fast::FixedState>,
 }
 
+/// The values that are still held, by table.
+fn in_order(ranges: impl Iterator<Item = (TableId, AutoIncrementRange)>) -> Box<[(TableId, Range<u64>)]> {
+    let held = ranges.filter(|(_, range)| range.next < range.end);
+    let mut held: Box<[_]> = held.map(|(table, range)| (table, range.next..range.end)).collect();
+    held.sort_unstable_by_key(|(table, _)| *table);
+    held
+}
+
 /// The values of one table, from `next` up to but not including `end`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct AutoIncrementRange {
@@ -48,9 +56,12 @@ impl AutoIncrementRanges {
         Ok(())
     }
 
-    /// Removes the values of tables that no longer exist.
-    pub(crate) fn forget_missing(&mut self, dictionary: &Dictionary) {
-        self.ranges.retain(|table, _| dictionary.table(*table).is_some());
+    /// Takes out the held values of tables that no longer exist or have another definition.
+    pub(crate) fn take_outdated(&mut self, old: &Dictionary, new: &Dictionary) -> Box<[(TableId, Range<u64>)]> {
+        let version = |dictionary: &Dictionary, table| Some(dictionary.table(table)?.definition.version);
+        let is_outdated = |table: TableId| version(old, table) != version(new, table);
+        let outdated = self.ranges.extract_if(|table, _| is_outdated(*table));
+        in_order(outdated)
     }
 
     /// Discards the held values of a table, so that the next values come from the table's counter.
@@ -61,10 +72,7 @@ impl AutoIncrementRanges {
 
     /// Takes out all held values.
     pub(crate) fn take_held(&mut self) -> Box<[(TableId, Range<u64>)]> {
-        let held = self.ranges.drain().filter(|(_, range)| range.next < range.end);
-        let mut held: Box<[_]> = held.map(|(table, range)| (table, range.next..range.end)).collect();
-        held.sort_unstable_by_key(|(table, _)| *table);
-        held
+        in_order(self.ranges.drain())
     }
 
     /// The next value that this block would assign; `None` if it has never held any for the table.

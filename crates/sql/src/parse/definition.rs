@@ -300,7 +300,7 @@ pub struct DropIndex {
 }
 
 /// ALTER TABLE.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct AlterTable {
     /// The table to alter.
     pub table: ObjectName,
@@ -315,12 +315,64 @@ impl AlterTable {
     }
 }
 
-/// One change of ALTER TABLE.
+/// The position of a column among the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnPlace {
+    /// FIRST.
+    First,
+    /// AFTER a column.
+    After(String),
+}
+
+/// One change of ALTER TABLE.
+#[derive(Clone, Debug, PartialEq)]
 pub enum TableChange {
+    /// ADD COLUMN; without a place, the column is the last one.
+    AddColumn {
+        /// The new column.
+        column: Box<ColumnDefinition>,
+        /// Its place.
+        place: Option<ColumnPlace>,
+    },
+    /// MODIFY COLUMN or CHANGE COLUMN.
+    ChangeColumn {
+        /// The present name.
+        from: String,
+        /// The new name and definition.
+        column: Box<ColumnDefinition>,
+        /// The new place, if the column moves.
+        place: Option<ColumnPlace>,
+    },
+    /// DROP COLUMN.
+    DropColumn(String),
+    /// RENAME COLUMN: the old name and the new one.
+    RenameColumn(String, String),
+    /// ALTER COLUMN ... SET DEFAULT; `None` for DROP DEFAULT.
+    SetDefault(String, Option<Expression>),
+    /// Table options.
+    Options(Vec<TableOption>),
+    /// CONVERT TO CHARACTER SET.
+    ConvertTo {
+        /// The character set; `None` for DEFAULT.
+        character_set: Option<String>,
+        /// COLLATE.
+        collation: Option<String>,
+    },
+    /// PARTITION BY KEY.
+    PartitionBy(PartitionByKey),
+    /// REMOVE PARTITIONING.
+    RemovePartitioning,
+    /// ADD PARTITION PARTITIONS, as the number of partitions to add.
+    AddPartitions(u64),
+    /// COALESCE PARTITION, as the number of partitions to remove.
+    CoalescePartitions(u64),
+    /// ORDER BY, which has no effect here.
+    OrderBy,
+    /// FORCE, which has no effect here.
+    Force,
     /// RENAME TO.
     Rename(ObjectName),
-    /// ADD KEY, ADD INDEX or ADD UNIQUE.
+    /// ADD KEY, ADD INDEX, ADD UNIQUE or ADD PRIMARY KEY.
     AddIndex(IndexDefinition),
     /// ADD FOREIGN KEY.
     AddForeignKey(ForeignKey),

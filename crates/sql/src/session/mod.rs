@@ -138,18 +138,22 @@ impl Engine {
     /// Installs a new version of the schema, and drops plans and reserved AUTO_INCREMENT values that are
     /// outdated.
     pub fn on_publish_catalog(&mut self, signal: PublishCatalog, turn: &mut TurnContext<'_>) {
+        // Main needs them before it has every reply, to give them to a table that replaces another one.
+        let held = self.ranges.take_outdated(&self.gateway.catalog().dictionary, &signal.catalog.dictionary);
+        if !held.is_empty() {
+            self.gateway.return_auto_increment(held, false, turn);
+        }
         self.gateway.on_publish_catalog(signal, turn);
         let dictionary = &self.gateway.catalog().dictionary;
         self.cache.forget_stale(dictionary);
         self.shared_statements.forget_stale(dictionary);
-        self.ranges.forget_missing(dictionary);
     }
 
     /// Gives the AUTO_INCREMENT values that no row has got back to main, when the node stops.
     pub fn return_numbers(&mut self, turn: &mut TurnContext<'_>) {
         let held = self.ranges.take_held();
         if !held.is_empty() {
-            self.gateway.return_auto_increment(held, turn);
+            self.gateway.return_auto_increment(held, true, turn);
         }
     }
 

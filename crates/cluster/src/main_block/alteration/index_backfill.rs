@@ -13,22 +13,21 @@
 use std::sync::Arc;
 
 use junctor_gateway::event::Next;
-use junctor_gateway::gateway::{WriteOptions, WriteRequest};
 use junctor_gateway::transaction::Isolation;
 use junctor_gateway::{Event, Gateway, PartitionScope, Transaction, TurnContext};
 use junctor_kernel::{invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{ColumnNumber, IndexId, StatementNumber};
+use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout};
 use junctor_model::value::ValueRef;
 use junctor_signals::crash_point;
-use junctor_signals::end_transaction::{CommitDurability, Ending};
+use junctor_signals::end_transaction::Ending;
 use junctor_signals::input::{HashedKey, KeyedImage};
 use junctor_signals::program::{
-    Access, LockMode, Output, ReadProgram, RowProtocol, WhenLocked, WriteAction, WriteProgram,
+    Access, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram,
 };
 use junctor_signals::read_rows::OperationId;
 
@@ -337,23 +336,7 @@ impl IndexBackfill {
 
     /// Sends a statement whose inputs are in the work context.
     fn send(&mut self, work: &mut WorkContext<'_, '_>, program: &Arc<WriteProgram>) -> Result<()> {
-        let options = WriteOptions {
-            protocol: RowProtocol::Text,
-            lock_wait_ms: work.requester.lock_wait_ms,
-            timeout_ends: true,
-            keeps_to_snapshot: false,
-            rows_max: u32::MAX,
-            locks_ranges: false,
-            savepoint: StatementNumber(0),
-            warnings_max: 0,
-            durability: CommitDurability::default(),
-        };
-        let request = WriteRequest { program, options, inputs: work.inputs };
-        let sent = work.gateway.execute(work.requester.connection, &mut self.transaction, request, work.turn);
-        if sent.is_err() {
-            work.inputs.clear(work.turn.buffers);
-        }
-        self.statement = Some(sent?);
+        self.statement = Some(work.execute(program, &mut self.transaction)?);
         Ok(())
     }
 
@@ -384,10 +367,7 @@ impl IndexBackfill {
 
     /// Requests the end of the batch's transaction. Returns false if the transaction has not begun.
     fn end_transaction(&mut self, work: &mut WorkContext<'_, '_>, ending: Ending) -> Result<bool> {
-        let connection = work.requester.connection;
-        // The last record of the alteration is durable only after all earlier commits.
-        let ending = (ending, CommitDurability::Memory);
-        Ok(work.gateway.end(connection, &mut self.transaction, ending, work.turn)?.is_some())
+        work.end_transaction(&mut self.transaction, ending)
     }
 
     fn rolled_back(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {

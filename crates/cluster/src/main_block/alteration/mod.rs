@@ -1,5 +1,5 @@
-//! Alterations of several steps: jobs of main that fill new unique indexes and check the rows of new foreign
-//! keys.
+//! Alterations of several steps: jobs of main that copy rows to a new form of their table, fill new unique
+//! indexes and check the rows of new foreign keys.
 //!
 //! A job creates its indexes in state Building, builds the ordered ones and fills the unique ones while
 //! sessions use the table. If it has rows to check, it then blocks writes to the table and its parents, and
@@ -7,36 +7,44 @@
 //! requester cancels the job, the job drops its indexes. A crash between the steps leaves indexes in state
 //! Building in the log, and the restart drops them.
 //!
+//! A change of the row form blocks writes first, creates a table of the new form with all of its indexes, and
+//! copies the rows. The last step waits until nobody reads the old table, and replaces it. If a step fails,
+//! the job drops the new table, and a restart does the same.
+//!
 //! The steps that change the schema or wait for sessions are tasks in the queue of schema changes. Filling
 //! and checking run beside other schema changes, except those that concern the same tables. Main reads and
 //! writes rows through a gateway of its own, with statements and transactions like those of a session.
 //!
-//! Reading order: this file, the steps of a job; [`index_backfill`]; [`foreign_key_check`].
+//! Reading order: this file, the steps of a job; [`index_backfill`]; [`foreign_key_check`]; [`row_copy`].
 
 mod foreign_key_check;
 mod index_backfill;
+mod row_copy;
 mod rows;
 
 use std::sync::Arc;
 
-use junctor_gateway::gateway::ReadOptions;
+use junctor_gateway::gateway::{ReadOptions, WriteOptions, WriteRequest};
 use junctor_gateway::{Event, Gateway, PartitionInputs, ReadRequest, RowBound, Transaction, TurnContext};
 use junctor_kernel::{Address, Context, Outbox, Time};
 use junctor_model::alteration::{Alteration, building_indexes};
 use junctor_model::error::{Error, Result};
-use junctor_model::id::{ConnectionId, IndexId, TableId};
+use junctor_model::id::{ConnectionId, IndexId, StatementNumber, TableId};
 use junctor_model::schema::TableLayout;
+use junctor_signals::end_transaction::{CommitDurability, Ending};
 use junctor_signals::inbox::ContinueWork;
-use junctor_signals::program::{ReadProgram, RowProtocol};
+use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::{MainSignal, Signal, SqlSignal, crash_point};
 
 use super::block::MainBlock;
 use super::change_schema::{ChangeResult, reply};
+use super::definition::replacement_of;
 use super::state::{AlterationStep, Requester, Task, WaitingChange};
 use super::wait_for_tables::note_change_wait;
 use foreign_key_check::ForeignKeyCheck;
 use index_backfill::IndexBackfill;
+use row_copy::RowCopy;
 use rows::BATCH_ROWS;
 
 /// The number of the deferred work that lets a job go on.
@@ -49,12 +57,16 @@ pub(super) struct AlterationJob {
     table: TableId,
     alteration: Arc<Alteration>,
     work: JobWork,
-    /// Whether the new indexes exist, so that an error makes an undo necessary.
-    has_indexes: bool,
+    /// Whether the new indexes or the new table exist, so that an error makes an undo necessary.
+    has_new_objects: bool,
     has_built_indexes: bool,
     /// The unique indexes that are filled.
     filled: Vec<IndexId>,
     blocks_writes: bool,
+    /// Whether the rows are in the new table.
+    has_copied: bool,
+    /// The number after the greatest AUTO_INCREMENT number of the copied rows.
+    next_number: u64,
     /// Number of new foreign keys whose rows are checked.
     keys_checked: usize,
     rows: u64,
@@ -70,6 +82,7 @@ enum JobWork {
     /// Its step waits in the queue of schema changes, or runs.
     Queued,
     Filling(Box<IndexBackfill>),
+    Copying(Box<RowCopy>),
     Checking(Box<ForeignKeyCheck>),
 }
 
@@ -95,9 +108,47 @@ impl WorkContext<'_, '_> {
         }
         sent
     }
+
+    /// Sends a statement, whose inputs are in `inputs`.
+    fn execute(&mut self, program: &Arc<WriteProgram>, transaction: &mut Transaction) -> Result<OperationId> {
+        let options = WriteOptions {
+            protocol: RowProtocol::Text,
+            lock_wait_ms: self.requester.lock_wait_ms,
+            timeout_ends: true,
+            keeps_to_snapshot: false,
+            rows_max: u32::MAX,
+            locks_ranges: false,
+            savepoint: StatementNumber(0),
+            warnings_max: 0,
+            durability: CommitDurability::default(),
+        };
+        let request = WriteRequest { program, options, inputs: self.inputs };
+        let sent = self.gateway.execute(self.requester.connection, transaction, request, self.turn);
+        if sent.is_err() {
+            self.inputs.clear(self.turn.buffers);
+        }
+        sent
+    }
+
+    /// Requests the end of a transaction. Returns false if the transaction has not begun.
+    fn end_transaction(&mut self, transaction: &mut Transaction, ending: Ending) -> Result<bool> {
+        // The last record of the alteration is durable only after all earlier commits.
+        let ending = (ending, CommitDurability::Memory);
+        Ok(self.gateway.end(self.requester.connection, transaction, ending, self.turn)?.is_some())
+    }
 }
 
 impl AlterationJob {
+    /// The table that is altered.
+    pub fn table(&self) -> TableId {
+        self.table
+    }
+
+    /// The number after the greatest AUTO_INCREMENT number of the copied rows; 1 if no rows were copied.
+    pub fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
     /// Whether other changes of its tables must wait for the job. While a step of the job waits for sessions,
     /// the order of the queue decides instead: two jobs with related tables would otherwise wait for each
     /// other.
@@ -105,8 +156,20 @@ impl AlterationJob {
         self.blocks_writes || !matches!(self.work, JobWork::Queued)
     }
 
-    /// The next step that is a task of the queue; `None` if an index is to be filled or a key to be checked.
+    /// The next step that is a task of the queue; `None` if rows are to be copied, an index is to be filled or
+    /// a key to be checked.
     fn next_step(&self, layout: &TableLayout) -> Option<AlterationStep> {
+        if self.alteration.copies_rows() {
+            if !self.blocks_writes {
+                return Some(AlterationStep::BlockWrites);
+            }
+            if !self.has_new_objects {
+                return Some(AlterationStep::CreateReplacement);
+            }
+            if !self.has_copied {
+                return None;
+            }
+        }
         if !self.has_built_indexes && building_indexes(&layout.definition).any(|index| index.is_ordered()) {
             return Some(AlterationStep::BuildIndexes);
         }
@@ -129,7 +192,7 @@ impl AlterationJob {
 impl MainBlock {
     /// Opens the job of an alteration, and returns its first step.
     pub(super) fn open_job(&mut self, requester: Requester, table: TableId, alteration: Arc<Alteration>) -> Task {
-        let step = match alteration.add_indexes.is_empty() {
+        let step = match alteration.add_indexes.is_empty() || alteration.copies_rows() {
             true => AlterationStep::BlockWrites,
             false => AlterationStep::CreateIndexes,
         };
@@ -138,10 +201,12 @@ impl MainBlock {
             table,
             alteration: Arc::clone(&alteration),
             work: JobWork::Queued,
-            has_indexes: false,
+            has_new_objects: false,
             has_built_indexes: false,
             filled: Vec::new(),
             blocks_writes: false,
+            has_copied: false,
+            next_number: 1,
             keys_checked: 0,
             rows: 0,
             error: None,
@@ -172,7 +237,7 @@ impl MainBlock {
     /// Whether a waiting change is a step of an alteration after its first one.
     pub(super) fn is_step_under_way(&self, waiting: &WaitingChange) -> bool {
         let job = self.jobs.iter().find(|job| job.requester.connection == waiting.requester.connection);
-        waiting.task.step().is_some() && job.is_some_and(|job| job.has_indexes || job.blocks_writes)
+        waiting.task.step().is_some() && job.is_some_and(|job| job.has_new_objects || job.blocks_writes)
     }
 
     /// Queues a step of a job before all other changes: others wait for the end of the alteration.
@@ -206,7 +271,7 @@ impl MainBlock {
         let job = &mut self.jobs[position];
         job.table = table;
         match step {
-            AlterationStep::CreateIndexes => job.has_indexes = true,
+            AlterationStep::CreateIndexes | AlterationStep::CreateReplacement => job.has_new_objects = true,
             AlterationStep::BuildIndexes => job.has_built_indexes = true,
             AlterationStep::BlockWrites => {
                 outbox.crash_point(crash_point::JOB_BLOCK.after());
@@ -242,7 +307,7 @@ impl MainBlock {
 
     /// Undoes a job that has an error.
     fn undo_job(&mut self, position: usize, now: Time, outbox: &mut Outbox<Signal>) {
-        match self.jobs[position].has_indexes {
+        match self.jobs[position].has_new_objects {
             true => self.queue_step(position, AlterationStep::Undo, now, outbox),
             false => self.end_job(position, outbox),
         }
@@ -300,19 +365,27 @@ impl MainBlock {
             turn: &mut turn,
             requester: job.requester,
         };
-        let started = match job.unfilled(&layout) {
-            Some(index) => {
+        let dictionary = &self.catalog.dictionary;
+        let replacement = replacement_of(dictionary, job.table);
+        let started = match (job.unfilled(&layout), job.alteration.copy().zip(replacement)) {
+            (None, Some(((_, sources), replacement))) if !job.has_copied => {
+                work.turn.outbox.crash_point(crash_point::JOB_COPY.before());
+                RowCopy::start(dictionary, (layout, replacement), sources, &mut work)
+                    .map(|copy| (JobWork::Copying(Box::new(copy)), None))
+            }
+            (None, None) if job.alteration.copies_rows() => Err(Error::table_definition_changed()),
+            (Some(index), _) => {
                 work.turn.outbox.crash_point(crash_point::JOB_FILL.before());
-                let dictionary = &self.catalog.dictionary;
                 IndexBackfill::new(dictionary, layout, index).map(|mut backfill| {
                     let result = backfill.start(&mut work);
                     (JobWork::Filling(Box::new(backfill)), result)
                 })
             }
-            None => {
+            (None, replacement) => {
                 work.turn.outbox.crash_point(crash_point::JOB_CHECK.before());
                 let key = &job.alteration.add_foreign_keys[job.keys_checked];
-                ForeignKeyCheck::start(&self.catalog.dictionary, layout, key, &mut work)
+                let child = replacement.map_or(layout, |(_, replacement)| Arc::clone(replacement));
+                ForeignKeyCheck::start(dictionary, child, key, &mut work)
                     .map(|check| (JobWork::Checking(Box::new(check)), None))
             }
         };
@@ -333,6 +406,12 @@ impl MainBlock {
             (Ok(()), JobWork::Filling(backfill)) => {
                 outbox.crash_point(crash_point::JOB_FILL.after());
                 job.filled.push(backfill.index());
+            }
+            (Ok(()), JobWork::Copying(copy)) => {
+                outbox.crash_point(crash_point::JOB_COPY.after());
+                job.has_copied = true;
+                job.rows = copy.rows();
+                job.next_number = copy.next_number();
             }
             (Ok(()), JobWork::Checking(check)) => {
                 outbox.crash_point(crash_point::JOB_CHECK.after());
@@ -368,6 +447,7 @@ impl MainBlock {
         let mut turn = TurnContext::new(context, outbox);
         match &mut job.work {
             JobWork::Filling(backfill) => backfill.interrupt(&mut self.gateway, &mut turn),
+            JobWork::Copying(copy) => copy.interrupt(&mut self.gateway, &mut turn),
             JobWork::Checking(check) => check.interrupt(),
             JobWork::Ready | JobWork::Queued => {}
         }
@@ -388,8 +468,12 @@ impl MainBlock {
             SqlSignal::ExecuteStatementReply(reply) => {
                 self.gateway.session_of(reply.operation).and_then(|connection| {
                     let job = self.jobs.iter_mut().find(|job| job.requester.connection == connection)?;
-                    let JobWork::Filling(backfill) = &mut job.work else { return None };
-                    let event = self.gateway.on_execute_statement_reply(reply, backfill.transaction())?;
+                    let transaction = match &mut job.work {
+                        JobWork::Filling(backfill) => backfill.transaction(),
+                        JobWork::Copying(copy) => copy.transaction(),
+                        JobWork::Ready | JobWork::Queued | JobWork::Checking(_) => return None,
+                    };
+                    let event = self.gateway.on_execute_statement_reply(reply, transaction)?;
                     Some((connection, event))
                 })
             }
@@ -411,6 +495,7 @@ impl MainBlock {
             WorkContext { gateway: &mut self.gateway, inputs: &mut self.inputs, turn, requester: job.requester };
         let result = match &mut job.work {
             JobWork::Filling(backfill) => backfill.resume(&mut work, event),
+            JobWork::Copying(copy) => copy.resume(&mut work, event),
             JobWork::Checking(check) => check.resume(&mut work, event),
             JobWork::Ready | JobWork::Queued => {
                 junctor_kernel::invariant::fail("work ends after its operations", format_args!("{event:?}"))

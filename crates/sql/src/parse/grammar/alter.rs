@@ -1,7 +1,7 @@
 //! RENAME TABLE and ALTER TABLE.
 
 use super::parser::{Parse, Parser};
-use crate::parse::definition::{AlterTable, TableChange};
+use crate::parse::definition::{AlterTable, ColumnDefinition, ColumnPlace, TableChange, TableOption};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{ObjectName, Statement};
@@ -19,7 +19,7 @@ impl Parser<'_> {
         Ok((from, self.object_name()?))
     }
 
-    /// ALTER TABLE, starting at TABLE. Supports changes of indexes, of foreign keys and of the table's name.
+    /// ALTER TABLE, starting at TABLE.
     pub(super) fn alter_table(&mut self) -> Parse<Statement> {
         self.advance();
         let table = self.object_name()?;
@@ -30,7 +30,7 @@ impl Parser<'_> {
         loop {
             match self.word() {
                 Some(Keyword::Algorithm | Keyword::Lock) => self.alter_hints()?,
-                _ => changes.push(self.table_change()?),
+                _ => self.table_change(&mut changes)?,
             }
             if !self.accept(TokenKind::Comma) {
                 // MySQL accepts hints after the last change without a comma.
@@ -40,29 +40,160 @@ impl Parser<'_> {
         }
     }
 
-    fn table_change(&mut self) -> Parse<TableChange> {
-        match self.word() {
-            Some(Keyword::Rename) => self.alter_rename(),
-            Some(Keyword::Add) => self.alter_add(),
-            Some(Keyword::Drop) => self.alter_drop(),
-            _ if self.next_is_word(Keyword::Keys) && self.at_switch() => {
+    fn table_change(&mut self, changes: &mut Vec<TableChange>) -> Parse<()> {
+        let change = match self.word() {
+            Some(Keyword::Rename) => self.alter_rename()?,
+            Some(Keyword::Add) => return self.alter_add(changes),
+            Some(Keyword::Drop) => self.alter_drop()?,
+            Some(Keyword::Change) => {
                 self.advance();
-                self.advance();
-                Ok(TableChange::SwitchKeys)
+                self.accept_word(Keyword::Column);
+                let from = self.name()?;
+                self.changed_column(from)?
             }
-            _ => self.unsupported("ALTER TABLE"),
+            Some(Keyword::Alter) => self.alter_column()?,
+            Some(Keyword::Force) => {
+                self.advance();
+                TableChange::Force
+            }
+            Some(Keyword::Convert) => self.convert_to()?,
+            Some(Keyword::Order) => {
+                self.advance();
+                self.expect_word(Keyword::By)?;
+                self.comma_list(|parser| {
+                    parser.name()?;
+                    let _ = parser.accept_any(&[Keyword::Asc, Keyword::Desc]);
+                    Ok(())
+                })?;
+                TableChange::OrderBy
+            }
+            Some(Keyword::Partition) => {
+                self.advance();
+                self.expect_word(Keyword::By)?;
+                TableChange::PartitionBy(self.partition_by()?)
+            }
+            _ if self.next_is_word(Keyword::Keys) && (self.at_bare(b"DISABLE") || self.at_bare(b"ENABLE")) => {
+                self.advance();
+                self.advance();
+                TableChange::SwitchKeys
+            }
+            _ if self.accept_bare(b"MODIFY") => {
+                self.accept_word(Keyword::Column);
+                let column = Box::new(self.whole_column()?);
+                TableChange::ChangeColumn { from: column.name.clone(), column, place: self.column_place()? }
+            }
+            _ if self.accept_bare(b"REMOVE") => match self.accept_bare(b"PARTITIONING") {
+                true => TableChange::RemovePartitioning,
+                false => return self.syntax(),
+            },
+            _ if self.accept_bare(b"COALESCE") => {
+                self.expect_word(Keyword::Partition)?;
+                TableChange::CoalescePartitions(self.long_number()?)
+            }
+            _ => {
+                // Several options without commas between them are one change.
+                let mut options = Vec::new();
+                self.table_options_before_comma(&mut options)?;
+                if options.is_empty() {
+                    return self.unsupported("ALTER TABLE");
+                }
+                TableChange::Options(options)
+            }
+        };
+        changes.push(change);
+        Ok(())
+    }
+
+    /// Whether the current token is this word, which is no keyword of the grammar.
+    fn at_bare(&self, word: &[u8]) -> bool {
+        self.current.kind != TokenKind::QuotedName && self.bytes(self.current).eq_ignore_ascii_case(word)
+    }
+
+    fn accept_bare(&mut self, word: &[u8]) -> bool {
+        let is_there = self.at_bare(word);
+        if is_there {
+            self.advance();
+        }
+        is_there
+    }
+
+    /// The definition and the place of MODIFY and CHANGE.
+    fn changed_column(&mut self, from: String) -> Parse<TableChange> {
+        let column = Box::new(self.whole_column()?);
+        Ok(TableChange::ChangeColumn { from, column, place: self.column_place()? })
+    }
+
+    /// A column definition whose parts are all supported.
+    fn whole_column(&mut self) -> Parse<ColumnDefinition> {
+        let mut unsupported = Vec::new();
+        let column = self.column_definition(&mut unsupported)?;
+        match unsupported.first() {
+            Some(part) => self.unsupported(part.what),
+            None => Ok(column),
         }
     }
 
-    fn at_switch(&self) -> bool {
-        let word = self.bytes(self.current);
-        word.eq_ignore_ascii_case(b"DISABLE") || word.eq_ignore_ascii_case(b"ENABLE")
+    fn column_place(&mut self) -> Parse<Option<ColumnPlace>> {
+        if self.accept_bare(b"FIRST") {
+            return Ok(Some(ColumnPlace::First));
+        }
+        if self.accept_bare(b"AFTER") {
+            return Ok(Some(ColumnPlace::After(self.name()?)));
+        }
+        Ok(None)
+    }
+
+    /// `ALTER [COLUMN] name SET DEFAULT ...` or `... DROP DEFAULT`, starting at ALTER.
+    fn alter_column(&mut self) -> Parse<TableChange> {
+        self.advance();
+        if self.at_word(Keyword::Index) || self.at_word(Keyword::Check) || self.at_word(Keyword::Constraint) {
+            return self.unsupported("ALTER TABLE ... ALTER INDEX");
+        }
+        self.accept_word(Keyword::Column);
+        let name = self.name()?;
+        if self.accept_word(Keyword::Drop) {
+            self.expect_word(Keyword::Default)?;
+            return Ok(TableChange::SetDefault(name, None));
+        }
+        self.expect_word(Keyword::Set)?;
+        if self.at_word(Keyword::Visible) || self.at_word(Keyword::Invisible) {
+            return self.unsupported("invisible column");
+        }
+        self.expect_word(Keyword::Default)?;
+        Ok(TableChange::SetDefault(name, Some(self.default_value()?)))
+    }
+
+    fn convert_to(&mut self) -> Parse<TableChange> {
+        self.advance();
+        self.expect_word(Keyword::To)?;
+        if !self.accept_character_set() {
+            return self.syntax();
+        }
+        let character_set = self.name_or_default()?;
+        let collation = match self.accept_word(Keyword::Collate) {
+            true => self.name_or_default()?,
+            false => None,
+        };
+        Ok(TableChange::ConvertTo { character_set, collation })
+    }
+
+    /// Options up to a comma, which may begin another change.
+    fn table_options_before_comma(&mut self, options: &mut Vec<TableOption>) -> Parse<()> {
+        while self.current.kind != TokenKind::Comma
+            && self.current.kind != TokenKind::End
+            && let Some(option) = self.table_option()?
+        {
+            options.push(option);
+        }
+        Ok(())
     }
 
     fn alter_rename(&mut self) -> Parse<TableChange> {
         self.advance();
-        if self.at_word(Keyword::Column) {
-            return self.unsupported("ALTER TABLE ... RENAME COLUMN");
+        if self.accept_word(Keyword::Column) {
+            let from = self.name()?;
+            self.expect_word(Keyword::To)?;
+            return Ok(TableChange::RenameColumn(from, self.name()?));
         }
         if self.accept_any(&[Keyword::Index, Keyword::Key]).is_some() {
             let from = self.name()?;
@@ -73,22 +204,55 @@ impl Parser<'_> {
         Ok(TableChange::Rename(self.object_name()?))
     }
 
-    fn alter_add(&mut self) -> Parse<TableChange> {
+    fn alter_add(&mut self, changes: &mut Vec<TableChange>) -> Parse<()> {
         self.advance();
+        if self.accept_word(Keyword::Partition) {
+            self.expect_word(Keyword::Partitions)?;
+            changes.push(TableChange::AddPartitions(self.long_number()?));
+            return Ok(());
+        }
         let mut name = None;
         let is_constraint = self.accept_word(Keyword::Constraint);
         if is_constraint && Self::is_name(self.current) {
             name = Some(self.name()?);
         }
-        match self.word() {
-            Some(Keyword::Key | Keyword::Index) if is_constraint => self.syntax(),
-            Some(Keyword::Unique | Keyword::Key | Keyword::Index) => Ok(TableChange::AddIndex(self.index_item(name)?)),
-            Some(Keyword::Foreign) => Ok(TableChange::AddForeignKey(self.foreign_key(name)?)),
-            Some(Keyword::Primary) => self.unsupported("ALTER TABLE ... ADD PRIMARY KEY"),
-            Some(Keyword::Fulltext) => self.unsupported("FULLTEXT index"),
-            Some(Keyword::Spatial) => self.unsupported("SPATIAL index"),
-            Some(Keyword::Check) => self.unsupported("CHECK constraint"),
-            _ => self.unsupported("ALTER TABLE"),
+        let change = match self.word() {
+            Some(Keyword::Key | Keyword::Index) if is_constraint => return self.syntax(),
+            Some(Keyword::Unique | Keyword::Key | Keyword::Index | Keyword::Primary) => {
+                TableChange::AddIndex(self.index_item(name)?)
+            }
+            Some(Keyword::Foreign) => TableChange::AddForeignKey(self.foreign_key(name)?),
+            Some(Keyword::Fulltext) => return self.unsupported("FULLTEXT index"),
+            Some(Keyword::Spatial) => return self.unsupported("SPATIAL index"),
+            Some(Keyword::Check) => return self.unsupported("CHECK constraint"),
+            _ if is_constraint => return self.syntax(),
+            _ => return self.added_columns(changes),
+        };
+        changes.push(change);
+        Ok(())
+    }
+
+    /// `[COLUMN] name definition [place]`, or several definitions in parentheses.
+    fn added_columns(&mut self, changes: &mut Vec<TableChange>) -> Parse<()> {
+        self.accept_word(Keyword::Column);
+        if !self.accept(TokenKind::Open) {
+            let column = Box::new(self.whole_column()?);
+            let place = self.column_place()?;
+            changes.push(TableChange::AddColumn { column, place });
+            return Ok(());
+        }
+        loop {
+            let change = match self.word() {
+                Some(Keyword::Unique | Keyword::Key | Keyword::Index | Keyword::Primary) => {
+                    TableChange::AddIndex(self.index_item(None)?)
+                }
+                Some(Keyword::Foreign) => TableChange::AddForeignKey(self.foreign_key(None)?),
+                _ => TableChange::AddColumn { column: Box::new(self.whole_column()?), place: None },
+            };
+            changes.push(change);
+            if !self.accept(TokenKind::Comma) {
+                return self.expect(TokenKind::Close);
+            }
         }
     }
 
@@ -117,7 +281,12 @@ impl Parser<'_> {
                     self.name()?
                 })
             }
-            _ => return self.unsupported("ALTER TABLE"),
+            Some(Keyword::Check) => return self.unsupported("CHECK constraint"),
+            Some(Keyword::Partition) => return self.unsupported("ALTER TABLE ... DROP PARTITION"),
+            _ => {
+                self.accept_word(Keyword::Column);
+                TableChange::DropColumn(self.name()?)
+            }
         };
         Ok(change)
     }

@@ -128,7 +128,7 @@ impl Parser<'_> {
 
     /// The value of DEFAULT: a literal with an optional sign, a call such as CURRENT_TIMESTAMP, or an
     /// expression in parentheses.
-    fn default_value(&mut self) -> Parse<Expression> {
+    pub(super) fn default_value(&mut self) -> Parse<Expression> {
         if self.current.kind == TokenKind::Open {
             self.advance();
             let value = self.expression()?;

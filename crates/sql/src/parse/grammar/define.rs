@@ -217,7 +217,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn table_option(&mut self) -> Parse<Option<TableOption>> {
+    pub(super) fn table_option(&mut self) -> Parse<Option<TableOption>> {
         let has_default = self.at_word(Keyword::Default);
         if has_default {
             self.advance();
@@ -278,7 +278,7 @@ impl Parser<'_> {
         if self.accept_word(Keyword::Default) { Ok(None) } else { Ok(Some(self.character_set_name()?)) }
     }
 
-    fn partition_by(&mut self) -> Parse<PartitionByKey> {
+    pub(super) fn partition_by(&mut self) -> Parse<PartitionByKey> {
         let linear = self.accept_word(Keyword::Linear);
         match self.word() {
             Some(Keyword::Key) => self.advance(),
