@@ -376,9 +376,7 @@ impl TryFrom<StoredTable> for TableDefinition {
             kind: match (stored.entries_of, stored.replaces) {
                 (None, None) => TableKind::Base,
                 (None, Some(of)) => TableKind::Replacement { of: TableId(of) },
-                (Some((base, index)), _) => {
-                    TableKind::UniqueEntries { base: TableId(base), index: IndexId(index) }
-                }
+                (Some((base, index)), _) => TableKind::UniqueEntries { base: TableId(base), index: IndexId(index) },
             },
             columns,
             indexes,

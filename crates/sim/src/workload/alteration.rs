@@ -22,6 +22,12 @@ const NOT_THERE: u16 = 1091;
 
 const PARENTS: u64 = 4;
 const INDEX_NAMES: &str = "SELECT index_name FROM information_schema.statistics WHERE table_name = 'altered'";
+const COLUMN_NAMES: &str = "SELECT column_name FROM information_schema.columns WHERE table_name = 'altered'";
+
+/// Whether an alteration of this generation also adds a column, so that the rows are copied.
+fn copies(generation: u32) -> bool {
+    generation.is_multiple_of(2)
+}
 
 /// The workload `alteration`. The first session alters, the second kills the first one's statements, the
 /// others write.
@@ -32,8 +38,10 @@ pub struct Alteration {
     altering: Altering,
     /// The connection of the first session, if it has asked for it.
     connection: Option<i64>,
-    /// Part of the names of indexes.
+    /// Part of the names of indexes and columns.
     generation: u32,
+    /// The generations whose indexes the audit has found.
+    audited: BTreeSet<u32>,
 }
 
 /// The statement under way of the session that alters.
@@ -62,6 +70,7 @@ impl Alteration {
             altering: Altering::NewConnection,
             connection: None,
             generation: 0,
+            audited: BTreeSet::new(),
         }
     }
 
@@ -73,7 +82,7 @@ impl Alteration {
         let parent = if random.one_in(40) { PARENTS } else { random.below(PARENTS) } as i64;
         match random.below(4) {
             0 => Statement::with(
-                "INSERT INTO altered VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE p = 0",
+                "INSERT INTO altered (id, u, p) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE p = 0",
                 [id.into(), (id * 10).into(), 0.into()],
             ),
             1 => Statement::with("UPDATE altered SET p = ? WHERE id = ?", [parent.into(), id.into()]),
@@ -95,6 +104,18 @@ impl Alteration {
             Some((generation, kinds)) => Err(format!("alteration {generation} took effect in part: {kinds:?}")),
             None => Ok(found.into_keys().collect()),
         }
+    }
+
+    /// The generations whose columns exist.
+    fn generations_of_columns(reply: &Reply) -> Result<BTreeSet<u32>, String> {
+        let mut found = BTreeSet::new();
+        for row in reply.rows()? {
+            let name = row.first().cloned().flatten().unwrap_or_default();
+            if let Some(generation) = name.strip_prefix("x_") {
+                found.insert(generation.parse().map_err(|_| format!("unknown column {name}"))?);
+            }
+        }
+        Ok(found)
     }
 
     fn on_alter_reply(&mut self, reply: &Reply) -> Result<(), String> {
@@ -149,7 +170,7 @@ impl Workload for Alteration {
         let mut statements = vec![
             Statement::plain("CREATE TABLE altered_parent (id INT PRIMARY KEY)"),
             Statement::plain(
-                "CREATE TABLE altered (id INT PRIMARY KEY, u INT NOT NULL, p INT) PARTITION BY KEY (id) PARTITIONS 3",
+                "CREATE TABLE altered (id INT PRIMARY KEY, u INT, p INT) PARTITION BY KEY (id) PARTITIONS 3",
             ),
         ];
         statements.extend(inserts("altered_parent", 0..PARENTS as i64, |id| id.to_string()));
@@ -194,12 +215,23 @@ impl Workload for Alteration {
             Altering::Reading => "SELECT id FROM altered WHERE u >= 0".to_owned(),
             Altering::Repairing => "UPDATE altered SET u = id * 10, p = 0".to_owned(),
             Altering::Dropping(number) => {
-                format!("ALTER TABLE altered DROP FOREIGN KEY f_{number}, DROP INDEX k_{number}, DROP INDEX u_{number}")
+                let column =
+                    if copies(number) { format!(", DROP COLUMN x_{number}, MODIFY u INT") } else { String::new() };
+                format!(
+                    "ALTER TABLE altered DROP FOREIGN KEY f_{number}, DROP INDEX k_{number}, DROP INDEX \
+                     u_{number}{column}"
+                )
             }
-            Altering::Idle | Altering::Adding => format!(
-                "ALTER TABLE altered ADD INDEX k_{number} (p), ADD UNIQUE KEY u_{number} (u), ADD CONSTRAINT \
-                 f_{number} FOREIGN KEY (p) REFERENCES altered_parent (id)"
-            ),
+            Altering::Idle | Altering::Adding => {
+                let column = match copies(number) {
+                    true => format!("ADD COLUMN x_{number} VARCHAR(9) NOT NULL DEFAULT 'x' FIRST, MODIFY u BIGINT, "),
+                    false => String::new(),
+                };
+                format!(
+                    "ALTER TABLE altered {column}ADD INDEX k_{number} (p), ADD UNIQUE KEY u_{number} (u), ADD \
+                     CONSTRAINT f_{number} FOREIGN KEY (p) REFERENCES altered_parent (id)"
+                )
+            }
         }))
     }
 
@@ -228,14 +260,29 @@ impl Workload for Alteration {
     }
 
     fn audit(&self) -> Vec<Statement> {
-        vec![Statement::plain("SELECT id FROM altered"), Statement::plain(INDEX_NAMES)]
+        let copied = "SELECT id FROM altered WHERE u IS NULL OR u NOT BETWEEN 0 AND 1000000";
+        let statements = ["SELECT id FROM altered", INDEX_NAMES, COLUMN_NAMES, copied];
+        statements.into_iter().map(Statement::plain).collect()
     }
 
     fn on_audit(&mut self, position: usize, reply: &Reply) -> Result<(), String> {
         succeeded(reply)?;
         match position {
             0 if reply.rows()?.len() as i64 != self.rows => Err(format!("wrong rows: {reply:?}")),
-            1 => self.generations(reply).map(|_| ()),
+            0 => Ok(()),
+            1 => {
+                self.audited = self.generations(reply)?;
+                Ok(())
+            }
+            2 => {
+                let columns = Self::generations_of_columns(reply)?;
+                let expected: BTreeSet<u32> = self.audited.iter().copied().filter(|it| copies(*it)).collect();
+                match columns == expected {
+                    true => Ok(()),
+                    false => Err(format!("the indexes of {:?} have the columns of {columns:?}", self.audited)),
+                }
+            }
+            _ if !reply.rows()?.is_empty() => Err(format!("a copy changed values: {reply:?}")),
             _ => Ok(()),
         }
     }

@@ -8,8 +8,8 @@ use junctor_model::foreign_key::ForeignKey;
 use junctor_model::schema::{IndexDefinition, TableDefinition};
 use junctor_signals::change_schema::SchemaChange;
 
-use super::structure::{CheckedDefinition, DefinitionContext, check_name};
 use super::redefine::{self, Draft, KeyChanges};
+use super::structure::{CheckedDefinition, DefinitionContext, check_name};
 use super::{foreign_key, index};
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
@@ -102,10 +102,11 @@ impl Changes {
         let old = self.table.clone();
         let mut draft = Draft::new(written, &old, context, &mut self.notes)?;
         written.splice(0..0, std::mem::take(&mut draft.keys));
-        let changes_primary = written.iter().any(|change| match change {
-            TableChange::AddIndex(index) => index.kind == ast::IndexKind::Primary,
-            _ => false,
-        }) || self.alteration.drop_indexes.iter().any(|name| name.eq_ignore_ascii_case(index::PRIMARY));
+        let changes_primary =
+            written.iter().any(|change| match change {
+                TableChange::AddIndex(index) => index.kind == ast::IndexKind::Primary,
+                _ => false,
+            }) || self.alteration.drop_indexes.iter().any(|name| name.eq_ignore_ascii_case(index::PRIMARY));
         if let Some(redefinition) = draft.in_place(changes_primary)? {
             self.table = redefinition.new.clone();
             self.alteration.redefinition = Some(Box::new(redefinition));

@@ -303,9 +303,7 @@ pub(super) fn partition_columns(
 pub(super) fn partition_count(written: Option<&ast::PartitionByKey>, default: u16) -> Result<u16> {
     match written.and_then(|written| written.partitions) {
         None => Ok(default.clamp(1, PARTITIONS_PER_TABLE_MAX)),
-        Some(count) if count > u64::from(PARTITIONS_PER_TABLE_MAX) => {
-            Err(too_many_partitions())
-        }
+        Some(count) if count > u64::from(PARTITIONS_PER_TABLE_MAX) => Err(too_many_partitions()),
         Some(count) => Ok((count as u16).max(1)),
     }
 }

@@ -327,12 +327,8 @@ impl<'a> Draft<'a> {
         let columns: Vec<ColumnDefinition> =
             self.columns.iter().map(|column| column.definition.clone()).chain(hidden).collect();
         check_rows_and_keys(&columns, &self.old.indexes)?;
-        let mut new = TableDefinition {
-            columns,
-            collation: self.collation,
-            comment: self.comment.clone(),
-            ..self.old.clone()
-        };
+        let mut new =
+            TableDefinition { columns, collation: self.collation, comment: self.comment.clone(), ..self.old.clone() };
         let renamed_columns = self.renamed_columns();
         rename_own_parents(&mut new, &renamed_columns);
         Ok(Some(self.redefinition(new, None, renamed_columns)))
@@ -374,8 +370,7 @@ impl<'a> Draft<'a> {
         context: &DefinitionContext<'_>,
         notes: &mut Vec<Note>,
     ) -> Result<(Redefinition, Vec<ForeignKey>)> {
-        let mut columns: Vec<ColumnDefinition> =
-            self.columns.iter().map(|column| column.definition.clone()).collect();
+        let mut columns: Vec<ColumnDefinition> = self.columns.iter().map(|column| column.definition.clone()).collect();
         let mut indexes = self.kept_indexes(keys.alteration)?;
         let has_hidden_key = self.define_primary(&mut columns, &mut indexes, keys, notes)?;
         for written in keys.indexes.iter().filter(|written| written.kind != ast::IndexKind::Primary) {

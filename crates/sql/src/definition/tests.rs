@@ -3,9 +3,10 @@
 
 use std::fmt::Write;
 
+use junctor_model::alteration::ColumnSource;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
-use junctor_model::id::{IndexId, TableId};
+use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::schema::{DatabaseDefinition, Dictionary, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
@@ -238,10 +239,6 @@ fn indexes_are_dropped_by_name_unless_something_needs_them() {
             "ERROR 1075 (42000): Incorrect table definition; there can be only one auto column and it must be defined as a \
              key",
         ),
-        (
-            "DROP INDEX `PRIMARY` ON a",
-            "ERROR 1235 (42000): This version of Junctor doesn't yet support 'DROP PRIMARY KEY'",
-        ),
         ("DROP INDEX i ON nope.a", "ERROR 1146 (42S02): Table 'nope.a' doesn't exist"),
     ] {
         assert_eq!(error(text, &dictionary), message, "{text}");
@@ -320,4 +317,123 @@ fn an_unknown_engine_is_an_error_with_no_engine_substitution() {
     assert_eq!((error.code.errno(), &*error.message), (1286, "Unknown storage engine 'Turbo'"));
     assert_eq!(create("InnoDB").expect("it is served"), 0);
     assert_eq!(create("MyISAM").expect("it is replaced"), 1);
+}
+
+/// The redefinition that a statement asks for.
+fn redefined(text: &str, dictionary: &Dictionary) -> junctor_model::alteration::Redefinition {
+    let change = define(text, dictionary).expect(text).change;
+    let SchemaChange::AlterTable { alteration, .. } = change else { panic!("{change:?}") };
+    *alteration.redefinition.clone().expect("the statement changes columns or options")
+}
+
+fn column_names(table: &TableDefinition) -> Vec<&str> {
+    table.columns.iter().map(|column| &*column.name).collect()
+}
+
+#[test]
+fn rows_are_copied_only_if_their_form_changes() {
+    let dictionary = with_table(
+        "CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(9), w INT NOT NULL DEFAULT 3, KEY k (v, w), UNIQUE u (w))",
+    );
+    for text in [
+        "ALTER TABLE a RENAME COLUMN v TO x",
+        "ALTER TABLE a CHANGE v x VARCHAR(9) DEFAULT 'y' COMMENT 'c'",
+        "ALTER TABLE a MODIFY v VARCHAR(12)",
+        "ALTER TABLE a ALTER COLUMN w DROP DEFAULT, COMMENT = 'x', AUTO_INCREMENT = 7",
+        "ALTER TABLE a ALTER w SET DEFAULT 4, ADD KEY (w), DROP KEY k, ENGINE = InnoDB, FORCE",
+        "ALTER TABLE a MODIFY id INT COMMENT 'still NOT NULL'",
+    ] {
+        let redefined = redefined(text, &dictionary);
+        assert_eq!(redefined.copy, None, "{text}");
+        assert_eq!(redefined.new.indexes, redefined.old.indexes, "{text}");
+    }
+    for text in [
+        "ALTER TABLE a ADD COLUMN x INT",
+        "ALTER TABLE a DROP COLUMN v",
+        "ALTER TABLE a MODIFY v VARCHAR(8)",
+        "ALTER TABLE a MODIFY v VARCHAR(9) NOT NULL",
+        "ALTER TABLE a MODIFY v TEXT, DROP KEY k",
+        "ALTER TABLE a MODIFY w BIGINT NOT NULL",
+        "ALTER TABLE a MODIFY w INT UNSIGNED NOT NULL",
+        "ALTER TABLE a MODIFY w INT NOT NULL FIRST",
+        "ALTER TABLE a MODIFY v VARCHAR(9) COLLATE utf8mb4_bin",
+        "ALTER TABLE a DROP PRIMARY KEY",
+        "ALTER TABLE a DROP PRIMARY KEY, ADD PRIMARY KEY (w)",
+        "ALTER TABLE a PARTITION BY KEY (id) PARTITIONS 5",
+        "ALTER TABLE a CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+    ] {
+        assert!(redefined(text, &dictionary).copy.is_some(), "{text}");
+    }
+}
+
+#[test]
+fn columns_are_added_moved_renamed_and_dropped_together() {
+    let dictionary = with_table(
+        "CREATE TABLE a (id INT PRIMARY KEY, v INT, w INT NOT NULL, x INT, KEY k (v, w), UNIQUE u (w), KEY d (x))",
+    );
+    let text = "ALTER TABLE a DROP x, ADD y INT DEFAULT 7 AFTER id, CHANGE w ww BIGINT NOT NULL FIRST, ADD z CHAR(3) NOT \
+                NULL, MODIFY v INT AFTER z, RENAME KEY k TO kk, ADD UNIQUE (y), DROP KEY u";
+    let redefined = redefined(text, &dictionary);
+    assert_eq!(column_names(&redefined.new), ["ww", "id", "y", "z", "v"]);
+    let sources = redefined.copy.expect("the form changes");
+    let old = |number| ColumnSource::Column(ColumnNumber(number));
+    let value = ColumnSource::Value;
+    let empty = value(Value::Bytes(Vec::new()));
+    assert_eq!(sources, [old(2), old(0), value(Value::Int(7)), empty, old(1)]);
+    let indexes = redefined.new.indexes.iter().map(|index| (&*index.name, index.columns.clone()));
+    let number = |numbers: &[u16]| numbers.iter().map(|number| ColumnNumber(*number)).collect::<Vec<_>>();
+    let expected = [("PRIMARY", number(&[1])), ("kk", number(&[4, 0])), ("y", number(&[2]))];
+    assert_eq!(indexes.collect::<Vec<_>>(), expected);
+    assert_eq!(redefined.renamed_columns, [("w".into(), "ww".into())]);
+}
+
+#[test]
+fn a_table_without_a_primary_key_keeps_its_hidden_key_or_gets_one() {
+    let dictionary = with_table("CREATE TABLE a (v INT)");
+    let kept = redefined("ALTER TABLE a ADD w INT", &dictionary);
+    assert_eq!(column_names(&kept.new), ["v", "w", create_table::HIDDEN_KEY_NAME]);
+    assert_eq!(kept.copy.expect("the form changes").last(), Some(&ColumnSource::Column(ColumnNumber(1))));
+    let gone = redefined("ALTER TABLE a ADD id INT AUTO_INCREMENT PRIMARY KEY FIRST", &dictionary);
+    assert_eq!(column_names(&gone.new), ["id", "v"]);
+    assert_eq!(gone.copy.expect("the form changes")[0], ColumnSource::Numbers);
+    let dictionary = with_table("CREATE TABLE a (id INT PRIMARY KEY)");
+    let new = redefined("ALTER TABLE a DROP PRIMARY KEY", &dictionary);
+    assert_eq!(new.copy.expect("the form changes"), [ColumnSource::Column(ColumnNumber(0)), ColumnSource::Numbers]);
+}
+
+#[test]
+fn wrong_changes_of_columns_have_mysqls_errors() {
+    let dictionary = with_table("CREATE TABLE a (id INT PRIMARY KEY, v INT, w VARCHAR(9), KEY k (w))");
+    for (text, message) in [
+        ("ALTER TABLE a DROP x", "ERROR 1091 (42000): Can't DROP 'x'; check that column/key exists"),
+        ("ALTER TABLE a MODIFY x INT", "ERROR 1054 (42S22): Unknown column 'x' in 'a'"),
+        ("ALTER TABLE a ADD x INT AFTER y", "ERROR 1054 (42S22): Unknown column 'y' in 'a'"),
+        ("ALTER TABLE a ADD V INT", "ERROR 1060 (42S21): Duplicate column name 'V'"),
+        ("ALTER TABLE a RENAME COLUMN v TO w", "ERROR 1060 (42S21): Duplicate column name 'w'"),
+        (
+            "ALTER TABLE a DROP id, DROP v, DROP w",
+            "ERROR 1090 (42000): You can't delete all columns with ALTER TABLE; use DROP TABLE instead",
+        ),
+        ("ALTER TABLE a ADD PRIMARY KEY (v)", "ERROR 1068 (42000): Multiple primary key defined"),
+        (
+            "ALTER TABLE a MODIFY w TEXT",
+            "ERROR 1170 (42000): BLOB/TEXT column 'w' used in key specification without a key length",
+        ),
+        (
+            "ALTER TABLE a MODIFY id INT NULL",
+            "ERROR 1171 (42000): All parts of a PRIMARY KEY must be NOT NULL; if you need NULL in a key, use UNIQUE \
+             instead",
+        ),
+        (
+            "ALTER TABLE a ADD x INT AUTO_INCREMENT",
+            "ERROR 1075 (42000): Incorrect table definition; there can be only one auto column and it must be defined as a \
+             key",
+        ),
+        (
+            "ALTER TABLE a COALESCE PARTITION 1",
+            "ERROR 1505 (HY000): Partition management on a not partitioned table is not possible",
+        ),
+    ] {
+        assert_eq!(error(text, &dictionary), message, "{text}");
+    }
 }

@@ -26,9 +26,7 @@ use junctor_model::value::ValueRef;
 use junctor_signals::crash_point;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::input::{HashedKey, KeyedImage};
-use junctor_signals::program::{
-    Access, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram,
-};
+use junctor_signals::program::{Access, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 
 use super::rows::{for_each_image, shown_key};

@@ -18,8 +18,8 @@ use super::*;
 /// The data plane, in which all tables are empty.
 #[derive(Default)]
 pub(in super::super) struct DataPlane {
-    replies: VecDeque<SqlSignal>,
-    is_held: bool,
+    pub(super) replies: VecDeque<SqlSignal>,
+    pub(super) is_held: bool,
     /// Errors of the next statements.
     errors: VecDeque<Box<Error>>,
     transactions: u64,
@@ -112,7 +112,7 @@ impl Stage {
     }
 
     /// Delivers the next reply that is held.
-    fn release_one(&mut self) {
+    pub(super) fn release_one(&mut self) {
         let reply = self.rows.replies.pop_front().expect("an alteration waits for rows");
         let sent = self.send_reply(reply);
         let queue = sent.into_iter().filter_map(|(to, signal)| self.answer(to, signal)).collect();
@@ -128,7 +128,7 @@ impl Stage {
         replies.collect()
     }
 
-    fn cancel(&mut self, operation: u64) {
+    pub(super) fn cancel(&mut self, operation: u64) {
         let cancel = CancelSchemaChange { operation: OperationId(operation), reply_to: self.sql };
         self.run(MainSignal::CancelSchemaChange(cancel));
     }

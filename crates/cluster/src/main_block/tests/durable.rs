@@ -33,7 +33,10 @@ impl Stage {
 
     /// Sends numbers that a sql block has not used.
     fn give_back(&mut self, table: TableId, numbers: std::ops::Range<u64>) {
-        self.run(MainSignal::ReturnAutoIncrement(ReturnAutoIncrement { ranges: Box::new([(table, numbers)]), is_stop: true }));
+        self.run(MainSignal::ReturnAutoIncrement(ReturnAutoIncrement {
+            ranges: Box::new([(table, numbers)]),
+            is_stop: true,
+        }));
     }
 
     fn ask_reserve(&mut self, table: TableId, count: u64) {

@@ -1,6 +1,6 @@
 //! Tests of the main block by itself: the test plays every other block.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use junctor_kernel::context::TestContext;
@@ -31,6 +31,7 @@ mod checkpoint;
 mod durable;
 mod fake_log;
 mod persisted_settings;
+mod replace_table;
 mod restore;
 
 /// The main block with simulated neighbours. A map holds the partitions, and catalogs are acknowledged.
@@ -60,6 +61,10 @@ pub(super) struct Stage {
     ldm_signals: Vec<(Address, LdmSignal)>,
     /// The blocks that hold rows, for alterations.
     pub(super) rows: DataPlane,
+    /// The changes whose tables no session uses any more.
+    left: BTreeSet<u64>,
+    /// AUTO_INCREMENT numbers that the sql block holds for a table.
+    pub(super) held_numbers: Option<(TableId, std::ops::Range<u64>)>,
 }
 
 fn layout() -> NodeLayout {
@@ -103,6 +108,8 @@ impl Stage {
             requests: Vec::new(),
             ldm_signals: Vec::new(),
             rows: DataPlane::default(),
+            left: BTreeSet::new(),
+            held_numbers: None,
         }
     }
 
@@ -133,6 +140,7 @@ impl Stage {
 
     /// Answers for sql that no session uses the tables of a change any more.
     pub(super) fn leave(&mut self, change: u64) {
+        self.left.insert(change);
         self.run(MainSignal::BlockTablesReply(BlockTablesReply { operation: OperationId(change) }));
     }
 
@@ -170,7 +178,15 @@ impl Stage {
                 self.log.push(format!("{} is stable", signal.number));
                 return None;
             }
-            Signal::Sql(SqlSignal::PublishCatalog(signal)) => signal,
+            Signal::Sql(SqlSignal::PublishCatalog(signal)) => {
+                let is_gone = |held: &mut (TableId, _)| signal.catalog.dictionary.table(held.0).is_none();
+                if let Some(held) = self.held_numbers.take_if(is_gone) {
+                    let ranges = Box::new([held]);
+                    let returned = ReturnAutoIncrement { ranges, is_stop: false };
+                    assert!(self.send(MainSignal::ReturnAutoIncrement(returned)).is_empty());
+                }
+                signal
+            }
             Signal::Tc(TcSignal::PublishCatalog(signal)) => signal,
             Signal::Query(QuerySignal::PublishCatalog(signal)) => signal,
             Signal::Ldm(LdmSignal::PublishCatalog(signal)) => signal,

@@ -15,7 +15,7 @@ use super::*;
 
 /// The durable records of all runs of the node.
 #[derive(Clone, Default)]
-struct Records {
+pub(super) struct Records {
     dictionary: Vec<Vec<u8>>,
     marks: Vec<Vec<u8>>,
     last: CommitNumber,
@@ -23,7 +23,7 @@ struct Records {
 
 impl Stage {
     /// The records that a crash leaves of this run and of the runs before it.
-    fn crash(mut self, mut records: Records) -> Records {
+    pub(super) fn crash(mut self, mut records: Records) -> Records {
         let disk = self.disk.take().expect("the node has a log");
         records.dictionary.extend(disk.bodies(RecordKind::Dictionary));
         records.marks.extend(disk.bodies(RecordKind::Mark));
@@ -32,7 +32,7 @@ impl Stage {
     }
 
     /// A node that starts from the records.
-    fn restarted(records: &Records) -> (Stage, RestoredSchema) {
+    pub(super) fn restarted(records: &Records) -> (Stage, RestoredSchema) {
         let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
         let restore =
             |stage: &Stage| stage.main.restore(None, &records.dictionary, &records.marks).expect("it is whole");
@@ -47,11 +47,11 @@ impl Stage {
         (stage, shown)
     }
 
-    fn definitions(&self) -> Vec<TableDefinition> {
+    pub(super) fn definitions(&self) -> Vec<TableDefinition> {
         self.main.catalog().dictionary.tables().map(|layout| layout.definition.clone()).collect()
     }
 
-    fn records(self) -> Records {
+    pub(super) fn records(self) -> Records {
         self.crash(Records::default())
     }
 }

@@ -90,6 +90,13 @@ impl Parser<'_> {
                 self.expect_word(Keyword::Partition)?;
                 TableChange::CoalescePartitions(self.long_number()?)
             }
+            _ if self.next_is_word(Keyword::Partition)
+                || [&b"DISCARD"[..], b"IMPORT", b"WITH", b"WITHOUT", b"SECONDARY_LOAD", b"SECONDARY_UNLOAD"]
+                    .iter()
+                    .any(|word| self.at_bare(word)) =>
+            {
+                return self.unsupported("ALTER TABLE of single partitions or tablespaces");
+            }
             _ => {
                 // Several options without commas between them are one change.
                 let mut options = Vec::new();
