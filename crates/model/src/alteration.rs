@@ -67,8 +67,8 @@ impl Alteration {
         rest == Alteration::default()
     }
 
-    /// Whether the changes drop or rename something that plans of other statements name: an index, a column or
-    /// the table.
+    /// Whether the changes drop or rename something that plans of other statements name: an index, a column
+    /// or the table.
     pub fn has_drops_or_renames(&self) -> bool {
         let redefines = self.redefinition.is_some();
         redefines || !self.drop_indexes.is_empty() || !self.rename_indexes.is_empty() || self.rename.is_some()

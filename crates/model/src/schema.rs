@@ -126,8 +126,8 @@ pub enum TableKind {
         /// The index whose entries these are.
         index: IndexId,
     },
-    /// The new form of `of`, to which an ALTER TABLE copies the rows. It becomes a base table when the copy is
-    /// complete.
+    /// The new form of `of`, to which an ALTER TABLE copies the rows. It becomes a base table when the copy
+    /// is complete.
     Replacement {
         /// The table that is altered.
         of: TableId,

@@ -25,8 +25,8 @@ pub struct ReserveAutoIncrement {
 
 layout! { ReserveAutoIncrement { operation, reply_to, table, count, beyond } }
 
-/// Gives back reserved numbers that no row has got, because the node stops or a table has changed. From sql to
-/// main.
+/// Gives back reserved numbers that no row has got, because the node stops or a table has changed. From sql
+/// to main.
 #[derive(Debug)]
 pub struct ReturnAutoIncrement {
     /// Tables, and the ranges that were held for them.

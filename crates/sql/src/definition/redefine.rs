@@ -363,7 +363,7 @@ impl<'a> Draft<'a> {
     /// The definition with all changes of the statement, for rows that are copied.
     ///
     /// # Errors
-    /// Those of CREATE TABLE, and 1091, 1176, 1553, 1828 and 1832 for keys and their columns.
+    /// The errors of CREATE TABLE, and 1091, 1176, 1553, 1828 and 1832 for keys and their columns.
     pub fn with_copy(
         mut self,
         keys: &KeyChanges<'_>,
@@ -430,8 +430,8 @@ impl<'a> Draft<'a> {
         Ok((self.redefinition(new, Some(sources), renamed_columns), added))
     }
 
-    /// The indexes that the statement does not drop, over the new columns. An index loses the columns that are
-    /// dropped, and disappears with its last one. Hidden keys are not among them.
+    /// The indexes that the statement does not drop, over the new columns. An index loses the columns that
+    /// are dropped, and disappears with its last one. Hidden keys are not among them.
     fn kept_indexes(&self, alteration: &Alteration) -> Result<Vec<IndexDefinition>> {
         let has_hidden_key = self.old.columns.last().is_some_and(|column| column.hidden);
         let mut indexes: Vec<IndexDefinition> = self.old.indexes[usize::from(has_hidden_key)..].to_vec();

@@ -156,8 +156,8 @@ impl AlterationJob {
         self.blocks_writes || !matches!(self.work, JobWork::Queued)
     }
 
-    /// The next step that is a task of the queue; `None` if rows are to be copied, an index is to be filled or
-    /// a key to be checked.
+    /// The next step that is a task of the queue; `None` if rows are to be copied, an index is to be filled
+    /// or a key to be checked.
     fn next_step(&self, layout: &TableLayout) -> Option<AlterationStep> {
         if self.alteration.copies_rows() {
             if !self.blocks_writes {
