@@ -313,7 +313,7 @@ impl Expression {
                 Node::Column { .. } | Node::Parameter(_) | Node::InParameters { .. } | Node::MissingDefault { .. } => {
                     false
                 }
-                Node::Call(function, _) => function.is_deterministic,
+                Node::Call(function, _) => function.is_immutable(),
                 _ => true,
             };
         });

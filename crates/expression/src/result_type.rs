@@ -153,6 +153,21 @@ impl ResultType {
         matches!(self.kind, Kind::Int | Kind::UInt)
     }
 
+    /// Whether the values are binary strings.
+    pub fn is_bytes(&self) -> bool {
+        self.kind == Kind::String && self.collation == CollationId::BINARY
+    }
+
+    /// Whether the values are exact numbers.
+    pub fn is_exact(&self) -> bool {
+        self.is_integer() || self.kind == Kind::Decimal
+    }
+
+    /// Maximum number of bytes of the value as text.
+    pub fn bytes_max(&self) -> u32 {
+        self.length.saturating_mul(self.collation.max_bytes_per_character() as u32)
+    }
+
     /// Number of digits of an exact number, before and after the point.
     pub fn precision(&self) -> u32 {
         // The length includes the sign and the point.

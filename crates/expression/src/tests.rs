@@ -71,53 +71,8 @@ fn build(shape: u16, collation: u8, mut operands: Vec<Expression>) -> Result<Exp
         ArithmeticOperator::Remainder,
     ];
     let bits = [BitOperator::And, BitOperator::Or, BitOperator::Xor, BitOperator::ShiftLeft, BitOperator::ShiftRight];
-    let names = [
-        "CONCAT",
-        "CONCAT_WS",
-        "LENGTH",
-        "BIT_LENGTH",
-        "CHAR_LENGTH",
-        "UPPER",
-        "LOWER",
-        "SUBSTRING",
-        "LEFT",
-        "RIGHT",
-        "REVERSE",
-        "REPEAT",
-        "SPACE",
-        "LPAD",
-        "RPAD",
-        "TRIM",
-        "TRIM_LEADING",
-        "TRIM_TRAILING",
-        "LTRIM",
-        "RTRIM",
-        "REPLACE",
-        "INSTR",
-        "LOCATE",
-        "STRCMP",
-        "FIELD",
-        "ASCII",
-        "HEX",
-        "UNHEX",
-        "CRC32",
-        "ABS",
-        "SIGN",
-        "POW",
-        "SQRT",
-        "EXP",
-        "LN",
-        "LOG",
-        "LOG2",
-        "LOG10",
-        "PI",
-        "FLOOR",
-        "CEIL",
-        "ROUND",
-        "TRUNCATE",
-        "LEAST",
-        "GREATEST",
-    ];
+    let functions: Vec<_> = crate::function::all().iter().flat_map(|family| family.functions).collect();
+    let functions: Vec<_> = functions.into_iter().filter(|function| !function.is_of_session()).collect();
     let shape = usize::from(shape);
     Ok(match shape % 20 {
         0 => Expression::comparison(compare[shape / 20 % 5], next(), next())?,
@@ -137,10 +92,10 @@ fn build(shape: u16, collation: u8, mut operands: Vec<Expression>) -> Result<Exp
         15 => Expression::collate(next(), COLLATIONS[usize::from(collation) % 4])?,
         16 => Expression::in_parameters(false, next(), 6, ResultType::integer(false, 11))?,
         _ => {
-            let name = names[shape / 20 % names.len()];
-            let function = crate::function::find(name).unwrap();
-            let count = function.arguments_max.min(3);
-            Expression::call(name, (0..count).map(|_| next()).collect())?
+            let function = functions[shape / 20 % functions.len()];
+            let written = function.arguments_max.min(3 + shape % 2).max(function.arguments_min);
+            let count = written + function.settings.len();
+            Expression::call(function.name, (0..count).map(|_| next()).collect())?
         }
     })
 }

@@ -312,6 +312,50 @@ errors! {
     LockNotAvailable = 3572, "HY000";
     /// The node cannot accept the request in its present state.
     TemporaryFailure = 1296, "HY000";
+    /// A locale that does not exist.
+    UnknownLocale = 1649, "HY000";
+    /// A value that a function cannot read.
+    WrongValueForFunction = 1411, "HY000";
+    /// Arguments that a function does not accept.
+    WrongFunctionParameters = 1583, "42000";
+    /// An argument without effect.
+    OptionIgnored = 1618, "HY000";
+    /// An initialization vector that is too short.
+    ShortInitializationVector = 1882, "HY000";
+    /// Compressed data whose text would be too long.
+    UncompressedTooLong = 1256, "HY000";
+    /// Compressed data that is damaged.
+    CompressedDataDamaged = 1259, "HY000";
+    /// Binary strings of different lengths as operands of a bit operator.
+    BitOperandsDiffer = 3513, "HY000";
+    /// An empty regular expression.
+    RegexpIllegalArgument = 3685, "HY000";
+    /// A position outside the text, or a group that the pattern does not have.
+    RegexpOutOfBounds = 3686, "HY000";
+    /// A regular expression that cannot be read.
+    RegexpSyntax = 3688, "HY000";
+    /// An unknown escape in a regular expression.
+    RegexpEscape = 3689, "HY000";
+    /// Parentheses of a regular expression that do not match.
+    RegexpParenthesis = 3691, "HY000";
+    /// A wrong number of repetitions in a regular expression.
+    RegexpInterval = 3692, "HY000";
+    /// A maximum of repetitions below the minimum.
+    RegexpMinMax = 3693, "HY000";
+    /// A reference to a group that a regular expression does not have.
+    RegexpBackReference = 3694, "HY000";
+    /// A look-behind without a length in a regular expression.
+    RegexpLookBehind = 3695, "HY000";
+    /// An open bracket in a regular expression.
+    RegexpBracket = 3696, "HY000";
+    /// A range of characters in the wrong order.
+    RegexpRange = 3697, "HY000";
+    /// A regular expression that takes too long.
+    RegexpTooMuch = 3699, "HY000";
+    /// A regular expression that is too long or too complex.
+    RegexpTooBig = 3700, "HY000";
+    /// Binary text together with text of a character set.
+    CharacterSetMismatch = 3995, "HY000";
     /// A user-level lock with no name, or one of more than 64 characters.
     WrongUserLockName = 3057, "42000";
     /// Sessions wait for each other's user-level locks.

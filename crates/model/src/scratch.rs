@@ -1,7 +1,9 @@
 //! Memory of a thread that evaluates expressions: strings that live until the next row, and the warnings of a
 //! statement.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::row_encoding::append_text;
@@ -18,6 +20,10 @@ pub const STRING_BYTES_MAX: usize = 64 * 1024 * 1024;
 const ROW_BYTES_MAX: usize = 8 * STRING_BYTES_MAX;
 /// Maximum memory kept from row to row, in bytes. Memory beyond it is freed after each row.
 const KEPT_BYTES_MAX: usize = 1024 * 1024;
+/// Maximum number of sequences of random numbers that are continued.
+const SEQUENCES_MAX: usize = 16;
+/// Maximum number of results that [`Scratch::cached`] keeps.
+const CACHED_MAX: usize = 8;
 /// Maximum number of characters of a rejected value that a message shows.
 const SHOWN_CHARACTERS_MAX: usize = 128;
 
@@ -51,7 +57,19 @@ pub struct Scratch {
     warnings_max: u16,
     last_insert_id: Cell<Option<u64>>,
     strict: bool,
+    /// What [`Scratch::cached`] has made, the newest last.
+    cache: RefCell<Vec<Cached>>,
+    /// Sequences of random numbers, the oldest first.
+    random: RefCell<Vec<(SequenceKey, (u64, u64))>>,
+    /// Number of calls of [`Scratch::count_draw`].
+    draws: Cell<u64>,
 }
+
+/// Identifies a sequence of random numbers: an expression, and an execution of it.
+pub type SequenceKey = (usize, u64);
+
+/// A key and what was made for it.
+type Cached = (Box<[u8]>, Arc<dyn Any + Send + Sync>);
 
 impl Scratch {
     /// Creates empty memory. Warnings do not become errors until [`Self::set_strict`] is called.
@@ -65,6 +83,9 @@ impl Scratch {
             warnings_max: WARNINGS_KEPT_DEFAULT,
             last_insert_id: Cell::default(),
             strict: false,
+            cache: RefCell::default(),
+            random: RefCell::default(),
+            draws: Cell::default(),
         }
     }
 
@@ -158,6 +179,55 @@ impl Scratch {
         if warnings.len() < usize::from(self.warnings_max) {
             warnings.push(Warning { code, message: message().into() });
         }
+    }
+
+    /// What `make` returns for this key. The last few are kept beyond the statement, so that a constant
+    /// pattern is compiled once. Errors are those of `make`.
+    pub fn cached<T: Any + Send + Sync>(&self, key: &[u8], make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        let known = {
+            let mut cache = self.cache.borrow_mut();
+            let place = cache.iter().rposition(|(known, _)| **known == *key);
+            place.and_then(|place| {
+                let last = cache.len() - 1;
+                cache.swap(place, last);
+                Arc::clone(&cache[last].1).downcast::<T>().ok()
+            })
+        };
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let made = Arc::new(make()?);
+        let mut cache = self.cache.borrow_mut();
+        if cache.len() == CACHED_MAX {
+            cache.remove(0);
+        }
+        cache.push((key.into(), Arc::<T>::clone(&made)));
+        Ok(made)
+    }
+
+    /// The next state of a sequence of random numbers. A sequence that is not known begins with `first`.
+    pub fn next_random(
+        &self,
+        key: SequenceKey,
+        first: impl FnOnce() -> (u64, u64),
+        next: impl FnOnce((u64, u64)) -> (u64, u64),
+    ) -> (u64, u64) {
+        let mut sequences = self.random.borrow_mut();
+        if let Some((_, state)) = sequences.iter_mut().find(|(known, _)| *known == key) {
+            *state = next(*state);
+            return *state;
+        }
+        if sequences.len() == SEQUENCES_MAX {
+            sequences.remove(0);
+        }
+        let state = next(first());
+        sequences.push((key, state));
+        state
+    }
+
+    /// The number of earlier calls by this thread.
+    pub fn count_draw(&self) -> u64 {
+        self.draws.replace(self.draws.get().wrapping_add(1))
     }
 
     /// Copies the bytes into memory that lives until the next row. Error: 1041 when the row's strings exceed

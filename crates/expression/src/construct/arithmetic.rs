@@ -65,6 +65,17 @@ impl Expression {
         Expression { node: Node::Bits(operator, Box::new([left, right])), result }
     }
 
+    /// The function that a bit operator is between binary strings.
+    pub fn function_of_bytes(operator: BitOperator) -> &'static str {
+        match operator {
+            BitOperator::And => "BYTES &",
+            BitOperator::Or => "BYTES |",
+            BitOperator::Xor => "BYTES ^",
+            BitOperator::ShiftLeft => "BYTES <<",
+            BitOperator::ShiftRight => "BYTES >>",
+        }
+    }
+
     /// Bitwise NOT: `~`.
     pub fn bit_not(operand: Expression) -> Expression {
         let result = ResultType::integer(true, INTEGER_LENGTH_MAX).with_nullable(operand.result.nullable);

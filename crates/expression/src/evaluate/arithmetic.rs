@@ -183,7 +183,7 @@ pub(super) fn divided_by_zero<'r>(context: &Context<'r>) -> Result<ValueRef<'r>>
 }
 
 /// The 64 bits of the nearest integer in the signed or unsigned range; negative numbers in two's complement.
-fn to_bits(value: ValueRef<'_>, context: &Context<'_>) -> Result<u64> {
+pub(crate) fn to_bits(value: ValueRef<'_>, context: &Context<'_>) -> Result<u64> {
     let integer = to_integer(value, context.scratch)?;
     Ok(match integer < 0 {
         true => integer.max(i64::MIN.into()) as i64 as u64,

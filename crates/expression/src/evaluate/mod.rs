@@ -21,7 +21,9 @@ use crate::program::{Expression, Node};
 use crate::result_type::Kind;
 use crate::scratch::Scratch;
 
+pub(crate) use arithmetic::to_bits;
 pub use compare::compare_values;
+pub(crate) use compare::order_in_domain;
 pub(crate) use convert::{to_decimal, to_double, to_integer, to_kind};
 
 /// The inputs of an evaluation, and the memory for the strings that it builds.
@@ -180,7 +182,7 @@ impl Expression {
                 Ok(if equal == Some(true) { ValueRef::Null } else { value })
             }
             Node::Call(function, arguments) => {
-                (function.evaluate)(Call { arguments, result: &self.result, expression: self, context: *context })
+                function.evaluate(Call { arguments, result: &self.result, expression: self, context: *context })
             }
         }
     }

@@ -4,7 +4,7 @@ use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
-use super::text::function;
+use super::function;
 use super::{Call, Function, GENERATED_TEXT_COLLATION, TypedCall, any_nullable};
 use crate::evaluate::to_integer;
 use crate::program::Expression;

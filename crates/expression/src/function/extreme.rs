@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
-use super::text::function;
+use super::function;
 use super::{ANY, Call, Function, TypedCall};
 use crate::construct::{convert_to, unify};
 use crate::evaluate::compare_values;

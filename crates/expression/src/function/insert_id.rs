@@ -1,19 +1,22 @@
 //! LAST_INSERT_ID(expression), which sets the session's last insert id to its argument.
 
-use junctor_model::error::Result;
+use junctor_model::error::{Error, Result};
 use junctor_model::value::ValueRef;
 
-use super::text::function;
-use super::{Call, Function, TypedCall, any_nullable};
+use super::function;
+use super::{Call, Function, TypedCall, Volatility, any_nullable};
 use crate::evaluate::to_integer;
 use crate::program::Expression;
 use crate::result_type::ResultType;
 
 /// The call is never constant, because each evaluation has a side effect on the session.
-pub(super) const TABLE: &[Function] =
-    &[Function { is_deterministic: false, ..function("LAST_INSERT_ID", 1, 1, resolve, evaluate) }];
+pub(super) const TABLE: &[Function] = &[function("LAST_INSERT_ID", 0, 1, resolve, evaluate).volatile(Volatility::Row)];
 
-fn resolve(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+fn resolve(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    // Without an argument, the session computes the value.
+    if arguments.is_empty() {
+        return Err(Error::not_supported(&format!("{name}() here")));
+    }
     let nullable = any_nullable(&arguments);
     let result = ResultType::integer(true, arguments[0].result.length).with_nullable(nullable);
     Ok(TypedCall { arguments, result })
@@ -21,6 +24,9 @@ fn resolve(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
 
 /// NULL sets the id to 0, and a negative number sets the unsigned number with the same bits, as in MySQL.
 fn evaluate(call: Call<'_>) -> Result<ValueRef<'_>> {
+    if call.count() == 0 {
+        return Ok(ValueRef::Null);
+    }
     let value = match call.value(0)? {
         ValueRef::Null => None,
         value => {

@@ -3,7 +3,7 @@
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::value::ValueRef;
 
-use super::text::function;
+use super::function;
 use super::{Call, Function, TypedCall, any_nullable, resolve_double, resolve_integer};
 use crate::decimal;
 use crate::evaluate::to_double;
@@ -11,17 +11,17 @@ use crate::program::Expression;
 use crate::result_type::{Kind, ResultType};
 
 pub(super) const TABLE: &[Function] = &[
-    function("ABS", 1, 1, resolve_abs, abs),
-    function("SIGN", 1, 1, resolve_integer::<2>, sign),
-    function("POW", 2, 2, resolve_double, pow),
-    function("POWER", 2, 2, resolve_double, pow),
-    function("SQRT", 1, 1, resolve_double, sqrt),
-    function("EXP", 1, 1, resolve_double, exp),
-    function("LN", 1, 1, resolve_double, ln),
-    function("LOG", 1, 2, resolve_double, log),
-    function("LOG2", 1, 1, resolve_double, log2),
-    function("LOG10", 1, 1, resolve_double, log10),
-    function("PI", 0, 0, resolve_double, pi),
+    function("ABS", 1, 1, resolve_abs, abs).of_numbers(),
+    function("SIGN", 1, 1, resolve_integer::<2>, sign).of_numbers(),
+    function("POW", 2, 2, resolve_double, pow).of_numbers(),
+    function("POWER", 2, 2, resolve_double, pow).of_numbers(),
+    function("SQRT", 1, 1, resolve_double, sqrt).of_numbers(),
+    function("EXP", 1, 1, resolve_double, exp).of_numbers(),
+    function("LN", 1, 1, resolve_double, ln).of_numbers(),
+    function("LOG", 1, 2, resolve_double, log).of_numbers(),
+    function("LOG2", 1, 1, resolve_double, log2).of_numbers(),
+    function("LOG10", 1, 1, resolve_double, log10).of_numbers(),
+    function("PI", 0, 0, resolve_double, pi).of_numbers(),
 ];
 
 fn resolve_abs(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
@@ -121,7 +121,7 @@ fn invalid_logarithm(call: Call<'_>) -> Result<ValueRef<'_>> {
     Ok(ValueRef::Null)
 }
 
-fn finite(call: Call<'_>, value: f64) -> Result<ValueRef<'_>> {
+pub(super) fn finite(call: Call<'_>, value: f64) -> Result<ValueRef<'_>> {
     if !value.is_finite() {
         return Err(call.expression.out_of_range("DOUBLE", &call.context));
     }

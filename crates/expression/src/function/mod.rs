@@ -1,45 +1,42 @@
-//! MySQL's functions: one table for each family, one file for each table. The file `extreme` has GREATEST and
-//! LEAST.
+//! MySQL's functions. [`registry`] lists all of them. Each family has its own file, with a table of entries
+//! and the functions that evaluate them.
 
+mod cipher;
+mod compose;
+mod compress;
 mod digest;
 mod extreme;
+mod format_number;
+mod hash;
 mod insert_id;
 mod math;
+mod network;
+mod page;
+mod radix;
+mod random;
+mod regexp;
+mod registry;
 mod round;
 mod search;
+mod special;
 mod text;
+mod trigonometry;
 mod trim;
-
-use std::fmt;
+mod type_info;
+mod uuid;
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::ValueRef;
 
-use crate::evaluate::{Context, to_double, to_integer};
-use crate::program::{ArithmeticOperator, Expression, Node};
-use crate::result_type::ResultType;
+use crate::evaluate::{Context, to_bits, to_double, to_integer};
+use crate::program::{Expression, Node};
+use crate::result_type::{Coercibility, Kind, ResultType};
 use crate::scratch::{Scratch, to_text};
 
-/// An entry of the function table: name, number of arguments, typing rule and implementation.
-pub struct Function {
-    /// The name in upper case.
-    pub name: &'static str,
-    /// Minimum number of arguments.
-    pub arguments_min: usize,
-    /// Maximum number of arguments.
-    pub arguments_max: usize,
-    /// Whether equal arguments always give the same result.
-    pub is_deterministic: bool,
-    pub(crate) resolve: fn(&'static str, Vec<Expression>) -> Result<TypedCall>,
-    pub(crate) evaluate: for<'r> fn(Call<'r>) -> Result<ValueRef<'r>>,
-}
-
-/// The result of typing a call: the converted arguments and the type of the result.
-pub(crate) struct TypedCall {
-    pub arguments: Vec<Expression>,
-    pub result: ResultType,
-}
+pub use page::functions_page;
+use registry::{Body, TypedCall, function};
+pub use registry::{Family, Function, Setting, Volatility, all, find};
 
 /// One evaluation of a function call.
 #[derive(Clone, Copy)]
@@ -53,59 +50,25 @@ pub(crate) struct Call<'r> {
 /// No upper limit on the number of arguments.
 const ANY: usize = usize::MAX;
 
-/// Finds a function by its name in any letter case.
-pub fn find(name: &str) -> Option<&'static Function> {
-    let families = [
-        text::TABLE,
-        trim::TABLE,
-        search::TABLE,
-        digest::TABLE,
-        math::TABLE,
-        round::TABLE,
-        extreme::TABLE,
-        insert_id::TABLE,
-    ];
-    families.into_iter().flatten().find(|function| function.name.eq_ignore_ascii_case(name))
-}
-
 impl Expression {
-    /// A call of a function by its name in any letter case. IF, IFNULL, NULLIF, COALESCE and MOD become other
-    /// kinds of nodes.
+    /// A call of a function by its name in any letter case. The values of the function's settings follow the
+    /// written arguments. Some functions, such as IF, become other nodes than a call.
     ///
-    /// Errors: 1305 for an unknown function, 1582 for a wrong number of arguments, 1267 for an illegal mix of
-    /// collations.
-    pub fn call(name: &str, mut arguments: Vec<Expression>) -> Result<Expression> {
-        let special = ["IF", "IFNULL", "NULLIF", "COALESCE", "MOD"]
-            .into_iter()
-            .find(|special| special.eq_ignore_ascii_case(name));
-        match (special, arguments.len()) {
-            (Some("COALESCE"), 1..) | (Some("IFNULL"), 2) => return Expression::coalesce(arguments),
-            (Some("IF"), 3) => {
-                let (otherwise, then) = (arguments.pop(), arguments.pop());
-                if let (Some(condition), Some(then), Some(otherwise)) = (arguments.pop(), then, otherwise) {
-                    return Expression::choose(condition, then, otherwise);
-                }
-            }
-            (Some("NULLIF" | "MOD"), 2) => {
-                let right = arguments.pop();
-                if let (Some(left), Some(right)) = (arguments.pop(), right) {
-                    return match special {
-                        Some("MOD") => Ok(Expression::arithmetic(ArithmeticOperator::Remainder, left, right)),
-                        _ => Expression::null_if(left, right),
-                    };
-                }
-            }
-            (Some(_), _) => return Err(wrong_count(name)),
-            (None, _) => {}
-        }
+    /// Errors: 1305 for an unknown function, 1582 for a wrong number of arguments, 1235 for a function that
+    /// only a session can evaluate, 1267 for an illegal mix of collations.
+    pub fn call(name: &str, arguments: Vec<Expression>) -> Result<Expression> {
         let Some(function) = find(name) else {
             return Err(Error::new(ErrorCode::ObjectDoesNotExist, format!("FUNCTION {name} does not exist")));
         };
-        if arguments.len() < function.arguments_min || arguments.len() > function.arguments_max {
-            return Err(wrong_count(name));
+        function.check_count(arguments.len().saturating_sub(function.settings.len()))?;
+        match &function.body {
+            Body::Evaluated { resolve, .. } => {
+                let TypedCall { arguments, result } = resolve(function.name, arguments)?;
+                Ok(Expression { node: Node::Call(function, arguments.into()), result })
+            }
+            Body::Built(build) => build(arguments),
+            Body::Session => Err(Error::not_supported(&format!("{} here", function.name))),
         }
-        let TypedCall { arguments, result } = (function.resolve)(function.name, arguments)?;
-        Ok(Expression { node: Node::Call(function, arguments.into()), result })
     }
 }
 
@@ -143,6 +106,14 @@ impl<'r> Call<'r> {
                 let integer = to_integer(value, self.context.scratch)?;
                 Ok(Some(integer.clamp(i64::MIN.into(), i64::MAX.into()) as i64))
             }
+        }
+    }
+
+    /// The 64 bits of the argument as the nearest integer; a negative number in two's complement.
+    fn bits(&self, position: usize) -> Result<Option<u64>> {
+        match self.value(position)? {
+            ValueRef::Null => Ok(None),
+            value => to_bits(value, &self.context).map(Some),
         }
     }
 
@@ -199,18 +170,6 @@ enum BuildOutcome {
     TooLong,
 }
 
-impl fmt::Debug for Function {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name)
-    }
-}
-
-impl PartialEq for Function {
-    fn eq(&self, other: &Function) -> bool {
-        self.name == other.name
-    }
-}
-
 /// Warning 1301: the result would be longer than `max_allowed_packet`.
 #[cold]
 pub(crate) fn warn_too_long(name: &str, scratch: &Scratch) -> Result<()> {
@@ -220,7 +179,7 @@ pub(crate) fn warn_too_long(name: &str, scratch: &Scratch) -> Result<()> {
     })
 }
 
-fn wrong_count(name: &str) -> Box<Error> {
+pub(crate) fn wrong_count(name: &str) -> Box<Error> {
     let name = name.to_ascii_uppercase();
     let message = format!("Incorrect parameter count in the call to native function '{name}'");
     Error::new(ErrorCode::WrongParameterCount, message)
@@ -228,6 +187,22 @@ fn wrong_count(name: &str) -> Box<Error> {
 
 fn any_nullable(arguments: &[Expression]) -> bool {
     arguments.iter().any(|argument| argument.result.nullable)
+}
+
+/// The result is text that the function makes, of up to `length` characters.
+fn generated_text(_: &'static str, arguments: Vec<Expression>, length: u32) -> Result<TypedCall> {
+    let result = ResultType::string(GENERATED_TEXT_COLLATION, Coercibility::Numeric, length);
+    Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
+}
+
+/// Whether the value is a string.
+fn is_text(argument: &Expression) -> bool {
+    argument.result.kind == Kind::String
+}
+
+/// Whether the value is a binary string.
+fn is_bytes(argument: &Expression) -> bool {
+    argument.result.is_bytes()
 }
 
 /// The result is an integer of up to `LENGTH` characters.

@@ -4,7 +4,7 @@ use junctor_model::error::Result;
 use junctor_model::row_encoding::DECIMALS_NOT_FIXED;
 use junctor_model::value::{Decimal, Value, ValueRef};
 
-use super::text::function;
+use super::function;
 use super::{Call, Function, TypedCall, any_nullable};
 use crate::decimal::{self, DECIMAL_SCALE_MAX};
 use crate::evaluate::to_double;
@@ -12,11 +12,11 @@ use crate::program::Expression;
 use crate::result_type::{Kind, ResultType};
 
 pub(super) const TABLE: &[Function] = &[
-    function("FLOOR", 1, 1, resolve_whole, floor),
-    function("CEIL", 1, 1, resolve_whole, ceiling),
-    function("CEILING", 1, 1, resolve_whole, ceiling),
-    function("ROUND", 1, 2, resolve_places, round),
-    function("TRUNCATE", 2, 2, resolve_places, truncate),
+    function("FLOOR", 1, 1, resolve_whole, floor).of_numbers(),
+    function("CEIL", 1, 1, resolve_whole, ceiling).of_numbers(),
+    function("CEILING", 1, 1, resolve_whole, ceiling).of_numbers(),
+    function("ROUND", 1, 2, resolve_places, round).of_numbers(),
+    function("TRUNCATE", 2, 2, resolve_places, truncate).of_numbers(),
 ];
 
 /// Number of digits that always fit a BIGINT.
@@ -122,7 +122,7 @@ fn to_places(call: Call<'_>, truncates: bool) -> Result<ValueRef<'_>> {
 
 /// Rounds half to even at the last kept place. A value too large to scale is returned unchanged; a value
 /// smaller than the last place becomes 0.
-fn round_double(value: f64, places: i32, truncates: bool) -> f64 {
+pub(super) fn round_double(value: f64, places: i32, truncates: bool) -> f64 {
     let whole = |value: f64| if truncates { value.trunc() } else { value.round_ties_even() };
     let factor = 10f64.powi(places.abs());
     if places >= 0 {

@@ -4,7 +4,7 @@ use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
-use super::text::function;
+use super::function;
 use super::{ANY, Call, Function, TypedCall, resolve_integer};
 use crate::construct::aggregate_collations;
 use crate::program::Expression;
@@ -16,6 +16,8 @@ pub(super) const TABLE: &[Function] = &[
     function("POSITION", 2, 2, resolve_integer::<11>, locate),
     function("STRCMP", 2, 2, resolve_strcmp, strcmp),
     function("FIELD", 2, ANY, resolve_field, field),
+    function("FIND_IN_SET", 2, 2, resolve_find_in_set, find_in_set),
+    function("ORD", 1, 1, resolve_integer::<21>, ord),
     function("ASCII", 1, 1, resolve_integer::<3>, ascii),
 ];
 
@@ -94,6 +96,29 @@ fn field(call: Call<'_>) -> Result<ValueRef<'_>> {
         }
     }
     Ok(ValueRef::Int(0))
+}
+
+fn resolve_find_in_set(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    aggregate_collations("find_in_set", &arguments)?;
+    resolve_integer::<3>("", arguments)
+}
+
+/// The position of a text in a list whose members are separated by commas.
+fn find_in_set(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let (Some(wanted), Some(list)) = (call.text(0)?, call.text(1)?) else { return Ok(ValueRef::Null) };
+    if list.is_empty() {
+        return Ok(ValueRef::Int(0));
+    }
+    let collation = collation(call);
+    let found = list.split(|byte| *byte == b',').position(|member| collation.equal(member, wanted));
+    Ok(ValueRef::Int(found.map_or(0, |position| position as i64 + 1)))
+}
+
+/// The bytes of the first character as a number, the first byte most significant.
+fn ord(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let Some(text) = call.text(0)? else { return Ok(ValueRef::Null) };
+    let first = call.character_set(0).prefix(text, 1);
+    Ok(ValueRef::Int(first.iter().fold(0, |number, byte| number << 8 | i64::from(*byte))))
 }
 
 fn ascii(call: Call<'_>) -> Result<ValueRef<'_>> {

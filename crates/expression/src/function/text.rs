@@ -5,7 +5,7 @@ use junctor_model::error::Result;
 use junctor_model::row_encoding::append_text;
 use junctor_model::value::{Value, ValueRef};
 
-use super::{ANY, BuildOutcome, Call, Function, TypedCall, resolve_first, resolve_integer, resolve_together};
+use super::{ANY, BuildOutcome, Call, Function, TypedCall, function, resolve_first, resolve_integer, resolve_together};
 use crate::program::Expression;
 use crate::scratch::STRING_BYTES_MAX;
 
@@ -32,17 +32,6 @@ pub(super) const TABLE: &[Function] = &[
     function("LPAD", 3, 3, resolve_long, pad_left),
     function("RPAD", 3, 3, resolve_long, pad_right),
 ];
-
-/// A deterministic entry of a function table.
-pub(super) const fn function(
-    name: &'static str,
-    arguments_min: usize,
-    arguments_max: usize,
-    resolve: fn(&'static str, Vec<Expression>) -> Result<TypedCall>,
-    evaluate: for<'r> fn(Call<'r>) -> Result<ValueRef<'r>>,
-) -> Function {
-    Function { name, arguments_min, arguments_max, is_deterministic: true, resolve, evaluate }
-}
 
 fn resolve_concat_ws(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let separators = arguments[0].result.length.saturating_mul(arguments.len() as u32);

@@ -3,7 +3,7 @@
 use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
-use super::text::function;
+use super::function;
 use super::{BuildOutcome, Call, Function, resolve_first, resolve_together};
 use crate::scratch::STRING_BYTES_MAX;
 

@@ -126,8 +126,11 @@ impl Wire for Expression {
 fn check(node: &Node, result: &ResultType) -> Result<()> {
     match node {
         Node::Call(function, arguments) => {
-            let is_valid = (function.arguments_min..=function.arguments_max).contains(&arguments.len());
-            if is_valid { Ok(()) } else { Err(DecodeError::Invalid("number of arguments")) }
+            if function.is_evaluated_with(arguments.len()) {
+                Ok(())
+            } else {
+                Err(DecodeError::Invalid("number of arguments"))
+            }
         }
         Node::Arithmetic(..) | Node::Negate(_) if matches!(result.kind, Kind::Null | Kind::String) => {
             Err(DecodeError::Invalid("type of arithmetic"))

@@ -167,7 +167,6 @@ impl<'a> Binder<'a> {
                 let (operand, pattern) = (self.bind(operand)?, self.bind(pattern)?);
                 Expression::like(*negated, operand, pattern, escape)
             }
-            Ast::Regexp { .. } => Err(Error::not_supported("REGEXP")),
             Ast::Case(case) => self.case(case),
             Ast::Cast { operand, target } => self.cast(operand, target),
             Ast::ConvertUsing { operand, character_set } => self.convert_using(operand, character_set),

@@ -1,12 +1,13 @@
 //! Binds function calls: aggregates, session functions and functions of the expression crate.
 
 use junctor_expression::aggregate::AggregateKind;
-use junctor_expression::{Expression, ResultType};
+use junctor_expression::{Coercibility, Expression, Kind, ResultType, function};
 use junctor_model::error::{Error, Result};
 use junctor_signals::program::Aggregate;
 
+use super::literal::among_numbers;
 use super::{Aggregation, Binder, message};
-use crate::parse::expression as ast;
+use crate::parse::expression::{self as ast, FunctionCall};
 
 /// Aggregates of MySQL that are recognised but not supported.
 const AGGREGATES_MISSING: [&str; 11] = [
@@ -38,8 +39,30 @@ impl Binder<'_> {
         if let Some(value) = self.session_constant(expression)? {
             return Ok(value);
         }
-        let arguments = self.bind_all(&call.arguments)?;
-        Expression::call(&call.name, arguments)
+        let known = function::find(&call.name);
+        if let Some(function) = known {
+            function.check_count(call.arguments.len())?;
+        }
+        let mut arguments = self.bind_all(&call.arguments)?;
+        if known.is_some_and(|function| function.takes_numbers) {
+            let written = call.arguments.iter();
+            arguments = written.zip(arguments).map(|(written, bound)| among_numbers(written, bound)).collect();
+        }
+        match call.settings.is_empty() {
+            false => arguments.extend(self.bind_all(&call.settings)?),
+            true => {
+                let mut with_settings = FunctionCall { name: call.name.clone(), ..FunctionCall::default() };
+                with_settings.add_settings();
+                arguments.extend(self.bind_all(&with_settings.settings)?);
+            }
+        }
+        let mut bound = Expression::call(&call.name, arguments)?;
+        let result = &mut bound.result;
+        if result.kind == Kind::String && result.coercibility == Coercibility::Numeric {
+            // Text that the function makes has the collation of the connection, like a literal.
+            (result.collation, result.coercibility) = (self.environment.collation, Coercibility::Coercible);
+        }
+        Ok(bound)
     }
 
     pub(super) fn trim(

@@ -4,7 +4,7 @@ use junctor_expression::{ArithmeticOperator, BitOperator, CastTarget, CompareOpe
 use junctor_model::error::{Error, Result};
 
 use super::binder::character_set_named;
-use super::literal::among_numbers;
+use super::literal::{among_numbers, number_of_literal};
 use super::{Binder, message};
 use crate::parse::expression as ast;
 use crate::parse::expression::BinaryOperator as Operator;
@@ -24,6 +24,9 @@ impl Binder<'_> {
         };
         Ok(match operator {
             ast::UnaryOperator::Minus => Expression::negate(operand),
+            ast::UnaryOperator::BitNot if operand.result.is_bytes() => {
+                return Expression::call("BYTES ~", vec![operand]);
+            }
             ast::UnaryOperator::BitNot => Expression::bit_not(operand),
             ast::UnaryOperator::Not => Expression::logical_not(operand),
         })
@@ -39,6 +42,11 @@ impl Binder<'_> {
             return self.compare_rows(operator, left, right);
         }
         let (mut bound_left, mut bound_right) = (self.bind(left)?, self.bind(right)?);
+        if let Some(operator) = bit_operator(operator)
+            && has_bytes((operator, left, right), [&bound_left, &bound_right])
+        {
+            return Expression::call(Expression::function_of_bytes(operator), vec![bound_left, bound_right]);
+        }
         // A hexadecimal literal compares as a string unless the other operand is a number.
         if !operator.is_comparison() || bound_right.result.is_number() {
             bound_left = among_numbers(left, bound_left);
@@ -210,5 +218,29 @@ impl Binder<'_> {
         let collation = character_set_named(character_set)?.default_collation();
         let operand = self.bind(operand)?;
         Ok(Expression::cast(CastTarget::Char { length: None, collation }, operand))
+    }
+}
+
+fn bit_operator(operator: Operator) -> Option<BitOperator> {
+    match operator {
+        Operator::BitAnd => Some(BitOperator::And),
+        Operator::BitOr => Some(BitOperator::Or),
+        Operator::BitXor => Some(BitOperator::Xor),
+        Operator::ShiftLeft => Some(BitOperator::ShiftLeft),
+        Operator::ShiftRight => Some(BitOperator::ShiftRight),
+        _ => None,
+    }
+}
+
+/// Whether a bit operator works on binary strings: the left operand of a shift is one; both operands of
+/// another operator are, and not both literals of digits.
+fn has_bytes(
+    (operator, left, right): (BitOperator, &ast::Expression, &ast::Expression),
+    [bound_left, bound_right]: [&Expression; 2],
+) -> bool {
+    let is_literal = |operand| number_of_literal(operand).is_some();
+    match operator {
+        BitOperator::ShiftLeft | BitOperator::ShiftRight => bound_left.result.is_bytes() && !is_literal(left),
+        _ => bound_left.result.is_bytes() && bound_right.result.is_bytes() && !(is_literal(left) && is_literal(right)),
     }
 }

@@ -83,6 +83,8 @@ pub struct Session {
     pub(crate) row_count: i64,
     pub(crate) found_rows: u64,
     pub(crate) last_insert_id: u64,
+    /// A random number that each execution draws, for RAND() and UUID().
+    pub(crate) seed: u64,
     pub(crate) database: Option<Box<str>>,
     /// The table locks that LOCK TABLES holds or requests.
     pub(crate) table_locks: Option<Box<TableLocks>>,

@@ -1,5 +1,7 @@
 //! The syntax tree of expressions, before names are resolved and types are known.
 
+use junctor_expression::function::Setting;
+
 /// The number of a parameter, from 0. A parameter is a value that the execution supplies: the n-th `?` of the
 /// text, or the n-th literal (or list of literals) that was lifted, which means replaced by a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,15 +87,6 @@ pub enum Expression {
         pattern: Box<Expression>,
         /// The escape character; `None` for the backslash.
         escape: Option<Box<Expression>>,
-    },
-    /// `operand [NOT] REGEXP pattern`
-    Regexp {
-        /// Whether NOT is written.
-        negated: bool,
-        /// The string to search.
-        operand: Box<Expression>,
-        /// The regular expression.
-        pattern: Box<Expression>,
     },
     /// `CASE [operand] WHEN ... THEN ... [ELSE ...] END`
     Case(Box<Case>),
@@ -372,6 +365,8 @@ pub struct FunctionCall {
     pub star: bool,
     /// The arguments in order.
     pub arguments: Vec<Expression>,
+    /// The values of the session that the function needs, once they are added.
+    pub settings: Vec<Expression>,
 }
 
 /// The side that TRIM removes from.
@@ -383,7 +378,38 @@ pub enum TrimSide {
     Trailing,
 }
 
+impl FunctionCall {
+    /// Adds the values of the session that the function needs.
+    pub fn add_settings(&mut self) {
+        let Some(function) = junctor_expression::function::find(&self.name) else { return };
+        if self.settings.is_empty() && self.database.is_none() {
+            self.settings = function.settings.iter().map(|setting| expression_of(*setting)).collect();
+        }
+    }
+}
+
+fn expression_of(setting: Setting) -> Expression {
+    match setting {
+        Setting::Variable(name) => Expression::SystemVariable(SystemVariable { scope: None, name: name.to_owned() }),
+        Setting::Session(name) => Expression::call(name, Vec::new()),
+    }
+}
+
 impl Expression {
+    /// A call of a function.
+    pub fn call(name: &str, arguments: Vec<Expression>) -> Expression {
+        let call = FunctionCall { name: name.to_owned(), arguments, ..FunctionCall::default() };
+        Expression::Function(Box::new(call))
+    }
+
+    /// NOT before the expression, if `negated`.
+    pub fn negated_if(self, negated: bool) -> Expression {
+        match negated {
+            true => Expression::Unary { operator: UnaryOperator::Not, operand: Box::new(self) },
+            false => self,
+        }
+    }
+
     /// The expression with the opposite sign. A non-negative number is negated; any other expression gets the
     /// operator.
     pub fn negate(self) -> Expression {

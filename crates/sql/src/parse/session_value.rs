@@ -144,7 +144,6 @@ impl Lifter<'_> {
                 self.value(operand);
                 self.value_as(pattern, true);
             }
-            Expression::Regexp { operand, pattern, .. } => self.all([&mut **operand, &mut **pattern]),
             Expression::Case(case) => {
                 self.all(&mut case.operand);
                 for branch in &mut case.branches {
@@ -152,7 +151,11 @@ impl Lifter<'_> {
                 }
                 self.all(&mut case.otherwise);
             }
-            Expression::Function(call) => self.all(&mut call.arguments),
+            Expression::Function(call) => {
+                self.all(&mut call.arguments);
+                call.add_settings();
+                self.all(&mut call.settings);
+            }
             Expression::Trim { removed, operand, .. } => {
                 self.all(removed.as_deref_mut());
                 self.value(operand);

@@ -43,7 +43,7 @@ pub fn is_fixed(expression: &Expression) -> bool {
     expression.visit(&mut |inner| {
         fixed &= match &inner.node {
             Node::Column { .. } => false,
-            Node::Call(function, _) => function.is_deterministic,
+            Node::Call(function, _) => function.is_immutable(),
             _ => true,
         };
     });

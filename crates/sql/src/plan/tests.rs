@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use junctor_expression::{Expression, Kind, Parameters};
+use junctor_expression::{Expression, Kind, Parameters, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::schema::{
@@ -17,8 +17,9 @@ use junctor_signals::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAc
 
 use super::parameters::kinds_of_shape;
 use super::*;
-use crate::bind::{Environment, ParameterKind, message};
+use crate::bind::{Environment, ParameterKind, SessionConstant, message};
 use crate::definition::{DefinitionContext, create_table};
+use crate::parse::expression as ast;
 use crate::parse::{Parameterised, Shape, ShapeOutcome, Statement, parse, parse_with_parameters, scan};
 
 const TABLES: [&str; 4] = [
@@ -107,7 +108,7 @@ fn planned_for(
         database: Some("t"),
         collation: CollationId::DEFAULT,
         parameters: kinds,
-        session_constant: &|_| Ok(None),
+        session_constant: &random_seed,
         locks_reads: false,
         only_full_group_by: true,
         division_increment: 4,
@@ -115,6 +116,13 @@ fn planned_for(
         is_strict: false,
     };
     plan_statement(&environment, statement, &|_, _| None)
+}
+
+/// The only session value that the tests know.
+fn random_seed(expression: &ast::Expression) -> junctor_model::error::Result<Option<SessionConstant>> {
+    let is_seed = *expression == ast::Expression::call("RANDOM SEED", Vec::new());
+    let constant = SessionConstant { value: Value::UInt(1), result: ResultType::integer(true, 21), is_volatile: true };
+    Ok(is_seed.then_some(constant))
 }
 
 struct Dump<'d> {

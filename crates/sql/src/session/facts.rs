@@ -46,6 +46,7 @@ impl StatementFacts<'_, '_> {
             found_rows: session.found_rows,
             warning_count: session.warning_count,
             error_count: session.error_count,
+            seed: session.seed,
             wall_clock_us: turn.wall_clock_us,
         }
     }

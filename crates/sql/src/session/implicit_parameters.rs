@@ -41,6 +41,9 @@ impl StatementContext<'_, '_> {
         let mut kinds = std::mem::take(&mut self.engine.work.session_kinds);
         values.clear();
         kinds.clear();
+        if !session_values.is_empty() {
+            self.session.seed = self.turn.random.word();
+        }
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let outcome = facts.evaluate(session_values, &mut values, &mut kinds);
         self.engine.work.session_values = values;

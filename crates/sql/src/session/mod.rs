@@ -104,6 +104,7 @@ impl Engine {
             diagnostics: Vec::new(),
             warning_count: 0,
             error_count: 0,
+            seed: 0,
             last_insert_id: 0,
             insert_id_argument: None,
             row_count: 0,

@@ -42,6 +42,7 @@ impl StatementContext<'_, '_> {
     pub(super) fn execute_without_plan(&mut self, statement: &Statement, protocol: RowProtocol) -> Progress {
         self.session.operation =
             if is_definition(statement) { OperationKind::Definition } else { OperationKind::Other };
+        self.session.seed = self.turn.random.word();
         match statement {
             // The text contains only comments. An empty text is an error of the parser.
             Statement::Empty => answer(self, Ok(())),

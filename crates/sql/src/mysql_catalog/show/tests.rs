@@ -71,6 +71,7 @@ impl World {
             found_rows: 0,
             warning_count: 3,
             error_count: 1,
+            seed: 0,
             wall_clock_us: 0,
         };
         let warning = |level, code, message: &str| Warning { level, code, message: message.into() };

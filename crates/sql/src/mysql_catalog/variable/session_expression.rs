@@ -1,8 +1,8 @@
 //! Evaluates functions and variables that are constant within one execution: those of the session, the clock
 //! and the server.
 
-use junctor_expression::ResultType;
 use junctor_expression::result_type::DECIMAL_PRECISION_MAX;
+use junctor_expression::{Coercibility, ResultType, function};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
@@ -53,6 +53,8 @@ pub struct SessionContext<'a> {
     pub warning_count: u16,
     /// Number of errors of the last statement.
     pub error_count: u16,
+    /// A random number that each execution draws.
+    pub seed: u64,
     /// Start of the statement, in microseconds since 1970-01-01 UTC. All clock functions in a statement
     /// return times derived from this.
     pub wall_clock_us: u64,
@@ -99,12 +101,33 @@ pub fn session_value_type(expression: &Expression, value: &Value, collation: Col
         Value::Decimal(value) => ResultType::decimal(DECIMAL_PRECISION_MAX, value.scale),
         Value::Bytes(_) => {
             let of_value = ResultType::of_value(value.as_ref(), collation);
-            ResultType { length: text_length(expression).unwrap_or(of_value.length), ..of_value }
+            let result = ResultType { length: text_length(expression).unwrap_or(of_value.length), ..of_value };
+            match is_call(expression, SYSTEM_CONSTANTS) || matches!(expression, Expression::SystemVariable(_)) {
+                true => ResultType {
+                    collation: CollationId::UTF8MB4_GENERAL_CI,
+                    coercibility: Coercibility::SystemConstant,
+                    ..result
+                },
+                false => result,
+            }
         }
     };
     let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA", "CONVERT_TZ"]);
     result.with_nullable(is_user_variable || is_nullable_call())
 }
+
+/// The functions whose text is in the character set of the system.
+const SYSTEM_CONSTANTS: &[&str] = &[
+    "DATABASE",
+    "SCHEMA",
+    "USER",
+    "SESSION_USER",
+    "SYSTEM_USER",
+    "CURRENT_USER",
+    "CURRENT_ROLE",
+    "VERSION",
+    "ICU_VERSION",
+];
 
 /// Length of an integer, in characters, as MySQL announces it.
 fn integer_length(expression: &Expression) -> u32 {
@@ -143,6 +166,10 @@ fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<V
         "CURRENT_ROLE" => text("NONE".to_owned()),
         "CONNECTION_ID" => Some(Value::UInt(u64::from(facts.connection))),
         "LAST_INSERT_ID" if call.arguments.is_empty() => Some(Value::UInt(facts.last_insert_id)),
+        "PS_CURRENT_THREAD_ID" => Some(Value::UInt(u64::from(facts.connection))),
+        "ICU_VERSION" => text("73.1".to_owned()),
+        "RANDOM SEED" => Some(Value::UInt(facts.seed)),
+        "CLOCK MICROSECONDS" => Some(Value::UInt(facts.wall_clock_us)),
         "ROW_COUNT" => Some(Value::Int(facts.row_count)),
         "FOUND_ROWS" => Some(Value::UInt(facts.found_rows)),
         "UNIX_TIMESTAMP" if call.arguments.is_empty() => Some(Value::UInt(facts.now_us() / 1_000_000)),
@@ -155,8 +182,8 @@ fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<V
         }
         _ => return fold_clock(&name, call, facts),
     };
-    if !call.arguments.is_empty() {
-        return Err(wrong_count(&name));
+    if let Some(function) = function::find(&name) {
+        function.check_count(call.arguments.len())?;
     }
     Ok(value)
 }

@@ -52,6 +52,28 @@ const OPTIMIZER_SWITCHES: &[(&str, bool)] = &[
     ("derived_condition_pushdown", true),
 ];
 
+/// The values of block_encryption_mode.
+const AES_MODES: &[&str] = &[
+    "aes-128-ecb",
+    "aes-192-ecb",
+    "aes-256-ecb",
+    "aes-128-cbc",
+    "aes-192-cbc",
+    "aes-256-cbc",
+    "aes-128-cfb1",
+    "aes-192-cfb1",
+    "aes-256-cfb1",
+    "aes-128-cfb8",
+    "aes-192-cfb8",
+    "aes-256-cfb8",
+    "aes-128-cfb128",
+    "aes-192-cfb128",
+    "aes-256-cfb128",
+    "aes-128-ofb",
+    "aes-192-ofb",
+    "aes-256-ofb",
+];
+
 /// All variables, sorted by name, because [`find`](super::find) uses binary search.
 pub const TABLE: &[Variable] = &[
     text("admin_address", GlobalReadOnly, ""),
@@ -68,7 +90,7 @@ pub const TABLE: &[Variable] = &[
     text("bind_address", GlobalReadOnly, "*"),
     choice("binlog_format", Both, &["ROW", "STATEMENT", "MIXED"]),
     choice("binlog_row_image", Both, &["full", "minimal", "noblob"]),
-    choice("block_encryption_mode", Both, &["aes-128-ecb"]),
+    choice("block_encryption_mode", Both, AES_MODES),
     number("bulk_insert_buffer_size", Both, 8_388_608, 0, u64::MAX),
     declare("character_set_client", Both, Kind::CharacterSet(false)).at(Slot::CharacterSetClient),
     declare("character_set_connection", Both, Kind::CharacterSet(false)).at(Slot::CharacterSetConnection),

@@ -42,6 +42,7 @@ fn facts<'a>(variables: &'a SessionVariables, globals: &'a GlobalVariables) -> S
         found_rows: 3,
         warning_count: 2,
         error_count: 1,
+        seed: 0,
         wall_clock_us: 1_795_160_373_123_456,
     }
 }

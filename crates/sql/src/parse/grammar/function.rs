@@ -82,8 +82,15 @@ impl Parser<'_> {
                 call.distinct = self.accept_word(Keyword::Distinct);
             }
             call.arguments = self.comma_list(Self::expression)?;
-            if self.at_word(Keyword::Using) && call.name.eq_ignore_ascii_case("CHAR") {
-                return self.unsupported("CHAR with USING");
+            if call.name.eq_ignore_ascii_case("CHAR") && self.accept_word(Keyword::Using) {
+                let character_set = self.character_set_name()?;
+                self.expect(TokenKind::Close)?;
+                self.grow()?;
+                let operand = Box::new(Expression::Function(Box::new(call)));
+                return Ok(Expression::ConvertUsing { operand, character_set });
+            }
+            if call.name.eq_ignore_ascii_case("WEIGHT_STRING") && self.accept_word(Keyword::As) {
+                self.weighed_as(&mut call)?;
             }
         }
         self.expect(TokenKind::Close)?;
@@ -91,6 +98,27 @@ impl Parser<'_> {
             return self.unsupported("window function");
         }
         Ok(Expression::Function(Box::new(call)))
+    }
+
+    /// `CHAR(n)` or `BINARY(n)` after AS in WEIGHT_STRING: a cast of the argument.
+    fn weighed_as(&mut self, call: &mut FunctionCall) -> Parse<()> {
+        let target = self.cast_target()?;
+        let is_sized =
+            matches!(target, CastTarget::Binary(Some(_)) | CastTarget::Char { length: Some(_), character_set: None });
+        let (Some(operand), true) = (call.arguments.pop(), is_sized) else { return self.syntax() };
+        self.grow()?;
+        call.arguments.push(Expression::Cast { operand: Box::new(operand), target });
+        Ok(())
+    }
+
+    /// `INTERVAL(number, limit, ...)`, which is a function; `INTERVAL (number) unit` is not.
+    pub(super) fn interval_function(&mut self) -> Parse<Expression> {
+        let call = FunctionCall { name: self.any_word()?, ..FunctionCall::default() };
+        let call = self.call_arguments(call)?;
+        match &call {
+            Expression::Function(function) if function.arguments.len() < 2 => self.unsupported("INTERVAL"),
+            _ => Ok(call),
+        }
     }
 
     fn cast(&mut self) -> Parse<Expression> {

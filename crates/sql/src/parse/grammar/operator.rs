@@ -187,9 +187,20 @@ impl Parser<'_> {
                 };
                 Expression::Like { negated, operand, pattern, escape }
             }
-            Some(Keyword::Sounds) => return self.unsupported("SOUNDS LIKE"),
+            Some(Keyword::Sounds) => {
+                self.expect_word(Keyword::Like)?;
+                let right = self.expression_at(Level::BitOr)?;
+                let [left, right] = [*operand, right].map(|operand| Expression::call("SOUNDEX", vec![operand]));
+                // The call of SOUNDEX is a further level.
+                self.grow()?;
+                Expression::Binary { operator: BinaryOperator::Equal, left: Box::new(left), right: Box::new(right) }
+            }
             Some(Keyword::Member) => return self.unsupported("MEMBER OF"),
-            _ => Expression::Regexp { negated, operand, pattern: Box::new(self.expression_at(Level::BitOr)?) },
+            _ => {
+                let pattern = self.expression_at(Level::BitOr)?;
+                self.grow()?;
+                Expression::call("REGEXP_LIKE", vec![*operand, pattern]).negated_if(negated)
+            }
         };
         self.grow()?;
         Ok(expression)

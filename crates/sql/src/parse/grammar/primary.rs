@@ -54,6 +54,7 @@ impl Parser<'_> {
                 Ok(Expression::Cast { operand, target: CastTarget::Binary(None) })
             }
             Keyword::Exists => self.unsupported("EXISTS subquery"),
+            Keyword::Interval if self.next.kind == TokenKind::Open => self.interval_function(),
             Keyword::Interval => self.unsupported("INTERVAL"),
             Keyword::Match => self.unsupported("full-text search"),
             Keyword::Date | Keyword::Time | Keyword::Timestamp if self.next.kind == TokenKind::String => {
