@@ -179,7 +179,7 @@ impl Mirror {
     }
 
     /// Whether a later membership is installed than started. Nothing of the epoch before counts any more.
-    fn is_stopped(&self) -> bool {
+    pub fn is_stopped(&self) -> bool {
         self.installed() > self.started()
     }
 

@@ -142,9 +142,9 @@ impl Replication {
         self.tail.back().or(self.committed.as_ref()).map(|entry| &entry.membership)
     }
 
-    /// Whether every membership of the log is committed.
-    pub fn is_idle(&self) -> bool {
-        self.tail.is_empty()
+    /// The entries that are not committed.
+    pub fn uncommitted(&self) -> &VecDeque<Entry> {
+        &self.tail
     }
 
     /// A tick has passed: a few milliseconds, equal at all voters.
@@ -287,5 +287,162 @@ impl Replication {
         };
         let next = self.replica.unapplied_voters();
         (are_over(self.replica.voters()) && next.iter().all(are_over)).then_some(&committed.membership)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::lease::HOLD;
+    use junctor_consensus::recover;
+    use junctor_model::id::Incarnation;
+
+    const VOTER: NodeId = NodeId(9);
+
+    fn settings() -> Settings {
+        Settings { voter: voter_id(VOTER, 1), seed: 1 }
+    }
+
+    /// Nodes 1 and 2 are a group.
+    fn first() -> Membership {
+        let nodes = [(NodeId(1), 0), (NodeId(2), 0)];
+        let membership = Membership::create(&nodes, vec![vec![NodeId(1), NodeId(2)]], NodeId(1));
+        membership.apply(&MembershipChange::NoteStarted { epoch: membership.epoch }).unwrap()
+    }
+
+    /// The only voter, with its files.
+    struct Alone {
+        voter: Replication,
+        files: [Vec<u8>; 2],
+    }
+
+    impl Alone {
+        fn new() -> Alone {
+            let voters = VoterSet::new(vec![voter_id(VOTER, 1)]).unwrap();
+            let voter = Replication::new(&settings(), &voters, &first(), BootTime(0));
+            let mut alone = Alone { voter, files: Default::default() };
+            while !alone.voter.is_leader() {
+                alone.voter.tick();
+                alone.run();
+            }
+            alone
+        }
+
+        /// Performs its outputs, except the syncs.
+        fn run_unsynced(&mut self) -> Vec<u64> {
+            let mut written = Vec::new();
+            loop {
+                let output = self.voter.take_output();
+                if output == VoterOutput::default() {
+                    return written;
+                }
+                if let Some(write) = output.write {
+                    let file = &mut self.files[write.file];
+                    file.truncate(write.offset as usize);
+                    file.extend(write.bytes);
+                    written.push(write.number);
+                }
+            }
+        }
+
+        fn run(&mut self) {
+            loop {
+                let written = self.run_unsynced();
+                if written.is_empty() {
+                    return;
+                }
+                written.into_iter().for_each(|number| self.voter.note_written(number));
+            }
+        }
+
+        fn restart(self, now: BootTime) -> Alone {
+            let files = self.files;
+            let recovered = recover(voter_id(VOTER, 1), [&files[0], &files[1]]).unwrap().unwrap();
+            Alone { voter: Replication::restarted(&settings(), recovered, now), files }
+        }
+
+        fn grants(&mut self, now: u64, node: u8) -> bool {
+            let request = RequestLease {
+                node: NodeId(node),
+                incarnation: Incarnation(u32::from(node)),
+                sent: BootTime(0),
+                voter_set: 0,
+            };
+            self.voter.on_request_lease(BootTime(now), &request).is_some()
+        }
+
+        /// Whether the leader takes the leases for over.
+        fn is_over(&mut self, now: u64) -> bool {
+            assert_eq!(self.voter.next_eviction_report(BootTime(now)), None, "the leader counts its own report");
+            self.voter.leases_over().is_some()
+        }
+    }
+
+    fn evict(node: u8) -> MembershipChange {
+        MembershipChange::Evict { nodes: [NodeId(node)].into_iter().collect(), avoid: None }
+    }
+
+    #[test]
+    fn an_eviction_ends_grants_when_it_is_appended_and_counts_when_it_is_committed() {
+        let mut alone = Alone::new();
+        let start = HOLD.0;
+        assert!(alone.grants(start, 2) && alone.is_over(start));
+        alone.voter.propose(&evict(2)).unwrap();
+        let written = alone.run_unsynced();
+        assert!(alone.grants(start + 1, 1) && !alone.grants(start + 1, 2));
+        assert!(alone.voter.membership().unwrap().has(NodeId(2), Incarnation(2)));
+        assert!(!alone.voter.last().unwrap().has(NodeId(2), Incarnation(2)));
+        written.into_iter().for_each(|number| alone.voter.note_written(number));
+        alone.run();
+        assert!(!alone.voter.membership().unwrap().has(NodeId(2), Incarnation(2)));
+        assert!(!alone.is_over(start + HOLD.0 - 1) && alone.is_over(start + HOLD.0));
+    }
+
+    #[test]
+    fn a_change_that_the_log_does_not_admit_is_not_proposed() {
+        let mut alone = Alone::new();
+        alone.voter.propose(&evict(2)).unwrap();
+        alone.run_unsynced();
+        assert_eq!(alone.voter.propose(&evict(1)), Err(NotProposed::Refused(ChangeRefused::GroupLost(0))));
+    }
+
+    #[test]
+    fn a_restarted_voter_knows_the_evictions_of_its_log_and_reports_after_a_lease() {
+        let mut alone = Alone::new();
+        alone.voter.propose(&evict(2)).unwrap();
+        alone.run();
+        let mut alone = alone.restart(BootTime(1_000));
+        alone.run();
+        assert!(!alone.grants(1_000, 2) && alone.grants(1_000, 1));
+        while !alone.voter.is_leader() {
+            alone.voter.tick();
+            alone.run();
+        }
+        assert_eq!(alone.voter.membership().unwrap().epoch.0, 2);
+        assert!(!alone.is_over(1_000 + HOLD.0 - 1) && alone.is_over(1_000 + HOLD.0));
+    }
+
+    #[test]
+    fn the_membership_replaces_a_long_log() {
+        let mut alone = Alone::new();
+        let mut epoch = 1;
+        for _ in 0..100 {
+            for change in [evict(2), MembershipChange::Admit { node: NodeId(2) }] {
+                alone.voter.propose(&change).unwrap();
+                epoch += 1;
+                let started = MembershipChange::NoteStarted { epoch: junctor_model::id::Epoch(epoch) };
+                alone.run();
+                alone.voter.propose(&started).unwrap();
+                alone.run();
+            }
+        }
+        assert!(alone.files.iter().all(|file| file.len() as u64 <= FILE_BYTES_MAX + (16 << 10)));
+        let before = Arc::clone(alone.voter.membership().unwrap());
+        let mut alone = alone.restart(BootTime(0));
+        while !alone.voter.is_leader() {
+            alone.voter.tick();
+            alone.run();
+        }
+        assert_eq!((alone.voter.membership(), epoch), (Some(&before), 201));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_cluster::membership::membership::PresentDisk;
-use junctor_cluster::membership::{Membership, MembershipChange, NodeSet, NodeState};
+use junctor_cluster::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
 use junctor_kernel::NodeId;
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation};
 
@@ -12,19 +12,18 @@ use super::message::{Bug, FIRST_VOTER, Message, VOTERS};
 use super::node::{Disk, Node};
 use super::simulation::Simulation;
 
+/// Steps of time within which the voters commit a restart.
+const VOTER_STEPS_MAX: u32 = 200_000;
+
 impl Simulation {
     pub fn step_membership(&mut self) {
         if self.is_disturbed && self.random.one_in(self.fault_period / 20) {
             self.fault();
         }
-        match self.random.below(8) {
-            0..3 => {
-                let clocks = self.voter_clocks();
-                self.raft.step(&mut self.random, &clocks);
-            }
-            3 | 4 => self.learn_membership(),
-            5 => self.lead(),
-            6 => self.end_leases(),
+        match self.random.below(5) {
+            0 | 1 => self.learn_membership(),
+            2 => self.lead(),
+            3 => self.end_leases(),
             _ => self.finish_orphans(),
         }
     }
@@ -90,20 +89,18 @@ impl Simulation {
 
     /// The leader of raft proposes what is due.
     fn lead(&mut self) {
-        if !self.raft.is_idle() {
-            return;
-        }
-        let latest = Arc::clone(self.raft.committed());
+        let Some(latest) = self.raft.leaders_membership() else { return };
         let dead = self.dead(&latest);
         let sequencer = self.nodes.iter().find_map(|node| {
             let sequencer = node.sequencer.as_ref()?;
             (node.is_alive && sequencer.epoch() == latest.epoch).then_some(sequencer)
         });
         let have_started = sequencer.is_some_and(|sequencer| sequencer.have_all_started());
-        if have_started && latest.started < latest.epoch {
+        let is_noted = have_started || self.bug == Bug::CommittedEpochCounts;
+        if is_noted && latest.started < latest.epoch {
             let lagging = sequencer.and_then(|sequencer| sequencer.lagging_joiner());
             assert_eq!(lagging, None);
-            _ = self.raft.propose(&MembershipChange::NoteStarted { epoch: latest.epoch });
+            self.propose(&MembershipChange::NoteStarted { epoch: latest.epoch });
             return;
         }
         let candidates: Vec<NodeId> = sequencer.into_iter().flat_map(|it| it.durable_candidates()).collect();
@@ -147,7 +144,7 @@ impl Simulation {
     }
 
     fn propose(&mut self, change: &MembershipChange) -> bool {
-        self.raft.propose(change).is_ok()
+        self.raft.propose(change, self.now, &mut self.random).is_ok()
     }
 
     /// Members whose life is over.
@@ -161,9 +158,9 @@ impl Simulation {
         (0..self.nodes.len()).filter(is_dead).map(|index| NodeId(self.nodes[index].id)).collect()
     }
 
-    /// Whether the membership survives the loss of a node, whichever entries of raft are kept.
+    /// Whether the membership survives the loss of a node, whichever entries are committed.
     fn can_lose(&self, index: usize) -> bool {
-        [self.raft.committed(), self.raft.last()].into_iter().all(|membership| {
+        self.raft.possible().all(|membership| {
             if !self.is_life(membership, index) {
                 return false;
             }
@@ -178,21 +175,19 @@ impl Simulation {
         })
     }
 
+    /// The leader tells the sequencer that leases are over.
     fn end_leases(&mut self) {
-        for index in 0..self.nodes.len() {
-            let Some(epoch) = self.nodes[index].sequencer.as_ref().map(|sequencer| sequencer.epoch()) else { continue };
-            let is_at_once = self.bug == Bug::LeasesOverAtOnce;
-            let entry = self.raft.log[..self.raft.committed].iter().find(|entry| entry.membership.epoch == epoch);
-            let Some(membership) = entry.map(|entry| Arc::clone(&entry.membership)) else { continue };
-            if is_at_once || self.raft.are_leases_over(&membership) {
-                self.nodes[index].sequencer.iter_mut().for_each(|sequencer| sequencer.on_leases_over(epoch));
-            }
+        let over = self.raft.leases_over(self.now).map(|membership| membership.epoch);
+        for sequencer in self.nodes.iter_mut().filter_map(|node| node.sequencer.as_mut()) {
+            let over = if self.bug == Bug::LeasesOverAtOnce { Some(sequencer.epoch()) } else { over };
+            over.into_iter().for_each(|epoch| sequencer.on_leases_over(epoch));
         }
     }
 
     fn fault(&mut self) {
         let index = self.any_node();
-        match self.random.below(14) {
+        match self.random.below(16) {
+            14.. => self.raft.fault(self.now, &mut self.random),
             12.. => {
                 let voter = FIRST_VOTER + self.random.below(u64::from(VOTERS)) as u8;
                 let until = self.now + self.random.below(200_000_000);
@@ -256,7 +251,7 @@ impl Simulation {
             return true;
         }
         let tc = NodeId(transaction.node);
-        let mut log = self.raft.log[..self.raft.committed].iter().map(|entry| &entry.membership);
+        let mut log = self.raft.history();
         let is_over = |it: &&Arc<Membership>| {
             let admitted = it.record(tc).map(|record| record.incarnation);
             !it.has(tc, transaction.incarnation) && admitted >= Some(transaction.incarnation)
@@ -298,28 +293,20 @@ impl Simulation {
 
     /// All nodes lose power, and some disks return.
     fn blackout(&mut self) {
-        let clocks = self.voter_clocks();
-        while !self.raft.is_idle() {
-            self.raft.step(&mut self.random, &clocks);
-        }
         self.stop_all();
-        let before = self.raft.committed;
-        let cut = self.restart_raft();
-        let second = self.random.one_in(3);
         let all: Vec<usize> = (0..self.nodes.len()).collect();
-        if second {
+        if self.random.one_in(3) {
             // Power is lost again before all have recovered.
             let some: Vec<usize> = all.iter().copied().filter(|_| self.random.one_in(2)).collect();
-            self.recover(&some, cut);
+            let membership = match self.bug {
+                Bug::CutNotCommitted => self.restarted(&Arc::clone(self.raft.committed())).1,
+                _ => self.restart_raft(),
+            };
+            self.recover(&some, &membership);
             self.stop_all();
-            if self.bug == Bug::CutNotCommitted {
-                self.raft.revert(before);
-            }
-            let cut = self.restart_raft();
-            self.recover(&all, cut);
-        } else {
-            self.recover(&all, cut);
         }
+        let membership = self.restart_raft();
+        self.recover(&all, &membership);
     }
 
     fn stop_all(&mut self) {
@@ -331,9 +318,13 @@ impl Simulation {
         self.orphans.clear();
     }
 
-    /// Commits the restart from a sufficient set of disks.
-    fn restart_raft(&mut self) -> CommitNumber {
-        let latest = Arc::clone(self.raft.committed());
+    /// The restart from a sufficient set of disks, and the membership after it.
+    fn restarted(&mut self, latest: &Arc<Membership>) -> (MembershipChange, Arc<Membership>) {
+        let mut latest = Membership::clone(latest);
+        if self.bug == Bug::LastDurableForgotten {
+            let is_away = |record: &&mut NodeRecord| record.state == NodeState::Away;
+            latest.nodes.iter_mut().filter(is_away).for_each(|record| record.is_durable = false);
+        }
         let disk = |node: &Node| {
             let started = if self.bug == Bug::CutsIgnored { Epoch(u32::MAX) } else { node.disk.started };
             let incarnation = next_life(&latest, NodeId(node.id));
@@ -346,24 +337,32 @@ impl Simulation {
         }
         let some: Vec<PresentDisk> = all.iter().copied().filter(|_| !self.random.one_in(3)).collect();
         let present = if latest.restart_cut(&some).is_ok() { some } else { all };
-        let cut = latest.restart_cut(&present).expect("all disks are sufficient");
-        self.raft.propose(&MembershipChange::Restart { present }).expect("a sufficient restart");
-        let clocks = self.voter_clocks();
-        let epoch = self.raft.last().epoch;
-        while self.raft.committed().epoch < epoch {
-            if self.raft.is_idle() {
-                // Another leader has replaced the entry.
-                return self.restart_raft();
+        let change = MembershipChange::Restart { present };
+        let after = latest.apply(&change).expect("all disks are sufficient");
+        (change, Arc::new(after))
+    }
+
+    /// Commits a restart.
+    fn restart_raft(&mut self) -> Arc<Membership> {
+        let before = self.raft.committed().restarted;
+        for _ in 0..VOTER_STEPS_MAX {
+            let latest = Arc::clone(self.raft.committed());
+            if latest.restarted > before && latest.restarted == latest.epoch {
+                self.oracle.on_restart(cut_of(&latest), latest.epoch);
+                return latest;
             }
-            self.raft.step(&mut self.random, &clocks);
+            if let Some(leaders) = self.raft.leaders_membership() {
+                let (change, _) = self.restarted(&leaders);
+                self.propose(&change);
+            }
+            self.pass_time();
         }
-        self.oracle.on_restart(cut, epoch);
-        cut
+        panic!("in the end the voters commit the restart");
     }
 
     /// Nodes recover to the cut and start.
-    fn recover(&mut self, nodes: &[usize], cut: CommitNumber) {
-        let membership = Arc::clone(self.raft.committed());
+    fn recover(&mut self, nodes: &[usize], membership: &Arc<Membership>) {
+        let cut = cut_of(membership);
         for index in nodes.iter().copied() {
             let id = NodeId(self.nodes[index].id);
             let record = *membership.record(id).expect("a node");
@@ -371,7 +370,7 @@ impl Simulation {
                 continue;
             }
             let disk = std::mem::take(&mut self.nodes[index].disk);
-            let mut node = Node::start(id.0, record.incarnation, &membership, cut, self.bug);
+            let mut node = Node::start(id.0, record.incarnation, membership, cut, self.bug);
             node.rate = self.nodes[index].rate;
             node.disk = cut_disk(disk, cut, record.admitted);
             for (row, versions) in &node.disk.rows {
@@ -381,8 +380,8 @@ impl Simulation {
             self.nodes[index] = node;
         }
         for index in nodes.iter().copied() {
-            if self.is_life(&membership, index) {
-                self.install(index, &membership);
+            if self.is_life(membership, index) {
+                self.install(index, membership);
             }
         }
     }
@@ -390,6 +389,7 @@ impl Simulation {
     /// Ends the faults, and asserts that everything is decided and free in the end.
     pub fn settle(&mut self) {
         self.is_disturbed = false;
+        self.raft.calm();
         for node in &mut self.nodes {
             node.paused_until = 0;
         }
@@ -404,7 +404,7 @@ impl Simulation {
 
     fn is_settled(&self) -> bool {
         let latest = self.raft.committed();
-        let is_done = |record: &junctor_cluster::membership::NodeRecord| {
+        let is_done = |record: &NodeRecord| {
             let node = self.nodes.iter().find(|node| node.life() == (record.node.0, record.incarnation));
             node.is_some_and(|node| {
                 let is_free = node.ldms.iter().all(|ldm| ldm.parts.is_empty()) && node.tc.open() == 0;
@@ -437,6 +437,12 @@ impl Simulation {
         let nodes: String = self.nodes.iter().map(node).collect();
         format!("{latest:?} idle {} orphans {} {nodes}", self.raft.is_idle(), self.orphans.len())
     }
+}
+
+/// The cut of the restart that began the epoch of the membership.
+fn cut_of(membership: &Membership) -> CommitNumber {
+    let last = membership.cuts.last().filter(|cut| cut.epoch == membership.epoch);
+    last.expect("the epoch began with a restart").cut
 }
 
 /// The disk after a recovery to a number, with the start of a life.

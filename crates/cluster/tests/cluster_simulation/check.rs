@@ -41,6 +41,10 @@ pub struct Counts {
     pub joins: u64,
     pub durable_marks: u64,
     pub blackouts: u64,
+    /// Of leaders of the voters.
+    pub elections: u64,
+    /// Of voters.
+    pub restarts: u64,
 }
 
 impl Oracle {

@@ -15,6 +15,6 @@ mod coordinator;
 mod message;
 mod node;
 mod partition;
-mod raft;
 mod simulation;
 mod tests;
+mod voters;

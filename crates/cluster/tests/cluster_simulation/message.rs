@@ -24,12 +24,16 @@ pub fn ldm_of(partition: u8) -> u16 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bug {
     None,
+    /// No rule is broken, and faults are as frequent as in the runs that break one.
+    NoneAmidFaults,
     AnswerAtOwnStable,
     AnswerAtApplied,
     SnapshotAtApplied,
     LeasesOverAtOnce,
     LeaseFromReceipt,
     GrantAfterEviction,
+    /// A voter sends its votes and answers before they are on disk.
+    AnswersBeforeSync,
     ClockBeforeInput,
     OneGrantIsEnough,
     ClocksBeyondDrift,
@@ -45,6 +49,8 @@ pub enum Bug {
     FreshNodeServes,
     ImagesNotParked,
     ImageNamesNodesNumber,
+    /// An ldm takes an image of the epoch that its mirror has stopped.
+    ImageAfterStop,
     ImageSurvivesStart,
     SurvivesItsPrimary,
     SurvivesItsCoordinator,

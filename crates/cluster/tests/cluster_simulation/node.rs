@@ -14,7 +14,7 @@ use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation};
 use super::coordinator::{Answer, Tc};
 use super::message::{Bug, Images, LDMS, Life, Message, Row, ToBlock, ldm_of};
 use super::partition::{Ldm, Sent, Version};
-use super::raft::voter_ids;
+use super::voters::voter_ids;
 
 /// The state of a node that survives its death.
 #[derive(Clone, Debug, Default)]
@@ -168,7 +168,6 @@ impl Node {
     /// An ldm carries out its next order.
     pub fn run_ldm(&mut self, ldm: usize) -> Vec<(NodeId, Message)> {
         let mut sent = Vec::new();
-        let applied = self.mirror.applied();
         if let Some((order, membership)) = self.ldm_orders[ldm].pop_front() {
             match (order, membership) {
                 (Order::CommitTransaction { transaction, number, position, .. }, _) => {
@@ -179,7 +178,7 @@ impl Node {
                 (other, _) => panic!("an ldm gets no {other:?}"),
             }
         }
-        self.ldms[ldm].revisit(applied, &mut sent);
+        self.ldms[ldm].revisit(&self.mirror, &mut sent);
         self.route(sent)
     }
 
@@ -213,8 +212,7 @@ impl Node {
 
     pub fn on_ldm_message(&mut self, ldm: u16, message: ToBlock) -> Vec<(NodeId, Message)> {
         let mut sent = Vec::new();
-        let applied = self.mirror.applied();
-        self.ldms[usize::from(ldm)].on_message(message, applied, &mut sent);
+        self.ldms[usize::from(ldm)].on_message(message, &self.mirror, &mut sent);
         self.route(sent)
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use junctor_cluster::epoch::message::{Applied, Decide, Installed, StartEpoch};
 use junctor_cluster::membership::Membership;
-use junctor_cluster::membership::lease::BootTime;
 use junctor_kernel::{NodeId, Random, Time};
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation};
 
@@ -13,7 +12,7 @@ use super::check::Oracle;
 use super::coordinator::Answer;
 use super::message::{Bug, FIRST_VOTER, LDMS, Life, Message, ROWS, Row, ldm_of};
 use super::node::Node;
-use super::raft::Raft;
+use super::voters::{Raft, voter_ids};
 
 /// Open transactions of one tc.
 const OPEN_MAX: usize = 6;
@@ -30,7 +29,6 @@ pub struct Simulation {
     pub nodes: Vec<Node>,
     pub channels: Vec<Channel>,
     pub raft: Raft,
-    pub voter_rates: Vec<u64>,
     pub oracle: Oracle,
     pub partitions: u8,
     /// Whether faults and new transactions occur.
@@ -64,14 +62,17 @@ impl Simulation {
         let membership = Membership::create(&ids, chains, sequencer);
         let drift = if bug == Bug::ClocksBeyondDrift { 300 } else { 10 };
         let rates: Vec<u64> = (0..3 + ids.len()).map(|_| 1000 - drift + 2 * drift * random.below(2)).collect();
-        let raft = Raft::new(membership, bug);
-        let periods = if bug == Bug::None { [400, 2_000, 15_000] } else { [300, 600, 2_000] };
+        let raft = Raft::new(membership, &rates[..3], &mut random, bug);
+        let periods = match bug {
+            Bug::None => [400, 2_000, 15_000],
+            Bug::HorizonWithoutSnapshots => [200_000; 3],
+            _ => [300, 600, 2_000],
+        };
         let mut simulation = Simulation {
             now: 1_000_000_000,
             bug,
             nodes: Vec::new(),
             channels: Vec::new(),
-            voter_rates: rates[..3].to_vec(),
             oracle: Oracle::default(),
             partitions,
             is_disturbed: true,
@@ -102,8 +103,8 @@ impl Simulation {
     }
 
     pub fn step(&mut self) {
-        self.now += self.random.below(40_000);
-        self.step_leases();
+        self.pass_time();
+        self.request_lease();
         match self.random.below(100) {
             0..54 => self.deliver(),
             54..76 => self.run_block(),
@@ -118,6 +119,12 @@ impl Simulation {
             94 => self.sync_disk(),
             _ => self.step_membership(),
         }
+    }
+
+    /// Moves time, and runs the voters.
+    pub fn pass_time(&mut self) {
+        self.now += self.random.below(40_000);
+        self.raft.step(self.now, &mut self.random);
     }
 
     pub fn any_node(&mut self) -> usize {
@@ -522,48 +529,23 @@ impl Simulation {
         }
     }
 
-    fn voter_clock(&self, voter: usize) -> BootTime {
-        BootTime(self.now / 1000 * self.voter_rates[voter])
-    }
-
-    pub fn voter_clocks(&self) -> Vec<BootTime> {
-        (0..self.voter_rates.len()).map(|voter| self.voter_clock(voter)).collect()
-    }
-
-    fn step_leases(&mut self) {
+    /// A node asks for a lease when one is due.
+    fn request_lease(&mut self) {
         let index = self.any_node();
         if self.is_running(index) {
             let clock = self.nodes[index].clock(self.now);
             let life = self.nodes[index].life();
             if let Some(request) = self.nodes[index].holder.next_request(clock) {
-                for voter in 0..self.voter_rates.len() as u8 {
-                    self.send(life, (FIRST_VOTER + voter, Incarnation(0)), Message::RequestLease(request));
+                for voter in voter_ids().iter() {
+                    self.send(life, (voter.0, Incarnation(0)), Message::RequestLease(request));
                 }
             }
-        }
-        let voter = self.random.below(self.voter_rates.len() as u64) as usize;
-        let clock = self.voter_clock(voter);
-        if let Some(entry) = self.raft.voters[voter].part.leases_over(clock)
-            && self.raft.log.get(entry.index as usize - 1).is_some_and(|it| it.id == entry)
-        {
-            let report = junctor_cluster::membership::lease::EvictionReport {
-                voter: NodeId(FIRST_VOTER + voter as u8),
-                term: 0,
-                entry,
-            };
-            self.raft.reports.on_report(0, &report);
         }
     }
 
     fn deliver_to_voter(&mut self, from: Life, voter: u8, message: Message) {
         let Message::RequestLease(request) = message else { panic!("voters only grant leases") };
-        let clock = self.voter_clock(usize::from(voter - FIRST_VOTER));
-        let voter_part = &mut self.raft.voters[usize::from(voter - FIRST_VOTER)];
-        let reply = match self.bug {
-            Bug::GrantAfterEviction => voter_part.blind.on_request(clock, &request),
-            _ => voter_part.part.on_request(clock, &request),
-        };
-        if let Some(reply) = reply {
+        if let Some(reply) = self.raft.on_request_lease(voter, self.now, &request) {
             self.send((voter, Incarnation(0)), from, Message::RequestLeaseReply(reply));
         }
     }
