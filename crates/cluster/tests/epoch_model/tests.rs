@@ -52,9 +52,6 @@ const JOINING: Cluster = Cluster {
 const ADMITTING: Cluster =
     Cluster { chains: [&[0, 1], &[]], serving: 0b001, admits: 0b010, plans: [plan(0, 0b01), plan(0, 0)], ..TWO_GROUPS };
 
-/// The same with the sequencer elsewhere.
-const ADMITTING_DISTANT: Cluster = Cluster { serving: 0b101, sequencer: 2, ..ADMITTING };
-
 /// Steps within which a short run explores the large configurations.
 const DEPTH: usize = 13;
 
@@ -105,9 +102,6 @@ fn one_group_keeps_every_promise() {
 fn a_joining_replica_keeps_every_promise() {
     check_large("one group, a replica joins, one fault", JOINING);
     checking::assert_holds("one group, a replica is admitted, one fault", ADMITTING);
-    if checking::is_long() {
-        checking::assert_holds("the same, distant sequencer, two faults", Cluster { faults: 2, ..ADMITTING_DISTANT });
-    }
 }
 
 #[test]
