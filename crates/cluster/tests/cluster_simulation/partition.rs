@@ -88,7 +88,7 @@ impl Ldm {
             }
             ToBlock::Rollback { transaction, .. } => {
                 self.undo(transaction);
-                self.revisit(applied, sent);
+                self.revisit(mirror, sent);
             }
             ToBlock::WriteReply { .. } | ToBlock::Prepared { .. } => panic!("an ldm gets no {message:?}"),
         }
