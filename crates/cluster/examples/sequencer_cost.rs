@@ -53,7 +53,7 @@ fn main() {
     let ids: Vec<(NodeId, u8)> = (0..nodes).map(|node| (NodeId(node), node / replicas)).collect();
     let chains = ids.chunks(usize::from(replicas)).map(|group| group.iter().map(|it| it.0).collect()).collect();
     let membership = Arc::new(Membership::create(&ids, chains, NodeId(0)));
-    let mut sequencer = Sequencer::new(&membership, CommitNumber(0), &|_| CommitNumber(0), Time(0));
+    let mut sequencer = Sequencer::new(&membership, &|_| CommitNumber(0), Time(0));
     sequencer.open();
     sequencer.on_leases_over(membership.epoch);
     let mut mirrors: Vec<Mirror> = membership

@@ -52,6 +52,11 @@ enum Rule {
     AcknowledgedByOneOfEach,
     /// A returning node recovers to its last stable number, whatever was cut.
     CutsIgnored,
+    /// A node counts as durable although the disk of another marked node is older than its copy.
+    CountedAboveOlderDisk,
+    /// A node is marked although the disk of an evicted node of the other group, which keeps its mark, is
+    /// older than its copy.
+    MarkedBesideOlderDisk,
     /// A node is marked as durable before the checkpoint of its copy.
     MarkedBeforeCheckpoint,
     /// Disks of nodes that the last membership does not name as durable count.
@@ -68,6 +73,8 @@ struct Disk {
     content: u8,
     /// The epoch in which the node has started last.
     started: u8,
+    /// The disk has no state below: it is the number of the copy that the node took when it joined.
+    copied_at: Number,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -79,6 +86,8 @@ struct Node {
     earlier: Disk,
     /// Whether the log covers the node's memory. False between a copy and its checkpoint.
     has_checkpoint: bool,
+    /// The number of the last copy.
+    copied_at: Number,
 }
 
 /// The committed membership.
@@ -168,10 +177,28 @@ struct CutModel {
     joins: u8,
     blackouts: u8,
     exchanges: u8,
+    /// Whether a node of each group has joined again and has no checkpoint of its copy yet.
+    has_joined: bool,
     rule: Rule,
 }
 
 impl CutModel {
+    /// Both groups have a durable node that has synced the first of two transactions, and a node that has
+    /// copied both.
+    fn join_one_of_each(&self, state: &mut State) {
+        let disk = Disk { stable: 1, content: 0b01, ..Disk::default() };
+        for node in &mut state.nodes {
+            *node = Node { is_up: true, memory: 0b11, disk, has_checkpoint: true, ..Node::default() };
+        }
+        let joined = [0, 2];
+        for node in joined {
+            state.nodes[node] = Node { is_up: true, memory: 0b11, copied_at: 2, ..Node::default() };
+        }
+        (state.committed.durable, state.installed.durable) = (0b1010, 0b1010);
+        state.numbers[..2].copy_from_slice(&[1, 2]);
+        (state.acknowledged, state.waiting) = (0b01, 0b10);
+    }
+
     fn is_running(&self, state: &State) -> bool {
         state.restart.is_none() && state.nodes.iter().any(|node| node.is_up)
     }
@@ -239,7 +266,8 @@ impl CutModel {
             if is_member && has_peer {
                 actions.push(Action::Evict { node });
             }
-            if !is_member && has_peer && is_current && state.joins_left > 0 {
+            let has_mark = state.committed.durable & 1 << node != 0;
+            if !is_member && !has_mark && has_peer && is_current && state.joins_left > 0 {
                 actions.push(Action::Join { node });
             }
             return;
@@ -259,7 +287,10 @@ impl CutModel {
             durable => durable.unwrap_or_default(),
         };
         let reaches = own.has_checkpoint && own.disk.stable >= wanted;
-        if !is_counted && reaches && is_current {
+        let is_older = |it: usize| state.nodes[it].disk.stable < own.disk.copied_at;
+        let marked = state.installed.durable & state.installed.serving;
+        let has_older = self.rule != Rule::CountedAboveOlderDisk && nodes_of(marked).any(is_older);
+        if !is_counted && reaches && is_current && !has_older {
             actions.push(Action::Count { node });
         }
         let may_be_marked = match self.rule {
@@ -268,7 +299,10 @@ impl CutModel {
             _ => is_counted,
         };
         let is_marked = state.committed.durable & 1 << node != 0;
-        if is_member && is_current && may_be_marked && !is_marked {
+        // Marks of evicted nodes of the other group.
+        let away = state.committed.durable & !state.committed.serving & !group_of(node);
+        let is_beside = away != 0 && self.rule != Rule::MarkedBesideOlderDisk;
+        if is_member && is_current && may_be_marked && !is_marked && !is_beside {
             actions.push(Action::MarkDurable { node });
         }
     }
@@ -278,7 +312,7 @@ impl CutModel {
         let own = &state.nodes[node];
         let last = (0..TRANSACTIONS).filter(|it| own.memory & 1 << it != 0).map(|it| state.numbers[it]).max();
         let stable = last.unwrap_or_default().max(own.disk.stable);
-        Disk { stable, content: own.memory, started: own.disk.started }
+        Disk { stable, content: own.memory, started: own.disk.started, copied_at: own.copied_at }
     }
 
     fn restart_actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -328,10 +362,14 @@ impl CutModel {
 
     fn on_recover(&self, state: &mut State, node: usize) {
         let Some((membership, cut)) = state.restart else { return };
-        let kept = self.up_to(state, cut) & state.nodes[node].disk.content;
+        let disk = state.nodes[node].disk;
+        // All transactions write the same rows: the last one up to the copy has replaced the earlier ones.
+        let content = if cut < disk.copied_at { 0 } else { disk.content };
+        let kept = self.up_to(state, cut) & content;
         let own = &mut state.nodes[node];
         own.earlier = own.disk;
-        own.disk = Disk { stable: cut, content: kept, started: membership.epoch };
+        own.disk = Disk { stable: cut, content: kept, started: membership.epoch, copied_at: 0 };
+        own.copied_at = 0;
         own.memory = kept;
         own.is_up = true;
         own.has_checkpoint = true;
@@ -349,6 +387,8 @@ impl CutModel {
         let kept = self.up_to(state, own_cut);
         let mut donors = nodes_of(group_of(node) & state.committed.serving).filter(|it| state.nodes[*it].is_up);
         let copied = donors.next().map_or(0, |donor| state.nodes[donor].memory & !kept);
+        let last = |memory: u8| (0..TRANSACTIONS).filter(|it| memory & 1 << it != 0).map(|it| state.numbers[it]).max();
+        let copied_at = if copied == 0 { 0 } else { last(copied).unwrap_or_default() };
         let Membership { serving, durable, .. } = state.committed;
         self.commit_membership(state, serving | 1 << node, durable);
         let started = state.committed.epoch;
@@ -356,7 +396,8 @@ impl CutModel {
         let own = &mut state.nodes[node];
         let content = own.disk.content & kept;
         own.earlier = own.disk;
-        own.disk = Disk { stable: own_cut, content, started };
+        own.disk = Disk { stable: own_cut, content, started, copied_at: 0 };
+        own.copied_at = copied_at;
         own.memory = content | copied;
         own.is_up = true;
         own.has_checkpoint = false;
@@ -418,7 +459,7 @@ impl Model for CutModel {
 
     fn init_states(&self) -> Vec<State> {
         let membership = Membership { epoch: 0, serving: ALL, durable: ALL };
-        vec![State {
+        let mut state = State {
             nodes: [Node { is_up: true, has_checkpoint: true, ..Node::default() }; NODES],
             committed: membership,
             installed: membership,
@@ -434,7 +475,11 @@ impl Model for CutModel {
             joins_left: self.joins,
             blackouts_left: self.blackouts,
             exchanges_left: self.exchanges,
-        }]
+        };
+        if self.has_joined {
+            self.join_one_of_each(&mut state);
+        }
+        vec![state]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -532,8 +577,17 @@ const LOST: &str = "a restart loses a commit that was not acknowledged";
 const RETURNED: &str = "the cluster returns with an acknowledged commit";
 
 /// One transaction, one loss of all power.
-const SMALL: CutModel =
-    CutModel { transactions: 1, crashes: 0, joins: 0, blackouts: 1, exchanges: 0, rule: Rule::Designed };
+const SMALL: CutModel = CutModel {
+    transactions: 1,
+    crashes: 0,
+    joins: 0,
+    blackouts: 1,
+    exchanges: 0,
+    has_joined: false,
+    rule: Rule::Designed,
+};
+/// A node of each group has copied, and one more node may die.
+const JOINED: CutModel = CutModel { transactions: 2, crashes: 1, has_joined: true, ..SMALL };
 /// A node dies, is evicted and joins again.
 const REJOIN: CutModel = CutModel { crashes: 1, joins: 1, ..SMALL };
 /// Power is lost twice, and one node is away in between.
@@ -550,6 +604,7 @@ fn check_caught(model: CutModel, property: &'static str) {
 fn acknowledged_commits_survive_the_loss_of_all_power() {
     checking::assert_holds("a node dies and joins, power is lost", REJOIN);
     checking::assert_holds("power is lost twice, one disk is older", PUT_BACK);
+    checking::assert_holds("two nodes have joined, one dies, power is lost", JOINED);
     if checking::is_long() {
         checking::assert_holds("power is lost twice, two transactions", TWICE);
         let model = CutModel { transactions: 2, blackouts: 2, ..REJOIN };
@@ -578,6 +633,8 @@ fn the_model_catches_nodes_that_count_as_durable_too_early() {
     check_caught(CutModel { rule: Rule::MarkedBeforeCheckpoint, ..REJOIN }, KEPT);
     check_caught(CutModel { rule: Rule::CountedWithoutPrefix, crashes: 2, ..REJOIN }, KEPT);
     check_caught(CutModel { rule: Rule::CountedMakesUp, crashes: 2, ..REJOIN }, KEPT);
+    check_caught(CutModel { rule: Rule::CountedAboveOlderDisk, ..JOINED }, KEPT);
+    check_caught(CutModel { rule: Rule::MarkedBesideOlderDisk, ..JOINED }, KEPT);
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl EpochChange {
         };
         let messages = self.membership.members().map(message).collect();
         let durable = |node: NodeId| self.reports[&node].durable;
-        EpochStart { prefix, messages, sequencer: Sequencer::new(&self.membership, prefix, &durable, now) }
+        EpochStart { prefix, messages, sequencer: Sequencer::new(&self.membership, &durable, now) }
     }
 }
 

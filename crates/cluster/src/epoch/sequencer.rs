@@ -12,7 +12,7 @@ use junctor_kernel::{Duration, NodeId, Time, require};
 use junctor_model::id::{CommitNumber, Epoch};
 
 use super::message::{Applied, Decide, Decision, TakeNumber};
-use crate::membership::Membership;
+use crate::membership::{Membership, NodeSet};
 
 /// Decisions that some member has not passed. Beyond it requests wait unnumbered.
 pub const KEPT_MAX: u64 = 65_536;
@@ -32,6 +32,7 @@ const MEMBERS_MAX: usize = 64;
 #[derive(Debug)]
 struct Member {
     node: NodeId,
+    group: u8,
     is_serving: bool,
     /// Whether raft has marked the node as durable.
     is_durable: bool,
@@ -86,9 +87,8 @@ struct WaitingBatch {
 #[derive(Debug)]
 pub struct Sequencer {
     epoch: Epoch,
-    /// The last number of the epochs before.
-    prefix: CommitNumber,
     members: Vec<Member>,
+    groups: Vec<u8>,
     /// For each node id, the bit of its member; no bit for other nodes.
     bits: Box<[u64; 256]>,
     /// Whether every group has a serving node that raft has marked as durable (rule 11).
@@ -114,18 +114,14 @@ pub struct Sequencer {
 }
 
 impl Sequencer {
-    /// The sequencer of this membership. `prefix` is the last number of the epochs before, and `durable` has
-    /// the synced number of each member. It numbers nothing before [`Sequencer::open`].
-    pub fn new(
-        membership: &Membership,
-        prefix: CommitNumber,
-        durable: &dyn Fn(NodeId) -> CommitNumber,
-        now: Time,
-    ) -> Sequencer {
+    /// The sequencer of this membership. `durable` has the synced number of each member. It numbers nothing
+    /// before [`Sequencer::open`].
+    pub fn new(membership: &Membership, durable: &dyn Fn(NodeId) -> CommitNumber, now: Time) -> Sequencer {
         let members: Vec<Member> = membership
             .members()
             .map(|record| Member {
                 node: record.node,
+                group: record.group,
                 is_serving: record.is_serving(),
                 is_durable: record.is_serving() && record.is_durable,
                 is_counted: false,
@@ -147,8 +143,8 @@ impl Sequencer {
         let is_marked = |group| membership.serving().any(|record| record.group == group && record.is_durable);
         Sequencer {
             epoch: membership.epoch,
-            prefix,
             members,
+            groups: membership.groups().collect(),
             bits,
             has_durable_groups: membership.groups().all(is_marked),
             is_open: false,
@@ -203,8 +199,13 @@ impl Sequencer {
     }
 
     /// The nodes whose syncs count although raft has not marked them, for `MembershipChange::MarkDurable`.
-    pub fn durable_candidates(&self) -> impl Iterator<Item = NodeId> {
-        self.members.iter().filter(|member| member.is_counted).map(|member| member.node)
+    /// Empty while a group has no node that is marked or counted: its evicted node keeps the mark, and the
+    /// disk of that node may be older than the copies of the nodes here.
+    pub fn durable_candidates(&self) -> NodeSet {
+        let has_disk =
+            |group: &u8| self.members.iter().any(|it| it.group == *group && (it.is_durable || it.is_counted));
+        let is_complete = self.groups.iter().all(has_disk);
+        self.members.iter().filter(|it| it.is_counted && is_complete).map(|it| it.node).collect()
     }
 
     /// How far each serving node is: applied, and synced if raft has marked it as durable. For the detection
@@ -424,7 +425,9 @@ impl Sequencer {
         }
     }
 
-    /// Computes G, and counts nodes that have caught up with it.
+    /// Computes G, and counts nodes that have caught up with it. A node has no state of its rows below the
+    /// number of its copy, which is of an earlier epoch. It therefore counts when no marked disk can lead a
+    /// restart below this epoch.
     fn update_durable(&mut self) {
         let counted = self.members.iter().filter(|member| member.is_durable || member.is_counted);
         let least = counted.map(|member| member.durable).min().unwrap_or_default();
@@ -432,11 +435,15 @@ impl Sequencer {
             require!(least >= self.durable, "the durable number ascends: {least} after {}", self.durable);
             self.durable = least;
         }
-        // Without a durable number, earlier epochs may have answered commits up to their last number.
-        let wanted = if self.has_durable_groups { self.durable } else { self.prefix };
+        let start = CommitNumber::start_of(self.epoch);
+        let is_behind = |member: &Member| member.is_durable && member.durable < start;
+        if self.members.iter().any(is_behind) {
+            return;
+        }
+        // Every earlier answer is below the start. G may be above it.
+        let wanted = self.durable.max(start);
         for member in self.members.iter_mut().filter(|member| member.is_serving && !member.is_durable) {
-            // Number 0: the node has no checkpoint of its copies yet.
-            member.is_counted |= member.durable.0 > 0 && member.durable >= wanted;
+            member.is_counted |= member.durable >= wanted;
         }
     }
 

@@ -40,6 +40,14 @@ fn take_number(reader: &mut Reader<'_>) -> Result<CommitNumber, Malformed> {
     reader.u64().map(CommitNumber)
 }
 
+fn put_nodes(out: &mut Vec<u8>, nodes: NodeSet) {
+    nodes.to_words().into_iter().for_each(|word| put_u64(out, word));
+}
+
+fn take_nodes(reader: &mut Reader<'_>) -> Result<NodeSet, Malformed> {
+    Ok(NodeSet::from_words([reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?]))
+}
+
 /// Takes a list of items that take at least `bytes_min` bytes each.
 fn take_list<T>(
     reader: &mut Reader<'_>,
@@ -57,7 +65,7 @@ impl MembershipChange {
         match self {
             MembershipChange::Evict { nodes, avoid } => {
                 out.push(1);
-                nodes.to_words().into_iter().for_each(|word| put_u64(&mut out, word));
+                put_nodes(&mut out, *nodes);
                 out.push(u8::from(avoid.is_some()));
                 out.extend(avoid.map(|node| node.0));
             }
@@ -69,8 +77,9 @@ impl MembershipChange {
                 out.extend([3, node.0]);
                 put_u32(&mut out, epoch.0);
             }
-            MembershipChange::MarkDurable { node, epoch } => {
-                out.extend([4, node.0]);
+            MembershipChange::MarkDurable { nodes, epoch } => {
+                out.push(4);
+                put_nodes(&mut out, *nodes);
                 put_u32(&mut out, epoch.0);
             }
             MembershipChange::NoteStarted { epoch } => {
@@ -101,16 +110,16 @@ impl MembershipChange {
         take_version(reader)?;
         let change = match reader.u8()? {
             1 => {
-                let words = [reader.u64()?, reader.u64()?, reader.u64()?, reader.u64()?];
+                let nodes = take_nodes(reader)?;
                 let avoid = if reader.bool()? { Some(take_node(reader)?) } else { None };
-                MembershipChange::Evict { nodes: NodeSet::from_words(words), avoid }
+                MembershipChange::Evict { nodes, avoid }
             }
             2 => {
                 let node = take_node(reader)?;
                 MembershipChange::Admit { node, incarnation: Incarnation(reader.u32()?) }
             }
             3 => MembershipChange::Serve { node: take_node(reader)?, epoch: take_epoch(reader)? },
-            4 => MembershipChange::MarkDurable { node: take_node(reader)?, epoch: take_epoch(reader)? },
+            4 => MembershipChange::MarkDurable { nodes: take_nodes(reader)?, epoch: take_epoch(reader)? },
             5 => MembershipChange::NoteStarted { epoch: take_epoch(reader)? },
             6 => MembershipChange::Renew { sequencer: take_node(reader)? },
             7 => {
@@ -230,6 +239,7 @@ mod tests {
 
     fn changes() -> impl Strategy<Value = MembershipChange> {
         let node = || any::<u8>().prop_map(NodeId);
+        let nodes = || any::<[u64; 4]>().prop_map(NodeSet::from_words);
         let epoch = || any::<u32>().prop_map(Epoch);
         let incarnation = || any::<u32>().prop_map(Incarnation);
         let disk = (node(), incarnation(), any::<u32>(), any::<u64>());
@@ -240,11 +250,10 @@ mod tests {
             stable: CommitNumber(stable),
         });
         prop_oneof![
-            (any::<[u64; 4]>(), proptest::option::of(node()))
-                .prop_map(|(words, avoid)| MembershipChange::Evict { nodes: NodeSet::from_words(words), avoid }),
+            (nodes(), proptest::option::of(node())).prop_map(|(nodes, avoid)| MembershipChange::Evict { nodes, avoid }),
             (node(), incarnation()).prop_map(|(node, incarnation)| MembershipChange::Admit { node, incarnation }),
             (node(), epoch()).prop_map(|(node, epoch)| MembershipChange::Serve { node, epoch }),
-            (node(), epoch()).prop_map(|(node, epoch)| MembershipChange::MarkDurable { node, epoch }),
+            (nodes(), epoch()).prop_map(|(nodes, epoch)| MembershipChange::MarkDurable { nodes, epoch }),
             epoch().prop_map(|epoch| MembershipChange::NoteStarted { epoch }),
             node().prop_map(|sequencer| MembershipChange::Renew { sequencer }),
             proptest::collection::vec(disk, 0..5).prop_map(|present| MembershipChange::Restart { present }),

@@ -106,11 +106,12 @@ pub enum MembershipChange {
         /// The epoch in which the node and the sequencer found that.
         epoch: Epoch,
     },
-    /// The disk of a serving node counts from now on. The sequencer of this epoch includes the node's syncs
-    /// in its durable number already (rule 10).
+    /// The disks of serving nodes count from now on. The sequencer of this epoch includes the nodes' syncs in
+    /// its durable number already (rule 10). All groups without a serving durable node get one by the same
+    /// change: a mark beside the disk of an evicted node would let a restart cut below the node's copy.
     MarkDurable {
-        /// The node.
-        node: NodeId,
+        /// The nodes.
+        nodes: NodeSet,
         /// The epoch of the sequencer that asks.
         epoch: Epoch,
     },
@@ -146,6 +147,10 @@ pub enum ChangeRefused {
     GroupLost(u8),
     /// The disks of this group are not sufficient for a restart.
     DisksMissing(u8),
+    /// This group would be left without a serving durable node, while other marks change.
+    NotDurable(u8),
+    /// The node's disk stands for its group until another node of the group becomes durable. It joins then.
+    KeepsMark(NodeId),
     /// All 24-bit epochs are used up.
     EpochsExhausted,
 }
@@ -275,7 +280,7 @@ impl Membership {
             MembershipChange::Evict { nodes, avoid } => next.evict(*nodes, *avoid)?,
             MembershipChange::Admit { node, incarnation } => next.admit(*node, *incarnation)?,
             MembershipChange::Serve { node, epoch } => next.serve(*node, *epoch)?,
-            MembershipChange::MarkDurable { node, epoch } => next.mark_durable(*node, *epoch)?,
+            MembershipChange::MarkDurable { nodes, epoch } => next.mark_durable(*nodes, *epoch)?,
             MembershipChange::Renew { sequencer } => {
                 next.check_planned()?;
                 next.check_state(*sequencer, NodeState::Serving)?;
@@ -354,6 +359,9 @@ impl Membership {
     fn admit(&mut self, node: NodeId, incarnation: Incarnation) -> Result<(), ChangeRefused> {
         self.check_planned()?;
         self.check_state(node, NodeState::Away)?;
+        if self.record(node).is_some_and(|record| record.is_durable) {
+            return Err(ChangeRefused::KeepsMark(node));
+        }
         let admitted = self.next_epoch();
         let record = self.record_mut(node)?;
         if incarnation <= record.incarnation {
@@ -380,15 +388,19 @@ impl Membership {
         Ok(())
     }
 
-    fn mark_durable(&mut self, node: NodeId, epoch: Epoch) -> Result<(), ChangeRefused> {
+    fn mark_durable(&mut self, nodes: NodeSet, epoch: Epoch) -> Result<(), ChangeRefused> {
         self.check_request(epoch)?;
-        self.check_state(node, NodeState::Serving)?;
-        let record = self.record_mut(node)?;
-        record.is_durable = true;
-        let group = record.group;
-        // Another disk stands for the group now.
-        let is_replaced = |record: &&mut NodeRecord| record.group == group && record.state != NodeState::Serving;
-        self.nodes.iter_mut().filter(is_replaced).for_each(|record| record.is_durable = false);
+        for node in nodes.iter() {
+            self.check_state(node, NodeState::Serving)?;
+            self.record_mut(node)?.is_durable = true;
+        }
+        let is_marked = |group| self.serving().any(|record| record.group == group && record.is_durable);
+        if let Some(group) = self.groups().find(|group| !is_marked(*group)) {
+            return Err(ChangeRefused::NotDurable(group));
+        }
+        // The disks of serving nodes stand for all groups now.
+        let away = self.nodes.iter_mut().filter(|record| record.state != NodeState::Serving);
+        away.for_each(|record| record.is_durable = false);
         Ok(())
     }
 
@@ -513,7 +525,7 @@ mod tests {
     }
 
     fn mark(membership: &Membership, node: u8) -> Result<Membership, ChangeRefused> {
-        membership.apply(&MembershipChange::MarkDurable { node: NodeId(node), epoch: membership.epoch })
+        membership.apply(&MembershipChange::MarkDurable { nodes: set(&[node]), epoch: membership.epoch })
     }
 
     /// Node 2 was evicted, has joined again, and serves.
@@ -596,7 +608,7 @@ mod tests {
     #[test]
     fn requests_of_an_earlier_epoch_are_refused() {
         let membership = noted(rejoined());
-        let old = MembershipChange::MarkDurable { node: NodeId(2), epoch: Epoch(membership.epoch.0 - 1) };
+        let old = MembershipChange::MarkDurable { nodes: set(&[2]), epoch: Epoch(membership.epoch.0 - 1) };
         assert_eq!(membership.apply(&old), Err(ChangeRefused::OldEpoch));
         assert!(mark(&membership, 2).is_ok());
         let note = MembershipChange::NoteStarted { epoch: membership.epoch };
@@ -613,6 +625,25 @@ mod tests {
         assert!(!marked.record(NodeId(1)).unwrap().is_durable && marked.record(NodeId(2)).unwrap().is_durable);
         let both = evict(&created(), &[4]).unwrap();
         assert!(!both.record(NodeId(4)).unwrap().is_durable);
+    }
+
+    #[test]
+    fn groups_that_lost_their_last_durable_nodes_get_new_ones_by_one_change() {
+        let mut membership = created();
+        for node in [2, 4] {
+            membership = noted(evict(&membership, &[node]).unwrap());
+            membership = noted(admit(&membership, node).unwrap());
+            membership = noted(serve(&membership, node).unwrap());
+        }
+        let membership = noted(evict(&membership, &[1, 3]).unwrap());
+        assert_eq!(mark(&membership, 2), Err(ChangeRefused::NotDurable(1)));
+        assert_eq!(mark(&membership, 4), Err(ChangeRefused::NotDurable(0)));
+        assert_eq!(admit(&membership, 1), Err(ChangeRefused::KeepsMark(NodeId(1))));
+        let both = MembershipChange::MarkDurable { nodes: set(&[2, 4]), epoch: membership.epoch };
+        let marked = noted(membership.apply(&both).unwrap());
+        let durable = marked.nodes.iter().filter(|record| record.is_durable).map(|record| record.node.0);
+        assert_eq!(durable.collect::<Vec<_>>(), [2, 4]);
+        assert!(admit(&marked, 1).is_ok());
     }
 
     fn disk(node: u8, started: u32, stable: CommitNumber) -> PresentDisk {

@@ -103,20 +103,19 @@ impl Simulation {
             self.propose(&MembershipChange::NoteStarted { epoch: latest.epoch });
             return;
         }
-        let candidates: Vec<NodeId> = sequencer.into_iter().flat_map(|it| it.durable_candidates()).collect();
+        let candidates = sequencer.map(|it| it.durable_candidates()).unwrap_or_default();
         let avoid = self.random.one_in(2).then_some(latest.sequencer);
         if !dead.is_empty() {
             let change = MembershipChange::Evict { nodes: dead, avoid };
             self.propose(&change);
         } else if have_started {
-            self.propose_planned(&latest, &candidates);
+            self.propose_planned(&latest, candidates);
         }
     }
 
-    fn propose_planned(&mut self, latest: &Arc<Membership>, candidates: &[NodeId]) {
-        let is_unmarked = |node: &&NodeId| latest.record(**node).is_some_and(|it| it.is_serving() && !it.is_durable);
-        if let Some(node) = candidates.iter().find(is_unmarked) {
-            let change = MembershipChange::MarkDurable { node: *node, epoch: latest.epoch };
+    fn propose_planned(&mut self, latest: &Arc<Membership>, candidates: NodeSet) {
+        if !candidates.is_empty() {
+            let change = MembershipChange::MarkDurable { nodes: candidates, epoch: latest.epoch };
             if self.propose(&change) {
                 self.oracle.counts.durable_marks += 1;
             }
@@ -131,7 +130,8 @@ impl Simulation {
             self.propose(&change);
             return;
         }
-        let away: Vec<NodeId> = latest.nodes.iter().filter(|it| !it.is_member()).map(|it| it.node).collect();
+        let may_join = |record: &&NodeRecord| !record.is_member() && !record.is_durable;
+        let away: Vec<NodeId> = latest.nodes.iter().filter(may_join).map(|it| it.node).collect();
         if !away.is_empty() && self.random.one_in(4) {
             let node = away[self.random.below(away.len() as u64) as usize];
             let incarnation = next_life(&latest, node);
@@ -410,7 +410,8 @@ impl Simulation {
                 let is_free = node.ldms.iter().all(|ldm| ldm.parts.is_empty()) && node.tc.open() == 0;
                 let has_started =
                     node.mirror.started() == latest.epoch && node.mirror.applied() == node.mirror.stable();
-                node.is_alive && is_free && has_started && node.is_quiet()
+                let has_mark = record.is_durable || !record.is_serving();
+                node.is_alive && is_free && has_started && has_mark && node.is_quiet()
             })
         };
         self.raft.is_idle() && self.orphans.is_empty() && latest.members().all(is_done)

@@ -49,8 +49,6 @@ pub enum Bug {
     FreshNodeServes,
     ImagesNotParked,
     ImageNamesNodesNumber,
-    /// An ldm takes an image of the epoch that its mirror has stopped.
-    ImageAfterStop,
     ImageSurvivesStart,
     SurvivesItsPrimary,
     SurvivesItsCoordinator,

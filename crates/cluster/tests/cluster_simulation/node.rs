@@ -258,13 +258,28 @@ impl Node {
         self.ldms[usize::from(ldm_of(row.0))].visible(row, snapshot)
     }
 
-    /// Whether the node has applied what the mirror has passed, so that its rows can be compared.
+    /// The log syncs what is stable. The disk keeps versions that the memory has purged, because no
+    /// checkpoint is above G.
     pub fn sync_disk(&mut self) {
         let stable = self.mirror.stable();
-        let mut rows = BTreeMap::new();
-        self.ldms.iter().for_each(|ldm| rows.append(&mut ldm.kept(stable)));
-        self.disk = Disk { stable, started: self.disk.started, rows };
+        let durable = self.mirror.durable_everywhere();
+        for (row, versions) in self.ldms.iter().flat_map(|ldm| ldm.kept(stable)) {
+            let on_disk = self.disk.rows.entry(row).or_default();
+            let last = on_disk.last().and_then(|version| version.number);
+            on_disk.extend(versions.into_iter().filter(|version| version.number > last));
+            let is_old = |version: &&Version| version.number <= Some(durable);
+            let old = on_disk.iter().take_while(is_old).count();
+            on_disk.drain(..old.saturating_sub(1));
+        }
+        self.disk.stable = stable;
         self.mirror.set_durable(stable);
+    }
+
+    /// A joined node has the checkpoint of its copies, which replaces what the disk had before.
+    pub fn end_checkpoint(&mut self) {
+        self.has_checkpoint = true;
+        self.disk.rows.clear();
+        self.sync_disk();
     }
 }
 

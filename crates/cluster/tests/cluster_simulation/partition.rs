@@ -111,9 +111,7 @@ impl Ldm {
                     Bug::ImageNamesNodesNumber => mirror.applied() < *mark,
                     _ => rows.iter().any(|row| self.has_open(*row, *transaction)),
                 };
-                // The decisions before the start skip void numbers, so open versions say nothing any more.
-                let is_stopped = mirror.is_stopped() && self.bug != Bug::ImageAfterStop;
-                *epoch > self.epoch || *epoch == self.epoch && (is_behind || is_stopped)
+                *epoch > self.epoch || *epoch == self.epoch && is_behind
             }
             ToBlock::WriteReply { .. } | ToBlock::Prepared { .. } => false,
         }

@@ -525,7 +525,7 @@ impl Simulation {
             let stable = node.mirror.stable();
             node.mirror.set_durable(stable);
         } else if node.serves() && node.copies_left.is_empty() {
-            node.has_checkpoint = true;
+            node.end_checkpoint();
         }
     }
 

@@ -264,8 +264,9 @@ impl Raft {
             let replica = self.voters[index].part.as_ref().expect("it runs").replica();
             let term = replica.term();
             if replica.role() == Role::Leader && replica.has_entry(replica.applied(), term) {
-                // No later leader lacks this leader's entries, so older entries that it lacks are lost.
-                self.proposed.retain(|proposed| proposed.id.term == term);
+                // No later leader lacks this leader's entries, so older entries that it lacks are lost. There
+                // may be a later leader already.
+                self.proposed.retain(|proposed| proposed.id.term >= term);
             }
         }
     }

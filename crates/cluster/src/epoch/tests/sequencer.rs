@@ -7,7 +7,7 @@ use crate::epoch::Sequencer;
 use crate::epoch::sequencer::{HORIZON_FROZEN, KEPT_MAX};
 
 fn sequencer_of(membership: &Membership) -> Sequencer {
-    let mut sequencer = Sequencer::new(membership, CommitNumber(0), &|_| CommitNumber(0), Time(0));
+    let mut sequencer = Sequencer::new(membership, &|_| CommitNumber(0), Time(0));
     sequencer.open();
     sequencer
 }
@@ -89,7 +89,7 @@ fn messages_of_other_epochs_repeated_batches_and_strangers_are_ignored() {
 
 #[test]
 fn nothing_is_numbered_before_the_own_node_has_started() {
-    let mut sequencer = Sequencer::new(&two_nodes(), CommitNumber(0), &|_| CommitNumber(0), Time(0));
+    let mut sequencer = Sequencer::new(&two_nodes(), &|_| CommitNumber(0), Time(0));
     request(&mut sequencer, 2, 1, vec![decision(1, &[1, 2])]);
     assert_eq!(sequencer.last_number(), number(1, 0));
     sequencer.open();
@@ -208,12 +208,13 @@ fn with_one_durable() -> Arc<Membership> {
 #[test]
 fn a_joined_node_counts_as_durable_once_its_syncs_have_reached_the_others() {
     let mut sequencer = sequencer_of(&with_one_durable());
-    synced(&mut sequencer, 1, number(4, 0));
-    assert_eq!((sequencer.durable(), sequencer.durable_candidates().count()), (number(4, 0), 0));
-    synced(&mut sequencer, 2, number(3, 7));
-    assert_eq!(sequencer.durable_candidates().count(), 0);
+    synced(&mut sequencer, 1, number(3, 9));
+    assert_eq!(sequencer.durable(), number(3, 9));
     synced(&mut sequencer, 2, number(4, 0));
-    assert_eq!(sequencer.durable_candidates().collect::<Vec<_>>(), [NodeId(2)]);
+    // A restart could cut at (3,9), below the copy of node 2.
+    assert_eq!(sequencer.durable_candidates().len(), 0);
+    synced(&mut sequencer, 1, number(4, 0));
+    assert_eq!(sequencer.durable_candidates(), [NodeId(2)].into_iter().collect());
     // From now on the durable number waits for it, although raft has not marked it.
     synced(&mut sequencer, 1, number(4, 3));
     assert_eq!(sequencer.durable(), number(4, 0));
@@ -222,20 +223,49 @@ fn a_joined_node_counts_as_durable_once_its_syncs_have_reached_the_others() {
 }
 
 #[test]
+fn a_joined_node_whose_syncs_are_behind_does_not_count() {
+    let mut sequencer = sequencer_of(&with_one_durable());
+    synced(&mut sequencer, 1, number(4, 0));
+    synced(&mut sequencer, 2, number(3, 7));
+    assert_eq!((sequencer.durable(), sequencer.durable_candidates().len()), (number(4, 0), 0));
+}
+
+#[test]
 fn a_group_without_a_durable_node_has_no_durable_number_until_raft_has_marked_one() {
     let serving = noted(&with_one_durable());
     let nodes = [NodeId(1)].into_iter().collect();
-    let without = change(&serving, &MembershipChange::Evict { nodes, avoid: None });
-    let mut sequencer = Sequencer::new(&without, number(4, 9), &|_| CommitNumber(0), Time(0));
-    synced(&mut sequencer, 2, number(4, 8));
-    assert_eq!(sequencer.durable_candidates().count(), 0);
+    let without = noted(&change(&serving, &MembershipChange::Evict { nodes, avoid: None }));
+    let mut sequencer = Sequencer::new(&without, &|_| CommitNumber(0), Time(0));
     synced(&mut sequencer, 2, number(4, 9));
-    assert_eq!((sequencer.durable_candidates().count(), sequencer.durable()), (1, CommitNumber(0)));
-    let note = noted(&without);
-    let marked = change(&note, &MembershipChange::MarkDurable { node: NodeId(2), epoch: note.epoch });
-    let sequencer = Sequencer::new(&marked, number(5, 0), &|_| number(4, 9), Time(0));
+    assert_eq!(sequencer.durable_candidates().len(), 0);
+    synced(&mut sequencer, 2, number(5, 0));
+    assert_eq!((sequencer.durable_candidates().len(), sequencer.durable()), (1, CommitNumber(0)));
+    let nodes = sequencer.durable_candidates();
+    let marked = change(&without, &MembershipChange::MarkDurable { nodes, epoch: without.epoch });
+    let mut sequencer = Sequencer::new(&marked, &|_| number(5, 0), Time(0));
     assert_eq!(sequencer.durable(), CommitNumber(0));
-    let mut sequencer = sequencer;
-    synced(&mut sequencer, 2, number(4, 9));
-    assert_eq!(sequencer.durable(), number(4, 9));
+    synced(&mut sequencer, 2, number(5, 0));
+    assert_eq!(sequencer.durable(), number(5, 0));
+}
+
+#[test]
+fn groups_that_lost_their_durable_nodes_get_their_candidates_together() {
+    let nodes = [(NodeId(1), 0), (NodeId(2), 0), (NodeId(3), 1), (NodeId(4), 1)];
+    let chains = [[1, 2], [3, 4]].map(|chain| chain.map(NodeId).to_vec()).to_vec();
+    let mut membership = noted(&Membership::create(&nodes, chains, NodeId(1)));
+    for node in [2, 4].map(NodeId) {
+        let nodes = [node].into_iter().collect();
+        membership = noted(&change(&membership, &MembershipChange::Evict { nodes, avoid: None }));
+        membership = noted(&change(&membership, &MembershipChange::Admit { node }));
+        let epoch = membership.epoch;
+        membership = noted(&change(&membership, &MembershipChange::Serve { node, epoch }));
+    }
+    let nodes = [NodeId(1), NodeId(3)].into_iter().collect();
+    membership = change(&membership, &MembershipChange::Evict { nodes, avoid: None });
+    let start = CommitNumber::start_of(membership.epoch);
+    let mut sequencer = sequencer_of(&membership);
+    synced(&mut sequencer, 2, start);
+    assert!(sequencer.durable_candidates().is_empty());
+    synced(&mut sequencer, 4, start);
+    assert_eq!(sequencer.durable_candidates(), [NodeId(2), NodeId(4)].into_iter().collect());
 }
