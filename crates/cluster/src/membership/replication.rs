@@ -426,8 +426,9 @@ mod tests {
     fn the_membership_replaces_a_long_log() {
         let mut alone = Alone::new();
         let mut epoch = 1;
-        for _ in 0..100 {
-            for change in [evict(2), MembershipChange::Admit { node: NodeId(2) }] {
+        for life in 10..110 {
+            let admit = MembershipChange::Admit { node: NodeId(2), incarnation: Incarnation(life) };
+            for change in [evict(2), admit] {
                 alone.voter.propose(&change).unwrap();
                 epoch += 1;
                 let started = MembershipChange::NoteStarted { epoch: junctor_model::id::Epoch(epoch) };

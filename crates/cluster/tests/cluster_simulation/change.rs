@@ -298,10 +298,7 @@ impl Simulation {
         if self.random.one_in(3) {
             // Power is lost again before all have recovered.
             let some: Vec<usize> = all.iter().copied().filter(|_| self.random.one_in(2)).collect();
-            let membership = match self.bug {
-                Bug::CutNotCommitted => self.restarted(&Arc::clone(self.raft.committed())).1,
-                _ => self.restart_raft(),
-            };
+            let membership = self.restart_raft();
             self.recover(&some, &membership);
             self.stop_all();
         }
@@ -318,8 +315,8 @@ impl Simulation {
         self.orphans.clear();
     }
 
-    /// The restart from a sufficient set of disks, and the membership after it.
-    fn restarted(&mut self, latest: &Arc<Membership>) -> (MembershipChange, Arc<Membership>) {
+    /// The restart from a sufficient set of disks.
+    fn restarted(&mut self, latest: &Arc<Membership>) -> MembershipChange {
         let mut latest = Membership::clone(latest);
         if self.bug == Bug::LastDurableForgotten {
             let is_away = |record: &&mut NodeRecord| record.state == NodeState::Away;
@@ -338,8 +335,8 @@ impl Simulation {
         let some: Vec<PresentDisk> = all.iter().copied().filter(|_| !self.random.one_in(3)).collect();
         let present = if latest.restart_cut(&some).is_ok() { some } else { all };
         let change = MembershipChange::Restart { present };
-        let after = latest.apply(&change).expect("all disks are sufficient");
-        (change, Arc::new(after))
+        latest.apply(&change).expect("all disks are sufficient");
+        change
     }
 
     /// Commits a restart.
@@ -352,7 +349,7 @@ impl Simulation {
                 return latest;
             }
             if let Some(leaders) = self.raft.leaders_membership() {
-                let (change, _) = self.restarted(&leaders);
+                let change = self.restarted(&leaders);
                 self.propose(&change);
             }
             self.pass_time();

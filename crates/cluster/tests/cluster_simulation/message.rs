@@ -65,7 +65,6 @@ pub enum Bug {
     CutIsMaximum,
     CutsIgnored,
     LastDurableForgotten,
-    CutNotCommitted,
 }
 
 /// A message to a block of another node.

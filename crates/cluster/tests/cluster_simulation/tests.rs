@@ -83,7 +83,7 @@ const PLANTED: &[(Bug, u64)] = &[
     (Bug::LeasesOverAtOnce, 1),
     (Bug::LeaseFromReceipt, 70),
     (Bug::GrantAfterEviction, 7),
-    (Bug::ClockBeforeInput, 1),
+    (Bug::ClockBeforeInput, 5),
     (Bug::NumberForOldRequest, 1),
     (Bug::PrepareWithoutEpoch, 1),
     (Bug::StartWithoutOne, 1),
@@ -93,7 +93,7 @@ const PLANTED: &[(Bug, u64)] = &[
     (Bug::ImagesNotParked, 1),
     (Bug::ImageNamesNodesNumber, 1),
     (Bug::ImageSurvivesStart, 1),
-    (Bug::SurvivesItsPrimary, 4),
+    (Bug::SurvivesItsPrimary, 5),
     (Bug::SurvivesItsCoordinator, 9),
     (Bug::BackupsNotAwaited, 1),
     (Bug::OutcomeUnconfirmed, 6),
@@ -113,9 +113,8 @@ const PLANTED: &[(Bug, u64)] = &[
     (Bug::HorizonWithoutSnapshots, 1),
     (Bug::CutsIgnored, 122),
     (Bug::LastDurableForgotten, 4),
-    (Bug::CutNotCommitted, 35),
-    (Bug::OutcomeOfYoungMember, 1),
-    (Bug::AnswersBeforeSync, 3),
+    (Bug::OutcomeOfYoungMember, 2),
+    (Bug::AnswersBeforeSync, 15),
 ];
 
 /// A change of the simulation moves the seeds. The test then finds later ones, and takes longer.

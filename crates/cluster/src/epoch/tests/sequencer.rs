@@ -256,7 +256,7 @@ fn groups_that_lost_their_durable_nodes_get_their_candidates_together() {
     for node in [2, 4].map(NodeId) {
         let nodes = [node].into_iter().collect();
         membership = noted(&change(&membership, &MembershipChange::Evict { nodes, avoid: None }));
-        membership = noted(&change(&membership, &MembershipChange::Admit { node }));
+        membership = noted(&change(&membership, &MembershipChange::Admit { node, incarnation: Incarnation(9) }));
         let epoch = membership.epoch;
         membership = noted(&change(&membership, &MembershipChange::Serve { node, epoch }));
     }
