@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_model::row_encoding::{column_flag, wire_type};
+use junctor_model::temporal::{Parts, Temporal, TemporalKind};
 use junctor_model::value::{Decimal, ValueRef};
 
 use super::error::{Error, Result};
@@ -23,19 +24,21 @@ pub struct ColumnMetadata {
     charset: u16,
     /// Size of a value in bytes; 0 if each value carries its own length.
     bytes: u8,
+    /// Digits after the point.
+    decimals: u8,
 }
 
 impl ColumnMetadata {
     fn new(column: ColumnView<'_>) -> ColumnMetadata {
         let bytes = match column.wire_type {
             wire_type::TINY => 1,
-            wire_type::SHORT => 2,
-            wire_type::LONG | wire_type::INT24 => 4,
+            wire_type::SHORT | wire_type::YEAR => 2,
+            wire_type::LONG | wire_type::INT24 | wire_type::FLOAT => 4,
             wire_type::LONGLONG | wire_type::DOUBLE => 8,
             _ => 0,
         };
-        let ColumnView { wire_type, flags, charset, name, .. } = column;
-        ColumnMetadata { name: name.into(), wire_type, flags, charset, bytes }
+        let ColumnView { wire_type, flags, charset, decimals, name, .. } = column;
+        ColumnMetadata { name: name.into(), wire_type, flags, charset, bytes, decimals }
     }
 
     /// The column's name or alias.
@@ -52,6 +55,15 @@ impl ColumnMetadata {
             (wire_type::LONG, _) => "INT",
             (wire_type::LONGLONG, _) => "BIGINT",
             (wire_type::DOUBLE, _) => "DOUBLE",
+            (wire_type::FLOAT, _) => "FLOAT",
+            (wire_type::YEAR, _) => "YEAR",
+            (wire_type::DATE, _) => "DATE",
+            (wire_type::TIME, _) => "TIME",
+            (wire_type::DATETIME, _) => "DATETIME",
+            (wire_type::TIMESTAMP, _) => "TIMESTAMP",
+            (wire_type::BIT, _) => "BIT",
+            (wire_type::JSON, _) => "JSON",
+            (wire_type::GEOMETRY, _) => "GEOMETRY",
             (wire_type::NEWDECIMAL, _) => "DECIMAL",
             (wire_type::NULL, _) => "NULL",
             (wire_type::BLOB, 63) => "BLOB",
@@ -264,9 +276,40 @@ fn read_value<'a>(column: &ColumnMetadata, bytes: &'a [u8]) -> std::result::Resu
         }
         wire_type::DOUBLE => ValueRef::Double(f64::from_le_bytes(first(bytes)?)),
         wire_type::NULL => ValueRef::Null,
+        wire_type::FLOAT => ValueRef::Float(f32::from_le_bytes(first(bytes)?)),
+        wire_type::YEAR => ValueRef::Temporal(Temporal::year(u16::from_le_bytes(first(bytes)?))),
+        wire_type::DATE | wire_type::DATETIME | wire_type::TIMESTAMP | wire_type::TIME => {
+            let (_, fields) = bytes.split_first().ok_or(MALFORMED)?;
+            ValueRef::Temporal(temporal(column, &fields[..usize::from(bytes[0]).min(fields.len())])?)
+        }
         wire_type::NEWDECIMAL => ValueRef::Decimal(decimal(length_encoded(bytes)?.0)?),
         _ => ValueRef::Bytes(length_encoded(bytes)?.0),
     })
+}
+
+/// Reads a day, a time or both: the fields up to the last one that is not 0.
+fn temporal(column: &ColumnMetadata, fields: &[u8]) -> std::result::Result<Temporal, Malformed> {
+    let mut padded = [0; 12];
+    padded.get_mut(..fields.len()).ok_or(MALFORMED)?.copy_from_slice(fields);
+    let word = |at: usize| u32::from_le_bytes([padded[at], padded[at + 1], padded[at + 2], padded[at + 3]]);
+    let (kind, parts) = match column.wire_type {
+        wire_type::TIME => {
+            let hour = word(1).saturating_mul(24).saturating_add(padded[5].into());
+            let (minute, second, microsecond) = (padded[6], padded[7], word(8));
+            let hour = u16::try_from(hour).map_err(|_| MALFORMED)?;
+            let negative = padded[0] != 0;
+            (TemporalKind::Time, Parts { negative, hour, minute, second, microsecond, ..Parts::default() })
+        }
+        wire_type => {
+            let year = u16::from_le_bytes([padded[0], padded[1]]);
+            let (month, day, hour) = (padded[2], padded[3], padded[4].into());
+            let (minute, second, microsecond) = (padded[5], padded[6], word(7));
+            let kind = if wire_type == wire_type::DATE { TemporalKind::Date } else { TemporalKind::DateTime };
+            (kind, Parts { negative: false, year, month, day, hour, minute, second, microsecond })
+        }
+    };
+    let value = Temporal::from_parts(kind, column.decimals.min(6), &parts);
+    if value.is_valid() { Ok(value) } else { Err(MALFORMED) }
 }
 
 /// Parses a decimal number.

@@ -1,5 +1,6 @@
 //! Conversion between Rust's types and SQL values.
 
+use junctor_model::temporal::TemporalKind;
 use junctor_model::value::{Decimal, Value, ValueRef};
 
 use super::error::{Error, Result};
@@ -93,7 +94,10 @@ fn mismatch(value: ValueRef<'_>, wanted: &str) -> Error {
         ValueRef::Int(_) | ValueRef::UInt(_) => "an integer beyond its range",
         ValueRef::Double(_) => "a DOUBLE",
         ValueRef::Decimal(_) => "a DECIMAL",
-        ValueRef::Bytes(_) => "a string",
+        ValueRef::Bytes(_) | ValueRef::Choice(_) => "a string",
+        ValueRef::Float(_) => "a FLOAT",
+        ValueRef::Temporal(_) => "a day or time",
+        ValueRef::Bit(_) => "a BIT",
     };
     Error::value(format!("The value is {what}, not {wanted}"))
 }
@@ -107,6 +111,7 @@ macro_rules! from_integer {
                     ValueRef::Int(value) => <$type>::try_from(value).ok(),
                     ValueRef::UInt(value) => <$type>::try_from(value).ok(),
                     ValueRef::Decimal(Decimal { mantissa, scale: 0 }) => <$type>::try_from(mantissa).ok(),
+                    ValueRef::Temporal(year) if year.kind == TemporalKind::Year => <$type>::try_from(year.packed).ok(),
                     _ => None,
                 };
                 integer.ok_or_else(|| mismatch(value, stringify!($type)))
@@ -130,7 +135,8 @@ impl<'a> FromValue<'a> for f64 {
             ValueRef::Int(value) => value as f64,
             ValueRef::UInt(value) => value as f64,
             ValueRef::Decimal(value) => value.to_double(),
-            ValueRef::Null | ValueRef::Bytes(_) => return Err(mismatch(value, "a number")),
+            ValueRef::Float(value) => value.into(),
+            _ => return Err(mismatch(value, "a number")),
         })
     }
 }
@@ -170,7 +176,14 @@ impl<'a> FromValue<'a> for &'a str {
 
 impl<'a> FromValue<'a> for String {
     fn from_value(value: ValueRef<'a>) -> Result<String> {
-        <&str>::from_value(value).map(str::to_owned)
+        match value {
+            ValueRef::Temporal(value) => {
+                let mut text = Vec::new();
+                value.append_text(&mut text);
+                Ok(String::from_utf8_lossy(&text).into_owned())
+            }
+            value => <&str>::from_value(value).map(str::to_owned),
+        }
     }
 }
 

@@ -90,6 +90,8 @@ impl AggregateKind {
     /// contains, after the decimal point.
     pub fn result_type(self, operand: &ResultType) -> ResultType {
         let exact = !is_inexact(operand);
+        let operand_type = operand;
+        let operand = &operand.as_number();
         let (precision, scale) = (operand.precision(), operand.scale());
         match self {
             AggregateKind::CountRows | AggregateKind::Count | AggregateKind::CountDistinct => {
@@ -101,7 +103,9 @@ impl AggregateKind {
                 ResultType::decimal(precision + u32::from(increment), scale).with_nullable(true)
             }
             AggregateKind::Sum | AggregateKind::Average(_) => ResultType::double().with_nullable(true),
-            AggregateKind::Minimum | AggregateKind::Maximum | AggregateKind::AnyValue => operand.with_nullable(true),
+            AggregateKind::Minimum | AggregateKind::Maximum | AggregateKind::AnyValue => {
+                operand_type.with_nullable(true)
+            }
         }
     }
 
@@ -128,7 +132,7 @@ impl Accumulator {
                 State::Double { count: 0, sum: 0.0 }
             }
             AggregateKind::Sum | AggregateKind::Average(_) => {
-                State::Exact { count: 0, sum: Decimal { mantissa: 0, scale: operand.scale() } }
+                State::Exact { count: 0, sum: Decimal { mantissa: 0, scale: operand.as_number().scale() } }
             }
             AggregateKind::Minimum | AggregateKind::Maximum => State::Extreme(Value::Null),
             AggregateKind::AnyValue => State::First(None),
@@ -175,6 +179,7 @@ impl Accumulator {
                 let collation = self.operand.collation;
                 let key = scratch.build_text(|buffer| match value {
                     ValueRef::Bytes(text) => collation.append_weight_key(text, buffer),
+                    ValueRef::Choice(choice) => collation.append_weight_key(&choice.to_choice().text, buffer),
                     other => append_value(canonical(other), buffer),
                 })?;
                 insert_distinct(keys, bytes, key)?;
@@ -307,7 +312,7 @@ impl Accumulator {
 }
 
 fn is_inexact(operand: &ResultType) -> bool {
-    matches!(operand.kind, Kind::Double | Kind::String)
+    matches!(operand.as_number().kind, Kind::Double)
 }
 
 #[inline]

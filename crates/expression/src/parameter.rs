@@ -16,10 +16,15 @@
 //! | 5 | bytes | u32 length, the bytes |
 //! | 6 | list | u32 count, then that many values, none of them a list |
 //! | 7 | list of signed integers | u32 count, then 8 bytes each |
+//! | 8 | FLOAT | 4 bytes |
+//! | 9 | year, day, time or both | u8 kind, u8 digits, 8 bytes of [`Temporal::packed`] |
+//! | 10 | BIT | u8 bytes of the text, 8 bytes |
+//! | 11 | ENUM or SET | 8 bytes of the number, u32 length, the text |
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit;
-use junctor_model::value::{Decimal, ValueRef};
+use junctor_model::temporal::{DIGITS_MAX, Temporal, TemporalKind};
+use junctor_model::value::{Bit, ChoiceRef, ChoiceText, Decimal, ValueRef};
 
 const TAG_NULL: u8 = 0;
 const TAG_INT: u8 = 1;
@@ -29,6 +34,14 @@ const TAG_DECIMAL: u8 = 4;
 const TAG_BYTES: u8 = 5;
 const TAG_LIST: u8 = 6;
 const TAG_INTEGERS: u8 = 7;
+const TAG_FLOAT: u8 = 8;
+const TAG_TEMPORAL: u8 = 9;
+const TAG_BIT: u8 = 10;
+const TAG_CHOICE: u8 = 11;
+
+/// The kinds of temporal values, by their number in the layout.
+const TEMPORAL_KINDS: [TemporalKind; 5] =
+    [TemporalKind::Year, TemporalKind::Date, TemporalKind::Time, TemporalKind::DateTime, TemporalKind::Timestamp];
 
 /// Builds the byte string. The owner of a builder clears and reuses it, so that encoding allocates nothing
 /// once the buffers have grown.
@@ -280,6 +293,68 @@ pub fn append_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
             out.extend_from_slice(bytes);
         }
+        other => append_other(other, out),
+    }
+}
+
+#[inline(never)]
+fn append_other(value: ValueRef<'_>, out: &mut Vec<u8>) {
+    match value {
+        ValueRef::Float(value) => {
+            out.push(TAG_FLOAT);
+            out.extend_from_slice(&value.to_le_bytes());
+        }
+        ValueRef::Temporal(value) => {
+            let kind = TEMPORAL_KINDS.iter().position(|kind| *kind == value.kind).unwrap_or(0) as u8;
+            out.extend_from_slice(&[TAG_TEMPORAL, kind, value.digits]);
+            out.extend_from_slice(&value.packed.to_le_bytes());
+        }
+        ValueRef::Bit(bit) => {
+            out.extend_from_slice(&[TAG_BIT, bit.bytes]);
+            out.extend_from_slice(&bit.number.to_le_bytes());
+        }
+        ValueRef::Choice(choice) => {
+            out.push(TAG_CHOICE);
+            out.extend_from_slice(&choice.number.to_le_bytes());
+            let at = out.len();
+            out.extend_from_slice(&[0; 4]);
+            choice.append_text(out);
+            let length = (out.len() - at - 4) as u32;
+            out[at..at + 4].copy_from_slice(&length.to_le_bytes());
+        }
+        _ => out.push(TAG_NULL),
+    }
+}
+
+#[inline(never)]
+fn read_other(tag: u8, rest: &[u8]) -> Option<(ValueRef<'_>, &[u8])> {
+    match tag {
+        TAG_FLOAT => {
+            let (bytes, rest) = rest.split_first_chunk()?;
+            let value = f32::from_le_bytes(*bytes);
+            value.is_finite().then_some((ValueRef::Float(value), rest))
+        }
+        TAG_TEMPORAL => {
+            let ([kind, digits], rest) = rest.split_first_chunk::<2>()?;
+            let (packed, rest) = rest.split_first_chunk()?;
+            let kind = *TEMPORAL_KINDS.get(usize::from(*kind))?;
+            let value = Temporal { kind, digits: *digits, packed: i64::from_le_bytes(*packed) };
+            (*digits <= DIGITS_MAX && value.is_valid()).then_some((ValueRef::Temporal(value), rest))
+        }
+        TAG_BIT => {
+            let (bytes, rest) = rest.split_first()?;
+            let (number, rest) = rest.split_first_chunk()?;
+            let value = Bit { number: u64::from_le_bytes(*number), bytes: *bytes };
+            (1..=8).contains(bytes).then_some((ValueRef::Bit(value), rest))
+        }
+        TAG_CHOICE => {
+            let (number, rest) = rest.split_first_chunk()?;
+            let (length, rest) = rest.split_first_chunk()?;
+            let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            let choice = ChoiceRef { number: u64::from_le_bytes(*number), text: ChoiceText::Text(text) };
+            Some((ValueRef::Choice(choice), rest))
+        }
+        _ => None,
     }
 }
 
@@ -310,7 +385,7 @@ pub fn read_value(bytes: &[u8]) -> Option<(ValueRef<'_>, &[u8])> {
             let (bytes, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
             Some((ValueRef::Bytes(bytes), rest))
         }
-        _ => None,
+        tag => read_other(tag, rest),
     }
 }
 

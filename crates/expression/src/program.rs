@@ -142,6 +142,10 @@ pub enum CompareDomain {
     Number,
     /// As strings in a collation.
     String(CollationId),
+    /// As days with times of day.
+    DateTime,
+    /// As times.
+    Time,
 }
 
 /// A comparison operator.

@@ -4,6 +4,7 @@ use junctor_model::collation::CollationId;
 use junctor_model::decimal::DECIMAL_SCALE_MAX;
 use junctor_model::row_encoding::{DECIMALS_NOT_FIXED, ResultColumn, column_flag, wire_type};
 use junctor_model::schema::ColumnDefinition;
+use junctor_model::temporal::TemporalKind;
 use junctor_model::types::Form;
 use junctor_model::value::ValueRef;
 
@@ -13,7 +14,8 @@ pub const DECIMAL_PRECISION_MAX: u32 = 65;
 /// `div_precision_increment`.
 pub const DIVISION_SCALE_INCREMENT: u8 = 4;
 
-/// The kind of value that an expression yields. Each of its values is NULL or of this kind.
+/// The class of types of the value that an expression yields. Each of its values is NULL or of this class.
+/// The tables of [`crate::rules`] have a row and a column for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Always NULL.
@@ -28,6 +30,66 @@ pub enum Kind {
     Double,
     /// Text, or bytes when the collation is binary.
     String,
+    /// FLOAT.
+    Float,
+    /// YEAR.
+    Year,
+    /// BIT.
+    Bit,
+    /// DATE.
+    Date,
+    /// TIME.
+    Time,
+    /// DATETIME.
+    DateTime,
+    /// TIMESTAMP. Its values are those of DATETIME in the session's time zone.
+    Timestamp,
+    /// ENUM: text, and the position of the member as a number.
+    Enum,
+    /// SET: text, and the bits of the members as a number.
+    Set,
+}
+
+impl Kind {
+    /// All, in the order of the tables of rules.
+    pub const ALL: [Kind; 15] = [
+        Kind::Null,
+        Kind::Int,
+        Kind::UInt,
+        Kind::Decimal,
+        Kind::Double,
+        Kind::String,
+        Kind::Float,
+        Kind::Year,
+        Kind::Bit,
+        Kind::Date,
+        Kind::Time,
+        Kind::DateTime,
+        Kind::Timestamp,
+        Kind::Enum,
+        Kind::Set,
+    ];
+
+    /// The kind of temporal values that expressions of this class yield.
+    pub fn temporal(self) -> Option<TemporalKind> {
+        match self {
+            Kind::Year => Some(TemporalKind::Year),
+            Kind::Date => Some(TemporalKind::Date),
+            Kind::Time => Some(TemporalKind::Time),
+            Kind::DateTime | Kind::Timestamp => Some(TemporalKind::DateTime),
+            _ => None,
+        }
+    }
+
+    /// Whether values have a day: DATE, DATETIME and TIMESTAMP.
+    pub fn has_day(self) -> bool {
+        matches!(self, Kind::Date | Kind::DateTime | Kind::Timestamp)
+    }
+
+    /// Whether values are text: strings, ENUM and SET.
+    pub fn is_text(self) -> bool {
+        matches!(self, Kind::String | Kind::Enum | Kind::Set)
+    }
 }
 
 /// MySQL's coercibility: where two collations meet, the one with the lower coercibility wins.
@@ -107,6 +169,39 @@ impl ResultType {
         }
     }
 
+    /// YEAR, DATE, TIME, DATETIME or TIMESTAMP with this many digits after the point of the seconds.
+    pub fn temporal(kind: Kind, digits: u8) -> ResultType {
+        let whole = match kind {
+            Kind::Year => 4,
+            Kind::Date | Kind::Time => 10,
+            _ => 19,
+        };
+        ResultType::number(kind, if digits > 0 { whole + 1 + u32::from(digits) } else { whole }, digits)
+    }
+
+    /// The type of this value where a number is wanted: an integer, an exact number or a double; NULL stays.
+    pub fn as_number(&self) -> ResultType {
+        let integer = |unsigned, length| ResultType::integer(unsigned, length).with_nullable(self.nullable);
+        match self.kind {
+            Kind::Null | Kind::Int | Kind::UInt | Kind::Decimal | Kind::Double => *self,
+            Kind::Float | Kind::String | Kind::Enum | Kind::Set => ResultType::double().with_nullable(self.nullable),
+            Kind::Year | Kind::Bit => integer(true, if self.kind == Kind::Year { 4 } else { 20 }),
+            Kind::Date => integer(false, 8),
+            Kind::Time | Kind::DateTime | Kind::Timestamp => {
+                let digits = if self.kind == Kind::Time { 7 } else { 14 };
+                match self.decimals {
+                    0 => integer(false, digits + 1),
+                    scale => ResultType::decimal(digits + u32::from(scale), scale).with_nullable(self.nullable),
+                }
+            }
+        }
+    }
+
+    /// Whether the values are text: strings, ENUM and SET.
+    pub fn is_text(&self) -> bool {
+        self.kind.is_text()
+    }
+
     /// The type of a table column's values.
     pub fn of_column(column: &ColumnDefinition) -> ResultType {
         let text = |collation, length| ResultType::string(collation, Coercibility::Implicit, length);
@@ -116,6 +211,26 @@ impl ResultType {
             Form::UInt => ResultType::integer(true, column_type.wire().length),
             Form::Double => ResultType::double(),
             Form::Bytes => text(column_type.collation().unwrap_or_default(), column_type.length()),
+            Form::Float => ResultType::number(Kind::Float, column_type.wire().length, column_type.wire().decimals),
+            Form::Decimal => {
+                let wire = column_type.wire();
+                ResultType { length: wire.length, ..ResultType::decimal(DECIMAL_PRECISION_MAX, wire.decimals) }
+            }
+            Form::Temporal(kind) => {
+                let kind = match kind {
+                    TemporalKind::Year => Kind::Year,
+                    TemporalKind::Date => Kind::Date,
+                    TemporalKind::Time => Kind::Time,
+                    TemporalKind::DateTime => Kind::DateTime,
+                    TemporalKind::Timestamp => Kind::Timestamp,
+                };
+                ResultType::temporal(kind, column_type.scale())
+            }
+            Form::Bit => ResultType::number(Kind::Bit, column_type.wire().length, 0),
+            Form::Enum | Form::Set => {
+                let kind = if column_type.form() == Form::Enum { Kind::Enum } else { Kind::Set };
+                ResultType { kind, ..text(column_type.collation().unwrap_or_default(), column_type.length()) }
+            }
         };
         ResultType { nullable: column.nullable, ..result }
     }
@@ -135,6 +250,22 @@ impl ResultType {
                 let length = collation.character_set().character_count(bytes) as u32;
                 ResultType::string(collation, Coercibility::Coercible, length)
             }
+            ValueRef::Float(_) => ResultType::number(Kind::Float, 12, DECIMALS_NOT_FIXED),
+            ValueRef::Temporal(value) => {
+                let kind = match value.kind {
+                    TemporalKind::Year => Kind::Year,
+                    TemporalKind::Date => Kind::Date,
+                    TemporalKind::Time => Kind::Time,
+                    TemporalKind::DateTime | TemporalKind::Timestamp => Kind::DateTime,
+                };
+                ResultType::temporal(kind, value.digits)
+            }
+            ValueRef::Bit(value) => ResultType::number(Kind::Bit, u32::from(value.bytes) * 8, 0),
+            ValueRef::Choice(choice) => {
+                let text = choice.to_choice().text;
+                let length = collation.character_set().character_count(&text) as u32;
+                ResultType { kind: Kind::Enum, ..ResultType::string(collation, Coercibility::Coercible, length) }
+            }
         }
     }
 
@@ -145,7 +276,7 @@ impl ResultType {
 
     /// Whether the kind is numeric. The kind of NULL is not.
     pub fn is_number(&self) -> bool {
-        !matches!(self.kind, Kind::String | Kind::Null)
+        !matches!(self.kind, Kind::String | Kind::Null | Kind::Enum | Kind::Set)
     }
 
     /// Whether the values are integers.
@@ -198,14 +329,26 @@ impl ResultType {
             // MySQL announces strings longer than 64 KiB as BLOB, and clients rely on that.
             Kind::String if length > 0xFFFF => (wire_type::BLOB, length),
             Kind::String => (wire_type::VAR_STRING, length),
+            Kind::Float => (wire_type::FLOAT, self.length),
+            Kind::Year => (wire_type::YEAR, self.length),
+            Kind::Bit => (wire_type::BIT, self.length),
+            Kind::Date => (wire_type::DATE, self.length),
+            Kind::Time => (wire_type::TIME, self.length),
+            Kind::DateTime => (wire_type::DATETIME, self.length),
+            Kind::Timestamp => (wire_type::TIMESTAMP, self.length),
+            Kind::Enum | Kind::Set => (wire_type::STRING, length),
         };
         let mut flags = if self.nullable { 0 } else { column_flag::NOT_NULL };
         if matches!(self.collation, CollationId::BINARY | CollationId::UTF8MB4_BIN) {
             flags |= column_flag::BINARY;
         }
-        if self.kind == Kind::UInt {
-            flags |= column_flag::UNSIGNED;
-        }
+        flags |= match self.kind {
+            Kind::UInt | Kind::Bit => column_flag::UNSIGNED,
+            Kind::Year => column_flag::UNSIGNED | column_flag::ZEROFILL,
+            Kind::Enum => column_flag::ENUM,
+            Kind::Set => column_flag::SET,
+            _ => 0,
+        };
         ResultColumn {
             name: name.into(),
             org_name: "".into(),

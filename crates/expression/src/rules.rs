@@ -1,5 +1,5 @@
 //! MySQL's rules for two types that meet, as tables. A row is the kind of the left operand, a column the kind
-//! of the right one, both in the order of [`Kind`]: NULL, signed, unsigned, decimal, double, string.
+//! of the right one, both in the order of [`Kind::ALL`].
 
 use crate::result_type::Kind;
 
@@ -27,6 +27,10 @@ pub(crate) enum Compared {
     Text,
     /// As strings of bytes: NULL with NULL.
     Bytes,
+    /// As days with times.
+    DateTime,
+    /// As times.
+    Time,
 }
 
 const NULL: Merged = Merged::Kind(Kind::Null);
@@ -35,15 +39,34 @@ const UINT: Merged = Merged::Kind(Kind::UInt);
 const DEC: Merged = Merged::Kind(Kind::Decimal);
 const DBL: Merged = Merged::Kind(Kind::Double);
 const STR: Merged = Merged::Kind(Kind::String);
+const FLT: Merged = Merged::Kind(Kind::Float);
+const YEAR: Merged = Merged::Kind(Kind::Year);
+const BIT: Merged = Merged::Kind(Kind::Bit);
+const DATE: Merged = Merged::Kind(Kind::Date);
+const TIME: Merged = Merged::Kind(Kind::Time);
+const DTM: Merged = Merged::Kind(Kind::DateTime);
+const TS: Merged = Merged::Kind(Kind::Timestamp);
+const ENUM: Merged = Merged::Kind(Kind::Enum);
+const SET: Merged = Merged::Kind(Kind::Set);
 const SIGNS: Merged = Merged::Signs;
 
-static MERGED: [[Merged; 6]; 6] = [
-    [NULL, INT, UINT, DEC, DBL, STR],
-    [INT, INT, SIGNS, DEC, DBL, STR],
-    [UINT, SIGNS, UINT, DEC, DBL, STR],
-    [DEC, DEC, DEC, DEC, DBL, STR],
-    [DBL, DBL, DBL, DBL, DBL, STR],
-    [STR, STR, STR, STR, STR, STR],
+#[rustfmt::skip]
+static MERGED: [[Merged; 15]; 15] = [
+    [NULL, INT, UINT, DEC, DBL, STR, FLT, YEAR, BIT, DATE, TIME, DTM, TS, ENUM, SET],
+    [INT, INT, SIGNS, DEC, DBL, STR, DBL, INT, SIGNS, STR, STR, STR, STR, STR, STR],
+    [UINT, SIGNS, UINT, DEC, DBL, STR, DBL, UINT, UINT, STR, STR, STR, STR, STR, STR],
+    [DEC, DEC, DEC, DEC, DBL, STR, DBL, DEC, DEC, STR, STR, STR, STR, STR, STR],
+    [DBL, DBL, DBL, DBL, DBL, STR, DBL, DBL, DBL, STR, STR, STR, STR, STR, STR],
+    [STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR],
+    [FLT, DBL, DBL, DBL, DBL, STR, FLT, FLT, DBL, STR, STR, STR, STR, STR, STR],
+    [YEAR, INT, UINT, DEC, DBL, STR, FLT, YEAR, UINT, STR, STR, STR, STR, STR, STR],
+    [BIT, SIGNS, UINT, DEC, DBL, STR, DBL, UINT, BIT, STR, STR, STR, STR, STR, STR],
+    [DATE, STR, STR, STR, STR, STR, STR, STR, STR, DATE, DTM, DTM, DTM, STR, STR],
+    [TIME, STR, STR, STR, STR, STR, STR, STR, STR, DTM, TIME, DTM, DTM, STR, STR],
+    [DTM, STR, STR, STR, STR, STR, STR, STR, STR, DTM, DTM, DTM, DTM, STR, STR],
+    [TS, STR, STR, STR, STR, STR, STR, STR, STR, DTM, DTM, DTM, TS, STR, STR],
+    [ENUM, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR],
+    [SET, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR, STR],
 ];
 
 const INTEGER: Compared = Compared::Integer;
@@ -52,14 +75,26 @@ const DOUBLE: Compared = Compared::Double;
 const NUMBER: Compared = Compared::Number;
 const TEXT: Compared = Compared::Text;
 const BYTES: Compared = Compared::Bytes;
+const DATE_TIME: Compared = Compared::DateTime;
+const CLOCK: Compared = Compared::Time;
 
-static COMPARED: [[Compared; 6]; 6] = [
-    [BYTES, INTEGER, INTEGER, DECIMAL, DOUBLE, TEXT],
-    [INTEGER, INTEGER, INTEGER, DECIMAL, DOUBLE, NUMBER],
-    [INTEGER, INTEGER, INTEGER, DECIMAL, DOUBLE, NUMBER],
-    [DECIMAL, DECIMAL, DECIMAL, DECIMAL, DOUBLE, DOUBLE],
-    [DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE],
-    [TEXT, NUMBER, NUMBER, DOUBLE, DOUBLE, TEXT],
+#[rustfmt::skip]
+static COMPARED: [[Compared; 15]; 15] = [
+    [BYTES, INTEGER, INTEGER, DECIMAL, DOUBLE, TEXT, DOUBLE, INTEGER, INTEGER, DATE_TIME, CLOCK, DATE_TIME, DATE_TIME, TEXT, TEXT],
+    [INTEGER, INTEGER, INTEGER, DECIMAL, DOUBLE, NUMBER, DOUBLE, INTEGER, INTEGER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER],
+    [INTEGER, INTEGER, INTEGER, DECIMAL, DOUBLE, NUMBER, DOUBLE, INTEGER, INTEGER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER],
+    [DECIMAL, DECIMAL, DECIMAL, DECIMAL, DOUBLE, DOUBLE, DOUBLE, DECIMAL, DECIMAL, NUMBER, NUMBER, NUMBER, NUMBER, DOUBLE, DOUBLE],
+    [DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE],
+    [TEXT, NUMBER, NUMBER, DOUBLE, DOUBLE, TEXT, DOUBLE, NUMBER, NUMBER, DATE_TIME, CLOCK, DATE_TIME, DATE_TIME, TEXT, TEXT],
+    [DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE, DOUBLE],
+    [INTEGER, INTEGER, INTEGER, DECIMAL, DOUBLE, NUMBER, DOUBLE, INTEGER, INTEGER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER],
+    [INTEGER, INTEGER, INTEGER, DECIMAL, DOUBLE, NUMBER, DOUBLE, INTEGER, INTEGER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER],
+    [DATE_TIME, NUMBER, NUMBER, NUMBER, DOUBLE, DATE_TIME, DOUBLE, NUMBER, NUMBER, DATE_TIME, DATE_TIME, DATE_TIME, DATE_TIME, DATE_TIME, DATE_TIME],
+    [CLOCK, NUMBER, NUMBER, NUMBER, DOUBLE, CLOCK, DOUBLE, NUMBER, NUMBER, DATE_TIME, CLOCK, DATE_TIME, DATE_TIME, CLOCK, CLOCK],
+    [DATE_TIME, NUMBER, NUMBER, NUMBER, DOUBLE, DATE_TIME, DOUBLE, NUMBER, NUMBER, DATE_TIME, DATE_TIME, DATE_TIME, DATE_TIME, DATE_TIME, DATE_TIME],
+    [DATE_TIME, NUMBER, NUMBER, NUMBER, DOUBLE, DATE_TIME, DOUBLE, NUMBER, NUMBER, DATE_TIME, DATE_TIME, DATE_TIME, DATE_TIME, DATE_TIME, DATE_TIME],
+    [TEXT, NUMBER, NUMBER, DOUBLE, DOUBLE, TEXT, DOUBLE, NUMBER, NUMBER, DATE_TIME, CLOCK, DATE_TIME, DATE_TIME, TEXT, TEXT],
+    [TEXT, NUMBER, NUMBER, DOUBLE, DOUBLE, TEXT, DOUBLE, NUMBER, NUMBER, DATE_TIME, CLOCK, DATE_TIME, DATE_TIME, TEXT, TEXT],
 ];
 
 /// The kind of CASE, IF, COALESCE and UNION over two operands.
@@ -76,11 +111,11 @@ pub(crate) fn compared(left: Kind, right: Kind) -> Compared {
 mod tests {
     use super::*;
 
-    const KINDS: [Kind; 6] = [Kind::Null, Kind::Int, Kind::UInt, Kind::Decimal, Kind::Double, Kind::String];
+    const KINDS: [Kind; 15] = Kind::ALL;
 
     #[test]
     fn kinds_are_in_the_order_of_the_tables() {
-        assert_eq!(KINDS.map(|kind| kind as usize), [0, 1, 2, 3, 4, 5]);
+        assert!(KINDS.iter().enumerate().all(|(position, kind)| *kind as usize == position));
     }
 
     #[test]
@@ -95,8 +130,9 @@ mod tests {
 
     #[test]
     fn strings_prevail_over_doubles_over_decimals_over_integers_over_null() {
-        for left in KINDS {
-            for right in KINDS {
+        // The first six, which have an order.
+        for left in KINDS.into_iter().take(6) {
+            for right in KINDS.into_iter().take(6) {
                 let expected = match (left, right) {
                     (Kind::Int, Kind::UInt) | (Kind::UInt, Kind::Int) => Merged::Signs,
                     _ => Merged::Kind(left.max(right)),

@@ -182,6 +182,8 @@ proptest! {
                 ValueRef::Double(value) => kind == Kind::Double && value.is_finite(),
                 ValueRef::Decimal(_) => kind == Kind::Decimal,
                 ValueRef::Bytes(_) => kind == Kind::String,
+                ValueRef::Temporal(value) => Some(value.kind) == kind.temporal(),
+                ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) => false,
             };
             prop_assert!(fits, "{:?} of {:?}", value, expression);
             prop_assert!(!(value.is_null() && truth.unwrap()));

@@ -23,6 +23,11 @@ pub fn checked(value: Decimal) -> Option<Decimal> {
     (value.mantissa.unsigned_abs() < MANTISSA_LIMIT).then_some(value)
 }
 
+/// Whether the value has at most `precision` digits at its scale.
+pub fn fits_digits(value: Decimal, precision: u8) -> bool {
+    10u128.checked_pow(precision.into()).is_none_or(|limit| value.mantissa.unsigned_abs() < limit)
+}
+
 /// The value with `scale` digits after the point, rounded half away from zero.
 pub fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
     if value.scale == scale {
@@ -136,6 +141,15 @@ pub fn round(value: Decimal, places: i32) -> Option<Decimal> {
         let magnitude = rest.unsigned_abs();
         if magnitude >= factor.unsigned_abs() - magnitude { rest.signum() } else { 0 }
     }))
+}
+
+/// The largest number with `scale` digits after the point that is not above the value.
+pub fn floor_to(value: Decimal, scale: u8) -> Option<Decimal> {
+    if scale >= value.scale {
+        return with_scale(value, scale);
+    }
+    let factor = 10i128.checked_pow(u32::from(value.scale - scale))?;
+    Some(Decimal { mantissa: value.mantissa.div_euclid(factor), scale })
 }
 
 /// The largest integer not above the value.

@@ -3,13 +3,15 @@
 //! Keys are byte strings whose byte order is the SQL order. Within an index, no key is a prefix of another. A
 //! nullable column starts with 0 for NULL and 1 for a value. Integers are big-endian at column width with the
 //! sign bit flipped. A DOUBLE is its bits, all of them flipped if it is negative, and with the sign bit set
-//! otherwise; -0 becomes 0. A string is its collation weight key with every 0x00 written as 00 FF, followed
+//! otherwise; -0 becomes 0. Temporal values and decimals are the bytes of the row ([`Packed`]). A string is
+//! its collation weight key with every 0x00 written as 00 FF, followed
 //! by 00 00.
 
 use crate::collation::CollationId;
 use crate::id::ColumnNumber;
 use crate::row::RowView;
 use crate::schema::ColumnDefinition;
+use crate::types::Packed;
 use crate::value::ValueRef;
 
 /// How the key bytes of a value are made. Several types share a form of key.
@@ -26,6 +28,8 @@ pub enum KeyPart {
     Double,
     /// The weights of a collation, escaped and terminated.
     Text(CollationId),
+    /// The bytes of the row, which have the order of the values.
+    Encoded(Packed),
 }
 
 /// Appends the key bytes of one value, which must already have the column's type. A value outside the
@@ -47,6 +51,7 @@ pub fn append_value(part: KeyPart, nullable: bool, value: ValueRef<'_>, out: &mu
             append_integer(bytes, unsigned, value, out);
         }
         (KeyPart::Integer { bytes, unsigned }, value) => append_foreign_integer(bytes, unsigned, value, out),
+        (KeyPart::Encoded(form), value) => append_encoded(form, value, out),
         (KeyPart::Double, value) => out.extend_from_slice(&double_key(number_of(value)).to_be_bytes()),
         (KeyPart::Text(collation), value) => {
             let start = out.len();
@@ -136,8 +141,21 @@ impl IntegerKeys {
     }
 }
 
+#[inline(never)]
+fn append_encoded(form: Packed, value: ValueRef<'_>, out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + form.bytes(), 0);
+    // A value that is not one of the type is an error of the caller. It sorts as the lowest value.
+    let written = form.write(value, &mut out[start..]);
+    debug_assert!(written, "{value:?} is no value of {form:?}");
+}
+
 #[cold]
 fn append_foreign_integer(bytes: u8, unsigned: bool, value: ValueRef<'_>, out: &mut Vec<u8>) {
+    // The number of a YEAR, BIT, ENUM or SET has more digits than a double.
+    if let ValueRef::UInt(value) = value.as_number() {
+        return append_integer(bytes, unsigned, value, out);
+    }
     let number = number_of(value);
     let value = if unsigned { number as u64 } else { number as i64 as u64 };
     append_integer(bytes, unsigned, value, out);
@@ -200,6 +218,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::row::tests::{packed_type, value_of};
     use crate::types::DataType;
     use crate::value::Value;
 
@@ -215,6 +234,11 @@ mod tests {
             (Value::Int(left), Value::Int(right)) => left.cmp(right),
             (Value::UInt(left), Value::UInt(right)) => left.cmp(right),
             (Value::Double(left), Value::Double(right)) => left.partial_cmp(right).unwrap(),
+            (Value::Temporal(left), Value::Temporal(right)) => left.packed.cmp(&right.packed),
+            (Value::Float(left), Value::Float(right)) => left.partial_cmp(right).unwrap(),
+            (Value::Decimal(left), Value::Decimal(right)) => left.cmp(right),
+            (Value::Bit(left), Value::Bit(right)) => left.number.cmp(&right.number),
+            (Value::Choice(left), Value::Choice(right)) => left.number.cmp(&right.number),
             (Value::Bytes(left), Value::Bytes(right)) => column_type.collation().unwrap().compare(left, right),
             (left, right) => right.is_null().cmp(&left.is_null()),
         }
@@ -252,12 +276,18 @@ mod tests {
                 (DataType::varchar(9, collation), texts.into_iter().map(Value::Bytes).collect::<Vec<_>>())
             },
         );
-        (prop_oneof![integers, doubles, texts], any::<bool>()).prop_map(|((column_type, mut values), nullable)| {
-            if nullable {
-                values.push(Value::Null);
-            }
-            (column_type, nullable, values)
-        })
+        let packed = packed_type().prop_flat_map(|column_type| {
+            let values = prop::collection::vec(value_of(&column_type, false), 3);
+            (Just(column_type), values)
+        });
+        (prop_oneof![integers, doubles, texts, packed], any::<bool>()).prop_map(
+            |((column_type, mut values), nullable)| {
+                if nullable {
+                    values.push(Value::Null);
+                }
+                (column_type, nullable, values)
+            },
+        )
     }
 
     proptest! {

@@ -3,7 +3,8 @@
 //!
 //! A row is one byte string, the image: `[flags u8][null bits][fixed part][variable ends][variable data]`.
 //! Only nullable columns have a null bit. Integers are little-endian at column width; DOUBLE is 8 bytes
-//! little-endian. NULL columns have zero bytes in the fixed part.
+//! little-endian; other types of the fixed part have the bytes of [`Packed`]. NULL columns have zero bytes in
+//! the fixed part.
 //!
 //! Variable columns are in column order, each in its wire form: its bytes, preceded by their length as a
 //! length-encoded integer of MySQL's protocol, or the single mark FB for NULL. The encoder of text-protocol
@@ -11,12 +12,14 @@
 //! column `i`, from the start of the variable data: a `u16`, or a `u32` in a wide image.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::ColumnNumber;
 use crate::limit;
 use crate::row_encoding::{NULL_MARK, append_length_prefixed, length_bytes, wire_type};
 use crate::schema::ColumnDefinition;
+use crate::types::{Members, Packed};
 use crate::value::ValueRef;
 
 /// Bit of the flags byte: variable ends are `u32`.
@@ -30,6 +33,8 @@ pub const FLAG_OVERFLOW: u8 = 2;
 pub struct RowFormat {
     slots: Box<[Slot]>,
     variable_columns: Box<[u16]>,
+    /// The columns of the kind [`SlotKind::Packed`].
+    packed: Box<[PackedColumn]>,
     /// Offset of the first byte after the null bits.
     fixed_start: u32,
     /// Offset of the variable ends.
@@ -46,8 +51,18 @@ pub(crate) struct Slot {
     null_mask: u8,
     /// Offset in the image of the byte with the null bit.
     null_byte: u16,
-    /// Offset in the image, or the ordinal among the variable columns.
+    /// Offset in the image, or the ordinal among the variable or packed columns.
     position: u32,
+}
+
+/// A column whose bytes are a [`Packed`] value.
+#[derive(Clone, Debug)]
+struct PackedColumn {
+    /// Offset in the image.
+    position: u32,
+    form: Packed,
+    /// The members of an ENUM or SET.
+    members: Option<Arc<Members>>,
 }
 
 /// The form of a value in a row image. Numbers are in the fixed part.
@@ -64,6 +79,8 @@ pub(crate) enum SlotKind {
     Int64,
     UInt64,
     Double,
+    /// Its form is in the list of packed columns.
+    Packed,
     Variable,
 }
 
@@ -81,6 +98,7 @@ pub(crate) enum Field<'a> {
     UInt(u64),
     Double(f64),
     Bytes(&'a [u8]),
+    Other(ValueRef<'a>),
 }
 
 impl RowFormat {
@@ -90,6 +108,7 @@ impl RowFormat {
         let fixed_start = 1 + nullable_count.div_ceil(8);
         let mut slots = Vec::with_capacity(columns.len());
         let mut variable_columns = Vec::new();
+        let mut packed: Vec<PackedColumn> = Vec::new();
         let mut position = fixed_start;
         let mut null_bit = 0;
         for (index, column) in columns.iter().enumerate() {
@@ -100,12 +119,18 @@ impl RowFormat {
             // Columns that are never NULL take no bit, so a change of nullability changes the image.
             null_bit += usize::from(column.nullable);
             let kind = column.column_type.slot();
-            let at = match kind.fixed_bytes() {
-                Some(bytes) => {
+            let at = match (column.column_type.packed(), kind.fixed_bytes()) {
+                (Some(form), _) => {
+                    let members = column.column_type.members().cloned();
+                    packed.push(PackedColumn { position: position as u32, form, members });
+                    position += form.bytes();
+                    packed.len() - 1
+                }
+                (None, Some(bytes)) => {
                     position += bytes;
                     position - bytes
                 }
-                None => {
+                (None, None) => {
                     variable_columns.push(index as u16);
                     variable_columns.len() - 1
                 }
@@ -116,6 +141,7 @@ impl RowFormat {
         RowFormat {
             slots: slots.into(),
             variable_columns: variable_columns.into(),
+            packed: packed.into(),
             fixed_start: fixed_start as u32,
             ends_start: position as u32,
             narrow_start,
@@ -244,6 +270,11 @@ impl RowFormat {
         }
         let bits = match (value, slot.kind) {
             (ValueRef::Null, _) => return true,
+            (value, SlotKind::Packed) => {
+                let column = &self.packed[position];
+                let at = start + column.position as usize;
+                return column.form.write(value, &mut out[at..at + column.form.bytes()]);
+            }
             (ValueRef::Double(value), SlotKind::Double) => value.to_bits(),
             (_, SlotKind::Double) => return false,
             (ValueRef::Int(value), kind) if kind.holds(i128::from(value)) => value as u64,
@@ -273,6 +304,7 @@ impl<'a> RowView<'a> {
             Field::UInt(value) => ValueRef::UInt(value),
             Field::Double(value) => ValueRef::Double(value),
             Field::Null => ValueRef::Null,
+            Field::Other(value) => value,
         }
     }
 
@@ -296,6 +328,7 @@ impl<'a> RowView<'a> {
             SlotKind::UInt64 => Field::UInt(u64::from_le_bytes(bytes_at(self.image, at))),
             SlotKind::Variable => Field::Bytes(value_of_wire(&self.image[self.format.var_extent(self.image, at, at)])),
             SlotKind::Double => Field::Double(f64::from_le_bytes(bytes_at(self.image, at))),
+            SlotKind::Packed => self.packed_field(at),
             SlotKind::Int8 => Field::Int(i64::from(self.image[at] as i8)),
             SlotKind::UInt8 => Field::UInt(u64::from(self.image[at])),
             SlotKind::Int16 => Field::Int(i64::from(i16::from_le_bytes(bytes_at(self.image, at)))),
@@ -309,6 +342,14 @@ impl<'a> RowView<'a> {
                 Field::UInt(u64::from(u32::from_le_bytes([low, middle, high, 0])))
             }
         }
+    }
+
+    #[inline(never)]
+    fn packed_field(&self, ordinal: usize) -> Field<'a> {
+        let column = &self.format.packed[ordinal];
+        let at = column.position as usize;
+        let bytes = &self.image[at..at + column.form.bytes()];
+        Field::Other(column.form.read(bytes, column.members.as_deref()))
     }
 
     /// The value of a column for which [`Slot::is_plain_int`] holds.
@@ -382,6 +423,13 @@ pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
     format.slots.iter().all(|slot| is_well_formed(format, slot, image))
 }
 
+impl RowFormat {
+    /// The form of a packed column.
+    pub(crate) fn packed(&self, slot: Slot) -> Option<Packed> {
+        (slot.kind == SlotKind::Packed).then(|| self.packed[slot.position as usize].form)
+    }
+}
+
 impl Slot {
     /// Whether the column is an INT that is never NULL.
     pub(crate) fn is_plain_int(self) -> bool {
@@ -398,6 +446,7 @@ impl Slot {
             SlotKind::Int32 | SlotKind::UInt32 => wire_type == wire_type::LONG,
             SlotKind::Int64 | SlotKind::UInt64 => wire_type == wire_type::LONGLONG,
             SlotKind::Double => wire_type == wire_type::DOUBLE,
+            SlotKind::Packed => false,
             SlotKind::Variable => matches!(wire_type, wire_type::VAR_STRING | wire_type::STRING | wire_type::BLOB),
         }
     }
@@ -420,7 +469,7 @@ impl SlotKind {
             SlotKind::Int24 | SlotKind::UInt24 => Some(3),
             SlotKind::Int32 | SlotKind::UInt32 => Some(4),
             SlotKind::Int64 | SlotKind::UInt64 | SlotKind::Double => Some(8),
-            SlotKind::Variable => None,
+            SlotKind::Variable | SlotKind::Packed => None,
         }
     }
 
@@ -434,7 +483,7 @@ impl SlotKind {
             SlotKind::Int8 | SlotKind::Int16 | SlotKind::Int24 | SlotKind::Int32 | SlotKind::Int64 => {
                 value >= -(1i128 << (bits - 1)) && value < 1i128 << (bits - 1)
             }
-            SlotKind::Double | SlotKind::Variable => false,
+            SlotKind::Double | SlotKind::Packed | SlotKind::Variable => false,
         }
     }
 }
@@ -483,6 +532,14 @@ fn is_well_formed(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
             };
             prefix_bytes + length == wire.len() && length_bytes(length) == prefix_bytes
         }
+        SlotKind::Packed => {
+            let column = &format.packed[at];
+            let bytes = &image[column.position as usize..][..column.form.bytes()];
+            match is_null {
+                true => bytes.iter().all(|byte| *byte == 0),
+                false => column.form.is_valid(bytes, column.members.as_deref()),
+            }
+        }
         kind => !is_null || image[at..][..kind.fixed_bytes().unwrap_or(0)].iter().all(|byte| *byte == 0),
     }
 }
@@ -512,14 +569,15 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::collation::CollationId;
+    use crate::temporal::{Parts, Temporal, TemporalKind};
     use crate::types::{DataType, Form};
-    use crate::value::Value;
+    use crate::value::{Bit, Choice, Decimal, Value};
 
     pub(crate) fn column(column_type: DataType, nullable: bool) -> ColumnDefinition {
         ColumnDefinition { nullable, ..ColumnDefinition::new("c", column_type) }
     }
 
-    fn column_type() -> impl Strategy<Value = DataType> {
+    pub(crate) fn column_type() -> impl Strategy<Value = DataType> {
         let collation = CollationId::UTF8MB4_0900_AI_CI;
         prop_oneof![
             (prop::sample::select(vec![1u8, 2, 3, 4, 8]), any::<bool>())
@@ -528,10 +586,52 @@ pub(crate) mod tests {
             Just(DataType::char(10, collation)),
             Just(DataType::varchar(1000, collation)),
             Just(DataType::text_or_blob(4, collation)),
+            packed_type(),
         ]
     }
 
-    fn value_of(column_type: &DataType, nullable: bool) -> BoxedStrategy<Value> {
+    /// Types whose values are [`Packed`].
+    pub(crate) fn packed_type() -> impl Strategy<Value = DataType> {
+        prop_oneof![Just(DataType::year())]
+    }
+
+    fn time_of_day() -> impl Strategy<Value = Parts> {
+        (0u16..24, 0u8..60, 0u8..60, prop_oneof![Just(0u32), 0u32..1_000_000]).prop_map(
+            |(hour, minute, second, microsecond)| Parts { hour, minute, second, microsecond, ..Parts::default() },
+        )
+    }
+
+    /// Temporal values of a kind with this many digits.
+    fn temporal(kind: TemporalKind, digits: u8) -> BoxedStrategy<Temporal> {
+        let unit = 10u32.pow(u32::from(6 - digits));
+        let of = move |parts: Parts| {
+            Temporal::from_parts(kind, digits, &Parts { microsecond: parts.microsecond / unit * unit, ..parts })
+        };
+        let years = prop_oneof![0u16..10_000, Just(0u16), Just(9999u16), 1969u16..2040];
+        match kind {
+            TemporalKind::Year => prop_oneof![Just(0u16), 1901u16..=2155].prop_map(Temporal::year).boxed(),
+            TemporalKind::Date => {
+                (years, 0u8..13, 0u8..32).prop_map(|(year, month, day)| Temporal::date(year, month, day)).boxed()
+            }
+            TemporalKind::DateTime => (years, 0u8..13, 0u8..32, time_of_day())
+                .prop_map(move |(year, month, day, time)| of(Parts { year, month, day, ..time }))
+                .boxed(),
+            TemporalKind::Time => (any::<bool>(), 0u16..838, time_of_day())
+                .prop_map(move |(negative, hour, time)| {
+                    let negative = negative && !(time.has_no_time() && hour == 0);
+                    let time = of(Parts { negative, hour, ..time });
+                    if time.is_zero() { of(Parts::default()) } else { time }
+                })
+                .boxed(),
+            TemporalKind::Timestamp => (any::<u32>(), 0u32..1_000_000)
+                .prop_map(move |(seconds, microsecond)| {
+                    Temporal::instant(seconds.into(), microsecond / unit * unit, digits)
+                })
+                .boxed(),
+        }
+    }
+
+    pub(crate) fn value_of(column_type: &DataType, nullable: bool) -> BoxedStrategy<Value> {
         let unused_bits = column_type.as_integer().map_or(0, |(bytes, _)| 64 - 8 * u32::from(bytes));
         let value = match column_type.form() {
             Form::UInt => any::<u64>().prop_map(move |value| Value::UInt(value >> unused_bits)).boxed(),
@@ -543,6 +643,35 @@ pub(crate) mod tests {
             ]
             .prop_map(Value::Bytes)
             .boxed(),
+            Form::Temporal(kind) => temporal(kind, column_type.scale()).prop_map(Value::Temporal).boxed(),
+            Form::Float => any::<i32>().prop_map(|value| Value::Float(value as f32 / 3.0)).boxed(),
+            Form::Decimal => {
+                let (scale, precision) = (column_type.scale(), u32::from(column_type.precision()));
+                let limit = 10i128.pow(precision);
+                let mantissa = prop_oneof![1 - limit..limit, Just(0), Just(limit - 1), Just(1 - limit), -100i128..100];
+                mantissa.prop_map(move |mantissa| Value::Decimal(Decimal { mantissa: mantissa % limit, scale })).boxed()
+            }
+            Form::Bit => {
+                let bits = column_type.length();
+                let number = any::<u64>().prop_map(move |number| number >> (64 - bits));
+                number.prop_map(move |number| Value::Bit(Bit { number, bytes: bits.div_ceil(8) as u8 })).boxed()
+            }
+            Form::Enum | Form::Set => {
+                let members = column_type.members().cloned().expect("members");
+                let count = members.names().len() as u32;
+                let is_enum = column_type.form() == Form::Enum;
+                let numbers = if is_enum { 0..u64::from(count) + 1 } else { 0..1 << count };
+                numbers
+                    .prop_map(move |number| {
+                        let mut text = Vec::new();
+                        match is_enum {
+                            true => text.extend_from_slice(members.name(number)),
+                            false => members.append_set(number, &mut text),
+                        }
+                        Value::Choice(Choice { number, text: text.into() })
+                    })
+                    .boxed()
+            }
         };
         if nullable { prop_oneof![3 => value, 1 => Just(Value::Null)].boxed() } else { value }
     }

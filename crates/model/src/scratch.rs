@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::row_encoding::append_text;
-use crate::value::{Value, ValueRef};
+use crate::temporal::{Temporal, TemporalKind};
+use crate::value::{ChoiceRef, ChoiceText, Value, ValueRef};
 use bumpalo::Bump;
 
 /// Default of the maximum number of warnings that keep their text (`max_error_count`). Further warnings are
@@ -145,6 +146,17 @@ impl Scratch {
         self.warnings.borrow_mut().truncate(mark.kept);
     }
 
+    /// The value as expressions see it: an instant as DATETIME in the time zone of the session.
+    #[inline(always)]
+    pub fn in_session_zone<'v>(&self, value: ValueRef<'v>) -> ValueRef<'v> {
+        match value {
+            ValueRef::Temporal(instant) if instant.kind == TemporalKind::Timestamp => {
+                ValueRef::Temporal(Temporal::from_parts(TemporalKind::DateTime, instant.digits, &instant.parts()))
+            }
+            value => value,
+        }
+    }
+
     /// Whether the statement produced a warning or a value of LAST_INSERT_ID(expression).
     #[inline]
     pub fn has_diagnostics(&self) -> bool {
@@ -250,6 +262,13 @@ impl Scratch {
             Value::Double(value) => ValueRef::Double(*value),
             Value::Decimal(value) => ValueRef::Decimal(*value),
             Value::Bytes(bytes) => ValueRef::Bytes(self.copy_until_next_row(bytes)?),
+            Value::Float(value) => ValueRef::Float(*value),
+            Value::Temporal(value) => ValueRef::Temporal(*value),
+            Value::Bit(value) => ValueRef::Bit(*value),
+            Value::Choice(choice) => {
+                let text = ChoiceText::Text(self.copy_until_next_row(&choice.text)?);
+                ValueRef::Choice(ChoiceRef { number: choice.number, text })
+            }
         })
     }
 

@@ -17,8 +17,9 @@ use crate::schema::{
     ColumnDefinition, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition,
     TableKind,
 };
+use crate::stored_value::StoredValue;
 use crate::types::DataType;
-use crate::value::{Decimal, Value};
+use crate::value::Value;
 
 /// The version that is written.
 pub const SCHEMA_FORMAT_VERSION: u32 = 1;
@@ -234,23 +235,7 @@ pub(crate) enum StoredType {
     Char { length: u16, collation: Box<str> },
     Varchar { length: u16, collation: Box<str> },
     Text { length_bytes: u8, collation: Box<str> },
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum StoredValue {
-    Null {},
-    Int(i64),
-    Uint(u64),
-    /// The bits of the number, so that none is rounded.
-    DoubleBits(u64),
-    /// Digits with a sign, and how many of them follow the point.
-    Decimal {
-        digits: Box<str>,
-        scale: u8,
-    },
-    /// Hexadecimal, two digits a byte.
-    Bytes(Box<str>),
+    Year {},
 }
 
 #[derive(Serialize, Deserialize)]
@@ -294,11 +279,11 @@ enum StoredAction {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(flag: &bool) -> bool {
+pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-fn invalid(message: impl fmt::Display) -> StoredSchemaError {
+pub(crate) fn invalid(message: impl fmt::Display) -> StoredSchemaError {
     StoredSchemaError::Invalid(message.to_string().into())
 }
 
@@ -444,52 +429,11 @@ impl TryFrom<StoredType> for DataType {
                 return Err(invalid(format_args!("no type has {bytes} bytes")));
             }
             StoredType::Double {} => DataType::double(),
+            StoredType::Year {} => DataType::year(),
             StoredType::Char { length, collation: name } => DataType::char(length, collation(&name)?),
             StoredType::Varchar { length, collation: name } => DataType::varchar(length, collation(&name)?),
         })
     }
-}
-
-impl From<&Value> for StoredValue {
-    fn from(value: &Value) -> StoredValue {
-        match value {
-            Value::Null => StoredValue::Null {},
-            Value::Int(number) => StoredValue::Int(*number),
-            Value::UInt(number) => StoredValue::Uint(*number),
-            Value::Double(number) => StoredValue::DoubleBits(number.to_bits()),
-            Value::Decimal(number) => {
-                StoredValue::Decimal { digits: number.mantissa.to_string().into(), scale: number.scale }
-            }
-            Value::Bytes(bytes) => {
-                StoredValue::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into())
-            }
-        }
-    }
-}
-
-impl TryFrom<StoredValue> for Value {
-    type Error = StoredSchemaError;
-
-    fn try_from(stored: StoredValue) -> Result<Value, StoredSchemaError> {
-        Ok(match stored {
-            StoredValue::Null {} => Value::Null,
-            StoredValue::Int(number) => Value::Int(number),
-            StoredValue::Uint(number) => Value::UInt(number),
-            StoredValue::DoubleBits(bits) => Value::Double(f64::from_bits(bits)),
-            StoredValue::Decimal { digits, scale } => {
-                let mantissa = digits.parse().map_err(|_| invalid(format_args!("{digits} is no number")))?;
-                Value::Decimal(Decimal { mantissa, scale })
-            }
-            StoredValue::Bytes(digits) => Value::Bytes(bytes_of(&digits)?),
-        })
-    }
-}
-
-fn bytes_of(digits: &str) -> Result<Vec<u8>, StoredSchemaError> {
-    let pairs = digits.as_bytes().chunks(2);
-    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok().filter(|_| pair.len() == 2);
-    let bytes: Option<Vec<u8>> = pairs.map(byte).collect();
-    bytes.ok_or_else(|| invalid(format_args!("{digits} is not hexadecimal")))
 }
 
 impl From<&IndexDefinition> for StoredIndex {
@@ -579,6 +523,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::value::Decimal;
 
     fn table(id: u32, name: &str) -> TableDefinition {
         let collation = CollationId::DEFAULT;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::stored_schema::StoredValue;
+use crate::stored_value::StoredValue;
 use crate::value::Value;
 
 /// The version that is written.

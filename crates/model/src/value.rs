@@ -2,6 +2,9 @@
 
 use std::cmp::Ordering;
 
+use crate::temporal::Temporal;
+use crate::types::Members;
+
 /// A value that owns its bytes. Whether the bytes are text, and in which collation, follows from the static
 /// type.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +21,14 @@ pub enum Value {
     Decimal(Decimal),
     /// Text (UTF-8) or binary bytes.
     Bytes(Vec<u8>),
+    /// A FLOAT. As a number it is the double of the same value; its text has fewer digits.
+    Float(f32),
+    /// A year, a day, a time or both.
+    Temporal(Temporal),
+    /// A value of BIT.
+    Bit(Bit),
+    /// A value of ENUM or SET.
+    Choice(Choice),
 }
 
 /// A value that borrows its bytes.
@@ -35,6 +46,80 @@ pub enum ValueRef<'a> {
     Decimal(Decimal),
     /// Text (UTF-8) or binary bytes.
     Bytes(&'a [u8]),
+    /// A FLOAT. As a number it is the double of the same value; its text has fewer digits.
+    Float(f32),
+    /// A year, a day, a time or both.
+    Temporal(Temporal),
+    /// A value of BIT.
+    Bit(Bit),
+    /// A value of ENUM or SET.
+    Choice(ChoiceRef<'a>),
+}
+
+/// A value of BIT: a number where a number is wanted, otherwise its bytes from the highest on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bit {
+    /// The bits as a number.
+    pub number: u64,
+    /// The number of bytes of the text, 1 to 8.
+    pub bytes: u8,
+}
+
+impl Bit {
+    /// Appends the bytes, from the highest on.
+    pub fn append_text(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.number.to_be_bytes()[8 - usize::from(self.bytes)..]);
+    }
+}
+
+/// A value of ENUM or SET: its number where a number is wanted, otherwise its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The position of the member from 1, or the bits of the members; 0 for the empty string.
+    pub number: u64,
+    /// The member, or the members with commas between them.
+    pub text: Box<[u8]>,
+}
+
+/// A borrowed [`Choice`].
+#[derive(Clone, Copy, Debug)]
+pub struct ChoiceRef<'a> {
+    /// The position of the member from 1, or the bits of the members; 0 for the empty string.
+    pub number: u64,
+    /// Where the text comes from.
+    pub text: ChoiceText<'a>,
+}
+
+/// The text of a [`ChoiceRef`].
+#[derive(Clone, Copy, Debug)]
+pub enum ChoiceText<'a> {
+    /// The text itself.
+    Text(&'a [u8]),
+    /// The members of the SET that the bits name.
+    Members(&'a Members),
+}
+
+impl ChoiceRef<'_> {
+    /// Appends the member, or the members with commas between them.
+    pub fn append_text(self, out: &mut Vec<u8>) {
+        match self.text {
+            ChoiceText::Text(text) => out.extend_from_slice(text),
+            ChoiceText::Members(members) => members.append_set(self.number, out),
+        }
+    }
+
+    /// An owned copy.
+    pub fn to_choice(self) -> Choice {
+        let mut text = Vec::new();
+        self.append_text(&mut text);
+        Choice { number: self.number, text: text.into() }
+    }
+}
+
+impl PartialEq for ChoiceRef<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number && self.to_choice().text == other.to_choice().text
+    }
 }
 
 /// An exact decimal number: `mantissa / 10^scale`, with at most 38 digits. Arithmetic that needs more must
@@ -129,6 +214,12 @@ impl Value {
             Value::Double(value) => ValueRef::Double(*value),
             Value::Decimal(value) => ValueRef::Decimal(*value),
             Value::Bytes(bytes) => ValueRef::Bytes(bytes),
+            Value::Float(value) => ValueRef::Float(*value),
+            Value::Temporal(value) => ValueRef::Temporal(*value),
+            Value::Bit(value) => ValueRef::Bit(*value),
+            Value::Choice(Choice { number, text }) => {
+                ValueRef::Choice(ChoiceRef { number: *number, text: ChoiceText::Text(text) })
+            }
         }
     }
 
@@ -149,6 +240,23 @@ impl<'v> ValueRef<'v> {
             ValueRef::Decimal(value) => Ok(value.to_double()),
             ValueRef::Null => Ok(0.0),
             ValueRef::Bytes(text) => Err(text),
+            ValueRef::Float(value) => Ok(value.into()),
+            ValueRef::Temporal(value) => Ok(value.to_double()),
+            ValueRef::Bit(value) => Ok(value.number as f64),
+            ValueRef::Choice(value) => Ok(value.number as f64),
+        }
+    }
+
+    /// The number that a value with a text and a number is where a number is wanted: an integer, a decimal or
+    /// a double. Other values are returned unchanged.
+    #[inline]
+    pub fn as_number(self) -> ValueRef<'v> {
+        match self {
+            ValueRef::Float(value) => ValueRef::Double(value.into()),
+            ValueRef::Temporal(value) => value.as_number(),
+            ValueRef::Bit(value) => ValueRef::UInt(value.number),
+            ValueRef::Choice(value) => ValueRef::UInt(value.number),
+            plain => plain,
         }
     }
 
@@ -161,6 +269,10 @@ impl<'v> ValueRef<'v> {
             ValueRef::Double(value) => Value::Double(value),
             ValueRef::Decimal(value) => Value::Decimal(value),
             ValueRef::Bytes(bytes) => Value::Bytes(bytes.to_vec()),
+            ValueRef::Float(value) => Value::Float(value),
+            ValueRef::Temporal(value) => Value::Temporal(value),
+            ValueRef::Bit(value) => Value::Bit(value),
+            ValueRef::Choice(value) => Value::Choice(value.to_choice()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Values that a client sends: a tag byte and the content. The tags match those of `expression/parameter.rs`.
 
+use junctor_model::row_encoding::append_text;
 use junctor_model::value::{Decimal, ValueRef};
 
 use super::field::{FieldReader, Malformed};
@@ -36,6 +37,13 @@ pub fn encode_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
             out.push(TAG_BYTES);
             out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
             out.extend_from_slice(bytes);
+        }
+        ValueRef::Float(value) => number(TAG_DOUBLE, f64::from(value).to_le_bytes()),
+        // Other values travel as their text, which a column of the type reads.
+        value => {
+            let mut text = Vec::new();
+            append_text(value, &mut text);
+            encode_value(ValueRef::Bytes(&text), out);
         }
     }
 }

@@ -49,10 +49,11 @@ impl Expression {
         if let Some(value) = negated {
             return Expression::constant(value, operand.result.collation);
         }
-        let result = match operand.result.kind {
-            Kind::Int | Kind::UInt => ResultType::integer(false, operand.result.length + 1),
-            Kind::Decimal => operand.result,
-            Kind::Null | Kind::Double | Kind::String => ResultType::double(),
+        let number = operand.result.as_number();
+        let result = match number.kind {
+            Kind::Int | Kind::UInt => ResultType::integer(false, number.length + 1),
+            Kind::Decimal => number,
+            _ => ResultType::double(),
         };
         let result = result.with_nullable(operand.result.nullable);
         Expression { node: Node::Negate(Box::new(operand)), result }
@@ -84,6 +85,7 @@ impl Expression {
 }
 
 fn arithmetic_type(operator: ArithmeticOperator, left: &ResultType, right: &ResultType) -> ResultType {
+    let (left, right) = (&left.as_number(), &right.as_number());
     let unsigned = left.kind == Kind::UInt || right.kind == Kind::UInt;
     if operator == ArithmeticOperator::DivideInteger {
         return ResultType::integer(unsigned, left.length.clamp(1, INTEGER_LENGTH_MAX));

@@ -4,7 +4,7 @@ use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use crate::program::{Expression, Node};
-use crate::result_type::{Coercibility, Kind, ResultType};
+use crate::result_type::{Coercibility, ResultType};
 
 /// A collation and its coercibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) struct DerivedCollation {
 impl Expression {
     /// `operand COLLATE collation`. Error: 1253 if the operand has another character set.
     pub fn collate(operand: Expression, collation: CollationId) -> Result<Expression> {
-        let is_string = operand.result.kind == Kind::String;
+        let is_string = operand.result.is_text();
         if is_string && operand.result.collation.character_set() != collation.character_set() {
             let message = format!(
                 "COLLATION '{}' is not valid for CHARACTER SET '{}'",
@@ -42,7 +42,7 @@ pub(crate) fn aggregate_collations<'e>(
 ) -> Result<DerivedCollation> {
     let mut best: Option<DerivedCollation> = None;
     for operand in operands {
-        if operand.result.kind != Kind::String {
+        if !operand.result.is_text() {
             continue;
         }
         let next = DerivedCollation { collation: operand.result.collation, coercibility: operand.result.coercibility };

@@ -100,6 +100,8 @@ pub(super) fn domain_of(operation: &str, left: &Expression, right: &Expression) 
         Compared::Number => CompareDomain::Number,
         Compared::Text => CompareDomain::String(aggregate_collations(operation, [left, right])?.collation),
         Compared::Bytes => CompareDomain::String(CollationId::BINARY),
+        Compared::DateTime => CompareDomain::DateTime,
+        Compared::Time => CompareDomain::Time,
     })
 }
 

@@ -45,7 +45,13 @@ impl Expression {
             Kind::Int | Kind::UInt => ResultType::integer(kind == Kind::UInt, 20),
             Kind::Decimal => ResultType::decimal(65, scale),
             Kind::Double => ResultType::double(),
-            Kind::String => ResultType::string(collation, Coercibility::Coercible, 65_535),
+            Kind::String | Kind::Enum | Kind::Set | Kind::Bit => {
+                ResultType::string(collation, Coercibility::Coercible, 65_535)
+            }
+            Kind::Float => ResultType::double(),
+            Kind::Year | Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => {
+                ResultType::temporal(kind, scale)
+            }
         };
         Expression::parameter_of_type(ordinal, result.with_nullable(true))
     }

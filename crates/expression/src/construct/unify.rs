@@ -34,8 +34,14 @@ pub(crate) fn unify<'e>(
             ResultType::decimal(integer_digits + u32::from(scale), scale)
         }
         Kind::Double => ResultType::double(),
-        Kind::String => {
-            let all_text = of_kind().all(|result| result.kind == Kind::String);
+        Kind::Float => ResultType { kind, length: 12, ..ResultType::double() },
+        Kind::Year | Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => {
+            ResultType::temporal(kind, of_kind().map(|result| result.scale()).max().unwrap_or(0))
+        }
+        Kind::Bit => ResultType { kind, ..ResultType::integer(true, length) },
+        // Only one operand is not NULL.
+        Kind::Enum | Kind::Set | Kind::String => {
+            let all_text = of_kind().all(|result| result.is_text());
             let collation = aggregate_collations(operation, operands.clone())?;
             let coercibility = match collation.coercibility {
                 // Strings converted from numbers have the coercibility of literals, so other strings prevail.
@@ -45,13 +51,18 @@ pub(crate) fn unify<'e>(
             ResultType::string(collation.collation, coercibility, length)
         }
     };
+    let result = match kind {
+        Kind::Enum | Kind::Set if of_kind().count() == 1 => ResultType { kind, ..result },
+        _ => result,
+    };
     Ok(result.with_nullable(nullable))
 }
 
 /// Converts the expression to the kind of `result`. A constant is converted now if that loses nothing.
 pub(crate) fn convert_to(expression: Expression, result: ResultType) -> Expression {
     let kind = expression.result.kind;
-    let same = kind == result.kind && (kind != Kind::Decimal || expression.result.decimals == result.decimals);
+    let same = kind == result.kind
+        && (kind == Kind::Bit || expression.result.scale() == result.scale() || kind.is_text() || kind == Kind::Double);
     if same || kind == Kind::Null {
         return expression;
     }

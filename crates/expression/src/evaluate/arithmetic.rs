@@ -17,8 +17,8 @@ pub(super) fn arithmetic<'r>(
     operands: &'r [Expression; 2],
     context: &Context<'r>,
 ) -> Result<ValueRef<'r>> {
-    let left = operands[0].value(context)?;
-    let right = operands[1].value(context)?;
+    let left = operands[0].value(context)?.as_number();
+    let right = operands[1].value(context)?.as_number();
     if left.is_null() || right.is_null() {
         return Ok(ValueRef::Null);
     }
@@ -26,7 +26,7 @@ pub(super) fn arithmetic<'r>(
         Kind::Int | Kind::UInt => integers(expression, operator, left, right, context),
         Kind::Double => doubles(expression, operator, left, right, context),
         Kind::Decimal => decimals(expression, operator, left, right, context),
-        Kind::Null | Kind::String => unreachable!("the constructor gives arithmetic a numeric type"),
+        _ => unreachable!("the constructor gives arithmetic a numeric type"),
     }
 }
 
@@ -35,7 +35,7 @@ pub(super) fn negate<'r>(
     operand: &'r Expression,
     context: &Context<'r>,
 ) -> Result<ValueRef<'r>> {
-    let value = operand.value(context)?;
+    let value = operand.value(context)?.as_number();
     match (value, expression.result.kind) {
         (ValueRef::Null, _) => Ok(ValueRef::Null),
         (value, Kind::Int) => integer_result(expression, Some(-to_integer(value, context.scratch)?), context),

@@ -128,6 +128,7 @@ fn is_beyond_decimal(value: ValueRef<'_>, scale: u8) -> bool {
         ValueRef::Int(value) => Some(decimal::from_integer(value.into())),
         ValueRef::UInt(value) => Some(decimal::from_integer(value.into())),
         ValueRef::Null => return false,
+        other => return is_beyond_decimal(other.as_number(), scale),
     };
     number.and_then(|number| decimal::with_scale(number, scale)).is_none()
 }

@@ -9,6 +9,7 @@ use junctor_model::value::{Value, ValueRef};
 
 use super::Context;
 use super::convert::{to_decimal, to_double, to_number};
+use super::temporal::{to_date_time, to_time};
 use crate::program::{CompareDomain, CompareOperator, Expression, Node};
 use crate::scratch::{Scratch, to_text};
 
@@ -29,7 +30,7 @@ impl Expression {
                 ValueRef::Int(value) => Ok(Integer::Int(value)),
                 ValueRef::UInt(value) => Ok(Integer::UInt(value)),
                 ValueRef::Null => Ok(Integer::Null),
-                _ => not_integer(self),
+                value => Ok(integer_of(value, self)),
             },
             (Node::Constant(Value::Int(value)), _) => Ok(Integer::Int(*value)),
             _ => self.integer_slow(context),
@@ -41,15 +42,20 @@ impl Expression {
             ValueRef::Int(value) => Integer::Int(value),
             ValueRef::UInt(value) => Integer::UInt(value),
             ValueRef::Null => Integer::Null,
-            _ => not_integer(self),
+            value => integer_of(value, self),
         })
     }
 }
 
-/// Stops the node, because treating the value as NULL would lose rows.
-#[cold]
-fn not_integer(operand: &Expression) -> ! {
-    panic!("an operand of an integer comparison is an integer or NULL: {operand:?}")
+/// The number of a YEAR, BIT or another type whose number is an integer. Stops the node for other values,
+/// because treating them as NULL would lose rows.
+#[inline(never)]
+fn integer_of(value: ValueRef<'_>, operand: &Expression) -> Integer {
+    match value.as_number() {
+        ValueRef::Int(value) => Integer::Int(value),
+        ValueRef::UInt(value) => Integer::UInt(value),
+        _ => panic!("an operand of an integer comparison is an integer or NULL: {operand:?}"),
+    }
 }
 
 /// The result of an integer comparison; `None` for NULL.
@@ -154,6 +160,8 @@ pub(super) fn text_to_number<'r>(
     match (domain, value) {
         (CompareDomain::Double, ValueRef::Bytes(_)) => Ok(ValueRef::Double(to_double(value, scratch)?)),
         (CompareDomain::Integer | CompareDomain::Number, ValueRef::Bytes(_)) => to_number(value, scratch),
+        (CompareDomain::DateTime, ValueRef::Bytes(_)) => Ok(ValueRef::Temporal(to_date_time(value, scratch)?)),
+        (CompareDomain::Time, ValueRef::Bytes(_)) => Ok(ValueRef::Temporal(to_time(value, scratch)?)),
         _ => Ok(value),
     }
 }
@@ -171,6 +179,8 @@ fn order_converted(
         CompareDomain::Decimal => Ok(to_decimal(left, scratch)?.cmp(&to_decimal(right, scratch)?)),
         CompareDomain::Double => Ok(order_doubles(to_double(left, scratch)?, to_double(right, scratch)?)),
         CompareDomain::String(collation) => Ok(collation.compare(to_text(left, scratch)?, to_text(right, scratch)?)),
+        CompareDomain::DateTime => Ok(to_date_time(left, scratch)?.packed.cmp(&to_date_time(right, scratch)?.packed)),
+        CompareDomain::Time => Ok(to_time(left, scratch)?.packed.cmp(&to_time(right, scratch)?.packed)),
     }
 }
 
@@ -182,13 +192,17 @@ pub fn compare_values(
 ) -> Ordering {
     match (left, right) {
         (ValueRef::Bytes(left), ValueRef::Bytes(right)) => collation.compare(left, right),
+        (ValueRef::Choice(left), ValueRef::Choice(right)) => {
+            collation.compare(&left.to_choice().text, &right.to_choice().text)
+        }
+        (ValueRef::Temporal(left), ValueRef::Temporal(right)) => left.packed.cmp(&right.packed),
         (ValueRef::Null, ValueRef::Null) => Ordering::Equal,
         (ValueRef::Null, _) => Ordering::Less,
         (_, ValueRef::Null) => Ordering::Greater,
         // Values of one kind are never a string and a number. This arm only makes the order total.
         (ValueRef::Bytes(_), _) => Ordering::Greater,
         (_, ValueRef::Bytes(_)) => Ordering::Less,
-        (left, right) => order_numbers(left, right),
+        (left, right) => order_numbers(left.as_number(), right.as_number()),
     }
 }
 

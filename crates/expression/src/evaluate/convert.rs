@@ -2,7 +2,9 @@
 
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::scratch::{excerpt, to_text};
-use junctor_model::value::{Decimal, ValueRef};
+use junctor_model::value::{Bit, Decimal, ValueRef};
+
+use super::temporal::{rounded_to_seconds, to_temporal};
 
 use crate::decimal;
 use crate::number::{parse_decimal, parse_double, parse_integer, parse_number};
@@ -39,6 +41,7 @@ pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decim
             }
             parsed.value.unwrap_or(largest(text.trim_ascii_start().starts_with(b"-")))
         }
+        other => return to_decimal(other.as_number(), scratch),
     })
 }
 
@@ -51,6 +54,8 @@ pub(crate) fn to_integer(value: ValueRef<'_>, scratch: &Scratch) -> Result<i128>
         ValueRef::Null => 0,
         ValueRef::Double(value) => value.round_ties_even() as i128,
         ValueRef::Decimal(value) => decimal::to_integer(value),
+        ValueRef::Temporal(value) => rounded_to_seconds(value).whole_number().into(),
+        ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) => return to_integer(value.as_number(), scratch),
         ValueRef::Bytes(text) => {
             let parsed = parse_integer(text, false);
             if parsed.is_truncated {
@@ -63,7 +68,7 @@ pub(crate) fn to_integer(value: ValueRef<'_>, scratch: &Scratch) -> Result<i128>
 
 /// The value as a number of its own kind. A string becomes an exact integer if possible, otherwise a double.
 pub(crate) fn to_number<'r>(value: ValueRef<'r>, scratch: &Scratch) -> Result<ValueRef<'r>> {
-    let ValueRef::Bytes(text) = value else { return Ok(value) };
+    let ValueRef::Bytes(text) = value else { return Ok(value.as_number()) };
     let parsed = parse_number(text);
     if parsed.is_truncated {
         warn_truncated("DOUBLE", text, scratch)?;
@@ -82,7 +87,16 @@ pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r
         Kind::Int => ValueRef::Int(to_integer(value, scratch)?.clamp(i64::MIN.into(), i64::MAX.into()) as i64),
         Kind::UInt => ValueRef::UInt(to_integer(value, scratch)?.clamp(0, u64::MAX.into()) as u64),
         Kind::Double => ValueRef::Double(to_double(value, scratch)?),
-        Kind::String => ValueRef::Bytes(to_text(value, scratch)?),
+        // The members of an ENUM or SET are known to its column only.
+        Kind::String | Kind::Enum | Kind::Set => ValueRef::Bytes(to_text(value, scratch)?),
+        Kind::Float => ValueRef::Float(to_double(value, scratch)? as f32),
+        Kind::Bit => {
+            let number = to_integer(value, scratch)?.clamp(0, u64::MAX.into()) as u64;
+            ValueRef::Bit(Bit { number, bytes: result.length.div_ceil(8).clamp(1, 8) as u8 })
+        }
+        Kind::Year | Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => {
+            to_temporal(value, result.kind, result.scale(), scratch)?.map_or(ValueRef::Null, ValueRef::Temporal)
+        }
         Kind::Decimal => {
             let number = to_decimal(value, scratch)?;
             // Padding with zeros to the scale can exceed 38 digits; the number then keeps its own scale.

@@ -9,6 +9,7 @@ mod arithmetic;
 mod cast;
 mod compare;
 mod convert;
+mod temporal;
 mod truth;
 
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -104,7 +105,7 @@ impl Expression {
     pub(crate) fn value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
         match &self.node {
             Node::Column { index, .. } => match &context.row {
-                Some(row) => Ok(row.column(*index)),
+                Some(row) => Ok(context.scratch.in_session_zone(row.column(*index))),
                 None => Err(no_row(self)),
             },
             Node::Constant(value) => Ok(value.as_ref()),
@@ -124,6 +125,7 @@ impl Expression {
             | (ValueRef::UInt(_), Kind::UInt)
             | (ValueRef::Double(_), Kind::Double)
             | (ValueRef::Decimal(_), Kind::Decimal) => Ok(value),
+            (ValueRef::Temporal(temporal), kind) if Some(temporal.kind) == kind.temporal() => Ok(value),
             _ => to_kind(value, &self.result, context.scratch),
         }
     }

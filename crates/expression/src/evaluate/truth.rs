@@ -110,7 +110,7 @@ fn truth_of(value: ValueRef<'_>, scratch: &Scratch) -> Result<Option<bool>> {
         ValueRef::Int(value) => Some(value != 0),
         ValueRef::UInt(value) => Some(value != 0),
         ValueRef::Decimal(value) => Some(value.mantissa != 0),
-        ValueRef::Double(_) | ValueRef::Bytes(_) => Some(to_double(value, scratch)? != 0.0),
+        _ => Some(to_double(value, scratch)? != 0.0),
     })
 }
 

@@ -28,7 +28,7 @@ fn resolve_abs(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall>
     let operand = arguments[0].result;
     let result = match operand.kind {
         Kind::Int | Kind::UInt | Kind::Decimal => operand,
-        Kind::Null | Kind::Double | Kind::String => ResultType::double(),
+        _ => ResultType::double(),
     };
     Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
 }

@@ -32,7 +32,7 @@ fn resolve_whole(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCal
             ResultType::integer(false, operand.integer_digits() + 2)
         }
         Kind::Decimal => ResultType::decimal(operand.integer_digits() + 1, 0),
-        Kind::Null | Kind::Double | Kind::String => ResultType::double(),
+        _ => ResultType::double(),
     };
     Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
 }
@@ -51,9 +51,7 @@ fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCa
             let scale = places.unwrap_or(operand.scale()).min(DECIMAL_SCALE_MAX);
             ResultType::decimal(operand.integer_digits() + 1 + u32::from(scale), scale)
         }
-        Kind::Null | Kind::Double | Kind::String => {
-            ResultType { decimals: places.unwrap_or(DECIMALS_NOT_FIXED), ..ResultType::double() }
-        }
+        _ => ResultType { decimals: places.unwrap_or(DECIMALS_NOT_FIXED), ..ResultType::double() },
     };
     Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
 }

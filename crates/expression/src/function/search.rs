@@ -81,7 +81,7 @@ fn strcmp(call: Call<'_>) -> Result<ValueRef<'_>> {
 
 fn field(call: Call<'_>) -> Result<ValueRef<'_>> {
     let Some(wanted) = call.text(0)? else { return Ok(ValueRef::Int(0)) };
-    let all_text = call.arguments.iter().all(|argument| argument.result.kind == crate::result_type::Kind::String);
+    let all_text = call.arguments.iter().all(|argument| argument.result.is_text());
     let collation = collation(call);
     for position in 1..call.count() {
         let equal = match all_text {

@@ -108,6 +108,10 @@ fn check_kind(expression: &Expression, value: ValueRef<'_>) {
             let characters = expression.result.collation.character_set().character_count(text);
             kind == Kind::String && characters <= expression.result.length as usize
         }
+        ValueRef::Float(_) => kind == Kind::Float,
+        ValueRef::Temporal(value) => Some(value.kind) == kind.temporal(),
+        ValueRef::Bit(_) => kind == Kind::Bit,
+        ValueRef::Choice(_) => matches!(kind, Kind::Enum | Kind::Set),
     };
     assert!(fits, "{value:?} is not {:?}: {}", expression.result, expression.describe(Parameters::NONE));
 }

@@ -5,8 +5,9 @@
 use super::number::{append_double, append_signed_prefixed, append_unsigned_prefixed};
 use super::packet::{append_length_prefixed, end_packet};
 use super::result_column::wire_type;
-use super::text::{append_decimal, append_short};
+use super::text::{append_decimal, append_other_prefixed, append_short};
 use crate::row::Field;
+use crate::temporal::Parts;
 use crate::value::ValueRef;
 
 /// Bytes before the null bits: the packet header and the leading zero byte.
@@ -60,13 +61,21 @@ pub(super) fn append_binary_number(field: Field<'_>, wire_bytes: u8, out: &mut V
         Field::Int(value) => value as u64,
         Field::UInt(value) => value,
         Field::Double(value) => value.to_bits(),
-        Field::Null | Field::Bytes(_) => return,
+        Field::Null | Field::Bytes(_) | Field::Other(_) => return,
     };
     match wire_bytes {
         4 => out.extend_from_slice(&(bits as u32).to_le_bytes()),
         8 => out.extend_from_slice(&bits.to_le_bytes()),
         2 => out.extend_from_slice(&(bits as u16).to_le_bytes()),
         _ => out.push(bits as u8),
+    }
+}
+
+/// Appends a column that is not NULL in the given wire type.
+#[inline(never)]
+pub(super) fn append_binary_field(field: Field<'_>, wire_type: u8, out: &mut Vec<u8>) {
+    if let Field::Other(value) = field {
+        append_binary_value(value, wire_type, out);
     }
 }
 
@@ -78,9 +87,13 @@ pub fn append_binary_value(value: ValueRef<'_>, wire_type: u8, out: &mut Vec<u8>
     match wire_type {
         wire_type::LONG | wire_type::INT24 => out.extend_from_slice(&(integer_bits(value) as u32).to_le_bytes()),
         wire_type::LONGLONG => out.extend_from_slice(&integer_bits(value).to_le_bytes()),
-        wire_type::SHORT => out.extend_from_slice(&(integer_bits(value) as u16).to_le_bytes()),
+        wire_type::SHORT | wire_type::YEAR => out.extend_from_slice(&(integer_bits(value) as u16).to_le_bytes()),
         wire_type::TINY => out.push(integer_bits(value) as u8),
         wire_type::DOUBLE => out.extend_from_slice(&double_of(value).to_le_bytes()),
+        wire_type::FLOAT => out.extend_from_slice(&float_of(value).to_le_bytes()),
+        wire_type::DATE | wire_type::DATETIME | wire_type::TIMESTAMP | wire_type::TIME => {
+            append_temporal(value, wire_type, out);
+        }
         wire_type::NULL => {}
         _ => match value {
             ValueRef::Null => {}
@@ -89,7 +102,49 @@ pub fn append_binary_value(value: ValueRef<'_>, wire_type: u8, out: &mut Vec<u8>
             ValueRef::Int(value) => append_signed_prefixed(value, out),
             ValueRef::UInt(value) => append_unsigned_prefixed(value, out),
             ValueRef::Double(value) => append_short(out, |out| append_double(value, out)),
+            value => append_other_prefixed(value, out),
         },
+    }
+}
+
+/// A day, time or both: the length, and the fields up to the last one that is not 0.
+#[inline(never)]
+fn append_temporal(value: ValueRef<'_>, wire_type: u8, out: &mut Vec<u8>) {
+    let parts = match value {
+        ValueRef::Temporal(value) => value.parts(),
+        _ => Parts::default(),
+    };
+    let clock = [parts.minute, parts.second];
+    if wire_type == wire_type::TIME {
+        if parts.has_no_time() {
+            return out.push(0);
+        }
+        out.push(if parts.microsecond == 0 { 8 } else { 12 });
+        out.push(u8::from(parts.negative));
+        out.extend_from_slice(&u32::from(parts.hour / 24).to_le_bytes());
+        out.push((parts.hour % 24) as u8);
+        out.extend_from_slice(&clock);
+    } else {
+        let length = match parts.microsecond {
+            0 if parts.has_no_date() && parts.has_no_time() => 0,
+            0 if parts.has_no_time() => 4,
+            0 => 7,
+            _ => 11,
+        };
+        out.push(length);
+        if length == 0 {
+            return;
+        }
+        out.extend_from_slice(&parts.year.to_le_bytes());
+        out.extend_from_slice(&[parts.month, parts.day]);
+        if length == 4 {
+            return;
+        }
+        out.push(parts.hour as u8);
+        out.extend_from_slice(&clock);
+    }
+    if parts.microsecond != 0 {
+        out.extend_from_slice(&parts.microsecond.to_le_bytes());
     }
 }
 
@@ -101,6 +156,19 @@ fn integer_bits(value: ValueRef<'_>) -> u64 {
         ValueRef::Double(value) => value as i64 as u64,
         ValueRef::Decimal(value) => value.rescale(0).map_or(0, |value| value.mantissa as u64),
         ValueRef::Null | ValueRef::Bytes(_) => 0,
+        other => match other.as_number() {
+            ValueRef::Int(value) => value as u64,
+            ValueRef::UInt(value) => value,
+            other => other.to_double().unwrap_or(0.0) as i64 as u64,
+        },
+    }
+}
+
+#[inline]
+fn float_of(value: ValueRef<'_>) -> f32 {
+    match value {
+        ValueRef::Float(value) => value,
+        value => double_of(value) as f32,
     }
 }
 

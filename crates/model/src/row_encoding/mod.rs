@@ -12,7 +12,7 @@ mod result_column;
 mod text;
 
 pub use binary::{BinaryRow, append_binary_value, begin_binary_row};
-pub use number::{append_double, append_double_fixed, append_signed, append_unsigned};
+pub use number::{append_double, append_double_fixed, append_float, append_signed, append_unsigned};
 pub(crate) use packet::length_bytes;
 pub use packet::{
     NULL_MARK, PACKET_HEADER_BYTES, PACKET_PAYLOAD_MAX, append_length, append_length_prefixed, begin_packet, end_packet,

@@ -113,6 +113,13 @@ pub fn append_double(value: f64, out: &mut Vec<u8>) {
     append_digits(&digits[..count], exponent + 1, out);
 }
 
+/// Appends a FLOAT with at most six significant digits, as MySQL does. They do not always read back as the
+/// same number.
+pub fn append_float(value: f32, out: &mut Vec<u8>) {
+    let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(0.0);
+    append_double(rounded, out);
+}
+
 /// Appends a double with exactly `decimals` digits after the point, as a column with a fixed number of
 /// decimals prints it.
 pub fn append_double_fixed(value: f64, decimals: u8, out: &mut Vec<u8>) {

@@ -2,13 +2,14 @@
 //!
 //! Encodes result rows whose values are plain columns.
 
-use super::binary::{append_binary_number, begin_binary_row};
+use super::binary::{append_binary_field, append_binary_number, begin_binary_row};
 use super::number::append_signed_prefixed;
 use super::packet::{begin_packet, end_packet};
 use super::result_column::ResultColumn;
 use super::text::append_text_field;
 use crate::id::ColumnNumber;
 use crate::row::{RowFormat, RowView, Slot};
+use crate::types::Packed;
 
 /// How to encode a result row whose columns are plain table columns. Strings are stored in their wire form,
 /// so strings that are adjacent both in the row and in the result are copied together.
@@ -26,6 +27,8 @@ enum Step {
     Number { slot: Slot, wire_bytes: u8 },
     /// Adjacent variable columns, by their ordinals, both ends included.
     Run { first: u16, last: u16 },
+    /// A column that does not print as its wire type.
+    Encoded { slot: Slot, wire_type: u8 },
 }
 
 impl RowPlan {
@@ -39,8 +42,15 @@ impl RowPlan {
         let mut steps: Vec<Step> = Vec::with_capacity(columns.len());
         for (column, wire_type) in &columns {
             let slot = format.slot(*column);
-            if !slot.is_of_wire_type(*wire_type) {
-                return None;
+            match format.packed(slot) {
+                // Its text depends on the time zone of the session.
+                Some(Packed::Timestamp(_)) => return None,
+                Some(_) => {
+                    steps.push(Step::Encoded { slot, wire_type: *wire_type });
+                    continue;
+                }
+                None if !slot.is_of_wire_type(*wire_type) => return None,
+                None => {}
             }
             match (format.var_ordinal(*column), steps.last_mut()) {
                 (Some(ordinal), Some(Step::Run { last, .. })) if *last + 1 == ordinal => *last = ordinal,
@@ -61,6 +71,7 @@ impl RowPlan {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
                 Step::Int { slot } => append_signed_prefixed(row.int_at(slot).into(), out),
                 Step::Number { slot, .. } => append_text_field(row.field_at(slot), out),
+                Step::Encoded { slot, .. } => append_text_field(row.field_at(slot), out),
             }
         }
         end_packet(out, packet);
@@ -82,6 +93,7 @@ impl RowPlan {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
                 Step::Int { slot } => out.extend_from_slice(&row.int_at(slot).to_le_bytes()),
                 Step::Number { slot, wire_bytes } => append_binary_number(row.field_at(slot), wire_bytes, out),
+                Step::Encoded { slot, wire_type } => append_binary_field(row.field_at(slot), wire_type, out),
             }
         }
         packet.end(out);

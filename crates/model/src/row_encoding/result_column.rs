@@ -12,14 +12,32 @@ pub mod wire_type {
     pub const SHORT: u8 = 2;
     /// INT, 4 bytes.
     pub const LONG: u8 = 3;
+    /// FLOAT, 4 bytes.
+    pub const FLOAT: u8 = 4;
     /// DOUBLE, 8 bytes.
     pub const DOUBLE: u8 = 5;
     /// The type of a bare NULL.
     pub const NULL: u8 = 6;
+    /// TIMESTAMP, in binary rows as a DATETIME.
+    pub const TIMESTAMP: u8 = 7;
     /// BIGINT, 8 bytes.
     pub const LONGLONG: u8 = 8;
     /// MEDIUMINT, 4 bytes in binary rows.
     pub const INT24: u8 = 9;
+    /// DATE.
+    pub const DATE: u8 = 10;
+    /// TIME.
+    pub const TIME: u8 = 11;
+    /// DATETIME.
+    pub const DATETIME: u8 = 12;
+    /// YEAR, 2 bytes.
+    pub const YEAR: u8 = 13;
+    /// BIT, as bytes.
+    pub const BIT: u8 = 16;
+    /// VECTOR, as bytes.
+    pub const VECTOR: u8 = 242;
+    /// JSON, as text.
+    pub const JSON: u8 = 245;
     /// DECIMAL, as text.
     pub const NEWDECIMAL: u8 = 246;
     /// TEXT and BLOB of every length.
@@ -28,6 +46,8 @@ pub mod wire_type {
     pub const VAR_STRING: u8 = 253;
     /// CHAR and BINARY.
     pub const STRING: u8 = 254;
+    /// POINT and the other spatial types, as bytes.
+    pub const GEOMETRY: u8 = 255;
 }
 
 /// The column flags of the MySQL protocol. Clients derive "is a number" (32768) from the type themselves.
@@ -48,10 +68,18 @@ pub mod column_flag {
     pub const ZEROFILL: u16 = 64;
     /// A binary collation; set for numeric literals too.
     pub const BINARY: u16 = 128;
+    /// ENUM.
+    pub const ENUM: u16 = 256;
     /// AUTO_INCREMENT.
     pub const AUTO_INCREMENT: u16 = 512;
+    /// TIMESTAMP.
+    pub const TIMESTAMP: u16 = 1024;
+    /// SET.
+    pub const SET: u16 = 2048;
     /// NOT NULL and no default.
     pub const NO_DEFAULT_VALUE: u16 = 4096;
+    /// ON UPDATE CURRENT_TIMESTAMP.
+    pub const ON_UPDATE_NOW: u16 = 8192;
     /// Part of some index.
     pub const PART_KEY: u16 = 16384;
 }

@@ -3,7 +3,7 @@
 //! Rows of the text protocol.
 
 use super::number::{
-    append_double, append_double_fixed, append_signed, append_signed_prefixed, append_unsigned,
+    append_double, append_double_fixed, append_float, append_signed, append_signed_prefixed, append_unsigned,
     append_unsigned_prefixed,
 };
 use super::packet::{NULL_MARK, append_length_prefixed};
@@ -20,6 +20,10 @@ pub fn append_text(value: ValueRef<'_>, out: &mut Vec<u8>) {
         ValueRef::UInt(value) => append_unsigned(value, out),
         ValueRef::Double(value) => append_double(value, out),
         ValueRef::Decimal(value) => value.append_text(out),
+        ValueRef::Float(value) => append_float(value, out),
+        ValueRef::Temporal(value) => value.append_text(out),
+        ValueRef::Bit(value) => value.append_text(out),
+        ValueRef::Choice(value) => value.append_text(out),
     }
 }
 
@@ -34,6 +38,21 @@ pub fn append_text_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
         ValueRef::Null => out.push(NULL_MARK),
         ValueRef::Double(value) => append_short(out, |out| append_double(value, out)),
         ValueRef::Decimal(value) => append_decimal(value, out),
+        value => append_other_prefixed(value, out),
+    }
+}
+
+/// Appends a value of a type without a form of its own on the wire.
+#[inline(never)]
+pub(super) fn append_other_prefixed(value: ValueRef<'_>, out: &mut Vec<u8>) {
+    match value {
+        ValueRef::Choice(choice) => {
+            // The members of a SET can be longer than a one-byte length says.
+            let mut text = Vec::new();
+            choice.append_text(&mut text);
+            append_length_prefixed(&text, out);
+        }
+        value => append_short(out, |out| append_text(value, out)),
     }
 }
 
@@ -46,6 +65,7 @@ pub(super) fn append_text_field(field: Field<'_>, out: &mut Vec<u8>) {
         Field::UInt(value) => append_unsigned_prefixed(value, out),
         Field::Null => out.push(NULL_MARK),
         Field::Double(value) => append_short(out, |out| append_double(value, out)),
+        Field::Other(value) => append_other_prefixed(value, out),
     }
 }
 

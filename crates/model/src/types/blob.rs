@@ -25,7 +25,11 @@ impl DataType {
     pub const fn text_or_blob(length_bytes: u8, collation: CollationId) -> DataType {
         let family = if collation.is_binary() { Family::Blob } else { Family::Text };
         let length = u32::MAX >> (32 - 8 * length_bytes as u32);
-        DataType { bytes: length_bytes, length, collation, ..DataType::plain(family) }
+        let mut data_type = DataType::plain(family);
+        data_type.bytes = length_bytes;
+        data_type.length = length;
+        data_type.collation = collation;
+        data_type
     }
 
     /// The smallest TEXT or BLOB for a length that a statement declares, in characters.

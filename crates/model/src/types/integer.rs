@@ -9,6 +9,7 @@ use crate::row_encoding::{column_flag, wire_type};
 use crate::scratch::{Scratch, excerpt};
 use crate::store::StoreTarget;
 use crate::stored_schema::StoredType;
+use crate::temporal::{Temporal, rounded};
 use crate::value::{Value, ValueRef};
 
 pub(super) struct Integer;
@@ -16,7 +17,10 @@ pub(super) struct Integer;
 impl DataType {
     /// An integer of 1, 2, 3, 4 or 8 bytes: TINYINT, SMALLINT, MEDIUMINT, INT, BIGINT.
     pub const fn integer(bytes: u8, unsigned: bool) -> DataType {
-        DataType { bytes, unsigned, ..DataType::plain(Family::Integer) }
+        let mut data_type = DataType::plain(Family::Integer);
+        data_type.bytes = bytes;
+        data_type.unsigned = unsigned;
+        data_type
     }
 }
 
@@ -108,6 +112,11 @@ impl TypeDescriptor for Integer {
             ValueRef::Decimal(value) => decimal::to_integer(value),
             ValueRef::Bytes(text) => parsed(text, target, scratch)?,
             ValueRef::Null => 0,
+            other => match other.as_number() {
+                // Seconds are rounded with their carry, not the digits of the number.
+                ValueRef::Decimal(_) if matches!(other, ValueRef::Temporal(_)) => rounded_number(other),
+                number => return self.store(data_type, number, target, scratch),
+            },
         };
         store(data_type, number, target, scratch)
     }
@@ -135,6 +144,16 @@ pub(super) fn store<'r>(
         target.out_of_range(scratch)?;
     }
     Ok(if data_type.unsigned { ValueRef::UInt(stored as u64) } else { ValueRef::Int(stored as i64) })
+}
+
+/// The number of a temporal value whose seconds are rounded to whole ones.
+fn rounded_number(value: ValueRef<'_>) -> i128 {
+    let ValueRef::Temporal(value) = value else { return 0 };
+    let parts = rounded(value.kind, value.parts(), 0, 0).0.unwrap_or(value.parts());
+    match Temporal::from_parts(value.kind, 0, &parts).as_number() {
+        ValueRef::Int(number) => number.into(),
+        _ => 0,
+    }
 }
 
 fn parsed(text: &[u8], target: &StoreTarget<'_>, scratch: &Scratch) -> Result<i128> {

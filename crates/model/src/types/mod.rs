@@ -5,7 +5,12 @@
 mod blob;
 mod double;
 mod integer;
+mod members;
+mod packed;
 mod string;
+mod year;
+
+use std::sync::Arc;
 
 use crate::collation::CollationId;
 use crate::error::Result;
@@ -14,7 +19,11 @@ use crate::row::SlotKind;
 use crate::scratch::Scratch;
 use crate::store::StoreTarget;
 use crate::stored_schema::StoredType;
+use crate::temporal::TemporalKind;
 use crate::value::{Value, ValueRef};
+
+pub use members::Members;
+pub use packed::Packed;
 
 /// The type of a column's values. It is not `Copy`, because ENUM and SET will share their members by
 /// reference count.
@@ -29,6 +38,10 @@ pub struct DataType {
     collation: CollationId,
     /// Maximum number of characters of a character type, and of bytes of every other type.
     length: u32,
+    /// Digits after the point of an exact number, and of the seconds of a temporal type.
+    scale: u8,
+    /// The members of an ENUM or SET.
+    members: Option<Arc<Members>>,
 }
 
 /// The index of a descriptor. Private, so that no other module can match on it.
@@ -42,6 +55,7 @@ enum Family {
     VarBinary,
     Text,
     Blob,
+    Year,
 }
 
 /// The form in which expressions see a value that is not NULL. Several types share a form.
@@ -55,6 +69,18 @@ pub enum Form {
     Double,
     /// [`ValueRef::Bytes`].
     Bytes,
+    /// [`ValueRef::Float`].
+    Float,
+    /// [`ValueRef::Decimal`].
+    Decimal,
+    /// [`ValueRef::Temporal`] of this kind.
+    Temporal(TemporalKind),
+    /// [`ValueRef::Bit`].
+    Bit,
+    /// [`ValueRef::Choice`] of one member: ENUM.
+    Enum,
+    /// [`ValueRef::Choice`] of any number of members: SET.
+    Set,
 }
 
 /// The description of a type in the protocol of MySQL.
@@ -90,10 +116,24 @@ trait TypeDescriptor: Sync {
     fn form(&self, data_type: &DataType) -> Form;
 
     /// The place of a value in a row image.
-    fn slot(&self, data_type: &DataType) -> SlotKind;
+    fn slot(&self, _data_type: &DataType) -> SlotKind {
+        SlotKind::Packed
+    }
+
+    /// The form in the row of a type whose slot is [`SlotKind::Packed`].
+    fn packed(&self, _data_type: &DataType) -> Option<Packed> {
+        None
+    }
+
+    /// How keys are made from values of such a type.
+    fn packed_key(&self, data_type: &DataType) -> KeyPart {
+        KeyPart::Encoded(self.packed(data_type).unwrap_or(Packed::Year))
+    }
 
     /// Maximum bytes of a value in an index key as MySQL counts them; `None` if a key holds only a prefix.
-    fn key_bytes(&self, data_type: &DataType) -> Option<usize>;
+    fn key_bytes(&self, data_type: &DataType) -> Option<usize> {
+        self.packed(data_type).map(Packed::bytes)
+    }
 
     /// Bytes of a value that MySQL counts against its limit of 65,535 for a row.
     fn row_bytes(&self, data_type: &DataType) -> usize {
@@ -133,7 +173,8 @@ trait TypeDescriptor: Sync {
 impl DataType {
     /// A type with neither lengths nor attributes.
     const fn plain(family: Family) -> DataType {
-        DataType { family, unsigned: false, bytes: 0, collation: CollationId::BINARY, length: 0 }
+        let collation = CollationId::BINARY;
+        DataType { family, unsigned: false, bytes: 0, collation, length: 0, scale: 0, members: None }
     }
 
     fn descriptor(&self) -> &'static dyn TypeDescriptor {
@@ -146,6 +187,7 @@ impl DataType {
             Family::VarBinary => &string::VARBINARY,
             Family::Text => &blob::TEXT,
             Family::Blob => &blob::BLOB,
+            Family::Year => &year::Year,
         }
     }
 
@@ -155,7 +197,10 @@ impl DataType {
         match self.family {
             Family::Integer => KeyPart::Integer { bytes: self.bytes, unsigned: self.unsigned },
             Family::Double => KeyPart::Double,
-            _ => KeyPart::Text(self.collation),
+            Family::Char | Family::Binary | Family::VarChar | Family::VarBinary | Family::Text | Family::Blob => {
+                KeyPart::Text(self.collation)
+            }
+            _ => self.descriptor().packed_key(self),
         }
     }
 
@@ -191,14 +236,32 @@ impl DataType {
     pub fn collation(&self) -> Option<CollationId> {
         match self.key_part() {
             KeyPart::Text(collation) => Some(collation),
-            KeyPart::Integer { .. } | KeyPart::Double => None,
+            KeyPart::Integer { .. } | KeyPart::Double | KeyPart::Encoded(_) => None,
         }
+    }
+
+    /// The members of an ENUM or SET.
+    pub fn members(&self) -> Option<&Arc<Members>> {
+        self.members.as_ref()
+    }
+
+    /// Digits after the point of an exact number, and of the seconds of a temporal type; 0 for others.
+    pub fn scale(&self) -> u8 {
+        self.scale
     }
 
     /// Maximum number of characters of a character type, and of bytes of a binary type or a TEXT; 0 for
     /// numbers.
     pub fn length(&self) -> u32 {
         self.length
+    }
+
+    /// Digits of an exact number, before and after the point; 0 for other types.
+    pub fn precision(&self) -> u8 {
+        match self.packed() {
+            Some(Packed::Decimal { precision, .. }) => precision,
+            _ => 0,
+        }
     }
 
     /// Whether the type is TEXT or BLOB of any width.
@@ -213,7 +276,12 @@ impl DataType {
 
     /// The bytes that a value takes in the fixed part of a row; `None` for types in the variable part.
     pub fn fixed_bytes(&self) -> Option<usize> {
-        self.slot().fixed_bytes()
+        self.packed().map(Packed::bytes).or_else(|| self.slot().fixed_bytes())
+    }
+
+    /// The form in the row of a type that is neither a plain integer, a double nor of variable length.
+    pub(crate) fn packed(&self) -> Option<Packed> {
+        self.descriptor().packed(self)
     }
 
     /// The name without length and attributes, as `information_schema.COLUMNS.DATA_TYPE` shows it.

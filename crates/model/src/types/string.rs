@@ -33,13 +33,19 @@ impl DataType {
     /// CHAR(length), stored without trailing spaces; BINARY(length) with the collation binary.
     pub const fn char(length: u16, collation: CollationId) -> DataType {
         let family = if collation.is_binary() { Family::Binary } else { Family::Char };
-        DataType { length: length as u32, collation, ..DataType::plain(family) }
+        let mut data_type = DataType::plain(family);
+        data_type.length = length as u32;
+        data_type.collation = collation;
+        data_type
     }
 
     /// VARCHAR(length); VARBINARY(length) with the collation binary.
     pub const fn varchar(length: u16, collation: CollationId) -> DataType {
         let family = if collation.is_binary() { Family::VarBinary } else { Family::VarChar };
-        DataType { length: length as u32, collation, ..DataType::plain(family) }
+        let mut data_type = DataType::plain(family);
+        data_type.length = length as u32;
+        data_type.collation = collation;
+        data_type
     }
 
     /// CHAR or BINARY with a length that a statement declares.

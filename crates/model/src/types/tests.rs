@@ -27,6 +27,7 @@ fn all() -> Vec<(DataType, &'static str)> {
         (DataType::text_or_blob(2, BYTES), "blob"),
         (DataType::text_or_blob(3, BYTES), "mediumblob"),
         (DataType::text_or_blob(4, BYTES), "longblob"),
+        (DataType::year(), "year"),
     ]
 }
 
@@ -36,6 +37,7 @@ fn types_print_as_mysql_prints_them() {
         assert_eq!(data_type.text(None), text);
         assert!(text.starts_with(data_type.name()), "{text}");
     }
+    assert_eq!(DataType::year().wire().code, wire_type::YEAR);
     assert_eq!(DataType::integer(1, false).text(Some(1)), "tinyint(1)");
     assert_eq!(DataType::integer(1, true).text(Some(1)), "tinyint unsigned");
     assert_eq!(DataType::integer(4, false).text(Some(11)), "int");

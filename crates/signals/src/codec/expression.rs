@@ -15,14 +15,19 @@ use super::wire::{Reader, Result, Wire, Writer};
 /// the typed tree: the node and a conversion of its value.
 pub(super) const LEVELS_MAX: u32 = 384;
 
-choices! { Kind { 0 Null; 1 Int; 2 UInt; 3 Decimal; 4 Double; 5 String; } }
+choices! {
+    Kind {
+        0 Null; 1 Int; 2 UInt; 3 Decimal; 4 Double; 5 String; 6 Float; 7 Year; 8 Bit; 9 Date; 10 Time; 11 DateTime;
+        12 Timestamp; 13 Enum; 14 Set;
+    }
+}
 choices! {
     Coercibility {
         0 Explicit; 1 NoCollation; 2 Implicit; 3 SystemConstant; 4 Coercible; 5 Numeric; 6 Ignorable;
     }
 }
 layout! { ResultType { kind, collation, coercibility, length, decimals, nullable } }
-choices! { CompareDomain { 0 Integer; 1 Decimal; 2 Double; 3 Number; 4 String(collation); } }
+choices! { CompareDomain { 0 Integer; 1 Decimal; 2 Double; 3 Number; 4 String(collation); 5 DateTime; 6 Time; } }
 choices! {
     CompareOperator {
         0 Equal; 1 NullSafeEqual; 2 NotEqual; 3 Less; 4 LessOrEqual; 5 Greater; 6 GreaterOrEqual;
@@ -132,7 +137,9 @@ fn check(node: &Node, result: &ResultType) -> Result<()> {
                 Err(DecodeError::Invalid("number of arguments"))
             }
         }
-        Node::Arithmetic(..) | Node::Negate(_) if matches!(result.kind, Kind::Null | Kind::String) => {
+        Node::Arithmetic(..) | Node::Negate(_)
+            if !matches!(result.kind, Kind::Int | Kind::UInt | Kind::Decimal | Kind::Double) =>
+        {
             Err(DecodeError::Invalid("type of arithmetic"))
         }
         _ => Ok(()),

@@ -86,6 +86,7 @@ fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mu
         TypeKind::VarBinary { length } => declared(name, DataType::declared_varchar(*length, CollationId::BINARY)),
         TypeKind::Text { size, length } => Ok(text_or_blob(*size, *length, text_collation()?)),
         TypeKind::Blob { size, length } => Ok(text_or_blob(*size, *length, CollationId::BINARY)),
+        TypeKind::Year => Ok(DataType::year()),
         other => Err(Error::not_supported(unsupported_name(other))),
     }
 }
@@ -150,7 +151,6 @@ fn unsupported_name(kind: &TypeKind) -> &'static str {
         TypeKind::Time { .. } => "TIME",
         TypeKind::DateTime { .. } => "DATETIME",
         TypeKind::Timestamp { .. } => "TIMESTAMP",
-        TypeKind::Year => "YEAR",
         TypeKind::Enum(_) => "ENUM",
         TypeKind::Set(_) => "SET",
         TypeKind::Json => "JSON",

@@ -75,7 +75,7 @@ fn value_of(literal: &Literal, form: Form) -> Result<Option<Value>> {
         }
         Literal::Hexadecimal(bytes) | Literal::Bits(bytes) if form == Form::Bytes => text(bytes),
         Literal::Hexadecimal(bytes) | Literal::Bits(bytes) => big_endian(bytes).map(Value::UInt),
-        Literal::Temporal { text: written, .. } if form == Form::Bytes => text(written),
+        Literal::Temporal { text: written, .. } if matches!(form, Form::Bytes | Form::Temporal(_)) => text(written),
         Literal::Temporal { .. } => None,
     })
 }

@@ -3,10 +3,15 @@
 //! Converts a value into the key bytes of a column. If the column cannot have the value, finds its position
 //! between the values that the column can have.
 
+use junctor_model::decimal;
 use junctor_model::key::{self, KeyPart, append_value};
-use junctor_model::number::{parse_double, parse_number};
+use junctor_model::number::{self, parse_double};
 use junctor_model::schema::ColumnDefinition;
-use junctor_model::value::ValueRef;
+use junctor_model::temporal::{
+    DIGITS_MAX, DateRules, Parts, Temporal, TemporalKind, parse_date_time, parse_number, parse_time, parse_time_number,
+};
+use junctor_model::types::Packed;
+use junctor_model::value::{Decimal, ValueRef};
 
 /// The position of a value among the values that a column can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +58,102 @@ fn append_other_floor(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut 
             append_value(part, column.nullable, ValueRef::Double(double_of(value)), out);
             KeyFit::Exact
         }
+        (KeyPart::Encoded(form), value) => append_encoded_floor(column, form, value, out),
         (KeyPart::Text(_), value) => {
             append_value(part, column.nullable, value, out);
             KeyFit::Exact
         }
+    }
+}
+
+/// The floor among temporal values and decimals.
+fn append_encoded_floor(column: &ColumnDefinition, form: Packed, value: ValueRef<'_>, out: &mut Vec<u8>) -> KeyFit {
+    let Some((floor, fit)) = packed_floor(form, value) else {
+        return if is_negative(value) { KeyFit::TooLow } else { KeyFit::TooHigh };
+    };
+    append_value(column.column_type.key_part(), column.nullable, floor, out);
+    fit
+}
+
+fn is_negative(value: ValueRef<'_>) -> bool {
+    value.as_number().to_double().is_ok_and(|number| number < 0.0)
+}
+
+/// The greatest value of a form that is not above the value; `None` for a number outside its range.
+fn packed_floor(form: Packed, value: ValueRef<'_>) -> Option<(ValueRef<'static>, KeyFit)> {
+    let cut = |kind: TemporalKind, digits: u8, exact: Temporal| {
+        let mut parts = exact.parts();
+        let unit = 10u32.pow(u32::from(DIGITS_MAX - digits));
+        parts.microsecond = parts.microsecond / unit * unit;
+        // A negative time that is cut is above the value; the value before it is a unit lower.
+        if parts.negative && Temporal::from_parts(kind, DIGITS_MAX, &parts).packed != exact.packed {
+            parts = rounded_away(parts, unit);
+        }
+        let floor = Temporal::from_parts(kind, digits, &parts);
+        let fit = if floor.packed == exact.packed { KeyFit::Exact } else { KeyFit::Above };
+        (ValueRef::Temporal(floor), fit)
+    };
+    match form {
+        Packed::Date => Some(cut(TemporalKind::Date, 0, date_time_of(value))),
+        Packed::DateTime(digits) => Some(cut(TemporalKind::DateTime, digits, date_time_of(value))),
+        Packed::Time(digits) => Some(cut(TemporalKind::Time, digits, time_of(value))),
+        Packed::Year => {
+            let (year, is_whole) = floor_of(value.as_number());
+            let fit = if is_whole { KeyFit::Exact } else { KeyFit::Above };
+            match year {
+                0 => Some((ValueRef::Temporal(Temporal::year(0)), fit)),
+                1..=1900 => Some((ValueRef::Temporal(Temporal::year(0)), KeyFit::Above)),
+                1901..=2155 => Some((ValueRef::Temporal(Temporal::year(year as u16)), fit)),
+                _ => None,
+            }
+        }
+        Packed::Decimal { precision, scale } => {
+            let exact = decimal_of(value.as_number());
+            let floor = decimal::floor_to(exact, scale).filter(|floor| decimal::fits_digits(*floor, precision))?;
+            let fit = if floor == exact { KeyFit::Exact } else { KeyFit::Above };
+            Some((ValueRef::Decimal(floor), fit))
+        }
+        _ => None,
+    }
+}
+
+/// A negative time one unit of microseconds further from zero.
+fn rounded_away(parts: Parts, unit: u32) -> Parts {
+    let seconds = u32::from(parts.hour) * 3600 + u32::from(parts.minute) * 60 + u32::from(parts.second);
+    let total = u64::from(seconds) * 1_000_000 + u64::from(parts.microsecond + unit);
+    let (seconds, microsecond) = (total / 1_000_000, (total % 1_000_000) as u32);
+    let (hour, minute, second) = ((seconds / 3600) as u16, (seconds / 60 % 60) as u8, (seconds % 60) as u8);
+    Parts { hour, minute, second, microsecond, ..parts }
+}
+
+/// The value as a comparison of days takes it; a text that is none is the zero date.
+fn date_time_of(value: ValueRef<'_>) -> Temporal {
+    let parts = match value {
+        ValueRef::Temporal(value) => return value.to_date_time(),
+        ValueRef::Bytes(text) => parse_date_time(text, DateRules::FUZZY).parts,
+        number => parse_number(floor_of(number.as_number()).0 as i64, 0, DateRules::FUZZY).parts,
+    };
+    Temporal::from_parts(TemporalKind::DateTime, DIGITS_MAX, &parts.unwrap_or_default())
+}
+
+fn time_of(value: ValueRef<'_>) -> Temporal {
+    let parts = match value {
+        ValueRef::Temporal(value) => return value.to_time(),
+        ValueRef::Bytes(text) => parse_time(text).parts,
+        number => {
+            let (whole, _) = floor_of(number.as_number());
+            parse_time_number(whole as i64, whole < 0, 0).parts
+        }
+    };
+    Temporal::from_parts(TemporalKind::Time, DIGITS_MAX, &parts.unwrap_or_default())
+}
+
+fn decimal_of(value: ValueRef<'_>) -> Decimal {
+    match value {
+        ValueRef::Decimal(value) => value,
+        ValueRef::Int(value) => decimal::from_integer(value.into()),
+        ValueRef::UInt(value) => decimal::from_integer(value.into()),
+        _ => decimal::from_integer(0),
     }
 }
 
@@ -102,7 +199,8 @@ fn floor_of(value: ValueRef<'_>) -> (i128, bool) {
             (value.mantissa.div_euclid(factor), value.mantissa.rem_euclid(factor) == 0)
         }
         // MySQL compares a text with numbers as the number at its start.
-        ValueRef::Bytes(text) => floor_of(parse_number(text).value),
+        ValueRef::Bytes(text) => floor_of(number::parse_number(text).value),
+        other => floor_of(other.as_number()),
     }
 }
 
@@ -115,7 +213,6 @@ mod tests {
     use junctor_model::types::DataType;
 
     use super::*;
-    use junctor_model::value::Decimal;
 
     fn column(column_type: DataType, nullable: bool) -> ColumnDefinition {
         ColumnDefinition { nullable, ..ColumnDefinition::new("c", column_type) }

@@ -689,6 +689,7 @@ fn is_zero(value: ValueRef<'_>) -> bool {
         ValueRef::Int(value) => value == 0,
         ValueRef::UInt(value) => value == 0,
         ValueRef::Double(value) => value == 0.0,
+        ValueRef::Float(value) => value == 0.0,
         _ => false,
     }
 }
@@ -702,6 +703,8 @@ pub(super) fn number_of(value: ValueRef<'_>) -> Option<u64> {
         ValueRef::Int(value) => Some(value.max(0) as u64),
         ValueRef::Double(0.0) => None,
         ValueRef::Double(value) => Some(value.max(0.0) as u64),
-        ValueRef::Decimal(_) | ValueRef::Bytes(_) => Some(0),
+        ValueRef::Float(0.0) => None,
+        ValueRef::Float(value) => Some(value.max(0.0) as u64),
+        _ => Some(0),
     }
 }

@@ -477,5 +477,6 @@ fn is_zero_or_null(value: &Value) -> bool {
         Value::Double(value) => *value == 0.0,
         Value::Decimal(value) => value.mantissa == 0,
         Value::Bytes(bytes) => bytes.iter().all(|byte| *byte == b'0') && !bytes.is_empty(),
+        other => other.as_ref().to_double() == Ok(0.0),
     }
 }

@@ -3,6 +3,7 @@
 //! Turns the literals of a statement into the parameters of its plan.
 
 use junctor_expression::{Kind, ParametersBuilder};
+use junctor_model::temporal::TemporalKind;
 use junctor_model::value::{Decimal, ValueRef};
 
 use crate::bind::{ParameterKind, PatternPrefix, decimal_of_text};
@@ -64,6 +65,17 @@ pub(crate) fn kind_of_value(value: ValueRef<'_>) -> ParameterKind {
         ValueRef::UInt(_) => ParameterKind::of(Kind::UInt),
         ValueRef::Double(_) => ParameterKind::of(Kind::Double),
         ValueRef::Decimal(value) => ParameterKind { scale: value.scale, ..ParameterKind::of(Kind::Decimal) },
+        ValueRef::Float(_) => ParameterKind::of(Kind::Double),
+        ValueRef::Temporal(value) => {
+            let kind = match value.kind {
+                TemporalKind::Year => Kind::Year,
+                TemporalKind::Date => Kind::Date,
+                TemporalKind::Time => Kind::Time,
+                TemporalKind::DateTime | TemporalKind::Timestamp => Kind::DateTime,
+            };
+            ParameterKind { scale: value.digits, ..ParameterKind::of(kind) }
+        }
+        ValueRef::Bit(_) | ValueRef::Choice(_) => ParameterKind::of(Kind::String),
         ValueRef::Bytes(text) => ParameterKind { prefix: PatternPrefix::of(text), ..ParameterKind::of(Kind::String) },
     }
 }

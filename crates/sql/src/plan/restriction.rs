@@ -6,6 +6,7 @@ use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::KeyPart;
 use junctor_model::schema::TableDefinition;
+use junctor_model::types::Packed;
 
 use super::operand::{Interval, KeyValues, Operand, ValueSet};
 
@@ -186,12 +187,26 @@ fn fits(definition: &TableDefinition, column: ColumnNumber, domain: CompareDomai
         return None;
     }
     match (column_type.key_part(), domain) {
-        (KeyPart::Integer { .. }, CompareDomain::Integer | CompareDomain::Decimal) => Some(kind != Kind::String),
+        (KeyPart::Integer { .. }, CompareDomain::Integer | CompareDomain::Decimal) => Some(!kind.is_text()),
         // A string or double that is compared with an integer is converted first. The test of the row gives
         // the warnings of that conversion.
         (KeyPart::Integer { .. }, CompareDomain::Number | CompareDomain::Double) => Some(false),
-        (KeyPart::Double, CompareDomain::Double) => Some(kind != Kind::String),
+        (KeyPart::Double, CompareDomain::Double) => Some(!kind.is_text()),
+        (KeyPart::Encoded(form), domain) => fits_encoded(form, domain, kind),
         (KeyPart::Text(collation), CompareDomain::String(of)) => (collation == of).then_some(true),
+        _ => None,
+    }
+}
+
+/// [`fits`] for temporal types and decimals. Texts are converted for each comparison, with their warnings.
+fn fits_encoded(form: Packed, domain: CompareDomain, kind: Kind) -> Option<bool> {
+    match (form, domain) {
+        (Packed::Date | Packed::DateTime(_), CompareDomain::DateTime) => Some(kind.has_day()),
+        (Packed::Time(_), CompareDomain::Time) => Some(kind == Kind::Time),
+        (Packed::Year, CompareDomain::Integer) => Some(matches!(kind, Kind::Int | Kind::UInt | Kind::Year)),
+        (Packed::Decimal { .. }, CompareDomain::Integer | CompareDomain::Decimal) => {
+            Some(matches!(kind, Kind::Int | Kind::UInt | Kind::Decimal))
+        }
         _ => None,
     }
 }
@@ -202,6 +217,10 @@ fn list_kind(domain: CompareDomain) -> Kind {
     match domain {
         CompareDomain::Integer => Kind::Int,
         CompareDomain::Decimal => Kind::Decimal,
-        CompareDomain::Double | CompareDomain::Number | CompareDomain::String(_) => Kind::String,
+        CompareDomain::Double
+        | CompareDomain::Number
+        | CompareDomain::String(_)
+        | CompareDomain::DateTime
+        | CompareDomain::Time => Kind::String,
     }
 }

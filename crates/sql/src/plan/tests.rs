@@ -386,6 +386,7 @@ fn shown(value: &Value) -> String {
         Value::UInt(value) => format!("{value}u"),
         Value::Double(value) => format!("{value}e0"),
         Value::Decimal(value) => format!("{}/10^{}", value.mantissa, value.scale),
+        other => format!("{other:?}"),
     }
 }
 

@@ -143,6 +143,7 @@ fn wait_ms_of(value: &Value) -> Option<u64> {
         Value::Double(value) => value.round(),
         Value::Decimal(value) => value.to_double().round(),
         Value::Bytes(_) => text_of(value).trim().parse().unwrap_or(0.0_f64).round(),
+        other => other.as_ref().to_double().unwrap_or(0.0).round(),
     };
     // The cast saturates, so an excessive number becomes the maximum.
     (seconds >= 0.0).then_some((seconds * 1000.0) as u64)

@@ -57,7 +57,7 @@ impl KeyShape {
             KeyPart::Text(CollationId::BINARY) if definition(column).column_type.is_variable() => {
                 Some(DirectPart::Binary(*column))
             }
-            KeyPart::Double | KeyPart::Text(_) => None,
+            KeyPart::Double | KeyPart::Text(_) | KeyPart::Encoded(_) => None,
         };
         let direct: Option<Box<[DirectPart]>> = columns.iter().map(direct).collect();
         let integer = match direct.as_deref() {

@@ -250,6 +250,7 @@ fn key_bytes_max(column: &ColumnDefinition) -> usize {
     match column.column_type.key_part() {
         KeyPart::Integer { bytes, .. } => 1 + usize::from(bytes),
         KeyPart::Double => 1 + 8,
+        KeyPart::Encoded(form) => 1 + form.bytes(),
         KeyPart::Text(_) => {
             let length = column.column_type.length().min(u16::MAX.into()) as usize;
             3 + length * WEIGHT_BYTES_PER_CHARACTER_MAX

@@ -132,19 +132,12 @@ fn shown(columns: &[ColumnNumber], row: RowView<'_>) -> Box<str> {
         }
         match row.column(*column) {
             ValueRef::Null => text.push_str("NULL"),
-            ValueRef::Int(value) => text.push_str(&value.to_string()),
-            ValueRef::UInt(value) => text.push_str(&value.to_string()),
-            ValueRef::Double(value) => {
-                let mut bytes = Vec::new();
-                junctor_model::row_encoding::append_double(value, &mut bytes);
-                text.push_str(&String::from_utf8_lossy(&bytes));
-            }
-            ValueRef::Decimal(value) => {
-                let mut bytes = Vec::new();
-                value.append_text(&mut bytes);
-                text.push_str(&String::from_utf8_lossy(&bytes));
-            }
             ValueRef::Bytes(bytes) => push_bytes(bytes, &mut text),
+            value => {
+                let mut bytes = Vec::new();
+                junctor_model::row_encoding::append_text(value, &mut bytes);
+                push_bytes(&bytes, &mut text);
+            }
         }
     }
     match text.char_indices().nth(SHOWN_CHARACTERS_MAX) {

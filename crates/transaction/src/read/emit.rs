@@ -182,7 +182,7 @@ impl Emitter {
 #[inline(always)]
 fn value_of<'r>(expression: &'r Expression, row: &OutputRow<'r>, scratch: &'r Scratch) -> Result<ValueRef<'r>> {
     match expression.as_column() {
-        Some(column) => Ok(row.view.column(column)),
+        Some(column) => Ok(scratch.in_session_zone(row.view.column(column))),
         None => expression.evaluate(Some(row.view), row.parameters, scratch),
     }
 }

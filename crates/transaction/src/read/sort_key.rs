@@ -19,6 +19,11 @@ pub(super) fn append_key(result: &ResultType, value: ValueRef<'_>, out: &mut Vec
         Kind::Double => KeyPart::Double,
         Kind::String => KeyPart::Text(result.collation),
         Kind::Decimal => return append_decimal(result, value, out),
+        Kind::Float => KeyPart::Double,
+        Kind::Bit | Kind::Enum | Kind::Set => KeyPart::Integer { bytes: 8, unsigned: true },
+        Kind::Year | Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => {
+            return append_temporal(value, out);
+        }
     };
     append_value(part, true, value, out);
 }
@@ -40,6 +45,13 @@ pub(super) fn append_sort_key(result: &ResultType, value: ValueRef<'_>, descendi
     is_cut
 }
 
+/// Temporal values of one expression have the order of one number.
+fn append_temporal(value: ValueRef<'_>, out: &mut Vec<u8>) {
+    let ValueRef::Temporal(value) = value else { return out.push(0) };
+    out.push(1);
+    out.extend_from_slice(&(value.packed as u64 ^ 1 << 63).to_be_bytes());
+}
+
 /// All values of an expression share its scale, so comparing mantissas is enough.
 fn append_decimal(result: &ResultType, value: ValueRef<'_>, out: &mut Vec<u8>) {
     let mantissa = match value {
@@ -47,7 +59,7 @@ fn append_decimal(result: &ResultType, value: ValueRef<'_>, out: &mut Vec<u8>) {
         ValueRef::Decimal(value) => value.rescale(result.scale()).map_or(value.mantissa, |value| value.mantissa),
         ValueRef::Int(value) => i128::from(value) * scale_factor(result),
         ValueRef::UInt(value) => i128::from(value) * scale_factor(result),
-        ValueRef::Double(_) | ValueRef::Bytes(_) => 0,
+        _ => 0,
     };
     out.push(1);
     out.extend_from_slice(&(mantissa as u128 ^ 1 << 127).to_be_bytes());

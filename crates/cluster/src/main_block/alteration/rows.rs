@@ -3,7 +3,7 @@
 use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::row::RowView;
-use junctor_model::row_encoding::{append_double, append_signed, append_unsigned};
+use junctor_model::row_encoding::append_text;
 use junctor_model::value::ValueRef;
 
 /// Maximum number of rows in a batch, all of one partition.
@@ -29,11 +29,7 @@ pub(super) fn shown_key(columns: &[ColumnNumber], row: RowView<'_>) -> String {
         }
         match row.column(*column) {
             ValueRef::Null => text.extend_from_slice(b"NULL"),
-            ValueRef::Int(value) => append_signed(value, &mut text),
-            ValueRef::UInt(value) => append_unsigned(value, &mut text),
-            ValueRef::Double(value) => append_double(value, &mut text),
-            ValueRef::Decimal(value) => value.append_text(&mut text),
-            ValueRef::Bytes(bytes) => text.extend_from_slice(bytes),
+            value => append_text(value, &mut text),
         }
     }
     String::from_utf8_lossy(&text).into_owned()

@@ -606,6 +606,7 @@ fn part_length(definition: &TableDefinition, column: ColumnNumber, bytes: &[u8])
     let length = match column.column_type.key_part() {
         KeyPart::Integer { bytes, .. } => usize::from(bytes),
         KeyPart::Double => 8,
+        KeyPart::Encoded(form) => form.bytes(),
         // A zero byte of data is escaped as 00 FF; 00 00 ends the part.
         KeyPart::Text(_) => {
             let mut at = 0;

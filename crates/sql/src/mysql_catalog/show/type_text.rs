@@ -1,7 +1,7 @@
 //! Types and defaults as MySQL 8 prints them.
 
 use junctor_model::collation::CollationId;
-use junctor_model::row_encoding::append_double;
+use junctor_model::row_encoding::{append_double, append_text};
 use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 
@@ -32,6 +32,7 @@ pub(super) fn value_text(value: &Value) -> Vec<u8> {
         Value::Double(value) => append_double(*value, &mut text),
         Value::Decimal(value) => value.append_text(&mut text),
         Value::Bytes(bytes) => text.extend_from_slice(bytes),
+        other => append_text(other.as_ref(), &mut text),
     }
     text
 }

@@ -1,6 +1,7 @@
 //! Checks values of system variables and converts them to their canonical form.
 
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::row_encoding::append_text;
 use junctor_model::value::Value;
 
 use super::Note;
@@ -206,6 +207,11 @@ pub(crate) fn text_of(value: &Value) -> String {
             String::from_utf8_lossy(&text).into_owned()
         }
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => {
+            let mut text = Vec::new();
+            append_text(other.as_ref(), &mut text);
+            String::from_utf8_lossy(&text).into_owned()
+        }
     }
 }
 
@@ -224,7 +230,7 @@ fn double_of(value: &Value) -> f64 {
         Value::UInt(value) => *value as f64,
         Value::Double(value) if value.is_finite() => *value,
         Value::Decimal(value) => value.to_double(),
-        _ => 0.0,
+        other => other.as_ref().to_double().unwrap_or(0.0),
     }
 }
 

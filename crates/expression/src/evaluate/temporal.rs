@@ -1,0 +1,140 @@
+//! Values as days and times. A text or number that is none causes warning 1292.
+
+use junctor_model::decimal;
+use junctor_model::error::{ErrorCode, Result};
+use junctor_model::row_encoding::append_text;
+use junctor_model::scratch::excerpt;
+use junctor_model::temporal::{
+    DateRules, Parts, Read, Temporal, TemporalKind, parse_date_time, parse_number, parse_time, parse_time_number,
+    rounded,
+};
+use junctor_model::value::ValueRef;
+
+use crate::result_type::Kind;
+use crate::scratch::Scratch;
+
+/// The value as a DATETIME with microseconds; the zero date if it is none.
+pub(crate) fn to_date_time(value: ValueRef<'_>, scratch: &Scratch) -> Result<Temporal> {
+    let read = match value {
+        ValueRef::Temporal(value) if value.kind != TemporalKind::Year => return Ok(value.to_date_time()),
+        ValueRef::Null => Read::from_parts(TemporalKind::DateTime, Parts::default()),
+        ValueRef::Bytes(text) => parse_date_time(text, DateRules::FUZZY),
+        ValueRef::Choice(choice) => parse_date_time(&choice.to_choice().text, DateRules::FUZZY),
+        number => {
+            let (whole, nanoseconds, _) = number_parts(number);
+            parse_number(whole, nanoseconds, DateRules::FUZZY)
+        }
+    };
+    warn_unless_read(&read, "DATETIME", value, scratch)?;
+    let parts = read.parts.unwrap_or_default();
+    Ok(Temporal::from_parts(TemporalKind::DateTime, 6, &parts))
+}
+
+/// The value as a TIME with microseconds; zero if it is none.
+pub(crate) fn to_time(value: ValueRef<'_>, scratch: &Scratch) -> Result<Temporal> {
+    let read = match value {
+        ValueRef::Temporal(value) if value.kind != TemporalKind::Year => return Ok(value.to_time()),
+        ValueRef::Null => Read::from_parts(TemporalKind::Time, Parts::default()),
+        ValueRef::Bytes(text) => parse_time(text),
+        ValueRef::Choice(choice) => parse_time(&choice.to_choice().text),
+        number => {
+            let (whole, nanoseconds, negative) = number_parts(number);
+            parse_time_number(whole, negative, nanoseconds)
+        }
+    };
+    warn_unless_read(&read, "TIME", value, scratch)?;
+    Ok(Temporal::from_parts(TemporalKind::Time, 6, &read.parts.unwrap_or_default()))
+}
+
+/// The value as one of a temporal kind with this many digits, rounded; `None` with a warning if it is none.
+/// NULL stays.
+pub(crate) fn to_temporal(value: ValueRef<'_>, kind: Kind, digits: u8, scratch: &Scratch) -> Result<Option<Temporal>> {
+    let Some(temporal_kind) = kind.temporal() else { return Ok(None) };
+    if value.is_null() {
+        return Ok(None);
+    }
+    let name = match temporal_kind {
+        TemporalKind::Year => {
+            let year = super::to_integer(value, scratch)?;
+            return Ok(Some(Temporal::year(match year {
+                0..=69 if year > 0 => 2000 + year as u16,
+                70..=99 => 1900 + year as u16,
+                0 | 1901..=2155 => year as u16,
+                _ => 0,
+            })));
+        }
+        TemporalKind::Date => "DATE",
+        TemporalKind::Time => "TIME",
+        TemporalKind::DateTime | TemporalKind::Timestamp => "DATETIME",
+    };
+    let read = match (value, temporal_kind) {
+        (ValueRef::Temporal(value), _) if value.kind != TemporalKind::Year => {
+            let parts = if temporal_kind == TemporalKind::Time { value.to_time() } else { value.to_date_time() };
+            Read::from_parts(temporal_kind, parts.parts())
+        }
+        (ValueRef::Bytes(text), TemporalKind::Time) => parse_time(text),
+        (ValueRef::Bytes(text), _) => parse_date_time(text, DateRules::FUZZY),
+        (ValueRef::Choice(choice), TemporalKind::Time) => parse_time(&choice.to_choice().text),
+        (ValueRef::Choice(choice), _) => parse_date_time(&choice.to_choice().text, DateRules::FUZZY),
+        (number, TemporalKind::Time) => {
+            let (whole, nanoseconds, negative) = number_parts(number);
+            parse_time_number(whole, negative, nanoseconds)
+        }
+        (number, _) => {
+            let (whole, nanoseconds, _) = number_parts(number);
+            parse_number(whole, nanoseconds, DateRules::FUZZY)
+        }
+    };
+    warn_unless_read(&read, name, value, scratch)?;
+    let Some(parts) = read.parts else { return Ok(None) };
+    let rounded = match temporal_kind {
+        TemporalKind::Date => Some(parts),
+        _ => rounded(temporal_kind, parts, read.nanoseconds, digits).0,
+    };
+    Ok(rounded.map(|parts| Temporal::from_parts(temporal_kind, digits, &parts)))
+}
+
+/// The value with its seconds rounded to whole ones.
+pub(super) fn rounded_to_seconds(value: Temporal) -> Temporal {
+    let parts = rounded(value.kind, value.parts(), 0, 0).0.unwrap_or(value.parts());
+    Temporal::from_parts(value.kind, 0, &parts)
+}
+
+/// The whole number, the nanoseconds that the digits after the point are, and whether it is negative.
+pub(crate) fn number_parts(value: ValueRef<'_>) -> (i64, u32, bool) {
+    match value.as_number() {
+        ValueRef::Int(value) => (value, 0, value < 0),
+        ValueRef::UInt(value) => (i64::try_from(value).unwrap_or(i64::MAX), 0, false),
+        ValueRef::Decimal(value) => {
+            let whole = decimal::truncate(value, 0);
+            let fraction = decimal::subtract(value, whole).and_then(|rest| rest.rescale(9));
+            let nanoseconds = fraction.map_or(0, |fraction| fraction.mantissa.unsigned_abs() as u32);
+            let limit = i128::from(i64::MAX);
+            (whole.mantissa.clamp(-limit, limit) as i64, nanoseconds.min(999_999_999), value.mantissa < 0)
+        }
+        ValueRef::Double(value) => {
+            let nanoseconds = (value.fract().abs() * 1e9).round() as u32;
+            (value.trunc() as i64, nanoseconds.min(999_999_999), value < 0.0)
+        }
+        _ => (0, 0, false),
+    }
+}
+
+fn warn_unless_read(read: &Read, type_name: &str, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
+    if read.defects.is_none() {
+        return Ok(());
+    }
+    warn_incorrect(read, type_name, value, scratch)
+}
+
+#[cold]
+fn warn_incorrect(read: &Read, type_name: &str, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
+    let mut text = Vec::new();
+    append_text(value, &mut text);
+    let what = match read.parts {
+        Some(_) => "Truncated incorrect",
+        None => "Incorrect",
+    };
+    let type_name = if read.parts.is_some() { type_name.to_owned() } else { type_name.to_lowercase() };
+    scratch.warn(ErrorCode::TruncatedWrongValue, || format!("{what} {type_name} value: '{}'", excerpt(&text)))
+}
