@@ -43,6 +43,11 @@ impl Transaction {
         self.id
     }
 
+    /// The number of the snapshot that the transaction holds.
+    pub fn snapshot_number(&self) -> Option<CommitNumber> {
+        self.snapshot.as_ref().map(|(_, number)| *number)
+    }
+
     /// Whether tc holds locks or writes for the transaction.
     pub fn has_begun(&self) -> bool {
         self.id.is_some()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use junctor_expression::Expression;
 use junctor_expression::aggregate::AggregateKind;
 use junctor_model::foreign_key::ForeignKeyWork;
-use junctor_model::id::{ColumnNumber, IndexId};
+use junctor_model::id::{ColumnNumber, CommitNumber, IndexId};
 use junctor_model::row::RowFormat;
 use junctor_model::row_encoding::{ResultColumn, RowPlan};
 use junctor_model::schema::TableLayout;
@@ -132,6 +132,10 @@ pub struct ReadProgram {
     /// Whether a key without a row is answered by an empty packet. For primary keys and plain columns only.
     /// The packets then correspond to the keys one by one, in order.
     pub marks_missing: bool,
+    /// If set, the read returns the rows that have changed since this snapshot: the image of each row at that
+    /// snapshot and the one at the read's own, either of them empty if the row does not exist there. The
+    /// snapshot must still be active. For `Access::AllRows` and `Output::Images` without a filter only.
+    pub changed_since: Option<CommitNumber>,
 }
 
 impl ReadProgram {
@@ -145,6 +149,7 @@ impl ReadProgram {
             reads_parameters: false,
             is_strict: false,
             marks_missing: false,
+            changed_since: None,
         }
     }
 }

@@ -303,7 +303,11 @@ impl MainBlock {
     fn find_table_by_name(&self, waiting: &mut WaitingChange) -> Result<()> {
         let dictionary = &self.catalog.dictionary;
         let table = match &mut waiting.task {
-            Task::Step { step: AlterationStep::CreateIndexes | AlterationStep::BlockWrites, table, .. } => table,
+            Task::Step {
+                step: AlterationStep::CreateIndexes | AlterationStep::CreateReplacement | AlterationStep::BlockWrites,
+                table,
+                ..
+            } => table,
             Task::Step { .. } => return Ok(()),
             Task::Requested(change) => match &mut **change {
                 SchemaChange::TruncateTable { table } | SchemaChange::AlterTable { table, .. } => table,

@@ -41,7 +41,7 @@ choices! {
 }
 layout! { Returning { output, is_strict } }
 layout! {
-    defined ReadProgram { table, access, filter, output, reads_parameters, is_strict, marks_missing }
+    defined ReadProgram { table, access, filter, output, reads_parameters, is_strict, marks_missing, changed_since }
     check check_read
 }
 layout! {
@@ -189,6 +189,10 @@ fn check_access(layout: &TableLayout, access: Access) -> Result<()> {
 
 fn check_read(program: &mut ReadProgram) -> Result<()> {
     check_access(&program.table, program.access)?;
+    let is_plain = matches!((&program.access, &program.output), (Access::AllRows, Output::Images));
+    if program.changed_since.is_some() && (!is_plain || program.filter.is_some()) {
+        return Err(DecodeError::Invalid("read of changed rows"));
+    }
     program.filter.iter().try_for_each(|filter| check_expression(&program.table, filter))?;
     check_output(&program.table, &mut program.output)
 }

@@ -158,6 +158,41 @@ impl PartitionStore {
         self.scan_rows_with(from, Visibility::Snapshot(reader), budget_rows, visit)
     }
 
+    /// Calls `visit` for each row that two snapshots see differently: with its versions in the earlier one and
+    /// in the later one. Both snapshots must be active. Examines and continues like [`Self::scan_rows`].
+    pub fn scan_changes(
+        &self,
+        from: RowId,
+        (since, until): (CommitNumber, CommitNumber),
+        budget_rows: usize,
+        mut visit: impl FnMut(Option<RowView<'_>>, Option<RowView<'_>>) -> ControlFlow<()>,
+    ) -> Option<RowId> {
+        let (mut old_image, mut new_image) = (Vec::new(), Vec::new());
+        let end = self.row_id_limit().0;
+        let stop = u64::from(from.0).saturating_add(budget_rows as u64).min(u64::from(end)) as u32;
+        for row in (from.0..stop).map(RowId) {
+            let Some(newest) = self.rows.newest(row) else { continue };
+            if newest.is_seen_by(since, None) {
+                continue;
+            }
+            let new = self.rows.visible_from(newest, until, None);
+            let is_old = |version: &RowVersion<'_>| self.rows.is_committed_within(version, since);
+            let old = match &new {
+                Some(version) if is_old(version) => continue,
+                _ => self.rows.visible_from(newest, since, None),
+            };
+            if old.is_none() && new.is_none() {
+                continue;
+            }
+            let old = old.map(|version| self.view(&version, &mut old_image));
+            let new = new.map(|version| self.view(&version, &mut new_image));
+            if visit(old, new).is_break() {
+                return (row.0 + 1 < end).then_some(RowId(row.0 + 1));
+            }
+        }
+        (stop < end).then_some(RowId(stop))
+    }
+
     /// Like [`Self::scan_rows`], for a writer: it also visits rows that other transactions have inserted but
     /// not committed.
     pub fn scan_rows_for_write(

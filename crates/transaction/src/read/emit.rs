@@ -84,8 +84,7 @@ impl Emitter {
         match output {
             Output::Packets(projection) => append_packet(projection, row, &self.scratch, out),
             Output::Images => {
-                out.extend_from_slice(&(row.view.image().len() as u32).to_le_bytes());
-                out.extend_from_slice(row.view.image());
+                append_image(row.view.image(), out);
                 Ok(())
             }
             Output::Aggregates(aggregates) => {
@@ -231,4 +230,10 @@ fn append_computed_packet(
         }
     }
     Ok(())
+}
+
+/// Appends an image with its length.
+pub(super) fn append_image(image: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(&(image.len() as u32).to_le_bytes());
+    out.extend_from_slice(image);
 }

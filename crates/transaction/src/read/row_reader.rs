@@ -8,7 +8,7 @@ use std::ops::{Bound, ControlFlow};
 use junctor_expression::{Expression, Parameters};
 use junctor_kernel::{Context, Time};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{IndexId, RowId};
+use junctor_model::id::{CommitNumber, IndexId, RowId};
 use junctor_model::limit::{REPLY_BYTES_MAX, ROWS_PER_HOLD_MAX};
 use junctor_model::row::RowView;
 use junctor_model::row_encoding::RowPlan;
@@ -18,7 +18,7 @@ use junctor_signals::read_rows::{ReadRows, Resume};
 use junctor_storage::index::{Direction, RangeBounds};
 use junctor_storage::partition_store::{Batch, PartitionStore, Reader, ScanCursor, ScanEnd, ScanRange};
 
-use super::emit::{Emitter, OutputRow};
+use super::emit::{Emitter, OutputRow, append_image};
 
 /// Maximum number of holds in one step of a request. The step's reply has the position at which the next step
 /// resumes.
@@ -239,7 +239,10 @@ impl RowReader {
                 position,
                 out,
             ),
-            Access::AllRows => self.read_all_guarded(store, view, position, out),
+            Access::AllRows => match view.program.changed_since {
+                None => self.read_all_guarded(store, view, position, out),
+                Some(since) => self.read_changes_guarded(store, (view, since), position, out),
+            },
         }
     }
 
@@ -352,6 +355,35 @@ impl RowReader {
             }
         }
         Ok(false)
+    }
+
+    /// Reads the rows that have changed since an earlier snapshot.
+    #[inline(never)]
+    fn read_changes_guarded(
+        &mut self,
+        store: &PartitionStore,
+        (view, since): (&ReadView<'_>, CommitNumber),
+        position: &mut ReadPosition,
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        if since < store.snapshot_floor() {
+            return Err(snapshot_too_old());
+        }
+        let mut is_stopped = false;
+        let from = position.row;
+        let visit = |old: Option<RowView<'_>>, new: Option<RowView<'_>>| {
+            for row in [old, new] {
+                append_image(row.map_or(&[], |row| row.image()), out);
+            }
+            position.rows += 1;
+            is_stopped = is_full(view, position, out);
+            if is_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let next = store.scan_changes(from, (since, view.reader.snapshot), ROWS_PER_HOLD_MAX, visit);
+        self.counts.rows_examined += ROWS_PER_HOLD_MAX as u64;
+        position.has_more = next.is_some();
+        position.row = next.unwrap_or_default();
+        Ok(is_stopped || next.is_none())
     }
 
     fn read_all_guarded(

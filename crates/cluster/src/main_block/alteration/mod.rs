@@ -7,9 +7,9 @@
 //! requester cancels the job, the job drops its indexes. A crash between the steps leaves indexes in state
 //! Building in the log, and the restart drops them.
 //!
-//! A change of the row form blocks writes first, creates a table of the new form with all of its indexes, and
-//! copies the rows. The last step waits until nobody reads the old table, and replaces it. If a step fails,
-//! the job drops the new table, and a restart does the same.
+//! A change of the row form creates a table of the new form with all of its indexes, copies the rows, and
+//! follows the writes of sessions until it blocks them for the rest. The last step waits until nobody reads
+//! the old table, and replaces it. If a step fails, the job drops the new table, and a restart does the same.
 //!
 //! The steps that change the schema or wait for sessions are tasks in the queue of schema changes. Filling
 //! and checking run beside other schema changes, except those that concern the same tables. Main reads and
@@ -44,7 +44,7 @@ use super::state::{AlterationStep, Requester, Task, WaitingChange};
 use super::wait_for_tables::note_change_wait;
 use foreign_key_check::ForeignKeyCheck;
 use index_backfill::IndexBackfill;
-use row_copy::RowCopy;
+use row_copy::{RowCopy, follows_writes};
 use rows::BATCH_ROWS;
 
 /// The number of the deferred work that lets a job go on.
@@ -63,7 +63,9 @@ pub(super) struct AlterationJob {
     /// The unique indexes that are filled.
     filled: Vec<IndexId>,
     blocks_writes: bool,
-    /// Whether the rows are in the new table.
+    /// The copy of the rows, once it has begun.
+    copy: Option<Box<RowCopy>>,
+    /// Whether the new table has all rows, and gets no other ones.
     has_copied: bool,
     /// The number after the greatest AUTO_INCREMENT number of the copied rows.
     next_number: u64,
@@ -82,7 +84,8 @@ enum JobWork {
     /// Its step waits in the queue of schema changes, or runs.
     Queued,
     Filling(Box<IndexBackfill>),
-    Copying(Box<RowCopy>),
+    /// A round of the copy.
+    Copying,
     Checking(Box<ForeignKeyCheck>),
 }
 
@@ -160,7 +163,8 @@ impl AlterationJob {
     /// or a key to be checked.
     fn next_step(&self, layout: &TableLayout) -> Option<AlterationStep> {
         if self.alteration.copies_rows() {
-            if !self.blocks_writes {
+            let is_close = self.copy.as_ref().is_some_and(|copy| copy.is_close());
+            if !self.blocks_writes && (is_close || !follows_writes(&self.alteration)) {
                 return Some(AlterationStep::BlockWrites);
             }
             if !self.has_new_objects {
@@ -192,7 +196,8 @@ impl AlterationJob {
 impl MainBlock {
     /// Opens the job of an alteration, and returns its first step.
     pub(super) fn open_job(&mut self, requester: Requester, table: TableId, alteration: Arc<Alteration>) -> Task {
-        let step = match alteration.add_indexes.is_empty() || alteration.copies_rows() {
+        let step = match alteration.add_indexes.is_empty() {
+            _ if follows_writes(&alteration) => AlterationStep::CreateReplacement,
             true => AlterationStep::BlockWrites,
             false => AlterationStep::CreateIndexes,
         };
@@ -205,6 +210,7 @@ impl MainBlock {
             has_built_indexes: false,
             filled: Vec::new(),
             blocks_writes: false,
+            copy: None,
             has_copied: false,
             next_number: 1,
             keys_checked: 0,
@@ -315,7 +321,10 @@ impl MainBlock {
 
     /// Replies to the requester of a job that is complete or undone.
     fn end_job(&mut self, position: usize, outbox: &mut Outbox<Signal>) {
-        let AlterationJob { requester, rows, error, .. } = self.jobs.remove(position);
+        let AlterationJob { requester, rows, error, copy, .. } = self.jobs.remove(position);
+        if let Some(mut copy) = copy {
+            copy.release(&mut self.gateway);
+        }
         self.release_tables(requester.connection, true, outbox);
         let result = error.map_or_else(|| Ok(ChangeResult { notes: Vec::new(), rows }), Err);
         reply(&requester, result, outbox);
@@ -370,8 +379,14 @@ impl MainBlock {
         let started = match (job.unfilled(&layout), job.alteration.copy().zip(replacement)) {
             (None, Some(((_, sources), replacement))) if !job.has_copied => {
                 work.turn.outbox.crash_point(crash_point::JOB_COPY.before());
-                RowCopy::start(dictionary, (layout, replacement), sources, &mut work)
-                    .map(|copy| (JobWork::Copying(Box::new(copy)), None))
+                let copy = match job.copy.take() {
+                    Some(copy) => Ok(copy),
+                    None => RowCopy::new(dictionary, (layout, replacement), sources).map(Box::new),
+                };
+                copy.map(|copy| {
+                    let result = job.copy.insert(copy).start_round(&mut work);
+                    (JobWork::Copying, result)
+                })
             }
             (None, None) if job.alteration.copies_rows() => Err(Error::table_definition_changed()),
             (Some(index), _) => {
@@ -407,11 +422,14 @@ impl MainBlock {
                 outbox.crash_point(crash_point::JOB_FILL.after());
                 job.filled.push(backfill.index());
             }
-            (Ok(()), JobWork::Copying(copy)) => {
+            (Ok(()), JobWork::Copying) => {
                 outbox.crash_point(crash_point::JOB_COPY.after());
-                job.has_copied = true;
-                job.rows = copy.rows();
-                job.next_number = copy.next_number();
+                if job.blocks_writes && let Some(mut copy) = job.copy.take() {
+                    copy.release(&mut self.gateway);
+                    job.has_copied = true;
+                    job.rows = copy.rows();
+                    job.next_number = copy.next_number();
+                }
             }
             (Ok(()), JobWork::Checking(check)) => {
                 outbox.crash_point(crash_point::JOB_CHECK.after());
@@ -447,7 +465,11 @@ impl MainBlock {
         let mut turn = TurnContext::new(context, outbox);
         match &mut job.work {
             JobWork::Filling(backfill) => backfill.interrupt(&mut self.gateway, &mut turn),
-            JobWork::Copying(copy) => copy.interrupt(&mut self.gateway, &mut turn),
+            JobWork::Copying => {
+                if let Some(copy) = &mut job.copy {
+                    copy.interrupt(&mut self.gateway, &mut turn);
+                }
+            }
             JobWork::Checking(check) => check.interrupt(),
             JobWork::Ready | JobWork::Queued => {}
         }
@@ -468,10 +490,10 @@ impl MainBlock {
             SqlSignal::ExecuteStatementReply(reply) => {
                 self.gateway.session_of(reply.operation).and_then(|connection| {
                     let job = self.jobs.iter_mut().find(|job| job.requester.connection == connection)?;
-                    let transaction = match &mut job.work {
-                        JobWork::Filling(backfill) => backfill.transaction(),
-                        JobWork::Copying(copy) => copy.transaction(),
-                        JobWork::Ready | JobWork::Queued | JobWork::Checking(_) => return None,
+                    let transaction = match (&mut job.work, &mut job.copy) {
+                        (JobWork::Filling(backfill), _) => backfill.transaction(),
+                        (JobWork::Copying, Some(copy)) => copy.transaction(),
+                        _ => return None,
                     };
                     let event = self.gateway.on_execute_statement_reply(reply, transaction)?;
                     Some((connection, event))
@@ -493,11 +515,11 @@ impl MainBlock {
         let job = &mut self.jobs[position];
         let mut work =
             WorkContext { gateway: &mut self.gateway, inputs: &mut self.inputs, turn, requester: job.requester };
-        let result = match &mut job.work {
-            JobWork::Filling(backfill) => backfill.resume(&mut work, event),
-            JobWork::Copying(copy) => copy.resume(&mut work, event),
-            JobWork::Checking(check) => check.resume(&mut work, event),
-            JobWork::Ready | JobWork::Queued => {
+        let result = match (&mut job.work, &mut job.copy) {
+            (JobWork::Filling(backfill), _) => backfill.resume(&mut work, event),
+            (JobWork::Copying, Some(copy)) => copy.resume(&mut work, event),
+            (JobWork::Checking(check), _) => check.resume(&mut work, event),
+            (JobWork::Ready | JobWork::Queued | JobWork::Copying, _) => {
                 junctor_kernel::invariant::fail("work ends after its operations", format_args!("{event:?}"))
             }
         };

@@ -1,8 +1,18 @@
-//! Copies the rows of a table to a table of a new form, while writes to the old table are blocked.
+//! Copies the rows of a table to a table of a new form, while sessions write to the old one.
 //!
-//! The copy reads the committed rows in batches. Each batch becomes one transaction that inserts the rows
-//! into the new table and the entries of its unique indexes. No turn of main works on more rows than a batch
-//! has, because the log needs the same thread.
+//! The copy first reads all rows at one snapshot, in batches. Each batch becomes one transaction that inserts
+//! the rows into the new table and the entries of its unique indexes. The table then follows the old one in
+//! rounds: a round reads what has changed between the snapshot of the round before and a newer one. It
+//! deletes the old rows from the new table, all of them before it inserts any, because a row may have got the
+//! unique key of another one. The new table then has exactly the rows of the newer snapshot. Rounds become
+//! shorter as long as the copy is faster than the writers. When one is short, or after [`ROUNDS_MAX`] of
+//! them, the alteration blocks writes and runs the last round.
+//!
+//! The snapshots keep the versions that rounds need from being purged. No turn of main works on more rows
+//! than a batch has, because the log needs the same thread.
+//!
+//! A copy that generates numbers cannot find the row that it has made of an old one. Writes are then blocked
+//! from the beginning.
 
 use std::sync::Arc;
 
@@ -10,13 +20,13 @@ use junctor_gateway::event::Next;
 use junctor_gateway::transaction::Isolation;
 use junctor_gateway::{Event, Gateway, PartitionScope, Transaction, TurnContext};
 use junctor_kernel::{invariant, require};
-use junctor_model::alteration::ColumnSource;
+use junctor_model::alteration::{Alteration, ColumnSource};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::key::append_row_key;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
-use junctor_model::schema::{ColumnDefinition, Dictionary, IndexKind, TableLayout};
+use junctor_model::schema::{ColumnDefinition, Dictionary, IndexKind, TableDefinition, TableLayout};
 use junctor_model::scratch::Scratch;
 use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::value::ValueRef;
@@ -28,10 +38,29 @@ use junctor_signals::read_rows::OperationId;
 use super::rows::for_each_image;
 use super::{WorkContext, WorkResult};
 
+/// Maximum number of rounds while others write. A table that changes faster than it is copied would otherwise
+/// never be copied.
+const ROUNDS_MAX: u32 = 16;
+/// A round with at most this many changed rows is short: the next one takes about a millisecond.
+const SHORT_ROUND_ROWS: u64 = 512;
+
+/// What the present read of the old table is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CopyPhase {
+    /// Inserts all rows of the first snapshot.
+    AllRows,
+    /// Deletes the earlier versions of the rows that have changed.
+    Delete,
+    /// Inserts the later versions of the rows that have changed.
+    Insert,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CopyStep {
+    /// No round is under way.
+    Paused,
     Reading,
-    Inserting,
+    Writing,
     Committing,
     RollingBack,
 }
@@ -39,20 +68,36 @@ enum CopyStep {
 /// The progress of copying rows.
 #[derive(Debug)]
 pub(super) struct RowCopy {
-    transaction: Transaction,
     old: Arc<TableLayout>,
     new: Arc<TableLayout>,
     columns: Vec<NewColumn>,
     /// The new table's AUTO_INCREMENT column, also a hidden one.
     automatic: Option<ColumnNumber>,
     insert: Arc<WriteProgram>,
-    read: OperationId,
-    next: Next,
+    delete: Arc<WriteProgram>,
+    /// The transaction of the current batch.
+    transaction: Transaction,
+    /// Holds the snapshot that the new table has reached, or that it reaches first.
+    reached: Transaction,
+    /// Holds the snapshot of the round.
+    round: Transaction,
+    phase: CopyPhase,
     step: CopyStep,
+    /// The read of the old table.
+    read: Option<OperationId>,
+    next: Next,
     /// Unprocessed replies of the read. The last one is the current batch.
     batches: Vec<Vec<u8>>,
+    /// Number of rows inserted from the first snapshot.
     rows: u64,
+    /// Number of the row that is converted, for messages.
+    row_number: u64,
+    rounds: u32,
+    /// Number of rows that the round has found changed.
+    changed: u64,
     next_number: u64,
+    /// Number of rows that the last statement writes.
+    written: u64,
     failure: Option<Box<Error>>,
     /// The operation of the last statement.
     statement: Option<OperationId>,
@@ -67,13 +112,26 @@ struct NewColumn {
     is_same: bool,
 }
 
+/// Whether the copy of an alteration follows the old table while others write to it.
+pub(super) fn follows_writes(alteration: &Alteration) -> bool {
+    let Some((redefinition, sources)) = alteration.copy() else { return false };
+    let numbered = redefinition.new.auto_increment_column().map(|column| &sources[usize::from(column.0)]);
+    let before = redefinition.old.auto_increment_column();
+    // A column that becomes AUTO_INCREMENT gets numbers where it has 0 or NULL.
+    let keeps_numbers = match numbered {
+        None => true,
+        Some(ColumnSource::Column(column)) => before == Some(*column),
+        Some(ColumnSource::Value(_) | ColumnSource::Numbers) => false,
+    };
+    keeps_numbers && !sources.contains(&ColumnSource::Numbers)
+}
+
 impl RowCopy {
-    /// Starts to copy the rows of a table to the table of the new form.
-    pub fn start(
+    /// Prepares to copy the rows of a table to the table of the new form.
+    pub fn new(
         dictionary: &Dictionary,
         (old, new): (Arc<TableLayout>, &Arc<TableLayout>),
         sources: &[ColumnSource],
-        work: &mut WorkContext<'_, '_>,
     ) -> Result<RowCopy> {
         let columns = sources.iter().zip(&new.definition.columns).map(|(source, column)| NewColumn {
             source: source.clone(),
@@ -82,37 +140,45 @@ impl RowCopy {
                 ColumnSource::Value(_) | ColumnSource::Numbers => true,
             },
         });
-        let insert = WriteProgram {
-            unique_entries: entries_layouts(dictionary, new)?,
-            ..WriteProgram::new(new, WriteAction::Insert, Access::PrimaryKeys)
+        let unique_entries = entries_layouts(dictionary, new)?;
+        let write = |action| {
+            let unique_entries = unique_entries.clone();
+            Arc::new(WriteProgram { unique_entries, ..WriteProgram::new(new, action, Access::PrimaryKeys) })
         };
-        // No other session writes to the new table, so no key range has to be locked.
-        let mut transaction = Transaction::default();
-        transaction.isolation = Isolation::ReadCommitted;
-        work.inputs.begin(old.definition.partition_count, work.turn.buffers);
-        work.inputs.push_all(PartitionScope::All, &[], work.turn.buffers);
-        let program = Arc::new(ReadProgram::new(&old, Access::AllRows, Output::Images));
-        let read = work.read(&program, &mut transaction)?;
+        let with_isolation = |isolation, explicit| {
+            let mut transaction = Transaction::default();
+            (transaction.isolation, transaction.explicit) = (isolation, explicit);
+            transaction
+        };
         Ok(RowCopy {
-            transaction,
             columns: columns.collect(),
             automatic: new.definition.auto_increment_column(),
             old,
             new: Arc::clone(new),
-            insert: Arc::new(insert),
-            read,
-            next: Next::MoreReplies,
-            step: CopyStep::Reading,
+            insert: write(WriteAction::Insert),
+            delete: write(WriteAction::Delete),
+            // No other session writes to the new table, so no key range has to be locked.
+            transaction: with_isolation(Isolation::ReadCommitted, true),
+            reached: with_isolation(Isolation::RepeatableRead, true),
+            round: with_isolation(Isolation::RepeatableRead, true),
+            phase: CopyPhase::AllRows,
+            step: CopyStep::Paused,
+            read: None,
+            next: Next::Done,
             batches: Vec::new(),
             rows: 0,
+            row_number: 0,
+            rounds: 0,
+            changed: 0,
             next_number: 1,
+            written: 0,
             failure: None,
             statement: None,
             is_interrupted: false,
         })
     }
 
-    /// Number of rows copied.
+    /// Number of rows copied from the first snapshot.
     pub fn rows(&self) -> u64 {
         self.rows
     }
@@ -120,6 +186,11 @@ impl RowCopy {
     /// The number after the greatest number in the AUTO_INCREMENT column.
     pub fn next_number(&self) -> u64 {
         self.next_number
+    }
+
+    /// Whether writes are to be blocked now, so that the next round is the last one.
+    pub fn is_close(&self) -> bool {
+        self.rounds > 0 && (self.changed <= SHORT_ROUND_ROWS || self.rounds > ROUNDS_MAX)
     }
 
     /// The transaction of the current batch.
@@ -135,16 +206,57 @@ impl RowCopy {
         }
     }
 
+    /// Starts the next round; the first one copies all rows.
+    pub fn start_round(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
+        require!(self.step == CopyStep::Paused, "rounds follow each other");
+        self.changed = 0;
+        let taken = match self.rounds {
+            0 => work.gateway.take_snapshot(&mut self.reached),
+            _ => work.gateway.take_snapshot(&mut self.round),
+        };
+        self.phase = if self.rounds == 0 { CopyPhase::AllRows } else { CopyPhase::Delete };
+        self.rounds += 1;
+        match taken {
+            Ok(()) => self.start_read(work),
+            Err(error) => self.end(work, Err(error)),
+        }
+    }
+
+    /// Starts the read of the present phase.
+    fn start_read(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
+        let changed_since = match self.phase {
+            CopyPhase::AllRows => None,
+            CopyPhase::Delete | CopyPhase::Insert => self.reached.snapshot_number(),
+        };
+        let program =
+            ReadProgram { changed_since, ..ReadProgram::new(&self.old, Access::AllRows, Output::Images) };
+        work.inputs.begin(self.old.definition.partition_count, work.turn.buffers);
+        work.inputs.push_all(PartitionScope::All, &[], work.turn.buffers);
+        let at = if self.phase == CopyPhase::AllRows { &mut self.reached } else { &mut self.round };
+        match work.read(&Arc::new(program), at) {
+            Ok(operation) => {
+                self.read = Some(operation);
+                (self.next, self.step) = (Next::MoreReplies, CopyStep::Reading);
+                None
+            }
+            Err(error) => self.end(work, Err(error)),
+        }
+    }
+
     /// Continues with a reply to one of the steps.
     pub fn resume(&mut self, work: &mut WorkContext<'_, '_>, event: Event) -> WorkResult {
         match event {
             Event::Rows { output, next, .. } => self.on_rows(work, output, next),
             Event::ReadFailed { error, .. } => {
-                self.next = Next::Done;
+                (self.next, self.read) = (Next::Done, None);
                 self.end(work, Err(error))
             }
-            Event::Statement { outputs, error, .. } => {
+            Event::Statement { outputs, changed, error, .. } => {
                 outputs.into_iter().for_each(|output| work.turn.buffers.give(output));
+                require!(
+                    error.is_some() || changed == self.written,
+                    "the new table has the rows of the snapshot that the copy has reached"
+                );
                 self.on_statement(work, error)
             }
             Event::Ended { error, .. } => self.on_ended(work, error),
@@ -163,18 +275,19 @@ impl RowCopy {
         if next == Next::MoreReplies { None } else { self.next_batch(work) }
     }
 
-    /// Inserts the rows of the next batch, requests more rows, or ends the copy.
+    /// Writes the rows of the next batch, requests more rows, or ends the read.
     fn next_batch(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
         if self.is_interrupted {
             return self.end(work, Err(Error::query_interrupted()));
         }
         let Some(batch) = self.batches.pop() else {
             if self.next != Next::MoreRows {
-                return self.end(work, Ok(()));
+                return self.end_read(work);
             }
-            self.step = CopyStep::Reading;
-            self.next = Next::MoreReplies;
-            work.gateway.continue_read(self.read, work.turn);
+            (self.next, self.step) = (Next::MoreReplies, CopyStep::Reading);
+            if let Some(read) = self.read {
+                work.gateway.continue_read(read, work.turn);
+            }
             return None;
         };
         let pushed = self.push_rows(&batch, work);
@@ -183,9 +296,13 @@ impl RowCopy {
             work.inputs.clear(work.turn.buffers);
             return self.end(work, Err(error));
         }
-        self.step = CopyStep::Inserting;
+        if work.inputs.is_empty() {
+            return self.next_batch(work);
+        }
+        self.step = CopyStep::Writing;
         self.transaction.explicit = true;
-        match work.execute(&self.insert, &mut self.transaction) {
+        let program = if self.phase == CopyPhase::Delete { &self.delete } else { &self.insert };
+        match work.execute(program, &mut self.transaction) {
             Ok(operation) => {
                 self.statement = Some(operation);
                 None
@@ -194,36 +311,75 @@ impl RowCopy {
         }
     }
 
-    /// Pushes the new images of a batch to the inputs.
+    /// All rows of a read are written: starts the next phase, or ends the round.
+    fn end_read(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
+        self.read = None;
+        match self.phase {
+            CopyPhase::Delete if self.changed > 0 => {
+                self.phase = CopyPhase::Insert;
+                return self.start_read(work);
+            }
+            CopyPhase::Delete | CopyPhase::Insert => {
+                std::mem::swap(&mut self.reached, &mut self.round);
+                forget_snapshot(&mut self.round, work.gateway);
+            }
+            // The length of the first round tells nothing about the changes meanwhile.
+            CopyPhase::AllRows => self.changed = u64::MAX,
+        }
+        self.step = CopyStep::Paused;
+        Some(Ok(()))
+    }
+
+    /// Pushes the writes of a batch to the inputs.
     fn push_rows(&mut self, batch: &[u8], work: &mut WorkContext<'_, '_>) -> Result<()> {
-        let new = Arc::clone(&self.new);
-        let definition = &new.definition;
-        work.inputs.begin(definition.partition_count, work.turn.buffers);
+        work.inputs.begin(self.new.definition.partition_count, work.turn.buffers);
         let mut scratch = Scratch::new();
         scratch.set_strict(true);
-        let (mut key, mut partition_key, mut image) = (Vec::new(), Vec::new(), Vec::new());
-        let mut failure = None;
-        for_each_image(batch, &mut |old_image| {
-            if failure.is_some() {
+        let mut image = Vec::new();
+        let mut result = Ok(());
+        let mut is_later = false;
+        self.written = 0;
+        for_each_image(batch, &mut |row| {
+            let is_wanted = match self.phase {
+                CopyPhase::AllRows => {
+                    self.rows += 1;
+                    true
+                }
+                // Of each changed row, the batch has the earlier version and the later one.
+                CopyPhase::Delete | CopyPhase::Insert => {
+                    let is_earlier = !is_later;
+                    is_later = is_earlier;
+                    self.changed += u64::from(is_earlier && self.phase == CopyPhase::Delete);
+                    is_earlier == (self.phase == CopyPhase::Delete) && !row.is_empty()
+                }
+            };
+            if !is_wanted || result.is_err() {
                 return;
             }
-            self.rows += 1;
             image.clear();
-            if let Err(error) = self.encode(old_image, &scratch, &mut image) {
-                failure = Some(error);
-                return;
-            }
+            self.row_number += 1;
+            result = self.encode(row, &scratch, &mut image);
             scratch.reset();
-            let row = RowView::new(&new.row_format, &image);
-            key.clear();
-            partition_key.clear();
-            append_row_key(&definition.columns, &definition.primary().columns, row, &mut key);
-            append_row_key(&definition.columns, &definition.partition_columns, row, &mut partition_key);
-            let partition = partition_of(key_hash(&partition_key), definition.partition_count);
-            let row = KeyedImage { key: HashedKey { hash: key_hash(&key), key: &key }, image: &image };
-            work.inputs.push_image(partition, row, &[], work.turn.buffers);
+            if result.is_ok() {
+                self.written += 1;
+                self.push_image(&image, work);
+            }
         })?;
-        failure.map_or(Ok(()), Err)
+        result
+    }
+
+    /// Pushes the insert or the delete of a row of the new table.
+    fn push_image(&self, image: &[u8], work: &mut WorkContext<'_, '_>) {
+        let definition = &self.new.definition;
+        let row = RowView::new(&self.new.row_format, image);
+        let key = key_of(definition, &definition.primary().columns, row);
+        let partition_key = key_of(definition, &definition.partition_columns, row);
+        let partition = partition_of(key_hash(&partition_key), definition.partition_count);
+        if self.phase == CopyPhase::Delete {
+            return work.inputs.push_key_at(partition, &key, &[], work.turn.buffers);
+        }
+        let row = KeyedImage { key: HashedKey { hash: key_hash(&key), key: &key }, image };
+        work.inputs.push_image(partition, row, &[], work.turn.buffers);
     }
 
     /// Appends the new image of a row.
@@ -237,32 +393,26 @@ impl RowCopy {
                 ColumnSource::Value(value) => value.as_ref(),
                 ColumnSource::Numbers => ValueRef::Null,
             };
-            if is_automatic && matches!(value, ValueRef::Null | ValueRef::Int(0) | ValueRef::UInt(0)) {
+            let has_number = !matches!(value, ValueRef::Null | ValueRef::Int(0) | ValueRef::UInt(0));
+            let is_generated = is_automatic && !has_number;
+            if is_generated {
                 value = ValueRef::UInt(self.next_number);
-            } else if column.is_same {
-                if value.is_null() && !definition.nullable {
-                    return Err(Error::new(ErrorCode::InvalidUseOfNull, "Invalid use of NULL value"));
-                }
-                values.push(value);
-                if is_automatic {
-                    self.next_number = self.next_number.max(number_after(value));
-                }
-                continue;
-            }
-            if value.is_null() && !definition.nullable {
+            } else if value.is_null() && !definition.nullable {
                 return Err(Error::new(ErrorCode::InvalidUseOfNull, "Invalid use of NULL value"));
             }
-            let target = StoreTarget { column: definition, row_number: self.rows, mode: StoreMode::Strict };
-            let stored = target.convert(value, scratch)?;
-            if is_automatic {
-                self.next_number = self.next_number.max(number_after(stored));
+            if is_generated || !column.is_same {
+                let target = StoreTarget { column: definition, row_number: self.row_number, mode: StoreMode::Strict };
+                value = target.convert(value, scratch)?;
             }
-            values.push(stored);
+            if is_automatic {
+                self.next_number = self.next_number.max(number_after(value));
+            }
+            values.push(value);
         }
         self.new.row_format.encode(&values, image)
     }
 
-    /// Continues after an insert.
+    /// Continues after the write of a batch.
     fn on_statement(&mut self, work: &mut WorkContext<'_, '_>, error: Option<Box<Error>>) -> WorkResult {
         self.statement = None;
         if let Some(error) = error {
@@ -309,15 +459,36 @@ impl RowCopy {
     }
 
     fn end(&mut self, work: &mut WorkContext<'_, '_>, result: Result<()>) -> WorkResult {
-        if self.next != Next::Done {
-            work.gateway.end_read(self.read, work.turn);
+        if let Some(read) = self.read.take().filter(|_| self.next != Next::Done) {
+            work.gateway.end_read(read, work.turn);
         }
         for batch in self.batches.drain(..) {
             work.turn.buffers.give(batch);
         }
-        work.gateway.forget(&mut self.transaction);
+        self.step = CopyStep::Paused;
+        self.release(work.gateway);
         Some(result)
     }
+
+    /// Releases the snapshots and the transaction of a copy that has ended or is given up between two rounds.
+    pub fn release(&mut self, gateway: &mut Gateway) {
+        require!(self.step == CopyStep::Paused, "a copy is released between its rounds");
+        gateway.forget(&mut self.transaction);
+        gateway.forget(&mut self.reached);
+        gateway.forget(&mut self.round);
+    }
+}
+
+/// Releases the snapshot of a transaction that only reads, and prepares it for another one.
+fn forget_snapshot(transaction: &mut Transaction, gateway: &mut Gateway) {
+    gateway.forget(transaction);
+    transaction.explicit = true;
+}
+
+fn key_of(definition: &TableDefinition, columns: &[ColumnNumber], row: RowView<'_>) -> Vec<u8> {
+    let mut key = Vec::new();
+    append_row_key(&definition.columns, columns, row, &mut key);
+    key
 }
 
 /// Whether each value of the old column that is not NULL is a value of the new column.
