@@ -42,6 +42,12 @@ pub struct Alteration {
     generation: u32,
     /// The generations whose indexes the audit has found.
     audited: BTreeSet<u32>,
+    /// For each session whether it waits for the reply to a write.
+    is_writing: Vec<bool>,
+    /// Number of writes that succeeded.
+    written: i64,
+    /// Number of writes whose connection was lost. They may have succeeded.
+    unknown: i64,
 }
 
 /// The statement under way of the session that alters.
@@ -71,6 +77,9 @@ impl Alteration {
             connection: None,
             generation: 0,
             audited: BTreeSet::new(),
+            is_writing: vec![false; sessions],
+            written: 0,
+            unknown: 0,
         }
     }
 
@@ -82,11 +91,17 @@ impl Alteration {
         let parent = if random.one_in(40) { PARENTS } else { random.below(PARENTS) } as i64;
         match random.below(4) {
             0 => Statement::with(
-                "INSERT INTO altered (id, u, p) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE p = 0",
+                "INSERT INTO altered (id, u, p, writes) VALUES (?, ?, ?, 0) ON DUPLICATE KEY UPDATE p = 0, writes = writes + 1",
                 [id.into(), (id * 10).into(), 0.into()],
             ),
-            1 => Statement::with("UPDATE altered SET p = ? WHERE id = ?", [parent.into(), id.into()]),
-            _ => Statement::with("UPDATE altered SET u = ? WHERE id = ?", [unique.into(), id.into()]),
+            1 => Statement::with(
+                "UPDATE altered SET p = ?, writes = writes + 1 WHERE id = ?",
+                [parent.into(), id.into()],
+            ),
+            _ => Statement::with(
+                "UPDATE altered SET u = ?, writes = writes + 1 WHERE id = ?",
+                [unique.into(), id.into()],
+            ),
         }
     }
 
@@ -170,11 +185,12 @@ impl Workload for Alteration {
         let mut statements = vec![
             Statement::plain("CREATE TABLE altered_parent (id INT PRIMARY KEY)"),
             Statement::plain(
-                "CREATE TABLE altered (id INT PRIMARY KEY, u INT, p INT) PARTITION BY KEY (id) PARTITIONS 3",
+                "CREATE TABLE altered (id INT PRIMARY KEY, u INT, p INT, writes INT NOT NULL) \
+                 PARTITION BY KEY (id) PARTITIONS 3",
             ),
         ];
         statements.extend(inserts("altered_parent", 0..PARENTS as i64, |id| id.to_string()));
-        statements.extend(inserts("altered", 0..self.rows, |id| format!("{id}, {}, 0", id * 10)));
+        statements.extend(inserts("altered", 0..self.rows, |id| format!("{id}, {}, 0, 0", id * 10)));
         statements
     }
 
@@ -200,6 +216,7 @@ impl Workload for Alteration {
             }
             _ => {
                 self.rounds_left[session] -= 1;
+                self.is_writing[session] = true;
                 return Step::Run(self.draw_write(random));
             }
         }
@@ -236,6 +253,9 @@ impl Workload for Alteration {
     }
 
     fn on_reply(&mut self, session: usize, reply: &Reply) -> Result<(), String> {
+        if std::mem::take(&mut self.is_writing[session]) && reply.errno() == 0 {
+            self.written += 1;
+        }
         match (session, reply.errno()) {
             (0, _) => self.on_alter_reply(reply),
             (1, 0 | NO_SUCH_THREAD) => Ok(()),
@@ -245,6 +265,7 @@ impl Workload for Alteration {
     }
 
     fn on_closed(&mut self, session: usize) {
+        self.unknown += i64::from(std::mem::take(&mut self.is_writing[session]));
         if session == 0 {
             self.connection = None;
             self.altering = Altering::NewConnection;
@@ -261,7 +282,8 @@ impl Workload for Alteration {
 
     fn audit(&self) -> Vec<Statement> {
         let copied = "SELECT id FROM altered WHERE u IS NULL OR u NOT BETWEEN 0 AND 1000000";
-        let statements = ["SELECT id FROM altered", INDEX_NAMES, COLUMN_NAMES, copied];
+        let writes = "SELECT SUM(writes) FROM altered";
+        let statements = ["SELECT id FROM altered", INDEX_NAMES, COLUMN_NAMES, writes, copied];
         statements.into_iter().map(Statement::plain).collect()
     }
 
@@ -280,6 +302,16 @@ impl Workload for Alteration {
                 match columns == expected {
                     true => Ok(()),
                     false => Err(format!("the indexes of {:?} have the columns of {columns:?}", self.audited)),
+                }
+            }
+            3 => {
+                let found = reply.integers()?.first().and_then(|row| row.first().copied()).unwrap_or_default();
+                match (self.written..=self.written + self.unknown).contains(&found) {
+                    true => Ok(()),
+                    false => Err(format!(
+                        "{found} writes are in the table; {} succeeded, and {} may have",
+                        self.written, self.unknown
+                    )),
                 }
             }
             _ if !reply.rows()?.is_empty() => Err(format!("a copy changed values: {reply:?}")),

@@ -424,7 +424,9 @@ impl MainBlock {
             }
             (Ok(()), JobWork::Copying) => {
                 outbox.crash_point(crash_point::JOB_COPY.after());
-                if job.blocks_writes && let Some(mut copy) = job.copy.take() {
+                if job.blocks_writes
+                    && let Some(mut copy) = job.copy.take()
+                {
                     copy.release(&mut self.gateway);
                     job.has_copied = true;
                     job.rows = copy.rows();

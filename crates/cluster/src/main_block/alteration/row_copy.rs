@@ -228,8 +228,7 @@ impl RowCopy {
             CopyPhase::AllRows => None,
             CopyPhase::Delete | CopyPhase::Insert => self.reached.snapshot_number(),
         };
-        let program =
-            ReadProgram { changed_since, ..ReadProgram::new(&self.old, Access::AllRows, Output::Images) };
+        let program = ReadProgram { changed_since, ..ReadProgram::new(&self.old, Access::AllRows, Output::Images) };
         work.inputs.begin(self.old.definition.partition_count, work.turn.buffers);
         work.inputs.push_all(PartitionScope::All, &[], work.turn.buffers);
         let at = if self.phase == CopyPhase::AllRows { &mut self.reached } else { &mut self.round };
