@@ -201,6 +201,40 @@ impl ModelCheck {
         for (snapshot, own) in readers {
             self.compare_reader(snapshot, own);
         }
+        for since in &self.model.snapshots {
+            for until in self.model.snapshots.iter().chain([&self.model.committed]).filter(|until| *until >= since) {
+                self.compare_changes(*since, *until);
+            }
+        }
+    }
+
+    /// The rows of an earlier snapshot and the changes since give the rows of a later one.
+    fn compare_changes(&self, since: u64, until: u64) {
+        let rows_at = |snapshot| -> BTreeMap<i32, Vec<u8>> {
+            let rows = self.model.versions.keys().filter_map(|id| {
+                let values = self.model.visible(*id, snapshot, None)?;
+                Some((*id, row_image(self.store.layout(), *id, values)))
+            });
+            rows.collect()
+        };
+        let mut rows = rows_at(since);
+        let mut inserted = Vec::new();
+        let mut from = Some(RowId(0));
+        while let Some(first) = from {
+            from = self.store.scan_changes(first, (CommitNumber(since), CommitNumber(until)), 3, |old, new| {
+                if let Some(old) = old {
+                    let gone = rows.iter().find(|(_, image)| image.as_slice() == old.image()).map(|(id, _)| *id);
+                    assert!(gone.and_then(|id| rows.remove(&id)).is_some(), "the earlier snapshot has the row");
+                }
+                inserted.extend(new.map(|new| new.image().to_vec()));
+                ControlFlow::Continue(())
+            });
+        }
+        let mut found: Vec<Vec<u8>> = rows.into_values().chain(inserted).collect();
+        let mut expected: Vec<Vec<u8>> = rows_at(until).into_values().collect();
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected);
     }
 
     fn compare_reader(&self, snapshot: u64, own: Option<usize>) {
