@@ -158,8 +158,8 @@ impl PartitionStore {
         self.scan_rows_with(from, Visibility::Snapshot(reader), budget_rows, visit)
     }
 
-    /// Calls `visit` for each row that two snapshots see differently: with its versions in the earlier one and
-    /// in the later one. Both snapshots must be active. Examines and continues like [`Self::scan_rows`].
+    /// Calls `visit` for each row that two snapshots see differently: with its versions in the earlier one
+    /// and in the later one. Both snapshots must be active. Examines and continues like [`Self::scan_rows`].
     pub fn scan_changes(
         &self,
         from: RowId,
