@@ -312,6 +312,8 @@ errors! {
     LockNotAvailable = 3572, "HY000";
     /// The node cannot accept the request in its present state.
     TemporaryFailure = 1296, "HY000";
+    /// A statement that cannot be prepared.
+    UnpreparableStatement = 1295, "HY000";
     /// A locale that does not exist.
     UnknownLocale = 1649, "HY000";
     /// A value that a function cannot read.

@@ -60,6 +60,8 @@ pub struct Scratch {
     strict: bool,
     /// What [`Scratch::cached`] has made, the newest last.
     cache: RefCell<Vec<Cached>>,
+    /// User variables that the statement has assigned, each once.
+    assigned: RefCell<Vec<(Box<str>, Value)>>,
     /// Sequences of random numbers, the oldest first.
     random: RefCell<Vec<(SequenceKey, (u64, u64))>>,
     /// Number of calls of [`Scratch::count_draw`].
@@ -85,6 +87,7 @@ impl Scratch {
             last_insert_id: Cell::default(),
             strict: false,
             cache: RefCell::default(),
+            assigned: RefCell::default(),
             random: RefCell::default(),
             draws: Cell::default(),
         }
@@ -215,6 +218,28 @@ impl Scratch {
         }
         cache.push((key.into(), Arc::<T>::clone(&made)));
         Ok(made)
+    }
+
+    /// Assigns a user variable, whose name is in lower case.
+    pub fn assign(&self, name: &str, value: Value) {
+        let mut assigned = self.assigned.borrow_mut();
+        match assigned.iter_mut().find(|(known, _)| **known == *name) {
+            Some((_, old)) => *old = value,
+            None => assigned.push((name.into(), value)),
+        }
+    }
+
+    /// The value that the statement has assigned to a user variable, in memory that lives until the next row.
+    /// `None` if it has assigned none. Error: 1041 as [`Self::copy_until_next_row`].
+    pub fn assigned(&self, name: &str) -> Result<Option<ValueRef<'_>>> {
+        let assigned = self.assigned.borrow();
+        let found = assigned.iter().find(|(known, _)| **known == *name);
+        found.map(|(_, value)| self.keep_until_next_row(value)).transpose()
+    }
+
+    /// Removes and returns the user variables that the statement has assigned.
+    pub fn take_assigned(&mut self) -> Vec<(Box<str>, Value)> {
+        std::mem::take(self.assigned.get_mut())
     }
 
     /// The next state of a sequence of random numbers. A sequence that is not known begins with `first`.

@@ -39,6 +39,11 @@ pub enum UserLockAction {
     LockForBackup,
     /// UNLOCK INSTANCE. Error if main has released the lock, because the log was getting full.
     UnlockForBackup,
+    /// SLEEP: 0 after this time.
+    Sleep {
+        /// Milliseconds.
+        wait_ms: u64,
+    },
 }
 
 choices! {
@@ -50,6 +55,7 @@ choices! {
         4 IsUsed { name };
         5 LockForBackup;
         6 UnlockForBackup;
+        7 Sleep { wait_ms };
     }
 }
 

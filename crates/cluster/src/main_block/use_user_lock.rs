@@ -38,6 +38,11 @@ impl MainBlock {
                     LockOutcome::Full => return refuse(operation, reply_to, too_many_locks(), outbox),
                 }
             }
+            UserLockAction::Sleep { wait_ms } => {
+                let deadline = Some(context.turn_start.plus(Duration::from_millis(wait_ms)));
+                self.user_locks.sleep(Waiter { connection, operation, reply_to, deadline });
+                return self.start_user_lock_timer(outbox);
+            }
             UserLockAction::Release { name } => match self.user_locks.release(&name, connection) {
                 ReleaseOutcome::Yes(next) => {
                     next.into_iter().for_each(|next| grant(next, outbox));

@@ -10,6 +10,11 @@ use junctor_signals::read_rows::OperationId;
 /// Maximum number of locks held at the same time.
 pub(super) const USER_LOCKS_MAX: usize = 65_536;
 
+/// The name of the lock that sleeping sessions wait for.
+const SLEEP: &str = "";
+/// The holder of that lock; no connection has this number.
+const NOBODY: ConnectionId = ConnectionId(u32::MAX);
+
 /// The user-level locks of a node.
 #[derive(Debug, Default)]
 pub(super) struct UserLocks {
@@ -92,6 +97,15 @@ impl UserLocks {
         self.locks.insert(name.into(), UserLock { holder: connection, count: 1, waiters: VecDeque::new() });
         self.held.entry(connection).or_default().insert(name.into());
         LockOutcome::Lock
+    }
+
+    /// Lets a session wait until its deadline: it waits for a lock that is never released. No statement can
+    /// name this lock, and status tables do not show it.
+    pub fn sleep(&mut self, waiter: Waiter) {
+        let lock = UserLock { holder: NOBODY, count: 1, waiters: VecDeque::new() };
+        self.locks.entry(SLEEP.into()).or_insert(lock).waiters.push_back(waiter);
+        let before = self.waiting.insert(waiter.connection, SLEEP.into());
+        require!(before.is_none(), "a session that sleeps waits for no lock: {:?}", waiter.connection);
     }
 
     /// Whether the holder of a lock waits for a session, directly or through others. Each session waits for
@@ -193,7 +207,7 @@ impl UserLocks {
 
     /// Each lock with its holder and count, followed by its waiters with count 0.
     pub fn entries(&self) -> impl Iterator<Item = (&str, ConnectionId, u64)> {
-        self.locks.iter().flat_map(|(name, lock)| {
+        self.locks.iter().filter(|(name, _)| &***name != SLEEP).flat_map(|(name, lock)| {
             let waiting = lock.waiters.iter().map(|waiter| (&**name, waiter.connection, 0));
             std::iter::once((&**name, lock.holder, lock.count)).chain(waiting)
         })
@@ -201,7 +215,7 @@ impl UserLocks {
 
     /// Numbers of locks held and of waiting sessions.
     pub fn counts(&self) -> (usize, usize) {
-        (self.locks.len(), self.waiting.len())
+        (self.locks.len() - usize::from(self.locks.contains_key(SLEEP)), self.waiting.len())
     }
 }
 
@@ -253,6 +267,19 @@ mod tests {
         assert_eq!(locks.release_all(ConnectionId(3)), (1, vec![waiter(2)]));
         assert_eq!(locks.release_all(ConnectionId(2)), (2, vec![waiter(1)]));
         assert_eq!(locks.release_all(ConnectionId(1)), (2, Vec::new()));
+    }
+
+    #[test]
+    fn a_session_sleeps_until_its_deadline_or_until_it_is_cancelled() {
+        let mut locks = UserLocks::default();
+        locks.sleep(waiter(5));
+        locks.sleep(waiter(9));
+        assert_eq!((locks.counts(), locks.entries().count()), ((0, 2), 0));
+        assert_eq!(locks.take_overdue(Time(5)), [waiter(5)]);
+        assert_eq!(locks.cancel(ConnectionId(9)), Some(waiter(9)));
+        assert!(!locks.has_waiters());
+        locks.sleep(waiter(5));
+        assert_eq!(locks.take_overdue(Time(6)), [waiter(5)]);
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod text;
 mod trigonometry;
 mod trim;
 mod type_info;
+mod user_variable;
 mod uuid;
 
 use junctor_model::collation::{CharacterSet, CollationId};

@@ -13,7 +13,7 @@ pub fn functions_page() -> String {
          Printed from the registry; do not\nedit.\n",
     );
     let mut count = 0;
-    for family in all() {
+    for family in all().iter().filter(|family| family.functions.iter().any(is_callable)) {
         let _ = write!(
             page,
             "\n## {}\n\n| function | arguments | equal results | reads |\n|---|---|---|---|\n",

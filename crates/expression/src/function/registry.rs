@@ -9,7 +9,7 @@ use junctor_model::value::ValueRef;
 
 use super::{
     Call, cipher, compose, compress, digest, extreme, format_number, hash, insert_id, math, network, radix, random,
-    regexp, round, search, special, text, trigonometry, trim, type_info, uuid, wrong_count,
+    regexp, round, search, special, text, trigonometry, trim, type_info, user_variable, uuid, wrong_count,
 };
 use crate::program::Expression;
 use crate::result_type::ResultType;
@@ -108,6 +108,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "Rounding", functions: round::TABLE },
     Family { title: "Extremes", functions: extreme::TABLE },
     Family { title: "Insert ids", functions: insert_id::TABLE },
+    Family { title: "User variables", functions: user_variable::TABLE },
     Family { title: "Session", functions: special::SESSION },
     Family { title: "Clock", functions: special::CLOCK },
 ];

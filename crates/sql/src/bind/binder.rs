@@ -4,6 +4,7 @@ use junctor_expression::{Expression, IsTest};
 use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
+use junctor_model::value::Value;
 use junctor_signals::program::{Aggregate, Projection};
 
 use super::column_default::default_of;
@@ -137,7 +138,7 @@ impl<'a> Binder<'a> {
             Ast::Parameter(ordinal) => self.parameter(*ordinal),
             Ast::Column(reference) => self.column(reference),
             Ast::UserVariable(_) | Ast::SystemVariable(_) => self.variable(expression),
-            Ast::AssignUserVariable { .. } => Err(Error::not_supported("assignment of user variables in expressions")),
+            Ast::AssignUserVariable { name, value } => self.assign_variable(name, value),
             Ast::Unary { operator, operand } => self.unary(*operator, operand),
             Ast::Binary { operator, left, right } => self.binary(*operator, left, right),
             Ast::And(operands) => Ok(Expression::and(self.bind_all(operands)?)),
@@ -312,6 +313,17 @@ impl<'a> Binder<'a> {
             RowSource::Table(table) => default_of(&table.definition.columns[usize::from(found.index.0)]),
             _ => Err(Error::not_supported("DEFAULT of a column that the server computes")),
         }
+    }
+
+    /// `@name := value`. The session must evaluate it, so the statement must not read a stored table.
+    fn assign_variable(&mut self, name: &str, value: &ast::Expression) -> Result<Expression> {
+        if matches!(self.scope.source, RowSource::Table(_)) {
+            return Err(Error::not_supported("assignment of user variables in a statement of a table"));
+        }
+        let name = Value::Bytes(name.to_lowercase().into_bytes());
+        let name = Expression::constant(name, self.environment.collation);
+        let value = self.bind(value)?;
+        Expression::call("USER VARIABLE :=", vec![name, value])
     }
 
     /// The value of a user or system variable. Error 1235 for an unsupported one.

@@ -83,6 +83,8 @@ pub struct Session {
     pub(crate) row_count: i64,
     pub(crate) found_rows: u64,
     pub(crate) last_insert_id: u64,
+    /// The numbers of the statements of PREPARE, by their names in lower case.
+    pub(crate) named_statements: BTreeMap<Box<str>, u32>,
     /// A random number that each execution draws, for RAND() and UUID().
     pub(crate) seed: u64,
     pub(crate) database: Option<Box<str>>,
@@ -241,6 +243,11 @@ impl Session {
     pub(crate) fn note_evaluated(&mut self, level: WarningLevel, scratch: &mut Scratch) {
         if let Some(diagnostics) = diagnostics::take(scratch) {
             self.note_diagnostics(level, *diagnostics);
+        }
+        for (name, value) in scratch.take_assigned() {
+            if let Err(error) = self.variables.put_user_variable(&name, value) {
+                self.warn(WarningLevel::Warning, error.code.errno(), error.message);
+            }
         }
     }
 

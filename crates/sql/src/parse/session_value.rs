@@ -2,7 +2,7 @@
 //! `LAST_INSERT_ID()`) by implicit parameters. Each execution evaluates these expressions once, before it
 //! begins. A plan is valid for every execution in which its implicit parameters have the same types.
 
-use super::expression::{Expression, InList, ParameterNumber};
+use super::expression::{Expression, InList, Literal, ParameterNumber, StringLiteral};
 use super::limit::PARAMETERS_MAX;
 use super::statement::{Assignment, InsertSource, OrderItem, Select, SelectItem, Statement};
 
@@ -35,30 +35,10 @@ pub(crate) fn lift_session_values(
     first: ParameterNumber,
     lifting: &dyn Fn(&Expression) -> Lifting,
 ) -> Vec<SessionValue> {
-    let mut lifter = Lifter { first, lifting, lifted: Vec::new() };
-    match statement {
-        Statement::Select(select) => lifter.select(select),
-        Statement::Insert(insert) => {
-            match &mut insert.source {
-                InsertSource::Rows(rows) => rows.iter_mut().for_each(|row| lifter.all(row)),
-                InsertSource::UniformRows { row, .. } => lifter.all(row),
-                InsertSource::Select(select) => lifter.select(select),
-            }
-            lifter.assignments(&mut insert.on_duplicate);
-            lifter.items(&mut insert.returning);
-        }
-        Statement::Update(update) => {
-            lifter.assignments(&mut update.assignments);
-            lifter.all(&mut update.filter);
-            lifter.order(&mut update.order_by);
-        }
-        Statement::Delete(delete) => {
-            lifter.all(&mut delete.filter);
-            lifter.order(&mut delete.order_by);
-            lifter.items(&mut delete.returning);
-        }
-        _ => {}
-    }
+    let mut lifter = Lifter { first, lifting, lifted: Vec::new(), assigned: Vec::new(), finds_assigned: true };
+    lifter.statement(statement);
+    lifter.finds_assigned = false;
+    lifter.statement(statement);
     lifter.lifted
 }
 
@@ -66,9 +46,41 @@ struct Lifter<'a> {
     first: ParameterNumber,
     lifting: &'a dyn Fn(&Expression) -> Lifting,
     lifted: Vec<SessionValue>,
+    /// The user variables that the statement assigns, in lower case. Their value changes during the
+    /// execution, so they do not become parameters.
+    assigned: Vec<String>,
+    /// Whether this pass only finds the variables that the statement assigns.
+    finds_assigned: bool,
 }
 
 impl Lifter<'_> {
+    fn statement(&mut self, statement: &mut Statement) {
+        let lifter = self;
+        match statement {
+            Statement::Select(select) => lifter.select(select),
+            Statement::Insert(insert) => {
+                match &mut insert.source {
+                    InsertSource::Rows(rows) => rows.iter_mut().for_each(|row| lifter.all(row)),
+                    InsertSource::UniformRows { row, .. } => lifter.all(row),
+                    InsertSource::Select(select) => lifter.select(select),
+                }
+                lifter.assignments(&mut insert.on_duplicate);
+                lifter.items(&mut insert.returning);
+            }
+            Statement::Update(update) => {
+                lifter.assignments(&mut update.assignments);
+                lifter.all(&mut update.filter);
+                lifter.order(&mut update.order_by);
+            }
+            Statement::Delete(delete) => {
+                lifter.all(&mut delete.filter);
+                lifter.order(&mut delete.order_by);
+                lifter.items(&mut delete.returning);
+            }
+            _ => {}
+        }
+    }
+
     fn select(&mut self, select: &mut Select) {
         self.items(&mut select.projection);
         self.all(&mut select.filter);
@@ -101,11 +113,32 @@ impl Lifter<'_> {
     }
 
     fn value_as(&mut self, value: &mut Expression, is_pattern: bool) {
+        if self.finds_assigned {
+            if let Expression::AssignUserVariable { name, .. } = value {
+                self.assigned.push(name.to_lowercase());
+            }
+            return self.operands(value);
+        }
+        if let Expression::UserVariable(name) = value
+            && self.assigned.contains(&name.to_lowercase())
+        {
+            return self.read_assigned(value);
+        }
         match (self.lifting)(value) {
             Lifting::Whole => self.lift(value, is_pattern),
             Lifting::Operands => self.operands(value),
             Lifting::Nothing => {}
         }
+    }
+
+    /// Replaces a variable that the statement assigns by a call that reads it at each evaluation. The value
+    /// before the statement is a parameter.
+    fn read_assigned(&mut self, value: &mut Expression) {
+        let Expression::UserVariable(name) = value else { return };
+        let name = StringLiteral { bytes: name.to_lowercase().into_bytes(), character_set: None };
+        self.lift(value, false);
+        let before = std::mem::replace(value, Expression::Literal(Literal::Null));
+        *value = Expression::call("USER VARIABLE", vec![Expression::Literal(Literal::String(name)), before]);
     }
 
     fn lift(&mut self, value: &mut Expression, is_pattern: bool) {
@@ -153,16 +186,17 @@ impl Lifter<'_> {
             }
             Expression::Function(call) => {
                 self.all(&mut call.arguments);
-                call.add_settings();
+                if !self.finds_assigned {
+                    call.add_settings();
+                }
                 self.all(&mut call.settings);
             }
             Expression::Trim { removed, operand, .. } => {
                 self.all(removed.as_deref_mut());
                 self.value(operand);
             }
-            // The operand of an assignment is not replaced, because the assignment itself is refused.
-            Expression::AssignUserVariable { .. }
-            | Expression::Literal(_)
+            Expression::AssignUserVariable { value, .. } => self.value(value),
+            Expression::Literal(_)
             | Expression::Parameter(_)
             | Expression::Column(_)
             | Expression::UserVariable(_)
@@ -233,9 +267,10 @@ mod tests {
 
     #[test]
     fn refused_values_and_values_beyond_the_maximum_stay_in_the_statement() {
-        for text in ["SELECT SLEEP(@a)", "SELECT @a := 1 FROM t", "SELECT 1", "SET @a = @b", "DO @a"] {
+        for text in ["SELECT SLEEP(@a)", "SELECT 1", "SET @a = @b", "DO @a"] {
             assert!(lift(text, 0).1.is_empty(), "{text}");
         }
+        assert_eq!(lift("SELECT @a := @b + @A, @c", 0).1, ["@b", "@A", "@c"]);
         assert_eq!(lift("SELECT @a, @b, @a", PARAMETERS_MAX - 1).1, ["@a"]);
         assert!(lift("SELECT @a", PARAMETERS_MAX).1.is_empty());
     }

@@ -53,6 +53,22 @@ pub enum Statement {
     Kill(Box<Kill>),
     /// `DO expression, ...`
     Do(Vec<Expression>),
+    /// `PREPARE name FROM source`
+    Prepare {
+        /// The statement's name.
+        name: String,
+        /// A string literal or a user variable with the text.
+        source: Box<Expression>,
+    },
+    /// `EXECUTE name [USING @variable, ...]`
+    Execute {
+        /// The statement's name.
+        name: String,
+        /// The names of the variables.
+        using: Vec<String>,
+    },
+    /// `DEALLOCATE PREPARE name`
+    Deallocate(String),
     /// The parser recognises the statement; the binder refuses it with error 1235 and this name.
     Unsupported(Unsupported),
 }

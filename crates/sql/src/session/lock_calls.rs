@@ -22,9 +22,18 @@ use crate::result::Progress;
 /// Maximum number of characters in a lock name. A longer name is error 3057.
 const NAME_CHARACTERS_MAX: usize = 64;
 
+/// Maximum duration of SLEEP, in milliseconds: about 31 years.
+const SLEEP_MS_MAX: u64 = 1_000_000_000_000;
+
 /// The functions and their number of arguments.
-const FUNCTIONS: [(&str, usize); 5] =
-    [("GET_LOCK", 2), ("RELEASE_LOCK", 1), ("RELEASE_ALL_LOCKS", 0), ("IS_FREE_LOCK", 1), ("IS_USED_LOCK", 1)];
+const FUNCTIONS: [(&str, usize); 6] = [
+    ("GET_LOCK", 2),
+    ("RELEASE_LOCK", 1),
+    ("RELEASE_ALL_LOCKS", 0),
+    ("IS_FREE_LOCK", 1),
+    ("IS_USED_LOCK", 1),
+    ("SLEEP", 1),
+];
 
 /// Whether an expression is a call of one of the functions.
 pub(super) fn is_lock_call(expression: &Expression) -> bool {
@@ -94,6 +103,10 @@ impl Engine {
         facts: &SessionContext<'_>,
     ) -> Result<UserLockAction> {
         let Some(argument) = call.arguments.first() else { return Ok(UserLockAction::ReleaseAll) };
+        if function == "SLEEP" {
+            let wait_ms = sleep_ms_of(&self.evaluate(facts, session, argument, &Scratch::new())?)?;
+            return Ok(UserLockAction::Sleep { wait_ms });
+        }
         let name = lock_name(&self.evaluate(facts, session, argument, &Scratch::new())?)?;
         Ok(match (function, call.arguments.get(1)) {
             ("GET_LOCK", Some(seconds)) => {
@@ -131,6 +144,20 @@ fn lock_name(value: &Value) -> Result<Box<str>> {
         return Err(Error::new(ErrorCode::WrongUserLockName, message));
     }
     Ok(text.to_lowercase().into())
+}
+
+/// The milliseconds of SLEEP. Error 1210 for NULL and negative numbers.
+fn sleep_ms_of(value: &Value) -> Result<u64> {
+    let seconds = match value {
+        Value::Null => None,
+        Value::Bytes(_) => Some(text_of(value).trim().parse().unwrap_or(0.0)),
+        number => number.as_ref().to_double().ok(),
+    };
+    match seconds.filter(|seconds| *seconds >= 0.0) {
+        // The cast saturates, so an excessive number becomes the maximum.
+        Some(seconds) => Ok(((seconds * 1000.0).ceil() as u64).min(SLEEP_MS_MAX)),
+        None => Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to sleep.")),
+    }
 }
 
 /// A timeout in milliseconds, from a number of seconds that is rounded to an integer. A negative number

@@ -9,6 +9,7 @@ mod facts;
 mod implicit_parameters;
 mod prepared;
 mod key_reader;
+mod named_statements;
 mod text;
 mod next_statement;
 mod routing;
@@ -90,6 +91,7 @@ impl Engine {
             is_read_only: false,
             savepoints: Vec::new(),
             statements: Default::default(),
+            named_statements: Default::default(),
             key_readers: Default::default(),
             text_protocol: opening.text_protocol,
             next_prepared_number: 1,

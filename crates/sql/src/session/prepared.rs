@@ -18,7 +18,7 @@ use crate::bind::{ParameterKind, PatternPrefix, message};
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{InputForm, LockCallMode, PlanInput, StatementContext, StatementInput, fail};
-use crate::parse::{ParameterNumber, parse};
+use crate::parse::{ParameterNumber, Statement, parse};
 use crate::plan::Plan;
 use crate::plan::PreparedStatement;
 use crate::plan::kind_of_value;
@@ -68,7 +68,7 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    fn try_prepare(&mut self, text: &[u8]) -> Result<(u32, Option<Plan>)> {
+    pub(super) fn try_prepare(&mut self, text: &[u8]) -> Result<(u32, Option<Plan>)> {
         if self.engine.prepared_count >= self.engine.settings.prepared_statements_max {
             return Err(message::too_many_prepared(self.engine.settings.prepared_statements_max));
         }
@@ -90,6 +90,10 @@ impl StatementContext<'_, '_> {
         // The parser limits the number of parameters, so the cast loses nothing.
         let parameter_count = parsed.parameter_count as u16;
         let mut statement = parsed.statement;
+        if matches!(statement, Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_)) {
+            let message = "This command is not supported in the prepared statement protocol yet";
+            return Err(Error::new(ErrorCode::UnpreparableStatement, message));
+        }
         let session_values = self.lift_session_values(&mut statement, ParameterNumber(parsed.parameter_count));
         self.evaluate_session_values(&session_values)?;
         let key = StatementKey { text, database: self.session.database(), settings: self.session.plan_settings() };
@@ -146,7 +150,12 @@ impl StatementContext<'_, '_> {
         if values.count() != usize::from(statement.parameter_count) {
             return fail(self, &message::wrong_arguments("mysqld_stmt_execute"));
         }
-        let input = PlanInput { protocol: RowProtocol::Binary, shaped_text: None, input };
+        // EXECUTE is a text statement, so its rows are text.
+        let protocol = match input.form {
+            InputForm::Text(_) => self.session.text_protocol,
+            _ => RowProtocol::Binary,
+        };
+        let input = PlanInput { protocol, shaped_text: None, input };
         if !statement.session_values.is_empty() {
             let statement = Arc::clone(statement);
             return self.execute_with_session_values(id, &statement, &input);
@@ -298,6 +307,7 @@ impl Engine {
         self.prepared_count = self.prepared_count.saturating_sub(count);
         self.prepared_bytes = self.prepared_bytes.saturating_sub(session.statements.bytes());
         session.statements.clear();
+        session.named_statements.clear();
         session.key_readers.clear();
     }
 

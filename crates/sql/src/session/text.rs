@@ -95,6 +95,9 @@ impl StatementContext<'_, '_> {
             return fail(self, &syntax_near_parameter(text));
         }
         let mut statement = parsed.statement;
+        if let Some(progress) = self.execute_named(&statement, input) {
+            return progress;
+        }
         let session_values = self.lift_session_values(&mut statement, ParameterNumber(0));
         self.engine.work.parameters.clear();
         let evaluated = self.evaluate_session_values(&session_values);

@@ -61,12 +61,17 @@ impl StatementContext<'_, '_> {
             Statement::ResetPersist { name, if_exists } => self.reset_persist(name.as_deref(), *if_exists),
             Statement::Do(expressions) => {
                 let mut scratch = Scratch::new();
-                let outcome =
-                    expressions.iter().try_for_each(|expression| self.evaluate_once(expression, &scratch).map(|_| ()));
+                let mut outcome = Ok(());
+                for expression in expressions {
+                    outcome = outcome.and_then(|()| self.evaluate_once(expression, &scratch).map(|_| ()));
+                    if !self.engine.lock_calls.get_mut().has_unanswered() {
+                        // The next expression sees what this one has assigned.
+                        self.session.note_evaluated(WarningLevel::Warning, &mut scratch);
+                    }
+                }
                 if self.engine.lock_calls.get_mut().has_unanswered() {
                     return Progress::Waiting;
                 }
-                self.session.note_evaluated(WarningLevel::Warning, &mut scratch);
                 answer(self, outcome)
             }
             _ if is_definition(statement) => match self.engine.define(self.session, statement) {
@@ -163,6 +168,11 @@ impl StatementContext<'_, '_> {
         if self.engine.lock_calls.get_mut().has_unanswered() {
             // The statement starts again when the main block has replied.
             return Progress::Waiting;
+        }
+        let assigned = scratch.take_assigned();
+        let outcome = assigned.into_iter().try_for_each(|(name, value)| variables.put_user_variable(&name, value));
+        if let Err(error) = outcome {
+            return fail(self, &error);
         }
         // Warnings are filtered by the settings before SET.
         self.session.note_evaluated(WarningLevel::Warning, &mut scratch);

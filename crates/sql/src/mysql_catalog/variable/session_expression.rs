@@ -132,7 +132,7 @@ const SYSTEM_CONSTANTS: &[&str] = &[
 
 /// Length of an integer, in characters, as MySQL announces it.
 fn integer_length(expression: &Expression) -> u32 {
-    if is_call(expression, &["GET_LOCK", "RELEASE_LOCK", "IS_FREE_LOCK"]) {
+    if is_call(expression, &["GET_LOCK", "RELEASE_LOCK", "IS_FREE_LOCK", "SLEEP"]) {
         1
     } else if is_call(expression, &["CONNECTION_ID", "IS_USED_LOCK"]) {
         10

@@ -1,6 +1,7 @@
 //! Transactions, locks, KILL, DESCRIBE and EXPLAIN.
 
 use super::parser::{Parse, Parser};
+use crate::parse::expression::Expression;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{Describe, Explain, Kill, StartTransaction, Statement, TableLock, TransactionEnd};
@@ -130,6 +131,35 @@ impl Parser<'_> {
         };
         let connection = self.expression()?;
         Ok(Statement::Kill(Box::new(Kill { query_only, connection })))
+    }
+
+    /// `PREPARE name FROM 'text'`, or FROM a user variable.
+    pub(super) fn prepare(&mut self) -> Parse<Statement> {
+        self.expect_word(Keyword::Prepare)?;
+        let name = self.name()?;
+        self.expect_word(Keyword::From)?;
+        let source = match self.current.kind {
+            TokenKind::String => self.literal()?,
+            _ => Expression::UserVariable(self.user_variable_name()?),
+        };
+        Ok(Statement::Prepare { name, source: Box::new(source) })
+    }
+
+    /// `EXECUTE name [USING @variable, ...]`
+    pub(super) fn execute(&mut self) -> Parse<Statement> {
+        self.expect_word(Keyword::Execute)?;
+        let name = self.name()?;
+        let using = match self.accept_word(Keyword::Using) {
+            true => self.comma_list(Self::user_variable_name)?,
+            false => Vec::new(),
+        };
+        Ok(Statement::Execute { name, using })
+    }
+
+    /// `PREPARE name` after DEALLOCATE or DROP.
+    pub(super) fn deallocate(&mut self) -> Parse<Statement> {
+        self.expect_word(Keyword::Prepare)?;
+        Ok(Statement::Deallocate(self.name()?))
     }
 
     /// DESCRIBE of a table or EXPLAIN of a statement. MySQL treats the two words as synonyms.

@@ -51,6 +51,12 @@ impl Parser<'_> {
             Keyword::Lock => self.lock(),
             Keyword::Unlock => self.unlock(),
             Keyword::Kill => self.kill(),
+            Keyword::Prepare => self.prepare(),
+            Keyword::Execute => self.execute(),
+            Keyword::Deallocate => {
+                self.advance();
+                self.deallocate()
+            }
             Keyword::Do => {
                 self.advance();
                 Ok(Statement::Do(self.comma_list(Self::expression)?))
@@ -98,7 +104,7 @@ impl Parser<'_> {
             Some(Keyword::Trigger) => self.unsupported("DROP TRIGGER"),
             Some(Keyword::Event) => self.unsupported("DROP EVENT"),
             Some(Keyword::Server) => self.unsupported("DROP SERVER"),
-            Some(Keyword::Prepare) => self.unsupported("DEALLOCATE PREPARE"),
+            Some(Keyword::Prepare) => self.deallocate(),
             Some(Keyword::Tablespace | Keyword::Undo) => self.unsupported("DROP TABLESPACE"),
             Some(Keyword::Logfile) => self.unsupported("DROP LOGFILE GROUP"),
             _ => self.syntax(),
@@ -138,9 +144,6 @@ impl Parser<'_> {
             (Keyword::Xa, _) => "XA transactions",
             (Keyword::Grant, _) => "GRANT",
             (Keyword::Revoke, _) => "REVOKE",
-            (Keyword::Prepare, _) => "PREPARE",
-            (Keyword::Execute, _) => "EXECUTE",
-            (Keyword::Deallocate, _) => "DEALLOCATE PREPARE",
             (Keyword::Flush, _) => "FLUSH",
             (Keyword::Reset, _) => "RESET",
             (Keyword::Purge, _) => "PURGE",
