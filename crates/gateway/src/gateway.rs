@@ -445,9 +445,11 @@ impl Gateway {
             | StatusTable::Routing
             | StatusTable::OperationLatency
             | StatusTable::OperationLatencyBuckets => &[Module::Sql],
-            StatusTable::UserLocks | StatusTable::Checkpoints | StatusTable::LogSpaces | StatusTable::RestartInfo => {
-                &[Module::Main]
-            }
+            StatusTable::UserLocks
+            | StatusTable::Checkpoints
+            | StatusTable::LogSpaces
+            | StatusTable::RestartInfo
+            | StatusTable::Nodes => &[Module::Main],
             StatusTable::Counters => &[Module::Main, Module::Recv, Module::Sql, Module::Tc, Module::Ldm, Module::Query],
         };
         let known: Vec<_> = modules.iter().map(|module| (*module, self.instances_of(*module))).collect();

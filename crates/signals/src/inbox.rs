@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use junctor_kernel::invariant::fail;
+use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::{
     BufferPool, DecodeError, EncodeError, LinkMaker, ModuleId, Priority, SignalClass, WireSignal, WorldEvent,
 };
@@ -19,6 +20,7 @@ use crate::codec::{LinkDecoder, LinkEncoder, Reader, Result, VERSION, VERSION_MI
 use crate::commit_transaction::*;
 use crate::end_transaction::*;
 use crate::execute_statement::*;
+use crate::install_membership::*;
 use crate::interrupt_session::*;
 use crate::lock_wait::*;
 use crate::module::Module;
@@ -26,6 +28,7 @@ use crate::read_rows::*;
 use crate::read_status::*;
 use crate::recover_log::*;
 use crate::replicate_rows::*;
+use crate::report_node::*;
 use crate::reserve_auto_increment::*;
 use crate::set_globals::*;
 use crate::start_log::*;
@@ -272,6 +275,10 @@ inbox! {
         BlockTablesReply: Reserved, 64, crosses 12;
         RecallTables: Reserved, 1, crosses 13;
         CancelSchemaChange: Reserved, 64, crosses 14;
+        ReportNode: Reserved, 64, crosses 15;
+        ReplicateMembership: Reserved, 64, crosses 16;
+        InstallMembership: Reserved, 64, crosses 17;
+        LinkNews: Reserved, 64, local;
         AppendRecordsReply: Reserved, 1, local;
         AwaitDurableReply: Reserved, 64, local;
         LogSpaceChanged: Reserved, 1, local;
@@ -395,6 +402,10 @@ impl junctor_kernel::Signal for Signal {
 
     fn from_world(event: WorldEvent) -> Signal {
         Signal::World(event)
+    }
+
+    fn from_link(news: LinkNews) -> Option<Signal> {
+        Some(Signal::Main(MainSignal::LinkNews(news)))
     }
 
     fn simulated_links() -> Option<LinkMaker<Signal>> {

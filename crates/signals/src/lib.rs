@@ -31,6 +31,8 @@ pub mod counter;
 pub mod crash_point;
 pub mod change_schema;
 pub mod checkpoint;
+pub mod report_node;
+pub mod install_membership;
 pub mod start_log;
 pub mod recover_log;
 pub mod reserve_auto_increment;

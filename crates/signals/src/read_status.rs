@@ -61,6 +61,11 @@ pub enum StatusTable {
     OperationLatency,
     /// `junctor_info.operation_latency_buckets`: the rows of `OperationLatency`.
     OperationLatencyBuckets,
+    /// `junctor_info.nodes`: from main of a node of a cluster, a row for each node. Columns: node, roles, state
+    /// (`SERVING`, `JOINING`, `WAITING`, `CONNECTED`, `SILENT`, `DOWN`), address of its links, incarnation,
+    /// installed epoch (both NULL if unknown), group (NULL without data), whether it is raft's leader, whether
+    /// it numbers commits, whether its disk counts, whether it votes, location domain.
+    Nodes,
 }
 
 choices! {
@@ -79,6 +84,7 @@ choices! {
         11 Counters;
         12 OperationLatency;
         13 OperationLatencyBuckets;
+        14 Nodes;
     }
 }
 

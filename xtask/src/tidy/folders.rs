@@ -40,7 +40,16 @@ const ALLOWED: &[(&str, Folders)] = &[
         ],
     ),
     ("transaction", &[("ldm", &["query", "read"]), ("log", &[]), ("query", &["read"]), ("read", &[]), ("tc", &[])]),
-    ("cluster", &[("epoch", &["membership"]), ("main_block", &[]), ("membership", &[]), ("rep", &[])]),
+    (
+        "cluster",
+        &[
+            ("epoch", &["membership"]),
+            ("main_block", &["member"]),
+            ("member", &["membership"]),
+            ("membership", &[]),
+            ("rep", &[]),
+        ],
+    ),
 ];
 
 /// A dependency: the folder that uses, and the folder that is used.

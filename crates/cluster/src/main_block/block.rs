@@ -17,6 +17,7 @@ use super::alteration::{AlterationJob, JOB_WORK};
 use super::backup_lock::BackupLocks;
 use super::checkpoint::{CHECKPOINT_TIMER, CHECKPOINT_WORK, CheckpointSettings, Checkpoints};
 use super::lock_tables::LockedTables;
+use super::member::{ClusterMember, MEMBER_FILE, MEMBER_TIMER};
 use super::persisted_settings::{SETTINGS_FILE, SettingsFile};
 use super::records::{MainLog, RecordStream};
 use super::recover::{RECOVERY_WORK, Recovery};
@@ -25,6 +26,7 @@ use super::restart_info::RestartInfo;
 use super::state::{Change, WaitingChanges};
 use super::use_user_lock::USER_LOCK_TIMER;
 use super::user_locks::UserLocks;
+use crate::member::{LogLines, MemberSettings};
 
 /// Configuration of the main block at the start.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +42,10 @@ pub struct MainConfiguration {
     pub checkpoints: CheckpointSettings,
     /// The progress of the start.
     pub progress: Arc<RestartProgress>,
+    /// The configuration of a node of a cluster; `None` for a node alone.
+    pub member: Option<Arc<MemberSettings>>,
+    /// Where lines for the log go.
+    pub log_lines: LogLines,
 }
 
 /// The main block. A node has one instance.
@@ -92,6 +98,8 @@ pub struct MainBlock {
     pub(super) locked: Vec<LockedTables>,
     pub(super) user_lock_timer_runs: bool,
     pub(super) counted: MainCounters,
+    /// The node's part in its cluster; `None` for a node alone.
+    pub(super) member: Option<Box<ClusterMember>>,
 }
 
 impl MainBlock {
@@ -135,6 +143,7 @@ impl MainBlock {
             locked: Vec::new(),
             user_lock_timer_runs: false,
             counted: MainCounters::default(),
+            member: None,
         }
     }
 
@@ -147,7 +156,7 @@ impl MainBlock {
     pub fn handle(
         &mut self,
         signal: MainSignal,
-        _from: Address,
+        from: Address,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
@@ -195,6 +204,10 @@ impl MainBlock {
             MainSignal::ReadLogUsageReply(signal) => self.on_read_log_usage_reply(signal, context, outbox),
             MainSignal::BuildIndexesReply(signal) => self.on_build_indexes_reply(signal, outbox),
             MainSignal::LoadCheckpointReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
+            MainSignal::ReportNode(_)
+            | MainSignal::ReplicateMembership(_)
+            | MainSignal::InstallMembership(_)
+            | MainSignal::LinkNews(_) => self.on_member_signal(from.node, signal, context.turn_start, outbox),
         }
     }
 
@@ -207,11 +220,16 @@ impl MainBlock {
         }
         match event {
             WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
+            WorldEvent::Timer { token: MEMBER_TIMER } => self.on_member_timer(context.turn_start, outbox),
             WorldEvent::Timer { token: CHECKPOINT_TIMER } => self.on_checkpoint_timer(outbox),
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
             WorldEvent::Started => {
                 self.life = context.random.word();
+                self.begin_member(context.turn_start, outbox);
                 self.begin_recovery(outbox);
+            }
+            WorldEvent::FileDone { token: MEMBER_FILE, result, .. } => {
+                self.on_member_file(result, context.turn_start, outbox);
             }
             WorldEvent::FileDone { token: SETTINGS_FILE, result, bytes } => {
                 self.on_settings_file(result, bytes, outbox);
@@ -222,6 +240,7 @@ impl MainBlock {
             WorldEvent::FileDone { token, result, .. } => self.on_checkpoint_file((token, result), context, outbox),
             WorldEvent::Stopping => {
                 self.checkpoints.stop();
+                self.end_member();
                 self.stop_jobs(context, outbox);
                 self.begin_exact_marks(outbox);
             }

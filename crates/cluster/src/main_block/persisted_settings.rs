@@ -234,7 +234,7 @@ impl MainBlock {
         *outstanding -= 1;
         if *outstanding == 0 {
             self.settings.step = Step::Nothing;
-            self.open_to_clients(outbox);
+            self.note_recovered(outbox);
         }
     }
 

@@ -131,7 +131,7 @@ impl MainBlock {
     /// Begins the recovery of a node with a data directory. Other nodes serve clients immediately.
     pub(super) fn begin_recovery(&mut self, outbox: &mut Outbox<Signal>) {
         if self.configuration.log.is_none() {
-            return;
+            return self.note_recovered(outbox);
         }
         self.recovery = Some(Recovery {
             step: Step::MakeFolder,
@@ -571,6 +571,16 @@ impl MainBlock {
         let outstanding = self.send_catalog(OperationId(0), outbox);
         if let Some(recovery) = &mut self.recovery {
             recovery.outstanding = outstanding;
+        }
+    }
+
+    /// The data of this node is there. A node alone serves from now on; a node of a cluster once it is a
+    /// member.
+    pub(super) fn note_recovered(&mut self, outbox: &mut Outbox<Signal>) {
+        match &mut self.member {
+            Some(member) => member.note_recovered(),
+            None if self.configuration.log.is_none() => {}
+            None => self.open_to_clients(outbox),
         }
     }
 

@@ -181,6 +181,14 @@ impl Replication {
         self.replica.propose(change.encode()).map_err(|_| NotProposed::NotAccepted)
     }
 
+    /// Proposes another set of voters.
+    ///
+    /// # Errors
+    /// The change is not in the log of this voter.
+    pub fn propose_voters(&mut self, voters: &VoterSet) -> Result<(), NotProposed> {
+        self.replica.propose_voters(voters).map_err(|_| NotProposed::NotAccepted)
+    }
+
     /// The next work for the caller. Called after each other call until it is empty.
     pub fn take_output(&mut self) -> VoterOutput {
         let Output { send, write, state, appended, committed } = self.replica.take_output();

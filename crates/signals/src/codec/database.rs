@@ -2,7 +2,7 @@
 
 use junctor_expression::Warning;
 use junctor_expression::parameter::{append_value, read_value};
-use junctor_kernel::{Address, DecodeError};
+use junctor_kernel::{Address, DecodeError, NodeId};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::*;
@@ -17,7 +17,10 @@ use super::wire::{Reader, Result, Wire, Writer};
 use crate::diagnostics::Diagnostics;
 use crate::read_rows::OperationId;
 
-identifiers! { CommitNumber ConnectionId Epoch OperationId RowId SchemaVersion StatementNumber TableId TransactionId }
+identifiers! {
+    CommitNumber ConnectionId Epoch Incarnation NodeId OperationId RowId SchemaVersion StatementNumber TableId
+    TransactionId
+}
 
 layout! { PartitionId { table, index } }
 layout! { Error { code, message } }

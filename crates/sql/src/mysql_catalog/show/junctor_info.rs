@@ -144,6 +144,22 @@ const LOGSPACES: &[Field] = &[
 const RESTART_INFO: &[Field] =
     &[name("phase"), text("state", 16), unsigned("milliseconds"), unsigned("rows_applied"), unsigned("bytes")];
 
+/// The nodes of the cluster. A node alone has no row.
+const NODES: &[Field] = &[
+    unsigned("node_id"),
+    text("roles", 64),
+    text("state", 16),
+    text("address", 256),
+    unsigned("incarnation").or_null(),
+    unsigned("epoch").or_null(),
+    unsigned("node_group").or_null(),
+    unsigned("is_leader"),
+    unsigned("is_sequencer"),
+    unsigned("is_durable"),
+    unsigned("is_voter"),
+    text("location_domain", 64),
+];
+
 /// Measured costs and chosen locations of reads, one row for each sql block and kind of read. A cost without
 /// samples is NULL.
 const ROUTING: &[Field] = &[
@@ -203,6 +219,7 @@ const TABLES: &[(&str, &[Field])] = &[
     ("logspaces", LOGSPACES),
     ("memoryusage", MEMORYUSAGE),
     ("metadata_locks", METADATA_LOCKS),
+    ("nodes", NODES),
     ("operation_latency", OPERATION_LATENCY),
     ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
     ("restart_info", RESTART_INFO),
@@ -259,6 +276,7 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
         "logspaces" => Some(StatusTable::LogSpaces),
         "memoryusage" => Some(StatusTable::MemoryUsage),
         "metadata_locks" => Some(StatusTable::MetadataLocks),
+        "nodes" => Some(StatusTable::Nodes),
         "operation_latency" => Some(StatusTable::OperationLatency),
         "operation_latency_buckets" => Some(StatusTable::OperationLatencyBuckets),
         "restart_info" => Some(StatusTable::RestartInfo),
@@ -279,6 +297,7 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::LogSpaces => ("logspaces", LOGSPACES),
         StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
         StatusTable::MetadataLocks => ("metadata_locks", METADATA_LOCKS),
+        StatusTable::Nodes => ("nodes", NODES),
         StatusTable::OperationLatency => ("operation_latency", OPERATION_LATENCY),
         StatusTable::OperationLatencyBuckets => ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
         StatusTable::RestartInfo => ("restart_info", RESTART_INFO),

@@ -1,0 +1,203 @@
+//! The node's part in a cluster: timers, messages and files of [`crate::member`].
+
+use std::collections::VecDeque;
+
+use junctor_consensus::Write;
+use junctor_kernel::{
+    Address, Duration, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, NodeId, Outbox, Time, WorldRequest,
+};
+use junctor_model::id::Epoch;
+use junctor_model::value::Value;
+use junctor_signals::report_node::ReportNode;
+use junctor_signals::{MainSignal, Module, Signal};
+
+use super::block::MainBlock;
+use crate::member::node_file::{NEW_NODE_FILE, NODE_FILE, NodeFile, VOTER_FILES};
+use crate::member::{Member, MemberMessage, MemberOutput};
+
+/// The token of the tick.
+pub(super) const MEMBER_TIMER: u64 = 3;
+/// The token of every request about the files of the membership.
+pub(super) const MEMBER_FILE: u64 = 2 << 32;
+
+/// Time between two ticks.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A node's part in its cluster, with the work on its files.
+#[derive(Debug)]
+pub(super) struct ClusterMember {
+    member: Member,
+    waiting: VecDeque<FileWork>,
+    running: Option<FileWork>,
+    /// Whether main has admitted clients.
+    is_open: bool,
+    is_ending: bool,
+}
+
+#[derive(Debug)]
+enum FileWork {
+    /// A part of the voter's log.
+    Log(Write),
+    /// The epoch that has admitted this life.
+    Admission(Epoch),
+}
+
+impl ClusterMember {
+    pub(super) fn note_recovered(&mut self) {
+        self.member.note_recovered();
+    }
+}
+
+impl MainBlock {
+    /// Begins the part of a node of a cluster. A node alone has none.
+    pub(super) fn begin_member(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(settings) = self.configuration.member.take() else { return };
+        let member = Member::new(std::sync::Arc::unwrap_or_clone(settings), now);
+        self.member = Some(Box::new(ClusterMember {
+            member,
+            waiting: VecDeque::new(),
+            running: None,
+            is_open: false,
+            is_ending: false,
+        }));
+        self.on_member_timer(now, outbox);
+    }
+
+    /// The node stops: it does not vote and reports nothing more.
+    pub(super) fn end_member(&mut self) {
+        if let Some(cluster) = &mut self.member {
+            cluster.is_ending = true;
+        }
+    }
+
+    /// The rows of `junctor_info.nodes`.
+    pub(super) fn member_rows(&self) -> Vec<Vec<Value>> {
+        self.member.as_ref().map(|cluster| cluster.member.rows()).unwrap_or_default()
+    }
+
+    pub(super) fn on_member_timer(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
+        cluster.member.tick(now);
+        outbox.request(WorldRequest::StartTimer { after: TICK, token: MEMBER_TIMER });
+        self.perform(outbox);
+    }
+
+    pub(super) fn on_member_signal(
+        &mut self,
+        from: NodeId,
+        signal: MainSignal,
+        now: Time,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
+        match signal {
+            MainSignal::ReportNode(signal) => cluster.member.on_report(from, *signal.report),
+            MainSignal::ReplicateMembership(signal) => cluster.member.on_replicate(from, &signal),
+            MainSignal::InstallMembership(signal) => cluster.member.on_install(&signal),
+            MainSignal::LinkNews(news) => cluster.member.on_link(news, now),
+            _ => {}
+        }
+        self.perform(outbox);
+    }
+
+    /// Performs what the member wants.
+    fn perform(&mut self, outbox: &mut Outbox<Signal>) {
+        let Some(cluster) = &mut self.member else { return };
+        let MemberOutput { log, stop, fences, send, writes, admission } = cluster.member.take_output();
+        log.into_iter().for_each(|line| self.configuration.log_lines.write(line));
+        if let Some(message) = stop {
+            outbox.request(WorldRequest::Halt { message: message.into() });
+            return;
+        }
+        for change in fences {
+            outbox.request(WorldRequest::SetMembership { change });
+        }
+        for (node, message) in send {
+            let signal = match message {
+                MemberMessage::Report(report) => MainSignal::ReportNode(ReportNode { report }),
+                MemberMessage::Replicate(signal) => MainSignal::ReplicateMembership(signal),
+                MemberMessage::Install(signal) => MainSignal::InstallMembership(signal),
+            };
+            outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal));
+        }
+        cluster.waiting.extend(writes.into_iter().map(FileWork::Log));
+        cluster.waiting.extend(admission.map(FileWork::Admission));
+        let opens = !cluster.is_open && cluster.member.is_ready();
+        cluster.is_open |= opens;
+        cluster.begin_file_work(outbox);
+        if opens {
+            self.open_to_clients(outbox);
+        }
+    }
+
+    pub(super) fn on_member_file(&mut self, result: FileResult, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(cluster) = &mut self.member else { return };
+        if cluster.on_file(result, outbox) {
+            match cluster.running.take() {
+                Some(FileWork::Log(write)) => cluster.member.note_written(write.number, now),
+                Some(FileWork::Admission(epoch)) => cluster.member.note_admission_written(epoch),
+                None => {}
+            }
+            self.perform(outbox);
+        }
+    }
+}
+
+impl ClusterMember {
+    fn begin_file_work(&mut self, outbox: &mut Outbox<Signal>) {
+        if self.running.is_some() {
+            return;
+        }
+        let Some(work) = self.waiting.pop_front() else { return };
+        let (path, mode) = match &work {
+            FileWork::Log(write) if write.offset == 0 => (VOTER_FILES[write.file], FileMode::CreateEmpty),
+            FileWork::Log(write) => (VOTER_FILES[write.file], FileMode::ReadWrite),
+            FileWork::Admission(_) => (NEW_NODE_FILE, FileMode::CreateEmpty),
+        };
+        let (path, lane, token) = (path.into(), FileLane::Control, MEMBER_FILE);
+        outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token });
+        self.running = Some(work);
+    }
+
+    /// Goes on with the running work. Returns whether it is done.
+    fn on_file(&mut self, result: FileResult, outbox: &mut Outbox<Signal>) -> bool {
+        let (lane, token) = (FileLane::Control, MEMBER_FILE);
+        let settings = self.member.settings();
+        let Some(work) = &mut self.running else { return false };
+        match result {
+            Ok(FileOutcome::Opened { file, .. }) => {
+                let (offset, bytes) = match work {
+                    FileWork::Log(write) => (write.offset, std::mem::take(&mut write.bytes)),
+                    FileWork::Admission(epoch) => {
+                        let (cluster, node, incarnation) = (settings.cluster, settings.own, settings.incarnation);
+                        (0, NodeFile { cluster, node, incarnation, started: *epoch }.encode())
+                    }
+                };
+                outbox.request(WorldRequest::WriteFile { file, offset, bytes: FileBuffer::from(&bytes[..]), token });
+                outbox.request(WorldRequest::SyncFile { file, token });
+                outbox.request(WorldRequest::CloseFile { file, token });
+                false
+            }
+            Ok(FileOutcome::Closed) => match work {
+                FileWork::Log(write) if write.offset > 0 => true,
+                FileWork::Log(_) => {
+                    outbox.request(WorldRequest::SyncFolder { path: ".".into(), lane, token });
+                    false
+                }
+                FileWork::Admission(_) => {
+                    let (from, to) = (NEW_NODE_FILE.into(), NODE_FILE.into());
+                    outbox.request(WorldRequest::RenameFile { from, to, lane, token });
+                    outbox.request(WorldRequest::SyncFolder { path: ".".into(), lane, token });
+                    false
+                }
+            },
+            Ok(FileOutcome::FolderSynced) => true,
+            Ok(_) => false,
+            Err(error) => {
+                let message = format!("cannot write the files of the membership: {error}");
+                outbox.request(WorldRequest::Halt { message: message.into() });
+                false
+            }
+        }
+    }
+}

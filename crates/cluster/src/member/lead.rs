@@ -1,0 +1,241 @@
+//! The duties of raft's leader.
+
+use std::sync::Arc;
+
+use junctor_kernel::{NodeId, Time};
+use junctor_model::id::Incarnation;
+use junctor_signals::install_membership::InstallMembership;
+use junctor_signals::report_node::NodeReport;
+
+use super::member::{Member, MemberMessage, Peer};
+use crate::membership::detector::{HeardBy, Hearing};
+use crate::membership::membership::PresentDisk;
+use crate::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
+
+impl Member {
+    /// Does what the leader must do now.
+    pub(super) fn lead(&mut self) {
+        let Some(voter) = &self.voter else { return };
+        if !voter.is_leader() {
+            (self.leading_since, self.partial_since, self.must_restart) = (None, None, false);
+            return;
+        }
+        let Some((index, membership)) = self.installed.clone() else { return };
+        if self.leading_since.is_none() {
+            self.leading_since = Some(self.now);
+            self.leader = self.settings.own;
+            self.log(format!("this node leads the cluster, term {}", self.voter_term()));
+        }
+        if self.voter.as_ref().is_some_and(|voter| voter.is_idle())
+            && !self.replace_voters()
+            && let Some((change, reason)) = self.next_change(&membership)
+        {
+            self.propose(&change, &reason);
+        }
+        self.announce(index, &membership);
+    }
+
+    fn voter_term(&self) -> u64 {
+        self.voter.as_ref().map_or(0, |voter| voter.replica().term())
+    }
+
+    fn propose(&mut self, change: &MembershipChange, reason: &str) {
+        let Some(voter) = &mut self.voter else { return };
+        // A change that is not accepted now is found again with the next tick.
+        if voter.propose(change).is_ok() && !reason.is_empty() {
+            self.log(reason.to_owned());
+        }
+    }
+
+    /// Sends the membership to every node that lacks it.
+    fn announce(&mut self, index: u64, membership: &Arc<Membership>) {
+        let mut encoded: Option<Arc<[u8]>> = None;
+        let (leader, must_restart) = (self.settings.own, self.must_restart);
+        for (node, peer) in &self.peers {
+            let lacks = |report: &NodeReport| report.index < index || report.leader != leader;
+            let Some(report) = peer.report.as_ref().filter(|_| peer.up.is_some()) else { continue };
+            if lacks(report) || must_restart {
+                let membership = Arc::clone(encoded.get_or_insert_with(|| membership.encode().into()));
+                let install = InstallMembership { leader, index, membership, must_restart };
+                self.output.send.push((*node, MemberMessage::Install(install)));
+            }
+        }
+    }
+
+    /// The next change of the membership, with its reason.
+    fn next_change(&mut self, membership: &Membership) -> Option<(MembershipChange, String)> {
+        let gone: NodeSet =
+            membership.members().filter(|record| self.is_gone(record)).map(|record| record.node).collect();
+        let silent: NodeSet = membership
+            .members()
+            .filter(|record| !gone.contains(record.node) && self.is_silent(record))
+            .map(|record| record.node)
+            .collect();
+        let avoid = membership.record(self.settings.own).map(|record| record.node);
+        let evict = |nodes| MembershipChange::Evict { nodes, avoid };
+        let is_allowed = |nodes: NodeSet| nodes.is_empty() || membership.apply(&evict(nodes)).is_ok();
+        let is_first_start = membership.members().next().is_none();
+        self.must_restart = !is_first_start && !is_allowed(gone);
+        // After a loss of power, nodes come back one by one. An eviction of the first would take the mark from
+        // its disk, although the others may be gone, too.
+        let is_present = |group| membership.members().any(|it| it.group == group && self.is_present(it));
+        if is_first_start || self.must_restart || !membership.groups().all(is_present) {
+            return self.restart(membership);
+        }
+        self.partial_since = None;
+        let heard: Vec<HeardBy> = membership.members().map(|record| self.heard_by(record)).collect();
+        let keeps_present = |nodes: NodeSet| {
+            let is_kept = |it: &NodeRecord| !nodes.contains(it.node) && self.is_present(it);
+            membership.groups().all(|group| membership.members().any(|it| it.group == group && is_kept(it)))
+        };
+        let hearing = Hearing { heard: &heard, dead: gone.union(&silent), sequencer: membership.sequencer };
+        let nodes = hearing.to_evict(&|nodes| is_allowed(nodes) && keeps_present(nodes)).unwrap_or_default();
+        if !nodes.is_empty() {
+            let reasons: Vec<String> = nodes.iter().map(|node| reason_of(node, &gone, &silent)).collect();
+            return Some((evict(nodes), reasons.join("; ")));
+        }
+        self.planned_change(membership)
+    }
+
+    /// Changes that wait until the epoch has started everywhere.
+    fn planned_change(&self, membership: &Membership) -> Option<(MembershipChange, String)> {
+        let epoch = membership.epoch;
+        let own = self.report();
+        let report = |record: &NodeRecord| self.report_of(record.node, &own);
+        let is_of_life = |record: &NodeRecord, report: &&NodeReport| report.incarnation == record.incarnation;
+        if membership.started != epoch {
+            let has_started = |record: &NodeRecord| {
+                report(record).filter(|it| is_of_life(record, it)).is_some_and(|it| it.started >= epoch)
+            };
+            let all = membership.members().all(has_started);
+            return all.then(|| (MembershipChange::NoteStarted { epoch }, String::new()));
+        }
+        for record in &membership.nodes {
+            let (node, Some(report)) = (record.node, report(record)) else { continue };
+            match record.state {
+                NodeState::Serving if !record.is_durable => {
+                    return Some((MembershipChange::MarkDurable { node, epoch }, String::new()));
+                }
+                NodeState::Joining if is_of_life(record, &report) && report.has_copies => {
+                    let reason = format!("node {}: serves", node.0);
+                    return Some((MembershipChange::Serve { node, epoch }, reason));
+                }
+                NodeState::Away if self.may_join(membership, record, report, &own) => {
+                    let incarnation = report.incarnation;
+                    let reason = format!("node {}: admitted, incarnation {incarnation}", node.0);
+                    return Some((MembershipChange::Admit { node, incarnation }, reason));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Whether a node that is away may join: it is waiting, and hears all members as they hear it.
+    fn may_join(&self, membership: &Membership, record: &NodeRecord, report: &NodeReport, own: &NodeReport) -> bool {
+        let hears = |report: &NodeReport, node: NodeId| NodeSet::from_words(report.hears).contains(node);
+        let is_linked = |member: &NodeRecord| {
+            let of_member = self.report_of(member.node, own);
+            hears(report, member.node) && of_member.is_some_and(|it| hears(it, record.node))
+        };
+        report.disk.is_some()
+            && report.incarnation > record.incarnation
+            && self.hears(record.node)
+            && membership.members().all(is_linked)
+    }
+
+    fn report_of<'a>(&'a self, node: NodeId, own: &'a NodeReport) -> Option<&'a NodeReport> {
+        match node == self.settings.own {
+            true => Some(own),
+            false => self.peers.get(&node)?.report.as_ref(),
+        }
+    }
+
+    /// Whether this life of a member is heard.
+    fn is_present(&self, record: &NodeRecord) -> bool {
+        let own = (record.node == self.settings.own).then_some(self.settings.incarnation);
+        let up = own.or_else(|| self.peers.get(&record.node)?.up);
+        up == Some(record.incarnation) && self.hears(record.node)
+    }
+
+    /// Whether this life of a member is gone for certain.
+    fn is_gone(&self, record: &NodeRecord) -> bool {
+        if record.node == self.settings.own {
+            return record.incarnation < self.settings.incarnation;
+        }
+        let is_later = |life: Incarnation| life > record.incarnation;
+        let is_peer_gone = |peer: &Peer| peer.dead >= record.incarnation || peer.up.is_some_and(is_later);
+        self.peers.get(&record.node).is_some_and(is_peer_gone)
+    }
+
+    /// Whether nobody hears a member. A leader that has just begun waits.
+    fn is_silent(&self, record: &NodeRecord) -> bool {
+        let node = record.node;
+        let Some(peer) = self.peers.get(&node) else { return false };
+        let (Some(since), Some(leading)) = (peer.unheard_since, self.leading_since) else { return false };
+        let is_over = |since: Time| self.now.since(since) >= self.settings.silence_max;
+        let hears = |other: &Peer| {
+            let report = other.report.as_ref().filter(|_| other.unheard_since.is_none());
+            report.is_some_and(|report| NodeSet::from_words(report.hears).contains(node))
+        };
+        let mut others = self.peers.iter().filter(|(other, _)| **other != node).map(|(_, peer)| peer);
+        is_over(since.max(leading)) && !others.any(hears)
+    }
+
+    /// The nodes that a member hears. Nodes that are not linked yet count as heard.
+    fn heard_by(&self, record: &NodeRecord) -> HeardBy {
+        let node = record.node;
+        let hears = match node == self.settings.own {
+            true => Some(NodeSet::from_words(self.report().hears)),
+            false => {
+                let peer = self.peers.get(&node).filter(|peer| peer.unheard_since.is_none());
+                let report = peer.and_then(|peer| peer.report.as_ref());
+                report.filter(|it| it.incarnation == record.incarnation).map(|it| NodeSet::from_words(it.hears))
+            }
+        };
+        HeardBy { node, hears }
+    }
+
+    /// A restart of all nodes: from all disks that count, or after a time from sufficient ones.
+    fn restart(&mut self, membership: &Membership) -> Option<(MembershipChange, String)> {
+        let own = self.report();
+        let waiting: Vec<(NodeId, NodeReport)> = membership
+            .nodes
+            .iter()
+            .filter_map(|record| Some((record, *self.report_of(record.node, &own)?)))
+            .filter(|(record, report)| report.disk.is_some() && report.incarnation > record.incarnation)
+            .map(|(record, report)| (record.node, report))
+            .collect();
+        let nodes: NodeSet = waiting.iter().map(|(node, _)| *node).collect();
+        let is_mesh = waiting.iter().all(|(_, report)| nodes.without(&NodeSet::from_words(report.hears)).is_empty());
+        let disk = |(node, report): &(NodeId, NodeReport)| {
+            let disk = report.disk?;
+            let (incarnation, started, stable) = (report.incarnation, disk.started, disk.stable);
+            Some(PresentDisk { node: *node, incarnation, started, stable })
+        };
+        let present: Vec<PresentDisk> = waiting.iter().filter_map(disk).collect();
+        let change = MembershipChange::Restart { present };
+        if !is_mesh || membership.apply(&change).is_err() {
+            self.partial_since = None;
+            return None;
+        }
+        let is_missing = |record: &&NodeRecord| record.is_durable && !nodes.contains(record.node);
+        let missing: Vec<String> =
+            membership.nodes.iter().filter(is_missing).map(|record| record.node.0.to_string()).collect();
+        let since = *self.partial_since.get_or_insert(self.now);
+        if missing.is_empty() {
+            return Some((change, "all data nodes start".to_owned()));
+        }
+        let is_over = self.now.since(since) >= self.settings.partial_start_after;
+        is_over.then(|| (change, format!("data nodes start without {}", missing.join(", "))))
+    }
+}
+
+fn reason_of(node: NodeId, gone: &NodeSet, silent: &NodeSet) -> String {
+    let why = match (gone.contains(node), silent.contains(node)) {
+        (true, _) => "its process is gone",
+        (_, true) => "it is silent",
+        _ => "it and another data node do not hear each other",
+    };
+    format!("node {}: evicted, because {why}", node.0)
+}

@@ -1,0 +1,431 @@
+//! One node of a cluster: its links, its voter, the installed membership, and its reports.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use junctor_consensus::{Refusal as ConsensusRefusal, Settings, VoterId, Write};
+use junctor_kernel::transport::board::{LinkNews, MembershipChange as LinkChange};
+use junctor_kernel::transport::hello::Refusal;
+use junctor_kernel::transport::link::Death;
+use junctor_kernel::{NodeId, Time};
+use junctor_model::id::{Epoch, Incarnation};
+use junctor_signals::install_membership::{InstallMembership, ReplicateMembership};
+use junctor_signals::report_node::{NodeReport, VoterReport, WaitingDisk};
+
+use super::settings::{MemberSettings, VoterStart};
+use crate::membership::lease::BootTime;
+use crate::membership::replication::node_of;
+use crate::membership::{Membership, NodeSet, Replication};
+
+/// A message to main of another node.
+#[derive(Clone, Debug)]
+pub enum MemberMessage {
+    /// To every voter.
+    Report(Box<NodeReport>),
+    /// From voter to voter.
+    Replicate(ReplicateMembership),
+    /// From the leader.
+    Install(InstallMembership),
+}
+
+/// Work for the caller, in the order of the fields.
+#[derive(Debug, Default)]
+pub struct MemberOutput {
+    /// Lines for the log.
+    pub log: Vec<String>,
+    /// Why this node must stop at once.
+    pub stop: Option<String>,
+    /// What the links must know before a message leaves.
+    pub fences: Vec<LinkChange>,
+    /// Messages.
+    pub send: Vec<(NodeId, MemberMessage)>,
+    /// Writes of the voter, to be synced one after the other. Then [`Member::note_written`] is due.
+    pub writes: Vec<Write>,
+    /// The epoch that has admitted this life of the node, to be made durable. Then
+    /// [`Member::note_admission_written`] is due.
+    pub admission: Option<Epoch>,
+}
+
+/// Another node, as this one knows it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Peer {
+    /// The life to which all channels are open.
+    pub up: Option<Incarnation>,
+    /// Since when it is not heard: silent, without a link, or never up.
+    pub unheard_since: Option<Time>,
+    /// This life and earlier ones are gone for certain.
+    pub dead: Incarnation,
+    /// Its last report.
+    pub report: Option<NodeReport>,
+}
+
+/// A node of a cluster.
+#[derive(Debug)]
+pub struct Member {
+    pub(super) settings: MemberSettings,
+    /// The voters of a new cluster, by rank.
+    pub(super) voters: Vec<NodeId>,
+    /// The other nodes.
+    pub(super) peers: BTreeMap<NodeId, Peer>,
+    /// The voter of this node; `None` if it has none, or before it has begun.
+    pub(super) voter: Option<Replication>,
+    pub(super) had_voter_files: bool,
+    pub(super) is_voter_joining: bool,
+    pub(super) voters_heard: NodeSet,
+    /// The installed membership and its position in the log.
+    pub(super) installed: Option<(u64, Arc<Membership>)>,
+    /// The leader that the installed membership came from.
+    pub(super) leader: NodeId,
+    /// Whether the data of this node is recovered.
+    is_recovered: bool,
+    /// Whether the membership has admitted this life of this node.
+    is_admitted: bool,
+    /// The last epoch whose start of this node is durable.
+    started: Epoch,
+    /// Set while this node leads.
+    pub(super) leading_since: Option<Time>,
+    /// Since when a restart of all nodes is possible without some of them.
+    pub(super) partial_since: Option<Time>,
+    /// Whether the data nodes must start again.
+    pub(super) must_restart: bool,
+    pub(super) now: Time,
+    pub(super) output: MemberOutput,
+}
+
+impl Member {
+    /// A node that begins its life at this time.
+    pub fn new(mut settings: MemberSettings, now: Time) -> Member {
+        let start = std::mem::replace(&mut settings.voter, VoterStart::Nothing);
+        let peers = settings.nodes.iter().filter(|it| it.node != settings.own);
+        let peer = Peer { unheard_since: Some(now), ..Peer::default() };
+        let peers = peers.map(|it| (it.node, peer.clone())).collect();
+        let mut member = Member {
+            voters: settings.voters(),
+            peers,
+            voter: None,
+            had_voter_files: false,
+            is_voter_joining: false,
+            voters_heard: NodeSet::EMPTY,
+            installed: None,
+            leader: NodeId(0),
+            is_recovered: false,
+            is_admitted: false,
+            started: settings.started,
+            leading_since: None,
+            partial_since: None,
+            must_restart: false,
+            now,
+            output: MemberOutput::default(),
+            settings,
+        };
+        if let VoterStart::Recovered { voter, log } = start {
+            let voter = Replication::restarted(&member.raft_settings(VoterId(voter)), log, boot_time(now));
+            // Before the first election, nobody has voted.
+            member.had_voter_files = voter.replica().term() > 1;
+            member.voter = Some(voter);
+        }
+        member
+    }
+
+    pub(super) fn raft_settings(&self, voter: VoterId) -> Settings {
+        Settings { voter, seed: u64::from(self.settings.own.0) << 32 | u64::from(self.settings.incarnation.0) }
+    }
+
+    /// The configuration.
+    pub fn settings(&self) -> &MemberSettings {
+        &self.settings
+    }
+
+    /// The installed membership.
+    pub fn membership(&self) -> Option<&Arc<Membership>> {
+        self.installed.as_ref().map(|(_, membership)| membership)
+    }
+
+    /// Whether the node may serve: the cluster has a membership, and a node with data serves in it.
+    pub fn is_ready(&self) -> bool {
+        let own = self.settings.own;
+        let has_data = self.settings.node(own).is_some_and(|it| it.roles.data);
+        self.membership().is_some_and(|membership| {
+            let is_serving = membership.record(own).is_some_and(|record| record.is_serving());
+            membership.epoch.0 > 0 && (!has_data || (self.is_admitted && is_serving))
+        })
+    }
+
+    /// The data of this node is recovered: the node asks for its admission.
+    pub fn note_recovered(&mut self) {
+        self.is_recovered = true;
+    }
+
+    /// A tick has passed: at most 10 ms, and about as long as at the other nodes.
+    pub fn tick(&mut self, now: Time) {
+        self.now = now;
+        if let Some(voter) = &mut self.voter {
+            voter.tick();
+        }
+        self.found_voter();
+        let report = self.report();
+        for node in self.voters.clone() {
+            if self.peers.get(&node).is_some_and(|peer| peer.up.is_some()) {
+                self.output.send.push((node, MemberMessage::Report(Box::new(report))));
+            }
+        }
+        self.drive_voter();
+        self.lead();
+        self.drive_voter();
+    }
+
+    /// Takes the work that has come up.
+    pub fn take_output(&mut self) -> MemberOutput {
+        std::mem::take(&mut self.output)
+    }
+
+    pub(super) fn log(&mut self, line: String) {
+        self.output.log.push(line);
+    }
+
+    fn stop(&mut self, reason: String) {
+        self.output.stop.get_or_insert(reason);
+    }
+
+    /// Whether this node hears another one, or is it. Short silence does not count.
+    pub(super) fn hears(&self, node: NodeId) -> bool {
+        node == self.settings.own
+            || self.peers.get(&node).is_some_and(|peer| {
+                let is_silent = |since| self.now.since(since) >= self.settings.silence_max;
+                peer.up.is_some() && !peer.unheard_since.is_some_and(is_silent)
+            })
+    }
+
+    /// The report of this node.
+    pub(super) fn report(&self) -> NodeReport {
+        let own = self.settings.own;
+        let hears: NodeSet = self.settings.nodes.iter().map(|it| it.node).filter(|node| self.hears(*node)).collect();
+        let has_data = self.settings.node(own).is_some_and(|it| it.roles.data);
+        let is_waiting = has_data && self.is_recovered && !self.is_admitted;
+        let disk = WaitingDisk { started: self.started, stable: junctor_model::id::CommitNumber(0) };
+        let has_started = !has_data || (self.is_admitted && self.is_admission_durable());
+        let epoch = self.membership().map_or(Epoch(0), |membership| membership.epoch);
+        NodeReport {
+            incarnation: self.settings.incarnation,
+            hears: hears.to_words(),
+            leader: self.leader,
+            index: self.installed.as_ref().map_or(0, |(index, _)| *index),
+            started: if has_started { epoch } else { Epoch(0) },
+            disk: is_waiting.then_some(disk),
+            // A cluster has no rows yet.
+            has_copies: has_started,
+            voter: VoterReport {
+                voter: self.voter.as_ref().map_or(0, |voter| voter.replica().voter().0),
+                had_files: self.had_voter_files,
+                is_joining: self.is_voter_joining,
+                heard: self.voters_heard.to_words(),
+            },
+        }
+    }
+
+    fn is_admission_durable(&self) -> bool {
+        let record = self.membership().and_then(|membership| membership.record(self.settings.own));
+        record.is_some_and(|record| self.started >= record.admitted)
+    }
+
+    /// The epoch of the last admission is on disk.
+    pub fn note_admission_written(&mut self, epoch: Epoch) {
+        self.started = self.started.max(epoch);
+    }
+
+    /// A node has reported.
+    pub fn on_report(&mut self, from: NodeId, report: NodeReport) {
+        if let Some(peer) = self.peers.get_mut(&from)
+            && report.incarnation > peer.dead
+        {
+            peer.report = Some(report);
+        }
+    }
+
+    /// Something happened to a link.
+    pub fn on_link(&mut self, news: LinkNews, now: Time) {
+        self.now = now;
+        match news {
+            LinkNews::Up { node, incarnation } => {
+                let Some(peer) = self.peers.get_mut(&node) else { return };
+                (peer.up, peer.unheard_since) = (Some(Incarnation(incarnation)), None);
+                self.log(format!("node {node}: linked, incarnation {incarnation}", node = node.0));
+            }
+            LinkNews::Dead { node, incarnation, death } => self.on_dead(node, Incarnation(incarnation), death),
+            LinkNews::Suspected { node } => {
+                if let Some(peer) = self.peers.get_mut(&node) {
+                    peer.unheard_since.get_or_insert(now);
+                }
+            }
+            LinkNews::Heard { node } => {
+                if let Some(peer) = self.peers.get_mut(&node).filter(|peer| peer.up.is_some()) {
+                    peer.unheard_since = None;
+                }
+            }
+            LinkNews::Refused { node, refusal, is_own } => self.on_refused(node, refusal, is_own),
+            LinkNews::Unknown { node, name } => {
+                self.log(format!("node {}: does not know {name}, because its program is too old", node.0));
+            }
+        }
+    }
+
+    fn on_refused(&mut self, node: NodeId, refusal: Refusal, is_own: bool) {
+        let who = if node.0 == 0 { "a stranger".to_owned() } else { format!("node {}", node.0) };
+        self.log(match is_own {
+            true => format!("{who}: connection refused: {refusal}"),
+            false => format!("{who}: refuses this node: {refusal}"),
+        });
+        if refusal == Refusal::Evicted && !is_own {
+            self.log("this node was evicted; it must start again".to_owned());
+        }
+    }
+
+    fn on_dead(&mut self, node: NodeId, incarnation: Incarnation, death: Death) {
+        let (now, has_data) = (self.now, self.settings.node(self.settings.own).is_some_and(|it| it.roles.data));
+        let Some(peer) = self.peers.get_mut(&node) else { return };
+        peer.dead = peer.dead.max(incarnation);
+        if peer.up.is_some_and(|up| up <= incarnation) {
+            (peer.up, peer.report) = (None, None);
+            peer.unheard_since.get_or_insert(now);
+        }
+        self.log(format!("node {}: incarnation {incarnation} is gone: {death}", node.0));
+        match death {
+            Death::Fenced(Refusal::Evicted) => self.stop(format!("node {} says that this node was evicted", node.0)),
+            // Data nodes wait for the decision of the leader.
+            Death::Fenced(refusal) if !has_data => self.stop(format!("node {} refuses this node: {refusal}", node.0)),
+            _ => {}
+        }
+        if let Some(voter) = &mut self.voter {
+            let leaders = voter.replica().voters().voters().iter().filter(|voter| node_of(**voter) == node);
+            for leader in leaders.copied().collect::<Vec<_>>() {
+                voter.note_leader_ended(leader);
+            }
+        }
+        self.drive_voter();
+        self.lead();
+        self.drive_voter();
+    }
+
+    /// A voter has sent a message.
+    pub fn on_replicate(&mut self, from: NodeId, message: &ReplicateMembership) {
+        let Some(voter) = &mut self.voter else { return };
+        if node_of(VoterId(message.from)) != from {
+            return;
+        }
+        self.voters_heard.insert(from);
+        match voter.receive(VoterId(message.from), &message.message) {
+            // A voter under its old id gets messages until it is replaced.
+            Ok(()) | Err(ConsensusRefusal::WrongAddress) => {}
+            Err(ConsensusRefusal::LostEntries) => {
+                let advice = "remove consensus.0 and consensus.1 from its data directory, and start it again";
+                self.stop(format!("the voter of this node has lost a part of its log; {advice}"));
+            }
+            Err(refusal) => self.log(format!("node {}: a message of its voter is refused: {refusal}", from.0)),
+        }
+        self.drive_voter();
+        self.lead();
+        self.drive_voter();
+    }
+
+    /// The voter's write with this number is on disk.
+    pub fn note_written(&mut self, number: u64, now: Time) {
+        self.now = now;
+        if let Some(voter) = &mut self.voter {
+            voter.note_written(number);
+        }
+        self.drive_voter();
+        self.lead();
+        self.drive_voter();
+    }
+
+    /// The leader has sent the membership.
+    pub fn on_install(&mut self, signal: &InstallMembership) {
+        let installed = self.installed.as_ref().map_or(0, |(index, _)| *index);
+        if signal.index < installed {
+            return;
+        }
+        match Membership::decode(&signal.membership) {
+            Ok(membership) => {
+                if self.leader != signal.leader {
+                    self.leader = signal.leader;
+                    self.log(format!("node {} leads the cluster", signal.leader.0));
+                }
+                self.install(signal.index, Arc::new(membership));
+                if signal.must_restart && self.is_admitted {
+                    self.stop("all nodes of a group are gone; all data nodes start again".to_owned());
+                }
+            }
+            Err(malformed) => self.log(format!("node {}: its membership is refused: {malformed}", signal.leader.0)),
+        }
+    }
+
+    /// Performs the work of the voter.
+    pub(super) fn drive_voter(&mut self) {
+        while let Some(voter) = &mut self.voter {
+            let output = voter.take_output();
+            let is_empty = output.send.is_empty() && output.write.is_none() && output.committed.is_empty();
+            let from = voter.replica().voter().0;
+            let sends = output.send.into_iter().map(|(to, message)| {
+                let replicate = ReplicateMembership { from, message: message.into_boxed_slice() };
+                (node_of(to), MemberMessage::Replicate(replicate))
+            });
+            self.output.send.extend(sends);
+            self.output.writes.extend(output.write);
+            for entry in output.committed {
+                self.install(entry.id.index, entry.membership);
+            }
+            if self.is_voter_joining && self.voter.as_ref().is_some_and(|voter| voter.membership().is_some()) {
+                self.is_voter_joining = false;
+            }
+            if is_empty {
+                break;
+            }
+        }
+    }
+
+    fn install(&mut self, index: u64, membership: Arc<Membership>) {
+        let before = self.installed.as_ref();
+        if before.is_some_and(|(installed, _)| *installed >= index) {
+            return;
+        }
+        let own = self.settings.own;
+        let earlier = before.map(|(_, before)| Arc::clone(before));
+        self.output.fences.push(LinkChange::Epoch(membership.epoch.0));
+        for record in &membership.nodes {
+            let fenced = record.incarnation.0.saturating_sub(u32::from(record.is_member()));
+            if fenced > 0 && record.node != own {
+                self.output.fences.push(LinkChange::Evict { node: record.node, incarnation: fenced });
+            }
+        }
+        if earlier.as_ref().is_none_or(|earlier| earlier.epoch < membership.epoch) {
+            let states = membership
+                .members()
+                .map(|record| format!("{}{}", record.node.0, if record.is_serving() { "" } else { " joining" }));
+            let states: Vec<String> = states.collect();
+            let line = format!(
+                "epoch {}: members {}, sequencer {}",
+                membership.epoch,
+                states.join(", "),
+                membership.sequencer.0
+            );
+            self.log(line);
+        }
+        let is_member = membership.has(own, self.settings.incarnation);
+        let record = membership.record(own).copied();
+        self.installed = Some((index, membership));
+        if is_member && !self.is_admitted {
+            self.is_admitted = true;
+            self.output.admission = record.map(|record| record.admitted);
+        }
+        let has_later = record.is_some_and(|record| record.incarnation > self.settings.incarnation);
+        if (self.is_admitted && !is_member) || has_later {
+            let epoch = self.membership().map_or(Epoch(0), |membership| membership.epoch);
+            self.stop(format!("this node was evicted before epoch {epoch}; it must start again"));
+        }
+    }
+}
+
+/// The clock of leases. Nodes ask for none yet.
+pub(super) fn boot_time(now: Time) -> BootTime {
+    BootTime(now.0)
+}

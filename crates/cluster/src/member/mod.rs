@@ -1,0 +1,27 @@
+//! A node of a cluster as the others know it: its reports, its voter, and what raft's leader does about the
+//! reports of all nodes.
+//!
+//! - [`settings`]: the nodes of the cluster, as each of them is configured.
+//! - [`member`]: one node: messages, times and news of links in, messages and effects out.
+//! - `lead`: the duties of the leader: who is evicted, admitted and told.
+//! - `found`: how the first voters of a cluster begin, and how a voter that lost its files comes back.
+//! - `rows`: `junctor_info.nodes`.
+//! - [`node_file`]: the file by which a data directory belongs to a node.
+//! - [`log_lines`]: where lines for the log go.
+//!
+//! All of it is pure; main performs the effects.
+
+pub mod settings;
+pub mod member;
+mod lead;
+mod found;
+mod rows;
+pub mod node_file;
+pub mod log_lines;
+
+pub use log_lines::LogLines;
+pub use member::{Member, MemberMessage, MemberOutput};
+pub use settings::{MemberNode, MemberSettings, Roles, VoterStart};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! The configuration of a node of a cluster.
+
+use std::fmt;
+use std::sync::Arc;
+
+use junctor_consensus::{Recovered, VOTERS_MAX};
+use junctor_kernel::{Duration, NodeId};
+use junctor_model::id::{Epoch, Incarnation};
+
+use crate::membership::Membership;
+
+/// What a node does for the cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Roles {
+    /// It holds data.
+    pub data: bool,
+    /// It serves clients.
+    pub sql: bool,
+    /// It votes first, and holds nothing.
+    pub management: bool,
+}
+
+impl Roles {
+    /// Reads `all`, or roles with commas between them.
+    pub fn named(text: &str) -> Option<Roles> {
+        if text == "all" {
+            return Some(Roles { data: true, sql: true, management: true });
+        }
+        let mut roles = Roles::default();
+        for name in text.split(',') {
+            match name {
+                "data" => roles.data = true,
+                "sql" => roles.sql = true,
+                "management" => roles.management = true,
+                _ => return None,
+            }
+        }
+        Some(roles)
+    }
+}
+
+impl fmt::Display for Roles {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [(self.data, "data"), (self.sql, "sql"), (self.management, "management")];
+        let names: Vec<&str> = names.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
+        formatter.write_str(&if names.len() == 3 { "all".into() } else { names.join(",") })
+    }
+}
+
+/// One node of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberNode {
+    /// The node.
+    pub node: NodeId,
+    /// What it does.
+    pub roles: Roles,
+    /// Host and port of its links, as users write them.
+    pub address: Box<str>,
+    /// The location domain; empty without one.
+    pub domain: Box<str>,
+}
+
+/// What the data directory has of the node's voter.
+#[derive(Clone, Debug)]
+pub enum VoterStart {
+    /// The node is no voter, or its voter has no files.
+    Nothing,
+    /// The log of its voter.
+    Recovered {
+        /// The id of the voter.
+        voter: u64,
+        /// The log.
+        log: Recovered,
+    },
+}
+
+/// The configuration of a node of a cluster.
+#[derive(Clone, Debug)]
+pub struct MemberSettings {
+    /// The cluster.
+    pub cluster: u128,
+    /// This node.
+    pub own: NodeId,
+    /// This life of it.
+    pub incarnation: Incarnation,
+    /// All nodes, this one included, ascending. The same on all of them.
+    pub nodes: Arc<[MemberNode]>,
+    /// Number of replicas of each partition.
+    pub replicas: u8,
+    /// The epoch of the last start of this node; 0 for a new directory.
+    pub started: Epoch,
+    /// The voter's files.
+    pub voter: VoterStart,
+    /// A node that is silent for longer is evicted.
+    pub silence_max: Duration,
+    /// How long a start of all nodes waits for nodes that could be missing.
+    pub partial_start_after: Duration,
+}
+
+impl MemberSettings {
+    /// The configuration of a node.
+    pub fn node(&self, node: NodeId) -> Option<&MemberNode> {
+        self.nodes.iter().find(|it| it.node == node)
+    }
+
+    /// The nodes that vote, by rank: management nodes, then data nodes of different groups. An even number
+    /// survives no more losses than the odd one below it.
+    pub fn voters(&self) -> Vec<NodeId> {
+        voters(&self.nodes, self.replicas)
+    }
+
+    /// The membership before the first start of the cluster.
+    pub fn unstarted(&self) -> Membership {
+        unstarted(&self.nodes, self.replicas)
+    }
+}
+
+fn data_nodes(nodes: &[MemberNode]) -> Vec<NodeId> {
+    nodes.iter().filter(|it| it.roles.data).map(|it| it.node).collect()
+}
+
+/// As [`MemberSettings::voters`].
+pub fn voters(nodes: &[MemberNode], replicas: u8) -> Vec<NodeId> {
+    let mut voters: Vec<NodeId> =
+        nodes.iter().filter(|it| it.roles.management && !it.roles.data).map(|it| it.node).collect();
+    let data = data_nodes(nodes);
+    let groups: Vec<&[NodeId]> = data.chunks(usize::from(replicas.max(1))).collect();
+    for replica in 0..usize::from(replicas.max(1)) {
+        voters.extend(groups.iter().filter_map(|group| group.get(replica)));
+    }
+    voters.truncate(VOTERS_MAX);
+    if voters.len().is_multiple_of(2) {
+        voters.pop();
+    }
+    voters
+}
+
+/// As [`MemberSettings::unstarted`]. Data nodes form groups in the order of their ids. Each group has a chain
+/// for each of its nodes, of which another node is the first.
+fn unstarted(nodes: &[MemberNode], replicas: u8) -> Membership {
+    let data = data_nodes(nodes);
+    let (mut groups, mut chains) = (Vec::new(), Vec::new());
+    for (group, members) in data.chunks(usize::from(replicas.max(1))).enumerate() {
+        groups.extend(members.iter().map(|node| (*node, group as u8)));
+        for first in 0..members.len() {
+            chains.push(members[first..].iter().chain(&members[..first]).copied().collect());
+        }
+    }
+    // The first voter tends to lead. The numbers are better given elsewhere.
+    let leader = voters(nodes, replicas).first().copied();
+    let sequencer = data.iter().copied().find(|node| Some(*node) != leader).or(leader).unwrap_or_default();
+    Membership::unstarted(&groups, chains, sequencer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(roles: &[&str]) -> Vec<MemberNode> {
+        let node = |(index, text): (usize, &&str)| MemberNode {
+            node: NodeId(index as u8 + 1),
+            roles: Roles::named(text).unwrap(),
+            address: "127.0.0.1:1".into(),
+            domain: "".into(),
+        };
+        roles.iter().enumerate().map(node).collect()
+    }
+
+    fn voters_of(roles: &[&str], replicas: u8) -> Vec<u8> {
+        voters(&nodes(roles), replicas).into_iter().map(|node| node.0).collect()
+    }
+
+    #[test]
+    fn roles_are_read_and_shown() {
+        for text in ["data", "sql", "management", "data,sql", "data,management", "all"] {
+            assert_eq!(Roles::named(text).unwrap().to_string(), text);
+        }
+        for text in ["", "data,", "Data", "sql,other"] {
+            assert_eq!(Roles::named(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn management_nodes_vote_first_and_then_data_nodes_of_different_groups() {
+        assert_eq!(voters_of(&["data", "data", "management", "sql"], 2), [3, 1, 2]);
+        assert_eq!(voters_of(&["data", "data", "data", "data", "management"], 2), [5, 1, 3, 2, 4]);
+        assert_eq!(voters_of(&["data", "data"], 2), [1]);
+        assert_eq!(voters_of(&["all", "all", "all"], 3), [1, 2, 3]);
+        let many = ["data"; 10];
+        assert_eq!(voters_of(&many, 2), [1, 3, 5, 7, 9, 2, 4]);
+    }
+
+    #[test]
+    fn data_nodes_form_groups_whose_nodes_are_primaries_in_turn() {
+        let membership = unstarted(&nodes(&["data", "data", "management", "data", "data"]), 2);
+        let groups: Vec<(u8, u8)> = membership.nodes.iter().map(|record| (record.node.0, record.group)).collect();
+        assert_eq!(groups, [(1, 0), (2, 0), (4, 1), (5, 1)]);
+        let chains: Vec<Vec<u8>> = membership.chains.iter().map(|it| it.iter().map(|node| node.0).collect()).collect();
+        assert_eq!(chains, [vec![1, 2], vec![2, 1], vec![4, 5], vec![5, 4]]);
+        assert_eq!(unstarted(&nodes(&["all", "all", "all"]), 3).sequencer, NodeId(2));
+    }
+}

@@ -1,0 +1,389 @@
+//! Whole clusters of members, over a network without delays, with disks that survive their nodes.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use junctor_consensus::{VoterId, recover};
+use junctor_kernel::transport::board::LinkNews;
+use junctor_kernel::transport::link::Death;
+use junctor_kernel::{Duration, NodeId, Time};
+use junctor_model::id::{Epoch, Incarnation};
+
+use super::settings::{MemberNode, MemberSettings, Roles, VoterStart};
+use super::{Member, MemberMessage};
+use crate::membership::{Membership, NodeState};
+
+const TICK: Duration = Duration::from_millis(10);
+
+#[derive(Default)]
+struct Disk {
+    files: [Vec<u8>; 2],
+    voter: u64,
+    started: Epoch,
+    incarnation: u32,
+}
+
+#[derive(Default)]
+struct Place {
+    disk: Disk,
+    member: Option<Member>,
+    /// Neither ticks nor receives.
+    is_paused: bool,
+    stopped: Option<String>,
+    log: Vec<String>,
+}
+
+struct Cluster {
+    nodes: Vec<MemberNode>,
+    places: BTreeMap<NodeId, Place>,
+    messages: VecDeque<(NodeId, NodeId, MemberMessage)>,
+    /// Pairs that do not hear each other, the lower node first.
+    cut: Vec<(u8, u8)>,
+    now: Time,
+}
+
+impl Cluster {
+    /// Nodes with these roles; all of them run.
+    fn new(roles: &[&str]) -> Cluster {
+        let node = |(index, text): (usize, &&str)| MemberNode {
+            node: NodeId(index as u8 + 1),
+            roles: Roles::named(text).unwrap(),
+            address: "127.0.0.1:1".into(),
+            domain: "".into(),
+        };
+        let nodes: Vec<MemberNode> = roles.iter().enumerate().map(node).collect();
+        let places = nodes.iter().map(|it| (it.node, Place::default())).collect();
+        let mut cluster = Cluster { nodes, places, messages: VecDeque::new(), cut: Vec::new(), now: Time(0) };
+        (1..=roles.len() as u8).for_each(|node| cluster.start(node));
+        cluster
+    }
+
+    fn start(&mut self, node: u8) {
+        let place = self.places.get_mut(&NodeId(node)).unwrap();
+        place.disk.incarnation += 1;
+        let files = [&place.disk.files[0][..], &place.disk.files[1][..]];
+        let voter = match recover(VoterId(place.disk.voter), files).unwrap() {
+            Some(log) => VoterStart::Recovered { voter: place.disk.voter, log },
+            None => VoterStart::Nothing,
+        };
+        let settings = MemberSettings {
+            cluster: 1,
+            own: NodeId(node),
+            incarnation: Incarnation(place.disk.incarnation),
+            nodes: self.nodes.clone().into(),
+            replicas: 2,
+            started: place.disk.started,
+            voter,
+            silence_max: Duration::from_millis(50),
+            partial_start_after: Duration::from_millis(500),
+        };
+        let mut member = Member::new(settings, self.now);
+        member.note_recovered();
+        (place.member, place.stopped, place.is_paused) = (Some(member), None, false);
+        for other in self.living() {
+            if other.0 != node && !self.is_cut(other.0, node) {
+                self.tell_up(other, NodeId(node));
+                self.tell_up(NodeId(node), other);
+            }
+        }
+    }
+
+    fn tell_up(&mut self, to: NodeId, node: NodeId) {
+        let incarnation = self.places[&node].disk.incarnation;
+        let now = self.now;
+        if let Some(member) = &mut self.places.get_mut(&to).unwrap().member {
+            member.on_link(LinkNews::Up { node, incarnation }, now);
+        }
+    }
+
+    fn living(&self) -> Vec<NodeId> {
+        self.places.iter().filter(|(_, place)| place.member.is_some()).map(|(node, _)| *node).collect()
+    }
+
+    fn is_cut(&self, one: u8, other: u8) -> bool {
+        self.cut.contains(&(one.min(other), one.max(other)))
+    }
+
+    fn kill(&mut self, node: u8) {
+        let place = self.places.get_mut(&NodeId(node)).unwrap();
+        place.member = None;
+        let (incarnation, now) = (place.disk.incarnation, self.now);
+        self.messages.retain(|(from, to, _)| from.0 != node && to.0 != node);
+        for place in self.places.values_mut() {
+            if let Some(member) = &mut place.member {
+                let death = Death::Refused;
+                member.on_link(LinkNews::Dead { node: NodeId(node), incarnation, death }, now);
+            }
+        }
+        self.collect();
+    }
+
+    /// All nodes lose power.
+    fn kill_all(&mut self) {
+        self.messages.clear();
+        self.places.values_mut().for_each(|place| place.member = None);
+    }
+
+    /// Whether two nodes hear each other changes.
+    fn set_heard(&mut self, one: u8, other: u8, is_heard: bool) {
+        let pair = (one.min(other), one.max(other));
+        self.cut.retain(|it| *it != pair);
+        if !is_heard {
+            self.cut.push(pair);
+        }
+        let now = self.now;
+        for (at, node) in [(one, other), (other, one)] {
+            let news = match is_heard {
+                true => LinkNews::Heard { node: NodeId(node) },
+                false => LinkNews::Suspected { node: NodeId(node) },
+            };
+            let place = self.places.get_mut(&NodeId(at)).unwrap();
+            if let Some(member) = place.member.as_mut().filter(|_| !place.is_paused) {
+                member.on_link(news, now);
+            }
+        }
+    }
+
+    fn pause(&mut self, node: u8) {
+        self.places.get_mut(&NodeId(node)).unwrap().is_paused = true;
+        for other in self.living() {
+            if other.0 != node {
+                self.set_heard(other.0, node, false);
+            }
+        }
+    }
+
+    fn resume(&mut self, node: u8) {
+        self.places.get_mut(&NodeId(node)).unwrap().is_paused = false;
+        for other in self.living() {
+            if other.0 != node {
+                self.set_heard(other.0, node, true);
+            }
+        }
+    }
+
+    /// Performs what the members want, until nothing is left.
+    fn collect(&mut self) {
+        loop {
+            let mut is_quiet = true;
+            for (node, place) in &mut self.places {
+                let Some(member) = place.member.as_mut().filter(|_| !place.is_paused) else { continue };
+                let output = member.take_output();
+                place.log.extend(output.log);
+                if let Some(reason) = output.stop {
+                    place.stopped = Some(reason);
+                }
+                for write in output.writes {
+                    let (file, offset) = (&mut place.disk.files[write.file], write.offset as usize);
+                    file.truncate(offset);
+                    file.extend(&write.bytes);
+                    place.disk.voter = member.voter.as_ref().unwrap().replica().voter().0;
+                    member.note_written(write.number, self.now);
+                    is_quiet = false;
+                }
+                if let Some(epoch) = output.admission {
+                    place.disk.started = epoch;
+                    member.note_admission_written(epoch);
+                }
+                self.messages.extend(output.send.into_iter().map(|(to, message)| (*node, to, message)));
+                if place.stopped.is_some() {
+                    place.member = None;
+                }
+            }
+            let Some((from, to, message)) = self.messages.pop_front() else {
+                if is_quiet {
+                    return;
+                }
+                continue;
+            };
+            if self.is_cut(from.0, to.0) {
+                continue;
+            }
+            let place = self.places.get_mut(&to).unwrap();
+            let Some(member) = place.member.as_mut().filter(|_| !place.is_paused) else { continue };
+            match message {
+                MemberMessage::Report(report) => member.on_report(from, *report),
+                MemberMessage::Replicate(signal) => member.on_replicate(from, &signal),
+                MemberMessage::Install(signal) => member.on_install(&signal),
+            }
+        }
+    }
+
+    fn step(&mut self) {
+        self.now = self.now.plus(TICK);
+        let now = self.now;
+        for place in self.places.values_mut() {
+            if let Some(member) = place.member.as_mut().filter(|_| !place.is_paused) {
+                member.tick(now);
+            }
+        }
+        self.collect();
+    }
+
+    /// Steps until the condition holds, and returns how many steps it took.
+    fn run_until(&mut self, what: &str, condition: impl Fn(&Cluster) -> bool) -> u32 {
+        for step in 0..500 {
+            if condition(self) {
+                return step;
+            }
+            self.step();
+        }
+        let logs: Vec<&Vec<String>> = self.places.values().map(|place| &place.log).collect();
+        panic!("{what}: {logs:#?}");
+    }
+
+    fn membership(&self, node: u8) -> Option<&Membership> {
+        self.places[&NodeId(node)].member.as_ref()?.membership().map(|it| &**it)
+    }
+
+    /// Whether these data nodes serve, as all living nodes know.
+    fn serve(&self, nodes: &[u8]) -> bool {
+        self.living().iter().all(|at| {
+            self.membership(at.0).is_some_and(|membership| {
+                let serving: Vec<u8> = membership.serving().map(|record| record.node.0).collect();
+                serving == nodes && membership.members().count() == nodes.len()
+            })
+        })
+    }
+
+    fn leader(&self) -> Option<u8> {
+        let leads = |node: &NodeId| {
+            let member = self.places[node].member.as_ref();
+            member.and_then(|member| member.voter.as_ref()).is_some_and(crate::membership::Replication::is_leader)
+        };
+        self.living().into_iter().find(leads).map(|node| node.0)
+    }
+
+    fn is_settled(&self) -> bool {
+        self.living().iter().all(|node| {
+            let member = self.places[node].member.as_ref().unwrap();
+            member.is_ready() && self.membership(node.0).is_some_and(|it| it.started == it.epoch)
+        })
+    }
+}
+
+const SMALL: [&str; 4] = ["data", "data", "management", "sql"];
+
+fn formed(roles: &[&str]) -> Cluster {
+    let mut cluster = Cluster::new(roles);
+    let data: Vec<u8> = (1..).zip(roles).filter(|(_, role)| role.contains("data")).map(|(node, _)| node).collect();
+    cluster.run_until("the cluster forms", |it| it.serve(&data) && it.is_settled());
+    cluster
+}
+
+#[test]
+fn a_new_cluster_forms_and_every_node_knows_it() {
+    let cluster = formed(&SMALL);
+    assert_eq!(cluster.membership(4).unwrap().epoch, Epoch(1));
+    let leader = cluster.leader().unwrap();
+    let rows = cluster.places[&NodeId(4)].member.as_ref().unwrap().rows();
+    let text = |text: &str| junctor_model::value::Value::Bytes(text.as_bytes().to_vec());
+    assert_eq!(rows.len(), 4);
+    assert_eq!((&rows[0][2], &rows[2][2], &rows[3][2]), (&text("SERVING"), &text("CONNECTED"), &text("CONNECTED")));
+    let leaders: Vec<u8> = (1..)
+        .zip(&rows)
+        .filter(|(_, row)| row[7] == junctor_model::value::Value::UInt(1))
+        .map(|(node, _)| node)
+        .collect();
+    assert_eq!(leaders, [leader]);
+}
+
+#[test]
+fn a_killed_node_is_evicted_at_once_and_returns_with_a_new_life() {
+    for node in [1, 2] {
+        let mut cluster = formed(&SMALL);
+        cluster.kill(node);
+        let steps = cluster.run_until("it is evicted", |it| it.serve(&[3 - node]) && it.is_settled());
+        assert!(steps <= 10, "{steps} steps, also if the node led");
+        cluster.start(node);
+        cluster.run_until("it returns", |it| it.serve(&[1, 2]) && it.is_settled());
+        let record = *cluster.membership(4).unwrap().record(NodeId(node)).unwrap();
+        assert_eq!((record.incarnation, record.is_durable), (Incarnation(2), true));
+    }
+}
+
+#[test]
+fn the_end_of_the_leader_ends_no_other_node() {
+    let mut cluster = formed(&SMALL);
+    let leader = cluster.leader().unwrap();
+    cluster.kill(leader);
+    cluster.run_until("another leads", |it| it.leader().is_some());
+    let data: Vec<u8> = [1, 2].into_iter().filter(|node| *node != leader).collect();
+    cluster.run_until("the others go on", |it| it.serve(&data) && it.is_settled());
+    cluster.start(leader);
+    cluster.run_until("it returns", |it| it.serve(&[1, 2]) && it.is_settled());
+}
+
+#[test]
+fn a_paused_node_is_evicted_and_stops_when_it_resumes() {
+    let mut cluster = formed(&SMALL);
+    cluster.pause(2);
+    (0..4).for_each(|_| cluster.step());
+    assert!(cluster.serve(&[1, 2]), "silence of 40 ms is no death");
+    cluster
+        .run_until("it is evicted", |it| it.membership(1).unwrap().record(NodeId(2)).unwrap().state == NodeState::Away);
+    cluster.resume(2);
+    cluster.run_until("it stops", |it| it.places[&NodeId(2)].stopped.is_some());
+    cluster.start(2);
+    cluster.run_until("it returns", |it| it.serve(&[1, 2]) && it.is_settled());
+}
+
+#[test]
+fn two_data_nodes_that_do_not_hear_each_other_lose_one_and_keep_the_sequencer() {
+    let mut cluster = formed(&SMALL);
+    let sequencer = cluster.membership(3).unwrap().sequencer.0;
+    cluster.set_heard(1, 2, false);
+    cluster.run_until("one is evicted", |it| it.membership(3).unwrap().members().count() == 1);
+    assert!(cluster.membership(3).unwrap().record(NodeId(sequencer)).unwrap().is_serving());
+}
+
+#[test]
+fn the_membership_survives_the_end_of_all_nodes() {
+    let mut cluster = formed(&SMALL);
+    for round in 1..4 {
+        cluster.kill_all();
+        (1..=4).for_each(|node| cluster.start(node));
+        cluster.run_until("the cluster starts again", |it| it.serve(&[1, 2]) && it.is_settled());
+        let membership = cluster.membership(4).unwrap();
+        assert_eq!(membership.record(NodeId(2)).unwrap().incarnation, Incarnation(round + 1));
+        assert_eq!(membership.cuts.len(), 1, "no commits, one cut");
+    }
+}
+
+#[test]
+fn a_start_without_a_node_waits_for_it_and_goes_on_without() {
+    let mut cluster = formed(&SMALL);
+    cluster.kill_all();
+    [1, 3, 4].into_iter().for_each(|node| cluster.start(node));
+    let steps = cluster.run_until("it starts without node 2", |it| it.serve(&[1]) && it.is_settled());
+    assert!(steps >= 50, "{steps} steps");
+    cluster.start(2);
+    cluster.run_until("it returns", |it| it.serve(&[1, 2]) && it.is_settled());
+}
+
+#[test]
+fn a_lost_group_makes_the_others_start_again() {
+    let mut cluster = formed(&["data", "data", "data", "data", "management"]);
+    cluster.kill(1);
+    cluster.kill(2);
+    cluster.run_until("the others stop", |it| [3, 4].iter().all(|node| it.places[&NodeId(*node)].stopped.is_some()));
+    (1..=4).for_each(|node| cluster.start(node));
+    cluster.run_until("all start", |it| it.serve(&[1, 2, 3, 4]) && it.is_settled());
+}
+
+#[test]
+fn a_voter_that_lost_its_files_comes_back_under_a_new_id() {
+    let mut cluster = formed(&SMALL);
+    cluster.kill(3);
+    cluster.places.get_mut(&NodeId(3)).unwrap().disk.files = Default::default();
+    cluster.start(3);
+    let is_replaced = |it: &Cluster| {
+        let voter = it.places[&NodeId(3)].member.as_ref().unwrap().voter.as_ref();
+        voter.is_some_and(|voter| voter.replica().voters().rank(VoterId(2 << 8 | 3)).is_some())
+    };
+    cluster.run_until("it votes again", is_replaced);
+    // Until the change is complete, majorities of both sets decide.
+    (0..5).for_each(|_| cluster.step());
+    // The others cannot decide without it.
+    cluster.kill(1);
+    cluster.run_until("it counts", |it| it.serve(&[2]) && it.is_settled());
+}

@@ -1,0 +1,33 @@
+//! The membership, from raft's leader to every node, and the messages by which voters agree on it. Both are
+//! bytes that `junctor_cluster::membership` encodes.
+
+use std::sync::Arc;
+
+use junctor_kernel::NodeId;
+
+/// Installs a committed membership. From main of the leader to main of a node whose reports name an older one
+/// or another leader.
+#[derive(Clone, Debug)]
+pub struct InstallMembership {
+    /// The leader.
+    pub leader: NodeId,
+    /// Position of the membership in the log. A later one replaces an earlier one.
+    pub index: u64,
+    /// The encoded membership.
+    pub membership: Arc<[u8]>,
+    /// Whether all data nodes must start again, because all nodes of a group are gone.
+    pub must_restart: bool,
+}
+
+layout! { InstallMembership { leader, index, membership, must_restart } }
+
+/// A message between the voters of two nodes. It may be lost.
+#[derive(Clone, Debug)]
+pub struct ReplicateMembership {
+    /// The voter that sends it.
+    pub from: u64,
+    /// The encoded message.
+    pub message: Box<[u8]>,
+}
+
+layout! { ReplicateMembership { from, message } }

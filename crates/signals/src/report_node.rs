@@ -1,0 +1,66 @@
+//! The state of a node of a cluster, which every node reports to all voters with each tick. A report may be
+//! lost: the next one has everything.
+
+use junctor_kernel::NodeId;
+use junctor_model::id::{CommitNumber, Epoch, Incarnation};
+
+/// A set of nodes: bit N mod 64 of word N div 64 for node N.
+pub type NodeWords = [u64; 4];
+
+/// The disk of a data node that waits for its admission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitingDisk {
+    /// The epoch of its last start; 0 for a new disk.
+    pub started: Epoch,
+    /// The stable number of the last group of its log.
+    pub stable: CommitNumber,
+}
+
+layout! { WaitingDisk { started, stable } }
+
+/// The voter of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VoterReport {
+    /// The id of the voter; 0 as long as the node has none.
+    pub voter: u64,
+    /// Whether this process found the files of a voter at its start.
+    pub had_files: bool,
+    /// Whether the voter has no log, and asks the leader to count it in place of the one that lost its files.
+    pub is_joining: bool,
+    /// The nodes whose voters this process has heard.
+    pub heard: NodeWords,
+}
+
+layout! { VoterReport { voter, had_files, is_joining, heard } }
+
+/// Reports the state of a node. From main to the mains of all voters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportNode {
+    /// The state.
+    pub report: Box<NodeReport>,
+}
+
+layout! { ReportNode { report } }
+
+/// The state of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeReport {
+    /// The life of the node.
+    pub incarnation: Incarnation,
+    /// The nodes that the node hears.
+    pub hears: NodeWords,
+    /// The leader that sent the installed membership; node 0 before the first.
+    pub leader: NodeId,
+    /// Position of the installed membership in the log of memberships; 0 before the first.
+    pub index: u64,
+    /// The last epoch that the node has started.
+    pub started: Epoch,
+    /// Set as long as a data node waits for its admission.
+    pub disk: Option<WaitingDisk>,
+    /// Whether a joining node has the rows that it must have to serve.
+    pub has_copies: bool,
+    /// The voter of the node.
+    pub voter: VoterReport,
+}
+
+layout! { NodeReport { incarnation, hears, leader, index, started, disk, has_copies, voter } }
