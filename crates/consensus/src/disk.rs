@@ -90,6 +90,11 @@ fn decode_chunk(bytes: &[u8]) -> Option<(ChunkId, &[u8], usize)> {
     Some((id, &bytes[HEADER_BYTES..end], end.next_multiple_of(BLOCK_BYTES)))
 }
 
+/// The voter to which two files belong. `None` if neither has a valid first chunk.
+pub fn voter_of(files: [&[u8]; 2]) -> Option<VoterId> {
+    files.into_iter().find_map(|bytes| decode_chunk(bytes)).map(|(id, ..)| id.voter)
+}
+
 /// Reads the two files of a voter. A file that does not exist is empty. `None` if the voter has never written
 /// a log.
 ///

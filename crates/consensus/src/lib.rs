@@ -28,7 +28,7 @@ mod voter;
 #[cfg(test)]
 mod tests;
 
-pub use disk::{DamagedFile, Recovered, recover};
+pub use disk::{DamagedFile, Recovered, recover, voter_of};
 pub use message::MESSAGE_BYTES_MAX;
 pub use replica::{Appended, Committed, Output, Refusal, Replica, Role, Settings, State, Write};
 pub use voter::{VOTERS_MAX, VoterId, VoterSet};

@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use junctor_cluster::member::node_file::{NEW_NODE_FILE, NODE_FILE, VOTER_FILES};
 use junctor_model::checkpoint::CHECKPOINT_FOLDER;
 use junctor_storage::log::{BLOCK_BYTES, GroupKind, LOG_FOLDER, decode_header};
 
@@ -27,10 +28,12 @@ const LOST_AND_FOUND: &str = "lost+found";
 pub fn lock(config: &NodeConfig) -> Result<File, StartError> {
     let data = Path::new(config.data_folder());
     make_folder(data)?;
+    let is_in_cluster = config.cluster.node_id.is_some();
     // Before the lock, which would be a file in a folder of somebody else.
     if !has_identity(data) {
-        check_new(data)?;
+        check_new(data, is_in_cluster)?;
     }
+    check_place(data, is_in_cluster)?;
     let lock = lock_folder(data)?;
     for (setting, name, folder) in [
         ("log_directory", LOG_FOLDER, &config.log_directory),
@@ -52,12 +55,13 @@ fn has_identity(data: &Path) -> bool {
 
 /// Checks that a folder without an identity is empty, or holds only what an interrupted first start leaves:
 /// a log without records. Anything else would be overwritten, or would be data that the node does not see.
-fn check_new(data: &Path) -> Result<(), StartError> {
+fn check_new(data: &Path, is_in_cluster: bool) -> Result<(), StartError> {
     let unreadable = |error: io::Error| failed("read", data, &error);
     for entry in fs::read_dir(data).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let found = match entry.file_name().to_str() {
             Some(LOCK | LOST_AND_FOUND | "identity.new") => None,
+            Some(name) if is_in_cluster && is_of_cluster(name) => None,
             Some(LOG_FOLDER) => first_file(&entry.path(), &is_blank_log).map_err(unreadable)?,
             Some(CHECKPOINT_FOLDER) => first_file(&entry.path(), &|_| Ok(false)).map_err(unreadable)?,
             _ => Some(entry.path()),
@@ -72,6 +76,28 @@ fn check_new(data: &Path) -> Result<(), StartError> {
         }
     }
     Ok(())
+}
+
+/// Whether the file belongs to the membership of a node of a cluster.
+fn is_of_cluster(name: &str) -> bool {
+    name == NODE_FILE || name == NEW_NODE_FILE || VOTER_FILES.contains(&name)
+}
+
+/// Checks that the folder of a node alone, and that of a node of a cluster, are started as such.
+fn check_place(data: &Path, is_in_cluster: bool) -> Result<(), StartError> {
+    let was_in_cluster = data.join(NODE_FILE).exists();
+    match (was_in_cluster, is_in_cluster) {
+        (true, false) => Err(StartError(format!(
+            "the data directory {} belongs to a node of a cluster; start it with the settings of the cluster",
+            data.display()
+        ))),
+        (false, true) if has_identity(data) => Err(StartError(format!(
+            "the data directory {} has the data of a node alone, which cannot become a node of a cluster yet; choose \
+             an empty directory with --data-dir",
+            data.display()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a file of the log has no records: zeros, or the groups that a first start writes before the
@@ -184,7 +210,7 @@ fn make_folder(folder: &Path) -> Result<(), StartError> {
     sync(folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")))
 }
 
-fn sync(folder: &Path) -> Result<(), StartError> {
+pub(crate) fn sync(folder: &Path) -> Result<(), StartError> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| failed("sync", folder, &error))
 }
 
@@ -201,7 +227,7 @@ fn lock_folder(folder: &Path) -> Result<File, StartError> {
     }
 }
 
-fn failed(action: &str, folder: &Path, error: &io::Error) -> StartError {
+pub(crate) fn failed(action: &str, folder: &Path, error: &io::Error) -> StartError {
     let advice = match error.kind() {
         ErrorKind::PermissionDenied => "; start the server as the owner, or choose another directory with --data-dir",
         ErrorKind::ReadOnlyFilesystem => "; make it writable, or choose another directory with --data-dir",

@@ -3,12 +3,14 @@
 #![forbid(unsafe_code)]
 
 pub mod setting;
+pub mod cluster_config;
 pub mod config_file;
 pub mod machine;
 pub mod placement;
 pub mod role;
 pub mod start;
 mod data_folder;
+mod cluster_start;
 pub mod embedded;
 mod memory_transport;
 

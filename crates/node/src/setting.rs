@@ -6,10 +6,13 @@ use junctor_storage::log::SegmentSize;
 use std::net::{IpAddr, Ipv4Addr};
 
 use junctor_cluster::CheckpointSettings;
+use junctor_cluster::member::{MemberNode, Roles};
 use junctor_gateway::route::ReadRule;
 use junctor_kernel::{FileBackend, SendAssistance, SendSettings, SpinChoice, SpinMethod};
 use junctor_signals::end_transaction::CommitDurability;
 use junctor_transaction::log::SEGMENTS_MAX_DEFAULT;
+
+use crate::cluster_config::{ClusterConfig, is_address, parse_node};
 
 /// The configuration of a node, with checked values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +90,8 @@ pub struct NodeConfig {
     pub spin: SpinChoice,
     /// The threads that write output to sockets, and when.
     pub send: SendSettings,
+    /// The node's place in a cluster; the default for a node alone.
+    pub cluster: ClusterConfig,
 }
 
 impl Default for NodeConfig {
@@ -128,6 +133,7 @@ impl Default for NodeConfig {
             read_routing: ReadRule::default(),
             spin: SpinChoice::default(),
             send: SendSettings::default(),
+            cluster: ClusterConfig::default(),
         }
     }
 }
@@ -158,6 +164,8 @@ pub enum SettingKind {
     Bytes(u64, u64),
     /// A list of `NAME:PASSWORD`.
     Users,
+    /// A list of `ID ROLES HOST:PORT [DOMAIN]`.
+    Nodes,
     /// A setting of NDB without an effect yet, with the reason. Every value is refused.
     Reserved(&'static str),
 }
@@ -181,6 +189,7 @@ enum Checked {
     Boolean(bool),
     Number(u64),
     Users(Vec<(String, String)>),
+    Nodes(Vec<MemberNode>),
 }
 
 macro_rules! setting {
@@ -360,6 +369,40 @@ pub static SETTINGS: &[Setting] = &[
     setting!("MaxSendDelay", SettingKind::Count(0, SendSettings::DELAY_US_MAX as u64), "0",
         "Maximum time in microseconds that output is held back to be sent with more, under high send load and with send threads; 0 disables it.",
         Number(value) => |config| config.send.delay_us_max = value as u32),
+    setting!("node_id", SettingKind::Count(1, 255), "none", "The number of this node in its cluster. Without it the node is alone.",
+        Number(value) => |config| config.cluster.node_id = Some(value as u8)),
+    setting!("role", SettingKind::Text("data, sql, management, several of them with commas, or all"), "as in nodes",
+        "What this node does for the cluster: holds data, serves clients, votes.",
+        Text(value) => |config| config.cluster.role = Roles::named(&value)),
+    setting!("cluster_name", SettingKind::Text("text"), "junctor", "The name of the cluster, the same on all of its nodes.",
+        Text(value) => |config| config.cluster.name = value),
+    setting!("cluster_key_file", SettingKind::Text("a path"), "none",
+        "The file with the cluster's key, 64 hexadecimal digits, the same on all nodes. A node without the key is refused.",
+        Text(value) => |config| config.cluster.key_file = Some(value)),
+    setting!("nodes", SettingKind::Nodes, "[]",
+        "The nodes of the cluster, the same list on all of them. HOST:PORT is where a node listens for the others. A domain names a place: nodes in one place are near.",
+        Nodes(value) => |config| config.cluster.nodes = value),
+    setting!("link_address", SettingKind::Text("HOST:PORT"), "as in nodes", "Where this node listens for the other nodes.",
+        Text(value) => |config| config.cluster.link_address = Some(value)),
+    setting!("location_domain", SettingKind::Text("text"), "as in nodes", "The location domain of a node that `nodes` does not name.",
+        Text(value) => |config| config.cluster.location_domain = value),
+    setting!("NoOfReplicas", SettingKind::Count(1, 4), "2", "Replicas of each partition. As many data nodes form a group, in the order of their numbers.",
+        Number(value) => |config| config.cluster.replicas = value as u8),
+    setting!("links_per_node", SettingKind::Count(1, 8), "1", "Connections between two nodes, the same on all of them.",
+        Number(value) => |config| config.cluster.channels = value as u8),
+    setting!("node_silence_max_ms", SettingKind::Count(20, 60_000), "200",
+        "Silence in milliseconds after which a data node is evicted. A node whose process ends is evicted at once.",
+        Number(value) => |config| config.cluster.silence_max_ms = value as u32),
+    setting!("StartPartialTimeout", SettingKind::Count(0, 3_600_000), "30000",
+        "Time in milliseconds that a start of all data nodes waits for missing ones, if the others have all data.",
+        Number(value) => |config| config.cluster.partial_start_ms = value as u32),
+    setting!("tls_authority", SettingKind::Text("a path"), "none",
+        "The certificate of the cluster's authority in PEM. With it links are encrypted; `junctor admin certificate` makes it.",
+        Text(value) => |config| config.cluster.tls[0] = Some(value)),
+    setting!("tls_certificate", SettingKind::Text("a path"), "none", "The certificate of this node in PEM.",
+        Text(value) => |config| config.cluster.tls[1] = Some(value)),
+    setting!("tls_private_key", SettingKind::Text("a path"), "none", "The private key of this node's certificate in PEM.",
+        Text(value) => |config| config.cluster.tls[2] = Some(value)),
 ];
 
 impl Setting {
@@ -396,6 +439,10 @@ impl Setting {
             SettingKind::Count(from, to) => format!("a whole number from {from} to {to}"),
             SettingKind::Bytes(from, to) => format!("a size from {} to {}", show_bytes(from), show_bytes(to)),
             SettingKind::Users => "a list of \"NAME:PASSWORD\"".to_string(),
+            SettingKind::Nodes => {
+                "a list of \"ID ROLES HOST:PORT [DOMAIN]\", with roles such as data, sql, management, data,sql or all"
+                    .to_string()
+            }
             SettingKind::Reserved(reason) => format!("nothing: {reason}"),
         }
     }
@@ -413,6 +460,9 @@ impl Setting {
             (SettingKind::Users, SettingValue::List(users)) => {
                 users.iter().map(|user| parse_user(user)).collect::<Option<_>>().map(Checked::Users)
             }
+            (SettingKind::Nodes, SettingValue::List(nodes)) => {
+                nodes.iter().map(|node| parse_node(node)).collect::<Option<_>>().map(Checked::Nodes)
+            }
             _ => None,
         }
     }
@@ -424,6 +474,8 @@ impl Setting {
             "read_routing" => ReadRule::named(text).is_some(),
             "FileIo" => FileBackend::named(text).is_some(),
             "SpinMethod" => SpinMethod::named(text).is_some(),
+            "role" => Roles::named(text).is_some(),
+            "join" | "link_address" => is_address(text),
             "SendAssistance" => SendAssistance::named(text).is_some(),
             "server_version" => {
                 (1..=60).contains(&text.len()) && text.bytes().all(|byte| (b' '..=b'~').contains(&byte))

@@ -17,6 +17,8 @@ use junctor_kernel::{ConnectError, MemoryStream, NodeLayout};
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{Signal, crash_point};
 
+use crate::cluster_config;
+use crate::cluster_start::{self, ClusterStart};
 use crate::data_folder;
 use crate::machine;
 use crate::memory_transport::MemoryTransport;
@@ -70,6 +72,8 @@ pub struct RunningServer {
     notices: Vec<String>,
     /// Whether the log waits for room on its device.
     log_waits_for_room: Arc<AtomicBool>,
+    /// Where a node of a cluster listens for the others.
+    link_address: Option<SocketAddr>,
     /// The lock file of the data directory. While it is open, no other process can use the directory.
     _lock: Option<File>,
 }
@@ -107,6 +111,11 @@ impl RunningServer {
     /// The address of the native protocol, if the node listens for it.
     pub fn native_address(&self) -> Option<SocketAddr> {
         self.listens_at(Protocol::Native)
+    }
+
+    /// The address at which a node of a cluster listens for the others.
+    pub fn link_address(&self) -> Option<SocketAddr> {
+        self.link_address
     }
 
     fn listens_at(&self, protocol: Protocol) -> Option<SocketAddr> {
@@ -181,10 +190,15 @@ pub fn start_and_report(
     config: &NodeConfig,
     report: &mut dyn FnMut(&RestartProgress) -> ControlFlow<()>,
 ) -> Result<Option<RunningServer>, StartError> {
+    let mut config = config.clone();
+    let cluster = cluster_config::plan(&config).map_err(StartError)?;
+    if let Some(plan) = &cluster {
+        config.listens &= plan.own.roles.sql;
+    }
     let mut notices = Vec::new();
     let topology = Topology::read(Path::new("/"), &machine::allowed_cpus());
     notices.extend(topology.notices.iter().cloned());
-    let plan = placement(config, &topology)?;
+    let plan = placement(&config, &topology)?;
     notices.extend(plan.notices.iter().cloned());
     let layout = NodeLayout::from(&plan);
 
@@ -197,16 +211,26 @@ pub fn start_and_report(
         Some(bytes) => bytes,
         None => machine::memory_allowed_bytes() / 10 * 7,
     };
-    let mut config = config.clone();
     config.max_connections = max_connections;
     config.total_memory_bytes = Some(memory_bytes);
-    let lock = if config.is_durable { Some(data_folder::lock(&config)?) } else { None };
-    let shared = Shared::new(&config, accounts(&config), &plan).map_err(StartError)?;
+    let lock = if config.is_durable || cluster.is_some() { Some(data_folder::lock(&config)?) } else { None };
+    // A node without data has no log, only its place in the cluster.
+    config.is_durable &= cluster.as_ref().is_none_or(|it| it.own.roles.data);
+    let started = cluster.as_ref().map(|plan| cluster_start::begin(&config, plan)).transpose()?;
+    let mut shared = Shared::new(&config, accounts(&config), &plan).map_err(StartError)?;
+    let mut links = None;
+    if let Some(ClusterStart { settings, links: own, log_lines }) = started {
+        shared = shared.with_member(settings, log_lines);
+        links = Some(own);
+    }
     let shared = Arc::new(shared);
     let (readiness, progress) = (Arc::clone(shared.readiness()), Arc::clone(shared.progress()));
     let log_waits_for_room = Arc::clone(shared.log_waits_for_room());
 
+    let link_address = cluster.as_ref().map(|plan| plan.link_address);
     let options = NodeOptions {
+        node: cluster.as_ref().map_or_else(|| NodeOptions::default().node, |plan| plan.own.node),
+        links,
         // The position of a listener is the number of its protocol.
         listeners: Protocol::ALL.iter().map(|protocol| listen_address(&config, *protocol)).collect(),
         data_folder: PathBuf::from(config.data_folder()),
@@ -218,7 +242,7 @@ pub fn start_and_report(
         ..NodeOptions::default()
     };
     let make_host = move |assignment: junctor_kernel::ThreadAssignment| NodeHost::new(&assignment, &shared);
-    let node = Node::start::<Signal, NodeHost, _>(&layout, options, make_host)
+    let node = Node::start_linked::<Signal, NodeHost, _>(&layout, options, make_host)
         .map_err(|error| StartError(error.to_string()))?;
     while !readiness.is_open() {
         if node.is_stopping() {
@@ -237,7 +261,7 @@ pub fn start_and_report(
     let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();
     let placement =
         format!("{} threads: {} memory: {}", plan.reason, names.join(","), show_bytes(memory_bytes & !((1 << 20) - 1)));
-    Ok(Some(RunningServer { node, placement, notices, log_waits_for_room, _lock: lock }))
+    Ok(Some(RunningServer { node, placement, notices, log_waits_for_room, link_address, _lock: lock }))
 }
 
 fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, StartError> {

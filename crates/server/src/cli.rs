@@ -9,9 +9,12 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 use junctor_backup::{BackupError, BackupOptions, BackupSummary, CheckOptions, RestoreOptions, RestoreSummary};
 use junctor_bench::{autobench, lab};
+use junctor_node::cluster_config::{MemberNode, Roles, is_address, parse_node};
 use junctor_node::config_file;
 use junctor_node::setting::{NodeConfig, default_data_directory, parse_bytes, parse_user};
 
+use crate::admin::{self, AdminCommand};
+use crate::dev::{self, DevOptions};
 use crate::restart_report::RestartReport;
 
 /// A distributed, in-memory first, key-value database with SQL.
@@ -48,6 +51,12 @@ enum Command {
     /// Look for damage in the data directory of a stopped server. Changes nothing.
     #[command(after_help = CHECK_HELP)]
     Check(CheckOptions),
+    /// Run a cluster of processes on this machine.
+    #[command(after_help = DEV_HELP)]
+    Dev(DevOptions),
+    /// Prepare the nodes of a cluster.
+    #[command(subcommand)]
+    Admin(AdminCommand),
     /// Print every setting of the configuration file: name, default, allowed values, meaning.
     Settings,
 }
@@ -115,6 +124,16 @@ it uses another copy, or refuses the directory, and never serves a wrong row.
 Try it:
   junctor check junctor-data";
 
+const DEV_HELP: &str = "\
+It prints `node ID ROLE pid PID address HOST:PORT` for each process, and `ready: mysql HOST:PORT,...` when all serve.
+A process that ends is started again. Ctrl-C stops them all; the next start continues from the directory.
+
+A cluster has no tables yet: statements about tables get error 1235.
+
+Try it:
+  junctor dev &
+  mysql -h 127.0.0.1 -P PORT -u root -e 'SELECT * FROM junctor_info.nodes'";
+
 #[derive(Debug, Args)]
 struct ServeOptions {
     /// Configuration file in TOML; the options below override it
@@ -156,6 +175,45 @@ struct ServeOptions {
     /// User who may log in from anywhere; may be given several times
     #[arg(long, value_name = "NAME:PASSWORD", value_parser = user)]
     user: Vec<(String, String)>,
+    /// Number of this node in its cluster [default: a node alone]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    node_id: Option<u8>,
+    /// What this node does: data, sql, management, several with commas, or all [default: as in --node]
+    #[arg(long, value_name = "ROLES", value_parser = roles)]
+    role: Option<Roles>,
+    /// A node of the cluster; given for each of them, this one included
+    #[arg(long, value_name = "ID ROLES HOST:PORT [DOMAIN]", value_parser = node)]
+    node: Vec<MemberNode>,
+    /// Name of the cluster [default: junctor]
+    #[arg(long, value_name = "NAME")]
+    cluster_name: Option<String>,
+    /// File with the key of the cluster, as `junctor admin key` makes it
+    #[arg(long, value_name = "FILE")]
+    cluster_key_file: Option<String>,
+    /// Where this node listens for the other nodes [default: as in --node]
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    link_address: Option<String>,
+    /// Location domain of this node, if --node does not name it
+    #[arg(long, value_name = "NAME")]
+    location_domain: Option<String>,
+    /// Replicas of each partition [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
+    replicas: Option<u8>,
+    /// Stop when the process that started this one ends
+    #[arg(long, hide = true)]
+    end_with_parent: bool,
+}
+
+fn roles(text: &str) -> Result<Roles, String> {
+    Roles::named(text).ok_or_else(|| "data, sql, management, several of them with commas, or all".into())
+}
+
+fn node(text: &str) -> Result<MemberNode, String> {
+    parse_node(text).ok_or_else(|| "\"ID ROLES HOST:PORT [DOMAIN]\", such as \"1 data 10.0.0.1:4100\"".into())
+}
+
+fn address(text: &str) -> Result<String, String> {
+    if is_address(text) { Ok(text.to_owned()) } else { Err("HOST:PORT".into()) }
 }
 
 fn size(text: &str) -> Result<u64, String> {
@@ -182,6 +240,8 @@ pub fn run() -> ExitCode {
         Command::Backups { store } => exit_code(list_backups(&store)),
         Command::Restore(options) => exit_code(restore(&options)),
         Command::Check(options) => check(&options),
+        Command::Dev(options) => exit_code(dev::run(&options)),
+        Command::Admin(command) => exit_code(admin::run(&command)),
     }
 }
 
@@ -244,6 +304,17 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, Box<dyn std::error
         return Err("no folder for the data: set HOME or XDG_STATE_HOME, or use --data-dir or --in-memory".into());
     }
     config.users.extend(options.user);
+    let cluster = &mut config.cluster;
+    cluster.node_id = options.node_id.or(cluster.node_id);
+    cluster.role = options.role.or(cluster.role);
+    if !options.node.is_empty() {
+        cluster.nodes = options.node;
+    }
+    cluster.name = options.cluster_name.unwrap_or(std::mem::take(&mut cluster.name));
+    cluster.key_file = options.cluster_key_file.or(cluster.key_file.take());
+    cluster.link_address = options.link_address.or(cluster.link_address.take());
+    cluster.location_domain = options.location_domain.unwrap_or(std::mem::take(&mut cluster.location_domain));
+    cluster.replicas = options.replicas.unwrap_or(cluster.replicas);
     Ok(config)
 }
 
@@ -284,6 +355,9 @@ fn check(options: &CheckOptions) -> ExitCode {
 }
 
 fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
+    if options.end_with_parent {
+        dev::end_with_parent()?;
+    }
     let config = configuration(options)?;
     let mut stop = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT])?;
     let mut report = RestartReport::new();
@@ -303,9 +377,10 @@ fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
         eprintln!("level=notice {line}");
     }
     let mut out = std::io::stdout();
+    let mysql = server.address().map(|address| format!(" mysql {address}")).unwrap_or_default();
     let native = server.native_address().map(|address| format!(" native {address}")).unwrap_or_default();
-    let mysql = server.address().map(|address| address.to_string()).unwrap_or_default();
-    writeln!(out, "ready: mysql {mysql}{native} placement: {}", server.placement())?;
+    let links = server.link_address().map(|address| format!(" links {address}")).unwrap_or_default();
+    writeln!(out, "ready:{mysql}{native}{links} placement: {}", server.placement())?;
     out.flush()?;
     let reason = reason.or_else(|| stop.forever().next());
     eprintln!("level=info stopping signal={}", reason.unwrap_or_default());

@@ -1,7 +1,9 @@
 //! The binary `junctor`.
 #![forbid(unsafe_code)]
 
+mod admin;
 mod cli;
+mod dev;
 mod restart_report;
 
 use std::process::ExitCode;

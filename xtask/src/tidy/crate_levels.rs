@@ -27,7 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sim", LOWER_LEVELS_OF_SIM),
     ("bench", LOWER_LEVELS_OF_SERVER),
     ("backup", &["storage", "signals", "kernel", "model"]),
-    ("server", &["node", "bench", "backup", "model"]),
+    ("server", &["node", "bench", "backup", "tls", "kernel", "model"]),
     ("xtask", &[]),
 ];
 
@@ -40,6 +40,7 @@ const LOWER_LEVELS_OF_SERVER: &[&str] = &[
     "signals",
     "transaction",
     "consensus",
+    "tls",
     "gateway",
     "cluster",
     "wire",

@@ -22,7 +22,8 @@
 //! alterations; [`alteration`], their other work; [`definition`], completed definitions; [`foreign_key`],
 //! related tables; [`lock_tables`]; [`records`], what main writes to the log; [`recover`], the start of a
 //! durable node; [`restore`], the schema from the log; [`reserve_auto_increment`]; [`persisted_settings`],
-//! SET GLOBAL and SET PERSIST; [`member`], the node's part in a cluster; [`use_user_lock`], [`user_locks`] and [`backup_lock`].
+//! SET GLOBAL and SET PERSIST; [`member`], the node's part in a cluster; [`use_user_lock`], [`user_locks`]
+//! and [`backup_lock`].
 
 pub mod block;
 mod state;

@@ -75,6 +75,9 @@ impl MainBlock {
         if request.persisted.is_empty() {
             return self.apply_globals(request, None, outbox);
         }
+        if self.configuration.log.is_none() && self.member.is_some() {
+            return reply_error(&request, Error::not_supported("SET PERSIST on a node without data"), outbox);
+        }
         if self.configuration.log.is_none() {
             let text = "The MySQL server is running with the --in-memory option so it cannot execute this statement";
             return reply_error(&request, Error::new(ErrorCode::OptionPreventsStatement, text), outbox);

@@ -26,6 +26,10 @@ impl MainBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let UseUserLock { operation, reply_to, connection, action } = request;
+        if self.member.is_some() {
+            // The sessions of other nodes would not see the lock.
+            return refuse(operation, reply_to, Error::not_supported("user-level locks in a cluster"), outbox);
+        }
         let value = match action {
             UserLockAction::Get { name, wait_ms } => {
                 let deadline = wait_ms.map(|wait_ms| context.turn_start.plus(Duration::from_millis(wait_ms)));

@@ -53,6 +53,9 @@ impl MainBlock {
         let ChangeSchema { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks, change } =
             request;
         let requester = Requester { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks };
+        if self.member.is_some() {
+            return reply(&requester, Err(Error::not_supported("tables in a cluster")), outbox);
+        }
         if self.waiting.len().max(self.jobs.len()) >= QUEUE_MAX {
             let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes are waiting");
             return reply(&requester, Err(error), outbox);

@@ -1,8 +1,8 @@
 //! The beginning of voters.
 //!
 //! The voters of a new cluster begin with equal logs. A voter that lost its files must not: it may have voted
-//! before, and would vote again. So a voter without files asks the other voters, by their reports. It begins a
-//! new log if none of them found the log of a cluster at its start, and none has heard it as a voter.
+//! before, and would vote again. So a voter without files asks the other voters, by their reports. It begins
+//! a new log if none of them found the log of a cluster at its start, and none has heard it as a voter.
 //! Otherwise it has lost its log: it takes a new id, and the leader counts it in place of the old one.
 
 use junctor_consensus::VoterSet;

@@ -12,12 +12,15 @@ use crate::membership::detector::{HeardBy, Hearing};
 use crate::membership::membership::PresentDisk;
 use crate::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
 
+/// Maximum number of nodes that get the membership at a time; the others get it with the next tick.
+const ANNOUNCED_MAX: usize = 32;
+
 impl Member {
     /// Does what the leader must do now.
-    pub(super) fn lead(&mut self) {
+    pub(super) fn lead(&mut self, is_tick: bool) {
         let Some(voter) = &self.voter else { return };
         if !voter.is_leader() {
-            (self.leading_since, self.partial_since, self.must_restart) = (None, None, false);
+            (self.leading_since, self.partial_since, self.must_restart, self.announced) = (None, None, false, 0);
             return;
         }
         let Some((index, membership)) = self.installed.clone() else { return };
@@ -26,13 +29,17 @@ impl Member {
             self.leader = self.settings.own;
             self.log(format!("this node leads the cluster, term {}", self.voter_term()));
         }
-        if self.voter.as_ref().is_some_and(|voter| voter.is_idle())
+        if self.voter.as_ref().is_some_and(|voter| voter.uncommitted().is_empty())
             && !self.replace_voters()
             && let Some((change, reason)) = self.next_change(&membership)
         {
             self.propose(&change, &reason);
         }
-        self.announce(index, &membership);
+        // A report shows only with the next tick whether a node has the membership.
+        if is_tick || index > self.announced {
+            self.announced = index;
+            self.announce(index, &membership);
+        }
     }
 
     fn voter_term(&self) -> u64 {
@@ -51,10 +58,12 @@ impl Member {
     fn announce(&mut self, index: u64, membership: &Arc<Membership>) {
         let mut encoded: Option<Arc<[u8]>> = None;
         let (leader, must_restart) = (self.settings.own, self.must_restart);
-        for (node, peer) in &self.peers {
+        let mut left = ANNOUNCED_MAX;
+        for (node, peer) in self.peers.iter() {
             let lacks = |report: &NodeReport| report.index < index || report.leader != leader;
             let Some(report) = peer.report.as_ref().filter(|_| peer.up.is_some()) else { continue };
-            if lacks(report) || must_restart {
+            if left > 0 && (lacks(report) || must_restart) {
+                left -= 1;
                 let membership = Arc::clone(encoded.get_or_insert_with(|| membership.encode().into()));
                 let install = InstallMembership { leader, index, membership, must_restart };
                 self.output.send.push((*node, MemberMessage::Install(install)));
@@ -76,8 +85,8 @@ impl Member {
         let is_allowed = |nodes: NodeSet| nodes.is_empty() || membership.apply(&evict(nodes)).is_ok();
         let is_first_start = membership.members().next().is_none();
         self.must_restart = !is_first_start && !is_allowed(gone);
-        // After a loss of power, nodes come back one by one. An eviction of the first would take the mark from
-        // its disk, although the others may be gone, too.
+        // After a loss of power, nodes come back one by one. An eviction of the first would take the mark
+        // from its disk, although the others may be gone, too.
         let is_present = |group| membership.members().any(|it| it.group == group && self.is_present(it));
         if is_first_start || self.must_restart || !membership.groups().all(is_present) {
             return self.restart(membership);
@@ -110,12 +119,15 @@ impl Member {
             let all = membership.members().all(has_started);
             return all.then(|| (MembershipChange::NoteStarted { epoch }, String::new()));
         }
+        let is_unmarked = |record: &&NodeRecord| !record.is_durable;
+        let nodes: NodeSet = membership.serving().filter(is_unmarked).map(|record| record.node).collect();
+        let mark = MembershipChange::MarkDurable { nodes, epoch };
+        if !nodes.is_empty() && membership.apply(&mark).is_ok() {
+            return Some((mark, String::new()));
+        }
         for record in &membership.nodes {
             let (node, Some(report)) = (record.node, report(record)) else { continue };
             match record.state {
-                NodeState::Serving if !record.is_durable => {
-                    return Some((MembershipChange::MarkDurable { node, epoch }, String::new()));
-                }
                 NodeState::Joining if is_of_life(record, &report) && report.has_copies => {
                     let reason = format!("node {}: serves", node.0);
                     return Some((MembershipChange::Serve { node, epoch }, reason));
@@ -138,7 +150,9 @@ impl Member {
             let of_member = self.report_of(member.node, own);
             hears(report, member.node) && of_member.is_some_and(|it| hears(it, record.node))
         };
+        // The disk of an evicted node that stands for its group waits for another durable node.
         report.disk.is_some()
+            && !record.is_durable
             && report.incarnation > record.incarnation
             && self.hears(record.node)
             && membership.members().all(is_linked)

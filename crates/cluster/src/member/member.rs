@@ -7,7 +7,7 @@ use junctor_consensus::{Refusal as ConsensusRefusal, Settings, VoterId, Write};
 use junctor_kernel::transport::board::{LinkNews, MembershipChange as LinkChange};
 use junctor_kernel::transport::hello::Refusal;
 use junctor_kernel::transport::link::Death;
-use junctor_kernel::{NodeId, Time};
+use junctor_kernel::{Duration, NodeId, Time};
 use junctor_model::id::{Epoch, Incarnation};
 use junctor_signals::install_membership::{InstallMembership, ReplicateMembership};
 use junctor_signals::report_node::{NodeReport, VoterReport, WaitingDisk};
@@ -16,6 +16,9 @@ use super::settings::{MemberSettings, VoterStart};
 use crate::membership::lease::BootTime;
 use crate::membership::replication::node_of;
 use crate::membership::{Membership, NodeSet, Replication};
+
+/// Time between two lines about a node that waits.
+const WAIT_TOLD_EVERY: Duration = Duration::from_seconds(5);
 
 /// A message to main of another node.
 #[derive(Clone, Debug)]
@@ -65,7 +68,7 @@ pub struct Member {
     pub(super) settings: MemberSettings,
     /// The voters of a new cluster, by rank.
     pub(super) voters: Vec<NodeId>,
-    /// The other nodes.
+    /// The nodes with links to this one.
     pub(super) peers: BTreeMap<NodeId, Peer>,
     /// The voter of this node; `None` if it has none, or before it has begun.
     pub(super) voter: Option<Replication>,
@@ -88,6 +91,10 @@ pub struct Member {
     pub(super) partial_since: Option<Time>,
     /// Whether the data nodes must start again.
     pub(super) must_restart: bool,
+    /// Position of the membership that this leader has sent.
+    pub(super) announced: u64,
+    /// When the log last said that the node waits.
+    told_waiting: Time,
     pub(super) now: Time,
     pub(super) output: MemberOutput,
 }
@@ -96,7 +103,8 @@ impl Member {
     /// A node that begins its life at this time.
     pub fn new(mut settings: MemberSettings, now: Time) -> Member {
         let start = std::mem::replace(&mut settings.voter, VoterStart::Nothing);
-        let peers = settings.nodes.iter().filter(|it| it.node != settings.own);
+        let own = settings.node(settings.own);
+        let peers = settings.nodes.iter().filter(|it| own.is_some_and(|own| own.is_linked_with(it)));
         let peer = Peer { unheard_since: Some(now), ..Peer::default() };
         let peers = peers.map(|it| (it.node, peer.clone())).collect();
         let mut member = Member {
@@ -114,6 +122,8 @@ impl Member {
             leading_since: None,
             partial_since: None,
             must_restart: false,
+            announced: 0,
+            told_waiting: now,
             now,
             output: MemberOutput::default(),
             settings,
@@ -170,8 +180,24 @@ impl Member {
             }
         }
         self.drive_voter();
-        self.lead();
+        self.lead(true);
         self.drive_voter();
+        self.tell_waiting();
+    }
+
+    /// Tells in the log for what a node waits that does not serve.
+    fn tell_waiting(&mut self) {
+        if self.is_ready() || self.now.since(self.told_waiting) < WAIT_TOLD_EVERY {
+            return;
+        }
+        self.told_waiting = self.now;
+        let is_unlinked = |(node, peer): (&NodeId, &Peer)| peer.up.is_none().then(|| node.0.to_string());
+        let unlinked: Vec<String> = self.peers.iter().filter_map(is_unlinked).collect();
+        self.log(match (unlinked.is_empty(), self.leader.0) {
+            (false, _) => format!("waits for the cluster: not linked with nodes {}", unlinked.join(", ")),
+            (true, 0) => "waits for the cluster: the voters have no leader".to_owned(),
+            (true, leader) => format!("waits for its admission by node {leader}"),
+        });
     }
 
     /// Takes the work that has come up.
@@ -302,7 +328,7 @@ impl Member {
             }
         }
         self.drive_voter();
-        self.lead();
+        self.lead(false);
         self.drive_voter();
     }
 
@@ -323,7 +349,7 @@ impl Member {
             Err(refusal) => self.log(format!("node {}: a message of its voter is refused: {refusal}", from.0)),
         }
         self.drive_voter();
-        self.lead();
+        self.lead(false);
         self.drive_voter();
     }
 
@@ -334,7 +360,7 @@ impl Member {
             voter.note_written(number);
         }
         self.drive_voter();
-        self.lead();
+        self.lead(false);
         self.drive_voter();
     }
 
@@ -397,7 +423,7 @@ impl Member {
                 self.output.fences.push(LinkChange::Evict { node: record.node, incarnation: fenced });
             }
         }
-        if earlier.as_ref().is_none_or(|earlier| earlier.epoch < membership.epoch) {
+        if membership.epoch.0 > 0 && earlier.is_none_or(|earlier| earlier.epoch < membership.epoch) {
             let states = membership
                 .members()
                 .map(|record| format!("{}{}", record.node.0, if record.is_serving() { "" } else { " joining" }));

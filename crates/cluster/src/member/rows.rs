@@ -43,6 +43,9 @@ impl Member {
     }
 
     fn state_of(&self, node: NodeId, record: Option<&NodeRecord>) -> &'static str {
+        if node != self.settings.own && !self.peers.contains_key(&node) {
+            return "UNKNOWN";
+        }
         let is_heard = self.hears(node);
         let is_up = node == self.settings.own || self.peers.get(&node).is_some_and(|peer| peer.up.is_some());
         let is_of_life = |record: &NodeRecord| self.life_of(node, Some(record)) == Some(record.incarnation.0);

@@ -60,6 +60,14 @@ pub struct MemberNode {
     pub domain: Box<str>,
 }
 
+impl MemberNode {
+    /// Whether the two nodes have links. Nodes that only serve clients have nothing to say to each other.
+    pub fn is_linked_with(&self, other: &MemberNode) -> bool {
+        let is_client = |it: &MemberNode| !it.roles.data && !it.roles.management;
+        self.node != other.node && !(is_client(self) && is_client(other))
+    }
+}
+
 /// What the data directory has of the node's voter.
 #[derive(Clone, Debug)]
 pub enum VoterStart {

@@ -245,7 +245,8 @@ impl<S: WireSignal> ThreadLinks<S> {
                 });
             }
         }
-        if links.is_empty() {
+        // Without peers, strangers must be refused all the same.
+        if (0..channels).all(|channel| setup.routes.owner(channel) != Some(thread)) {
             return None;
         }
         Some(Box::new(Self {

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
+use junctor_cluster::member::{LogLines, MemberSettings};
 use junctor_cluster::{MainConfiguration, MainLog};
 use junctor_front::Readiness;
 use junctor_front::account::Accounts;
@@ -59,6 +60,8 @@ pub struct Shared {
     progress: Arc<RestartProgress>,
     /// Whether the log waits for room on its device.
     log_waits_for_room: Arc<AtomicBool>,
+    /// The configuration of a node of a cluster, and where its lines for the log go.
+    member: Option<(Arc<MemberSettings>, LogLines)>,
 }
 
 impl Shared {
@@ -111,6 +114,7 @@ impl Shared {
             readiness: Arc::default(),
             progress: Arc::default(),
             log_waits_for_room: Arc::default(),
+            member: None,
             tc_count: plan.instance_count(Module::Tc) as u16,
             formed: config.is_durable.then(|| Arc::new(FormedRecords::new(stream_count(plan)))),
         };
@@ -178,7 +182,14 @@ impl Shared {
             segment_bytes: self.config.log_segment_size.bytes(),
             checkpoints: self.config.checkpoints,
             progress: Arc::clone(&self.progress),
+            member: self.member.as_ref().map(|(settings, _)| Arc::clone(settings)),
+            log_lines: self.member.as_ref().map(|(_, log_lines)| log_lines.clone()).unwrap_or_default(),
         }
+    }
+
+    /// The same shared memory of a node of a cluster. It serves clients once the cluster has admitted it.
+    pub fn with_member(self, settings: Arc<MemberSettings>, log_lines: LogLines) -> Shared {
+        Shared { member: Some((settings, log_lines)), readiness: Arc::default(), ..self }
     }
 
     /// The same shared memory, with backups on other nodes for every partition.

@@ -36,6 +36,7 @@ impl LdmBlock {
             | StatusTable::Checkpoints
             | StatusTable::LogSpaces
             | StatusTable::RestartInfo
+            | StatusTable::Nodes
             | StatusTable::UserLocks => Vec::new(),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };

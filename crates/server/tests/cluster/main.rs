@@ -1,0 +1,7 @@
+//! Clusters of real processes on this machine: they form, lose nodes, and get them back.
+#![allow(clippy::disallowed_methods, reason = "clients and nodes run by real time")]
+
+mod dev;
+mod links;
+mod membership;
+mod nodes;
