@@ -89,7 +89,7 @@ impl Cipher {
     }
 
     /// Cipher feedback with units of `unit` bytes. Decryption feeds the input back, encryption the output.
-    fn feedback(&self, mut register: Block, unit: usize, decrypts: bool, data: &[u8], out: &mut Vec<u8>) {
+    fn feedback(&self, mut register: Block, (unit, decrypts): (usize, bool), data: &[u8], out: &mut Vec<u8>) {
         for part in data.chunks(unit) {
             let mask = self.encrypted(register);
             let result: Vec<u8> = part.iter().zip(mask).map(|(byte, mask)| byte ^ mask).collect();
@@ -189,8 +189,8 @@ fn encrypt(call: Call<'_>) -> Result<ValueRef<'_>> {
             }
         }
         Mode::Cfb1 => cipher.bit_feedback(vector, false, text, buffer),
-        Mode::Cfb8 => cipher.feedback(vector, 1, false, text, buffer),
-        Mode::Cfb128 => cipher.feedback(vector, BLOCK, false, text, buffer),
+        Mode::Cfb8 => cipher.feedback(vector, (1, false), text, buffer),
+        Mode::Cfb128 => cipher.feedback(vector, (BLOCK, false), text, buffer),
         Mode::Ofb => cipher.output_feedback(vector, text, buffer),
     })
 }
@@ -224,8 +224,8 @@ fn decrypt(call: Call<'_>) -> Result<ValueRef<'_>> {
                 buffer.truncate(buffer.len() - padding);
             }
             Mode::Cfb1 => cipher.bit_feedback(vector, true, data, buffer),
-            Mode::Cfb8 => cipher.feedback(vector, 1, true, data, buffer),
-            Mode::Cfb128 => cipher.feedback(vector, BLOCK, true, data, buffer),
+            Mode::Cfb8 => cipher.feedback(vector, (1, true), data, buffer),
+            Mode::Cfb128 => cipher.feedback(vector, (BLOCK, true), data, buffer),
             Mode::Ofb => cipher.output_feedback(vector, data, buffer),
         }
         Ok(true)
@@ -256,14 +256,14 @@ mod tests {
         cipher.bit_feedback(vector(), false, &CLEAR[..2], &mut out);
         assert_eq!(out, [0x68, 0xb3]);
         out.clear();
-        cipher.feedback(vector(), 1, false, &CLEAR[..4], &mut out);
+        cipher.feedback(vector(), (1, false), &CLEAR[..4], &mut out);
         assert_eq!(out, [0x3b, 0x79, 0x42, 0x4c]);
         out.clear();
-        cipher.feedback(vector(), BLOCK, false, &CLEAR, &mut out);
+        cipher.feedback(vector(), (BLOCK, false), &CLEAR, &mut out);
         assert_eq!(out[..4], [0x3b, 0x3f, 0xd9, 0x2e]);
         let encrypted = out.clone();
         out.clear();
-        cipher.feedback(vector(), BLOCK, true, &encrypted, &mut out);
+        cipher.feedback(vector(), (BLOCK, true), &encrypted, &mut out);
         assert_eq!(out, CLEAR);
         out.clear();
         cipher.output_feedback(vector(), &CLEAR, &mut out);

@@ -10,9 +10,9 @@ use super::{Call, Function, TypedCall, function, generated_text};
 use crate::program::Expression;
 
 pub(super) const TABLE: &[Function] = &[
-    function("MD5", 1, 1, |name, arguments| generated_text(name, arguments, 32), |call| hashed::<Md5>(call)),
-    function("SHA", 1, 1, |name, arguments| generated_text(name, arguments, 40), |call| hashed::<Sha1>(call)),
-    function("SHA1", 1, 1, |name, arguments| generated_text(name, arguments, 40), |call| hashed::<Sha1>(call)),
+    function("MD5", 1, 1, |name, arguments| generated_text(name, arguments, 32), hashed::<Md5>),
+    function("SHA", 1, 1, |name, arguments| generated_text(name, arguments, 40), hashed::<Sha1>),
+    function("SHA1", 1, 1, |name, arguments| generated_text(name, arguments, 40), hashed::<Sha1>),
     function("SHA2", 2, 2, resolve_sha2, sha2),
 ];
 

@@ -187,7 +187,7 @@ fn regexp_replace(call: Call<'_>) -> Result<ValueRef<'_>> {
             let Some(whole) = found.get(0) else { break };
             number += 1;
             if wanted == 0 || wanted == number {
-                buffer.extend_from_slice(text[copied..whole.start()].as_bytes());
+                buffer.extend_from_slice(&text.as_bytes()[copied..whole.start()]);
                 append_replacement(&replacement, &found, buffer)?;
                 copied = whole.end();
                 if buffer.len() > STRING_BYTES_MAX {
@@ -202,7 +202,7 @@ fn regexp_replace(call: Call<'_>) -> Result<ValueRef<'_>> {
             }
             at = next_start(text, whole.start(), whole.end());
         }
-        buffer.extend_from_slice(text[copied..].as_bytes());
+        buffer.extend_from_slice(&text.as_bytes()[copied..]);
         Ok(true)
     })?;
     Ok(built.map_or(ValueRef::Null, ValueRef::Bytes))
