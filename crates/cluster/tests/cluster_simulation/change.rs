@@ -134,7 +134,7 @@ impl Simulation {
         let away: Vec<NodeId> = latest.nodes.iter().filter(may_join).map(|it| it.node).collect();
         if !away.is_empty() && self.random.one_in(4) {
             let node = away[self.random.below(away.len() as u64) as usize];
-            let incarnation = next_life(&latest, node);
+            let incarnation = next_life(latest, node);
             self.propose(&MembershipChange::Admit { node, incarnation });
         } else if self.is_disturbed && self.random.one_in(400) {
             let serving: Vec<NodeId> = latest.serving().map(|it| it.node).collect();

@@ -204,7 +204,7 @@ impl Raft {
         let part = voter.part.as_mut().expect("it runs");
         part.tick();
         if let Some((leader, report)) = part.next_eviction_report(clock) {
-            self.send(index, index_of(leader), Message::Report(report), now, random);
+            self.send((index, index_of(leader)), Message::Report(report), now, random);
         }
         self.take_outputs(index, now, random);
     }
@@ -225,7 +225,7 @@ impl Raft {
         self.take_outputs(to, now, random);
     }
 
-    fn send(&mut self, from: usize, to: usize, message: Message, now: u64, random: &mut Random) {
+    fn send(&mut self, (from, to): (usize, usize), message: Message, now: u64, random: &mut Random) {
         let copies = match self.is_disturbed {
             true => u64::from(!random.one_in(50)) + u64::from(random.one_in(50)),
             false => 1,
@@ -249,7 +249,7 @@ impl Raft {
                 return;
             }
             for (to, bytes) in output.send {
-                self.send(index, index_of(node_of(to)), Message::Raft(bytes), now, random);
+                self.send((index, index_of(node_of(to))), Message::Raft(bytes), now, random);
             }
             if let Some(write) = output.write {
                 let voter = &mut self.voters[index];
