@@ -25,6 +25,13 @@ pub enum SchemaChange {
         /// IF NOT EXISTS.
         if_not_exists: bool,
     },
+    /// ALTER DATABASE.
+    AlterDatabase {
+        /// Name of the database.
+        name: Box<str>,
+        /// Default collation of tables that are created later.
+        collation: CollationId,
+    },
     /// DROP DATABASE with its tables.
     DropDatabase {
         /// Name of the database.

@@ -48,6 +48,7 @@ impl MainBlock {
             SchemaChange::CreateDatabase { name, collation, if_not_exists } => {
                 self.plan_create_database(name, collation, if_not_exists)
             }
+            SchemaChange::AlterDatabase { name, collation } => self.plan_alter_database(name, collation),
             SchemaChange::DropDatabase { name, if_exists } => {
                 self.plan_drop_database(&name, if_exists, foreign_key_checks)
             }
@@ -70,6 +71,17 @@ impl MainBlock {
             let message = format!("Can't create database '{name}'; database exists");
             return note_or_refuse(plan, if_not_exists, ErrorCode::DatabaseExists, message);
         }
+        let mut catalog = self.next_catalog();
+        catalog.dictionary.put_database(DatabaseDefinition { name, collation });
+        plan.then_publish(catalog);
+        Ok(plan)
+    }
+
+    fn plan_alter_database(&self, name: Box<str>, collation: CollationId) -> Result<Plan> {
+        if self.catalog.dictionary.database(&name).is_none() {
+            return Err(Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'")));
+        }
+        let mut plan = Plan::default();
         let mut catalog = self.next_catalog();
         catalog.dictionary.put_database(DatabaseDefinition { name, collation });
         plan.then_publish(catalog);

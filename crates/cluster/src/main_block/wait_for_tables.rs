@@ -125,7 +125,7 @@ impl MainBlock {
             Task::Requested(change) => &**change,
         };
         match change {
-            SchemaChange::CreateDatabase { .. } => Vec::new(),
+            SchemaChange::CreateDatabase { .. } | SchemaChange::AlterDatabase { .. } => Vec::new(),
             SchemaChange::DropDatabase { name, .. } => {
                 let names = dictionary.tables_of(name).map(|layout| layout.definition.name.clone());
                 names.map(|table| (name.clone(), table)).collect()
@@ -168,7 +168,7 @@ impl MainBlock {
         }
         if let Task::Requested(change) = task {
             match &**change {
-                SchemaChange::CreateDatabase { .. } => return Vec::new(),
+                SchemaChange::CreateDatabase { .. } | SchemaChange::AlterDatabase { .. } => return Vec::new(),
                 SchemaChange::LockTables { tables } => {
                     let blocked = tables.iter().filter_map(|request| {
                         let exclusion = if request.writes { Exclusion::All } else { Exclusion::Writes };

@@ -40,6 +40,7 @@ choices! {
         5 AlterTable { table, alteration };
         6 RenameTables { renames };
         7 LockTables { tables };
+        8 AlterDatabase { name, collation };
     }
 }
 choices! { PartitionChange { 0 Create { chain }; 1 Drop; 2 ReplaceLayout; 3 BuildIndex(index); } }

@@ -1,7 +1,9 @@
 //! CREATE and DROP DATABASE; DROP, TRUNCATE and RENAME TABLE.
 
+use junctor_model::alteration::without_building;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::schema::TableDefinition;
 use junctor_signals::change_schema::{SchemaChange, TableRename};
 
 use super::structure::{CheckedDefinition, DefinitionContext, check_name};
@@ -22,6 +24,50 @@ pub fn create_database(statement: &ast::CreateDatabase, context: &DefinitionCont
         collation: collation_of(set, collation, CollationId::DEFAULT)?,
         if_not_exists: statement.if_not_exists,
     };
+    Ok(CheckedDefinition::plain(change))
+}
+
+/// Checks ALTER DATABASE.
+///
+/// # Errors
+/// 1046 without a database, 1044 for a system database, 1049 for an unknown one, and the errors of
+/// [`collation_of`].
+pub fn alter_database(statement: &ast::AlterDatabase, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
+    let Some(name) = statement.name.as_deref().or(context.database) else {
+        return Err(Error::new(ErrorCode::NoDatabaseSelected, "No database selected"));
+    };
+    context.check_writable(name)?;
+    let Some(database) = context.dictionary.database(name) else {
+        return Err(Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{name}'")));
+    };
+    let (set, collation) = (statement.character_set.as_deref(), statement.collation.as_deref());
+    let collation = collation_of(set, collation, database.collation)?;
+    Ok(CheckedDefinition::plain(SchemaChange::AlterDatabase { name: name.into(), collation }))
+}
+
+/// Checks CREATE TABLE ... LIKE. The new table has the columns, indexes, partitions and options of the
+/// source, but neither its foreign keys nor its AUTO_INCREMENT number.
+///
+/// # Errors
+/// 1046, 1044, 1049, 1103 and 1146 for the tables; 1235 for a temporary one.
+pub fn create_table_like(
+    statement: &ast::CreateTableLike,
+    context: &DefinitionContext<'_>,
+) -> Result<CheckedDefinition> {
+    if statement.temporary {
+        return Err(Error::not_supported("CREATE TEMPORARY TABLE"));
+    }
+    let database = context.known_database(&statement.name)?;
+    check_name(&statement.name.name, ErrorCode::WrongTableName, "table")?;
+    let source = without_building(&context.table(&statement.source)?.definition).0;
+    let definition = TableDefinition {
+        database: database.name.clone(),
+        name: statement.name.name.as_str().into(),
+        foreign_keys: Vec::new(),
+        ..source
+    };
+    let if_not_exists = statement.if_not_exists;
+    let change = SchemaChange::CreateTable { definition: Box::new(definition), if_not_exists, auto_increment: 1 };
     Ok(CheckedDefinition::plain(change))
 }
 

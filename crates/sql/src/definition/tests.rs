@@ -43,6 +43,8 @@ fn define(text: &str, dictionary: &Dictionary) -> Result<CheckedDefinition> {
         Statement::AlterTable(table) => alter_table(table, &context),
         Statement::DropIndex(index) => drop_index(index, &context),
         Statement::CreateDatabase(database) => create_database(database, &context),
+        Statement::AlterDatabase(database) => alter_database(database, &context),
+        Statement::CreateTableLike(like) => create_table_like(like, &context),
         Statement::DropDatabase(database) => drop_database(database, &context),
         Statement::DropTable(tables) => drop_tables(tables, &context),
         Statement::TruncateTable(table) => truncate_table(table, &context),
@@ -436,4 +438,31 @@ fn wrong_changes_of_columns_have_mysqls_errors() {
     ] {
         assert_eq!(error(text, &dictionary), message, "{text}");
     }
+}
+
+#[test]
+fn a_table_like_another_has_its_columns_indexes_and_options() {
+    let mut dictionary = with_table(
+        "CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v CHAR(3) DEFAULT 'x', UNIQUE u (v), FOREIGN KEY (id) \
+         REFERENCES a (id)) COMMENT 'c' AUTO_INCREMENT 9 PARTITION BY KEY (id) PARTITIONS 3",
+    );
+    for text in ["CREATE TABLE b LIKE a", "CREATE TABLE b (LIKE t.a)"] {
+        let SchemaChange::CreateTable { definition, auto_increment, .. } =
+            define(text, &dictionary).expect(text).change
+        else {
+            panic!("{text}")
+        };
+        let source = &dictionary.table_named("t", "a").expect("it exists").definition;
+        let expected = TableDefinition { name: "b".into(), foreign_keys: Vec::new(), ..source.clone() };
+        assert_eq!((*definition, auto_increment), (expected, 1));
+    }
+    assert_eq!(error("CREATE TABLE b LIKE x", &dictionary), "ERROR 1146 (42S02): Table 't.x' doesn't exist");
+    assert_eq!(error("ALTER DATABASE x COLLATE binary", &dictionary), "ERROR 1049 (42000): Unknown database 'x'");
+    let SchemaChange::AlterDatabase { name, collation } =
+        define("ALTER DATABASE COLLATE utf8mb4_bin", &dictionary).expect("the session has a database").change
+    else {
+        panic!("ALTER DATABASE")
+    };
+    assert_eq!((&*name, collation), ("t", CollationId::UTF8MB4_BIN));
+    dictionary.put_database(DatabaseDefinition { name, collation });
 }

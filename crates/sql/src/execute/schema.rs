@@ -88,7 +88,7 @@ pub(super) fn send_schema_change(
         context.session.warn(WarningLevel::Warning, errno, message);
     }
     let affected_rows = match &change {
-        SchemaChange::CreateDatabase { .. } => 1,
+        SchemaChange::CreateDatabase { .. } | SchemaChange::AlterDatabase { .. } => 1,
         SchemaChange::DropDatabase { name, .. } => {
             context.engine.gateway.catalog().dictionary.tables_of(name).count() as u64
         }

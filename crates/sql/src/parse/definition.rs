@@ -28,6 +28,19 @@ pub struct CreateTable {
     pub partitioning: Option<PartitionByKey>,
 }
 
+/// CREATE TABLE ... LIKE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateTableLike {
+    /// TEMPORARY.
+    pub temporary: bool,
+    /// IF NOT EXISTS.
+    pub if_not_exists: bool,
+    /// The new table's name.
+    pub name: ObjectName,
+    /// The table whose definition is copied.
+    pub source: ObjectName,
+}
+
 /// A column of CREATE TABLE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDefinition {
@@ -406,6 +419,17 @@ pub struct CreateDatabase {
     pub if_not_exists: bool,
     /// The new database's name.
     pub name: String,
+    /// CHARACTER SET; `None` if not written or DEFAULT.
+    pub character_set: Option<String>,
+    /// COLLATE; `None` if not written or DEFAULT.
+    pub collation: Option<String>,
+}
+
+/// ALTER DATABASE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlterDatabase {
+    /// The database; `None` for the session's.
+    pub name: Option<String>,
     /// CHARACTER SET; `None` if not written or DEFAULT.
     pub character_set: Option<String>,
     /// COLLATE; `None` if not written or DEFAULT.

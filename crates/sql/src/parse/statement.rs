@@ -1,7 +1,10 @@
 //! The syntax tree of statements: queries, changes of rows and session statements. Definitions of tables and
 //! databases are in [`super::definition`].
 
-use super::definition::{AlterTable, CreateDatabase, CreateIndex, CreateTable, DropDatabase, DropIndex, DropTable};
+use super::definition::{
+    AlterDatabase, AlterTable, CreateDatabase, CreateIndex, CreateTable, CreateTableLike, DropDatabase, DropIndex,
+    DropTable,
+};
 use super::expression::{ColumnReference, Expression, ParameterNumber, StringLiteral, VariableScope};
 
 /// A statement, before names are resolved.
@@ -15,9 +18,11 @@ pub enum Statement {
     Update(Box<Update>),
     Delete(Box<Delete>),
     CreateTable(Box<CreateTable>),
+    CreateTableLike(Box<CreateTableLike>),
     CreateIndex(Box<CreateIndex>),
     AlterTable(Box<AlterTable>),
     CreateDatabase(CreateDatabase),
+    AlterDatabase(AlterDatabase),
     DropTable(DropTable),
     DropIndex(DropIndex),
     DropDatabase(DropDatabase),
@@ -308,6 +313,11 @@ pub struct Delete {
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Show {
+    /// ANALYZE, CHECK, OPTIMIZE or REPAIR TABLE.
+    Maintenance {
+        kind: TableMaintenance,
+        tables: Vec<ObjectName>,
+    },
     Databases {
         filter: Option<ShowFilter>,
     },
@@ -401,6 +411,16 @@ pub enum ShowFilter {
     Like(StringLiteral),
     /// A condition on the columns of the result.
     Where(Expression),
+}
+
+/// The statements that check or reorganise tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum TableMaintenance {
+    Analyze,
+    Check,
+    Optimize,
+    Repair,
 }
 
 /// `DESCRIBE table [column]`

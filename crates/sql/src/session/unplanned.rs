@@ -284,6 +284,8 @@ impl Engine {
         };
         match statement {
             Statement::CreateTable(table) => definition::create_table(table, &context),
+            Statement::CreateTableLike(like) => definition::create_table_like(like, &context),
+            Statement::AlterDatabase(database) => definition::alter_database(database, &context),
             Statement::CreateIndex(index) => definition::create_index(index, &context),
             Statement::AlterTable(table) => definition::alter_table(table, &context),
             Statement::CreateDatabase(database) => definition::create_database(database, &context),
@@ -385,6 +387,8 @@ fn is_definition(statement: &Statement) -> bool {
     matches!(
         statement,
         Statement::CreateTable(_)
+            | Statement::CreateTableLike(_)
+            | Statement::AlterDatabase(_)
             | Statement::CreateIndex(_)
             | Statement::AlterTable(_)
             | Statement::CreateDatabase(_)

@@ -47,6 +47,7 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowContext<'_>) -> Result<(VirtualTab
         Show::ProcedureStatus { filter } | Show::FunctionStatus { filter } => {
             return Ok((empty(ROUTINES), filter.as_ref()));
         }
+        Show::Maintenance { kind, tables } => table_rows::maintain(*kind, tables, facts)?,
         Show::Index { table, .. } => table_rows::show_index_of(table, facts)?,
         Show::CreateTable(name) => table_rows::show_create_table(name, facts)?,
         Show::CreateDatabase { if_not_exists, name } => table_rows::show_create_database(name, *if_not_exists, facts)?,

@@ -10,7 +10,7 @@ use super::fact::{ShowContext, TableStatistics};
 use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned};
 use super::type_text::visible_indexes;
 use super::{information_schema, junctor_info, performance_schema};
-use crate::parse::statement::{ObjectName, ShowFilter};
+use crate::parse::statement::{ObjectName, ShowFilter, TableMaintenance};
 
 const INDEX_FIELDS: &[Field] = &[
     name("Table"),
@@ -241,6 +241,36 @@ pub(super) fn table_of<'a>(name: &ObjectName, facts: &ShowContext<'a>) -> Result
     }
     let text = format!("Table '{database}.{}' doesn't exist", name.name);
     Err(Error::new(ErrorCode::NoSuchTable, text))
+}
+
+const MAINTENANCE: &[Field] = &[text("Table", 128), text("Op", 10), text("Msg_type", 10), long("Msg_text")];
+
+/// The answer to ANALYZE, CHECK, OPTIMIZE or REPAIR TABLE. Statistics are always those of the moment, so
+/// ANALYZE has nothing to do. The others are answered as by a MySQL engine without the operation.
+pub(super) fn maintain(kind: TableMaintenance, tables: &[ObjectName], facts: &ShowContext<'_>) -> Result<VirtualTable> {
+    let operation = match kind {
+        TableMaintenance::Analyze => "analyze",
+        TableMaintenance::Check => "check",
+        TableMaintenance::Optimize => "optimize",
+        TableMaintenance::Repair => "repair",
+    };
+    let mut rows = Vec::new();
+    for name in tables {
+        let database = database_or_current(name.database.as_deref(), facts)?;
+        let shown = format!("{database}.{}", name.name);
+        let mut add = |kind: &str, message: &str| {
+            rows.push(vec![bytes(&shown), bytes(operation), bytes(kind), bytes(message)]);
+        };
+        match (table_of(name, facts), kind) {
+            (Err(error), _) => {
+                add("Error", &error.message);
+                add("status", "Operation failed");
+            }
+            (Ok(_), TableMaintenance::Analyze) => add("status", "OK"),
+            (Ok(_), _) => add("note", &format!("The storage engine for the table doesn't support {operation}")),
+        }
+    }
+    Ok(VirtualTable::of_show(MAINTENANCE, rows))
 }
 
 /// The database in the statement, otherwise the session's. Error: 1046 if there is neither.

@@ -2,12 +2,12 @@
 
 use super::parser::{Parse, Parser};
 use crate::parse::definition::{
-    CreateDatabase, CreateIndex, CreateTable, DropDatabase, DropIndex, DropTable, IndexAlgorithm, IndexColumn,
-    IndexDefinition, IndexKind, PartitionByKey, TableOption,
+    AlterDatabase, CreateDatabase, CreateIndex, CreateTable, CreateTableLike, DropDatabase, DropIndex, DropTable,
+    IndexAlgorithm, IndexColumn, IndexDefinition, IndexKind, PartitionByKey, TableOption,
 };
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
-use crate::parse::statement::{Statement, Unsupported};
+use crate::parse::statement::{Show, Statement, TableMaintenance, Unsupported};
 
 impl Parser<'_> {
     /// CREATE TABLE, starting at TEMPORARY or TABLE.
@@ -17,7 +17,14 @@ impl Parser<'_> {
         let if_not_exists = self.if_not_exists()?;
         let name = self.object_name()?;
         if self.at_word(Keyword::Like) || self.current.kind == TokenKind::Open && self.next_is_word(Keyword::Like) {
-            return self.unsupported("CREATE TABLE ... LIKE");
+            let is_bracketed = self.accept(TokenKind::Open);
+            self.expect_word(Keyword::Like)?;
+            let source = self.object_name()?;
+            if is_bracketed {
+                self.expect(TokenKind::Close)?;
+            }
+            let like = CreateTableLike { temporary, if_not_exists, name, source };
+            return Ok(Statement::CreateTableLike(Box::new(like)));
         }
         let mut table = CreateTable {
             temporary,
@@ -337,15 +344,41 @@ impl Parser<'_> {
         self.advance();
         let if_not_exists = self.if_not_exists()?;
         let name = self.name()?;
-        let mut database = CreateDatabase { if_not_exists, name, character_set: None, collation: None };
+        let (character_set, collation) = self.database_options()?;
+        Ok(Statement::CreateDatabase(CreateDatabase { if_not_exists, name, character_set, collation }))
+    }
+
+    /// ALTER DATABASE, starting at DATABASE.
+    pub(super) fn alter_database(&mut self) -> Parse<Statement> {
+        self.advance();
+        let has_name = Self::is_name(self.current) && !self.at_database_option();
+        let name = if has_name { Some(self.name()?) } else { None };
+        if !self.at_database_option() {
+            return self.syntax();
+        }
+        let (character_set, collation) = self.database_options()?;
+        Ok(Statement::AlterDatabase(AlterDatabase { name, character_set, collation }))
+    }
+
+    fn at_database_option(&self) -> bool {
+        let word = self.bytes(self.current);
+        let bare = [&b"CHARSET"[..], b"CHARACTER", b"CHAR", b"ENCRYPTION"];
+        self.at_word(Keyword::Default)
+            || self.at_word(Keyword::Collate)
+            || self.current.kind != TokenKind::QuotedName && bare.iter().any(|bare| word.eq_ignore_ascii_case(bare))
+    }
+
+    /// The character set and the collation of a database.
+    fn database_options(&mut self) -> Parse<(Option<String>, Option<String>)> {
+        let (mut character_set, mut collation) = (None, None);
         loop {
             let has_default = self.accept_word(Keyword::Default);
             if self.accept_character_set() {
                 self.accept(TokenKind::Equal);
-                database.character_set = self.name_or_default()?;
+                character_set = self.name_or_default()?;
             } else if self.accept_word(Keyword::Collate) {
                 self.accept(TokenKind::Equal);
-                database.collation = self.name_or_default()?;
+                collation = self.name_or_default()?;
             } else if self.bytes(self.current).eq_ignore_ascii_case(b"ENCRYPTION") {
                 self.advance();
                 self.accept(TokenKind::Equal);
@@ -353,9 +386,35 @@ impl Parser<'_> {
             } else if has_default {
                 return self.syntax();
             } else {
-                return Ok(Statement::CreateDatabase(database));
+                return Ok((character_set, collation));
             }
         }
+    }
+
+    /// ANALYZE, CHECK, OPTIMIZE or REPAIR TABLE, starting at the first word.
+    pub(super) fn table_maintenance(&mut self, kind: TableMaintenance) -> Parse<Statement> {
+        self.advance();
+        let _ = self.accept_any(&[Keyword::NoWriteToBinlog, Keyword::Local]);
+        if self.accept_any(&[Keyword::Table, Keyword::Tables]).is_none() {
+            return self.syntax();
+        }
+        let tables = self.comma_list(Self::object_name)?;
+        match kind {
+            TableMaintenance::Analyze if self.at_word(Keyword::Update) || self.at_word(Keyword::Drop) => {
+                return self.unsupported("histograms");
+            }
+            TableMaintenance::Check | TableMaintenance::Repair => {
+                let options = [&b"QUICK"[..], b"FAST", b"MEDIUM", b"EXTENDED", b"CHANGED", b"USE_FRM"];
+                let upgrade = [&b"FOR"[..], b"UPGRADE"];
+                let is_option =
+                    |word: &[u8]| options.iter().chain(&upgrade).any(|option| word.eq_ignore_ascii_case(option));
+                while self.current.kind != TokenKind::End && is_option(self.bytes(self.current)) {
+                    self.advance();
+                }
+            }
+            _ => {}
+        }
+        Ok(Statement::Show(Box::new(Show::Maintenance { kind, tables })))
     }
 
     /// DROP TABLE, starting at TEMPORARY or TABLE.

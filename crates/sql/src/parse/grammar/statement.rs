@@ -3,7 +3,7 @@
 use super::parser::{Parse, Parser};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
-use crate::parse::statement::Statement;
+use crate::parse::statement::{Statement, TableMaintenance};
 
 impl Parser<'_> {
     /// A statement without its semicolon.
@@ -48,6 +48,14 @@ impl Parser<'_> {
                 self.advance();
                 self.alter_table()
             }
+            Keyword::Alter if matches!(self.next.kind, TokenKind::Keyword(Keyword::Database | Keyword::Schema)) => {
+                self.advance();
+                self.alter_database()
+            }
+            Keyword::Analyze => self.table_maintenance(TableMaintenance::Analyze),
+            Keyword::Check => self.table_maintenance(TableMaintenance::Check),
+            Keyword::Optimize => self.table_maintenance(TableMaintenance::Optimize),
+            Keyword::Repair => self.table_maintenance(TableMaintenance::Repair),
             Keyword::Lock => self.lock(),
             Keyword::Unlock => self.unlock(),
             Keyword::Kill => self.kill(),
@@ -118,7 +126,6 @@ impl Parser<'_> {
             _ => None,
         };
         let what = match (keyword, second) {
-            (Keyword::Alter, Some(Keyword::Database | Keyword::Schema)) => "ALTER DATABASE",
             (Keyword::Alter, Some(Keyword::User)) => "ALTER USER",
             (Keyword::Alter, Some(Keyword::Tablespace | Keyword::Undo)) => "ALTER TABLESPACE",
             (Keyword::Alter, Some(Keyword::Logfile)) => "ALTER LOGFILE GROUP",
@@ -129,11 +136,7 @@ impl Parser<'_> {
             (Keyword::Alter, Some(Keyword::Event)) => "ALTER EVENT",
             (Keyword::Alter, Some(Keyword::Server | Keyword::Instance)) => "ALTER SERVER",
             (Keyword::Rename, Some(Keyword::User)) => "RENAME USER",
-            (Keyword::Analyze, _) => "ANALYZE TABLE",
-            (Keyword::Optimize, _) => "OPTIMIZE TABLE",
-            (Keyword::Check, _) => "CHECK TABLE",
             (Keyword::Checksum, _) => "CHECKSUM TABLE",
-            (Keyword::Repair, _) => "REPAIR TABLE",
             (Keyword::Import, _) => "IMPORT TABLE",
             (Keyword::Table, _) => "TABLE statement",
             (Keyword::Values, _) => "VALUES statement",
