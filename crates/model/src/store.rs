@@ -19,6 +19,9 @@ pub enum StoreMode {
     Strict,
     /// The nearest value is stored, with a warning (IGNORE, or a `sql_mode` that is not strict).
     Lenient,
+    /// As `Lenient`, but NULL in a NOT NULL column fails: an INSERT of one row without IGNORE and without a
+    /// strict `sql_mode`.
+    LenientExceptNull,
 }
 
 /// The target of an assignment.
@@ -53,7 +56,7 @@ impl StoreTarget<'_> {
             return Ok(ValueRef::Null);
         }
         let message = || format!("Column '{}' cannot be null", self.column.name);
-        if self.mode == StoreMode::Strict {
+        if self.mode != StoreMode::Lenient {
             return Err(Error::new(ErrorCode::ColumnNotNull, message()));
         }
         scratch.note(ErrorCode::ColumnNotNull, message);
@@ -75,7 +78,7 @@ impl StoreTarget<'_> {
     pub(crate) fn too_long(&self, scratch: &Scratch) -> Result<()> {
         match self.mode {
             StoreMode::Strict => self.fail_or_warn(ErrorCode::DataTooLong, "Data too long for column", scratch),
-            StoreMode::Lenient => self.truncated(scratch),
+            StoreMode::Lenient | StoreMode::LenientExceptNull => self.truncated(scratch),
         }
     }
 

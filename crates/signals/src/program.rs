@@ -198,7 +198,7 @@ pub enum WriteAction {
     Update {
         /// In the order written.
         assignments: Vec<Assignment>,
-        /// IGNORE: stores the nearest value that fits, with a warning.
+        /// IGNORE, or no strict `sql_mode`: stores the nearest value that fits, with a warning.
         ignore: bool,
     },
     /// Deletes accepted rows.

@@ -58,6 +58,9 @@ pub struct Completion {
     pub in_transaction: bool,
     /// Whether the result of another statement of the same text follows.
     pub has_more: bool,
+    /// Whether a backslash in strings of the session is an ordinary character. Clients quote strings
+    /// accordingly.
+    pub no_backslash_escapes: bool,
 }
 
 /// Receives the answer of one command. The calls follow the order of the protocol: `complete`, or `error`, or

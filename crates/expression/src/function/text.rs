@@ -31,6 +31,8 @@ pub(super) const TABLE: &[Function] = &[
     function("SPACE", 1, 1, resolve_long, space),
     function("LPAD", 3, 3, resolve_long, pad_left),
     function("RPAD", 3, 3, resolve_long, pad_right),
+    // The value of a CHAR column under PAD_CHAR_TO_FULL_LENGTH.
+    function("PAD CHAR", 2, 2, resolve_pad_char, pad_char),
 ];
 
 fn resolve_concat_ws(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
@@ -238,4 +240,21 @@ fn padded<'r>(
         buffer.extend_from_slice(characters.prefix(pad, missing % pad_count));
     };
     call.build(|buffer| join(text, &padding, buffer))
+}
+
+/// The length of the result is that of the CHAR column, the second argument.
+fn resolve_pad_char(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    let mut resolved = resolve_first(name, arguments)?;
+    resolved.result.coercibility = crate::result_type::Coercibility::Implicit;
+    Ok(resolved)
+}
+
+fn pad_char(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let (Some(text), Some(length)) = (call.text(0)?, call.integer(1)?) else { return Ok(ValueRef::Null) };
+    let count = call.result.collation.character_set().character_count(text);
+    let missing = usize::try_from(length).unwrap_or(0).saturating_sub(count);
+    call.build(|buffer| {
+        buffer.extend_from_slice(text);
+        buffer.resize(buffer.len() + missing, b' ');
+    })
 }

@@ -168,6 +168,7 @@ fn status_flags(completion: &Completion) -> StatusFlags {
     flag(StatusFlags::AUTOCOMMIT, completion.autocommit)
         | flag(StatusFlags::IN_TRANSACTION, completion.in_transaction)
         | flag(StatusFlags::MORE_RESULTS_EXIST, completion.has_more)
+        | flag(StatusFlags::NO_BACKSLASH_ESCAPES, completion.no_backslash_escapes)
 }
 
 fn result_end(completion: &Completion) -> ResultEnd {

@@ -269,6 +269,11 @@ impl DataType {
         matches!(self.family, Family::Text | Family::Blob)
     }
 
+    /// Whether the type is CHAR, whose values lose the spaces at their end.
+    pub fn is_char(&self) -> bool {
+        matches!(self.family, Family::Char)
+    }
+
     /// Whether values are shorter than the declared length: VARCHAR and VARBINARY.
     pub fn is_variable(&self) -> bool {
         matches!(self.family, Family::VarChar | Family::VarBinary)

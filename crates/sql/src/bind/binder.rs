@@ -250,7 +250,25 @@ impl<'a> Binder<'a> {
             let Scope { database, table, .. } = self.scope;
             self.first_bare_column = Some(format!("{database}.{table}.{}", found.column.org_name));
         }
-        Ok(self.wrap_bare_column(&found.expression).unwrap_or(found.expression))
+        let column = self.wrap_bare_column(&found.expression).unwrap_or(found.expression);
+        match self.environment.modes.pads_char && self.clause == Clause::FieldList {
+            true => self.padded(found.index, column),
+            false => Ok(column),
+        }
+    }
+
+    /// The value of a CHAR column in the length of its type, other values unchanged.
+    pub(super) fn padded(&self, index: ColumnNumber, value: Expression) -> Result<Expression> {
+        let RowSource::Table(table) = self.scope.source else { return Ok(value) };
+        let column_type = &table.definition.columns[usize::from(index.0)].column_type;
+        match column_type.is_char() {
+            true => {
+                let length = Value::Int(i64::from(column_type.length()));
+                let length = Expression::constant(length, self.environment.collation);
+                Expression::call("PAD CHAR", vec![value, length])
+            }
+            false => Ok(value),
+        }
     }
 
     /// `VALUES(column)`; NULL outside ON DUPLICATE KEY UPDATE, as in MySQL.
@@ -342,7 +360,9 @@ impl<'a> Binder<'a> {
     }
 
     fn escape(&self, escape: Option<&ast::Expression>) -> Result<Option<char>> {
-        let Some(escape) = escape else { return Ok(Some('\\')) };
+        let Some(escape) = escape else {
+            return Ok((!self.environment.modes.no_backslash_escapes).then_some('\\'));
+        };
         if let ast::Expression::Literal(ast::Literal::String(text)) = escape
             && let Ok(text) = std::str::from_utf8(&text.bytes)
         {

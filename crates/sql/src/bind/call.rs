@@ -39,6 +39,11 @@ impl Binder<'_> {
         if let Some(value) = self.session_constant(expression)? {
             return Ok(value);
         }
+        if call.name.eq_ignore_ascii_case("MOD")
+            && let [left, right] = call.arguments.as_slice()
+        {
+            return self.binary(ast::BinaryOperator::Modulo, left, right);
+        }
         let known = function::find(&call.name);
         if let Some(function) = known {
             function.check_count(call.arguments.len())?;

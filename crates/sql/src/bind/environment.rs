@@ -83,6 +83,36 @@ impl PatternPrefix {
     }
 }
 
+/// The parts of `sql_mode` that determine the meaning of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modes {
+    /// ONLY_FULL_GROUP_BY: a column outside an aggregate is an error in a query with aggregates.
+    pub only_full_group_by: bool,
+    /// NO_UNSIGNED_SUBTRACTION: a difference of integers is signed.
+    pub no_unsigned_subtraction: bool,
+    /// NO_BACKSLASH_ESCAPES: LIKE without ESCAPE has no escape character.
+    pub no_backslash_escapes: bool,
+    /// Neither STRICT_TRANS_TABLES nor STRICT_ALL_TABLES: a value that does not fit its column is adjusted.
+    pub is_lenient: bool,
+    /// ERROR_FOR_DIVISION_BY_ZERO: a division by zero is a warning, and an error in strict writes.
+    pub warns_of_division_by_zero: bool,
+    /// PAD_CHAR_TO_FULL_LENGTH: values of CHAR columns in results have their full length.
+    pub pads_char: bool,
+}
+
+impl Default for Modes {
+    fn default() -> Modes {
+        Modes {
+            only_full_group_by: true,
+            no_unsigned_subtraction: false,
+            no_backslash_escapes: false,
+            is_lenient: false,
+            warns_of_division_by_zero: true,
+            pads_char: false,
+        }
+    }
+}
+
 /// The parts of the schema, the session's settings and the parameters that determine the meaning of a
 /// statement.
 pub struct Environment<'a> {
@@ -101,9 +131,8 @@ pub struct Environment<'a> {
     pub locks_reads: bool,
     /// Whether writes check foreign keys (`foreign_key_checks`).
     pub foreign_key_checks: bool,
-    /// Whether a column outside an aggregate is an error in a query with aggregates (`sql_mode` has
-    /// ONLY_FULL_GROUP_BY).
-    pub only_full_group_by: bool,
+    /// The parts of `sql_mode` that determine the meaning of a statement.
+    pub modes: Modes,
     /// Number of digits that a division adds after the decimal point (`div_precision_increment`).
     pub division_increment: u8,
     /// Whether the statement writes in strict mode: truncation of data and division by zero are errors.

@@ -14,7 +14,7 @@ mod select_list;
 pub use binder::{Aggregation, Binder, Clause, InsertedRow, SelectedRow};
 pub use call::operand_type;
 pub(crate) use column_default::{default_into, no_default};
-pub use environment::{Environment, ParameterKind, PatternPrefix, SessionConstant};
+pub use environment::{Environment, Modes, ParameterKind, PatternPrefix, SessionConstant};
 pub use literal::decimal_of_text;
 pub(crate) use literal::{among_numbers, number_of_literal};
 pub use scope::{RowSource, Scope};

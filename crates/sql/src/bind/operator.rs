@@ -1,7 +1,8 @@
 //! Operators, IN with its row constructors, and casts.
 
-use junctor_expression::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, Expression};
+use junctor_expression::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, Expression, Kind, ResultType};
 use junctor_model::error::{Error, Result};
+use junctor_model::value::Value;
 
 use super::binder::character_set_named;
 use super::literal::{among_numbers, number_of_literal};
@@ -54,7 +55,13 @@ impl Binder<'_> {
         if !operator.is_comparison() || bound_left.result.is_number() {
             bound_right = among_numbers(right, bound_right);
         }
-        let (left, right) = (bound_left, bound_right);
+        let (left, mut right) = (bound_left, bound_right);
+        let divides = matches!(operator, Operator::Divide | Operator::IntegerDivide | Operator::Modulo);
+        if divides && !self.environment.modes.warns_of_division_by_zero {
+            // A NULL divisor gives NULL without a warning.
+            let zero = Expression::constant(Value::Int(0), self.environment.collation);
+            right = Expression::null_if(right, zero)?;
+        }
         let compare = |operator, left, right| Expression::comparison(operator, left, right);
         match operator {
             Operator::Xor => Ok(Expression::xor(left, right)),
@@ -71,7 +78,13 @@ impl Binder<'_> {
             Operator::ShiftRight => Ok(Expression::bits(BitOperator::ShiftRight, left, right)),
             Operator::BitXor => Ok(Expression::bits(BitOperator::Xor, left, right)),
             Operator::Add => Ok(Expression::arithmetic(ArithmeticOperator::Add, left, right)),
-            Operator::Subtract => Ok(Expression::arithmetic(ArithmeticOperator::Subtract, left, right)),
+            Operator::Subtract => {
+                let mut difference = Expression::arithmetic(ArithmeticOperator::Subtract, left, right);
+                if self.environment.modes.no_unsigned_subtraction && difference.result.is_integer() {
+                    difference.result = ResultType { kind: Kind::Int, ..difference.result };
+                }
+                Ok(difference)
+            }
             Operator::Multiply => Ok(Expression::arithmetic(ArithmeticOperator::Multiply, left, right)),
             Operator::Divide => Ok(Expression::divide(left, right, self.environment.division_increment)),
             Operator::IntegerDivide => Ok(Expression::arithmetic(ArithmeticOperator::DivideInteger, left, right)),

@@ -55,7 +55,7 @@ pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_par
     };
     check_columns(&projection)?;
     match (aggregates.is_empty() || binder.wraps_bare_columns, first_plain) {
-        (false, Some((position, column))) if binder.environment.only_full_group_by => {
+        (false, Some((position, column))) if binder.environment.modes.only_full_group_by => {
             Err(message::mix_of_group_functions(position, &column))
         }
         (false, Some(_)) => {
@@ -118,7 +118,10 @@ fn bind_all_columns(
             binder.first_bare_column =
                 Some(format!("{}.{}.{}", binder.scope.database, binder.scope.table, found.column.org_name));
         }
-        let value = binder.wrap_bare_column(&found.expression).unwrap_or(found.expression);
+        let mut value = binder.wrap_bare_column(&found.expression).unwrap_or(found.expression);
+        if binder.environment.modes.pads_char {
+            value = binder.padded(index, value)?;
+        }
         projection.values.push(value);
         projection.columns.push(found.column);
     }

@@ -394,6 +394,17 @@ impl<'a> Rows<'a> {
         }
     }
 
+    /// The treatment of values that do not fit. Whether the statement has one row is known only here if the
+    /// rows are read from the text.
+    fn mode(&self) -> StoreMode {
+        match self.plan.mode {
+            StoreMode::Lenient if self.plan.refuses_null && self.uniform_rows.is_some() && self.count() == 1 => {
+                StoreMode::LenientExceptNull
+            }
+            mode => mode,
+        }
+    }
+
     /// The parameters from which a row is made, unless the row is read from the text.
     fn parameters_of(&self, row: usize) -> Parameters<'a> {
         self.selected.map_or(self.parameters, |selected| Parameters::from_bytes(selected.row(row)))
@@ -425,7 +436,7 @@ impl RowEncoder<'_> {
     fn explicit_number(&mut self, rows: &Rows<'_>, row: usize, auto: AutoColumn) -> Result<Option<u64>> {
         let position = usize::from(auto.index.0);
         let column = &rows.plan.table.definition.columns[position];
-        let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.plan.mode };
+        let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.mode() };
         self.scratch.reset();
         let value = match rows.form(row).get(position) {
             Some(InsertValue::Generated) | None => return Ok(None),
@@ -491,7 +502,7 @@ impl RowEncoder<'_> {
         let definition = &rows.plan.table.definition;
         let mut generated = None;
         for ((value, source), column) in values.iter_mut().zip(form).zip(&definition.columns) {
-            let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.plan.mode };
+            let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.mode() };
             let given = match source {
                 InsertValue::Stored(stored) => {
                     *value = stored.as_ref();
@@ -550,7 +561,7 @@ impl RowEncoder<'_> {
         for column in columns {
             let position = usize::from(column.0);
             let column = &table.definition.columns[position];
-            let target = StoreTarget { column, row_number, mode: rows.plan.mode };
+            let target = StoreTarget { column, row_number, mode: rows.mode() };
             let given = match &form[position] {
                 InsertValue::Stored(stored) => {
                     values[position] = stored.clone();
@@ -580,7 +591,7 @@ impl RowEncoder<'_> {
             let column = &table.definition.columns[position];
             let number = next_number(range, rows.plan.auto)?;
             generated = Some(number);
-            let target = StoreTarget { column, row_number, mode: rows.plan.mode };
+            let target = StoreTarget { column, row_number, mode: rows.mode() };
             values[position] = target.convert(ValueRef::UInt(number), scratch)?.to_value();
         }
         let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();

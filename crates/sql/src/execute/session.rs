@@ -140,6 +140,7 @@ impl Session {
             autocommit: self.variables.autocommit,
             in_transaction: self.is_open,
             has_more: self.next_statement_at != 0,
+            no_backslash_escapes: self.variables.dialect().no_backslash_escapes,
             ..Completion::default()
         }
     }

@@ -3,6 +3,7 @@
 //! The lexer allocates nothing and never fails: bytes that form no token become [`TokenKind::Bad`], which no
 //! rule of the grammar accepts.
 
+use super::dialect::Dialect;
 use super::keyword::Keyword;
 use super::limit::COMMENT_VERSION;
 
@@ -120,6 +121,7 @@ pub struct Lexer<'a> {
     in_executable_comment: bool,
     saw_comment: bool,
     after_dot: bool,
+    dialect: Dialect,
 }
 
 /// Whether a byte can be part of an unquoted name. Every byte of a multi-byte character can.
@@ -134,8 +136,8 @@ pub const fn is_blank_byte(byte: u8) -> bool {
 
 impl<'a> Lexer<'a> {
     /// A lexer that begins at byte `at` of `text`.
-    pub fn new(text: &'a [u8], at: usize) -> Lexer<'a> {
-        Lexer { text, at, in_executable_comment: false, saw_comment: false, after_dot: false }
+    pub fn new(text: &'a [u8], at: usize, dialect: Dialect) -> Lexer<'a> {
+        Lexer { text, at, in_executable_comment: false, saw_comment: false, after_dot: false, dialect }
     }
 
     /// Whether the lexer has read a comment. MySQL accepts a text that contains only comments as an empty
@@ -180,6 +182,7 @@ impl<'a> Lexer<'a> {
             b'0'..=b'9' => self.number(),
             // In `t.1a` the dot separates names; in `x = .5` it begins a number.
             b'.' if self.byte(1).is_ascii_digit() && !self.follows_name() => self.number(),
+            b'"' if self.dialect.ansi_quotes => self.quoted(0, TokenKind::QuotedName),
             b'\'' | b'"' => self.quoted(0, TokenKind::String),
             b'`' => self.quoted(0, TokenKind::QuotedName),
             b'x' | b'X' if self.byte(1) == b'\'' => self.quoted_digits(TokenKind::Hexadecimal),
@@ -271,8 +274,13 @@ impl<'a> Lexer<'a> {
 
     /// Consumes a quoted token whose opening quote is `ahead` bytes after the current one.
     fn quoted(&mut self, ahead: usize, kind: TokenKind) -> TokenKind {
-        match quoted_end(self.text, self.at + ahead) {
-            Some((end, _)) => {
+        let is_plain = self.dialect.no_backslash_escapes || kind == TokenKind::QuotedName;
+        let end = match is_plain {
+            true => plain_quoted_end(self.text, self.at + ahead),
+            false => quoted_end(self.text, self.at + ahead).map(|(end, _)| end),
+        };
+        match end {
+            Some(end) => {
                 self.at = end;
                 kind
             }
@@ -439,6 +447,19 @@ pub fn quoted_end(text: &[u8], open: usize) -> Option<(usize, bool)> {
             }
             _ => return Some((at + 1, has_escapes)),
         }
+    }
+}
+
+/// Like [`quoted_end`], where a backslash is an ordinary character.
+fn plain_quoted_end(text: &[u8], open: usize) -> Option<usize> {
+    let quote = *text.get(open)?;
+    let mut at = open + 1;
+    loop {
+        at += text.get(at..)?.iter().position(|byte| *byte == quote)? + 1;
+        if text.get(at) != Some(&quote) {
+            return Some(at);
+        }
+        at += 1;
     }
 }
 

@@ -1,6 +1,16 @@
 //! Converts the bytes of a literal into its value. The parser, the shape scanner and the binder of lifted
 //! literals share these functions, so that a literal means the same on every path.
 
+/// Like [`decode_string`], where a backslash is an ordinary character.
+pub fn decode_plain_string(inside: &[u8], quote: u8, value: &mut Vec<u8>) {
+    let mut rest = inside;
+    while let Some(quoted) = rest.iter().position(|byte| *byte == quote) {
+        value.extend_from_slice(&rest[..=quoted]);
+        rest = rest.get(quoted + 2..).unwrap_or(&[]);
+    }
+    value.extend_from_slice(rest);
+}
+
 /// Appends the value of a quoted literal to `value`. `inside` is the text between the quotes, and `quote` is
 /// the quote character. A doubled quote becomes one, and backslash escapes are replaced as in MySQL without
 /// NO_BACKSLASH_ESCAPES.

@@ -5,6 +5,7 @@
 //! sessions.
 
 pub mod definition;
+pub mod dialect;
 pub mod error;
 pub mod expression;
 pub mod grammar;
@@ -20,8 +21,9 @@ pub mod statement;
 #[cfg(test)]
 mod tests;
 
+pub use dialect::Dialect;
 pub use error::{ParseError, ParseErrorKind};
 pub use expression::{Expression, Literal, ParameterNumber};
-pub use grammar::{Parameterised, Parsed, first_statement_end, parse, parse_next, parse_with_parameters};
+pub use grammar::{Parameterised, Parsed, first_statement_end, parse, parse_in, parse_next, parse_with_parameters};
 pub use shape::{Shape, ShapeOutcome, scan};
 pub use statement::Statement;

@@ -124,7 +124,8 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
     let entries = unique_entries(environment.dictionary, &layout.definition, Some(&changed))?;
     let foreign_keys = foreign_keys(environment, &layout.definition, RowWrite::Update(&changed));
     let maintained = Maintained { unique_entries: entries, foreign_keys };
-    plan_change(&mut binder, layout, &request, WriteAction::Update { assignments, ignore: update.ignore }, maintained)
+    let action = WriteAction::Update { assignments, ignore: update.ignore || environment.modes.is_lenient };
+    plan_change(&mut binder, layout, &request, action, maintained)
 }
 
 /// Plans a DELETE. Errors: those of binding. IGNORE skips rows that foreign keys of other rows refer to.
@@ -253,7 +254,7 @@ fn plan_change(
     };
     let unique_key = found.map(|found| unique_key_change(found, &program, whole_filter));
     let ordered = locks_first.then(|| OrderedChange {
-        locking_program: locking_program(layout, &program, sort, request.ignore),
+        locking_program: locking_program(layout, &program, sort, request.ignore || binder.environment.modes.is_lenient),
         write: Arc::new(WriteProgram { access: Access::PrimaryKeys, filter: None, ..program.clone() }),
         in_order,
         one_by_one,

@@ -171,7 +171,7 @@ pub(super) fn plan_conflict(
     let changed: Vec<ColumnNumber> = assignments.iter().map(|Assignment { column, .. }| *column).collect();
     let update = WriteProgram {
         table: Arc::clone(layout),
-        action: WriteAction::Update { assignments, ignore: insert.ignore },
+        action: WriteAction::Update { assignments, ignore: insert.ignore || environment.modes.is_lenient },
         access: Access::PrimaryKeys,
         filter: None,
         reads_parameters: true,
@@ -179,7 +179,7 @@ pub(super) fn plan_conflict(
         foreign_keys: foreign_keys(environment, definition, RowWrite::Update(&changed)),
         returning: returned.map(|rows| Returning {
             output: Output::Packets(rows.clone().with_format(&layout.row_format)),
-            is_strict: !insert.ignore,
+            is_strict: !insert.ignore && !environment.modes.is_lenient,
         }),
     };
     let keys = key_locks(environment.dictionary, layout)?;

@@ -89,6 +89,9 @@ pub struct InsertPlan {
     pub conflict: Conflict,
     /// The handling of a value that does not fit its column. With IGNORE the nearest fitting value is stored.
     pub mode: StoreMode,
+    /// Whether NULL in a NOT NULL column fails if the statement has one row, although other values are
+    /// adjusted: without IGNORE and without a strict `sql_mode`.
+    pub refuses_null: bool,
     /// The warnings of each execution, for columns without a value and without a default.
     pub warnings: Vec<(ErrorCode, Box<str>)>,
     /// The RETURNING clause; `None` if the statement has none.
@@ -132,9 +135,15 @@ pub(super) fn plan_insert(
     if let Some(position) = forms.iter().position(|form| form.len() != width) {
         return Err(message::column_count(position + 1));
     }
-    let mode = if insert.ignore { StoreMode::Lenient } else { StoreMode::Strict };
+    let is_one_row = forms.len() == 1 && uniform_rows.is_none() && !matches!(insert.source, InsertSource::Select(_));
+    let mode = match (insert.ignore, environment.modes.is_lenient) {
+        (true, _) => StoreMode::Lenient,
+        (false, true) if is_one_row => StoreMode::LenientExceptNull,
+        (false, true) => StoreMode::Lenient,
+        (false, false) => StoreMode::Strict,
+    };
     let mut scratch = Scratch::new();
-    scratch.set_strict(!insert.ignore);
+    scratch.set_strict(mode == StoreMode::Strict);
     let mut warnings = Vec::new();
     let omitted = omitted_values(definition, &targets, mode, &mut warnings)?;
     let mut rows = Vec::with_capacity(forms.len());
@@ -180,6 +189,7 @@ pub(super) fn plan_insert(
         conflict,
         select: selected.map(|selected| selected.plan),
         mode,
+        refuses_null: environment.modes.is_lenient && !insert.ignore,
         warnings,
         returning,
     };
@@ -255,7 +265,11 @@ fn plan_source(
     select: &Select,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned<QueryPlan>> {
-    plan_query(&Environment { is_strict: !insert.ignore, ..*environment }, select, find_virtual)
+    plan_query(
+        &Environment { is_strict: !insert.ignore && !environment.modes.is_lenient, ..*environment },
+        select,
+        find_virtual,
+    )
 }
 
 /// The query's table. ON DUPLICATE KEY UPDATE may name its columns in addition to those of the table that the

@@ -1,6 +1,7 @@
 //! Golden tests of plans as text: a statement, then its plan or the error. A text statement with a cacheable
 //! shape is planned from its shape, as the engine does.
 
+use crate::parse::Dialect;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use junctor_signals::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAc
 
 use super::parameters::kinds_of_shape;
 use super::*;
-use crate::bind::{Environment, ParameterKind, SessionConstant, message};
+use crate::bind::{Environment, Modes, ParameterKind, SessionConstant, message};
 use crate::definition::{DefinitionContext, create_table};
 use crate::parse::expression as ast;
 use crate::parse::{Parameterised, Shape, ShapeOutcome, Statement, parse, parse_with_parameters, scan};
@@ -85,7 +86,8 @@ fn planned(dictionary: &Dictionary, text: &str) -> junctor_model::error::Result<
     let mut kinds: Vec<ParameterKind> = Vec::new();
     let mut statement = None;
     if scan(text.as_bytes(), &mut shape) == ShapeOutcome::Cacheable {
-        let parsed = parse_with_parameters(text.as_bytes(), &shape).map_err(|error| message::of_parse_error(&error))?;
+        let parsed = parse_with_parameters(text.as_bytes(), &shape, Dialect::default())
+            .map_err(|error| message::of_parse_error(&error))?;
         if let Parameterised::Statement { statement: parsed, .. } = parsed {
             kinds_of_shape(&shape, &mut kinds);
             statement = Some(parsed);
@@ -110,7 +112,7 @@ fn planned_for(
         parameters: kinds,
         session_constant: &random_seed,
         locks_reads: false,
-        only_full_group_by: true,
+        modes: Modes::default(),
         division_increment: 4,
         foreign_key_checks: true,
         is_strict: false,

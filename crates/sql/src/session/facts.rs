@@ -7,14 +7,14 @@ use junctor_model::schema::TableDefinition;
 use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
 
-use crate::bind::{Environment, ParameterKind, SessionConstant};
+use crate::bind::{Environment, Modes, ParameterKind, SessionConstant};
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::mysql_catalog::show::{
     ShowContext, TableStatistics, ThreadStatus, cpustat_rows, cpustat_window, sending_row, status_table,
     thread_block_rows, thread_rows, thread_status_rows, virtual_table,
 };
-use crate::mysql_catalog::variable::{SessionContext, evaluate_session_expression, session_value_type};
+use crate::mysql_catalog::variable::{SessionContext, SqlMode, evaluate_session_expression, session_value_type};
 use crate::parse::Expression;
 use crate::plan::{ComputeSource, VirtualSource};
 
@@ -164,6 +164,18 @@ impl StatementFacts<'_, '_> {
     }
 }
 
+/// The parts of `sql_mode` that determine the meaning of a statement.
+pub(super) fn modes_of(mode: SqlMode) -> Modes {
+    Modes {
+        only_full_group_by: mode.has("ONLY_FULL_GROUP_BY"),
+        no_unsigned_subtraction: mode.has("NO_UNSIGNED_SUBTRACTION"),
+        no_backslash_escapes: mode.dialect().no_backslash_escapes,
+        is_lenient: !mode.has("STRICT_TRANS_TABLES") && !mode.has("STRICT_ALL_TABLES"),
+        warns_of_division_by_zero: mode.has("ERROR_FOR_DIVISION_BY_ZERO"),
+        pads_char: mode.has("PAD_CHAR_TO_FULL_LENGTH"),
+    }
+}
+
 /// Calls `use_environment` with the environment in which a statement is bound.
 pub(super) fn with_environment<T>(
     facts: &StatementFacts<'_, '_>,
@@ -191,7 +203,7 @@ pub(super) fn with_environment<T>(
         session_constant: &session_constant,
         locks_reads: facts.session.locks_reads(),
         foreign_key_checks: facts.session.variables.foreign_key_checks,
-        only_full_group_by: facts.session.variables.sql_mode.is_only_full_group_by(),
+        modes: modes_of(facts.session.variables.sql_mode),
         division_increment: facts.session.variables.division_increment(),
         is_strict: false,
     })

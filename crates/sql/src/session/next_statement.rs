@@ -18,7 +18,7 @@ impl StatementContext<'_, '_> {
         }
         self.engine.counters.questions += 1;
         let rest = text.get(from..).unwrap_or(&[]);
-        match first_statement_end(rest) {
+        match first_statement_end(rest, self.session.variables.dialect()) {
             Some(end) => self.execute_first(rest, (from, end)),
             None => self.execute_text(rest, StatementInput::new(InputForm::Text(rest))),
         }
@@ -29,14 +29,16 @@ impl StatementContext<'_, '_> {
     #[cold]
     pub(super) fn execute_first(&mut self, text: &[u8], (from, end): (usize, usize)) -> Progress {
         let statement = &text[..end - 1];
-        let is_known = scan(statement, &mut self.engine.shape) == ShapeOutcome::Cacheable && {
+        let dialect = self.session.variables.dialect();
+        let is_scannable = dialect.is_scannable(statement);
+        let is_known = is_scannable && scan(statement, &mut self.engine.shape) == ShapeOutcome::Cacheable && {
             let key = Engine::plan_key(&self.engine.shape, self.session);
             let known = self.engine.cache.get(&key, &self.engine.gateway.catalog().dictionary);
             matches!(known, Some(CachedShape::Plan(_)))
         };
         // A syntax error quotes the text that follows it, so the statement is parsed together with the
         // remaining text.
-        if !is_known && let Err(error) = parse_next(text, 0) {
+        if !is_known && let Err(error) = parse_next(text, 0, dialect) {
             self.session.clear_diagnostics();
             return fail(self, &message::of_parse_error(&error));
         }

@@ -18,7 +18,7 @@ use crate::bind::{ParameterKind, PatternPrefix, message};
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{InputForm, LockCallMode, PlanInput, StatementContext, StatementInput, fail};
-use crate::parse::{ParameterNumber, Statement, parse};
+use crate::parse::{ParameterNumber, Statement, parse_in};
 use crate::plan::Plan;
 use crate::plan::PreparedStatement;
 use crate::plan::kind_of_value;
@@ -86,7 +86,8 @@ impl StatementContext<'_, '_> {
             let plan = statement.plan.clone();
             return Ok((self.engine.keep_prepared(self.session, statement), plan));
         }
-        let parsed = parse(text).map_err(|error| message::of_parse_error(&error))?;
+        let parsed =
+            parse_in(text, self.session.variables.dialect()).map_err(|error| message::of_parse_error(&error))?;
         // The parser limits the number of parameters, so the cast loses nothing.
         let parameter_count = parsed.parameter_count as u16;
         let mut statement = parsed.statement;

@@ -82,14 +82,15 @@ impl StatementContext<'_, '_> {
     /// Plans a statement that has no plan yet.
     #[cold]
     fn plan_shape(&mut self, text: &[u8]) -> Result<Option<Plan>> {
-        let (mut statement, kept) = match parse_with_parameters(text, &self.engine.shape) {
-            Ok(Parameterised::Statement { statement, kept }) => (statement, kept),
-            Ok(Parameterised::LiteralsMatter) => {
-                self.cache_shape(CachedShape::Variants(Arc::default()));
-                return Ok(None);
-            }
-            Err(error) => return Err(message::of_parse_error(&error)),
-        };
+        let (mut statement, kept) =
+            match parse_with_parameters(text, &self.engine.shape, self.session.variables.dialect()) {
+                Ok(Parameterised::Statement { statement, kept }) => (statement, kept),
+                Ok(Parameterised::LiteralsMatter) => {
+                    self.cache_shape(CachedShape::Variants(Arc::default()));
+                    return Ok(None);
+                }
+                Err(error) => return Err(message::of_parse_error(&error)),
+            };
         let first = ParameterNumber(self.engine.shape.slot_count() as u32);
         let session_values = self.lift_session_values(&mut statement, first);
         kinds_of_shape(&self.engine.shape, &mut self.engine.work.kinds);

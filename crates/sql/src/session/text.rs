@@ -14,7 +14,7 @@ use crate::execute::{
     Execution, InputForm, LockCallMode, LockCalls, PlanInput, RetryInput, RetryState, StatementContext, StatementInput,
     fail, start_change, start_compute, start_control, start_insert, start_select,
 };
-use crate::parse::{ParameterNumber, ShapeOutcome, Statement, first_statement_end, parse, scan};
+use crate::parse::{ParameterNumber, ShapeOutcome, Statement, first_statement_end, parse_in, scan};
 use crate::plan::fill_from_shape;
 use crate::plan::fits_class;
 use crate::plan::{ChangeKind, ControlPlan, OperationKind, Plan, Planned, plan_statement};
@@ -29,7 +29,8 @@ impl StatementContext<'_, '_> {
 
     /// Executes a text statement.
     pub(super) fn execute_text(&mut self, text: &[u8], input: StatementInput<'_>) -> Progress {
-        if scan(text, &mut self.engine.shape) == ShapeOutcome::Cacheable {
+        let dialect = self.session.variables.dialect();
+        if dialect.is_scannable(text) && scan(text, &mut self.engine.shape) == ShapeOutcome::Cacheable {
             let plan = self.plan_of_shape(text);
             match plan {
                 Ok(Some(plan)) if self.engine.fill_parameters(text, &plan) => {
@@ -79,11 +80,11 @@ impl StatementContext<'_, '_> {
     #[cold]
     fn execute_unshaped(&mut self, text: &[u8], input: StatementInput<'_>) -> Progress {
         if self.session.multi_statements
-            && let Some(end) = first_statement_end(text)
+            && let Some(end) = first_statement_end(text, self.session.variables.dialect())
         {
             return self.execute_first(text, (0, end));
         }
-        let parsed = match parse(text) {
+        let parsed = match parse_in(text, self.session.variables.dialect()) {
             Ok(parsed) => parsed,
             Err(error) => {
                 self.session.clear_diagnostics();

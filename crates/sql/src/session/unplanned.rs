@@ -17,8 +17,8 @@ use junctor_signals::set_globals::{
 use junctor_signals::use_user_lock::UserLockAction;
 
 use super::command::answer;
-use super::facts::{StatementFacts, with_environment};
-use crate::bind::{Binder, Clause, Environment, RowSource, Scope, SessionConstant};
+use super::facts::{StatementFacts, modes_of, with_environment};
+use crate::bind::{Binder, Clause, Environment, Modes, RowSource, Scope, SessionConstant};
 use crate::definition::{self, CheckedDefinition, DefinitionContext};
 use crate::execute::Engine;
 use crate::execute::Session;
@@ -350,7 +350,7 @@ impl Engine {
             session_constant: &session_constant,
             locks_reads: false,
             foreign_key_checks: true,
-            only_full_group_by: true,
+            modes: Modes { only_full_group_by: true, ..modes_of(session.variables.sql_mode) },
             division_increment: session.variables.division_increment(),
             is_strict: false,
         };

@@ -19,7 +19,6 @@ use junctor_model::id::ColumnNumber;
 use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::row::RowView;
 use junctor_model::schema::TableLayout;
-use junctor_model::store::StoreMode;
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
@@ -536,10 +535,8 @@ pub(super) fn complete(context: &mut StatementContext<'_, '_>, plan: &InsertPlan
     let info = &mut context.engine.work.info;
     info.clear();
     if rows > 1 || rows_of_query.is_some() {
-        let duplicates = match plan.mode {
-            StoreMode::Lenient => rows - written.min(rows),
-            StoreMode::Strict => deleted + found,
-        };
+        let ignores = matches!(plan.conflict, Conflict::Skip | Conflict::Update { ignore: true, .. });
+        let duplicates = if ignores { rows - written.min(rows) } else { deleted + found };
         // Writing to a String cannot fail.
         let _ = write!(info, "Records: {rows}  Duplicates: {duplicates}  Warnings: {}", context.session.warning_count);
     }

@@ -14,6 +14,7 @@ use super::global::GlobalVariables;
 use super::sql_mode::SqlMode;
 use super::table::TABLE;
 use super::user::UserVariables;
+use crate::parse::Dialect;
 
 /// Maximum of the variable `timestamp` in MySQL 8.0, in seconds since 1970-01-01 UTC.
 const TIMESTAMP_SECONDS_MAX: f64 = 32_536_771_199.0;
@@ -243,6 +244,12 @@ impl SessionVariables {
         let mut hasher = DefaultHasher::new();
         settings.hash(&mut hasher);
         self.plan_key = hasher.finish();
+    }
+
+    /// How the session's texts are read.
+    #[inline]
+    pub fn dialect(&self) -> Dialect {
+        self.sql_mode.dialect()
     }
 
     /// Decimal digits that a division adds to its result, at most 30 (`div_precision_increment`).

@@ -1,4 +1,6 @@
-//! SQL modes: names, MySQL's bits, and the supported subset.
+//! SQL modes: names, MySQL's bits, and what each means.
+
+use crate::parse::Dialect;
 
 /// A set of SQL modes, as MySQL's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +36,6 @@ const FORGOTTEN: &str = "NO_AUTO_CREATE_USER";
 const ANSI: u64 = 1 << 18 | 1 | 2 | 4 | 8 | 32;
 const TRADITIONAL: u64 = 1 << 27 | 1 << 21 | 1 << 22 | 1 << 23 | 1 << 24 | 1 << 26 | 1 << 30;
 
-/// Modes that are not implemented and would change the meaning of statements. Setting one is an error,
-/// because later statements would otherwise be executed wrongly.
-const REFUSED: u64 = 1 | 2 | 4 | 64 | 1 << 18 | 1 << 20 | 1 << 29 | 1 << 31;
-
 impl SqlMode {
     /// MySQL 8.0's default.
     pub const DEFAULT: SqlMode = SqlMode(32 | 1 << 21 | 1 << 23 | 1 << 24 | 1 << 26 | 1 << 30);
@@ -45,7 +43,7 @@ impl SqlMode {
     /// Parses a comma-separated list of names and expands combinations such as TRADITIONAL.
     ///
     /// # Errors
-    /// The first unknown or unsupported name.
+    /// The first unknown name.
     pub fn parse(names: &str) -> Result<SqlMode, String> {
         let mut bits = 0;
         for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -53,8 +51,8 @@ impl SqlMode {
                 continue;
             }
             match NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-                Some((_, bit)) if bit & REFUSED == 0 => bits |= bit,
-                _ => return Err(name.to_owned()),
+                Some((_, bit)) => bits |= bit,
+                None => return Err(name.to_owned()),
             }
         }
         Ok(SqlMode(bits).expanded())
@@ -63,11 +61,11 @@ impl SqlMode {
     /// The modes with these bits, combinations expanded.
     ///
     /// # Errors
-    /// The number as text, if a bit is unknown or unsupported.
+    /// The number as text, if a bit is unknown.
     pub fn from_bits(bits: u64) -> Result<SqlMode, String> {
         let known = NAMES.iter().fold(0, |all, (_, bit)| all | bit);
         let mode = SqlMode(bits).expanded();
-        if mode.0 & !known != 0 || mode.0 & REFUSED != 0 { Err(bits.to_string()) } else { Ok(mode) }
+        if mode.0 & !known != 0 { Err(bits.to_string()) } else { Ok(mode) }
     }
 
     fn expanded(self) -> SqlMode {
@@ -82,10 +80,20 @@ impl SqlMode {
         names.join(",")
     }
 
-    /// Whether a query with aggregates may use a column outside an aggregate only if GROUP BY determines the
-    /// column.
-    pub fn is_only_full_group_by(self) -> bool {
-        self.0 & 32 != 0
+    /// How texts are read.
+    pub fn dialect(self) -> Dialect {
+        Dialect {
+            ansi_quotes: self.0 & 4 != 0,
+            no_backslash_escapes: self.0 & 1 << 20 != 0,
+            pipes_as_concat: self.0 & 2 != 0,
+            high_not_precedence: self.0 & 1 << 29 != 0,
+            real_as_float: self.0 & 1 != 0,
+        }
+    }
+
+    /// Whether the mode of this name is set.
+    pub fn has(self, name: &str) -> bool {
+        NAMES.iter().any(|(known, bit)| *known == name && self.0 & bit != 0)
     }
 
     /// Whether 0 in an AUTO_INCREMENT column is stored as 0 instead of the next value.

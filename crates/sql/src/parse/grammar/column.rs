@@ -190,7 +190,10 @@ impl Parser<'_> {
                 self.advance();
                 self.accept_word(Keyword::Precision);
                 let (precision, scale) = self.bracketed_precision()?;
-                return Ok(Some(TypeKind::Double { precision, scale }));
+                return Ok(Some(match keyword {
+                    Keyword::Real if self.dialect.real_as_float => TypeKind::Float { precision, scale },
+                    _ => TypeKind::Double { precision, scale },
+                }));
             }
             _ => return Ok(None),
         };

@@ -169,6 +169,7 @@ impl Parser<'_> {
                 self.accept_word(Keyword::Precision);
                 CastTarget::Double
             }
+            Keyword::Real if self.dialect.real_as_float => CastTarget::Float(None),
             Keyword::Real => CastTarget::Double,
             Keyword::Float => CastTarget::Float(self.bracketed_number()?),
             Keyword::Date => CastTarget::Date,

@@ -22,4 +22,4 @@ mod set;
 mod show;
 mod statement;
 
-pub use parser::{Parameterised, Parsed, first_statement_end, parse, parse_next, parse_with_parameters};
+pub use parser::{Parameterised, Parsed, first_statement_end, parse, parse_in, parse_next, parse_with_parameters};

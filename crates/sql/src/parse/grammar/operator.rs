@@ -24,6 +24,7 @@ pub(super) enum Level {
     Add,
     Multiply,
     BitXor,
+    Concat,
     Simple,
 }
 
@@ -34,6 +35,8 @@ enum Infix {
     And,
     Is,
     Predicate,
+    /// `||` with PIPES_AS_CONCAT.
+    Concat,
     Binary(BinaryOperator),
 }
 
@@ -75,6 +78,12 @@ impl Parser<'_> {
                     highest = Level::Comparison;
                     self.predicate(left)?
                 }
+                Infix::Concat => {
+                    self.advance();
+                    let right = self.expression_at(Level::Simple)?;
+                    self.grow()?;
+                    Expression::call("CONCAT", vec![left, right])
+                }
                 Infix::Binary(operator) => {
                     self.advance();
                     self.refuse_quantified(level)?;
@@ -99,6 +108,7 @@ impl Parser<'_> {
     /// An operand with its prefix operators, and the level of the tightest infix operator that may follow it.
     fn prefix(&mut self, lowest: Level) -> Parse<(Expression, Level)> {
         let simple = match self.current.kind {
+            TokenKind::Keyword(Keyword::Not) if self.dialect.high_not_precedence => self.unary(UnaryOperator::Not)?,
             TokenKind::Keyword(Keyword::Not) => {
                 if lowest > Level::Not {
                     return self.syntax();
@@ -122,7 +132,7 @@ impl Parser<'_> {
             TokenKind::Exclamation => self.unary(UnaryOperator::Not)?,
             _ => self.primary()?,
         };
-        Ok((simple, Level::BitXor))
+        Ok((simple, Level::Concat))
     }
 
     fn unary(&mut self, operator: UnaryOperator) -> Parse<Expression> {
@@ -229,6 +239,7 @@ impl Parser<'_> {
         let binary = |level, operator| Some((level, Infix::Binary(operator)));
         match self.current.kind {
             TokenKind::Keyword(keyword) => self.word_infix(keyword),
+            TokenKind::BarBar if self.dialect.pipes_as_concat => Some((Level::Concat, Infix::Concat)),
             TokenKind::BarBar => Some((Level::Or, Infix::Or)),
             TokenKind::AmpersandAmpersand => Some((Level::And, Infix::And)),
             TokenKind::Equal => binary(Level::Comparison, BinaryOperator::Equal),
@@ -290,6 +301,7 @@ fn above(level: Level) -> Level {
         Level::Shift => Level::Add,
         Level::Add => Level::Multiply,
         Level::Multiply => Level::BitXor,
-        Level::BitXor | Level::Simple => Level::Simple,
+        Level::BitXor => Level::Concat,
+        Level::Concat | Level::Simple => Level::Simple,
     }
 }

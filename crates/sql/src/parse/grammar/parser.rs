@@ -1,5 +1,6 @@
 //! The entry points of the parser, its token window, names and limits.
 
+use crate::parse::dialect::Dialect;
 use crate::parse::error::{ParseError, ParseErrorKind};
 use crate::parse::expression::ParameterNumber;
 use crate::parse::keyword::Keyword;
@@ -8,7 +9,7 @@ use crate::parse::lift::{can_keep, kept_literals};
 use crate::parse::limit::{
     ALIAS_CHARACTERS_MAX, NAME_CHARACTERS_MAX, NESTING_MAX, PARAMETERS_MAX, STATEMENT_BYTES_MAX,
 };
-use crate::parse::literal::decode_string;
+use crate::parse::literal::{decode_plain_string, decode_string};
 use crate::parse::shape::{Shape, Slot};
 use crate::parse::statement::{ObjectName, Statement, Unsupported};
 
@@ -42,9 +43,14 @@ pub enum Parameterised {
 
 /// Parses a text that is a single statement. Blanks and semicolons may follow the statement.
 pub fn parse(text: &[u8]) -> Result<Parsed, ParseError> {
-    let parsed = parse_next(text, 0)?;
+    parse_in(text, Dialect::default())
+}
+
+/// Like [`parse`], in the dialect of a session.
+pub fn parse_in(text: &[u8], dialect: Dialect) -> Result<Parsed, ParseError> {
+    let parsed = parse_next(text, 0, dialect)?;
     if parsed.end < text.len() {
-        let token = Lexer::new(text, parsed.end).next_token();
+        let token = Lexer::new(text, parsed.end, dialect).next_token();
         return Err(ParseError::at(ParseErrorKind::Syntax, without_end(text), token.start as usize));
     }
     Ok(parsed)
@@ -52,12 +58,12 @@ pub fn parse(text: &[u8]) -> Result<Parsed, ParseError> {
 
 /// Parses the statement that begins at byte `from` of a text of several. Error positions count from the
 /// beginning of the text. If only blanks and semicolons follow the statement, its end is the end of the text.
-pub fn parse_next(text: &[u8], from: usize) -> Result<Parsed, ParseError> {
+pub fn parse_next(text: &[u8], from: usize, dialect: Dialect) -> Result<Parsed, ParseError> {
     if text.len() > STATEMENT_BYTES_MAX {
         return Err(ParseError::at(ParseErrorKind::StatementTooLong, text, 0));
     }
     let trimmed = without_end(text);
-    let mut parser = Parser::new(trimmed, from.min(trimmed.len()), None);
+    let mut parser = Parser::new(trimmed, from.min(trimmed.len()), None, dialect);
     let mut parsed = match parser.whole_statement() {
         Ok(statement) => parser.parsed(statement),
         Err(stop) => parser.after_stop(stop)?,
@@ -70,12 +76,12 @@ pub fn parse_next(text: &[u8], from: usize) -> Result<Parsed, ParseError> {
 
 /// The byte offset after the semicolon that ends the first of several statements; `None` if the text has only
 /// one. Blanks and semicolons at the end of a text do not count as a statement, but a comment does.
-pub fn first_statement_end(text: &[u8]) -> Option<usize> {
+pub fn first_statement_end(text: &[u8], dialect: Dialect) -> Option<usize> {
     let trimmed = without_end(text);
     if text.len() > STATEMENT_BYTES_MAX || !trimmed.contains(&b';') {
         return None;
     }
-    let mut lexer = Lexer::new(trimmed, 0);
+    let mut lexer = Lexer::new(trimmed, 0, dialect);
     loop {
         let token = lexer.next_token();
         match token.kind {
@@ -88,13 +94,13 @@ pub fn first_statement_end(text: &[u8]) -> Option<usize> {
 
 /// Parses the text from which `shape` was scanned. A lifted literal becomes the parameter of the same number,
 /// if a plan depends only on the literal's class and scale.
-pub fn parse_with_parameters(text: &[u8], shape: &Shape) -> Result<Parameterised, ParseError> {
+pub fn parse_with_parameters(text: &[u8], shape: &Shape, dialect: Dialect) -> Result<Parameterised, ParseError> {
     if text.len() > STATEMENT_BYTES_MAX {
         return Err(ParseError::at(ParseErrorKind::StatementTooLong, text, 0));
     }
     let mut kept = Vec::new();
     loop {
-        let mut parser = Parser::new(without_end(text), 0, Some(shape));
+        let mut parser = Parser::new(without_end(text), 0, Some(shape), dialect);
         parser.kept = &kept;
         let statement = match parser.whole_statement() {
             Ok(_) if parser.current.kind != TokenKind::End || !parser.used_rows() => {
@@ -162,11 +168,13 @@ pub(super) struct Parser<'a> {
     rows_used: bool,
     /// Whether RETURNING may end the statement.
     pub(super) may_return: bool,
+    /// How the text is read.
+    pub(super) dialect: Dialect,
 }
 
 impl<'a> Parser<'a> {
-    fn new(text: &'a [u8], from: usize, shape: Option<&'a Shape>) -> Parser<'a> {
-        let mut lexer = Lexer::new(text, from);
+    fn new(text: &'a [u8], from: usize, shape: Option<&'a Shape>, dialect: Dialect) -> Parser<'a> {
+        let mut lexer = Lexer::new(text, from, dialect);
         let current = lexer.next_token();
         let next = lexer.next_token();
         Parser {
@@ -182,6 +190,7 @@ impl<'a> Parser<'a> {
             kept: &[],
             rows_used: false,
             may_return: false,
+            dialect,
         }
     }
 
@@ -378,14 +387,7 @@ impl<'a> Parser<'a> {
         let bytes = match token.kind {
             TokenKind::QuotedName => {
                 let mut name = Vec::with_capacity(bytes.len());
-                for (index, part) in bytes[1..bytes.len() - 1].split(|byte| *byte == b'`').enumerate() {
-                    // The split leaves an empty part within each pair of backticks, so each odd index stands
-                    // for one pair.
-                    if index % 2 == 1 {
-                        name.push(b'`');
-                    }
-                    name.extend_from_slice(part);
-                }
+                decode_plain_string(&bytes[1..bytes.len() - 1], bytes[0], &mut name);
                 name
             }
             TokenKind::Name | TokenKind::Keyword(_) => bytes.to_vec(),
@@ -424,10 +426,18 @@ impl<'a> Parser<'a> {
         let mut value = Vec::new();
         while self.current.kind == TokenKind::String {
             let bytes = self.bytes(self.current);
-            decode_string(&bytes[1..bytes.len() - 1], bytes[0], &mut value);
+            self.decode(&bytes[1..bytes.len() - 1], bytes[0], &mut value);
             self.advance();
         }
         Ok(value)
+    }
+
+    /// Appends the value of a quoted literal to `value`.
+    pub(super) fn decode(&self, inside: &[u8], quote: u8, value: &mut Vec<u8>) {
+        match self.dialect.no_backslash_escapes {
+            true => decode_plain_string(inside, quote, value),
+            false => decode_string(inside, quote, value),
+        }
     }
 
     /// One or more members with commas between them.

@@ -8,7 +8,7 @@ use crate::parse::expression::{
 };
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::{Token, TokenKind};
-use crate::parse::literal::{decode_bits, decode_hexadecimal, decode_integer, decode_string};
+use crate::parse::literal::{decode_bits, decode_hexadecimal, decode_integer};
 
 impl Parser<'_> {
     /// An operand with any number of COLLATE clauses.
@@ -154,7 +154,7 @@ impl Parser<'_> {
             TokenKind::NationalString => {
                 self.advance();
                 let mut value = Vec::new();
-                decode_string(&bytes[2..bytes.len() - 1], bytes[1], &mut value);
+                self.decode(&bytes[2..bytes.len() - 1], bytes[1], &mut value);
                 while self.current.kind == TokenKind::String {
                     value.extend(self.string()?);
                 }
@@ -216,7 +216,7 @@ impl Parser<'_> {
         let bytes = &self.bytes(token)[1..];
         let mut name = Vec::new();
         match bytes.first() {
-            Some(quote @ (b'\'' | b'"' | b'`')) => decode_string(&bytes[1..bytes.len() - 1], *quote, &mut name),
+            Some(quote @ (b'\'' | b'"' | b'`')) => self.decode(&bytes[1..bytes.len() - 1], *quote, &mut name),
             _ => name.extend_from_slice(bytes),
         }
         self.advance();

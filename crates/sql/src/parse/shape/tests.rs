@@ -1,6 +1,7 @@
 //! Tests of what the scanner lifts, and of its agreement with the parser.
 
 use super::*;
+use crate::parse::Dialect;
 use crate::parse::expression::{Case, CaseBranch, Expression, FunctionCall, InList, Literal, StringLiteral};
 use crate::parse::statement::{InsertSource, Limit, LimitValue, Select, Statement};
 use crate::parse::{Parameterised, parse, parse_with_parameters};
@@ -150,7 +151,9 @@ fn a_literal_is_lifted_only_where_the_plan_needs_no_more_than_its_class() {
     ];
     for (text, expected) in cases {
         let shape = cacheable(text);
-        let Ok(Parameterised::Statement { kept, .. }) = parse_with_parameters(text.as_bytes(), &shape) else {
+        let Ok(Parameterised::Statement { kept, .. }) =
+            parse_with_parameters(text.as_bytes(), &shape, Dialect::default())
+        else {
             panic!("{text} has parameters");
         };
         let kept: Vec<&str> = kept
@@ -165,7 +168,11 @@ fn a_literal_is_lifted_only_where_the_plan_needs_no_more_than_its_class() {
 fn rows_that_keep_literals_are_parsed_each_time_unless_there_is_one() {
     for text in ["INSERT INTO t VALUES (UPPER('x')), (UPPER('y'))", "DELETE FROM t WHERE a = 1 RETURNING a"] {
         let shape = cacheable(text);
-        assert_eq!(parse_with_parameters(text.as_bytes(), &shape), Ok(Parameterised::LiteralsMatter), "{text}");
+        assert_eq!(
+            parse_with_parameters(text.as_bytes(), &shape, Dialect::default()),
+            Ok(Parameterised::LiteralsMatter),
+            "{text}"
+        );
     }
 }
 
@@ -394,7 +401,7 @@ impl Substitution<'_> {
 fn agrees(text: &str) -> bool {
     let Some(shape) = shape_of(text) else { return false };
     let plain = parse(text.as_bytes()).map(|parsed| parsed.statement);
-    match (parse_with_parameters(text.as_bytes(), &shape), plain) {
+    match (parse_with_parameters(text.as_bytes(), &shape, Dialect::default()), plain) {
         (Ok(Parameterised::Statement { statement, .. }), Ok(plain)) => {
             let put_back = Substitution { text: text.as_bytes(), shape: &shape, row: 0 }.statement(statement);
             assert_eq!(put_back, plain, "{text}");

@@ -7,6 +7,7 @@ use crate::parse::expression::{
     UnaryOperator,
 };
 use crate::parse::limit::NESTING_MAX;
+use crate::parse::{Dialect, Statement, parse_in};
 
 /// The expression as text, with parentheses around every operator.
 fn shown(text: &str) -> String {
@@ -273,4 +274,30 @@ fn long_runs_of_and_and_or_are_one_node() {
     assert_eq!(operands.len(), 50_001);
     let Some(Expression::And(operands)) = operands.last() else { panic!("no run in the run") };
     assert_eq!(operands.len(), 50_001);
+}
+
+#[test]
+fn the_dialect_determines_quotes_escapes_and_operators() {
+    let shown_in = |dialect: Dialect, text: &str| {
+        let parsed = parse_in(format!("DO {text}").as_bytes(), dialect).map(|parsed| parsed.statement);
+        match parsed {
+            Ok(Statement::Do(expressions)) => expressions.iter().map(show).collect::<Vec<_>>().join(", "),
+            other => format!("{other:?}"),
+        }
+    };
+    let default = Dialect::default();
+    let ansi = Dialect { ansi_quotes: true, ..default };
+    assert_eq!(shown_in(default, r#""a""b", `c``d`"#), "'a\"b', c`d");
+    assert_eq!(shown_in(ansi, r#""a""b"."c\", 'x"'"#), "a\"b.c\\, 'x\"'");
+    let plain = Dialect { no_backslash_escapes: true, ..default };
+    assert_eq!(shown_in(default, r"'a\'b'"), "'a'b'");
+    assert_eq!(shown_in(plain, r"'a\', 'b''c'"), "'a\\', 'b'c'");
+    let pipes = Dialect { pipes_as_concat: true, ..default };
+    assert_eq!(shown_in(default, "a || b AND c"), "(a OR (b AND c))");
+    assert_eq!(shown_in(pipes, "a || -b || c ^ d"), "(CONCAT(CONCAT(a, (-b)), c) ^ d)");
+    let high = Dialect { high_not_precedence: true, ..default };
+    assert_eq!(shown_in(default, "NOT a = b"), "(NOT (a = b))");
+    assert_eq!(shown_in(high, "NOT a = b"), "((NOT a) = b)");
+    assert!(ansi.is_scannable(b"SELECT 'a'") && !ansi.is_scannable(b"SELECT \"a\""));
+    assert!(plain.is_scannable(b"SELECT 'a'") && !plain.is_scannable(br"SELECT 'a\'"));
 }

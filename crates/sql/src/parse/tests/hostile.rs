@@ -1,5 +1,6 @@
 //! Bytes that no client sends on purpose.
 
+use crate::parse::Dialect;
 use crate::parse::lexer::{Lexer, TokenKind};
 use crate::parse::shape::{Shape, scan};
 use crate::parse::{Statement, first_statement_end, parse, parse_next, parse_with_parameters};
@@ -7,7 +8,7 @@ use proptest::prelude::*;
 
 /// Runs every function that reads a statement's bytes. Each must end, and none may panic.
 fn read_in_every_way(text: &[u8]) {
-    let mut lexer = Lexer::new(text, 0);
+    let mut lexer = Lexer::new(text, 0, Dialect::default());
     let mut end = 0;
     loop {
         let token = lexer.next_token();
@@ -24,7 +25,7 @@ fn read_in_every_way(text: &[u8]) {
     }
     let mut from = 0;
     while from < text.len() {
-        match parse_next(text, from) {
+        match parse_next(text, from, Dialect::default()) {
             Ok(parsed) => {
                 assert!(parsed.end > from, "each statement takes at least a byte");
                 from = parsed.end;
@@ -35,15 +36,15 @@ fn read_in_every_way(text: &[u8]) {
     separate_statements(text);
     let mut shape = Shape::new(7);
     scan(text, &mut shape);
-    let _ = parse_with_parameters(text, &shape);
+    let _ = parse_with_parameters(text, &shape, Dialect::default());
 }
 
 /// Checks that statements are separated at the position where the parser ends them.
 fn separate_statements(mut rest: &[u8]) {
-    while let Some(end) = first_statement_end(rest) {
+    while let Some(end) = first_statement_end(rest, Dialect::default()) {
         assert_eq!(rest[end - 1], b';');
-        assert_eq!(first_statement_end(&rest[..end - 1]), None, "one statement is one");
-        if let Ok(parsed) = parse_next(rest, 0)
+        assert_eq!(first_statement_end(&rest[..end - 1], Dialect::default()), None, "one statement is one");
+        if let Ok(parsed) = parse_next(rest, 0, Dialect::default())
             && !matches!(parsed.statement, Statement::Unsupported(_))
         {
             // The parser also skips comments after the statement.

@@ -1,10 +1,11 @@
 //! Tokens, comments and quotes.
 
+use crate::parse::Dialect;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::{Lexer, TokenKind};
 
 fn kinds(text: &str) -> Vec<TokenKind> {
-    let mut lexer = Lexer::new(text.as_bytes(), 0);
+    let mut lexer = Lexer::new(text.as_bytes(), 0, Dialect::default());
     std::iter::from_fn(|| Some(lexer.next_token().kind).filter(|kind| *kind != TokenKind::End)).take(100).collect()
 }
 

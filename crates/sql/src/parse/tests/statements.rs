@@ -1,6 +1,7 @@
 //! Statements: the syntax tree of each form, and the errors with their positions.
 
 use super::{error_of, missing_part, select, statement};
+use crate::parse::Dialect;
 use crate::parse::definition::{
     IndexAlgorithm, IndexKind, IntegerSize, LongSize, PartitionByKey, ReferentialAction, TableOption, TypeKind,
 };
@@ -276,9 +277,9 @@ fn texts_without_a_statement_are_empty_or_an_error() {
 #[test]
 fn several_statements_are_read_one_after_the_other() {
     let text = b"SELECT 1; BEGIN ; COMMIT;\n ";
-    let first = parse_next(text, 0).expect("the first");
-    let second = parse_next(text, first.end).expect("the second");
-    let third = parse_next(text, second.end).expect("the third");
+    let first = parse_next(text, 0, Dialect::default()).expect("the first");
+    let second = parse_next(text, first.end, Dialect::default()).expect("the second");
+    let third = parse_next(text, second.end, Dialect::default()).expect("the third");
     assert_eq!(second.statement, statement("BEGIN"));
     assert_eq!((third.statement, third.end), (statement("COMMIT"), text.len()));
 }
@@ -286,7 +287,7 @@ fn several_statements_are_read_one_after_the_other() {
 /// The statements of a text, as [`first_statement_end`] separates them.
 fn separated(mut text: &str) -> Vec<&str> {
     let mut statements = Vec::new();
-    while let Some(end) = first_statement_end(text.as_bytes()) {
+    while let Some(end) = first_statement_end(text.as_bytes(), Dialect::default()) {
         statements.push(text[..end - 1].trim());
         text = &text[end..];
     }
@@ -309,7 +310,10 @@ fn a_semicolon_separates_statements() {
     assert_eq!(separated("SELECT 1; ;\n; "), ["SELECT 1; ;\n; "]);
     assert_eq!(separated("SELECT 1;;SELECT 2"), ["SELECT 1", "", "SELECT 2"]);
     assert_eq!(error_of(";SELECT 2"), (ParseErrorKind::Syntax, 0));
-    assert_eq!(parse_next(b"/* c */ ; SELECT 2", 0).expect_err("nothing before it").kind, ParseErrorKind::Syntax);
+    assert_eq!(
+        parse_next(b"/* c */ ; SELECT 2", 0, Dialect::default()).expect_err("nothing before it").kind,
+        ParseErrorKind::Syntax
+    );
     // A statement inside an executable comment must also end inside it.
     assert_eq!(separated("/*!SELECT 1*/; SELECT 2"), ["/*!SELECT 1*/", " SELECT 2"]);
     assert_eq!(separated("/*!SELECT 1; SELECT 2*/"), ["/*!SELECT 1; SELECT 2*/"]);
