@@ -81,6 +81,7 @@ pub fn end_with_parent() -> Result<()> {
 ///
 /// # Errors
 /// The directory cannot be used, or a process cannot be started or ends with an error at its first start.
+#[expect(clippy::disallowed_methods, reason = "this process starts nodes, and is none itself")]
 pub fn run(options: &DevOptions) -> Result<()> {
     let mut stop = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT])?;
     let folder = folder(options)?;
@@ -196,6 +197,7 @@ impl Cluster {
         Ok(())
     }
 
+    #[expect(clippy::disallowed_methods, reason = "this process starts nodes, and is none itself")]
     fn spawn(&self, index: usize, node: &MemberNode, port: Option<u16>) -> Result<Child> {
         let folder = self.folder.join(format!("node-{}", node.node.0));
         let log = std::fs::OpenOptions::new().create(true).append(true).open(folder.join("log.txt"))?;
@@ -282,6 +284,7 @@ impl Cluster {
     }
 
     /// Stops all processes: first in order, then at once.
+    #[expect(clippy::disallowed_methods, reason = "this process starts nodes, and is none itself")]
     fn end(&mut self) {
         let kill = |member: &Member, signal| {
             if let Ok(id) = i32::try_from(member.child.id())

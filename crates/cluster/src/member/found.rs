@@ -7,7 +7,7 @@
 
 use junctor_consensus::VoterSet;
 
-use super::member::{Member, boot_time};
+use super::machine::{Member, boot_time};
 use crate::membership::replication::voter_id;
 use crate::membership::{NodeSet, Replication};
 

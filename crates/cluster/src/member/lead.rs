@@ -7,7 +7,7 @@ use junctor_model::id::Incarnation;
 use junctor_signals::install_membership::InstallMembership;
 use junctor_signals::report_node::NodeReport;
 
-use super::member::{Member, MemberMessage, Peer};
+use super::machine::{Member, MemberMessage, Peer};
 use crate::membership::detector::{HeardBy, Hearing};
 use crate::membership::membership::PresentDisk;
 use crate::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};

@@ -2,7 +2,7 @@
 //! reports of all nodes.
 //!
 //! - [`settings`]: the nodes of the cluster, as each of them is configured.
-//! - [`member`]: one node: messages, times and news of links in, messages and effects out.
+//! - [`machine`]: one node: messages, times and news of links in, messages and effects out.
 //! - `lead`: the duties of the leader: who is evicted, admitted and told.
 //! - `found`: how the first voters of a cluster begin, and how a voter that lost its files comes back.
 //! - `rows`: `junctor_info.nodes`.
@@ -12,7 +12,7 @@
 //! All of it is pure; main performs the effects.
 
 pub mod settings;
-pub mod member;
+pub mod machine;
 mod lead;
 mod found;
 mod rows;
@@ -20,7 +20,7 @@ pub mod node_file;
 pub mod log_lines;
 
 pub use log_lines::LogLines;
-pub use member::{Member, MemberMessage, MemberOutput};
+pub use machine::{Member, MemberMessage, MemberOutput};
 pub use settings::{MemberNode, MemberSettings, Roles, VoterStart};
 
 #[cfg(test)]

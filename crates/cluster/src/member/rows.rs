@@ -3,7 +3,7 @@
 use junctor_kernel::NodeId;
 use junctor_model::value::Value;
 
-use super::member::Member;
+use super::machine::Member;
 use super::settings::MemberNode;
 use crate::membership::{NodeRecord, NodeState};
 
