@@ -149,6 +149,7 @@ fn start(node: u8, listener: Arc<TcpListener>, peer: SocketAddr, hops: u64, begi
         peers: vec![(NodeId(3 - node), peer)],
         channels: 1,
         watcher: (PLAYER, 0),
+        introduction: Arc::new([]),
         security: None,
     };
     let options = NodeOptions { node: NodeId(node), pin: false, links: Some(links), ..NodeOptions::default() };

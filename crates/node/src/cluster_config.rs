@@ -38,6 +38,8 @@ pub struct ClusterConfig {
     pub partial_start_ms: u32,
     /// Files in PEM: the certificate of the authority, the own certificate, and its private key.
     pub tls: [Option<String>; 3],
+    /// The answer of the member that was asked.
+    pub introduction: Option<String>,
 }
 
 impl Default for ClusterConfig {
@@ -56,6 +58,7 @@ impl Default for ClusterConfig {
             silence_max_ms: 200,
             partial_start_ms: 30_000,
             tls: [None, None, None],
+            introduction: None,
         }
     }
 }
@@ -173,7 +176,7 @@ pub fn resolve(address: &str) -> Result<SocketAddr, String> {
 }
 
 /// Reads a key: 64 hexadecimal digits.
-fn read_key(file: &str) -> Result<ClusterKey, String> {
+pub(crate) fn read_key(file: &str) -> Result<ClusterKey, String> {
     let text =
         std::fs::read_to_string(file).map_err(|error| format!("cannot read the cluster's key: {file}: {error}"))?;
     parse_key(text.trim()).ok_or_else(|| format!("{file} is no key of a cluster: it must have 64 hexadecimal digits"))

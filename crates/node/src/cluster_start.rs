@@ -17,6 +17,7 @@ use junctor_signals::Module;
 use junctor_tls::session::Tls;
 
 use crate::cluster_config::{ClusterPlan, read_certificates, resolve};
+use crate::cluster_join::{keep, shared_settings};
 use crate::data_folder::{failed, sync};
 use crate::setting::NodeConfig;
 use crate::start::StartError;
@@ -40,6 +41,7 @@ pub(crate) struct ClusterStart {
 /// The folder belongs to another node or is damaged, an address is not available, or a certificate is wrong.
 pub(crate) fn begin(config: &NodeConfig, plan: &ClusterPlan) -> Result<ClusterStart, StartError> {
     let data = Path::new(config.data_folder());
+    keep(config).map_err(|error| failed("write", data, &error))?;
     let file = begin_life(data, plan)?;
     let (cluster, own) = (plan.cluster, plan.own.node);
     let settings = MemberSettings {
@@ -63,6 +65,7 @@ pub(crate) fn begin(config: &NodeConfig, plan: &ClusterPlan) -> Result<ClusterSt
         peers: peers(plan)?,
         channels: config.cluster.channels,
         watcher: (Module::Main.into(), 0),
+        introduction: shared_settings(&config.cluster, plan).into_bytes().into(),
         security: security(config)?,
     };
     Ok(ClusterStart { settings: Arc::new(settings), links, log_lines: write_log_lines()? })

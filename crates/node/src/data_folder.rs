@@ -11,6 +11,7 @@ use junctor_cluster::member::node_file::{NEW_NODE_FILE, NODE_FILE, VOTER_FILES};
 use junctor_model::checkpoint::CHECKPOINT_FOLDER;
 use junctor_storage::log::{BLOCK_BYTES, GroupKind, LOG_FOLDER, decode_header};
 
+use crate::cluster_join::SHARED_SETTINGS;
 use crate::setting::NodeConfig;
 use crate::start::StartError;
 
@@ -80,7 +81,7 @@ fn check_new(data: &Path, is_in_cluster: bool) -> Result<(), StartError> {
 
 /// Whether the file belongs to the membership of a node of a cluster.
 fn is_of_cluster(name: &str) -> bool {
-    name == NODE_FILE || name == NEW_NODE_FILE || VOTER_FILES.contains(&name)
+    [NODE_FILE, NEW_NODE_FILE, SHARED_SETTINGS].contains(&name) || VOTER_FILES.contains(&name)
 }
 
 /// Checks that the folder of a node alone, and that of a node of a cluster, are started as such.

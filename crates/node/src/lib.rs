@@ -11,6 +11,7 @@ pub mod role;
 pub mod start;
 mod data_folder;
 mod cluster_start;
+mod cluster_join;
 pub mod embedded;
 mod memory_transport;
 

@@ -18,6 +18,7 @@ use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{Signal, crash_point};
 
 use crate::cluster_config;
+use crate::cluster_join;
 use crate::cluster_start::{self, ClusterStart};
 use crate::data_folder;
 use crate::machine;
@@ -191,11 +192,12 @@ pub fn start_and_report(
     report: &mut dyn FnMut(&RestartProgress) -> ControlFlow<()>,
 ) -> Result<Option<RunningServer>, StartError> {
     let mut config = config.clone();
+    let mut notices = Vec::new();
+    notices.extend(cluster_join::complete(&mut config).map_err(StartError)?);
     let cluster = cluster_config::plan(&config).map_err(StartError)?;
     if let Some(plan) = &cluster {
         config.listens &= plan.own.roles.sql;
     }
-    let mut notices = Vec::new();
     let topology = Topology::read(Path::new("/"), &machine::allowed_cpus());
     notices.extend(topology.notices.iter().cloned());
     let plan = placement(&config, &topology)?;

@@ -184,6 +184,9 @@ struct ServeOptions {
     /// A node of the cluster; given for each of them, this one included
     #[arg(long, value_name = "ID ROLES HOST:PORT [DOMAIN]", value_parser = node)]
     node: Vec<MemberNode>,
+    /// Ask this member for the nodes of the cluster, in place of --node
+    #[arg(long, value_name = "HOST:PORT", value_parser = address)]
+    join: Option<String>,
     /// Name of the cluster [default: junctor]
     #[arg(long, value_name = "NAME")]
     cluster_name: Option<String>,
@@ -310,6 +313,7 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, Box<dyn std::error
     if !options.node.is_empty() {
         cluster.nodes = options.node;
     }
+    cluster.join = options.join.or(cluster.join.take());
     cluster.name = options.cluster_name.unwrap_or(std::mem::take(&mut cluster.name));
     cluster.key_file = options.cluster_key_file.or(cluster.key_file.take());
     cluster.link_address = options.link_address.or(cluster.link_address.take());

@@ -157,6 +157,7 @@ fn pair(securities: [Option<Tls>; 2]) -> [Running; 2] {
             peers: vec![(NodeId(other), addresses[usize::from(other) - 1])],
             channels: 2,
             watcher: (PLAYER, 0),
+            introduction: Arc::new([]),
             security: tls.map(|tls| Arc::new(tls) as Arc<dyn LinkSecurity>),
         };
         let options = NodeOptions { node: NodeId(node), pin: false, links: Some(links), ..NodeOptions::default() };

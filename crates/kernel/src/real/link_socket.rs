@@ -22,7 +22,8 @@ use crate::envelope::{AcceptedLink, SocketParcel};
 use crate::invariant::fail;
 use crate::scheduler::run::{Engine, Services};
 use crate::transport::board::LinkRoutes;
-use crate::transport::hello::{HelloReader, Nonce, Refusal, route};
+use crate::transport::hello::{ClusterKey, HelloReader, Nonce, Refusal, route};
+use crate::transport::introduction::{answer, is_question};
 use crate::transport::link::{ConnectionId, HELLO_MAX};
 use crate::transport::security::{Encryption, LinkSecurity, SecurityFault};
 use crate::transport::thread_links::{LinkInput, LinkSockets};
@@ -49,6 +50,8 @@ pub(super) struct LinkPorts {
     listener: Option<TcpListener>,
     is_accepting: bool,
     addresses: Vec<(NodeId, SocketAddr)>,
+    key: ClusterKey,
+    introduction: Arc<[u8]>,
     security: Option<Arc<dyn LinkSecurity>>,
     /// The encryptions of all links of this thread, if there is security.
     encryptions: BTreeMap<SocketId, Box<dyn Encryption>>,
@@ -84,6 +87,8 @@ impl LinkPorts {
             listener: None,
             is_accepting: false,
             addresses: options.peers.clone(),
+            key: options.key.clone(),
+            introduction: options.introduction.clone(),
             security: options.security.clone(),
             encryptions: BTreeMap::new(),
             routes,
@@ -408,6 +413,19 @@ impl Sockets {
         let Some(message) = message.ok().flatten().filter(|_| input.is_empty()) else {
             return self.distrust(id, SecurityFault { refusal: Refusal::Malformed, is_own: true }, now, engine);
         };
+        if is_question(&message) && links.security.is_none() && !links.introduction.is_empty() {
+            match answer(&links.key, &message, &links.introduction) {
+                Ok(answer) => {
+                    let mut output = engine.buffers.take(answer.len());
+                    output.extend_from_slice(&answer);
+                    self.queue(id, output, &mut engine.buffers);
+                    engine.want_link_work();
+                    LinkSockets::close(self, id.to_u64());
+                }
+                Err(refusal) => self.distrust(id, SecurityFault { refusal, is_own: true }, now, engine),
+            }
+            return;
+        }
         let place = route(&message);
         let is_proven = |node| links.encryptions.get(&id).is_some_and(|encryption| encryption.is_with(node));
         if links.security.is_some() && !place.is_some_and(|(node, _)| is_proven(node)) {

@@ -28,22 +28,24 @@ pub type Nonce = [u8; 32];
 
 /// The first bytes of every message. The last one is the version of hellos and frames.
 const MAGIC: [u8; 4] = *b"JNL\x01";
-const PREFIX_BYTES: usize = 12;
+pub(super) const PREFIX_BYTES: usize = 12;
 const IDENTITY_BYTES: usize = 56;
-const PROOF_BYTES: usize = 32;
+pub(super) const PROOF_BYTES: usize = 32;
 const HELLO_BYTES: usize = PREFIX_BYTES + IDENTITY_BYTES;
 const CHALLENGE_BYTES: usize = HELLO_BYTES + PROOF_BYTES;
 const RESULT_BYTES: usize = PREFIX_BYTES + 12 + PROOF_BYTES;
 
 /// The kind of a message, in its fifth byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     Hello = 1,
     Challenge = 2,
     Proof = 3,
     Verdict = 4,
     /// In place of a challenge. Not proven, so it may be anybody's.
     Refusal = 5,
+    /// In place of a hello: see `introduction.rs`.
+    Question = 6,
 }
 
 /// The secret that all nodes of a cluster share.
@@ -361,7 +363,7 @@ fn check_identity(own: &Identity, peer: &Identity, target: NodeId) -> Result<(),
     Ok(())
 }
 
-fn prefix(kind: Kind, length: usize, words: (u16, u16)) -> Vec<u8> {
+pub(super) fn prefix(kind: Kind, length: usize, words: (u16, u16)) -> Vec<u8> {
     let mut message = Vec::with_capacity(MESSAGE_BYTES_MAX);
     message.extend_from_slice(&MAGIC);
     message.extend_from_slice(&[kind as u8, 0]);
@@ -381,8 +383,8 @@ pub fn route(message: &[u8]) -> Option<(NodeId, ChannelId)> {
     Some((author.node, channel))
 }
 
-fn kind(message: &[u8]) -> Option<Kind> {
-    let kinds = [Kind::Hello, Kind::Challenge, Kind::Proof, Kind::Verdict, Kind::Refusal];
+pub(super) fn kind(message: &[u8]) -> Option<Kind> {
+    let kinds = [Kind::Hello, Kind::Challenge, Kind::Proof, Kind::Verdict, Kind::Refusal, Kind::Question];
     kinds.into_iter().find(|&kind| message.get(4) == Some(&(kind as u8)) && message.len() >= PREFIX_BYTES)
 }
 
@@ -418,7 +420,7 @@ fn code(key: &ClusterKey, transcript: &[u8]) -> Option<Hmac<Sha256>> {
 }
 
 /// Appends the proof to a message, and the message to the transcript.
-fn prove(key: &ClusterKey, transcript: &mut Vec<u8>, mut message: Vec<u8>) -> Vec<u8> {
+pub(super) fn prove(key: &ClusterKey, transcript: &mut Vec<u8>, mut message: Vec<u8>) -> Vec<u8> {
     transcript.extend_from_slice(&message);
     match code(key, transcript) {
         Some(code) => message.extend_from_slice(&code.finalize().into_bytes()),
@@ -429,7 +431,7 @@ fn prove(key: &ClusterKey, transcript: &mut Vec<u8>, mut message: Vec<u8>) -> Ve
 }
 
 /// Checks the proof at the end of a message, in constant time, and appends the message to the transcript.
-fn verify(key: &ClusterKey, transcript: &mut Vec<u8>, message: &[u8]) -> Result<(), Refusal> {
+pub(super) fn verify(key: &ClusterKey, transcript: &mut Vec<u8>, message: &[u8]) -> Result<(), Refusal> {
     let (content, proof) = message.split_at(message.len() - PROOF_BYTES);
     transcript.extend_from_slice(content);
     let is_right = code(key, transcript).is_some_and(|code| code.verify_slice(proof).is_ok());

@@ -4,6 +4,7 @@
 //! In reading order:
 //! - [`frame`]: how bytes are divided into frames and checked;
 //! - [`hello`]: how two nodes prove to each other that they belong to one cluster;
+//! - [`introduction`]: what a node asks before it has links;
 //! - [`channel`]: numbered frames, acknowledgements, credits, and repetition after a reset;
 //! - [`link`]: one channel with its connections: reconnecting, heartbeats, fencing;
 //! - [`detection`]: when silence becomes suspicion;
@@ -15,6 +16,7 @@ pub mod channel;
 pub mod detection;
 pub mod frame;
 pub mod hello;
+pub mod introduction;
 pub mod link;
 pub mod security;
 pub(crate) mod thread_links;

@@ -104,6 +104,13 @@ impl Cluster {
         cluster
     }
 
+    /// Where a node listens for the others.
+    pub fn link_address(&self, node: u8) -> String {
+        let config = std::fs::read_to_string(self.folder.join("cluster.toml")).expect("a file");
+        let entry = config.split('"').find(|part| part.starts_with(&format!("{node} "))).expect("the node");
+        entry.rsplit(' ').next().expect("an address").to_owned()
+    }
+
     pub fn folder(&self) -> &Path {
         &self.folder
     }

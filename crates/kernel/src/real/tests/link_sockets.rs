@@ -113,6 +113,7 @@ impl Thread {
             peers: Vec::new(),
             channels: 1,
             watcher: (PLAYER, 0),
+            introduction: Arc::new([]),
             security: None,
         };
         let ports = LinkPorts::new(&options, routes, 0).unwrap();

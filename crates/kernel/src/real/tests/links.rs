@@ -68,7 +68,17 @@ fn listener() -> (Arc<TcpListener>, SocketAddr) {
 }
 
 fn links(incarnation: u32, listener: Arc<TcpListener>, peers: Vec<(NodeId, SocketAddr)>, channels: u8) -> LinkOptions {
-    LinkOptions { cluster: 5, key: KEY, incarnation, listener, peers, channels, watcher: (PLAYER, 0), security: None }
+    LinkOptions {
+        cluster: 5,
+        key: KEY,
+        incarnation,
+        listener,
+        peers,
+        channels,
+        watcher: (PLAYER, 0),
+        introduction: Arc::new([]),
+        security: None,
+    }
 }
 
 fn start_node(node: u8, plan: ToyPlan, limits: &KernelLimits, links: LinkOptions) -> LinkedNode {
