@@ -358,6 +358,16 @@ impl Replica {
         self.node.propose(Vec::new(), data).map_err(|_| Refusal::NotAccepted)
     }
 
+    /// Campaigns if no leader is known: voters that did not know yet that the leader has ended have refused
+    /// their votes.
+    pub fn campaign_again(&mut self) {
+        if matches!(self.role(), Role::Candidate | Role::Follower(None)) {
+            // The voter is no candidate in the only case of an error: it is no voter any longer.
+            let _ = self.node.campaign();
+            self.replace_timeout();
+        }
+    }
+
     /// Proposes another set of voters.
     ///
     /// # Errors

@@ -31,6 +31,7 @@ pub mod counter;
 pub mod crash_point;
 pub mod change_schema;
 pub mod checkpoint;
+pub mod cluster_status;
 pub mod report_node;
 pub mod install_membership;
 pub mod start_log;

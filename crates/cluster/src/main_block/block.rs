@@ -9,6 +9,7 @@ use junctor_model::id::TableId;
 use junctor_signals::Module;
 use junctor_signals::append_records::LogSpace;
 use junctor_signals::change_schema::Catalog;
+use junctor_signals::cluster_status::ClusterStatus;
 use junctor_signals::counter::MainCounters;
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{MainSignal, Signal};
@@ -46,6 +47,8 @@ pub struct MainConfiguration {
     pub member: Option<Arc<MemberSettings>>,
     /// Where lines for the log go.
     pub log_lines: LogLines,
+    /// The figures of SHOW STATUS about the cluster.
+    pub cluster_status: Arc<ClusterStatus>,
 }
 
 /// The main block. A node has one instance.

@@ -3,11 +3,13 @@
 use std::collections::VecDeque;
 
 use junctor_consensus::Write;
+use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::{
     Address, Duration, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, NodeId, Outbox, Time, WorldRequest,
 };
 use junctor_model::id::Epoch;
 use junctor_model::value::Value;
+use junctor_signals::cluster_status::{ClusterFigure, ClusterStatus};
 use junctor_signals::report_node::ReportNode;
 use junctor_signals::{MainSignal, Module, Signal};
 
@@ -94,7 +96,10 @@ impl MainBlock {
             MainSignal::ReportNode(signal) => cluster.member.on_report(from, *signal.report),
             MainSignal::ReplicateMembership(signal) => cluster.member.on_replicate(from, &signal),
             MainSignal::InstallMembership(signal) => cluster.member.on_install(&signal),
-            MainSignal::LinkNews(news) => cluster.member.on_link(news, now),
+            MainSignal::LinkNews(news) => {
+                count_news(&self.configuration.cluster_status, &news);
+                cluster.member.on_link(news, now);
+            }
             _ => {}
         }
         self.perform(outbox);
@@ -125,6 +130,7 @@ impl MainBlock {
         let opens = !cluster.is_open && cluster.member.is_ready();
         cluster.is_open |= opens;
         cluster.begin_file_work(outbox);
+        cluster.show(&self.configuration.cluster_status);
         if opens {
             self.open_to_clients(outbox);
         }
@@ -143,7 +149,30 @@ impl MainBlock {
     }
 }
 
+fn count_news(status: &ClusterStatus, news: &LinkNews) {
+    match news {
+        LinkNews::Up { .. } => status.count(ClusterFigure::LinksOpened),
+        LinkNews::Dead { .. } => status.count(ClusterFigure::LinksLost),
+        LinkNews::Refused { .. } => status.count(ClusterFigure::LinksRefused),
+        LinkNews::Suspected { .. } => status.count(ClusterFigure::LinksSilent),
+        LinkNews::Heard { .. } | LinkNews::Unknown { .. } => {}
+    }
+}
+
 impl ClusterMember {
+    /// Writes the figures of SHOW STATUS.
+    fn show(&self, status: &ClusterStatus) {
+        let (settings, membership) = (self.member.settings(), self.member.membership());
+        let data = settings.nodes.iter().filter(|it| it.roles.data).count();
+        let ready = membership.map_or(0, |membership| membership.serving().count());
+        status.set(ClusterFigure::NodeId, u64::from(settings.own.0));
+        status.set(ClusterFigure::DataNodes, data as u64);
+        status.set(ClusterFigure::ReadyDataNodes, ready as u64);
+        status.set(ClusterFigure::Epoch, membership.map_or(0, |membership| u64::from(membership.epoch.0)));
+        status.set(ClusterFigure::Leader, u64::from(self.member.leader().0));
+        status.set(ClusterFigure::LinksUp, self.member.links_up() as u64);
+    }
+
     fn begin_file_work(&mut self, outbox: &mut Outbox<Signal>) {
         if self.running.is_some() {
             return;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use junctor_consensus::{Refusal as ConsensusRefusal, Settings, VoterId, Write};
+use junctor_consensus::{Refusal as ConsensusRefusal, Role, Settings, VoterId, Write};
 use junctor_kernel::transport::board::{LinkNews, MembershipChange as LinkChange};
 use junctor_kernel::transport::hello::Refusal;
 use junctor_kernel::transport::link::Death;
@@ -16,6 +16,10 @@ use super::settings::{MemberSettings, VoterStart};
 use crate::membership::lease::BootTime;
 use crate::membership::replication::node_of;
 use crate::membership::{Membership, NodeSet, Replication};
+
+/// Time after the end of a leader in which the next one campaigns with each tick. Then elections take their
+/// course by timeouts.
+const CAMPAIGNS_MAX: Duration = Duration::from_millis(100);
 
 /// Time between two lines about a node that waits.
 const WAIT_TOLD_EVERY: Duration = Duration::from_seconds(5);
@@ -93,6 +97,8 @@ pub struct Member {
     pub(super) must_restart: bool,
     /// Position of the membership that this leader has sent.
     pub(super) announced: u64,
+    /// When the leader ended that this voter followed.
+    leader_ended: Option<Time>,
     /// When the log last said that the node waits.
     told_waiting: Time,
     pub(super) now: Time,
@@ -123,6 +129,7 @@ impl Member {
             partial_since: None,
             must_restart: false,
             announced: 0,
+            leader_ended: None,
             told_waiting: now,
             now,
             output: MemberOutput::default(),
@@ -151,6 +158,16 @@ impl Member {
         self.installed.as_ref().map(|(_, membership)| membership)
     }
 
+    /// The node that leads; node 0 if this node knows none.
+    pub fn leader(&self) -> NodeId {
+        self.leader
+    }
+
+    /// Number of nodes with open links to this one.
+    pub fn links_up(&self) -> usize {
+        self.peers.values().filter(|peer| peer.up.is_some()).count()
+    }
+
     /// Whether the node may serve: the cluster has a membership, and a node with data serves in it.
     pub fn is_ready(&self) -> bool {
         let own = self.settings.own;
@@ -169,6 +186,7 @@ impl Member {
     /// A tick has passed: at most 10 ms, and about as long as at the other nodes.
     pub fn tick(&mut self, now: Time) {
         self.now = now;
+        self.campaign();
         if let Some(voter) = &mut self.voter {
             voter.tick();
         }
@@ -183,6 +201,20 @@ impl Member {
         self.lead(true);
         self.drive_voter();
         self.tell_waiting();
+    }
+
+    /// The first voter by rank that lives follows a leader that has ended.
+    fn campaign(&mut self) {
+        let (own, now) = (self.settings.own, self.now);
+        let Some(voter) = &mut self.voter else { return };
+        if self.leader_ended.is_none_or(|since| now.since(since) >= CAMPAIGNS_MAX) {
+            return;
+        }
+        let mut voters = voter.replica().voters().voters().iter().map(|voter| node_of(*voter));
+        let lives = |node: &NodeId| *node == own || self.peers.get(node).is_some_and(|peer| peer.up.is_some());
+        if voters.find(lives) == Some(own) {
+            voter.campaign_again();
+        }
     }
 
     /// Tells in the log for what a node waits that does not serve.
@@ -324,6 +356,9 @@ impl Member {
         if let Some(voter) = &mut self.voter {
             let leaders = voter.replica().voters().voters().iter().filter(|voter| node_of(**voter) == node);
             for leader in leaders.copied().collect::<Vec<_>>() {
+                if voter.replica().role() == Role::Follower(Some(leader)) {
+                    self.leader_ended = Some(now);
+                }
                 voter.note_leader_ended(leader);
             }
         }

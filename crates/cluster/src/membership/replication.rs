@@ -165,6 +165,12 @@ impl Replication {
         self.replica.note_leader_ended(leader);
     }
 
+    /// Campaigns if no leader is known: the others may have refused their votes, because they did not know
+    /// yet that the leader has ended.
+    pub fn campaign_again(&mut self) {
+        self.replica.campaign_again();
+    }
+
     /// The write with this number, and all before it, are on disk.
     pub fn note_written(&mut self, number: u64) {
         self.replica.note_written(number);

@@ -8,8 +8,8 @@ const LENGTH_BYTES: usize = 4;
 /// Maximum length of an introduction in bytes.
 pub const INTRODUCTION_BYTES_MAX: usize = 64 << 10;
 
-/// The question of a node. The nonce makes the answer fresh. Who repeats a question that it has heard gets
-/// the answer that it has heard, too.
+/// The question of a node. The nonce makes the answer fresh. A listener that repeats a question gets the
+/// answer that it has heard already.
 pub fn question(key: &ClusterKey, nonce: &Nonce) -> Vec<u8> {
     let mut message = prefix(Kind::Question, QUESTION_BYTES, (0, 0));
     message.extend_from_slice(nonce);

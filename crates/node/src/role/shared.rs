@@ -184,6 +184,7 @@ impl Shared {
             progress: Arc::clone(&self.progress),
             member: self.member.as_ref().map(|(settings, _)| Arc::clone(settings)),
             log_lines: self.member.as_ref().map(|(_, log_lines)| log_lines.clone()).unwrap_or_default(),
+            cluster_status: Arc::clone(&self.settings.cluster),
         }
     }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "clients and nodes run by real time")]
 
 mod dev;
+mod failover;
 mod links;
 mod membership;
 mod nodes;

@@ -5,21 +5,21 @@ use rustix::process::Signal;
 use super::nodes::{Cluster, Row, run};
 
 /// Two data nodes and a management node, all of which show what they know.
-const ROLES: [&str; 3] = ["data,sql", "data,sql", "management,sql"];
+pub const ROLES: [&str; 3] = ["data,sql", "data,sql", "management,sql"];
 
 fn states(rows: &[Row]) -> Vec<&str> {
     rows.iter().map(|row| &*row.state).collect()
 }
 
 /// Whether either data node may end: a node gets its mark after its epoch has started everywhere.
-fn is_whole(rows: &[Row]) -> bool {
+pub fn is_whole(rows: &[Row]) -> bool {
     let is_durable = rows[0].is_durable && rows[1].is_durable;
     states(rows) == ["SERVING", "SERVING", "CONNECTED"]
         && is_durable
         && rows.iter().filter(|row| row.is_leader).count() == 1
 }
 
-fn leader(rows: &[Row]) -> u8 {
+pub fn leader(rows: &[Row]) -> u8 {
     (1..).zip(rows).find(|(_, row)| row.is_leader).expect("a leader").0
 }
 
@@ -104,6 +104,9 @@ fn what_a_cluster_cannot_do_yet_is_refused_by_name() {
         assert!(format!("{error:?}").contains("1235"), "{statement}: {error:?}");
     }
     session.query("SELECT 1").expect("a statement without tables");
+    let status = session.query("SHOW STATUS LIKE 'Ndb_number_of%'").expect("figures of the cluster");
+    let values: Vec<&str> = status.rows.iter().filter_map(|row| row[1].as_deref()).collect();
+    assert_eq!(values, ["1", "1"]);
 }
 
 #[test]

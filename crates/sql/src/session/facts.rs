@@ -95,6 +95,8 @@ impl StatementFacts<'_, '_> {
             ("Threads_running", 1),
             ("Uptime", self.turn.turn_start.0 / 1_000_000_000),
         ];
+        let mut numbers: Vec<(&'static str, u64)> = numbers.into_iter().chain(engine.settings.cluster.rows()).collect();
+        numbers.sort_unstable();
         numbers.into_iter().map(|(name, number)| (name, number.to_string())).collect()
     }
 

@@ -3,12 +3,15 @@
 mod sending;
 mod spinning;
 
+use std::sync::Arc;
+
 use junctor_gateway::route::ReadRule;
 use junctor_gateway::threads::{SendSettings, SpinChoice};
 
 use crate::mysql_catalog::show::ThreadFacts;
 use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
 use junctor_model::value::Value;
+use junctor_signals::cluster_status::ClusterStatus;
 use junctor_signals::end_transaction::CommitDurability;
 
 /// The name of the system variable that determines how reads are routed.
@@ -62,6 +65,8 @@ pub struct ServerSettings {
     pub prepared_statements_max: usize,
     /// The node's threads, for `junctor_info.threads`.
     pub threads: Vec<ThreadFacts>,
+    /// Figures about the cluster.
+    pub cluster: Arc<ClusterStatus>,
 }
 
 impl Default for ServerSettings {
@@ -89,6 +94,7 @@ impl Default for ServerSettings {
             lock_wait_timeout_ends_transaction: false,
             prepared_statements_max: junctor_model::limit::PREPARED_STATEMENTS_MAX,
             threads: Vec::new(),
+            cluster: Arc::default(),
         }
     }
 }
