@@ -45,6 +45,8 @@ fn layout() -> Arc<TableLayout> {
         column_type: DataType::integer(4, false),
         nullable: false,
         default: None,
+        default_now: false,
+        on_update_now: false,
         auto_increment: false,
         hidden: false,
         comment: "".into(),

@@ -103,6 +103,20 @@ errors! {
     KeyColumnMissing = 1072, "42000";
     /// An index on TEXT or BLOB without a length.
     BlobKeyWithoutLength = 1170, "42000";
+    /// More digits than a type can have.
+    TooBigPrecision = 1426, "42000";
+    /// More digits after the point than a type can have.
+    TooBigScale = 1425, "42000";
+    /// More digits after the point than digits.
+    ScaleAbovePrecision = 1427, "42000";
+    /// A size that the type cannot have.
+    InvalidFieldSize = 3013, "42000";
+    /// A display width that the type cannot have.
+    DisplayWidth = 1439, "42000";
+    /// More members than an ENUM or SET can have.
+    TooManyMembers = 1097, "HY000";
+    /// A member that an ENUM or SET has twice.
+    RepeatedMember = 1291, "HY000";
     /// A length that the column type does not allow.
     ColumnTooBig = 1074, "42000";
     /// More than one AUTO_INCREMENT column, or one without a key.

@@ -592,7 +592,27 @@ pub(crate) mod tests {
 
     /// Types whose values are [`Packed`].
     pub(crate) fn packed_type() -> impl Strategy<Value = DataType> {
-        prop_oneof![Just(DataType::year())]
+        let members = |count: usize| {
+            let names = (0..count).map(|index| format!("m{index}").into_bytes().into()).collect();
+            std::sync::Arc::new(crate::types::Members::new(names))
+        };
+        let collation = CollationId::UTF8MB4_0900_AI_CI;
+        prop_oneof![
+            Just(DataType::year()),
+            Just(DataType::date()),
+            (0u8..7).prop_map(DataType::time),
+            (0u8..7).prop_map(DataType::date_time),
+            (0u8..7).prop_map(DataType::timestamp),
+            (1u8..=38, 0u8..=30).prop_map(|(precision, scale)| DataType::decimal(
+                precision,
+                scale.min(precision),
+                false
+            )),
+            Just(DataType::float()),
+            (1u8..=64).prop_map(DataType::bit),
+            (1usize..300).prop_map(move |count| DataType::enumeration(members(count), collation)),
+            (1usize..40).prop_map(move |count| DataType::set(members(count), collation)),
+        ]
     }
 
     fn time_of_day() -> impl Strategy<Value = Parts> {
@@ -652,7 +672,7 @@ pub(crate) mod tests {
                 mantissa.prop_map(move |mantissa| Value::Decimal(Decimal { mantissa: mantissa % limit, scale })).boxed()
             }
             Form::Bit => {
-                let bits = column_type.length();
+                let bits = column_type.wire().length;
                 let number = any::<u64>().prop_map(move |number| number >> (64 - bits));
                 number.prop_map(move |number| Value::Bit(Bit { number, bytes: bits.div_ceil(8) as u8 })).boxed()
             }

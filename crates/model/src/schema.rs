@@ -23,6 +23,10 @@ pub struct ColumnDefinition {
     pub nullable: bool,
     /// The default value; `None` if a NOT NULL column has none.
     pub default: Option<Value>,
+    /// Whether the default is the time of the statement: DEFAULT CURRENT_TIMESTAMP. `default` is then absent.
+    pub default_now: bool,
+    /// Whether a change of another column sets the time of the statement: ON UPDATE CURRENT_TIMESTAMP.
+    pub on_update_now: bool,
     /// AUTO_INCREMENT.
     pub auto_increment: bool,
     /// Whether the column is the hidden key of a table without a primary key.
@@ -41,6 +45,8 @@ impl ColumnDefinition {
             column_type,
             nullable: false,
             default: None,
+            default_now: false,
+            on_update_now: false,
             auto_increment: false,
             hidden: false,
             comment: "".into(),

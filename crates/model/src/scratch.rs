@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::row_encoding::append_text;
-use crate::temporal::{Temporal, TemporalKind};
+use crate::temporal::{TemporalKind, ValueRules};
 use crate::value::{ChoiceRef, ChoiceText, Value, ValueRef};
 use bumpalo::Bump;
 
@@ -66,6 +66,8 @@ pub struct Scratch {
     random: RefCell<Vec<(SequenceKey, (u64, u64))>>,
     /// Number of calls of [`Scratch::count_draw`].
     draws: Cell<u64>,
+    rules: Cell<ValueRules>,
+    now_us: Cell<u64>,
 }
 
 /// Identifies a sequence of random numbers: an expression, and an execution of it.
@@ -90,12 +92,37 @@ impl Scratch {
             assigned: RefCell::default(),
             random: RefCell::default(),
             draws: Cell::default(),
+            rules: Cell::new(ValueRules::DEFAULT),
+            now_us: Cell::default(),
         }
     }
 
     /// Sets whether the statement writes under a strict `sql_mode`, which turns its warnings into errors.
     pub fn set_strict(&mut self, strict: bool) {
         self.strict = strict;
+    }
+
+    /// Sets the rules of the session for days and times.
+    #[inline]
+    pub fn set_value_rules(&self, rules: ValueRules) {
+        self.rules.set(rules);
+    }
+
+    /// The rules of the session for days and times.
+    #[inline]
+    pub fn value_rules(&self) -> ValueRules {
+        self.rules.get()
+    }
+
+    /// Sets the time of the statement, in microseconds since 1970 in UTC.
+    #[inline]
+    pub fn set_now(&self, microseconds: u64) {
+        self.now_us.set(microseconds);
+    }
+
+    /// The time of the statement in the time zone of the session, as DATETIME with this number of digits.
+    pub fn now(&self, digits: u8) -> ValueRef<'static> {
+        ValueRef::Temporal(self.rules.get().zone().date_time_at(self.now_us.get(), digits))
     }
 
     /// Whether warnings are errors.
@@ -154,7 +181,7 @@ impl Scratch {
     pub fn in_session_zone<'v>(&self, value: ValueRef<'v>) -> ValueRef<'v> {
         match value {
             ValueRef::Temporal(instant) if instant.kind == TemporalKind::Timestamp => {
-                ValueRef::Temporal(Temporal::from_parts(TemporalKind::DateTime, instant.digits, &instant.parts()))
+                ValueRef::Temporal(self.rules.get().zone().date_time_of(instant))
             }
             value => value,
         }

@@ -73,6 +73,18 @@ impl StoreTarget<'_> {
         self.fail_or_warn(ErrorCode::OutOfRange, "Out of range value for column", scratch)
     }
 
+    /// Whether values that do not fit are errors.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.mode == StoreMode::Strict
+    }
+
+    /// Error 1292 for a value that is no day or time.
+    #[cold]
+    pub(crate) fn wrong_temporal(&self, type_name: &str, value: &str) -> Result<()> {
+        let what = format!("Incorrect {type_name} value: '{value}' for column");
+        Err(Error::new(ErrorCode::TruncatedWrongValue, self.message(&what)))
+    }
+
     /// Error 1406 or warning 1265.
     #[cold]
     pub(crate) fn too_long(&self, scratch: &Scratch) -> Result<()> {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::collation::CollationId;
+use crate::decimal::{DECIMAL_SCALE_MAX, DIGITS_MAX};
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use crate::limit::PARTITIONS_PER_TABLE_MAX;
@@ -18,7 +19,7 @@ use crate::schema::{
     TableKind,
 };
 use crate::stored_value::StoredValue;
-use crate::types::DataType;
+use crate::types::{BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX};
 use crate::value::Value;
 
 /// The version that is written.
@@ -217,6 +218,10 @@ struct StoredColumn {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     default: Option<StoredValue>,
     #[serde(default, skip_serializing_if = "is_false")]
+    default_now: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    on_update_now: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
     auto_increment: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     hidden: bool,
@@ -236,6 +241,15 @@ pub(crate) enum StoredType {
     Varchar { length: u16, collation: Box<str> },
     Text { length_bytes: u8, collation: Box<str> },
     Year {},
+    Date {},
+    Time { digits: u8 },
+    Datetime { digits: u8 },
+    Timestamp { digits: u8 },
+    Decimal { precision: u8, scale: u8, unsigned: bool },
+    Float {},
+    Bit { bits: u8 },
+    Enum { members: Vec<Box<str>>, collation: Box<str> },
+    Set { members: Vec<Box<str>>, collation: Box<str> },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -391,6 +405,8 @@ impl From<&ColumnDefinition> for StoredColumn {
             r#type: column.column_type.stored(),
             nullable: column.nullable,
             default: column.default.as_ref().map(StoredValue::from),
+            default_now: column.default_now,
+            on_update_now: column.on_update_now,
             auto_increment: column.auto_increment,
             hidden: column.hidden,
             comment: column.comment.clone(),
@@ -408,12 +424,21 @@ impl TryFrom<StoredColumn> for ColumnDefinition {
             default: stored.default.map(Value::try_from).transpose()?,
             name: stored.name,
             nullable: stored.nullable,
+            default_now: stored.default_now,
+            on_update_now: stored.on_update_now,
             auto_increment: stored.auto_increment,
             hidden: stored.hidden,
             comment: stored.comment,
             display_width: stored.display_width,
         })
     }
+}
+
+fn members_of(names: Vec<Box<str>>, max: usize) -> Result<Arc<Members>, StoredSchemaError> {
+    if names.is_empty() || names.len() > max {
+        return Err(invalid(format_args!("no type has {} members", names.len())));
+    }
+    Ok(Arc::new(Members::new(names.into_iter().map(|name| name.into_string().into_bytes().into()).collect())))
 }
 
 impl TryFrom<StoredType> for DataType {
@@ -430,6 +455,32 @@ impl TryFrom<StoredType> for DataType {
             }
             StoredType::Double {} => DataType::double(),
             StoredType::Year {} => DataType::year(),
+            StoredType::Date {} => DataType::date(),
+            StoredType::Time { digits: 7.. }
+            | StoredType::Datetime { digits: 7.. }
+            | StoredType::Timestamp { digits: 7.. } => {
+                return Err(invalid("seconds have at most 6 digits after the point"));
+            }
+            StoredType::Time { digits } => DataType::time(digits),
+            StoredType::Datetime { digits } => DataType::date_time(digits),
+            StoredType::Timestamp { digits } => DataType::timestamp(digits),
+            StoredType::Decimal { precision, scale, unsigned } => match precision {
+                1..=DIGITS_MAX if scale <= precision.min(DECIMAL_SCALE_MAX) => {
+                    DataType::decimal(precision, scale, unsigned)
+                }
+                _ => return Err(invalid(format_args!("there is no DECIMAL({precision},{scale})"))),
+            },
+            StoredType::Float {} => DataType::float(),
+            StoredType::Bit { bits } => match bits {
+                1..=BITS_MAX => DataType::bit(bits),
+                _ => return Err(invalid(format_args!("there is no BIT({bits})"))),
+            },
+            StoredType::Enum { members, collation: name } => {
+                DataType::enumeration(members_of(members, ENUM_MEMBERS_MAX)?, collation(&name)?)
+            }
+            StoredType::Set { members, collation: name } => {
+                DataType::set(members_of(members, SET_MEMBERS_MAX)?, collation(&name)?)
+            }
             StoredType::Char { length, collation: name } => DataType::char(length, collation(&name)?),
             StoredType::Varchar { length, collation: name } => DataType::varchar(length, collation(&name)?),
         })

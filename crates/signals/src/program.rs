@@ -10,6 +10,7 @@ use junctor_model::id::{ColumnNumber, CommitNumber, IndexId};
 use junctor_model::row::RowFormat;
 use junctor_model::row_encoding::{ResultColumn, RowPlan};
 use junctor_model::schema::TableLayout;
+use junctor_model::temporal::ValueRules;
 
 /// Which rows of a partition a statement visits. Keys and bounds are in the request's input (see `input.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +137,8 @@ pub struct ReadProgram {
     /// snapshot and the one at the read's own, either of them empty if the row does not exist there. The
     /// snapshot must still be active. For `Access::AllRows` and `Output::Images` without a filter only.
     pub changed_since: Option<CommitNumber>,
+    /// The session's rules for days and times.
+    pub rules: ValueRules,
 }
 
 impl ReadProgram {
@@ -150,6 +153,7 @@ impl ReadProgram {
             is_strict: false,
             marks_missing: false,
             changed_since: None,
+            rules: ValueRules::DEFAULT,
         }
     }
 }
@@ -184,6 +188,8 @@ pub struct Assignment {
     pub column: ColumnNumber,
     /// The new value, evaluated over the row as earlier assignments left it.
     pub value: Expression,
+    /// Whether the column is set only if the assignments before changed the row.
+    pub if_changed: bool,
 }
 
 /// The action of a write on the rows that it visits.
@@ -236,6 +242,8 @@ pub struct WriteProgram {
     pub foreign_keys: Option<Arc<ForeignKeyWork>>,
     /// RETURNING of UPDATE and DELETE. For an insert, the session returns the images that it has made.
     pub returning: Option<Returning>,
+    /// The session's rules for days and times.
+    pub rules: ValueRules,
 }
 
 impl WriteProgram {
@@ -250,6 +258,7 @@ impl WriteProgram {
             unique_entries: Vec::new(),
             foreign_keys: None,
             returning: None,
+            rules: ValueRules::DEFAULT,
         }
     }
 }

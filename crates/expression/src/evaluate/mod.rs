@@ -109,7 +109,9 @@ impl Expression {
                 None => Err(no_row(self)),
             },
             Node::Constant(value) => Ok(value.as_ref()),
-            Node::Parameter(ordinal) => self.parameter_value(context.parameters.get(*ordinal), context),
+            Node::Parameter(ordinal) => {
+                self.parameter_value(context.scratch.in_session_zone(context.parameters.get(*ordinal)), context)
+            }
             _ => self.computed_value(context),
         }
     }

@@ -1,12 +1,11 @@
 //! Values as days and times. A text or number that is none causes warning 1292.
 
-use junctor_model::decimal;
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::row_encoding::append_text;
 use junctor_model::scratch::excerpt;
 use junctor_model::temporal::{
-    DateRules, Parts, Read, Temporal, TemporalKind, parse_date_time, parse_number, parse_time, parse_time_number,
-    rounded,
+    DateRules, Parts, Read, Temporal, TemporalKind, number_parts, parse_date_time, parse_number, parse_time,
+    parse_time_number, rounded,
 };
 use junctor_model::value::ValueRef;
 
@@ -98,26 +97,6 @@ pub(crate) fn to_temporal(value: ValueRef<'_>, kind: Kind, digits: u8, scratch: 
 pub(super) fn rounded_to_seconds(value: Temporal) -> Temporal {
     let parts = rounded(value.kind, value.parts(), 0, 0).0.unwrap_or(value.parts());
     Temporal::from_parts(value.kind, 0, &parts)
-}
-
-/// The whole number, the nanoseconds that the digits after the point are, and whether it is negative.
-pub(crate) fn number_parts(value: ValueRef<'_>) -> (i64, u32, bool) {
-    match value.as_number() {
-        ValueRef::Int(value) => (value, 0, value < 0),
-        ValueRef::UInt(value) => (i64::try_from(value).unwrap_or(i64::MAX), 0, false),
-        ValueRef::Decimal(value) => {
-            let whole = decimal::truncate(value, 0);
-            let fraction = decimal::subtract(value, whole).and_then(|rest| rest.rescale(9));
-            let nanoseconds = fraction.map_or(0, |fraction| fraction.mantissa.unsigned_abs() as u32);
-            let limit = i128::from(i64::MAX);
-            (whole.mantissa.clamp(-limit, limit) as i64, nanoseconds.min(999_999_999), value.mantissa < 0)
-        }
-        ValueRef::Double(value) => {
-            let nanoseconds = (value.fract().abs() * 1e9).round() as u32;
-            (value.trunc() as i64, nanoseconds.min(999_999_999), value < 0.0)
-        }
-        _ => (0, 0, false),
-    }
 }
 
 fn warn_unless_read(read: &Read, type_name: &str, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {

@@ -143,7 +143,8 @@ impl ResultColumn {
         let mut set = |condition: bool, flag: u16| flags |= if condition { flag } else { 0 };
         set(!definition.nullable, column_flag::NOT_NULL);
         set(definition.auto_increment, column_flag::AUTO_INCREMENT);
-        let has_default = definition.default.is_some() || definition.auto_increment;
+        set(definition.on_update_now, column_flag::ON_UPDATE_NOW);
+        let has_default = definition.default.is_some() || definition.auto_increment || definition.default_now;
         set(!definition.nullable && !has_default, column_flag::NO_DEFAULT_VALUE);
         set(matches!(collation, Some(CollationId::BINARY | CollationId::UTF8MB4_BIN)), column_flag::BINARY);
         ResultColumn {

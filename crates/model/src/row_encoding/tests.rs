@@ -251,7 +251,9 @@ proptest! {
         let chosen: Vec<usize> = (0..count + 2).map(|step| (step + order as usize % count) % count).collect();
         let results: Vec<_> = columns.iter().map(ResultColumn::of_definition).collect();
         let plan = RowPlan::new(&format, chosen.iter().map(|at| (ColumnNumber(*at as u16), &results[*at])));
-        let plan = plan.expect("columns as they are stored");
+        // The text of a TIMESTAMP depends on the session, so it has no plan.
+        prop_assert_eq!(plan.is_none(), results.iter().any(|result| result.wire_type == wire_type::TIMESTAMP));
+        let Some(plan) = plan else { return Ok(()) };
         let (mut text, mut expected_text) = (Vec::new(), Vec::new());
         plan.append_text(row, &mut text);
         let packet = begin_packet(&mut expected_text);

@@ -5,13 +5,15 @@ mod calendar;
 mod number;
 mod parse;
 mod round;
+mod zone;
 
 use crate::value::ValueRef;
 
 pub use calendar::{civil_of_days, days_in_month, days_of_civil, is_leap_year};
-pub use number::{parse_number, parse_time_number};
+pub use number::{number_parts, parse_number, parse_time_number};
 pub use parse::{parse_date_time, parse_time};
 pub use round::{add_seconds, rounded};
+pub use zone::Zone;
 
 /// Hours of the greatest TIME, 838:59:59.
 pub const TIME_HOURS_MAX: u16 = 838;
@@ -295,6 +297,56 @@ impl DateRules {
     pub const FUZZY: DateRules = DateRules { no_zero_date: false, no_zero_in_date: false, allows_invalid: false };
 }
 
+/// The rules of a session for days and times, which travel with its requests: the rules for days in bits 0 to
+/// 2, and the minutes of the time zone above them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueRules(pub u16);
+
+impl ValueRules {
+    const NO_ZERO_DATE: u16 = 1;
+    const NO_ZERO_IN_DATE: u16 = 2;
+    const ALLOWS_INVALID: u16 = 4;
+    const ZONE_SHIFT: u32 = 3;
+
+    /// The rules of MySQL's default `sql_mode`, and UTC.
+    pub const DEFAULT: ValueRules = ValueRules::new(DateRules::DEFAULT, Zone::UTC);
+
+    /// These rules for days, and this zone.
+    pub const fn new(dates: DateRules, zone: Zone) -> ValueRules {
+        let mut bits = (zone.minutes as u16) << ValueRules::ZONE_SHIFT;
+        if dates.no_zero_date {
+            bits |= ValueRules::NO_ZERO_DATE;
+        }
+        if dates.no_zero_in_date {
+            bits |= ValueRules::NO_ZERO_IN_DATE;
+        }
+        if dates.allows_invalid {
+            bits |= ValueRules::ALLOWS_INVALID;
+        }
+        ValueRules(bits)
+    }
+
+    /// The days that are wrong.
+    pub fn dates(self) -> DateRules {
+        DateRules {
+            no_zero_date: self.0 & ValueRules::NO_ZERO_DATE != 0,
+            no_zero_in_date: self.0 & ValueRules::NO_ZERO_IN_DATE != 0,
+            allows_invalid: self.0 & ValueRules::ALLOWS_INVALID != 0,
+        }
+    }
+
+    /// The zone of TIMESTAMP.
+    pub fn zone(self) -> Zone {
+        Zone { minutes: self.0 as i16 >> ValueRules::ZONE_SHIFT }
+    }
+}
+
+impl Default for ValueRules {
+    fn default() -> ValueRules {
+        ValueRules::DEFAULT
+    }
+}
+
 /// The defects of a value that was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Defects {
@@ -334,6 +386,15 @@ impl Read {
     /// A value that needs no reading.
     pub fn from_parts(kind: TemporalKind, parts: Parts) -> Read {
         Read { parts: Some(parts), nanoseconds: 0, digits: DIGITS_MAX, kind, defects: Defects::default() }
+    }
+
+    /// The same, tested by the rules for days.
+    pub(crate) fn checked(self, rules: DateRules) -> Read {
+        let mut defects = self.defects;
+        match self.parts {
+            Some(parts) if !check_date(&parts, rules, &mut defects) => Read { parts: None, defects, ..self },
+            _ => self,
+        }
     }
 
     fn failed(defects: Defects) -> Read {

@@ -1,5 +1,8 @@
 //! Numbers as days and times: 20241231, 20241231235959, 235959.
 
+use crate::decimal;
+use crate::value::ValueRef;
+
 use super::{DateRules, Defects, Parts, Read, TIME_HOURS_MAX, TemporalKind, check_date};
 
 /// Years of two digits below this one are of this century.
@@ -72,4 +75,24 @@ pub fn parse_time_number(number: i64, negative: bool, nanoseconds: u32) -> Read 
 pub(super) fn greatest(negative: bool, defects: Defects) -> Read {
     let parts = Parts { negative, hour: TIME_HOURS_MAX, minute: 59, second: 59, ..Parts::default() };
     Read { parts: Some(parts), nanoseconds: 0, digits: 0, kind: TemporalKind::Time, defects }
+}
+
+/// The whole number, the nanoseconds that the digits after the point are, and whether it is negative.
+pub fn number_parts(value: ValueRef<'_>) -> (i64, u32, bool) {
+    match value.as_number() {
+        ValueRef::Int(value) => (value, 0, value < 0),
+        ValueRef::UInt(value) => (i64::try_from(value).unwrap_or(i64::MAX), 0, false),
+        ValueRef::Decimal(value) => {
+            let whole = decimal::truncate(value, 0);
+            let fraction = decimal::subtract(value, whole).and_then(|rest| rest.rescale(9));
+            let nanoseconds = fraction.map_or(0, |fraction| fraction.mantissa.unsigned_abs() as u32);
+            let limit = i128::from(i64::MAX);
+            (whole.mantissa.clamp(-limit, limit) as i64, nanoseconds.min(999_999_999), value.mantissa < 0)
+        }
+        ValueRef::Double(value) => {
+            let nanoseconds = (value.fract().abs() * 1e9).round() as u32;
+            (value.trunc() as i64, nanoseconds.min(999_999_999), value < 0.0)
+        }
+        _ => (0, 0, false),
+    }
 }

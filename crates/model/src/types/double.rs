@@ -55,22 +55,27 @@ impl TypeDescriptor for Double {
         target: &StoreTarget<'_>,
         scratch: &'r Scratch,
     ) -> Result<ValueRef<'r>> {
-        let number = match value.to_double() {
-            Ok(number) => number,
-            Err(text) => {
-                let parsed = parse_double(text);
-                if parsed.is_truncated {
-                    target.truncated(scratch)?;
-                } else if parsed.is_out_of_range {
-                    target.out_of_range(scratch)?;
-                }
-                parsed.value
-            }
-        };
-        Ok(ValueRef::Double(number))
+        number_of(value, target, scratch).map(ValueRef::Double)
     }
 
     fn stored(&self, _: &DataType) -> StoredType {
         StoredType::Double {}
+    }
+}
+
+/// The value as a double. Error or warning 1265 for a text that is only partly a number, 1264 for a number
+/// out of range.
+pub(super) fn number_of(value: ValueRef<'_>, target: &StoreTarget<'_>, scratch: &Scratch) -> Result<f64> {
+    match value.to_double() {
+        Ok(number) => Ok(number),
+        Err(text) => {
+            let parsed = parse_double(text);
+            if parsed.is_truncated {
+                target.truncated(scratch)?;
+            } else if parsed.is_out_of_range {
+                target.out_of_range(scratch)?;
+            }
+            Ok(parsed.value)
+        }
     }
 }

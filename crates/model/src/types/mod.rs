@@ -2,12 +2,17 @@
 //! type and a static [`TypeDescriptor`] with all that the type decides. Other code asks [`DataType`], which
 //! asks the descriptor (`docs/decisions/0023-types.md`).
 
+mod bit;
 mod blob;
+mod choice;
+mod decimal;
 mod double;
+mod float;
 mod integer;
 mod members;
 mod packed;
 mod string;
+mod temporal;
 mod year;
 
 use std::sync::Arc;
@@ -22,6 +27,8 @@ use crate::stored_schema::StoredType;
 use crate::temporal::TemporalKind;
 use crate::value::{Value, ValueRef};
 
+pub use bit::BITS_MAX;
+pub use choice::{ENUM_MEMBERS_MAX, SET_MEMBERS_MAX};
 pub use members::Members;
 pub use packed::Packed;
 
@@ -32,7 +39,8 @@ pub struct DataType {
     family: Family,
     /// UNSIGNED.
     unsigned: bool,
-    /// Bytes of an integer; bytes of the stored length of a TEXT or BLOB.
+    /// Bytes of an integer, ENUM or SET; bytes of the stored length of a TEXT or BLOB; digits of a DECIMAL;
+    /// bits of a BIT.
     bytes: u8,
     /// The collation of a character type; [`CollationId::BINARY`] for every other type.
     collation: CollationId,
@@ -56,6 +64,15 @@ enum Family {
     Text,
     Blob,
     Year,
+    Date,
+    Time,
+    DateTime,
+    Timestamp,
+    Decimal,
+    Float,
+    Bit,
+    Enum,
+    Set,
 }
 
 /// The form in which expressions see a value that is not NULL. Several types share a form.
@@ -188,6 +205,15 @@ impl DataType {
             Family::Text => &blob::TEXT,
             Family::Blob => &blob::BLOB,
             Family::Year => &year::Year,
+            Family::Date => &temporal::DATE,
+            Family::Time => &temporal::TIME,
+            Family::DateTime => &temporal::DATETIME,
+            Family::Timestamp => &temporal::TIMESTAMP,
+            Family::Decimal => &decimal::DecimalType,
+            Family::Float => &float::Float,
+            Family::Bit => &bit::BitType,
+            Family::Enum => &choice::ENUM,
+            Family::Set => &choice::SET,
         }
     }
 
@@ -236,6 +262,7 @@ impl DataType {
     pub fn collation(&self) -> Option<CollationId> {
         match self.key_part() {
             KeyPart::Text(collation) => Some(collation),
+            KeyPart::Integer { .. } if self.members.is_some() => Some(self.collation),
             KeyPart::Integer { .. } | KeyPart::Double | KeyPart::Encoded(_) => None,
         }
     }

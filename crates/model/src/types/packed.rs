@@ -93,12 +93,12 @@ impl Packed {
             }
             Packed::Time(digits) => {
                 let shift = 8 * fraction_bytes(digits) as u32;
-                let signed = big_endian(bytes) as i64 - (1 << (23 + shift));
+                let signed = (big_endian(bytes) as i64).wrapping_sub(1 << (23 + shift));
                 ValueRef::Temporal(time_of(signed, shift, digits))
             }
             Packed::DateTime(digits) => {
                 let shift = 8 * fraction_bytes(digits) as u32;
-                let bits = big_endian(bytes) as i64 - (1 << (39 + shift));
+                let bits = (big_endian(bytes) as i64).wrapping_sub(1 << (39 + shift)).max(0);
                 let microsecond = (bits & ((1 << shift) - 1)) * fraction_unit(digits);
                 let months = bits >> (22 + shift);
                 let parts = Parts {
@@ -200,8 +200,19 @@ impl Packed {
         let again = &mut again[..self.bytes()];
         match self.read(bytes, members) {
             ValueRef::Float(value) if !value.is_finite() => false,
+            ValueRef::Temporal(value) if !value.is_valid() => false,
+            ValueRef::Choice(choice) if !is_member(self, choice.number, members) => false,
             value => self.write(value, again) && *again == *bytes,
         }
+    }
+}
+
+/// Whether an ENUM or SET has the value.
+fn is_member(form: Packed, number: u64, members: Option<&Members>) -> bool {
+    let count = members.map_or(0, |members| members.names().len());
+    match form {
+        Packed::Set(_) => count >= 64 || number >> count == 0,
+        _ => number <= count as u64,
     }
 }
 

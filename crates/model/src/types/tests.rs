@@ -4,6 +4,10 @@ use crate::row_encoding::{DECIMALS_NOT_FIXED, column_flag, wire_type};
 const TEXT: CollationId = CollationId::UTF8MB4_0900_AI_CI;
 const BYTES: CollationId = CollationId::BINARY;
 
+fn members(names: &[&str]) -> Arc<Members> {
+    Arc::new(Members::new(names.iter().map(|name| name.as_bytes().into()).collect()))
+}
+
 /// Every type, as MySQL prints it.
 fn all() -> Vec<(DataType, &'static str)> {
     vec![
@@ -28,6 +32,20 @@ fn all() -> Vec<(DataType, &'static str)> {
         (DataType::text_or_blob(3, BYTES), "mediumblob"),
         (DataType::text_or_blob(4, BYTES), "longblob"),
         (DataType::year(), "year"),
+        (DataType::date(), "date"),
+        (DataType::time(0), "time"),
+        (DataType::time(3), "time(3)"),
+        (DataType::date_time(0), "datetime"),
+        (DataType::date_time(6), "datetime(6)"),
+        (DataType::timestamp(0), "timestamp"),
+        (DataType::timestamp(2), "timestamp(2)"),
+        (DataType::decimal(10, 0, false), "decimal(10,0)"),
+        (DataType::decimal(38, 30, true), "decimal(38,30) unsigned"),
+        (DataType::float(), "float"),
+        (DataType::bit(1), "bit(1)"),
+        (DataType::bit(64), "bit(64)"),
+        (DataType::enumeration(members(&["a", "it's"]), TEXT), "enum('a','it''s')"),
+        (DataType::set(members(&["x", "y", "z"]), TEXT), "set('x','y','z')"),
     ]
 }
 
@@ -109,6 +127,8 @@ fn a_stored_type_reads_back() {
 #[test]
 fn an_implicit_default_is_stored_as_it_is() {
     let scratch = Scratch::new();
+    let dates = crate::temporal::DateRules::FUZZY;
+    scratch.set_value_rules(crate::temporal::ValueRules::new(dates, crate::temporal::Zone::UTC));
     for (data_type, text) in all() {
         let column = crate::schema::ColumnDefinition::new("c", data_type);
         let target = StoreTarget { column: &column, row_number: 1, mode: crate::store::StoreMode::Strict };

@@ -8,6 +8,7 @@ use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::*;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::stored_settings::PersistedSettings;
+use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
 
 use super::page::Page;
@@ -19,7 +20,7 @@ use crate::read_rows::OperationId;
 
 identifiers! {
     CommitNumber ConnectionId Epoch Incarnation NodeId OperationId RowId SchemaVersion StatementNumber TableId
-    TransactionId
+    TransactionId ValueRules
 }
 
 layout! { PartitionId { table, index } }

@@ -29,7 +29,7 @@ choices! {
         3 Images;
     }
 }
-layout! { Assignment { column, value } }
+layout! { Assignment { column, value, if_changed } }
 choices! {
     WriteAction {
         0 Insert;
@@ -41,11 +41,13 @@ choices! {
 }
 layout! { Returning { output, is_strict } }
 layout! {
-    defined ReadProgram { table, access, filter, output, reads_parameters, is_strict, marks_missing, changed_since }
+    defined ReadProgram {
+        table, access, filter, output, reads_parameters, is_strict, marks_missing, changed_since, rules,
+    }
     check check_read
 }
 layout! {
-    defined WriteProgram { table, action, access, filter, reads_parameters, unique_entries, foreign_keys, returning }
+    defined WriteProgram { table, action, access, filter, reads_parameters, unique_entries, foreign_keys, returning, rules }
     check check_write
 }
 

@@ -4,6 +4,7 @@ use junctor_expression::{Kind, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::{Dictionary, TableLayout};
+use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
 use std::sync::Arc;
 
@@ -137,6 +138,8 @@ pub struct Environment<'a> {
     pub division_increment: u8,
     /// Whether the statement writes in strict mode: truncation of data and division by zero are errors.
     pub is_strict: bool,
+    /// The session's rules for days and times.
+    pub rules: ValueRules,
 }
 
 impl<'a> Environment<'a> {

@@ -1,9 +1,14 @@
 //! Columns: types, character sets, and unsupported attributes.
 
+use std::sync::Arc;
+
+use junctor_expression::result_type::DECIMAL_PRECISION_MAX;
 use junctor_model::collation::{CharacterSet, CollationId};
+use junctor_model::decimal::{self, DECIMAL_SCALE_MAX};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::ColumnDefinition;
-use junctor_model::types::{DataType, TooLong};
+use junctor_model::temporal::DIGITS_MAX;
+use junctor_model::types::{BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX, TooLong};
 
 use super::message;
 use super::structure::check_name;
@@ -38,6 +43,8 @@ pub(super) fn define(
         column_type,
         nullable: column.nullable.unwrap_or(true) && !column.auto_increment,
         default: None,
+        default_now: false,
+        on_update_now: false,
         auto_increment: column.auto_increment,
         hidden: false,
         comment: comment_text("field", name, column.comment.as_deref(), COMMENT_CHARACTERS_MAX)?,
@@ -58,7 +65,6 @@ fn refuse_attributes(column: &ast::ColumnDefinition) -> Result<()> {
     let refused = [
         (column.invisible, "invisible column"),
         (column.on_disk == Some(true), "STORAGE DISK"),
-        (column.on_update.is_some(), "ON UPDATE"),
         (column.column_type.zerofill, "ZEROFILL"),
     ];
     match refused.iter().find(|(present, _)| *present) {
@@ -87,8 +93,80 @@ fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mu
         TypeKind::Text { size, length } => Ok(text_or_blob(*size, *length, text_collation()?)),
         TypeKind::Blob { size, length } => Ok(text_or_blob(*size, *length, CollationId::BINARY)),
         TypeKind::Year => Ok(DataType::year()),
+        TypeKind::Date => Ok(DataType::date()),
+        TypeKind::Time { fraction_digits } => Ok(DataType::time(second_digits(name, *fraction_digits)?)),
+        TypeKind::DateTime { fraction_digits } => Ok(DataType::date_time(second_digits(name, *fraction_digits)?)),
+        TypeKind::Timestamp { fraction_digits } => Ok(DataType::timestamp(second_digits(name, *fraction_digits)?)),
+        TypeKind::Decimal { precision, scale } => decimal(name, *precision, *scale, written.unsigned),
+        TypeKind::Float { scale: None, .. } if !written.unsigned => Ok(DataType::float()),
+        TypeKind::Bit { length } => match length.unwrap_or(1) {
+            0 => Err(message::invalid_size(name)),
+            bits if bits > u32::from(BITS_MAX) => Err(message::bit_width(name)),
+            bits => Ok(DataType::bit(bits as u8)),
+        },
+        TypeKind::Enum(names) => {
+            let collation = text_collation()?;
+            Ok(DataType::enumeration(choice_members(name, names, false, collation)?, collation))
+        }
+        TypeKind::Set(names) => {
+            let collation = text_collation()?;
+            Ok(DataType::set(choice_members(name, names, true, collation)?, collation))
+        }
         other => Err(Error::not_supported(unsupported_name(other))),
     }
+}
+
+/// Digits after the point of seconds. Error 1426 above 6.
+fn second_digits(name: &str, digits: u32) -> Result<u8> {
+    match digits <= u32::from(DIGITS_MAX) {
+        true => Ok(digits as u8),
+        false => Err(message::too_precise(name, digits, DIGITS_MAX.into())),
+    }
+}
+
+/// DECIMAL(precision, scale). Errors: 1425, 1426 and 1427 for digits that it cannot have, 1235 above 38.
+fn decimal(name: &str, precision: Option<u32>, scale: Option<u32>, unsigned: bool) -> Result<DataType> {
+    let scale = scale.unwrap_or(0);
+    let precision = match precision {
+        // MySQL takes 0 for the default.
+        None | Some(0) if scale == 0 => 10,
+        precision => precision.unwrap_or(10),
+    };
+    if scale > u32::from(DECIMAL_SCALE_MAX) {
+        return Err(message::too_big_scale(name, scale));
+    }
+    if precision > DECIMAL_PRECISION_MAX {
+        return Err(message::too_precise(name, precision, DECIMAL_PRECISION_MAX));
+    }
+    if scale > precision {
+        return Err(message::scale_above_precision(name));
+    }
+    if precision > u32::from(decimal::DIGITS_MAX) {
+        return Err(Error::not_supported("DECIMAL of more than 38 digits"));
+    }
+    Ok(DataType::decimal(precision as u8, scale as u8, unsigned))
+}
+
+/// The members of an ENUM or SET, without trailing spaces. Errors: 1097 for too many, 1291 for a member named
+/// twice, 1367 for a comma in a member of a SET.
+fn choice_members(name: &str, written: &[Vec<u8>], is_set: bool, collation: CollationId) -> Result<Arc<Members>> {
+    let type_name = if is_set { "SET" } else { "ENUM" };
+    if written.len() > if is_set { SET_MEMBERS_MAX } else { ENUM_MEMBERS_MAX } {
+        return Err(message::too_many_members(name, type_name));
+    }
+    let mut names: Vec<Box<[u8]>> = Vec::with_capacity(written.len());
+    for member in written {
+        let spaces = member.iter().rev().take_while(|byte| **byte == b' ').count();
+        let member = &member[..member.len() - spaces];
+        if is_set && member.contains(&b',') {
+            return Err(message::illegal_member(&String::from_utf8_lossy(member)));
+        }
+        if names.iter().any(|known| collation.equal(known, member)) {
+            return Err(message::repeated_member(name, &String::from_utf8_lossy(member), type_name));
+        }
+        names.push(member.into());
+    }
+    Ok(Arc::new(Members::new(names)))
 }
 
 fn check_display_width(
@@ -144,15 +222,7 @@ fn text_or_blob(size: LongSize, length: Option<u32>, collation: CollationId) -> 
 
 fn unsupported_name(kind: &TypeKind) -> &'static str {
     match kind {
-        TypeKind::Bit { .. } => "BIT",
-        TypeKind::Decimal { .. } => "DECIMAL",
         TypeKind::Float { .. } => "FLOAT",
-        TypeKind::Date => "DATE",
-        TypeKind::Time { .. } => "TIME",
-        TypeKind::DateTime { .. } => "DATETIME",
-        TypeKind::Timestamp { .. } => "TIMESTAMP",
-        TypeKind::Enum(_) => "ENUM",
-        TypeKind::Set(_) => "SET",
         TypeKind::Json => "JSON",
         TypeKind::Geometry(name) => name,
         _ => "this column type",

@@ -5,6 +5,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
 use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind};
+use junctor_model::temporal::ValueRules;
 use junctor_model::types::DataType;
 use junctor_signals::change_schema::SchemaChange;
 
@@ -44,7 +45,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     // Keys come before defaults: a primary key makes its columns NOT NULL, which rules out DEFAULT NULL.
     let mut columns = define_columns(table, options.collation, &mut notes)?;
     let indexes = define_indexes(table, &mut columns, &mut notes)?;
-    set_defaults(table, &mut columns)?;
+    set_defaults(table, &mut columns, context.rules)?;
     check_auto_increment(&columns, &indexes)?;
     let has_hidden_key = columns.last().is_some_and(|column| column.hidden);
     check_row_bytes(&columns)?;
@@ -231,14 +232,9 @@ pub(super) fn check_row_bytes(columns: &[ColumnDefinition]) -> Result<()> {
 /// Adds a hidden key column, and returns the primary key of it.
 pub(super) fn hidden_key(columns: &mut Vec<ColumnDefinition>) -> IndexDefinition {
     columns.push(ColumnDefinition {
-        name: HIDDEN_KEY_NAME.into(),
-        column_type: DataType::integer(8, true),
-        nullable: false,
-        default: None,
         auto_increment: true,
         hidden: true,
-        comment: "".into(),
-        display_width: None,
+        ..ColumnDefinition::new(HIDDEN_KEY_NAME, DataType::integer(8, true))
     });
     IndexDefinition {
         id: IndexId(0),
@@ -249,9 +245,10 @@ pub(super) fn hidden_key(columns: &mut Vec<ColumnDefinition>) -> IndexDefinition
     }
 }
 
-fn set_defaults(table: &ast::CreateTable, columns: &mut [ColumnDefinition]) -> Result<()> {
+fn set_defaults(table: &ast::CreateTable, columns: &mut [ColumnDefinition], rules: ValueRules) -> Result<()> {
     for (column, written) in columns.iter_mut().zip(&table.columns) {
-        column.default = default_value::default_of(column, written.default.as_ref())?;
+        default_value::set_default(column, written.default.as_ref(), rules)?;
+        column.on_update_now = default_value::is_clock_of(column, written.on_update.as_ref())?;
     }
     Ok(())
 }

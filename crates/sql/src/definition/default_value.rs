@@ -5,26 +5,53 @@ use junctor_model::number::parse_decimal;
 use junctor_model::schema::ColumnDefinition;
 use junctor_model::scratch::Scratch;
 use junctor_model::store::{StoreMode, StoreTarget};
+use junctor_model::temporal::{TemporalKind, ValueRules};
 use junctor_model::types::Form;
 use junctor_model::value::Value;
 
 use super::message;
 use crate::mysql_catalog::variable::ConnectionCharacterSet;
-use crate::parse::expression::{Expression, FunctionCall, Literal};
+use crate::parse::expression::{Expression, Literal};
 
-/// The default of a column whose type and nullability are known: the written value, otherwise NULL for a
+/// Sets the default of a column whose type and nullability are known: the written value, otherwise NULL for a
 /// nullable column.
 ///
 /// # Errors
 /// 1067 for a value outside the column's type, 1101 for any value of TEXT or BLOB, 1235 for an expression.
-pub(super) fn default_of(column: &ColumnDefinition, written: Option<&Expression>) -> Result<Option<Value>> {
+pub(super) fn set_default(
+    column: &mut ColumnDefinition,
+    written: Option<&Expression>,
+    rules: ValueRules,
+) -> Result<()> {
+    column.default_now = is_clock_of(column, written.filter(|written| is_clock(written)))?;
+    column.default = if column.default_now { None } else { default_of(column, written, rules)? };
+    Ok(())
+}
+
+/// Whether DEFAULT or ON UPDATE is CURRENT_TIMESTAMP with the digits of the column. Error 1067 for a column
+/// of another type or number of digits.
+pub(super) fn is_clock_of(column: &ColumnDefinition, written: Option<&Expression>) -> Result<bool> {
+    let Some(Expression::Function(call)) = written else { return Ok(false) };
+    let digits = match call.arguments.as_slice() {
+        [] => Some(0),
+        [Expression::Literal(Literal::Integer(digits))] => u8::try_from(*digits).ok(),
+        _ => None,
+    };
+    let is_instant =
+        matches!(column.column_type.form(), Form::Temporal(TemporalKind::DateTime | TemporalKind::Timestamp));
+    match is_instant && digits == Some(column.column_type.scale()) {
+        true => Ok(true),
+        false => Err(message::invalid_default(&column.name)),
+    }
+}
+
+fn default_of(column: &ColumnDefinition, written: Option<&Expression>, rules: ValueRules) -> Result<Option<Value>> {
     let name = &column.name;
     let Some(expression) = written else {
         return Ok(column.nullable.then_some(Value::Null));
     };
     let literal = match expression {
         Expression::Literal(literal) => literal,
-        Expression::Function(call) if is_clock(call) => return Err(message::invalid_default(name)),
         _ => return Err(Error::not_supported("expression as default")),
     };
     if column.auto_increment {
@@ -39,6 +66,7 @@ pub(super) fn default_of(column: &ColumnDefinition, written: Option<&Expression>
     let Some(value) = value_of(literal, column.column_type.form())? else { return Err(message::invalid_default(name)) };
     let target = StoreTarget { column, row_number: 1, mode: StoreMode::Strict };
     let scratch = Scratch::new();
+    scratch.set_value_rules(rules);
     match target.convert(value.as_ref(), &scratch) {
         Ok(stored) => Ok(Some(stored.to_value())),
         Err(_) => Err(message::invalid_default(name)),
@@ -46,7 +74,8 @@ pub(super) fn default_of(column: &ColumnDefinition, written: Option<&Expression>
 }
 
 /// Whether the function is CURRENT_TIMESTAMP or a synonym, which only a temporal column may have as default.
-fn is_clock(call: &FunctionCall) -> bool {
+fn is_clock(expression: &Expression) -> bool {
+    let Expression::Function(call) = expression else { return false };
     ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"].iter().any(|name| call.name.eq_ignore_ascii_case(name))
 }
 
@@ -94,7 +123,7 @@ mod tests {
 
     fn default(column_type: DataType, literal: Literal) -> Option<Value> {
         let column = ColumnDefinition::new("c", column_type);
-        default_of(&column, Some(&Expression::Literal(literal))).ok().flatten()
+        default_of(&column, Some(&Expression::Literal(literal)), ValueRules::DEFAULT).ok().flatten()
     }
 
     #[test]

@@ -98,3 +98,48 @@ pub(super) fn wrong_key_name(name: &str) -> Box<Error> {
 pub(super) fn comment_too_long(what: &str, name: &str, max: usize) -> Box<Error> {
     Error::new(ErrorCode::DataTooLong, format!("Comment for {what} '{name}' is too long (max = {max})"))
 }
+
+/// Error 1426.
+pub(super) fn too_precise(column: &str, digits: u32, max: u32) -> Box<Error> {
+    let text = format!("Too-big precision {digits} specified for '{column}'. Maximum is {max}.");
+    Error::new(ErrorCode::TooBigPrecision, text)
+}
+
+/// Error 1425.
+pub(super) fn too_big_scale(column: &str, scale: u32) -> Box<Error> {
+    let text = format!("Too big scale {scale} specified for column '{column}'. Maximum is 30.");
+    Error::new(ErrorCode::TooBigScale, text)
+}
+
+/// Error 1427.
+pub(super) fn scale_above_precision(column: &str) -> Box<Error> {
+    let text = format!("For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{column}').");
+    Error::new(ErrorCode::ScaleAbovePrecision, text)
+}
+
+/// Error 3013.
+pub(super) fn invalid_size(column: &str) -> Box<Error> {
+    Error::new(ErrorCode::InvalidFieldSize, format!("Invalid size for column '{column}'."))
+}
+
+/// Error 1439.
+pub(super) fn bit_width(column: &str) -> Box<Error> {
+    let text = format!("Display width out of range for column '{column}' (max = 64)");
+    Error::new(ErrorCode::DisplayWidth, text)
+}
+
+/// Error 1097.
+pub(super) fn too_many_members(column: &str, type_name: &str) -> Box<Error> {
+    Error::new(ErrorCode::TooManyMembers, format!("Too many strings for column {column} and {type_name}"))
+}
+
+/// Error 1291.
+pub(super) fn repeated_member(column: &str, member: &str, type_name: &str) -> Box<Error> {
+    let text = format!("Column '{column}' has duplicated value '{member}' in {type_name}");
+    Error::new(ErrorCode::RepeatedMember, text)
+}
+
+/// Error 1367.
+pub(super) fn illegal_member(member: &str) -> Box<Error> {
+    Error::new(ErrorCode::IllegalValue, format!("Illegal set '{member}' value found during parsing"))
+}

@@ -11,6 +11,7 @@ use junctor_model::foreign_key::{ForeignKey, supporting_index};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
 use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition};
+use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
 
 use super::create_table::{self, Options};
@@ -62,6 +63,7 @@ struct NewColumn {
 
 struct WrittenColumn {
     default: Option<Expression>,
+    on_update: Option<Expression>,
     nullable: Option<bool>,
 }
 
@@ -71,6 +73,7 @@ pub(super) struct Draft<'a> {
     columns: Vec<NewColumn>,
     collation: CollationId,
     comment: Box<str>,
+    rules: ValueRules,
     auto_increment: Option<u64>,
     partitioning: Partitioning,
     /// Keys among the attributes of new columns.
@@ -117,6 +120,7 @@ impl<'a> Draft<'a> {
             columns: columns.collect(),
             collation: old.collation,
             comment: old.comment.clone(),
+            rules: context.rules,
             auto_increment: None,
             partitioning: Partitioning::Kept,
             keys: Vec::new(),
@@ -159,10 +163,10 @@ impl<'a> Draft<'a> {
             TableChange::SetDefault(name, default) => {
                 let position = self.old_column(name).ok_or_else(|| self.unknown_column(name))?;
                 let definition = &mut self.columns[position].definition;
-                definition.default = match default {
-                    None => None,
-                    Some(written) => default_value::default_of(definition, Some(written))?,
-                };
+                match default {
+                    None => (definition.default, definition.default_now) = (None, false),
+                    Some(written) => default_value::set_default(definition, Some(written), context.rules)?,
+                }
             }
             TableChange::Options(options) => self.set_options(options, context, notes)?,
             TableChange::ConvertTo { character_set, collation } => {
@@ -354,7 +358,9 @@ impl<'a> Draft<'a> {
     fn set_defaults(&mut self) -> Result<()> {
         for column in &mut self.columns {
             if let Some(written) = &column.written {
-                column.definition.default = default_value::default_of(&column.definition, written.default.as_ref())?;
+                default_value::set_default(&mut column.definition, written.default.as_ref(), self.rules)?;
+                column.definition.on_update_now =
+                    default_value::is_clock_of(&column.definition, written.on_update.as_ref())?;
             }
         }
         Ok(())
@@ -552,7 +558,11 @@ impl<'a> Draft<'a> {
 
 impl WrittenColumn {
     fn of(written: &ast::ColumnDefinition) -> WrittenColumn {
-        WrittenColumn { default: written.default.clone(), nullable: written.nullable }
+        WrittenColumn {
+            default: written.default.clone(),
+            on_update: written.on_update.clone(),
+            nullable: written.nullable,
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
 use junctor_model::schema::{DatabaseDefinition, Dictionary, TableLayout};
+use junctor_model::temporal::ValueRules;
 use junctor_signals::change_schema::SchemaChange;
 
 use super::message;
@@ -26,6 +27,8 @@ pub struct DefinitionContext<'a> {
     /// Whether an unknown ENGINE is replaced with a warning, because the session's `sql_mode` lacks
     /// NO_ENGINE_SUBSTITUTION. Otherwise it is error 1286.
     pub replaces_unknown_engines: bool,
+    /// The session's rules for days and times.
+    pub rules: ValueRules,
 }
 
 /// A checked statement.

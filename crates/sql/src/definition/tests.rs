@@ -23,6 +23,7 @@ fn context(dictionary: &Dictionary) -> DefinitionContext<'_> {
         account: "'u'@'%'",
         foreign_key_checks: true,
         replaces_unknown_engines: true,
+        rules: Default::default(),
     }
 }
 

@@ -70,6 +70,7 @@ pub(super) fn compute_rows(
     };
     computation.scratch.set_strict(plan.is_strict);
     computation.scratch.set_warnings_max(context.session.variables.warnings_max);
+    computation.scratch.set_value_rules(context.session.variables.value_rules());
     let answer = computation.run(rows, protocol, context.session.variables.select_limit);
     context.session.note_evaluated(WarningLevel::Warning, &mut computation.scratch);
     match answer {

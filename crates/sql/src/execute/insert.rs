@@ -157,6 +157,8 @@ fn send_insert(
     let is_kept = !matches!(plan.conflict, Conflict::Fail) || plan.returning.is_some();
     let mut kept = is_kept.then(RowList::default);
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
+    work.scratch.set_value_rules(context.session.variables.value_rules());
+    work.scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
     let numbers =
         HeldNumbers { range: ranges.of(plan.table.definition.id), prefetch: settings.auto_increment_prefetch };
     let numbered = match encode_or_request_numbers(rows, numbers, kept.as_mut(), work, context.turn)? {
@@ -190,6 +192,8 @@ pub(super) fn encode_selected_rows(
     let Engine { work, ranges, settings, .. } = &mut *context.engine;
     let rows = Rows { plan, parameters: Parameters::NONE, uniform_rows: None, selected: Some(selected), first_row };
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
+    work.scratch.set_value_rules(context.session.variables.value_rules());
+    work.scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
     let numbers =
         HeldNumbers { range: ranges.of(plan.table.definition.id), prefetch: settings.auto_increment_prefetch };
     let made = encode_or_request_numbers(rows, numbers, Some(kept), work, context.turn)?;
@@ -439,7 +443,7 @@ impl RowEncoder<'_> {
         let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.mode() };
         self.scratch.reset();
         let value = match rows.form(row).get(position) {
-            Some(InsertValue::Generated) | None => return Ok(None),
+            Some(InsertValue::Generated | InsertValue::Now(_)) | None => return Ok(None),
             Some(InsertValue::Stored(value)) => return Ok(number_of(value.as_ref())),
             Some(InsertValue::Parameter(ordinal)) => match rows.literal(*ordinal, row) {
                 Some((text, literal)) => literal_value(text, literal, self.decoded),
@@ -509,6 +513,7 @@ impl RowEncoder<'_> {
                     continue;
                 }
                 InsertValue::Generated => ValueRef::Null,
+                InsertValue::Now(digits) => scratch.now(*digits),
                 InsertValue::Parameter(ordinal) => match rows.literal(*ordinal, row) {
                     Some((_, literal)) if literal.has_escapes => ValueRef::Bytes(decoded.next()),
                     Some((text, literal)) => plain_literal_value(text, literal),
@@ -558,6 +563,14 @@ impl RowEncoder<'_> {
             values[position] = initial_value(&table.definition.columns[position]);
         }
         let mut generated = None;
+        // Columns that the statement does not name have the time from the beginning.
+        for (position, source) in form.iter().enumerate().filter(|(_, source)| matches!(source, InsertValue::Now(_))) {
+            let column = &table.definition.columns[position];
+            let target = StoreTarget { column, row_number, mode: rows.plan.mode };
+            if let InsertValue::Now(digits) = source {
+                values[position] = target.convert(scratch.now(*digits), scratch)?.to_value();
+            }
+        }
         for column in columns {
             let position = usize::from(column.0);
             let column = &table.definition.columns[position];
@@ -569,6 +582,7 @@ impl RowEncoder<'_> {
                 }
                 // The value is generated once the rest of the row is known to be valid.
                 InsertValue::Generated => continue,
+                InsertValue::Now(digits) => scratch.now(*digits),
                 InsertValue::Parameter(ordinal) => match rows.literal(*ordinal, row) {
                     Some((text, literal)) => literal_value(text, literal, decoded),
                     None => rows.parameters_of(row).get(*ordinal),

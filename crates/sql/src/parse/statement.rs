@@ -273,6 +273,8 @@ pub struct Assignment {
     pub column: ColumnReference,
     /// The new value; [`Expression::Default`] for DEFAULT.
     pub value: Expression,
+    /// Whether the column is set only if another one changes: ON UPDATE CURRENT_TIMESTAMP.
+    pub if_changed: bool,
 }
 
 /// UPDATE of one table.

@@ -183,7 +183,7 @@ pub(super) fn bind_assignments(
                 if column.column_type.collation().is_none() { among_numbers(value, bound) } else { bound }
             }
         };
-        assignments.push(Assignment { column: found.index, value });
+        assignments.push(Assignment { column: found.index, value, if_changed: assignment.if_changed });
     }
     Ok(assignments)
 }
@@ -251,6 +251,7 @@ fn plan_change(
         unique_entries: maintained.unique_entries,
         foreign_keys: maintained.foreign_keys,
         returning,
+        rules: binder.environment.rules,
     };
     let unique_key = found.map(|found| unique_key_change(found, &program, whole_filter));
     let ordered = locks_first.then(|| OrderedChange {
@@ -340,6 +341,7 @@ fn locking_program(
     Arc::new(WriteProgram {
         filter: change.filter.clone(),
         reads_parameters,
+        rules: change.rules,
         ..WriteProgram::new(layout, action, change.access)
     })
 }

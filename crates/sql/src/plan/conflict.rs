@@ -175,6 +175,7 @@ pub(super) fn plan_conflict(
         access: Access::PrimaryKeys,
         filter: None,
         reads_parameters: true,
+        rules: environment.rules,
         unique_entries: unique_entries(environment.dictionary, definition, Some(&changed))?,
         foreign_keys: foreign_keys(environment, definition, RowWrite::Update(&changed)),
         returning: returned.map(|rows| Returning {

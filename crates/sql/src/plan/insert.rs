@@ -37,6 +37,8 @@ pub enum InsertValue {
     Computed(Expression),
     /// The next AUTO_INCREMENT number.
     Generated,
+    /// The time of the statement with this number of digits, converted to the column's type.
+    Now(u8),
 }
 
 /// The position of the literals in the rows of VALUES, if all rows have the same form: they differ only in
@@ -144,6 +146,7 @@ pub(super) fn plan_insert(
     };
     let mut scratch = Scratch::new();
     scratch.set_strict(mode == StoreMode::Strict);
+    scratch.set_value_rules(environment.rules);
     let mut warnings = Vec::new();
     let omitted = omitted_values(definition, &targets, mode, &mut warnings)?;
     let mut rows = Vec::with_capacity(forms.len());
@@ -169,6 +172,7 @@ pub(super) fn plan_insert(
     let program = WriteProgram {
         unique_entries: unique_entries(environment.dictionary, definition, None)?,
         foreign_keys: foreign_keys(environment, definition, RowWrite::Insert),
+        rules: environment.rules,
         ..WriteProgram::new(layout, conflict.action(), Access::PrimaryKeys)
     };
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
@@ -365,6 +369,7 @@ fn omitted_values(
         values.push(match &column.default {
             _ if column.auto_increment => Some(InsertValue::Generated),
             _ if targets.contains(&index) => None,
+            _ if column.default_now => Some(InsertValue::Now(column.column_type.scale())),
             Some(value) => Some(InsertValue::Stored(value.clone())),
             None if column.nullable => Some(InsertValue::Stored(Value::Null)),
             None => Some(without_default(column, mode, warnings)?),
@@ -398,6 +403,7 @@ fn complete(
     for (value, column) in row.into_iter().zip(&definition.columns) {
         match (value, &column.default) {
             (Some(value), _) => values.push(value),
+            (None, _) if column.default_now => values.push(InsertValue::Now(column.column_type.scale())),
             (None, Some(default)) => values.push(InsertValue::Stored(default.clone())),
             (None, None) if column.nullable => values.push(InsertValue::Stored(Value::Null)),
             (None, None) => values.push(without_default(column, mode, warnings)?),
@@ -436,7 +442,7 @@ fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
 }
 
 fn has_default(column: &ColumnDefinition) -> bool {
-    column.default.is_some() || column.nullable || column.auto_increment
+    column.default.is_some() || column.default_now || column.nullable || column.auto_increment
 }
 
 struct RowPlanner<'m, 'e> {
@@ -453,6 +459,9 @@ impl RowPlanner<'_, '_> {
         let column = &self.definition.columns[usize::from(index.0)];
         let bound = match value {
             ast::Expression::Default(None) if column.auto_increment => return Ok(InsertValue::Generated),
+            ast::Expression::Default(None) if column.default_now => {
+                return Ok(InsertValue::Now(column.column_type.scale()));
+            }
             ast::Expression::Default(None) if !has_default(column) => {
                 return without_default(column, self.mode, warnings);
             }

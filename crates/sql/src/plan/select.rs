@@ -6,6 +6,7 @@ use junctor_expression::Expression;
 use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{Dictionary, TableLayout};
+use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
 use junctor_signals::program::{
     Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WhenLocked, WriteAction, WriteProgram,
@@ -146,7 +147,16 @@ pub(super) fn plan_select(
     let projection = list.projection.with_format(&layout.row_format);
     let output = output_of(&final_step, projection, list.aggregates, sort);
     let lock = locking_clause(environment, select);
-    let parts = Parts { header, filter, output, final_step, is_single, lock, is_strict: environment.is_strict };
+    let parts = Parts {
+        header,
+        filter,
+        output,
+        final_step,
+        is_single,
+        lock,
+        is_strict: environment.is_strict,
+        rules: environment.rules,
+    };
     let plan = build(select, layout, binder.scope.table, chosen, parts)?;
     Ok(Planned { plan: QueryPlan::Select(Arc::new(plan)), is_volatile: binder.is_volatile })
 }
@@ -159,6 +169,7 @@ struct Parts {
     is_single: bool,
     lock: Option<LockingClause>,
     is_strict: bool,
+    rules: ValueRules,
 }
 
 /// Checks that FOR UPDATE OF names the query's table, and only once. Errors: 3568, 3569.
@@ -205,12 +216,18 @@ fn build(
         };
         let action = WriteAction::LockRead { mode, when_locked, output: output.clone(), is_strict: parts.is_strict };
         let filter = filter.clone();
-        Arc::new(WriteProgram { filter, reads_parameters, ..WriteProgram::new(layout, action, access) })
+        Arc::new(WriteProgram {
+            filter,
+            reads_parameters,
+            rules: parts.rules,
+            ..WriteProgram::new(layout, action, access)
+        })
     });
     let program = ReadProgram {
         filter,
         reads_parameters,
         is_strict: parts.is_strict,
+        rules: parts.rules,
         ..ReadProgram::new(layout, access, output)
     };
     Ok(SelectPlan {

@@ -47,6 +47,7 @@ fn dictionary() -> Dictionary {
             account: "",
             foreign_key_checks: true,
             replaces_unknown_engines: true,
+            rules: Default::default(),
         };
         let defined = create_table(&table, &context).expect("the tables of this test are right");
         let SchemaChange::CreateTable { definition, .. } = defined.change else { panic!("{text} makes no table") };
@@ -116,6 +117,7 @@ fn planned_for(
         division_increment: 4,
         foreign_key_checks: true,
         is_strict: false,
+        rules: Default::default(),
     };
     plan_statement(&environment, statement, &|_, _| None)
 }
@@ -337,6 +339,7 @@ impl Dump<'_> {
                         InsertValue::Stored(value) => shown(value),
                         InsertValue::Computed(expression) => described(expression),
                         InsertValue::Generated => "next".to_owned(),
+                        InsertValue::Now(digits) => format!("now({digits})"),
                     };
                     let values: Vec<String> = row.iter().map(value).collect();
                     let rows = if insert.uniform_rows.is_some() { "rows" } else { "row" };

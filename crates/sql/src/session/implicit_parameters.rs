@@ -5,6 +5,7 @@ use junctor_expression::{Parameters, ParametersBuilder};
 use junctor_model::error::{Error, Result};
 use junctor_model::value::Value;
 
+use super::clock_columns::add_clock_assignments;
 use super::facts::StatementFacts;
 use super::lock_calls::is_lock_call;
 use crate::bind::{ParameterKind, PatternPrefix};
@@ -17,6 +18,8 @@ impl StatementContext<'_, '_> {
     /// Replaces the expressions whose value only the session knows by parameters, numbered from `first` on.
     /// An expression that is an error stays, so that binding reports the error.
     pub(super) fn lift_session_values(&self, statement: &mut Statement, first: ParameterNumber) -> Vec<SessionValue> {
+        let dictionary = &self.engine.gateway.catalog().dictionary;
+        add_clock_assignments(statement, dictionary, self.session.database());
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let session_context = facts.session_context();
         lift_session_values(statement, first, &|expression| match evaluate_session_expression(

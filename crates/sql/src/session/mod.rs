@@ -4,6 +4,7 @@
 //! Its functions are called `execute_*`, for a command, a text, a prepared statement or a plan. The executors
 //! of plans are called `start_*`.
 
+mod clock_columns;
 mod command;
 mod facts;
 mod implicit_parameters;

@@ -281,6 +281,7 @@ impl Engine {
             account: &account,
             foreign_key_checks: session.variables.foreign_key_checks,
             replaces_unknown_engines: session.variables.sql_mode.replaces_unknown_engines(),
+            rules: session.variables.value_rules(),
         };
         match statement {
             Statement::CreateTable(table) => definition::create_table(table, &context),
@@ -353,6 +354,7 @@ impl Engine {
             modes: Modes { only_full_group_by: true, ..modes_of(session.variables.sql_mode) },
             division_increment: session.variables.division_increment(),
             is_strict: false,
+            rules: session.variables.value_rules(),
         };
         let bound = Binder::new(&environment, Scope::empty()).bind(expression)?;
         let parameters = Parameters::from_bytes(&self.work.parameters);

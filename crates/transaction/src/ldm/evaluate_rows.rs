@@ -92,6 +92,7 @@ impl LdmBlock {
         let WorkingMemory { reader, row_builder, .. } = memory;
         let emitter = &mut reader.emitter;
         emitter.scratch.set_warnings_max(work.request.reading.warnings_max);
+        emitter.scratch.set_value_rules(program.rules);
         let is_lenient = matches!(
             program.action,
             WriteAction::LockRead { is_strict: false, .. } | WriteAction::Update { ignore: true, .. }

@@ -69,6 +69,10 @@ impl RowBuilder {
         let mut rest = assignments;
         let mut is_first = true;
         while !rest.is_empty() {
+            // Such assignments are the last ones.
+            if rest[0].if_changed && (is_first || self.current == original.image()) {
+                break;
+            }
             let (together, after) = rest.split_at(independent(rest));
             rest = after;
             let view = if is_first { original } else { RowView::new(&context.table.row_format, &self.current) };
@@ -136,7 +140,9 @@ fn independent(assignments: &[Assignment]) -> usize {
     let is_free = |end: &usize| {
         let before = &assignments[..*end];
         let is_set = |column: ColumnNumber| before.iter().any(|assignment| assignment.column == column);
-        !is_set(assignments[*end].column) && !reads_any(&assignments[*end].value, &is_set)
+        assignments[*end].if_changed == assignments[0].if_changed
+            && !is_set(assignments[*end].column)
+            && !reads_any(&assignments[*end].value, &is_set)
     };
     1 + (1..assignments.len()).take_while(is_free).count()
 }
@@ -171,7 +177,7 @@ fn assign_together(
     for (position, value) in values.iter_mut().enumerate() {
         *value = view.column(ColumnNumber(position as u16));
     }
-    for Assignment { column, value } in assignments {
+    for Assignment { column, value, .. } in assignments {
         let position = usize::from(column.0);
         let target = StoreTarget { column: &columns[position], row_number, mode };
         let value = value.evaluate(Some(view), parameters, scratch)?;

@@ -231,6 +231,7 @@ impl RowReader {
             return Err(snapshot_too_old());
         }
         self.emitter.scratch.set_strict(view.program.is_strict);
+        self.emitter.scratch.set_value_rules(view.program.rules);
         match view.program.access {
             Access::PrimaryKeys => self.read_keys_guarded(store, view, position, out),
             Access::IndexRanges { index, descending } => self.read_ranges_guarded(

@@ -382,14 +382,15 @@ fn new_keys(definition: &TableDefinition, columns: &[ColumnNumber]) -> WriteActi
     let assignments = (0..).zip(columns).map(|(ordinal, column)| {
         let defined = &definition.columns[usize::from(column.0)];
         let result = Expression::column(*column, defined, &defined.name).result;
-        Assignment { column: *column, value: Expression::parameter_of_type(ordinal, result) }
+        Assignment { column: *column, value: Expression::parameter_of_type(ordinal, result), if_changed: false }
     });
     WriteAction::Update { assignments: assignments.collect(), ignore: false }
 }
 
 /// Sets the children's columns to NULL.
 fn no_keys(columns: &[ColumnNumber]) -> WriteAction {
-    let assignments = columns.iter().map(|column| Assignment { column: *column, value: Expression::null() });
+    let assignments =
+        columns.iter().map(|column| Assignment { column: *column, value: Expression::null(), if_changed: false });
     WriteAction::Update { assignments: assignments.collect(), ignore: false }
 }
 

@@ -5,7 +5,7 @@ use junctor_model::schema::{ColumnDefinition, TableDefinition};
 use junctor_model::value::Value;
 
 use super::layout::{Field, VirtualTable, bytes, long, text, yes_no};
-use super::type_text::{column_key, column_type_text, default_value, visible_columns};
+use super::type_text::{column_key, column_type_text, default_value, extra, visible_columns};
 
 /// Privileges of every account on every column; there is no privilege system.
 pub(super) const PRIVILEGES: &str = "select,insert,update,references";
@@ -48,7 +48,7 @@ fn row(column: &ColumnDefinition, key: &str, full: bool) -> Vec<Value> {
     row.push(yes_no(column.nullable));
     row.push(bytes(key));
     row.push(default_value(column));
-    row.push(bytes(if column.auto_increment { "auto_increment" } else { "" }));
+    row.push(bytes(&extra(column)));
     if full {
         row.push(bytes(PRIVILEGES));
         row.push(bytes(&column.comment));

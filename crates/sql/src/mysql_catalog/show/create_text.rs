@@ -7,9 +7,11 @@ use junctor_model::quoted_name::quoted_name;
 use junctor_model::schema::{
     ColumnDefinition, DatabaseDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition,
 };
+use junctor_model::temporal::TemporalKind;
+use junctor_model::types::Form;
 use junctor_model::value::Value;
 
-use super::type_text::{column_type_text, value_text, visible_columns, visible_indexes};
+use super::type_text::{clock_text, column_type_text, value_text, visible_columns, visible_indexes};
 use crate::parse::keyword::Keyword;
 
 /// The storage engine in results of SHOW and `information_schema`.
@@ -81,10 +83,18 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
     if let Some(collation) = column.column_type.collation() {
         append_column_collation(collation, table, out);
     }
-    if !column.nullable {
-        out.extend_from_slice(b" NOT NULL");
+    match column.nullable {
+        false => out.extend_from_slice(b" NOT NULL"),
+        // Old servers took a TIMESTAMP for NOT NULL.
+        true if column.column_type.form() == Form::Temporal(TemporalKind::Timestamp) => out.extend_from_slice(b" NULL"),
+        true => {}
     }
     match &column.default {
+        _ if column.default_now => {
+            out.extend_from_slice(b" DEFAULT ");
+            out.extend_from_slice(clock_text(column).as_bytes());
+        }
+        Some(Value::Bit(bit)) => out.extend_from_slice(format!(" DEFAULT b'{:b}'", bit.number).as_bytes()),
         // MySQL prints no DEFAULT for AUTO_INCREMENT, nor DEFAULT NULL for TEXT and BLOB.
         _ if column.auto_increment => out.extend_from_slice(b" AUTO_INCREMENT"),
         Some(Value::Null) if !column.column_type.is_text_or_blob() => out.extend_from_slice(b" DEFAULT NULL"),
@@ -93,6 +103,10 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
             out.extend_from_slice(b" DEFAULT ");
             append_quoted_text(&value_text(value), out);
         }
+    }
+    if column.on_update_now {
+        out.extend_from_slice(b" ON UPDATE ");
+        out.extend_from_slice(clock_text(column).as_bytes());
     }
     append_comment(&column.comment, b" ", out);
 }

@@ -4,6 +4,8 @@ use junctor_model::collation::CollationId;
 use junctor_model::foreign_key::columns_named;
 use junctor_model::id::PartitionId;
 use junctor_model::schema::{ColumnDefinition, IndexKind, TableDefinition};
+use junctor_model::temporal::TemporalKind;
+use junctor_model::types::Form;
 use junctor_model::value::Value;
 
 use super::column_rows::{self, PRIVILEGES};
@@ -13,7 +15,7 @@ use super::performance_schema;
 use super::schema_layout as layout;
 use super::server_rows;
 use super::table_rows::{create_options, database_names, show_index, storage_values};
-use super::type_text::{column_key, column_type_text, default_value, visible_columns, visible_indexes};
+use super::type_text::{column_key, column_type_text, default_value, extra, visible_columns, visible_indexes};
 use super::virtual_schema::{SchemaTable, VirtualSchema};
 use crate::mysql_catalog::variable::variable_rows;
 
@@ -156,12 +158,17 @@ fn column_row(
         octets.map_or(Value::Null, Value::Int),
         number(precision),
         number(scale),
-        Value::Null,
+        match column.column_type.form() {
+            Form::Temporal(TemporalKind::Time | TemporalKind::DateTime | TemporalKind::Timestamp) => {
+                Value::UInt(column.column_type.scale().into())
+            }
+            _ => Value::Null,
+        },
         collation.map_or(Value::Null, |_| bytes("utf8mb4")),
         collation.map_or(Value::Null, bytes),
         bytes(column_type_text(column)),
         bytes(key),
-        bytes(if column.auto_increment { "auto_increment" } else { "" }),
+        bytes(&extra(column)),
         bytes(privileges),
         bytes(&column.comment),
         bytes(""),

@@ -73,14 +73,9 @@ impl Field {
             _ => Some(Value::Int(0)).filter(|_| self.kind != FieldKind::Long),
         };
         ColumnDefinition {
-            name: self.name.into(),
-            column_type,
             nullable: self.nullable,
             default: if self.nullable { Some(Value::Null) } else { without_null },
-            auto_increment: false,
-            hidden: false,
-            comment: "".into(),
-            display_width: None,
+            ..ColumnDefinition::new(self.name, column_type)
         }
     }
 }

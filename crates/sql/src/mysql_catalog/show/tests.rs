@@ -47,6 +47,7 @@ impl World {
                 account: "'u'@'%'",
                 foreign_key_checks: true,
                 replaces_unknown_engines: true,
+                rules: Default::default(),
             };
             let defined = create_table(&table, &context).unwrap_or_else(|error| panic!("{text}: {error}"));
             let SchemaChange::CreateTable { definition, .. } = defined.change else { panic!("no table is made") };

@@ -13,13 +13,34 @@ pub fn column_type_text(column: &ColumnDefinition) -> String {
 /// The default as SHOW COLUMNS prints it: binary strings in hexadecimal, NULL if none.
 pub(super) fn default_value(column: &ColumnDefinition) -> Value {
     match &column.default {
+        _ if column.default_now => Value::Bytes(clock_text(column).into_bytes()),
         None | Some(Value::Null) => Value::Null,
+        Some(Value::Bit(bit)) => Value::Bytes(format!("b'{:b}'", bit.number).into_bytes()),
         Some(Value::Bytes(bytes)) if column.column_type.collation() == Some(CollationId::BINARY) => {
             let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
             Value::Bytes(format!("0x{digits}").into_bytes())
         }
         Some(value) => Value::Bytes(value_text(value)),
     }
+}
+
+/// `CURRENT_TIMESTAMP` with the digits of the column.
+pub(super) fn clock_text(column: &ColumnDefinition) -> String {
+    match column.column_type.scale() {
+        0 => "CURRENT_TIMESTAMP".to_owned(),
+        digits => format!("CURRENT_TIMESTAMP({digits})"),
+    }
+}
+
+/// The column EXTRA of `information_schema.COLUMNS` and SHOW COLUMNS.
+pub(super) fn extra(column: &ColumnDefinition) -> String {
+    let words = [
+        (column.auto_increment, "auto_increment".to_owned()),
+        (column.default_now, "DEFAULT_GENERATED".to_owned()),
+        (column.on_update_now, format!("on update {}", clock_text(column))),
+    ];
+    let present: Vec<String> = words.into_iter().filter(|(present, _)| *present).map(|(_, word)| word).collect();
+    present.join(" ")
 }
 
 /// A default value as text.

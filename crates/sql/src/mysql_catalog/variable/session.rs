@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use junctor_gateway::transaction::Isolation;
 use junctor_model::error::Result;
+use junctor_model::temporal::{ValueRules, Zone};
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::CommitDurability;
 
@@ -92,6 +93,8 @@ pub struct SessionVariables {
     pub(super) next_read_only: Option<bool>,
     /// See [`Self::plan_key`]. Each method that changes a variable of [`PlanSettings`] must update it.
     plan_key: u64,
+    /// See [`Self::value_rules`]; updated with the plan key.
+    rules: ValueRules,
     stored: Vec<(VariableId, Value)>,
     user: Option<Box<UserVariables>>,
 }
@@ -154,6 +157,7 @@ impl SessionVariables {
             next_isolation: None,
             next_read_only: None,
             plan_key: 0,
+            rules: ValueRules::DEFAULT,
             stored: Vec::new(),
             user: None,
         };
@@ -244,6 +248,14 @@ impl SessionVariables {
         let mut hasher = DefaultHasher::new();
         settings.hash(&mut hasher);
         self.plan_key = hasher.finish();
+        let zone = Zone { minutes: (settings.time_zone_seconds / 60) as i16 };
+        self.rules = ValueRules::new(self.sql_mode.date_rules(), zone);
+    }
+
+    /// The rules for days and times: those of `sql_mode`, and `time_zone`.
+    #[inline]
+    pub fn value_rules(&self) -> ValueRules {
+        self.rules
     }
 
     /// How the session's texts are read.

@@ -2,6 +2,8 @@
 
 use crate::parse::Dialect;
 
+use junctor_model::temporal::DateRules;
+
 /// A set of SQL modes, as MySQL's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SqlMode(pub u64);
@@ -29,6 +31,10 @@ const NAMES: &[(&str, u64)] = &[
     ("PAD_CHAR_TO_FULL_LENGTH", 1 << 31),
     ("TIME_TRUNCATE_FRACTIONAL", 1 << 32),
 ];
+
+const NO_ZERO_IN_DATE: u64 = 1 << 23;
+const NO_ZERO_DATE: u64 = 1 << 24;
+const ALLOW_INVALID_DATES: u64 = 1 << 25;
 
 /// A mode that MySQL 8.0 removed. Old clients still set it, and it has no effect.
 const FORGOTTEN: &str = "NO_AUTO_CREATE_USER";
@@ -104,6 +110,15 @@ impl SqlMode {
     /// Whether an unknown storage engine is replaced, because NO_ENGINE_SUBSTITUTION is not set.
     pub fn replaces_unknown_engines(self) -> bool {
         self.0 & 1 << 30 == 0
+    }
+
+    /// The days that NO_ZERO_DATE, NO_ZERO_IN_DATE and ALLOW_INVALID_DATES make right or wrong.
+    pub fn date_rules(self) -> DateRules {
+        DateRules {
+            no_zero_date: self.0 & NO_ZERO_DATE != 0,
+            no_zero_in_date: self.0 & NO_ZERO_IN_DATE != 0,
+            allows_invalid: self.0 & ALLOW_INVALID_DATES != 0,
+        }
     }
 
     /// Whether STRICT_ALL_TABLES is set. A number outside a variable's range is then an error instead of a

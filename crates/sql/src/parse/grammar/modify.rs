@@ -114,7 +114,7 @@ impl Parser<'_> {
         if !self.accept(TokenKind::Assign) {
             self.expect(TokenKind::Equal)?;
         }
-        Ok(Assignment { column, value: self.value_or_default()? })
+        Ok(Assignment { column, value: self.value_or_default()?, if_changed: false })
     }
 
     fn value_or_default(&mut self) -> Parse<Expression> {

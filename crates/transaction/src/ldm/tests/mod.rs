@@ -79,7 +79,8 @@ impl SampleTable {
     }
 
     pub(super) fn update(&self, access: Access, assignments: Vec<(ColumnNumber, Expression)>) -> Arc<WriteProgram> {
-        let assignments = assignments.into_iter().map(|(column, value)| Assignment { column, value }).collect();
+        let assignments =
+            assignments.into_iter().map(|(column, value)| Assignment { column, value, if_changed: false }).collect();
         self.program(WriteAction::Update { assignments, ignore: false }, access, true)
     }
 

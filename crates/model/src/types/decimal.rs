@@ -1,0 +1,119 @@
+//! DECIMAL.
+
+use super::{DataType, Family, Form, Packed, TypeDescriptor, WireType};
+use crate::decimal::{self, DIGITS_MAX, MANTISSA_LIMIT};
+use crate::error::Result;
+use crate::number::parse_decimal;
+use crate::row_encoding::{column_flag, wire_type};
+use crate::scratch::{Scratch, excerpt};
+use crate::store::StoreTarget;
+use crate::stored_schema::StoredType;
+use crate::value::{Decimal, Value, ValueRef};
+
+pub(super) struct DecimalType;
+
+impl DataType {
+    /// DECIMAL(precision, scale).
+    pub const fn decimal(precision: u8, scale: u8, unsigned: bool) -> DataType {
+        let mut data_type = DataType::plain(Family::Decimal);
+        data_type.bytes = precision;
+        data_type.scale = scale;
+        data_type.unsigned = unsigned;
+        data_type
+    }
+}
+
+impl TypeDescriptor for DecimalType {
+    fn name(&self, _: &DataType) -> &'static str {
+        "decimal"
+    }
+
+    fn append_attributes(&self, data_type: &DataType, _: Option<u16>, out: &mut String) {
+        out.push_str(&format!("({},{})", data_type.bytes, data_type.scale));
+        if data_type.unsigned {
+            out.push_str(" unsigned");
+        }
+    }
+
+    fn form(&self, _: &DataType) -> Form {
+        Form::Decimal
+    }
+
+    fn packed(&self, data_type: &DataType) -> Option<Packed> {
+        Some(Packed::Decimal { precision: data_type.bytes, scale: data_type.scale })
+    }
+
+    fn wire(&self, data_type: &DataType) -> WireType {
+        let point = u32::from(data_type.scale > 0);
+        let length = u32::from(data_type.bytes) + point + u32::from(!data_type.unsigned);
+        let flags = column_flag::BINARY | if data_type.unsigned { column_flag::UNSIGNED } else { 0 };
+        WireType { code: wire_type::NEWDECIMAL, length, decimals: data_type.scale, flags }
+    }
+
+    fn digits(&self, data_type: &DataType) -> (Option<u64>, Option<u64>) {
+        (Some(data_type.bytes.into()), Some(data_type.scale.into()))
+    }
+
+    fn implicit_default(&self, data_type: &DataType) -> Value {
+        Value::Decimal(Decimal { mantissa: 0, scale: data_type.scale })
+    }
+
+    fn store<'r>(
+        &self,
+        data_type: &DataType,
+        value: ValueRef<'r>,
+        target: &StoreTarget<'_>,
+        scratch: &'r Scratch,
+    ) -> Result<ValueRef<'r>> {
+        let is_negative = |value: ValueRef<'_>| match value {
+            ValueRef::Bytes(text) => text.trim_ascii_start().starts_with(b"-"),
+            value => value.to_double().is_ok_and(|number| number < 0.0),
+        };
+        // `None` for a number of too many digits.
+        let number = match value.as_number() {
+            ValueRef::Decimal(number) => Some(number),
+            ValueRef::Int(number) => Some(decimal::from_integer(number.into())),
+            ValueRef::UInt(number) => Some(decimal::from_integer(number.into())),
+            ValueRef::Double(number) => decimal::from_double(number, None),
+            ValueRef::Bytes(text) => {
+                let parsed = parse_decimal(text);
+                if parsed.is_missing {
+                    target.wrong_value("decimal", &excerpt(text), scratch)?;
+                } else if parsed.is_truncated {
+                    target.truncated(scratch)?;
+                }
+                parsed.value
+            }
+            _ => Some(decimal::from_integer(0)),
+        };
+        let rounded = number.and_then(|number| decimal::with_scale(number, data_type.scale));
+        if matches!(value, ValueRef::Bytes(_) | ValueRef::Decimal(_))
+            && let (Some(number), Some(rounded)) = (number, rounded)
+            && number != rounded
+        {
+            target.note_truncation(scratch);
+        }
+        let fits = rounded.filter(|rounded| {
+            decimal::fits_digits(*rounded, data_type.bytes) && !(data_type.unsigned && rounded.mantissa < 0)
+        });
+        if let Some(rounded) = fits {
+            return Ok(ValueRef::Decimal(rounded));
+        }
+        target.out_of_range(scratch)?;
+        let most = match data_type.bytes {
+            DIGITS_MAX.. => MANTISSA_LIMIT - 1,
+            precision => 10u128.pow(precision.into()) - 1,
+        } as i128;
+        let mantissa = match is_negative(value) {
+            true if data_type.unsigned => 0,
+            true => -most,
+            false => most,
+        };
+        Ok(ValueRef::Decimal(Decimal { mantissa, scale: data_type.scale }))
+    }
+
+    fn stored(&self, data_type: &DataType) -> StoredType {
+        let (precision, scale) = (data_type.bytes, data_type.scale);
+        StoredType::Decimal { precision, scale, unsigned: data_type.unsigned }
+    }
+}
