@@ -12,12 +12,15 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use junctor_cluster::epoch::message::{Applied, Decide, Decision, Participant, Participants, StartEpoch, TakeNumber};
 use junctor_cluster::epoch::mirror::Order;
 use junctor_cluster::epoch::{Mirror, Sequencer};
 use junctor_cluster::membership::Membership;
 use junctor_kernel::{NodeId, Time};
 use junctor_model::id::{CommitNumber, GlobalTransactionId, Incarnation};
+use junctor_signals::commit_transaction::TransactionPart;
+use junctor_signals::decide::{Applied, Decide};
+use junctor_signals::start_epoch::StartEpoch;
+use junctor_signals::take_number::{Decision, Participant, Participants, TakeNumber};
 
 #[inline(never)]
 fn phase_number(sequencer: &mut Sequencer, from: NodeId, message: TakeNumber) {
@@ -71,7 +74,7 @@ fn main() {
     for round in 0..rounds {
         for node in 0..nodes {
             let group = node / replicas * replicas;
-            let participant = |node| Participant { node: NodeId(node), has_written: true, ldm: 0 };
+            let participant = |node| Participant { node: NodeId(node), part: TransactionPart::Rows, ldm: 0 };
             let participants: Vec<Participant> = (group..group + replicas).map(participant).collect();
             let request = |counter| Decision {
                 number: CommitNumber(0),

@@ -40,9 +40,10 @@ layout! { PrepareTransactionReply { transaction, epoch, from, chunk_blocks, erro
 
 /// The part that an ldm has in a transaction. An ldm that is primary of one partition and backup of another
 /// has two parts, which end separately.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransactionPart {
     /// Locks, and no version.
+    #[default]
     Locks,
     /// Versions that the transaction has written here, and locks.
     Rows,
@@ -64,17 +65,20 @@ choices! {
 pub struct CommitTransaction {
     /// The transaction to commit.
     pub transaction: TransactionId,
-    /// The coordinating tc.
+    /// Receiver of the reply: the coordinating tc; or main of the ldm's node, which passes on the decisions
+    /// of a cluster.
     pub reply_to: Address,
     /// The transaction's commit number.
     pub number: CommitNumber,
+    /// Identifies the decision at that main; 0 for a tc. The reply repeats it.
+    pub position: u64,
     /// Number of ldm instances that the transaction has written to, for the log records.
     pub participants: u16,
     /// What ends. An ldm with versions or images must know the transaction.
     pub part: TransactionPart,
 }
 
-layout! { CommitTransaction { transaction, reply_to, number, participants, part } }
+layout! { CommitTransaction { transaction, reply_to, number, position, participants, part } }
 
 /// The reply to [`CommitTransaction`]: applied at this ldm.
 #[derive(Debug)]
@@ -85,9 +89,22 @@ pub struct CommitTransactionReply {
     pub from: Address,
     /// Copied from the request.
     pub part: TransactionPart,
+    /// Copied from the request.
+    pub position: u64,
 }
 
-layout! { CommitTransactionReply { transaction, from, part } }
+layout! { CommitTransactionReply { transaction, from, part, position } }
+
+impl CommitTransactionReply {
+    /// The signal to the receiver that the request names.
+    #[inline]
+    pub fn to(self, receiver: Address) -> Signal {
+        match receiver.module == Module::Main {
+            true => Signal::Main(MainSignal::CommitTransactionReply(self)),
+            false => Signal::Tc(TcSignal::CommitTransactionReply(self)),
+        }
+    }
+}
 
 /// Undoes the versions that statements after a given one have written, in bounded steps.
 #[derive(Debug)]
@@ -123,10 +140,11 @@ pub struct UndoTransactionReply {
 
 layout! { UndoTransactionReply { transaction, epoch, from, log_blocks } }
 
-/// From tc to tc: send `CommitStable` to the transaction's tc when this number is stable.
+/// Send `CommitStable` to the transaction's tc when this number is stable. From tc to tc on a node alone; in
+/// a cluster from tc to main of its node.
 #[derive(Debug)]
 pub struct AwaitStable {
-    /// A number that the receiver has taken.
+    /// A number that the receiver has taken. Main may get one whose decision it has not seen.
     pub number: CommitNumber,
     /// The transaction that waits for it.
     pub transaction: TransactionId,
@@ -141,7 +159,7 @@ pub fn coordinator(transaction: TransactionId) -> Address {
 pub const MAIN_OWNER: u16 = u16::MAX;
 
 /// A number has become stable. Sent to the tc or main that took it, and from a tc to every tc that asked by
-/// `AwaitStable`.
+/// `AwaitStable`. In a cluster main sends it, and the number is confirmed: stable at every serving node.
 #[derive(Debug)]
 pub struct CommitStable {
     /// The stable number.

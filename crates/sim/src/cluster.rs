@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use junctor_cluster::membership::Membership;
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Disk, DiskFaults, NodeEnd, Simulation, SocketFaults};
 use junctor_kernel::{CrashPoint, Duration, NodeId, NodeLayout, Random};
-use junctor_model::id::CommitNumber;
+use junctor_model::id::{CommitNumber, Incarnation};
 use junctor_node::placement::PlacementPlan;
 use junctor_node::{NodeConfig, NodeHost, Shared};
 use junctor_signals::Signal;
@@ -51,6 +52,8 @@ pub struct Cluster {
     config: NodeConfig,
     plans: Vec<PlacementPlan>,
     memory: NodeMemory,
+    /// Whether the nodes are members of a cluster.
+    is_cluster: bool,
     /// For each node, the slow reader's guard slot in each of its read groups.
     slow_reader_slots: Vec<Vec<ReaderSlot>>,
     /// The serving node's disk as it was before one of its bits flipped, and the highest number taken then.
@@ -72,7 +75,7 @@ impl Cluster {
     ///
     /// # Errors
     /// A node cannot be assembled.
-    pub fn start(parameters: &RunParameters, is_durable: bool) -> Result<Self, String> {
+    pub fn start(parameters: &RunParameters, is_durable: bool, is_cluster: bool) -> Result<Self, String> {
         let mut config = NodeConfig {
             total_memory_bytes: Some(MEMORY_BYTES),
             max_connections: 1_000,
@@ -97,6 +100,7 @@ impl Cluster {
             config,
             plans,
             memory,
+            is_cluster,
             slow_reader_slots: Vec::new(),
             sound_disk: None,
             backup_program: None,
@@ -118,14 +122,21 @@ impl Cluster {
         for (position, plan) in self.plans.iter().enumerate() {
             let (node, slots) = Shared::with_observer(&self.config, Accounts::with_local_root(), plan)?;
             self.slow_reader_slots.push(slots);
-            if position == 0 {
-                memory.push(Arc::new(node.with_backups(backups.clone())));
-            } else {
-                memory.push(Arc::new(node));
-            }
+            let node = if position == 0 { node.with_backups(backups.clone()) } else { node };
+            let node = match self.is_cluster {
+                true => node.with_fixed_membership(Incarnation(position as u32 + 1), self.membership()),
+                false => node,
+            };
+            memory.push(Arc::new(node));
         }
         *self.memory.borrow_mut() = memory;
         Ok(())
+    }
+
+    /// All nodes in one chain; the serving node numbers commits.
+    fn membership(&self) -> Membership {
+        let nodes: Vec<(NodeId, u8)> = self.nodes().map(|node| (node, 0)).collect();
+        Membership::create(&nodes, vec![self.nodes().collect()], SERVING)
     }
 
     /// Ends the nodes that still run as `end` says, and drops the memory of all nodes. Then restarts every
@@ -254,6 +265,7 @@ impl Cluster {
         let guards = self.guards();
         let slow_reader = SlowReader {
             memory: &self.memory,
+            is_cluster: self.is_cluster,
             slots: &self.slow_reader_slots,
             guards,
             hold_one_in,
@@ -265,12 +277,14 @@ impl Cluster {
 
     /// Lets time pass, with the numbers of the serving node at the backups.
     pub fn run_for(&mut self, duration: Duration) {
-        publish_to_backups(&self.memory);
+        if !self.is_cluster {
+            publish_to_backups(&self.memory);
+        }
         self.simulation.run_for(duration);
     }
 }
 
-/// Gives the backups the stable number and the horizon of the serving node, as their mirrors will.
+/// Gives the backups the stable number and the horizon of the serving node, as the mirrors of a cluster do.
 fn publish_to_backups(memory: &NodeMemory) {
     let memory = memory.borrow();
     let Some((serving, backups)) = memory.split_first() else { return };
@@ -309,6 +323,7 @@ pub fn stop_all(simulation: &mut ClusterSimulation, nodes: usize) -> Result<(), 
 /// partition guard without test code in production.
 pub struct SlowReader<'a> {
     memory: &'a NodeMemory,
+    is_cluster: bool,
     slots: &'a [Vec<ReaderSlot>],
     guards: Vec<HeldPartition>,
     hold_one_in: u64,
@@ -331,7 +346,9 @@ impl SlowReader<'_> {
 
 impl TimeDriver<Signal, NodeHost> for SlowReader<'_> {
     fn advance(&mut self, simulation: &mut ClusterSimulation, duration: Duration) {
-        publish_to_backups(self.memory);
+        if !self.is_cluster {
+            publish_to_backups(self.memory);
+        }
         if self.guards.is_empty() || !self.random.one_in(self.hold_one_in) {
             return simulation.run_for(duration);
         }

@@ -34,6 +34,9 @@ pub struct WorldPlan {
     pub vanish_one_in: u64,
     /// During one in this many time steps, the slow reader holds some partitions.
     pub hold_one_in: u64,
+    /// Whether the nodes are members of a cluster, whose sequencer numbers their commits. False if the plan
+    /// has no such key.
+    pub is_cluster: bool,
 }
 
 /// How nodes end and start again while the sessions run. In each `one_in`, 0 means never.
@@ -124,7 +127,7 @@ impl Plan {
         let world = &self.world;
         let mut text = format!(
             "ci_seeds = {}\n\n[world]\nchain_max = {}\nplacements = {:?}\ntiny_rings_one_in = {}\n\
-             reset_one_in = {}\nvanish_one_in = {}\nhold_one_in = {}\n",
+             reset_one_in = {}\nvanish_one_in = {}\nhold_one_in = {}\nis_cluster = {}\n",
             self.ci_seeds,
             world.chain_max,
             world.placements,
@@ -132,6 +135,7 @@ impl Plan {
             world.reset_one_in,
             world.vanish_one_in,
             world.hold_one_in,
+            world.is_cluster,
         );
         if let Some(restarts) = &self.restarts {
             text.push_str(&restarts.to_text());
@@ -160,6 +164,7 @@ impl WorldPlan {
             reset_one_in: keys.number("reset_one_in", 0, 1_000_000)?,
             vanish_one_in: keys.number("vanish_one_in", 0, 1_000_000)?,
             hold_one_in: keys.number("hold_one_in", 0, 1_000_000)?,
+            is_cluster: keys.flag("is_cluster")?,
         };
         keys.reject_unknown()?;
         Ok(plan)
@@ -279,6 +284,12 @@ impl Keys<'_> {
 
     fn optional_table(&mut self, key: &str) -> Result<Option<Table>, PlanError> {
         if self.table.contains_key(key) { self.table(key).map(Some) } else { Ok(None) }
+    }
+
+    /// True or false; false if the key is missing.
+    fn flag(&mut self, key: &str) -> Result<bool, PlanError> {
+        let Some(value) = self.table.remove(key) else { return Ok(false) };
+        value.as_bool().ok_or_else(|| self.invalid(key, "true or false"))
     }
 
     /// A list of names of crash points.

@@ -107,8 +107,9 @@ pub fn run(plan: &Plan, seed: u64) -> Outcome {
 
 fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
     let mut outcome = Outcome::default();
-    let started = RunParameters::new(seed, &plan.world)
-        .and_then(|parameters| Ok((Cluster::start(&parameters, plan.is_durable())?, parameters)));
+    let started = RunParameters::new(seed, &plan.world).and_then(|parameters| {
+        Ok((Cluster::start(&parameters, plan.is_durable(), plan.world.is_cluster)?, parameters))
+    });
     let (mut cluster, parameters) = match started {
         Ok(started) => started,
         Err(fault) => return Outcome { violations: vec![fault], ..outcome },

@@ -86,6 +86,7 @@ mod tests {
                 reset_one_in: 100,
                 vanish_one_in: 100,
                 hold_one_in: 3,
+                is_cluster: false,
             },
             restarts: None,
             workloads: vec![workload("bank_transfer"), workload("unique_race")],

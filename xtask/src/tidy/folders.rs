@@ -44,7 +44,7 @@ const ALLOWED: &[(&str, Folders)] = &[
         "cluster",
         &[
             ("epoch", &["membership"]),
-            ("main_block", &["member"]),
+            ("main_block", &["epoch", "member", "membership"]),
             ("member", &["membership"]),
             ("membership", &[]),
             ("rep", &[]),

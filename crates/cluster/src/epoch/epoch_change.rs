@@ -7,8 +7,10 @@ use std::sync::Arc;
 use junctor_kernel::{NodeId, Time, require};
 use junctor_model::id::{CommitNumber, Incarnation};
 
+use junctor_signals::start_epoch::{Installed, StartEpoch};
+use junctor_signals::take_number::Decision;
+
 use super::Sequencer;
-use super::message::{Decision, Installed, StartEpoch};
 use crate::membership::{Membership, NodeRecord};
 
 /// The reports of the members of one membership.

@@ -9,7 +9,11 @@ use std::sync::Arc;
 use junctor_kernel::{NodeId, require};
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation};
 
-use super::message::{Applied, Decide, Decision, Installed, StartEpoch, TakeNumber};
+use junctor_signals::commit_transaction::TransactionPart;
+use junctor_signals::decide::{Applied, Decide};
+use junctor_signals::start_epoch::{Installed, StartEpoch};
+use junctor_signals::take_number::{Decision, TakeNumber};
+
 use crate::membership::{Membership, NodeRecord};
 
 /// Messages of the sequencer that the node may leave unanswered: the sequencer sends no more than this.
@@ -26,8 +30,8 @@ struct Passed {
 /// An order to a block of the own node. Orders reach each block in the order in which they were given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// To an ldm: the transaction has this number. An ldm that has written calls
-    /// [`Mirror::on_ldm_applied`] with the position.
+    /// To an ldm: the transaction has this number. For an ldm with versions, [`Mirror::on_ldm_applied`] gets
+    /// the position when it has applied them.
     CommitTransaction {
         /// The ldm.
         ldm: u16,
@@ -39,8 +43,8 @@ pub enum Order {
         number: CommitNumber,
         /// Number of ldms of this node that have written, for the log records.
         participants: u16,
-        /// Whether the ldm has versions of the transaction, and not only locks.
-        has_written: bool,
+        /// What the ldm has of the transaction.
+        part: TransactionPart,
     },
     /// To a tc: its transaction has this number, and commits.
     NumberTaken {
@@ -81,6 +85,7 @@ pub struct Mirror {
     applied: CommitNumber,
     stable: CommitNumber,
     durable: CommitNumber,
+    wanted_on_disk: CommitNumber,
     oldest_snapshot: Option<CommitNumber>,
     /// Values of the sequencer's last message in this epoch.
     others: CommitNumber,
@@ -111,6 +116,7 @@ impl Mirror {
             applied: recovered,
             stable: recovered,
             durable: CommitNumber(0),
+            wanted_on_disk: CommitNumber(0),
             oldest_snapshot: None,
             others: CommitNumber(0),
             confirmed: CommitNumber(0),
@@ -139,6 +145,16 @@ impl Mirror {
         self.started.as_ref()
     }
 
+    /// The last number whose decision would have been passed to the blocks.
+    pub fn passed(&self) -> CommitNumber {
+        self.passed
+    }
+
+    /// The last passed number whose client waits for the disk.
+    pub fn wanted_on_disk(&self) -> CommitNumber {
+        self.wanted_on_disk
+    }
+
     /// A: the node has applied all its decisions up to here.
     pub fn applied(&self) -> CommitNumber {
         self.applied
@@ -153,6 +169,11 @@ impl Mirror {
     /// C: commits up to here are answered.
     pub fn confirmed(&self) -> CommitNumber {
         self.confirmed
+    }
+
+    /// D: synced at this node.
+    pub fn durable(&self) -> CommitNumber {
+        self.durable
     }
 
     /// G: commits that wait for the disk are answered up to here.
@@ -235,16 +256,19 @@ impl Mirror {
         let Decision { number, transaction, .. } = decision;
         require!(number > self.passed && number <= upto, "decisions ascend: {number} after {}", self.passed);
         self.passed = number;
+        if decision.awaits_disk {
+            self.wanted_on_disk = number;
+        }
         let position = self.first + self.kept.len() as u64;
         let own = decision.participants.as_slice().iter().filter(|it| it.node == self.node);
-        let outstanding = own.clone().filter(|it| it.has_written).count() as u16;
+        let outstanding = own.clone().filter(|it| it.has_written()).count() as u16;
         orders.extend(own.map(|it| Order::CommitTransaction {
             ldm: it.ldm,
             position,
             transaction,
             number,
             participants: outstanding,
-            has_written: it.has_written,
+            part: it.part,
         }));
         if (NodeId(transaction.node), transaction.incarnation) == (self.node, self.incarnation) {
             orders.push(Order::NumberTaken { tc: transaction.tc, transaction, number });

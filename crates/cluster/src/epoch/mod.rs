@@ -1,6 +1,5 @@
 //! Epochs: how commits get their numbers and become stable, and how an epoch ends and the next one starts.
 //!
-//! - [`message`]: what the sequencer and the mirrors send each other.
 //! - [`sequencer`]: numbers commits on one node of the cluster, and tells every node what all have applied.
 //! - [`mirror`]: on every data node, passes decisions to the blocks and reports what they have applied.
 //! - [`epoch_change`]: gathers what the members know, and starts the next epoch with it.
@@ -10,7 +9,6 @@
 //! `docs/decisions/0021-sequencer.md` has the rules, and the plan for their use by the blocks.
 
 pub mod epoch_change;
-pub mod message;
 pub mod mirror;
 pub mod sequencer;
 

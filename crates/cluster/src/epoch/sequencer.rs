@@ -11,7 +11,9 @@ use std::collections::VecDeque;
 use junctor_kernel::{Duration, NodeId, Time, require};
 use junctor_model::id::{CommitNumber, Epoch};
 
-use super::message::{Applied, Decide, Decision, TakeNumber};
+use junctor_signals::decide::{Applied, Decide};
+use junctor_signals::take_number::{Decision, TakeNumber};
+
 use crate::membership::{Membership, NodeSet};
 
 /// Decisions that some member has not passed. Beyond it requests wait unnumbered.
@@ -447,7 +449,8 @@ impl Sequencer {
         }
     }
 
-    fn update_horizon(&mut self, now: Time) {
+    /// Computes the horizon: with each report, and from time to time, because it stands still at first.
+    pub fn update_horizon(&mut self, now: Time) {
         let serving = self.members.iter().filter(|member| member.is_serving);
         let least = serving.map(|member| member.oldest_snapshot).min().unwrap_or_default();
         if now >= self.horizon_from {

@@ -17,6 +17,7 @@ use junctor_signals::{MainSignal, Signal};
 use super::alteration::{AlterationJob, JOB_WORK};
 use super::backup_lock::BackupLocks;
 use super::checkpoint::{CHECKPOINT_TIMER, CHECKPOINT_WORK, CheckpointSettings, Checkpoints};
+use super::epochs::{DURABLE_WORK, EPOCH_TIMER, EPOCH_WORK, EpochSettings, Epochs};
 use super::lock_tables::LockedTables;
 use super::member::{ClusterMember, MEMBER_FILE, MEMBER_TIMER};
 use super::persisted_settings::{SETTINGS_FILE, SettingsFile};
@@ -49,6 +50,8 @@ pub struct MainConfiguration {
     pub log_lines: LogLines,
     /// The figures of SHOW STATUS about the cluster.
     pub cluster_status: Arc<ClusterStatus>,
+    /// The part of the node in the epochs of a cluster; `None` for a node alone.
+    pub epochs: Option<EpochSettings>,
 }
 
 /// The main block. A node has one instance.
@@ -103,6 +106,8 @@ pub struct MainBlock {
     pub(super) counted: MainCounters,
     /// The node's part in its cluster; `None` for a node alone.
     pub(super) member: Option<Box<ClusterMember>>,
+    /// The part of the node in the epochs of a cluster; `None` for a node alone.
+    pub(super) epochs: Option<Box<Epochs>>,
 }
 
 impl MainBlock {
@@ -112,15 +117,22 @@ impl MainBlock {
         let instances = |module| (0..directory.instances(module)).map(move |instance| (module, instance));
         let subscribers = modules.into_iter().flat_map(instances);
         let progress = Arc::clone(&configuration.progress);
+        let subscribers: Vec<Address> =
+            subscribers.map(|(module, instance)| directory.address(module, instance)).collect();
+        let recv_blocks: Vec<Address> =
+            instances(Module::Recv).map(|(module, instance)| directory.address(module, instance)).collect();
+        let settings = configuration.epochs.clone();
+        let epochs = settings.map(|settings| Box::new(Epochs::new(own, settings, &subscribers, &recv_blocks)));
         MainBlock {
             own,
+            epochs,
             records: RecordStream::new(configuration.log.clone()),
             log_space: LogSpace::Free,
             settings: SettingsFile::default(),
             checkpoints: Checkpoints::new(configuration.checkpoints),
             configuration,
             ldm_instances: directory.instances(Module::Ldm).max(1),
-            subscribers: subscribers.map(|(module, instance)| directory.address(module, instance)).collect(),
+            subscribers,
             catalog: Arc::new(Catalog::default()),
             next_table: TableId(1),
             next_ldm: 0,
@@ -129,9 +141,7 @@ impl MainBlock {
             life: 0,
             recovery: None,
             restart_info: RestartInfo::new(progress),
-            recv_blocks: instances(Module::Recv)
-                .map(|(module, instance)| directory.address(module, instance))
-                .collect(),
+            recv_blocks,
             sql_blocks: instances(Module::Sql).map(|(module, instance)| directory.address(module, instance)).collect(),
             gateway,
             inputs: PartitionInputs::default(),
@@ -178,7 +188,7 @@ impl MainBlock {
             MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, context, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
             MainSignal::ReturnAutoIncrement(signal) => self.on_return_auto_increment(signal, outbox),
-            MainSignal::RestoreGlobalsReply(_) => self.on_restore_globals_reply(outbox),
+            MainSignal::RestoreGlobalsReply(_) => self.on_restore_globals_reply(context.turn_start, outbox),
             MainSignal::SetGlobals(signal) => self.on_set_globals(signal, outbox),
             MainSignal::UnlockTables(signal) => self.on_unlock_tables(signal, context, outbox),
             MainSignal::UseUserLock(signal) => self.on_use_user_lock(signal, context, outbox),
@@ -193,10 +203,17 @@ impl MainBlock {
             MainSignal::ContinueWork(signal) if signal.work == CHECKPOINT_WORK => {
                 self.write_manifest(context.turn_start, outbox);
             }
+            MainSignal::ContinueWork(signal) if signal.work == EPOCH_WORK => self.run_epochs(context, outbox),
+            MainSignal::ContinueWork(signal) if signal.work == DURABLE_WORK => {
+                self.on_durable_everywhere(context, outbox);
+            }
             MainSignal::ContinueWork(_) => self.send_unsent(outbox),
             MainSignal::StartLogReply(_) => self.on_log_started(outbox),
             MainSignal::AppendRecordsReply(signal) => self.records.reuse(signal.bytes),
             MainSignal::CommitStable(signal) => self.on_commit_stable(signal.number, outbox),
+            MainSignal::AwaitDurableReply(signal) if self.epochs.is_some() => {
+                self.on_log_durable(signal.durable, outbox);
+            }
             MainSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, context, outbox),
             MainSignal::LogSpaceChanged(signal) => self.on_log_space_changed(signal, outbox),
             MainSignal::RecoverLogReply(signal) => self.on_recovered_log(signal.result, outbox),
@@ -211,6 +228,15 @@ impl MainBlock {
             | MainSignal::ReplicateMembership(_)
             | MainSignal::InstallMembership(_)
             | MainSignal::LinkNews(_) => self.on_member_signal(from.node, signal, context.turn_start, outbox),
+            MainSignal::RequestNumber(signal) => self.on_request_number(signal, outbox),
+            MainSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, outbox),
+            MainSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),
+            MainSignal::AwaitDurable(signal) => self.on_await_durable(signal, outbox),
+            MainSignal::TakeNumber(_)
+            | MainSignal::Decide(_)
+            | MainSignal::Applied(_)
+            | MainSignal::Installed(_)
+            | MainSignal::StartEpoch(_) => self.on_epoch_signal(from.node, signal, context.turn_start, outbox),
         }
     }
 
@@ -225,11 +251,12 @@ impl MainBlock {
             WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
             WorldEvent::Timer { token: MEMBER_TIMER } => self.on_member_timer(context.turn_start, outbox),
             WorldEvent::Timer { token: CHECKPOINT_TIMER } => self.on_checkpoint_timer(outbox),
+            WorldEvent::Timer { token: EPOCH_TIMER } => self.on_epoch_timer(context.turn_start, outbox),
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
             WorldEvent::Started => {
                 self.life = context.random.word();
                 self.begin_member(context.turn_start, outbox);
-                self.begin_recovery(outbox);
+                self.begin_recovery(context.turn_start, outbox);
             }
             WorldEvent::FileDone { token: MEMBER_FILE, result, .. } => {
                 self.on_member_file(result, context.turn_start, outbox);
@@ -244,6 +271,7 @@ impl MainBlock {
             WorldEvent::Stopping => {
                 self.checkpoints.stop();
                 self.end_member();
+                self.end_epochs();
                 self.stop_jobs(context, outbox);
                 self.begin_exact_marks(outbox);
             }

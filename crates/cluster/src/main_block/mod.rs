@@ -20,7 +20,8 @@
 //! Reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], waiting before a change;
 //! [`change_schema`], running stages; [`plan`], the stages of each change; [`alter_table`], the stages of
 //! alterations; [`alteration`], their other work; [`definition`], completed definitions; [`foreign_key`],
-//! related tables; [`lock_tables`]; [`records`], what main writes to the log; [`recover`], the start of a
+//! related tables; [`lock_tables`]; [`records`], what main writes to the log; [`epochs`], the node's part in
+//! the epochs of a cluster; [`recover`], the start of a
 //! durable node; [`restore`], the schema from the log; [`reserve_auto_increment`]; [`persisted_settings`],
 //! SET GLOBAL and SET PERSIST; [`member`], the node's part in a cluster; [`use_user_lock`], [`user_locks`]
 //! and [`backup_lock`].
@@ -41,6 +42,7 @@ mod definition;
 mod foreign_key;
 mod reserve_auto_increment;
 mod records;
+mod epochs;
 mod persisted_settings;
 mod restart_info;
 mod restore;
@@ -51,6 +53,7 @@ mod user_locks;
 
 pub use block::{MainBlock, MainConfiguration};
 pub use checkpoint::CheckpointSettings;
+pub use epochs::EpochSettings;
 pub use records::MainLog;
 pub use restore::{RestoredPartition, RestoredSchema};
 

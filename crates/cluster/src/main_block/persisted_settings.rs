@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junctor_kernel::{
-    FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest,
+    FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, Time, WorldRequest,
 };
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::stored_settings::{PersistedSettings, SETTINGS_USE};
@@ -232,12 +232,12 @@ impl MainBlock {
         }
     }
 
-    pub(super) fn on_restore_globals_reply(&mut self, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_restore_globals_reply(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let Step::Restore { outstanding } = &mut self.settings.step else { return };
         *outstanding -= 1;
         if *outstanding == 0 {
             self.settings.step = Step::Nothing;
-            self.note_recovered(outbox);
+            self.note_recovered(now, outbox);
         }
     }
 

@@ -82,6 +82,11 @@ impl RecordStream {
         self.under_way.as_ref().map(|batch| batch.number)
     }
 
+    /// Takes the number for which main has asked the log.
+    pub fn take_asked(&mut self) -> Option<CommitNumber> {
+        self.asked.take()
+    }
+
     /// Keeps a buffer that the log has written, for the next batch.
     pub fn reuse(&mut self, bytes: Buffer) {
         self.spare = bytes;
@@ -141,6 +146,21 @@ impl MainBlock {
         if dictionary.is_none() && marks.is_empty() {
             return;
         }
+        if self.epochs.is_some() {
+            return self.request_records_number(outbox);
+        }
+        let number = match target.sequence.take(MAIN_OWNER) {
+            Ok(number) => number,
+            Err(error) => junctor_kernel::invariant::fail("main gets a commit number", format_args!("{error}")),
+        };
+        self.write_numbered(number, outbox);
+        self.mark_records(number, outbox);
+        self.ask_for_durable(outbox);
+    }
+
+    /// Forms the next batch with this number, and sends it to the log.
+    pub(super) fn write_numbered(&mut self, number: CommitNumber, outbox: &mut Outbox<Signal>) {
+        let RecordStream { target: Some(target), dictionary, marks, .. } = &self.records else { return };
         let target = target.clone();
         let record_step = self.running.as_ref().filter(|_| dictionary.is_some()).map(|change| change.record_step);
         if !marks.is_empty() {
@@ -149,10 +169,6 @@ impl MainBlock {
         if let Some(step) = record_step {
             outbox.crash_point(step.before());
         }
-        let number = match target.sequence.take(MAIN_OWNER) {
-            Ok(number) => number,
-            Err(error) => junctor_kernel::invariant::fail("main gets a commit number", format_args!("{error}")),
-        };
         let (batch, count) = self.records.form(number);
         self.records.formed += count;
         // Before the log makes the number durable, it waits for every record that is counted here. Publish
@@ -167,7 +183,11 @@ impl MainBlock {
             outbox.crash_point(crash_point::JOB_DURABLE.before());
         }
         self.records.under_way = Some(batch);
-        // The number changes no rows, so nothing has to be applied.
+    }
+
+    /// Marks the number of main's records as applied: it changes no rows.
+    fn mark_records(&mut self, number: CommitNumber, outbox: &mut Outbox<Signal>) {
+        let Some(target) = &self.configuration.log else { return };
         let node = self.own.node;
         let marked = target.sequence.mark_applied(number, &mut |stable, owner| {
             if stable != number {
@@ -176,7 +196,6 @@ impl MainBlock {
             }
         });
         require!(marked.is_ok(), "commit {number} of main: {marked:?}");
-        self.ask_for_durable(outbox);
     }
 
     /// Asks the log to report when the number of the batch, or of the checkpoint, is durable. Does so only
@@ -186,7 +205,11 @@ impl MainBlock {
         let RecordStream { target: Some(target), asked, under_way, .. } = &mut self.records else { return };
         let batch = under_way.as_ref().map(|batch| batch.number);
         let stable = target.sequence.stable();
-        let wanted = [batch, self.checkpoints.awaited()].into_iter().flatten().filter(|number| *number <= stable);
+        let of_clients = self.epochs.as_ref().and_then(|epochs| epochs.wanted_on_disk());
+        // In a cluster, main waits for other nodes after its own log has answered.
+        let durable = self.epochs.as_ref().map_or(CommitNumber(0), |epochs| epochs.durable());
+        let wanted = [batch, self.checkpoints.awaited(), of_clients].into_iter().flatten();
+        let wanted = wanted.filter(|number| *number <= stable && *number > durable);
         if let (None, Some(number)) = (*asked, wanted.min()) {
             *asked = Some(number);
             // Number 0 is always durable.
@@ -205,18 +228,28 @@ impl MainBlock {
         }
     }
 
+    /// What the log's answer to the last request makes durable.
+    fn awaited_durable(&mut self, durable: CommitNumber) -> CommitNumber {
+        let Some(asked) = self.records.asked.take() else {
+            junctor_kernel::invariant::fail("the log answers main once", format_args!("{durable:?}"))
+        };
+        let durable = if PlantedBug::PublishSchemaEarly.is_planted() { durable.max(asked) } else { durable };
+        require!(durable >= asked, "the log reports at least the awaited number: {durable}, {asked}");
+        durable
+    }
+
     pub(super) fn on_await_durable_reply(
         &mut self,
         reply: AwaitDurableReply,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let durable = reply.durable;
-        let Some(asked) = self.records.asked.take() else {
-            junctor_kernel::invariant::fail("the log answers main once", format_args!("{durable:?}"))
-        };
-        let durable = if PlantedBug::PublishSchemaEarly.is_planted() { durable.max(asked) } else { durable };
-        require!(durable >= asked, "the log reports at least the awaited number: {durable}, {asked}");
+        let durable = self.awaited_durable(reply.durable);
+        self.on_durable(durable, context, outbox);
+    }
+
+    /// Commits up to here survive a crash.
+    pub(super) fn on_durable(&mut self, durable: CommitNumber, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         if let Some(batch) = self.records.under_way.take_if(|batch| batch.number <= durable) {
             if !batch.marks.is_empty() {
                 outbox.crash_point(crash_point::MARK_EXTEND.after());

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use junctor_kernel::{
-    Address, Context, FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest,
+    Address, Context, FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, Time,
+    WorldRequest,
 };
 use junctor_model::checkpoint::PageTableLocation;
 use junctor_model::id::{PartitionId, TableId};
@@ -129,9 +130,9 @@ impl Step {
 
 impl MainBlock {
     /// Begins the recovery of a node with a data directory. Other nodes serve clients immediately.
-    pub(super) fn begin_recovery(&mut self, outbox: &mut Outbox<Signal>) {
+    pub(super) fn begin_recovery(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         if self.configuration.log.is_none() {
-            return self.note_recovered(outbox);
+            return self.note_recovered(now, outbox);
         }
         self.recovery = Some(Recovery {
             step: Step::MakeFolder,
@@ -576,10 +577,12 @@ impl MainBlock {
 
     /// The data of this node is there. A node alone serves from now on; a node of a cluster once it is a
     /// member.
-    pub(super) fn note_recovered(&mut self, outbox: &mut Outbox<Signal>) {
+    pub(super) fn note_recovered(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        self.begin_epochs(now, outbox);
         match &mut self.member {
             Some(member) => member.note_recovered(),
-            None if self.configuration.log.is_none() => {}
+            // The first epoch opens the node.
+            None if self.configuration.log.is_none() || self.epochs.is_some() => {}
             None => self.open_to_clients(outbox),
         }
     }

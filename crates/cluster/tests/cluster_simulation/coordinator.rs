@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use junctor_cluster::epoch::message::Participant;
 use junctor_cluster::epoch::mirror::Mirror;
 use junctor_cluster::membership::Membership;
 use junctor_kernel::NodeId;
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation};
+use junctor_signals::commit_transaction::TransactionPart;
+use junctor_signals::take_number::Participant;
 
 use super::message::{Bug, Images, Row, ToBlock, ldm_of};
 use super::partition::Sent;
@@ -98,7 +99,7 @@ impl Tc {
         let mut participants: Vec<Participant> = Vec::new();
         for partition in &partitions {
             for node in &membership.chains[usize::from(*partition)] {
-                let participant = Participant { node: *node, has_written: true, ldm: ldm_of(*partition) };
+                let participant = Participant { node: *node, part: TransactionPart::Rows, ldm: ldm_of(*partition) };
                 if !participants.contains(&participant) {
                     participants.push(participant);
                 }
@@ -130,13 +131,9 @@ impl Tc {
                 if epoch == *own && left.remove(&partition) && left.is_empty() {
                     let mut participants = Vec::new();
                     for partition in record.primaries.keys() {
-                        participants.extend(
-                            membership.chains[usize::from(*partition)].iter().map(|node| Participant {
-                                node: *node,
-                                has_written: true,
-                                ldm: ldm_of(*partition),
-                            }),
-                        );
+                        participants.extend(membership.chains[usize::from(*partition)].iter().map(|node| {
+                            Participant { node: *node, part: TransactionPart::Rows, ldm: ldm_of(*partition) }
+                        }));
                     }
                     participants.sort_unstable_by_key(|it| (it.node, it.ldm));
                     participants.dedup();

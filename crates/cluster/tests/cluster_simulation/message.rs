@@ -1,8 +1,10 @@
 //! Messages between nodes, and the rules that a run may break.
 
-use junctor_cluster::epoch::message::{Applied, Decide, Installed, Participant, StartEpoch, TakeNumber};
 use junctor_cluster::membership::lease::{RequestLease, RequestLeaseReply};
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation};
+use junctor_signals::decide::{Applied, Decide};
+use junctor_signals::start_epoch::{Installed, StartEpoch};
+use junctor_signals::take_number::{Participant, TakeNumber};
 
 pub const ROWS: u8 = 3;
 /// Ldms of a node.

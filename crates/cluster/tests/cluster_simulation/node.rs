@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use junctor_cluster::epoch::message::{Decision, Participants};
 use junctor_cluster::epoch::mirror::Order;
 use junctor_cluster::epoch::{EpochChange, Mirror, Sequencer};
 use junctor_cluster::membership::lease::{BootTime, LEASE, LeaseHolder};
 use junctor_cluster::membership::{Membership, NodeRecord};
 use junctor_kernel::NodeId;
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation};
+use junctor_signals::take_number::{Decision, Participants};
 
 use super::coordinator::{Answer, Tc};
 use super::message::{Bug, Images, LDMS, Life, Message, Row, ToBlock, ldm_of};

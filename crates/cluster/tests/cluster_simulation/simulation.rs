@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use junctor_cluster::epoch::message::{Applied, Decide, Installed, StartEpoch};
 use junctor_cluster::membership::Membership;
 use junctor_kernel::{NodeId, Random, Time};
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation};
+use junctor_signals::decide::{Applied, Decide};
+use junctor_signals::start_epoch::{Installed, StartEpoch};
 
 use super::check::Oracle;
 use super::coordinator::Answer;

@@ -78,10 +78,11 @@ impl NodeHost {
             Module::Sql => self.sql = Some(sql_block(own, assignment, shared)),
             Module::Tc => {
                 let block = TcBlock::new(own, directory, Arc::clone(&shared.sequence));
-                self.tc = Some(match shared.log_target(own.node) {
+                let block = match shared.log_target(own.node) {
                     Some(target) => block.with_log(target.log, shared.log_wait_max()),
                     None => block,
-                });
+                };
+                self.tc = Some(block.with_numbering(shared.numbering()));
             }
             Module::Log => self.log = shared.log_block(own.node),
             Module::Ldm => {

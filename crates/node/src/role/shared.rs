@@ -6,17 +6,19 @@ use std::sync::{Arc, Mutex};
 
 use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
 use junctor_cluster::member::{LogLines, MemberSettings};
-use junctor_cluster::{MainConfiguration, MainLog};
+use junctor_cluster::membership::Membership;
+use junctor_cluster::{EpochSettings, MainConfiguration, MainLog};
 use junctor_front::Readiness;
 use junctor_front::account::Accounts;
 use junctor_kernel::{Address, Duration, NodeId, ThreadAssignment};
-use junctor_model::id::CommitNumber;
+use junctor_model::id::{CommitNumber, Incarnation};
 use junctor_signals::Module;
 use junctor_signals::end_transaction::CommitDurability;
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_sql::ServerSettings;
 use junctor_sql::mysql_catalog::show::ThreadFacts;
 use junctor_storage::commit_sequence::CommitSequence;
+use junctor_storage::commit_sequence::Numbering;
 use junctor_storage::guard::{ReadGroup, ReaderSlot};
 use junctor_storage::log::{FormedRecords, LOG_FOLDER, MAIN_STREAM, StreamId};
 use junctor_storage::page::PagePool;
@@ -50,6 +52,8 @@ pub struct Shared {
     readers: Vec<Vec<u16>>,
     /// The nodes that back up every partition, in the order of the chain.
     backup_nodes: Vec<NodeId>,
+    /// The life of the node in a cluster, and its fixed membership if the cluster has no voters.
+    cluster: Option<(Incarnation, Option<Arc<Membership>>)>,
     /// How many records each stream of the log has formed; `None` on a node without a log.
     formed: Option<Arc<FormedRecords>>,
     /// Number of tc instances.
@@ -111,6 +115,7 @@ impl Shared {
             slots,
             readers: plan.threads.iter().map(|thread| query_instances(plan, thread.group)).collect(),
             backup_nodes: Vec::new(),
+            cluster: None,
             readiness: Arc::default(),
             progress: Arc::default(),
             log_waits_for_room: Arc::default(),
@@ -185,12 +190,29 @@ impl Shared {
             member: self.member.as_ref().map(|(settings, _)| Arc::clone(settings)),
             log_lines: self.member.as_ref().map(|(_, log_lines)| log_lines.clone()).unwrap_or_default(),
             cluster_status: Arc::clone(&self.settings.cluster),
+            epochs: self.cluster.clone().map(|(incarnation, fixed)| EpochSettings {
+                incarnation,
+                sequence: Arc::clone(&self.sequence),
+                snapshots: Arc::clone(&self.snapshots),
+                fixed,
+            }),
         }
     }
 
     /// The same shared memory of a node of a cluster. It serves clients once the cluster has admitted it.
     pub fn with_member(self, settings: Arc<MemberSettings>, log_lines: LogLines) -> Shared {
         Shared { member: Some((settings, log_lines)), readiness: Arc::default(), ..self }
+    }
+
+    /// The source of commit numbers.
+    pub(super) fn numbering(&self) -> Numbering {
+        if self.cluster.is_some() { Numbering::Cluster } else { Numbering::Local }
+    }
+
+    /// The same shared memory, for a node of a cluster whose nodes start together and never change.
+    pub fn with_fixed_membership(self, incarnation: Incarnation, membership: Membership) -> Shared {
+        // Main opens the node when its first epoch has started.
+        Shared { cluster: Some((incarnation, Some(Arc::new(membership)))), readiness: Arc::default(), ..self }
     }
 
     /// The same shared memory, with backups on other nodes for every partition.

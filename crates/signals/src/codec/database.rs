@@ -24,6 +24,7 @@ identifiers! {
 }
 
 layout! { PartitionId { table, index } }
+layout! { GlobalTransactionId { counter, incarnation, tc, node } }
 layout! { Error { code, message } }
 layout! { Warning { code, message } }
 layout! { Diagnostics { warnings, count, last_insert_id } }

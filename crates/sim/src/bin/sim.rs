@@ -38,6 +38,9 @@ enum Action {
         /// Print the parameters that each seed draws.
         #[arg(long)]
         show_draw: bool,
+        /// Let the sequencer of a cluster number the commits.
+        #[arg(long)]
+        cluster: bool,
     },
     /// Run every plan of a folder with its CI seeds, each in two processes.
     Ci {
@@ -82,9 +85,10 @@ enum Action {
 
 fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
-        Action::Run { plan, seed, seeds, show_draw } => {
-            read_plan(&plan).map(|plan| run_seeds(&plan, seed, seeds, show_draw))
-        }
+        Action::Run { plan, seed, seeds, show_draw, cluster } => read_plan(&plan).map(|mut plan| {
+            plan.world.is_cluster |= cluster;
+            run_seeds(&plan, seed, seeds, show_draw)
+        }),
         Action::Ci { plans } => std::env::current_exe()
             .map_err(|error| error.to_string())
             .and_then(|program| run_all(&program, &plans, |line| println!("{line}"))),

@@ -17,6 +17,10 @@ use junctor_model::limit::TRANSACTIONS_MAX;
 
 use crate::invariant::require;
 
+pub mod numbering;
+
+pub use numbering::Numbering;
+
 /// Maximum distance from the stable number to the last number taken.
 pub const COMMIT_SEQUENCE_SLOTS: usize = 8192;
 

@@ -146,12 +146,16 @@ impl SnapshotRegistry {
     /// the newest version at or below this number and all versions above it. Costs one fence and a load per
     /// thread, so it is called once per purge rather than once per row.
     pub fn horizon(&self) -> CommitNumber {
+        self.oldest().min(CommitNumber(self.others.load(Ordering::Acquire)))
+    }
+
+    /// A number at or below every snapshot of this node that is in use now and every later one.
+    pub fn oldest(&self) -> CommitNumber {
         let stable = self.sequence.stable();
         // Without the fence a word could be loaded before stable; the horizon could then pass a new snapshot.
         fence(Ordering::SeqCst);
         let oldest = self.lines.iter().map(|line| CommitNumber(line.oldest.load(Ordering::Acquire)));
-        let others = CommitNumber(self.others.load(Ordering::Acquire));
-        oldest.fold(stable.min(others), CommitNumber::min)
+        oldest.fold(stable, CommitNumber::min)
     }
 
     /// Keeps the versions that snapshots of other nodes can reach. None of them is below `horizon`, now or

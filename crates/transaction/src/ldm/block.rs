@@ -135,6 +135,7 @@ impl LdmBlock {
             LdmSignal::PrepareTransaction(signal) => self.on_prepare_transaction(signal, context, outbox),
             LdmSignal::CommitTransaction(signal) => self.on_commit_transaction(signal, outbox),
             LdmSignal::UndoTransaction(signal) => self.on_undo_transaction(signal, context, outbox),
+            LdmSignal::BeginEpoch(signal) => self.start_epoch(signal.epoch, context, outbox),
             LdmSignal::ReplicateRows(signal) => self.on_replicate_rows(signal, context, outbox),
             LdmSignal::ReplicateRowsReply(signal) => self.on_replicate_rows_reply(signal, context, outbox),
             LdmSignal::ReplayRows(signal) => self.on_replay_rows(signal, outbox),

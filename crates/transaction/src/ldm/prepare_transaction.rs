@@ -48,18 +48,18 @@ impl LdmBlock {
     }
 
     pub(super) fn on_commit_transaction(&mut self, signal: CommitTransaction, outbox: &mut Outbox<Signal>) {
-        let CommitTransaction { transaction, reply_to, number, participants, part } = signal;
+        let CommitTransaction { transaction, reply_to, number, position, participants, part } = signal;
         if part == TransactionPart::Images {
-            return self
-                .commit_images(ImagesEnd { transaction, reply_to, kind: ImagesEndKind::Commit(number) }, outbox);
+            let kind = ImagesEndKind::Commit { number, position };
+            return self.commit_images(ImagesEnd { transaction, reply_to, kind }, outbox);
         }
         let has_written = part == TransactionPart::Rows;
         let Some(handle) = self.participants.find(transaction) else {
             // If a statement was refused here, tc counts this ldm as a participant although it has no record
             // of the transaction. That is allowed only if the transaction has written nothing here.
             require!(!has_written, "a participant knows the transaction {transaction} that it commits as {number}");
-            let reply = CommitTransactionReply { transaction, from: self.own, part };
-            return outbox.send(reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
+            let reply = CommitTransactionReply { transaction, from: self.own, part, position };
+            return outbox.send(reply_to, reply.to(reply_to));
         };
         let participant = self.participant(handle);
         require!(number.0 > 0 && participants > 0, "a commit has a number and at least one written partition");
@@ -71,7 +71,7 @@ impl LdmBlock {
         require!(is_prepared, "a long participant is prepared before it commits: {transaction}");
         let is_shipped = participant.prepared.is_empty() || participant.shipped == participant.rows.len();
         require!(is_shipped, "every image is shipped before the commit: {transaction}");
-        let kind = ResolutionKind::Commit(CommitDecision { number, participants });
+        let kind = ResolutionKind::Commit(CommitDecision { number, participants, position });
         self.begin_resolution(handle, kind, reply_to, outbox);
     }
 

@@ -38,16 +38,17 @@ impl LdmBlock {
         let ImagesEnd { transaction, reply_to, kind } = end;
         let from = self.own;
         let reply = match kind {
-            ImagesEndKind::Commit(_) => {
+            ImagesEndKind::Commit { position, .. } => {
                 outbox.crash_point(crash_point::IMAGES_APPLY.after());
                 let part = TransactionPart::Images;
-                TcSignal::CommitTransactionReply(CommitTransactionReply { transaction, from, part })
+                CommitTransactionReply { transaction, from, part, position }.to(reply_to)
             }
             ImagesEndKind::Undo(epoch) => {
-                TcSignal::UndoTransactionReply(UndoTransactionReply { transaction, epoch, from, log_blocks: 0 })
+                let reply = UndoTransactionReply { transaction, epoch, from, log_blocks: 0 };
+                Signal::Tc(TcSignal::UndoTransactionReply(reply))
             }
         };
-        outbox.send(reply_to, Signal::Tc(reply));
+        outbox.send(reply_to, reply);
     }
 
     /// Lets images wait until the rows of this transaction are resolved.
@@ -74,10 +75,10 @@ impl LdmBlock {
         let slot = partitions.slot(index);
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
         match end.kind {
-            ImagesEndKind::Commit(number) if kept.rows.len() > ROWS_PER_HOLD_MAX => {
+            ImagesEndKind::Commit { number, .. } if kept.rows.len() > ROWS_PER_HOLD_MAX => {
                 store.settle(end.transaction, number, std::mem::take(&mut kept.rows));
             }
-            ImagesEndKind::Commit(number) => {
+            ImagesEndKind::Commit { number, .. } => {
                 kept.rows.drain(..).for_each(|row| store.commit(row, end.transaction, number));
             }
             ImagesEndKind::Undo(_) => {

@@ -71,9 +71,12 @@ impl LdmBlock {
             let is_done = match resolution.kind {
                 _ if resolution.is_done => Some(true),
                 ResolutionKind::Commit(decision) => self.commit_guarded(handle, &mut resolution, decision, outbox),
-                ResolutionKind::CommitOnePhase { number } => {
-                    self.commit_guarded(handle, &mut resolution, CommitDecision { number, participants: 1 }, outbox)
-                }
+                ResolutionKind::CommitOnePhase { number } => self.commit_guarded(
+                    handle,
+                    &mut resolution,
+                    CommitDecision { number, participants: 1, position: 0 },
+                    outbox,
+                ),
                 ResolutionKind::Undo { newer_than, ends, .. } => self.undo_guarded(handle, newer_than, ends),
             };
             match is_done {
@@ -112,7 +115,7 @@ impl LdmBlock {
     /// Forms the record that commits the participant: its changes if it is short, otherwise only the number
     /// of its chunks.
     fn record_commit(&mut self, handle: ParticipantHandle, decision: CommitDecision) {
-        let CommitDecision { number, participants } = decision;
+        let CommitDecision { number, participants, .. } = decision;
         let LdmBlock { partitions, participants: table, records, memory, .. } = self;
         let builder = &mut memory.row_builder;
         let participant = table.record(handle);
@@ -325,11 +328,11 @@ impl LdmBlock {
         }
         self.forget(handle);
         match resolution.kind {
-            ResolutionKind::Commit(_) => {
+            ResolutionKind::Commit(CommitDecision { position, .. }) => {
                 self.counted.commits += 1;
                 let part = if has_written { TransactionPart::Rows } else { TransactionPart::Locks };
-                let reply = CommitTransactionReply { transaction, from: own, part };
-                outbox.send(resolution.reply_to, Signal::Tc(TcSignal::CommitTransactionReply(reply)));
+                let reply = CommitTransactionReply { transaction, from: own, part, position };
+                outbox.send(resolution.reply_to, reply.to(resolution.reply_to));
             }
             ResolutionKind::Undo { epoch, .. } => {
                 self.counted.aborts += 1;

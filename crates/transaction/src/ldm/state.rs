@@ -49,8 +49,8 @@ pub(super) struct ImagesEnd {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ImagesEndKind {
-    /// Stamps the rows with the number.
-    Commit(CommitNumber),
+    /// Stamps the rows with the number. The reply repeats the position.
+    Commit { number: CommitNumber, position: u64 },
     /// Undoes the rows. The reply repeats the epoch.
     Undo(Epoch),
 }
@@ -186,6 +186,8 @@ pub(super) struct CommitDecision {
     pub number: CommitNumber,
     /// How many ldm instances the transaction wrote to. Recovery expects a record of each.
     pub participants: u16,
+    /// The reply repeats it.
+    pub position: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

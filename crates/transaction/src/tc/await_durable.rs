@@ -8,7 +8,7 @@ use junctor_model::id::{CommitNumber, TransactionId};
 use junctor_signals::append_records::{AwaitDurable, AwaitDurableReply, LogSpace, LogSpaceChanged};
 use junctor_signals::end_transaction::CommitDurability;
 use junctor_signals::execute_statement::{ExecuteStatement, InterruptStatement};
-use junctor_signals::{LogSignal, Signal, TcSignal};
+use junctor_signals::{LogSignal, MainSignal, Module, Signal, TcSignal};
 
 use super::block::TcBlock;
 use super::execute_statement::refuse;
@@ -30,6 +30,8 @@ pub(super) const HELD_TIMER: u64 = 1;
 #[derive(Debug)]
 pub(super) struct DurableWaits {
     pub log: Address,
+    /// The block that knows what is durable: the log, or main in a cluster.
+    pub reporter: Address,
     /// The last number that the log has reported.
     durable: CommitNumber,
     waiting: BTreeSet<(CommitNumber, TransactionId)>,
@@ -52,6 +54,7 @@ impl DurableWaits {
     pub fn new(log: Address, wait_max: Duration) -> DurableWaits {
         DurableWaits {
             log,
+            reporter: log,
             durable: CommitNumber(0),
             waiting: BTreeSet::new(),
             is_asked: false,
@@ -184,7 +187,11 @@ impl TcBlock {
         if let Some((number, _)) = waits.waiting.last().copied() {
             waits.is_asked = true;
             let signal = AwaitDurable { number, reply_to: own };
-            outbox.send(waits.log, Signal::Log(LogSignal::AwaitDurable(signal)));
+            let signal = match waits.reporter.module == Module::Main {
+                true => Signal::Main(MainSignal::AwaitDurable(signal)),
+                false => Signal::Log(LogSignal::AwaitDurable(signal)),
+            };
+            outbox.send(waits.reporter, signal);
         }
     }
 

@@ -11,12 +11,14 @@ use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogRepl
 use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::counter::TcCounters;
 use junctor_signals::lock_wait::ProbeDeadlock;
+use junctor_signals::take_number::Participant;
 use junctor_signals::{MainSignal, Signal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
 
 use super::await_durable::{DurableWaits, HELD_TIMER};
 use super::follow_up::EntryPrograms;
 use super::state::{TransactionHandle, TransactionRecord};
+use junctor_storage::commit_sequence::Numbering;
 
 /// Number of low bits of a transaction's counter that hold its index in the pool.
 const INDEX_BITS: u32 = 16;
@@ -28,6 +30,9 @@ pub struct TcBlock {
     /// The membership epoch that this instance has started; 0 on a node alone.
     pub(super) epoch: Epoch,
     pub(super) sequence: Arc<CommitSequence>,
+    pub(super) numbering: Numbering,
+    /// In a cluster, the last number of which main has said that it is confirmed.
+    pub(super) confirmed: CommitNumber,
     pub(super) catalog: Arc<Catalog>,
     pub(super) transactions: Pool<Box<TransactionRecord>>,
     /// Records of ended transactions, kept for their memory.
@@ -38,6 +43,8 @@ pub struct TcBlock {
     pub(super) waiting_stable: BTreeSet<(CommitNumber, TransactionId)>,
     /// `None` on a node without a log.
     pub(super) durable_waits: Option<DurableWaits>,
+    /// Reused by `request_number`: the participants of a transaction.
+    pub(super) requested: Vec<Participant>,
     /// Reused by `mark_applied`: numbers that became stable, with the tc that took each.
     pub(super) became_stable: Vec<(CommitNumber, u16)>,
     /// Programs that insert and delete entries of hidden tables.
@@ -61,11 +68,14 @@ impl TcBlock {
             own,
             epoch: Epoch(0),
             sequence,
+            numbering: Numbering::Local,
+            confirmed: CommitNumber(0),
             catalog: Arc::new(Catalog::default()),
             transactions: Pool::new(transactions_max),
             spare: Vec::new(),
             waiting_stable: BTreeSet::new(),
             durable_waits: None,
+            requested: Vec::new(),
             became_stable: Vec::new(),
             entry_programs: BTreeMap::new(),
             probes: Vec::new(),
@@ -80,6 +90,16 @@ impl TcBlock {
     #[must_use]
     pub fn with_log(self, log: Address, wait_max: Duration) -> TcBlock {
         TcBlock { durable_waits: Some(DurableWaits::new(log, wait_max)), ..self }
+    }
+
+    /// Takes commit numbers as the node does.
+    #[must_use]
+    pub fn with_numbering(mut self, numbering: Numbering) -> TcBlock {
+        self.numbering = numbering;
+        if let Some(waits) = self.durable_waits.as_mut().filter(|_| numbering == Numbering::Cluster) {
+            waits.reporter = Address::new(self.own.node, Module::Main, 0);
+        }
+        self
     }
 
     /// How many transactions are open.
@@ -116,6 +136,8 @@ impl TcBlock {
             TcSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, outbox),
             TcSignal::CommitStable(signal) => self.on_commit_stable(signal.number, context, outbox),
             TcSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),
+            TcSignal::NumberTaken(signal) => self.on_number_taken(signal, outbox),
+            TcSignal::BeginEpoch(signal) => self.start_epoch(signal.epoch),
             TcSignal::LockWaitStarted(signal) => self.on_lock_wait_started(signal, context, outbox),
             TcSignal::LockWaitEnded(signal) => self.on_lock_wait_ended(signal),
             TcSignal::ProbeDeadlock(signal) => self.on_probe_deadlock(signal, outbox),

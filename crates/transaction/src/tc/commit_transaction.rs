@@ -14,6 +14,7 @@ use junctor_signals::{LdmSignal, Signal, TcSignal};
 use super::block::TcBlock;
 use super::reserve_log_space::SpaceTaken;
 use super::state::{Phase, TransactionHandle};
+use junctor_storage::commit_sequence::Numbering;
 
 /// Maximum number of transactions that one signal wakes. The others wait for the next turn.
 const WOKEN_PER_SIGNAL_MAX: usize = 32;
@@ -90,6 +91,9 @@ impl TcBlock {
 
     /// Takes the commit number. Every participant is prepared, so the transaction can no longer fail.
     fn take_number(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+        if self.numbering == Numbering::Cluster {
+            return self.request_number(handle, outbox);
+        }
         match self.sequence.take(self.own.instance) {
             Ok(number) => self.on_number(handle, number, outbox),
             Err(error) => junctor_kernel::invariant::fail("a commit number is free", format_args!("{error}")),
@@ -110,7 +114,7 @@ impl TcBlock {
         record.unapplied = (writers + record.backups.len()) as u32;
         let (transaction, participants) = (record.id, writers as u16);
         let order = |part| {
-            let commit = CommitTransaction { transaction, reply_to: own, number, participants, part };
+            let commit = CommitTransaction { transaction, reply_to: own, number, position: 0, participants, part };
             Signal::Ldm(LdmSignal::CommitTransaction(commit))
         };
         for participant in &record.participants {
@@ -128,6 +132,9 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let handle = self.awaiting(reply.transaction);
+        if self.numbering == Numbering::Cluster {
+            return self.on_locks_released(handle, reply.part, outbox);
+        }
         let record = self.record(handle);
         require!(record.phase == Phase::Committing, "a commit is answered while it commits: {}", reply.transaction);
         let is_participant = match reply.part {
@@ -181,6 +188,9 @@ impl TcBlock {
         phase: Phase,
         outbox: &mut Outbox<Signal>,
     ) -> bool {
+        if self.numbering == Numbering::Cluster {
+            return self.wait_until_confirmed(handle, number, phase, outbox);
+        }
         let Some(owner) = self.sequence.owner_unless_stable(number) else { return false };
         let record = self.record(handle);
         record.phase = phase;
@@ -214,6 +224,7 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         require!(self.sequence.stable() >= number, "a number is announced once it is stable: {number}");
+        self.confirmed = self.confirmed.max(number);
         for _ in 0..WOKEN_PER_SIGNAL_MAX {
             let first = self.waiting_stable.first().copied();
             let Some((awaited, transaction)) = first.filter(|(awaited, _)| *awaited <= number) else { return };

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use super::block::{TcBlock, record_of};
 use super::state::{Part, Phase, RoundPart, TransactionHandle};
 use super::undo_transaction::ends_transaction;
+use junctor_storage::commit_sequence::Numbering;
 
 impl TcBlock {
     pub(super) fn on_execute_statement(
@@ -81,7 +82,8 @@ impl TcBlock {
         let table = request.program.table.definition.id;
         let has_backups = self.has_backups(PartitionId { table, index: partition });
         let has_more = !request.program.unique_entries.is_empty() || request.program.foreign_keys.is_some();
-        let one_phase = request.autocommit && is_first && single && !has_more && !has_backups;
+        let is_alone = self.numbering == Numbering::Local;
+        let one_phase = request.autocommit && is_first && single && !has_more && !has_backups && is_alone;
         self.record(handle).running.one_phase = one_phase && self.take_one_phase_space(handle, outbox);
         match request.parts {
             Parts::One(index, input) => {

@@ -14,8 +14,8 @@
 //!
 //! Reading order: [`block`]; the records in [`state`]; the life of a transaction in [`execute_statement`],
 //! [`follow_up`], [`foreign_key`], [`interrupt_statement`], [`undo_transaction`], [`undo_statements`],
-//! [`end_transaction`], [`commit_transaction`], [`reserve_log_space`] and [`await_durable`]; then
-//! [`lock_wait`], [`note_table_wait`] and [`read_status`].
+//! [`end_transaction`], [`commit_transaction`], [`request_number`], [`reserve_log_space`] and
+//! [`await_durable`]; then [`lock_wait`], [`note_table_wait`] and [`read_status`].
 
 mod await_durable;
 pub mod block;
@@ -30,6 +30,7 @@ mod lock_wait;
 mod log_credit;
 mod note_table_wait;
 mod read_status;
+mod request_number;
 mod reserve_log_space;
 mod state;
 mod undo_statements;

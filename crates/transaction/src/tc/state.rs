@@ -81,6 +81,8 @@ pub(super) enum Phase {
     WaitingLogSpace,
     /// Participants ensure that the commit cannot fail.
     Preparing,
+    /// The sequencer of the cluster is asked for the number.
+    TakingNumber,
     /// The number is taken, and participants apply it.
     Committing,
     /// The number is applied, but not stable yet.
@@ -102,7 +104,7 @@ impl Phase {
             Phase::UndoingStatement => "undoing statement",
             Phase::UndoingStatements => "undoing to savepoint",
             Phase::WaitingLogSpace => "waiting for log space",
-            Phase::Preparing => "preparing",
+            Phase::Preparing | Phase::TakingNumber => "preparing",
             Phase::Committing => "committing",
             Phase::WaitingStable | Phase::WaitingSeen => "waiting for stable",
             Phase::WaitingDurable => "waiting for the log",

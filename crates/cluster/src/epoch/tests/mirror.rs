@@ -51,26 +51,26 @@ fn decisions_pass_to_the_ldms_and_to_the_tc_of_the_node() {
     let membership = Arc::new(two_nodes());
     let mut mirror = mirror(&membership);
     let own = GlobalTransactionId { counter: 5, incarnation: Incarnation(2), tc: 3, node: 2 };
-    let lock_only = Participant { node: NodeId(2), has_written: false, ldm: 6 };
-    let writer = Participant { node: NodeId(2), has_written: true, ldm: 4 };
+    let lock_only = Participant { node: NodeId(2), part: TransactionPart::Locks, ldm: 6 };
+    let writer = Participant { node: NodeId(2), part: TransactionPart::Rows, ldm: 4 };
     let participants = Participants::new(&[writer, lock_only]);
     let decision = Decision { transaction: own, participants, ..numbered(number(1, 2), &[]) };
     let earlier_life = GlobalTransactionId { incarnation: Incarnation(1), ..own };
     let other = Decision { transaction: earlier_life, ..numbered(number(1, 3), &[2]) };
     let orders = on_decide(&mut mirror, decide(1, 3, vec![decision, other]));
-    let commit = |ldm, position, transaction, counter, has_written| Order::CommitTransaction {
+    let commit = |ldm, position, transaction, counter, part| Order::CommitTransaction {
         ldm,
         position,
         transaction,
         number: number(1, counter),
         participants: 1,
-        has_written,
+        part,
     };
     let expected = [
-        commit(4, 0, own, 2, true),
-        commit(6, 0, own, 2, false),
+        commit(4, 0, own, 2, TransactionPart::Rows),
+        commit(6, 0, own, 2, TransactionPart::Locks),
         Order::NumberTaken { tc: 3, transaction: own, number: number(1, 2) },
-        commit(0, 1, earlier_life, 3, true),
+        commit(0, 1, earlier_life, 3, TransactionPart::Rows),
     ];
     assert_eq!(orders, expected);
 }

@@ -9,7 +9,11 @@ use std::sync::Arc;
 use junctor_kernel::NodeId;
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation};
 
-use super::message::*;
+use junctor_signals::commit_transaction::TransactionPart;
+use junctor_signals::decide::{Applied, Decide};
+use junctor_signals::start_epoch::{Installed, StartEpoch};
+use junctor_signals::take_number::{Decision, Participant, Participants, TakeNumber};
+
 use crate::membership::{Membership, MembershipChange};
 
 /// Node 1 and 2 are replicas of a group; node 1 is the sequencer.
@@ -42,7 +46,7 @@ fn number(epoch: u32, counter: u64) -> CommitNumber {
 
 /// A transaction of tc 0 of node 1 that has written at ldm 0 of these nodes.
 fn decision(counter: u64, nodes: &[u8]) -> Decision {
-    let participant = |node: &u8| Participant { node: NodeId(*node), has_written: true, ldm: 0 };
+    let participant = |node: &u8| Participant { node: NodeId(*node), part: TransactionPart::Rows, ldm: 0 };
     let participants: Vec<Participant> = nodes.iter().map(participant).collect();
     Decision {
         number: CommitNumber(0),
@@ -62,7 +66,8 @@ fn numbers(decisions: &[Decision]) -> Vec<CommitNumber> {
 
 #[test]
 fn participants_beyond_the_few_are_kept_too() {
-    let many: Vec<Participant> = (0..20).map(|ldm| Participant { node: NodeId(1), has_written: true, ldm }).collect();
+    let many: Vec<Participant> =
+        (0..20).map(|ldm| Participant { node: NodeId(1), part: TransactionPart::Rows, ldm }).collect();
     assert_eq!(Participants::new(&many).as_slice(), many);
     assert_eq!(Participants::new(&many[..7]).as_slice(), &many[..7]);
     assert!(!decision(1, &[]).concerns(NodeId(2)) && decision(1, &[]).concerns(NodeId(1)));

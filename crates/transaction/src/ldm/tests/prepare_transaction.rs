@@ -29,7 +29,8 @@ fn an_unknown_transaction_cannot_be_prepared() {
 fn an_unknown_transaction_with_writes_cannot_be_committed() {
     let (mut harness, owner, transaction) = unknown_transaction();
     let (reply_to, number) = (Address::new(owner.node, Module::Tc, 0), CommitNumber(1));
-    let commit = CommitTransaction { transaction, reply_to, number, participants: 1, part: TransactionPart::Rows };
+    let commit =
+        CommitTransaction { transaction, reply_to, number, position: 0, participants: 1, part: TransactionPart::Rows };
     harness.send(owner, reply_to, Signal::Ldm(LdmSignal::CommitTransaction(commit)));
     harness.run();
 }

@@ -102,7 +102,7 @@ fn backup() -> Address {
 
 fn commit_images(harness: &mut Harness, transaction: TransactionId, number: CommitNumber) {
     let part = TransactionPart::Images;
-    let commit = CommitTransaction { transaction, reply_to: tc(), number, participants: 1, part };
+    let commit = CommitTransaction { transaction, reply_to: tc(), number, position: 0, participants: 1, part };
     harness.send(backup(), tc(), Signal::Ldm(LdmSignal::CommitTransaction(commit)));
 }
 

@@ -28,6 +28,7 @@ use crate::tests::harness::{INDEX_U, SampleTable, insert_program};
 
 mod durable;
 mod foreign_key;
+mod numbering;
 
 /// One of two tc instances. The test plays everything around it.
 struct Stage {
@@ -170,7 +171,10 @@ impl Stage {
     }
 
     fn applied(&mut self, part: TransactionPart, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {
-        self.send(from, TcSignal::CommitTransactionReply(CommitTransactionReply { transaction, from, part }))
+        self.send(
+            from,
+            TcSignal::CommitTransactionReply(CommitTransactionReply { transaction, from, part, position: 0 }),
+        )
     }
 
     fn undone(&mut self, from: Address, transaction: TransactionId) -> Vec<(Address, Signal)> {

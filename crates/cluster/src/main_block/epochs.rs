@@ -1,0 +1,507 @@
+//! Hot path: at most 400 instructions a commit.
+//!
+//! The machines of [`crate::epoch`] in main of a data node: requests of tcs go to the sequencer, and its
+//! decisions to tcs and ldms. Signals only note what has come; one later turn takes all of it together, so
+//! that batches form by themselves.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use junctor_kernel::{Address, Context, Duration, NodeId, Outbox, Time, WorldRequest, require};
+use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation, TransactionId};
+use junctor_signals::append_records::{AwaitDurable, AwaitDurableReply};
+use junctor_signals::commit_transaction::{
+    AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, TransactionPart, coordinator,
+};
+use junctor_signals::inbox::ContinueWork;
+use junctor_signals::recover_log::OpenToClients;
+use junctor_signals::start_epoch::{BeginEpoch, Installed, StartEpoch};
+use junctor_signals::take_number::{Decision, NumberTaken, Participant, Participants, RequestNumber};
+use junctor_signals::{LdmSignal, MainSignal, Module, RecvSignal, Signal, TcSignal};
+use junctor_storage::commit_sequence::CommitSequence;
+use junctor_storage::snapshot::SnapshotRegistry;
+
+use super::block::MainBlock;
+use crate::epoch::mirror::Order;
+use crate::epoch::{EpochChange, Mirror, Sequencer};
+use crate::membership::{Membership, NodeSet};
+
+/// Identifies the work in [`ContinueWork`].
+pub(super) const EPOCH_WORK: u32 = 4;
+/// Identifies what waits for the disks of all nodes.
+pub(super) const DURABLE_WORK: u32 = 5;
+/// The token of the timer that reports snapshots which have ended, while nothing else is reported.
+pub(super) const EPOCH_TIMER: u64 = 4;
+const EPOCH_TIMER_MS: u64 = 20;
+/// Maximum number of signals of one turn. The rest follows in the next one.
+const SIGNALS_PER_TURN_MAX: usize = 48;
+
+/// What a node needs to take part in the epochs of a cluster.
+#[derive(Clone, Debug)]
+pub struct EpochSettings {
+    /// The life of the node.
+    pub incarnation: Incarnation,
+    /// Where blocks read the stable number.
+    pub sequence: Arc<CommitSequence>,
+    /// The snapshots of the node.
+    pub snapshots: Arc<SnapshotRegistry>,
+    /// The membership of nodes that start together and never change, for a cluster without voters. Its epoch
+    /// becomes the one after all numbers that the node has recovered.
+    pub fixed: Option<Arc<Membership>>,
+}
+
+/// The waits of a tc for news.
+#[derive(Clone, Copy, Debug, Default)]
+struct TcWaits {
+    /// The largest number for which it waits until the number is confirmed, and the last one that it knows.
+    stable: CommitNumber,
+    told: CommitNumber,
+    /// The number for which it waits until all nodes have it on disk.
+    durable: Option<CommitNumber>,
+}
+
+/// The part of a data node in the epochs of its cluster.
+#[derive(Debug)]
+pub(super) struct Epochs {
+    own: Address,
+    settings: EpochSettings,
+    /// `None` until the data of the node is recovered.
+    mirror: Option<Mirror>,
+    sequencer: Option<Sequencer>,
+    change: Option<EpochChange>,
+    /// The membership before the installed one, for the lives that have ended since.
+    before: Option<Arc<Membership>>,
+    installed: Option<Arc<Membership>>,
+    /// Reports of nodes that have installed a membership before this one.
+    early: Vec<(NodeId, Installed)>,
+    orders: Vec<Order>,
+    queue: VecDeque<(Address, Signal)>,
+    /// Every tc and ldm of the node.
+    blocks: Vec<Address>,
+    recv_blocks: Vec<Address>,
+    tcs: Vec<TcWaits>,
+    /// Whether main has asked for the number of its records.
+    is_number_requested: bool,
+    records: u64,
+    /// The durable number that main itself knows.
+    told_durable: CommitNumber,
+    is_scheduled: bool,
+    is_open: bool,
+    is_ending: bool,
+}
+
+impl Epochs {
+    pub fn new(own: Address, settings: EpochSettings, subscribers: &[Address], recv_blocks: &[Address]) -> Epochs {
+        let has_epochs = |at: &&Address| matches!(Module::of(at.module), Module::Tc | Module::Ldm);
+        let blocks: Vec<Address> = subscribers.iter().filter(has_epochs).copied().collect();
+        let tcs = blocks.iter().filter(|at| at.module == Module::Tc).count();
+        Epochs {
+            own,
+            settings,
+            mirror: None,
+            sequencer: None,
+            change: None,
+            before: None,
+            installed: None,
+            early: Vec::new(),
+            orders: Vec::new(),
+            queue: VecDeque::new(),
+            blocks,
+            recv_blocks: recv_blocks.to_vec(),
+            tcs: vec![TcWaits::default(); tcs],
+            is_number_requested: false,
+            records: 0,
+            told_durable: CommitNumber(0),
+            is_scheduled: false,
+            is_open: false,
+            is_ending: false,
+        }
+    }
+
+    /// The number that main should ask the log for: a client or main waits for it, and it is stable.
+    pub fn wanted_on_disk(&self) -> Option<CommitNumber> {
+        let mirror = self.mirror.as_ref()?;
+        let wanted = mirror.wanted_on_disk().min(mirror.stable());
+        (wanted > mirror.durable()).then_some(wanted)
+    }
+
+    /// The last number that the log of the node has reported.
+    pub fn durable(&self) -> CommitNumber {
+        self.mirror.as_ref().map_or(CommitNumber(0), Mirror::durable)
+    }
+
+    fn schedule(&mut self, outbox: &mut Outbox<Signal>) {
+        if !std::mem::replace(&mut self.is_scheduled, true) {
+            outbox.send(self.own, Signal::Main(MainSignal::ContinueWork(ContinueWork { work: EPOCH_WORK })));
+        }
+    }
+
+    fn send(&mut self, to: Address, signal: Signal) {
+        self.queue.push_back((to, signal));
+    }
+
+    fn send_main(&mut self, node: NodeId, signal: MainSignal) {
+        self.send(Address::new(node, Module::Main, 0), Signal::Main(signal));
+    }
+
+    /// Installs a membership: the epoch before stops, and the sequencer of the next one gets the report.
+    fn install(&mut self, membership: &Arc<Membership>, now: Time) {
+        let Some(report) = self.mirror.as_mut().and_then(|mirror| mirror.on_install_membership(membership)) else {
+            return;
+        };
+        (self.sequencer, self.change) = (None, None);
+        if self.before.is_none() || self.started() == self.installed.as_ref().map(|it| it.epoch) {
+            self.before = self.installed.take();
+        }
+        self.installed = Some(Arc::clone(membership));
+        let own = self.own.node;
+        if membership.sequencer != own {
+            return self.send_main(membership.sequencer, MainSignal::Installed(report));
+        }
+        self.change = Some(EpochChange::new(Arc::clone(membership)));
+        self.on_installed(own, report, now);
+        for (from, report) in std::mem::take(&mut self.early) {
+            self.on_installed(from, report, now);
+        }
+    }
+
+    fn started(&self) -> Option<Epoch> {
+        self.mirror.as_ref().map(Mirror::started)
+    }
+
+    fn on_installed(&mut self, from: NodeId, report: Installed, now: Time) {
+        let installed = self.mirror.as_ref().map_or(Epoch(0), Mirror::installed);
+        if report.epoch > installed {
+            return self.early.push((from, report));
+        }
+        let Some(change) = &mut self.change else { return };
+        // Links refuse other lives than the one of the membership.
+        let Some(incarnation) = change.membership().record(from).map(|record| record.incarnation) else { return };
+        let Some(start) = change.on_installed(from, incarnation, report, now) else { return };
+        let mut sequencer = start.sequencer;
+        if self.settings.fixed.is_some() {
+            // Nobody was evicted.
+            sequencer.on_leases_over(sequencer.epoch());
+        }
+        (self.change, self.sequencer) = (None, Some(sequencer));
+        for (node, message) in start.messages {
+            match node == self.own.node {
+                true => self.on_start_epoch(message),
+                false => self.send_main(node, MainSignal::StartEpoch(message)),
+            }
+        }
+    }
+
+    fn on_start_epoch(&mut self, message: StartEpoch) {
+        let Some(mirror) = &mut self.mirror else { return };
+        let epoch = message.epoch;
+        mirror.on_start_epoch(message, &mut self.orders);
+        if let Some(sequencer) = self.sequencer.as_mut().filter(|it| it.epoch() == epoch && mirror.started() == epoch) {
+            sequencer.open();
+        }
+    }
+
+    /// Lets the mirror and the sequencer of this node exchange their messages, until neither has news. Own
+    /// messages come first, so that what others get has the newest numbers.
+    fn exchange(&mut self, now: Time) {
+        let own = self.own.node;
+        let Epochs { mirror: Some(mirror), sequencer, orders, queue, .. } = self else { return };
+        let Some(leader) = mirror.membership().map(|membership| membership.sequencer) else { return };
+        let main = |node| Address::new(node, Module::Main, 0);
+        loop {
+            let take = mirror.next_take_number();
+            let applied = mirror.next_applied();
+            if leader != own {
+                queue.extend(take.map(|it| (main(leader), Signal::Main(MainSignal::TakeNumber(it)))));
+                queue.extend(applied.map(|it| (main(leader), Signal::Main(MainSignal::Applied(it)))));
+                return;
+            }
+            let Some(sequencer) = sequencer else { return };
+            let mut has_news = take.is_some() || applied.is_some();
+            take.into_iter().for_each(|message| sequencer.on_take_number(own, message));
+            applied.iter().for_each(|message| sequencer.on_applied(own, message, now));
+            while let Some(mut message) = sequencer.next_decide(own) {
+                mirror.on_decide(&mut message, orders);
+                sequencer.recycle(message.decisions);
+                has_news = true;
+            }
+            if !has_news {
+                break;
+            }
+        }
+        let (Some(sequencer), Some(membership)) = (sequencer, mirror.membership()) else { return };
+        for record in membership.members().filter(|record| record.node != own) {
+            while let Some(message) = sequencer.next_decide(record.node) {
+                queue.push_back((main(record.node), Signal::Main(MainSignal::Decide(message))));
+            }
+        }
+    }
+
+    /// Stores the numbers that all blocks of the node read.
+    fn publish(&self) {
+        let Some(mirror) = self.mirror.as_ref().filter(|mirror| mirror.started().0 > 0) else { return };
+        let stable = mirror.stable();
+        self.settings.sequence.publish(mirror.passed().max(stable), stable);
+        self.settings.snapshots.limit_horizon(mirror.horizon());
+    }
+
+    /// Passes an order on. Returns the number and the position of main's own records.
+    fn route(&mut self, order: Order) -> Option<(CommitNumber, u64)> {
+        let node = self.own.node;
+        match order {
+            Order::CommitTransaction { ldm: MAIN_OWNER, position, number, .. } => return Some((number, position)),
+            Order::CommitTransaction { ldm, position, transaction, number, participants, part } => {
+                let transaction = local_id(transaction);
+                let reply_to = if part == TransactionPart::Locks { coordinator(transaction) } else { self.own };
+                let commit = CommitTransaction { transaction, reply_to, number, position, participants, part };
+                self.send(Address::new(node, Module::Ldm, ldm), Signal::Ldm(LdmSignal::CommitTransaction(commit)));
+            }
+            Order::NumberTaken { tc: MAIN_OWNER, .. } => {}
+            Order::NumberTaken { tc, transaction, number } => {
+                let waits = &mut self.tcs[usize::from(tc)];
+                waits.stable = waits.stable.max(number);
+                let signal = NumberTaken { transaction: local_id(transaction), number };
+                self.send(Address::new(node, Module::Tc, tc), Signal::Tc(TcSignal::NumberTaken(signal)));
+            }
+            Order::StartEpoch { epoch, .. } => self.begin_epoch(epoch),
+        }
+        None
+    }
+
+    fn begin_epoch(&mut self, epoch: Epoch) {
+        // The request for the number of main's records may have been lost with the epoch before.
+        self.is_number_requested = false;
+        let gone = self.gone().to_words();
+        for at in self.blocks.clone() {
+            let signal = BeginEpoch { epoch, gone };
+            let signal = match Module::of(at.module) {
+                Module::Tc => Signal::Tc(TcSignal::BeginEpoch(signal)),
+                _ => Signal::Ldm(LdmSignal::BeginEpoch(signal)),
+            };
+            self.send(at, signal);
+        }
+        if !std::mem::replace(&mut self.is_open, true) {
+            for at in self.recv_blocks.clone() {
+                self.send(at, Signal::Recv(RecvSignal::OpenToClients(OpenToClients {})));
+            }
+        }
+    }
+
+    /// The nodes whose lives were members of the last started epoch and are not of the installed one.
+    fn gone(&self) -> NodeSet {
+        let (Some(before), Some(installed)) = (&self.before, &self.installed) else { return NodeSet::EMPTY };
+        let is_gone = |record: &&crate::membership::NodeRecord| !installed.has(record.node, record.incarnation);
+        before.members().filter(is_gone).map(|record| record.node).collect()
+    }
+
+    /// Tells tcs and main what has become confirmed and durable.
+    fn announce(&mut self) {
+        let Some(mirror) = &self.mirror else { return };
+        let (confirmed, durable) = (mirror.confirmed(), mirror.durable_everywhere());
+        let node = self.own.node;
+        for (index, waits) in self.tcs.iter_mut().enumerate() {
+            let tc = Address::new(node, Module::Tc, index as u16);
+            if waits.stable > waits.told && confirmed > waits.told {
+                waits.told = confirmed;
+                let signal = CommitStable { number: confirmed };
+                self.queue.push_back((tc, Signal::Tc(TcSignal::CommitStable(signal))));
+            }
+            if waits.durable.take_if(|number| *number <= durable).is_some() {
+                let signal = AwaitDurableReply { durable };
+                self.queue.push_back((tc, Signal::Tc(TcSignal::AwaitDurableReply(signal))));
+            }
+        }
+        if durable > self.told_durable {
+            self.told_durable = durable;
+            let signal = MainSignal::ContinueWork(ContinueWork { work: DURABLE_WORK });
+            self.queue.push_back((self.own, Signal::Main(signal)));
+        }
+    }
+}
+
+/// The id by which the blocks of a node know a transaction.
+fn local_id(transaction: GlobalTransactionId) -> TransactionId {
+    TransactionId::new(transaction.node, transaction.tc, transaction.counter)
+}
+
+impl MainBlock {
+    /// Begins to take part in the epochs of the cluster. The data of the node is recovered.
+    pub(super) fn begin_epochs(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(epochs) = &mut self.epochs else { return };
+        let recovered = epochs.settings.sequence.stable();
+        epochs.mirror = Some(Mirror::new(epochs.own.node, epochs.settings.incarnation, recovered));
+        outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(EPOCH_TIMER_MS), token: EPOCH_TIMER });
+        if let Some(fixed) = epochs.settings.fixed.clone() {
+            let mut membership = Arc::unwrap_or_clone(fixed);
+            membership.epoch = Epoch(recovered.epoch().0 + 1);
+            for record in &mut membership.nodes {
+                (record.admitted, record.serving_since) = (membership.epoch, membership.epoch);
+            }
+            self.install_epoch(&Arc::new(membership), now, outbox);
+        }
+    }
+
+    /// Installs a membership that the voters have committed.
+    pub(super) fn install_epoch(&mut self, membership: &Arc<Membership>, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(epochs) = &mut self.epochs else { return };
+        epochs.install(membership, now);
+        epochs.schedule(outbox);
+    }
+
+    pub(super) fn on_epoch_timer(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(epochs) = self.epochs.as_mut().filter(|epochs| !epochs.is_ending) else { return };
+        outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(EPOCH_TIMER_MS), token: EPOCH_TIMER });
+        if let Some(sequencer) = &mut epochs.sequencer {
+            sequencer.update_horizon(now);
+        }
+        epochs.schedule(outbox);
+    }
+
+    /// The node stops. Its timer must not keep it awake.
+    pub(super) fn end_epochs(&mut self) {
+        if let Some(epochs) = &mut self.epochs {
+            epochs.is_ending = true;
+        }
+    }
+
+    /// Handles a message of the sequencer or of a mirror.
+    pub(super) fn on_epoch_signal(&mut self, from: NodeId, signal: MainSignal, now: Time, outbox: &mut Outbox<Signal>) {
+        let Some(epochs) = &mut self.epochs else { return };
+        match signal {
+            MainSignal::TakeNumber(message) => {
+                if let Some(sequencer) = &mut epochs.sequencer {
+                    sequencer.on_take_number(from, message);
+                }
+            }
+            MainSignal::Applied(message) => {
+                if let Some(sequencer) = &mut epochs.sequencer {
+                    sequencer.on_applied(from, &message, now);
+                }
+            }
+            MainSignal::Decide(mut message) => {
+                if let Some(mirror) = &mut epochs.mirror {
+                    mirror.on_decide(&mut message, &mut epochs.orders);
+                }
+            }
+            MainSignal::Installed(report) => epochs.on_installed(from, report, now),
+            MainSignal::StartEpoch(message) => epochs.on_start_epoch(message),
+            _ => {}
+        }
+        epochs.schedule(outbox);
+    }
+
+    pub(super) fn on_request_number(&mut self, request: RequestNumber, outbox: &mut Outbox<Signal>) {
+        let RequestNumber { epoch, transaction, participants, awaits_disk } = request;
+        let Some(Epochs { mirror: Some(mirror), settings, .. }) = self.epochs.as_deref_mut() else { return };
+        let transaction = GlobalTransactionId {
+            counter: transaction.0 & ((1 << TransactionId::COUNTER_BITS) - 1),
+            incarnation: settings.incarnation,
+            tc: transaction.tc(),
+            node: transaction.node(),
+        };
+        mirror.request_number(epoch, Decision { number: CommitNumber(0), transaction, participants, awaits_disk });
+        self.schedule_epochs(outbox);
+    }
+
+    /// Asks for the number of main's next records.
+    pub(super) fn request_records_number(&mut self, outbox: &mut Outbox<Signal>) {
+        let Some(epochs) = self.epochs.as_deref_mut() else { return };
+        let Epochs { mirror: Some(mirror), is_number_requested, settings, own, records, .. } = epochs else { return };
+        if *is_number_requested || mirror.started().0 == 0 || mirror.is_stopped() {
+            return;
+        }
+        *is_number_requested = true;
+        *records += 1;
+        let transaction = GlobalTransactionId {
+            counter: *records,
+            incarnation: settings.incarnation,
+            tc: MAIN_OWNER,
+            node: own.node.0,
+        };
+        let participant = Participant { node: own.node, part: TransactionPart::Rows, ldm: MAIN_OWNER };
+        let participants = Participants::new(&[participant]);
+        let number = CommitNumber(0);
+        mirror.request_number(mirror.started(), Decision { number, transaction, participants, awaits_disk: true });
+        self.schedule_epochs(outbox);
+    }
+
+    fn schedule_epochs(&mut self, outbox: &mut Outbox<Signal>) {
+        if let Some(epochs) = &mut self.epochs {
+            epochs.schedule(outbox);
+        }
+    }
+
+    /// An ldm has applied a decision.
+    pub(super) fn on_commit_transaction_reply(&mut self, reply: CommitTransactionReply, outbox: &mut Outbox<Signal>) {
+        let Some(Epochs { mirror: Some(mirror), .. }) = self.epochs.as_deref_mut() else { return };
+        mirror.on_ldm_applied(reply.position);
+        self.schedule_epochs(outbox);
+    }
+
+    pub(super) fn on_await_stable(&mut self, signal: AwaitStable, outbox: &mut Outbox<Signal>) {
+        let Some(epochs) = &mut self.epochs else { return };
+        let waits = &mut epochs.tcs[usize::from(coordinator(signal.transaction).instance)];
+        waits.stable = waits.stable.max(signal.number);
+        epochs.schedule(outbox);
+    }
+
+    pub(super) fn on_await_durable(&mut self, signal: AwaitDurable, outbox: &mut Outbox<Signal>) {
+        let Some(epochs) = &mut self.epochs else { return };
+        epochs.tcs[usize::from(signal.reply_to.instance)].durable = Some(signal.number);
+        epochs.schedule(outbox);
+    }
+
+    /// The log of this node has synced commits.
+    pub(super) fn on_log_durable(&mut self, durable: CommitNumber, outbox: &mut Outbox<Signal>) {
+        let Some(asked) = self.records.take_asked() else {
+            junctor_kernel::invariant::fail("the log answers main once", format_args!("{durable:?}"))
+        };
+        require!(durable >= asked, "the log reports at least the awaited number: {durable}, {asked}");
+        if let Some(Epochs { mirror: Some(mirror), .. }) = self.epochs.as_deref_mut() {
+            mirror.set_durable(durable.min(mirror.stable()));
+        }
+        self.schedule_epochs(outbox);
+    }
+
+    /// Goes on with the records and the checkpoint that wait until every node has them on disk.
+    pub(super) fn on_durable_everywhere(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let durable = self.epochs.as_ref().map_or(CommitNumber(0), |epochs| epochs.told_durable);
+        self.on_durable(durable, context, outbox);
+    }
+
+    /// Takes everything that has come since the last turn of this work.
+    pub(super) fn run_epochs(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let now = context.turn_start;
+        let Some(epochs) = &mut self.epochs else { return };
+        epochs.is_scheduled = false;
+        let oldest = epochs.settings.snapshots.oldest();
+        if let Some(mirror) = epochs.mirror.as_mut().filter(|mirror| mirror.started().0 > 0) {
+            mirror.set_oldest_snapshot(Some(oldest));
+        }
+        epochs.exchange(now);
+        epochs.publish();
+        let mut numbered = None;
+        for order in std::mem::take(&mut epochs.orders) {
+            let of_main = epochs.route(order);
+            require!(of_main.is_none() || numbered.is_none(), "main has one number under way");
+            numbered = numbered.or(of_main);
+        }
+        epochs.announce();
+        if let Some((number, position)) = numbered {
+            self.write_numbered(number, outbox);
+            if let Some(epochs) = self.epochs.as_deref_mut() {
+                epochs.is_number_requested = false;
+                epochs.mirror.iter_mut().for_each(|mirror| mirror.on_ldm_applied(position));
+            }
+            self.schedule_epochs(outbox);
+        }
+        let Some(epochs) = &mut self.epochs else { return };
+        let count = epochs.queue.len().min(SIGNALS_PER_TURN_MAX);
+        epochs.queue.drain(..count).for_each(|(to, signal)| outbox.send(to, signal));
+        if !epochs.queue.is_empty() {
+            epochs.schedule(outbox);
+        }
+        self.write_records(outbox);
+        self.ask_for_durable(outbox);
+    }
+}

@@ -1,0 +1,81 @@
+//! Commits whose numbers come from the sequencer of a cluster.
+
+use junctor_signals::MainSignal;
+use junctor_signals::take_number::{NumberTaken, RequestNumber};
+
+use super::*;
+use junctor_storage::commit_sequence::Numbering;
+
+impl Stage {
+    fn in_cluster(has_backups: bool) -> Stage {
+        let mut stage = Stage::new(has_backups);
+        stage.tc.numbering = Numbering::Cluster;
+        stage
+    }
+
+    fn number_taken(&mut self, transaction: TransactionId, number: u64) -> Vec<(Address, Signal)> {
+        let number = CommitNumber(number);
+        self.send(main(), TcSignal::NumberTaken(NumberTaken { transaction, number }))
+    }
+
+    /// Main stores the stable number, and says up to where numbers are confirmed.
+    fn confirmed(&mut self, number: u64) -> Vec<(Address, Signal)> {
+        let number = CommitNumber(number);
+        self.sequence.publish(number.max(self.sequence.taken()), number);
+        self.send(main(), TcSignal::CommitStable(CommitStable { number }))
+    }
+}
+
+fn main() -> Address {
+    Address::new(NodeId(1), Module::Main, 0)
+}
+
+fn request(sent: Vec<(Address, Signal)>) -> RequestNumber {
+    match <[_; 1]>::try_from(sent) {
+        Ok([(to, Signal::Main(MainSignal::RequestNumber(request)))]) if to == main() => request,
+        other => panic!("a request for a number: {other:?}"),
+    }
+}
+
+#[test]
+fn a_commit_asks_main_for_its_number_and_is_answered_when_the_number_is_confirmed() {
+    let mut stage = Stage::in_cluster(true);
+    let parts = stage.execute(NONE, true, &[0]);
+    assert!(!parts[0].1.one_phase);
+    let transaction = parts[0].1.transaction;
+    assert_eq!(names(&stage.written(&parts[0], Vec::new())), [(0, "PrepareTransaction")]);
+    let request = request(stage.prepared(ldm(0), transaction, None));
+    let participants = request.participants.as_slice().iter().map(|it| (it.node.0, it.part, it.ldm));
+    let expected = [(1, TransactionPart::Rows, 0), (2, TransactionPart::Images, 0)];
+    assert_eq!(participants.collect::<Vec<_>>(), expected);
+    assert_eq!((request.transaction, request.awaits_disk), (transaction, true));
+    assert!(stage.number_taken(transaction, 9).is_empty());
+    assert!(stage.confirmed(8).is_empty());
+    assert_eq!(answer(stage.confirmed(12)).error, None);
+    assert_eq!(stage.tc.transactions_open(), 0);
+}
+
+#[test]
+fn a_participant_with_locks_only_may_answer_before_the_number_arrives() {
+    for is_first in [true, false] {
+        let mut stage = Stage::in_cluster(false);
+        let first = stage.execute(NONE, false, &[0]);
+        let transaction = first[0].1.transaction;
+        stage.written(&first[0], Vec::new());
+        let second = stage.execute(transaction, false, &[1]);
+        let reply = WriteRowsReply { changed: 0, ..reply_of(&second[0].1, Vec::new(), None) };
+        stage.send(ldm(1), TcSignal::WriteRowsReply(reply));
+        let request = request(stage.end(transaction, Ending::Commit));
+        let parts = request.participants.as_slice().iter().map(|it| it.part).collect::<Vec<_>>();
+        assert_eq!(parts, [TransactionPart::Rows, TransactionPart::Locks]);
+        if is_first {
+            assert!(stage.applied(TransactionPart::Locks, ldm(1), transaction).is_empty());
+        }
+        assert!(stage.number_taken(transaction, 5).is_empty());
+        assert_eq!(stage.confirmed(5).is_empty(), !is_first);
+        if !is_first {
+            assert_eq!(stage.applied(TransactionPart::Locks, ldm(1), transaction).len(), 1);
+        }
+        assert_eq!(stage.tc.transactions_open(), 0);
+    }
+}
