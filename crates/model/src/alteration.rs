@@ -9,6 +9,7 @@ use crate::foreign_key::{ForeignKey, check_foreign_key, check_key_name, columns_
 use crate::id::{ColumnNumber, IndexId};
 use crate::limit::INDEXES_MAX;
 use crate::schema::{Dictionary, IndexDefinition, IndexState, TableDefinition};
+use crate::temporal::ValueRules;
 use crate::value::Value;
 
 /// The changes of one table. Drops precede additions, so a dropped name can be reused.
@@ -47,6 +48,8 @@ pub struct Redefinition {
     pub renamed_columns: Vec<(Box<str>, Box<str>)>,
     /// The next AUTO_INCREMENT number, if it is given.
     pub auto_increment: Option<u64>,
+    /// The session's rules for converted values.
+    pub rules: ValueRules,
 }
 
 /// The values of a column of the new table.

@@ -245,8 +245,21 @@ impl DataType {
         let is_same = |length: u32| DataType { length, ..self.clone() } == *other;
         match self.family {
             Family::VarChar | Family::VarBinary => self.length >= other.length && is_same(other.length),
+            // New members come last, so the numbers of the others stay.
+            Family::Enum | Family::Set => {
+                let names = |data_type: &DataType| data_type.members.clone();
+                let has_members =
+                    names(self).zip(names(other)).is_some_and(|(new, old)| new.names().starts_with(old.names()));
+                let with_members = DataType { members: other.members.clone(), length: other.length, ..self.clone() };
+                has_members && with_members == *other
+            }
             _ => self == other,
         }
+    }
+
+    /// Whether a NOT NULL column without DEFAULT has a default all the same: the first member of an ENUM.
+    pub fn has_own_default(&self) -> bool {
+        matches!(self.family, Family::Enum)
     }
 
     /// A character type with another collation; every other type unchanged.

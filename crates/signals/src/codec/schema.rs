@@ -27,7 +27,7 @@ layout! {
     }
 }
 choices! { ColumnSource { 0 Column(column); 1 Value(value); 2 Numbers; } }
-layout! { Redefinition { old, new, copy, renamed_columns, auto_increment } }
+layout! { Redefinition { old, new, copy, renamed_columns, auto_increment, rules } }
 layout! { TableLockRequest { name, writes } }
 layout! { TableRename { from, to } }
 choices! {

@@ -26,6 +26,7 @@ fn default_value(column: &ColumnDefinition) -> Option<Value> {
         Some(value) => Some(value.clone()),
         None if column.auto_increment => Some(Value::Int(0)),
         None if column.nullable => Some(Value::Null),
+        None if column.column_type.has_own_default() => Some(column.column_type.implicit_default()),
         None => None,
     }
 }

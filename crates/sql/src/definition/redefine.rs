@@ -11,6 +11,8 @@ use junctor_model::foreign_key::{ForeignKey, supporting_index};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
 use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition};
+use junctor_model::scratch::Scratch;
+use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
 
@@ -344,7 +346,14 @@ impl<'a> Draft<'a> {
         copy: Option<Vec<ColumnSource>>,
         renamed_columns: Vec<(Box<str>, Box<str>)>,
     ) -> Redefinition {
-        Redefinition { old: self.old.clone(), new, copy, renamed_columns, auto_increment: self.auto_increment }
+        Redefinition {
+            old: self.old.clone(),
+            new,
+            copy,
+            renamed_columns,
+            auto_increment: self.auto_increment,
+            rules: self.rules,
+        }
     }
 
     fn renamed_columns(&self) -> Vec<(Box<str>, Box<str>)> {
@@ -395,6 +404,8 @@ impl<'a> Draft<'a> {
                 column.definition.default = None;
             }
             definition.default.clone_from(&column.definition.default);
+            definition.default_now = column.definition.default_now;
+            definition.on_update_now = column.definition.on_update_now;
         }
         create_table::check_auto_increment(&columns, &indexes)?;
         let (clause, partition_columns) = self.partition_clause(&columns, &indexes[0], has_hidden_key)?;
@@ -407,7 +418,7 @@ impl<'a> Draft<'a> {
             Partitioning::Count(count) => *count as u16,
             Partitioning::By(written) => create_table::partition_count(Some(written), context.default_partition_count)?,
         };
-        let sources = self.sources(has_hidden_key);
+        let sources = self.sources(has_hidden_key, context)?;
         let mut new = TableDefinition {
             columns,
             indexes,
@@ -516,14 +527,15 @@ impl<'a> Draft<'a> {
         Ok((clause.is_some() || (is_kept && old.has_partition_clause), chosen))
     }
 
-    fn sources(&self, has_hidden_key: bool) -> Vec<ColumnSource> {
-        let mut sources: Vec<ColumnSource> = self.columns.iter().map(NewColumn::source).collect();
+    fn sources(&self, has_hidden_key: bool, context: &DefinitionContext<'_>) -> Result<Vec<ColumnSource>> {
+        let sources = self.columns.iter().map(|column| column.source(context));
+        let mut sources = sources.collect::<Result<Vec<ColumnSource>>>()?;
         if has_hidden_key {
             let old = self.old.columns.iter().position(|column| column.hidden);
             let kept = old.map(|position| ColumnSource::Column(ColumnNumber(position as u16)));
             sources.push(kept.unwrap_or(ColumnSource::Numbers));
         }
-        sources
+        Ok(sources)
     }
 
     /// The foreign keys that the statement does not drop, over the new columns.
@@ -567,14 +579,23 @@ impl WrittenColumn {
 }
 
 impl NewColumn {
-    fn source(&self) -> ColumnSource {
+    fn source(&self, context: &DefinitionContext<'_>) -> Result<ColumnSource> {
         let definition = &self.definition;
-        match (self.old, &definition.default) {
+        Ok(match (self.old, &definition.default) {
             (Some(old), _) => ColumnSource::Column(old),
             (None, _) if definition.auto_increment => ColumnSource::Numbers,
             (None, Some(default)) => ColumnSource::Value(default.clone()),
+            (None, None) if definition.default_now => {
+                let scratch = Scratch::new();
+                scratch.set_value_rules(context.rules);
+                scratch.set_now(context.now_us);
+                let target = StoreTarget { column: definition, row_number: 1, mode: StoreMode::Strict };
+                let now = target.convert(scratch.now(definition.column_type.scale()), &scratch)?;
+                ColumnSource::Value(now.to_value())
+            }
+            (None, None) if definition.nullable => ColumnSource::Value(Value::Null),
             (None, None) => ColumnSource::Value(definition.column_type.implicit_default()),
-        }
+        })
     }
 }
 

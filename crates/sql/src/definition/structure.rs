@@ -29,6 +29,8 @@ pub struct DefinitionContext<'a> {
     pub replaces_unknown_engines: bool,
     /// The session's rules for days and times.
     pub rules: ValueRules,
+    /// The time of the statement, in microseconds since 1970.
+    pub now_us: u64,
 }
 
 /// A checked statement.

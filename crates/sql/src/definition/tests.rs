@@ -24,6 +24,7 @@ fn context(dictionary: &Dictionary) -> DefinitionContext<'_> {
         foreign_key_checks: true,
         replaces_unknown_engines: true,
         rules: Default::default(),
+        now_us: 0,
     }
 }
 

@@ -382,6 +382,9 @@ fn omitted_values(
 /// under IGNORE, else error 1364.
 fn without_default(column: &ColumnDefinition, mode: StoreMode, warnings: &mut Warnings) -> Result<InsertValue> {
     let error = no_default(&column.name);
+    if column.column_type.has_own_default() {
+        return Ok(InsertValue::Stored(column.column_type.implicit_default()));
+    }
     if mode == StoreMode::Strict {
         return Err(error);
     }
@@ -442,7 +445,8 @@ fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
 }
 
 fn has_default(column: &ColumnDefinition) -> bool {
-    column.default.is_some() || column.default_now || column.nullable || column.auto_increment
+    let has_written = column.default.is_some() || column.default_now;
+    has_written || column.nullable || column.auto_increment || column.column_type.has_own_default()
 }
 
 struct RowPlanner<'m, 'e> {

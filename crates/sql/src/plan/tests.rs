@@ -47,6 +47,7 @@ fn dictionary() -> Dictionary {
             account: "",
             foreign_key_checks: true,
             replaces_unknown_engines: true,
+            now_us: 0,
             rules: Default::default(),
         };
         let defined = create_table(&table, &context).expect("the tables of this test are right");

@@ -74,7 +74,8 @@ impl StatementContext<'_, '_> {
                 }
                 answer(self, outcome)
             }
-            _ if is_definition(statement) => match self.engine.define(self.session, statement) {
+            _ if is_definition(statement) => match self.engine.define(self.session, statement, self.turn.wall_clock_us)
+            {
                 Ok(CheckedDefinition { change, notes }) => start_schema_change(self, change, notes),
                 // As in MySQL, the open transaction is committed even if the schema change is refused.
                 Err(error) => start_ending(self, Ending::Commit, AfterTransactionEnd::Fail(error)),
@@ -258,7 +259,8 @@ impl Engine {
         })
     }
 
-    fn define(&self, session: &Session, statement: &Statement) -> Result<CheckedDefinition> {
+    /// Checks a definition statement. `wall_clock_us` is the time in microseconds since 1970.
+    fn define(&self, session: &Session, statement: &Statement, wall_clock_us: u64) -> Result<CheckedDefinition> {
         if let Some(locks) = &session.table_locks {
             match statement {
                 // mysqldump writes it into every dump, between LOCK TABLES and UNLOCK TABLES.
@@ -282,6 +284,7 @@ impl Engine {
             foreign_key_checks: session.variables.foreign_key_checks,
             replaces_unknown_engines: session.variables.sql_mode.replaces_unknown_engines(),
             rules: session.variables.value_rules(),
+            now_us: session.variables.timestamp_us.unwrap_or(wall_clock_us),
         };
         match statement {
             Statement::CreateTable(table) => definition::create_table(table, &context),

@@ -377,11 +377,11 @@ impl MainBlock {
         let dictionary = &self.catalog.dictionary;
         let replacement = replacement_of(dictionary, job.table);
         let started = match (job.unfilled(&layout), job.alteration.copy().zip(replacement)) {
-            (None, Some(((_, sources), replacement))) if !job.has_copied => {
+            (None, Some((changes, replacement))) if !job.has_copied => {
                 work.turn.outbox.crash_point(crash_point::JOB_COPY.before());
                 let copy = match job.copy.take() {
                     Some(copy) => Ok(copy),
-                    None => RowCopy::new(dictionary, (layout, replacement), sources).map(Box::new),
+                    None => RowCopy::new(dictionary, (layout, replacement), changes).map(Box::new),
                 };
                 copy.map(|copy| {
                     let result = job.copy.insert(copy).start_round(&mut work);

@@ -20,7 +20,7 @@ use junctor_gateway::event::Next;
 use junctor_gateway::transaction::Isolation;
 use junctor_gateway::{Event, Gateway, PartitionScope, Transaction, TurnContext};
 use junctor_kernel::{invariant, require};
-use junctor_model::alteration::{Alteration, ColumnSource};
+use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::key::append_row_key;
@@ -29,6 +29,7 @@ use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnDefinition, Dictionary, IndexKind, TableDefinition, TableLayout};
 use junctor_model::scratch::Scratch;
 use junctor_model::store::{StoreMode, StoreTarget};
+use junctor_model::temporal::ValueRules;
 use junctor_model::value::ValueRef;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::input::{HashedKey, KeyedImage};
@@ -71,6 +72,7 @@ pub(super) struct RowCopy {
     old: Arc<TableLayout>,
     new: Arc<TableLayout>,
     columns: Vec<NewColumn>,
+    rules: ValueRules,
     /// The new table's AUTO_INCREMENT column, also a hidden one.
     automatic: Option<ColumnNumber>,
     insert: Arc<WriteProgram>,
@@ -131,13 +133,15 @@ impl RowCopy {
     pub fn new(
         dictionary: &Dictionary,
         (old, new): (Arc<TableLayout>, &Arc<TableLayout>),
-        sources: &[ColumnSource],
+        (redefinition, sources): (&Redefinition, &[ColumnSource]),
     ) -> Result<RowCopy> {
         let columns = sources.iter().zip(&new.definition.columns).map(|(source, column)| NewColumn {
             source: source.clone(),
             is_same: match source {
                 ColumnSource::Column(from) => is_same(&old.definition.columns[usize::from(from.0)], column),
-                ColumnSource::Value(_) | ColumnSource::Numbers => true,
+                // The value of a type without a default may be a day that the rules do not allow.
+                ColumnSource::Value(_) => column.default.is_some() || column.default_now || column.nullable,
+                ColumnSource::Numbers => true,
             },
         });
         let unique_entries = entries_layouts(dictionary, new)?;
@@ -152,6 +156,7 @@ impl RowCopy {
         };
         Ok(RowCopy {
             columns: columns.collect(),
+            rules: redefinition.rules,
             automatic: new.definition.auto_increment_column(),
             old,
             new: Arc::clone(new),
@@ -334,6 +339,7 @@ impl RowCopy {
         work.inputs.begin(self.new.definition.partition_count, work.turn.buffers);
         let mut scratch = Scratch::new();
         scratch.set_strict(true);
+        scratch.set_value_rules(self.rules);
         let mut image = Vec::new();
         let mut result = Ok(());
         let mut is_later = false;

@@ -22,8 +22,14 @@ fn add_column(old: &TableDefinition, automatic: bool) -> Alteration {
         (0..old.columns.len()).map(|position| ColumnSource::Column(ColumnNumber(position as u16))).collect();
     sources.push(ColumnSource::Value(junctor_model::value::Value::Int(1)));
     new.columns[0].auto_increment = automatic;
-    let redefinition =
-        Redefinition { old: old.clone(), new, copy: Some(sources), renamed_columns: Vec::new(), auto_increment: None };
+    let redefinition = Redefinition {
+        old: old.clone(),
+        new,
+        copy: Some(sources),
+        renamed_columns: Vec::new(),
+        auto_increment: None,
+        rules: junctor_model::temporal::ValueRules::DEFAULT,
+    };
     Alteration {
         redefinition: Some(Box::new(redefinition)),
         rename: Some(("d".into(), "n".into())),

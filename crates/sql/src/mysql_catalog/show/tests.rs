@@ -48,6 +48,7 @@ impl World {
                 foreign_key_checks: true,
                 replaces_unknown_engines: true,
                 rules: Default::default(),
+                now_us: 0,
             };
             let defined = create_table(&table, &context).unwrap_or_else(|error| panic!("{text}: {error}"));
             let SchemaChange::CreateTable { definition, .. } = defined.change else { panic!("no table is made") };
