@@ -55,7 +55,7 @@ impl Default for ClusterConfig {
             location_domain: String::new(),
             replicas: 2,
             channels: 1,
-            silence_max_ms: 200,
+            silence_max_ms: 100,
             partial_start_ms: 30_000,
             tls: [None, None, None],
             introduction: None,

@@ -393,7 +393,7 @@ pub static SETTINGS: &[Setting] = &[
         Number(value) => |config| config.cluster.replicas = value as u8),
     setting!("links_per_node", SettingKind::Count(1, 8), "1", "Connections between two nodes, the same on all of them.",
         Number(value) => |config| config.cluster.channels = value as u8),
-    setting!("node_silence_max_ms", SettingKind::Count(20, 60_000), "200",
+    setting!("node_silence_max_ms", SettingKind::Count(20, 60_000), "100",
         "Silence in milliseconds after which a data node is evicted. A node whose process ends is evicted at once.",
         Number(value) => |config| config.cluster.silence_max_ms = value as u32),
     setting!("StartPartialTimeout", SettingKind::Count(0, 3_600_000), "30000",

@@ -212,6 +212,11 @@ impl Member {
 
     /// A restart of all nodes: from all disks that count, or after a time from sufficient ones.
     fn restart(&mut self, membership: &Membership) -> Option<(MembershipChange, String)> {
+        // The leader is the last one to start again.
+        let is_last = membership.members().all(|it| it.node == self.settings.own || !self.is_present(it));
+        if self.must_restart && is_last {
+            self.stop_for_restart();
+        }
         let own = self.report();
         let waiting: Vec<(NodeId, NodeReport)> = membership
             .nodes

@@ -245,6 +245,13 @@ impl Member {
         self.output.stop.get_or_insert(reason);
     }
 
+    /// All data nodes must start again.
+    pub(super) fn stop_for_restart(&mut self) {
+        if self.is_admitted {
+            self.stop("all nodes of a group are gone; all data nodes start again".to_owned());
+        }
+    }
+
     /// Whether this node hears another one, or is it. Short silence does not count.
     pub(super) fn hears(&self, node: NodeId) -> bool {
         node == self.settings.own
@@ -412,8 +419,8 @@ impl Member {
                     self.log(format!("node {} leads the cluster", signal.leader.0));
                 }
                 self.install(signal.index, Arc::new(membership));
-                if signal.must_restart && self.is_admitted {
-                    self.stop("all nodes of a group are gone; all data nodes start again".to_owned());
+                if signal.must_restart {
+                    self.stop_for_restart();
                 }
             }
             Err(malformed) => self.log(format!("node {}: its membership is refused: {malformed}", signal.leader.0)),
@@ -478,8 +485,9 @@ impl Member {
             self.is_admitted = true;
             self.output.admission = record.map(|record| record.admitted);
         }
-        let has_later = record.is_some_and(|record| record.incarnation > self.settings.incarnation);
-        if (self.is_admitted && !is_member) || has_later {
+        // This life may have been admitted and evicted by memberships that this node has not seen.
+        let was_admitted = record.is_some_and(|record| record.incarnation >= self.settings.incarnation);
+        if (self.is_admitted || was_admitted) && !is_member {
             let epoch = self.membership().map_or(Epoch(0), |membership| membership.epoch);
             self.stop(format!("this node was evicted before epoch {epoch}; it must start again"));
         }

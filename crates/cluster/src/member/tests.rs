@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use junctor_consensus::{VoterId, recover};
 use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::transport::link::Death;
-use junctor_kernel::{Duration, NodeId, Time};
+use junctor_kernel::{Duration, NodeId, Random, Time};
 use junctor_model::id::{Epoch, Incarnation};
 
 use super::settings::{MemberNode, MemberSettings, Roles, VoterStart};
@@ -227,6 +227,17 @@ impl Cluster {
             }
             self.step();
         }
+        for (node, place) in &self.places {
+            let Some(member) = &place.member else {
+                println!("{node:?} is away, {:?}", place.stopped);
+                continue;
+            };
+            let peer =
+                |(node, peer): (&NodeId, &super::machine::Peer)| (node.0, peer.up, peer.unheard_since, peer.dead);
+            let peers: Vec<_> = member.peers.iter().map(peer).collect();
+            println!("{node:?} incarnation {} leader {:?} peers {peers:?}", place.disk.incarnation, member.leader);
+            println!("  membership {:?}", member.installed.as_ref());
+        }
         let logs: Vec<&Vec<String>> = self.places.values().map(|place| &place.log).collect();
         panic!("{what}: {logs:#?}");
     }
@@ -386,4 +397,71 @@ fn a_voter_that_lost_its_files_comes_back_under_a_new_id() {
     // The others cannot decide without it.
     cluster.kill(1);
     cluster.run_until("it counts", |it| it.serve(&[2]) && it.is_settled());
+}
+
+/// Messages are lost and nodes end, pause, return and lose each other, in a random order.
+fn disturb(cluster: &mut Cluster, random: &mut Random) {
+    let count = cluster.nodes.len() as u64;
+    let node = random.below(count) as u8 + 1;
+    let is_alive = |cluster: &Cluster, node: u8| cluster.places[&NodeId(node)].member.is_some();
+    match random.below(40) {
+        0 if is_alive(cluster, node) => cluster.kill(node),
+        1 if is_alive(cluster, node) => cluster.pause(node),
+        2 => {
+            let other = random.below(count) as u8 + 1;
+            let is_heard = cluster.is_cut(node, other);
+            if node != other && is_alive(cluster, node) && is_alive(cluster, other) {
+                cluster.set_heard(node, other, is_heard);
+            }
+        }
+        3 if random.one_in(4) => cluster.kill_all(),
+        4..12 => mend(cluster, node),
+        _ => {}
+    }
+    if random.one_in(3) {
+        let kept = random.below(4);
+        cluster.messages.retain(|_| random.below(4) < kept);
+    }
+}
+
+/// A node runs, and hears the others.
+fn mend(cluster: &mut Cluster, node: u8) {
+    if cluster.places[&NodeId(node)].member.is_none() {
+        cluster.cut.retain(|(one, other)| *one != node && *other != node);
+        cluster.start(node);
+    } else if cluster.places[&NodeId(node)].is_paused {
+        cluster.resume(node);
+    }
+}
+
+#[test]
+fn members_agree_under_faults_and_settle_after_them() {
+    for seed in 0..10 {
+        let mut random = Random::new(seed);
+        let roles = [&SMALL[..], &["data", "data", "data", "data", "management"], &["all", "all", "all", "all"]];
+        let mut cluster = Cluster::new(roles[seed as usize % 3]);
+        let data: Vec<u8> = cluster.nodes.iter().filter(|it| it.roles.data).map(|it| it.node.0).collect();
+        let mut seen: BTreeMap<u64, Membership> = BTreeMap::new();
+        for _ in 0..400 {
+            disturb(&mut cluster, &mut random);
+            cluster.step();
+            for place in cluster.places.values() {
+                let Some((index, membership)) = place.member.as_ref().and_then(|it| it.installed.clone()) else {
+                    continue;
+                };
+                let known = seen.entry(index).or_insert_with(|| (*membership).clone());
+                assert_eq!(*known, *membership, "seed {seed}: two memberships have position {index}");
+            }
+        }
+        let epochs: Vec<Epoch> = seen.values().map(|membership| membership.epoch).collect();
+        assert!(epochs.is_sorted(), "seed {seed}: epochs ascend");
+        let nodes = cluster.nodes.len() as u8;
+        cluster.cut.clear();
+        for _ in 0..300 {
+            (1..=nodes).for_each(|node| mend(&mut cluster, node));
+            (1..=nodes).for_each(|one| (one + 1..=nodes).for_each(|other| cluster.set_heard(one, other, true)));
+            cluster.step();
+        }
+        cluster.run_until(&format!("seed {seed}: all serve again"), |it| it.serve(&data) && it.is_settled());
+    }
 }
