@@ -98,6 +98,7 @@ fn mismatch(value: ValueRef<'_>, wanted: &str) -> Error {
         ValueRef::Float(_) => "a FLOAT",
         ValueRef::Temporal(_) => "a day or time",
         ValueRef::Bit(_) => "a BIT",
+        ValueRef::Json(_) => "a JSON document",
     };
     Error::value(format!("The value is {what}, not {wanted}"))
 }

@@ -20,6 +20,7 @@ use std::cmp::Ordering;
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::json;
 use junctor_model::value::{Decimal, Value, ValueRef};
 
 use crate::decimal::{self, DECIMAL_SCALE_MAX};
@@ -179,6 +180,7 @@ impl Accumulator {
                 let collation = self.operand.collation;
                 let key = scratch.build_text(|buffer| match value {
                     ValueRef::Bytes(text) => collation.append_weight_key(text, buffer),
+                    ValueRef::Json(document) => json::append_sort_key(document, buffer),
                     ValueRef::Choice(choice) => collation.append_weight_key(&choice.to_choice().text, buffer),
                     other => append_value(canonical(other), buffer),
                 })?;

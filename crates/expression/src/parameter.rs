@@ -20,8 +20,10 @@
 //! | 9 | year, day, time or both | u8 kind, u8 digits, 8 bytes of [`Temporal::packed`] |
 //! | 10 | BIT | u8 bytes of the text, 8 bytes |
 //! | 11 | ENUM or SET | 8 bytes of the number, u32 length, the text |
+//! | 12 | JSON document | u32 length, the bytes of `model::json` |
 
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::json::is_valid;
 use junctor_model::limit;
 use junctor_model::temporal::{DIGITS_MAX, Temporal, TemporalKind};
 use junctor_model::value::{Bit, ChoiceRef, ChoiceText, Decimal, ValueRef};
@@ -38,6 +40,7 @@ const TAG_FLOAT: u8 = 8;
 const TAG_TEMPORAL: u8 = 9;
 const TAG_BIT: u8 = 10;
 const TAG_CHOICE: u8 = 11;
+const TAG_JSON: u8 = 12;
 
 /// The kinds of temporal values, by their number in the layout.
 const TEMPORAL_KINDS: [TemporalKind; 5] =
@@ -322,6 +325,11 @@ fn append_other(value: ValueRef<'_>, out: &mut Vec<u8>) {
             let length = (out.len() - at - 4) as u32;
             out[at..at + 4].copy_from_slice(&length.to_le_bytes());
         }
+        ValueRef::Json(document) => {
+            out.push(TAG_JSON);
+            out.extend_from_slice(&(document.len() as u32).to_le_bytes());
+            out.extend_from_slice(document);
+        }
         _ => out.push(TAG_NULL),
     }
 }
@@ -353,6 +361,11 @@ fn read_other(tag: u8, rest: &[u8]) -> Option<(ValueRef<'_>, &[u8])> {
             let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
             let choice = ChoiceRef { number: u64::from_le_bytes(*number), text: ChoiceText::Text(text) };
             Some((ValueRef::Choice(choice), rest))
+        }
+        TAG_JSON => {
+            let (length, rest) = rest.split_first_chunk()?;
+            let (document, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            is_valid(document).then_some((ValueRef::Json(document), rest))
         }
         _ => None,
     }

@@ -146,6 +146,8 @@ pub enum CompareDomain {
     DateTime,
     /// As times.
     Time,
+    /// As JSON documents.
+    Json,
 }
 
 /// A comparison operator.

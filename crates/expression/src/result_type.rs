@@ -48,11 +48,13 @@ pub enum Kind {
     Enum,
     /// SET: text, and the bits of the members as a number.
     Set,
+    /// JSON.
+    Json,
 }
 
 impl Kind {
     /// All, in the order of the tables of rules.
-    pub const ALL: [Kind; 15] = [
+    pub const ALL: [Kind; 16] = [
         Kind::Null,
         Kind::Int,
         Kind::UInt,
@@ -68,6 +70,7 @@ impl Kind {
         Kind::Timestamp,
         Kind::Enum,
         Kind::Set,
+        Kind::Json,
     ];
 
     /// The kind of temporal values that expressions of this class yield.
@@ -184,7 +187,9 @@ impl ResultType {
         let integer = |unsigned, length| ResultType::integer(unsigned, length).with_nullable(self.nullable);
         match self.kind {
             Kind::Null | Kind::Int | Kind::UInt | Kind::Decimal | Kind::Double => *self,
-            Kind::Float | Kind::String | Kind::Enum | Kind::Set => ResultType::double().with_nullable(self.nullable),
+            Kind::Float | Kind::String | Kind::Enum | Kind::Set | Kind::Json => {
+                ResultType::double().with_nullable(self.nullable)
+            }
             Kind::Year | Kind::Bit => integer(true, if self.kind == Kind::Year { 4 } else { 20 }),
             Kind::Date => integer(false, 8),
             Kind::Time | Kind::DateTime | Kind::Timestamp => {
@@ -195,6 +200,12 @@ impl ResultType {
                 }
             }
         }
+    }
+
+    /// A JSON document.
+    pub fn json() -> ResultType {
+        let text = ResultType::string(CollationId::UTF8MB4_BIN, Coercibility::Implicit, u32::MAX);
+        ResultType { kind: Kind::Json, ..text }
     }
 
     /// Whether the values are text: strings, ENUM and SET.
@@ -226,6 +237,7 @@ impl ResultType {
                 };
                 ResultType::temporal(kind, column_type.scale())
             }
+            Form::Json => ResultType::json(),
             Form::Bit => ResultType::number(Kind::Bit, column_type.wire().length, 0),
             Form::Enum | Form::Set => {
                 let kind = if column_type.form() == Form::Enum { Kind::Enum } else { Kind::Set };
@@ -260,6 +272,7 @@ impl ResultType {
                 };
                 ResultType::temporal(kind, value.digits)
             }
+            ValueRef::Json(_) => ResultType::json(),
             ValueRef::Bit(value) => ResultType::number(Kind::Bit, u32::from(value.bytes) * 8, 0),
             ValueRef::Choice(choice) => {
                 let text = choice.to_choice().text;
@@ -276,7 +289,7 @@ impl ResultType {
 
     /// Whether the kind is numeric. The kind of NULL is not.
     pub fn is_number(&self) -> bool {
-        !matches!(self.kind, Kind::String | Kind::Null | Kind::Enum | Kind::Set)
+        !matches!(self.kind, Kind::String | Kind::Null | Kind::Enum | Kind::Set | Kind::Json)
     }
 
     /// Whether the values are integers.
@@ -337,6 +350,7 @@ impl ResultType {
             Kind::DateTime => (wire_type::DATETIME, self.length),
             Kind::Timestamp => (wire_type::TIMESTAMP, self.length),
             Kind::Enum | Kind::Set => (wire_type::STRING, length),
+            Kind::Json => (wire_type::JSON, u32::MAX),
         };
         let mut flags = if self.nullable { 0 } else { column_flag::NOT_NULL };
         if matches!(self.collation, CollationId::BINARY | CollationId::UTF8MB4_BIN) {
@@ -347,6 +361,7 @@ impl ResultType {
             Kind::Year => column_flag::UNSIGNED | column_flag::ZEROFILL,
             Kind::Enum => column_flag::ENUM,
             Kind::Set => column_flag::SET,
+            Kind::Json => column_flag::BLOB | column_flag::BINARY,
             _ => 0,
         };
         ResultColumn {

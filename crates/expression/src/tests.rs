@@ -183,7 +183,7 @@ proptest! {
                 ValueRef::Decimal(_) => kind == Kind::Decimal,
                 ValueRef::Bytes(_) => kind == Kind::String,
                 ValueRef::Temporal(value) => Some(value.kind) == kind.temporal(),
-                ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) => false,
+                ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) | ValueRef::Json(_) => false,
             };
             prop_assert!(fits, "{:?} of {:?}", value, expression);
             prop_assert!(!(value.is_null() && truth.unwrap()));

@@ -103,6 +103,12 @@ errors! {
     KeyColumnMissing = 1072, "42000";
     /// An index on TEXT or BLOB without a length.
     BlobKeyWithoutLength = 1170, "42000";
+    /// A text that is no JSON document.
+    InvalidJsonText = 3140, "22032";
+    /// A JSON document that is nested too deeply.
+    JsonTooDeep = 3157, "22032";
+    /// A JSON column in an index.
+    JsonAsKey = 3152, "42000";
     /// More digits than a type can have.
     TooBigPrecision = 1426, "42000";
     /// More digits after the point than a type can have.

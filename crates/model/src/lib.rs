@@ -22,6 +22,7 @@ pub mod planted_bug;
 pub mod foreign_key;
 mod foreign_key_rule;
 pub mod alteration;
+pub mod json;
 pub mod scratch;
 pub mod temporal;
 pub mod store;

@@ -321,6 +321,7 @@ impl Scratch {
                 let text = ChoiceText::Text(self.copy_until_next_row(&choice.text)?);
                 ValueRef::Choice(ChoiceRef { number: choice.number, text })
             }
+            Value::Json(document) => ValueRef::Json(self.copy_until_next_row(document)?),
         })
     }
 

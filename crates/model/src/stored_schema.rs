@@ -247,6 +247,7 @@ pub(crate) enum StoredType {
     Timestamp { digits: u8 },
     Decimal { precision: u8, scale: u8, unsigned: bool },
     Float {},
+    Json {},
     Bit { bits: u8 },
     Enum { members: Vec<Box<str>>, collation: Box<str> },
     Set { members: Vec<Box<str>>, collation: Box<str> },
@@ -471,6 +472,7 @@ impl TryFrom<StoredType> for DataType {
                 _ => return Err(invalid(format_args!("there is no DECIMAL({precision},{scale})"))),
             },
             StoredType::Float {} => DataType::float(),
+            StoredType::Json {} => DataType::json(),
             StoredType::Bit { bits } => match bits {
                 1..=BITS_MAX => DataType::bit(bits),
                 _ => return Err(invalid(format_args!("there is no BIT({bits})"))),

@@ -45,6 +45,8 @@ pub(crate) enum StoredValue {
         number: u64,
         text: Box<str>,
     },
+    /// A document in hexadecimal.
+    Json(Box<str>),
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
@@ -76,6 +78,7 @@ impl From<&Value> for StoredValue {
             Value::Float(number) => StoredValue::FloatBits(number.to_bits()),
             Value::Temporal(value) => stored_temporal(*value),
             Value::Bit(bit) => StoredValue::Bit { number: bit.number, bytes: bit.bytes },
+            Value::Json(document) => StoredValue::Json(hexadecimal(document)),
             Value::Choice(choice) => StoredValue::Choice { number: choice.number, text: hexadecimal(&choice.text) },
         }
     }
@@ -100,6 +103,7 @@ impl TryFrom<StoredValue> for Value {
                 Value::Temporal(temporal_of(kind, number, negative, microsecond, digits as u8))
             }
             StoredValue::Bit { number, bytes } => Value::Bit(Bit { number, bytes: bytes.clamp(1, 8) }),
+            StoredValue::Json(digits) => Value::Json(bytes_of(&digits)?.into()),
             StoredValue::Choice { number, text } => Value::Choice(Choice { number, text: bytes_of(&text)?.into() }),
         })
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::json::Json;
 use crate::temporal::Temporal;
 use crate::types::Members;
 
@@ -29,6 +30,8 @@ pub enum Value {
     Bit(Bit),
     /// A value of ENUM or SET.
     Choice(Choice),
+    /// A JSON document in the binary form of [`crate::json`].
+    Json(Box<[u8]>),
 }
 
 /// A value that borrows its bytes.
@@ -54,6 +57,8 @@ pub enum ValueRef<'a> {
     Bit(Bit),
     /// A value of ENUM or SET.
     Choice(ChoiceRef<'a>),
+    /// A JSON document in the binary form of [`crate::json`].
+    Json(&'a [u8]),
 }
 
 /// A value of BIT: a number where a number is wanted, otherwise its bytes from the highest on.
@@ -220,6 +225,7 @@ impl Value {
             Value::Choice(Choice { number, text }) => {
                 ValueRef::Choice(ChoiceRef { number: *number, text: ChoiceText::Text(text) })
             }
+            Value::Json(document) => ValueRef::Json(document),
         }
     }
 
@@ -244,6 +250,10 @@ impl<'v> ValueRef<'v> {
             ValueRef::Temporal(value) => Ok(value.to_double()),
             ValueRef::Bit(value) => Ok(value.number as f64),
             ValueRef::Choice(value) => Ok(value.number as f64),
+            ValueRef::Json(document) => match Json::of(document).as_scalar() {
+                Some(scalar) => scalar.to_double(),
+                None => Ok(0.0),
+            },
         }
     }
 
@@ -256,6 +266,11 @@ impl<'v> ValueRef<'v> {
             ValueRef::Temporal(value) => value.as_number(),
             ValueRef::Bit(value) => ValueRef::UInt(value.number),
             ValueRef::Choice(value) => ValueRef::UInt(value.number),
+            // A string stays text, which the caller reads as a number.
+            ValueRef::Json(document) => match Json::of(document).as_scalar() {
+                Some(scalar) => scalar.as_number(),
+                None => ValueRef::Int(0),
+            },
             plain => plain,
         }
     }
@@ -273,6 +288,7 @@ impl<'v> ValueRef<'v> {
             ValueRef::Temporal(value) => Value::Temporal(value),
             ValueRef::Bit(value) => Value::Bit(value),
             ValueRef::Choice(value) => Value::Choice(value.to_choice()),
+            ValueRef::Json(document) => Value::Json(document.into()),
         }
     }
 

@@ -4,7 +4,7 @@ use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use crate::program::{Expression, Node};
-use crate::result_type::{Coercibility, ResultType};
+use crate::result_type::{Coercibility, Kind, ResultType};
 
 /// A collation and its coercibility.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub(crate) fn aggregate_collations<'e>(
 ) -> Result<DerivedCollation> {
     let mut best: Option<DerivedCollation> = None;
     for operand in operands {
-        if !operand.result.is_text() {
+        if !operand.result.is_text() && operand.result.kind != Kind::Json {
             continue;
         }
         let next = DerivedCollation { collation: operand.result.collation, coercibility: operand.result.coercibility };

@@ -102,6 +102,7 @@ pub(super) fn domain_of(operation: &str, left: &Expression, right: &Expression) 
         Compared::Bytes => CompareDomain::String(CollationId::BINARY),
         Compared::DateTime => CompareDomain::DateTime,
         Compared::Time => CompareDomain::Time,
+        Compared::Json => CompareDomain::Json,
     })
 }
 

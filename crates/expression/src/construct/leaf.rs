@@ -49,6 +49,7 @@ impl Expression {
                 ResultType::string(collation, Coercibility::Coercible, 65_535)
             }
             Kind::Float => ResultType::double(),
+            Kind::Json => ResultType::json(),
             Kind::Year | Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => {
                 ResultType::temporal(kind, scale)
             }

@@ -39,6 +39,7 @@ pub(crate) fn unify<'e>(
             ResultType::temporal(kind, of_kind().map(|result| result.scale()).max().unwrap_or(0))
         }
         Kind::Bit => ResultType { kind, ..ResultType::integer(true, length) },
+        Kind::Json => ResultType::json(),
         // Only one operand is not NULL.
         Kind::Enum | Kind::Set | Kind::String => {
             let all_text = of_kind().all(|result| result.is_text());

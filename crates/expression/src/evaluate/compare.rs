@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 
 use junctor_model::error::Result;
+use junctor_model::json;
 use junctor_model::value::{Value, ValueRef};
 
 use super::Context;
@@ -181,6 +182,15 @@ fn order_converted(
         CompareDomain::String(collation) => Ok(collation.compare(to_text(left, scratch)?, to_text(right, scratch)?)),
         CompareDomain::DateTime => Ok(to_date_time(left, scratch)?.packed.cmp(&to_date_time(right, scratch)?.packed)),
         CompareDomain::Time => Ok(to_time(left, scratch)?.packed.cmp(&to_time(right, scratch)?.packed)),
+        CompareDomain::Json => Ok(json::compare(to_document(left, scratch)?, to_document(right, scratch)?)),
+    }
+}
+
+/// A value as a document: other types than JSON are scalars.
+pub(crate) fn to_document<'r>(value: ValueRef<'r>, scratch: &'r Scratch) -> Result<&'r [u8]> {
+    match value {
+        ValueRef::Json(document) => Ok(document),
+        value => scratch.build_text(|buffer| json::append_value(value, buffer)),
     }
 }
 
@@ -195,6 +205,7 @@ pub fn compare_values(
         (ValueRef::Choice(left), ValueRef::Choice(right)) => {
             collation.compare(&left.to_choice().text, &right.to_choice().text)
         }
+        (ValueRef::Json(left), ValueRef::Json(right)) => json::compare(left, right),
         (ValueRef::Temporal(left), ValueRef::Temporal(right)) => left.packed.cmp(&right.packed),
         (ValueRef::Null, ValueRef::Null) => Ordering::Equal,
         (ValueRef::Null, _) => Ordering::Less,

@@ -55,7 +55,9 @@ pub(crate) fn to_integer(value: ValueRef<'_>, scratch: &Scratch) -> Result<i128>
         ValueRef::Double(value) => value.round_ties_even() as i128,
         ValueRef::Decimal(value) => decimal::to_integer(value),
         ValueRef::Temporal(value) => rounded_to_seconds(value).whole_number().into(),
-        ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) => return to_integer(value.as_number(), scratch),
+        ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) | ValueRef::Json(_) => {
+            return to_integer(value.as_number(), scratch);
+        }
         ValueRef::Bytes(text) => {
             let parsed = parse_integer(text, false);
             if parsed.is_truncated {
@@ -68,7 +70,7 @@ pub(crate) fn to_integer(value: ValueRef<'_>, scratch: &Scratch) -> Result<i128>
 
 /// The value as a number of its own kind. A string becomes an exact integer if possible, otherwise a double.
 pub(crate) fn to_number<'r>(value: ValueRef<'r>, scratch: &Scratch) -> Result<ValueRef<'r>> {
-    let ValueRef::Bytes(text) = value else { return Ok(value.as_number()) };
+    let ValueRef::Bytes(text) = value.as_number() else { return Ok(value.as_number()) };
     let parsed = parse_number(text);
     if parsed.is_truncated {
         warn_truncated("DOUBLE", text, scratch)?;
@@ -89,6 +91,7 @@ pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r
         Kind::Double => ValueRef::Double(to_double(value, scratch)?),
         // The members of an ENUM or SET are known to its column only.
         Kind::String | Kind::Enum | Kind::Set => ValueRef::Bytes(to_text(value, scratch)?),
+        Kind::Json => ValueRef::Json(super::compare::to_document(value, scratch)?),
         Kind::Float => ValueRef::Float(to_double(value, scratch)? as f32),
         Kind::Bit => {
             let number = to_integer(value, scratch)?.clamp(0, u64::MAX.into()) as u64;

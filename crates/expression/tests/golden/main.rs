@@ -111,6 +111,7 @@ fn check_kind(expression: &Expression, value: ValueRef<'_>) {
         ValueRef::Float(_) => kind == Kind::Float,
         ValueRef::Temporal(value) => Some(value.kind) == kind.temporal(),
         ValueRef::Bit(_) => kind == Kind::Bit,
+        ValueRef::Json(_) => kind == Kind::Json,
         ValueRef::Choice(_) => matches!(kind, Kind::Enum | Kind::Set),
     };
     assert!(fits, "{value:?} is not {:?}: {}", expression.result, expression.describe(Parameters::NONE));

@@ -45,6 +45,10 @@ impl RowPlan {
             match format.packed(slot) {
                 // Its text depends on the time zone of the session.
                 Some(Packed::Timestamp(_)) => return None,
+                None if format.is_json(slot) => {
+                    steps.push(Step::Encoded { slot, wire_type: *wire_type });
+                    continue;
+                }
                 Some(_) => {
                     steps.push(Step::Encoded { slot, wire_type: *wire_type });
                     continue;

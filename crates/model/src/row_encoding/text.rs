@@ -8,6 +8,7 @@ use super::number::{
 };
 use super::packet::{NULL_MARK, append_length_prefixed};
 use super::result_column::DECIMALS_NOT_FIXED;
+use crate::json;
 use crate::row::Field;
 use crate::value::{Decimal, ValueRef};
 
@@ -24,6 +25,7 @@ pub fn append_text(value: ValueRef<'_>, out: &mut Vec<u8>) {
         ValueRef::Temporal(value) => value.append_text(out),
         ValueRef::Bit(value) => value.append_text(out),
         ValueRef::Choice(value) => value.append_text(out),
+        ValueRef::Json(document) => json::append_text(document, out),
     }
 }
 
@@ -46,10 +48,10 @@ pub fn append_text_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
 #[inline(never)]
 pub(super) fn append_other_prefixed(value: ValueRef<'_>, out: &mut Vec<u8>) {
     match value {
-        ValueRef::Choice(choice) => {
-            // The members of a SET can be longer than a one-byte length says.
+        // These can be longer than a one-byte length says.
+        ValueRef::Choice(_) | ValueRef::Json(_) => {
             let mut text = Vec::new();
-            choice.append_text(&mut text);
+            append_text(value, &mut text);
             append_length_prefixed(&text, out);
         }
         value => append_short(out, |out| append_text(value, out)),

@@ -9,6 +9,7 @@ mod decimal;
 mod double;
 mod float;
 mod integer;
+mod json;
 mod members;
 mod packed;
 mod string;
@@ -73,6 +74,7 @@ enum Family {
     Bit,
     Enum,
     Set,
+    Json,
 }
 
 /// The form in which expressions see a value that is not NULL. Several types share a form.
@@ -98,6 +100,8 @@ pub enum Form {
     Enum,
     /// [`ValueRef::Choice`] of any number of members: SET.
     Set,
+    /// [`ValueRef::Json`].
+    Json,
 }
 
 /// The description of a type in the protocol of MySQL.
@@ -214,6 +218,7 @@ impl DataType {
             Family::Bit => &bit::BitType,
             Family::Enum => &choice::ENUM,
             Family::Set => &choice::SET,
+            Family::Json => &json::JsonType,
         }
     }
 
@@ -223,9 +228,13 @@ impl DataType {
         match self.family {
             Family::Integer => KeyPart::Integer { bytes: self.bytes, unsigned: self.unsigned },
             Family::Double => KeyPart::Double,
-            Family::Char | Family::Binary | Family::VarChar | Family::VarBinary | Family::Text | Family::Blob => {
-                KeyPart::Text(self.collation)
-            }
+            Family::Char
+            | Family::Binary
+            | Family::VarChar
+            | Family::VarBinary
+            | Family::Text
+            | Family::Blob
+            | Family::Json => KeyPart::Text(self.collation),
             _ => self.descriptor().packed_key(self),
         }
     }
@@ -304,9 +313,15 @@ impl DataType {
         }
     }
 
-    /// Whether the type is TEXT or BLOB of any width.
+    /// Whether the type is TEXT or BLOB of any width, or JSON: values of any length, without a default and
+    /// without a key of the whole value.
     pub fn is_text_or_blob(&self) -> bool {
-        matches!(self.family, Family::Text | Family::Blob)
+        matches!(self.family, Family::Text | Family::Blob | Family::Json)
+    }
+
+    /// Whether the type is JSON.
+    pub fn is_json(&self) -> bool {
+        self.family == Family::Json
     }
 
     /// Whether the type is CHAR, whose values lose the spaces at their end.

@@ -42,6 +42,7 @@ fn all() -> Vec<(DataType, &'static str)> {
         (DataType::decimal(10, 0, false), "decimal(10,0)"),
         (DataType::decimal(38, 30, true), "decimal(38,30) unsigned"),
         (DataType::float(), "float"),
+        (DataType::json(), "json"),
         (DataType::bit(1), "bit(1)"),
         (DataType::bit(64), "bit(64)"),
         (DataType::enumeration(members(&["a", "it's"]), TEXT), "enum('a','it''s')"),

@@ -18,7 +18,7 @@ pub(super) const LEVELS_MAX: u32 = 384;
 choices! {
     Kind {
         0 Null; 1 Int; 2 UInt; 3 Decimal; 4 Double; 5 String; 6 Float; 7 Year; 8 Bit; 9 Date; 10 Time; 11 DateTime;
-        12 Timestamp; 13 Enum; 14 Set;
+        12 Timestamp; 13 Enum; 14 Set; 15 Json;
     }
 }
 choices! {
@@ -27,7 +27,7 @@ choices! {
     }
 }
 layout! { ResultType { kind, collation, coercibility, length, decimals, nullable } }
-choices! { CompareDomain { 0 Integer; 1 Decimal; 2 Double; 3 Number; 4 String(collation); 5 DateTime; 6 Time; } }
+choices! { CompareDomain { 0 Integer; 1 Decimal; 2 Double; 3 Number; 4 String(collation); 5 DateTime; 6 Time; 7 Json; } }
 choices! {
     CompareOperator {
         0 Equal; 1 NullSafeEqual; 2 NotEqual; 3 Less; 4 LessOrEqual; 5 Greater; 6 GreaterOrEqual;

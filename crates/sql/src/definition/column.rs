@@ -99,6 +99,7 @@ fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mu
         TypeKind::Timestamp { fraction_digits } => Ok(DataType::timestamp(second_digits(name, *fraction_digits)?)),
         TypeKind::Decimal { precision, scale } => decimal(name, *precision, *scale, written.unsigned),
         TypeKind::Float { scale: None, .. } if !written.unsigned => Ok(DataType::float()),
+        TypeKind::Json => Ok(DataType::json()),
         TypeKind::Bit { length } => match length.unwrap_or(1) {
             0 => Err(message::invalid_size(name)),
             bits if bits > u32::from(BITS_MAX) => Err(message::bit_width(name)),
@@ -223,7 +224,6 @@ fn text_or_blob(size: LongSize, length: Option<u32>, collation: CollationId) -> 
 fn unsupported_name(kind: &TypeKind) -> &'static str {
     match kind {
         TypeKind::Float { .. } => "FLOAT",
-        TypeKind::Json => "JSON",
         TypeKind::Geometry(name) => name,
         _ => "this column type",
     }

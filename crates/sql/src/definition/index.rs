@@ -65,7 +65,8 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
             return Err(Error::not_supported("DESC index"));
         }
         check_prefix(column, part.prefix_length)?;
-        bytes += column.column_type.key_bytes().ok_or_else(|| message::blob_key(&column.name))?;
+        bytes +=
+            column.column_type.key_bytes().ok_or_else(|| message::no_whole_key(&column.column_type, &column.name))?;
         key.push(position);
     }
     if bytes > INDEX_KEY_BYTES_MAX {
@@ -111,7 +112,7 @@ fn explicit_name(name: &str, taken: &[IndexDefinition]) -> Result<String> {
 pub(super) fn check_key_bytes<'a>(columns: impl Iterator<Item = (&'a str, &'a DataType)>) -> Result<()> {
     let mut bytes = 0;
     for (name, column_type) in columns {
-        bytes += column_type.key_bytes().ok_or_else(|| message::blob_key(name))?;
+        bytes += column_type.key_bytes().ok_or_else(|| message::no_whole_key(column_type, name))?;
     }
     if bytes > INDEX_KEY_BYTES_MAX { Err(message::key_too_long()) } else { Ok(()) }
 }

@@ -2,6 +2,7 @@
 
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::limit::{INDEX_COLUMNS_MAX, INDEX_KEY_BYTES_MAX, INDEXES_MAX};
+use junctor_model::types::DataType;
 
 pub(super) fn identifier_too_long(name: &str) -> Box<Error> {
     Error::new(ErrorCode::IdentifierTooLong, format!("Identifier name '{name}' is too long"))
@@ -64,7 +65,7 @@ pub(super) fn key_column_missing(name: &str) -> Box<Error> {
     Error::new(ErrorCode::KeyColumnMissing, format!("Key column '{name}' doesn't exist in table"))
 }
 
-pub(super) fn blob_key(name: &str) -> Box<Error> {
+fn blob_key(name: &str) -> Box<Error> {
     let text = format!("BLOB/TEXT column '{name}' used in key specification without a key length");
     Error::new(ErrorCode::BlobKeyWithoutLength, text)
 }
@@ -142,4 +143,13 @@ pub(super) fn repeated_member(column: &str, member: &str, type_name: &str) -> Bo
 /// Error 1367.
 pub(super) fn illegal_member(member: &str) -> Box<Error> {
     Error::new(ErrorCode::IllegalValue, format!("Illegal set '{member}' value found during parsing"))
+}
+
+/// Error 1170 for a TEXT or BLOB without a length in an index, 3152 for a JSON column.
+pub(super) fn no_whole_key(column_type: &DataType, name: &str) -> Box<Error> {
+    if !column_type.is_json() {
+        return blob_key(name);
+    }
+    let text = format!("JSON column '{name}' supports indexing only via generated columns on a specified JSON path.");
+    Error::new(ErrorCode::JsonAsKey, text)
 }

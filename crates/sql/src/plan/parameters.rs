@@ -76,6 +76,7 @@ pub(crate) fn kind_of_value(value: ValueRef<'_>) -> ParameterKind {
             ParameterKind { scale: value.digits, ..ParameterKind::of(kind) }
         }
         ValueRef::Bit(_) | ValueRef::Choice(_) => ParameterKind::of(Kind::String),
+        ValueRef::Json(_) => ParameterKind::of(Kind::Json),
         ValueRef::Bytes(text) => ParameterKind { prefix: PatternPrefix::of(text), ..ParameterKind::of(Kind::String) },
     }
 }

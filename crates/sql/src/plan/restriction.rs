@@ -221,6 +221,7 @@ fn list_kind(domain: CompareDomain) -> Kind {
         | CompareDomain::Number
         | CompareDomain::String(_)
         | CompareDomain::DateTime
+        | CompareDomain::Json
         | CompareDomain::Time => Kind::String,
     }
 }

@@ -19,6 +19,7 @@ pub(super) fn append_key(result: &ResultType, value: ValueRef<'_>, out: &mut Vec
         Kind::Double => KeyPart::Double,
         Kind::String => KeyPart::Text(result.collation),
         Kind::Decimal => return append_decimal(result, value, out),
+        Kind::Json => return append_json(value, out),
         Kind::Float => KeyPart::Double,
         Kind::Bit | Kind::Enum | Kind::Set => KeyPart::Integer { bytes: 8, unsigned: true },
         Kind::Year | Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => {
@@ -43,6 +44,12 @@ pub(super) fn append_sort_key(result: &ResultType, value: ValueRef<'_>, descendi
         out[start..].iter_mut().for_each(|byte| *byte = !*byte);
     }
     is_cut
+}
+
+fn append_json(value: ValueRef<'_>, out: &mut Vec<u8>) {
+    let ValueRef::Json(document) = value else { return out.push(0) };
+    out.push(1);
+    junctor_model::json::append_sort_key(document, out);
 }
 
 /// Temporal values of one expression have the order of one number.

@@ -141,7 +141,12 @@ fn printed(table: &VirtualTable) -> String {
         Value::Int(value) => value.to_string(),
         Value::UInt(value) => value.to_string(),
         Value::Double(value) => value.to_string(),
-        Value::Decimal(_) | Value::Float(_) | Value::Temporal(_) | Value::Bit(_) | Value::Choice(_) => {
+        Value::Decimal(_)
+        | Value::Float(_)
+        | Value::Temporal(_)
+        | Value::Bit(_)
+        | Value::Choice(_)
+        | Value::Json(_) => {
             format!("{value:?}")
         }
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),

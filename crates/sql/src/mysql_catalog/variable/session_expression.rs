@@ -99,7 +99,9 @@ pub fn session_value_type(expression: &Expression, value: &Value, collation: Col
         }
         Value::Double(_) => ResultType::double(),
         Value::Decimal(value) => ResultType::decimal(DECIMAL_PRECISION_MAX, value.scale),
-        Value::Float(_) | Value::Temporal(_) | Value::Bit(_) => ResultType::of_value(value.as_ref(), collation),
+        Value::Float(_) | Value::Temporal(_) | Value::Bit(_) | Value::Json(_) => {
+            ResultType::of_value(value.as_ref(), collation)
+        }
         Value::Bytes(_) | Value::Choice(_) => {
             let of_value = ResultType::of_value(value.as_ref(), collation);
             let result = ResultType { length: text_length(expression).unwrap_or(of_value.length), ..of_value };

@@ -81,6 +81,8 @@ pub(crate) enum SlotKind {
     Double,
     /// Its form is in the list of packed columns.
     Packed,
+    /// A document in the variable part.
+    Json,
     Variable,
 }
 
@@ -161,7 +163,7 @@ impl RowFormat {
         let mut data_bytes = 0usize;
         for column in &self.variable_columns {
             let wire_bytes = match values[usize::from(*column)] {
-                ValueRef::Bytes(bytes) => length_bytes(bytes.len()) + bytes.len(),
+                ValueRef::Bytes(bytes) | ValueRef::Json(bytes) => length_bytes(bytes.len()) + bytes.len(),
                 _ => 1,
             };
             data_bytes = data_bytes.saturating_add(wire_bytes);
@@ -210,7 +212,7 @@ impl RowFormat {
     /// The ordinal of a column among the variable columns; `None` for a column of the fixed part.
     pub(crate) fn var_ordinal(&self, column: ColumnNumber) -> Option<u16> {
         let slot = self.slots.get(usize::from(column.0))?;
-        (slot.kind == SlotKind::Variable).then_some(slot.position as u16)
+        matches!(slot.kind, SlotKind::Variable | SlotKind::Json).then_some(slot.position as u16)
     }
 
     /// The range in the image of the wire forms of the variable columns from `first` to `last`, which are
@@ -254,9 +256,10 @@ impl RowFormat {
             out[start + usize::from(slot.null_byte)] |= slot.null_mask;
         }
         let position = slot.position as usize;
-        if slot.kind == SlotKind::Variable {
+        if matches!(slot.kind, SlotKind::Variable | SlotKind::Json) {
             match value {
-                ValueRef::Bytes(bytes) => append_length_prefixed(bytes, out),
+                ValueRef::Json(document) if slot.kind == SlotKind::Json => append_length_prefixed(document, out),
+                ValueRef::Bytes(bytes) if slot.kind == SlotKind::Variable => append_length_prefixed(bytes, out),
                 ValueRef::Null => out.push(NULL_MARK),
                 _ => return false,
             }
@@ -329,6 +332,10 @@ impl<'a> RowView<'a> {
             SlotKind::Variable => Field::Bytes(value_of_wire(&self.image[self.format.var_extent(self.image, at, at)])),
             SlotKind::Double => Field::Double(f64::from_le_bytes(bytes_at(self.image, at))),
             SlotKind::Packed => self.packed_field(at),
+            SlotKind::Json => {
+                let extent = self.format.var_extent(self.image, at, at);
+                Field::Other(ValueRef::Json(value_of_wire(&self.image[extent])))
+            }
             SlotKind::Int8 => Field::Int(i64::from(self.image[at] as i8)),
             SlotKind::UInt8 => Field::UInt(u64::from(self.image[at])),
             SlotKind::Int16 => Field::Int(i64::from(i16::from_le_bytes(bytes_at(self.image, at)))),
@@ -424,6 +431,11 @@ pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
 }
 
 impl RowFormat {
+    /// Whether a column is a JSON document.
+    pub(crate) fn is_json(&self, slot: Slot) -> bool {
+        slot.kind == SlotKind::Json
+    }
+
     /// The form of a packed column.
     pub(crate) fn packed(&self, slot: Slot) -> Option<Packed> {
         (slot.kind == SlotKind::Packed).then(|| self.packed[slot.position as usize].form)
@@ -446,7 +458,7 @@ impl Slot {
             SlotKind::Int32 | SlotKind::UInt32 => wire_type == wire_type::LONG,
             SlotKind::Int64 | SlotKind::UInt64 => wire_type == wire_type::LONGLONG,
             SlotKind::Double => wire_type == wire_type::DOUBLE,
-            SlotKind::Packed => false,
+            SlotKind::Packed | SlotKind::Json => false,
             SlotKind::Variable => matches!(wire_type, wire_type::VAR_STRING | wire_type::STRING | wire_type::BLOB),
         }
     }
@@ -469,7 +481,7 @@ impl SlotKind {
             SlotKind::Int24 | SlotKind::UInt24 => Some(3),
             SlotKind::Int32 | SlotKind::UInt32 => Some(4),
             SlotKind::Int64 | SlotKind::UInt64 | SlotKind::Double => Some(8),
-            SlotKind::Variable | SlotKind::Packed => None,
+            SlotKind::Variable | SlotKind::Json | SlotKind::Packed => None,
         }
     }
 
@@ -483,7 +495,7 @@ impl SlotKind {
             SlotKind::Int8 | SlotKind::Int16 | SlotKind::Int24 | SlotKind::Int32 | SlotKind::Int64 => {
                 value >= -(1i128 << (bits - 1)) && value < 1i128 << (bits - 1)
             }
-            SlotKind::Double | SlotKind::Packed | SlotKind::Variable => false,
+            SlotKind::Double | SlotKind::Packed | SlotKind::Json | SlotKind::Variable => false,
         }
     }
 }
@@ -519,8 +531,8 @@ fn is_well_formed(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
     let is_null = image[usize::from(slot.null_byte)] & slot.null_mask != 0;
     let at = slot.position as usize;
     match slot.kind {
-        SlotKind::Variable if is_null => image[format.var_extent(image, at, at)] == [NULL_MARK],
-        SlotKind::Variable => {
+        SlotKind::Variable | SlotKind::Json if is_null => image[format.var_extent(image, at, at)] == [NULL_MARK],
+        SlotKind::Variable | SlotKind::Json => {
             // A length has exactly one valid form, so equal values have equal images.
             let wire = &image[format.var_extent(image, at, at)];
             let (prefix_bytes, length) = match *wire {
@@ -530,7 +542,8 @@ fn is_well_formed(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
                 [0xFE, a, b, c, d, 0, 0, 0, 0, ..] => (9, u32::from_le_bytes([a, b, c, d]) as usize),
                 _ => return false,
             };
-            prefix_bytes + length == wire.len() && length_bytes(length) == prefix_bytes
+            let is_whole = prefix_bytes + length == wire.len() && length_bytes(length) == prefix_bytes;
+            is_whole && (slot.kind != SlotKind::Json || crate::json::is_valid(&wire[prefix_bytes..]))
         }
         SlotKind::Packed => {
             let column = &format.packed[at];
@@ -564,227 +577,4 @@ fn value_does_not_fit(column: usize, is_null: bool) -> Box<Error> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::collation::CollationId;
-    use crate::temporal::{Parts, Temporal, TemporalKind};
-    use crate::types::{DataType, Form};
-    use crate::value::{Bit, Choice, Decimal, Value};
-
-    pub(crate) fn column(column_type: DataType, nullable: bool) -> ColumnDefinition {
-        ColumnDefinition { nullable, ..ColumnDefinition::new("c", column_type) }
-    }
-
-    pub(crate) fn column_type() -> impl Strategy<Value = DataType> {
-        let collation = CollationId::UTF8MB4_0900_AI_CI;
-        prop_oneof![
-            (prop::sample::select(vec![1u8, 2, 3, 4, 8]), any::<bool>())
-                .prop_map(|(bytes, unsigned)| DataType::integer(bytes, unsigned)),
-            Just(DataType::double()),
-            Just(DataType::char(10, collation)),
-            Just(DataType::varchar(1000, collation)),
-            Just(DataType::text_or_blob(4, collation)),
-            packed_type(),
-        ]
-    }
-
-    /// Types whose values are [`Packed`].
-    pub(crate) fn packed_type() -> impl Strategy<Value = DataType> {
-        let members = |count: usize| {
-            let names = (0..count).map(|index| format!("m{index}").into_bytes().into()).collect();
-            std::sync::Arc::new(crate::types::Members::new(names))
-        };
-        let collation = CollationId::UTF8MB4_0900_AI_CI;
-        prop_oneof![
-            Just(DataType::year()),
-            Just(DataType::date()),
-            (0u8..7).prop_map(DataType::time),
-            (0u8..7).prop_map(DataType::date_time),
-            (0u8..7).prop_map(DataType::timestamp),
-            (1u8..=38, 0u8..=30).prop_map(|(precision, scale)| DataType::decimal(
-                precision,
-                scale.min(precision),
-                false
-            )),
-            Just(DataType::float()),
-            (1u8..=64).prop_map(DataType::bit),
-            (1usize..300).prop_map(move |count| DataType::enumeration(members(count), collation)),
-            (1usize..40).prop_map(move |count| DataType::set(members(count), collation)),
-        ]
-    }
-
-    fn time_of_day() -> impl Strategy<Value = Parts> {
-        (0u16..24, 0u8..60, 0u8..60, prop_oneof![Just(0u32), 0u32..1_000_000]).prop_map(
-            |(hour, minute, second, microsecond)| Parts { hour, minute, second, microsecond, ..Parts::default() },
-        )
-    }
-
-    /// Temporal values of a kind with this many digits.
-    fn temporal(kind: TemporalKind, digits: u8) -> BoxedStrategy<Temporal> {
-        let unit = 10u32.pow(u32::from(6 - digits));
-        let of = move |parts: Parts| {
-            Temporal::from_parts(kind, digits, &Parts { microsecond: parts.microsecond / unit * unit, ..parts })
-        };
-        let years = prop_oneof![0u16..10_000, Just(0u16), Just(9999u16), 1969u16..2040];
-        match kind {
-            TemporalKind::Year => prop_oneof![Just(0u16), 1901u16..=2155].prop_map(Temporal::year).boxed(),
-            TemporalKind::Date => {
-                (years, 0u8..13, 0u8..32).prop_map(|(year, month, day)| Temporal::date(year, month, day)).boxed()
-            }
-            TemporalKind::DateTime => (years, 0u8..13, 0u8..32, time_of_day())
-                .prop_map(move |(year, month, day, time)| of(Parts { year, month, day, ..time }))
-                .boxed(),
-            TemporalKind::Time => (any::<bool>(), 0u16..838, time_of_day())
-                .prop_map(move |(negative, hour, time)| {
-                    let negative = negative && !(time.has_no_time() && hour == 0);
-                    let time = of(Parts { negative, hour, ..time });
-                    if time.is_zero() { of(Parts::default()) } else { time }
-                })
-                .boxed(),
-            TemporalKind::Timestamp => (any::<u32>(), 0u32..1_000_000)
-                .prop_map(move |(seconds, microsecond)| {
-                    Temporal::instant(seconds.into(), microsecond / unit * unit, digits)
-                })
-                .boxed(),
-        }
-    }
-
-    pub(crate) fn value_of(column_type: &DataType, nullable: bool) -> BoxedStrategy<Value> {
-        let unused_bits = column_type.as_integer().map_or(0, |(bytes, _)| 64 - 8 * u32::from(bytes));
-        let value = match column_type.form() {
-            Form::UInt => any::<u64>().prop_map(move |value| Value::UInt(value >> unused_bits)).boxed(),
-            Form::Int => any::<i64>().prop_map(move |value| Value::Int(value >> unused_bits)).boxed(),
-            Form::Double => any::<i64>().prop_map(|value| Value::Double(value as f64 / 3.0)).boxed(),
-            Form::Bytes => prop_oneof![
-                8 => prop::collection::vec(any::<u8>(), 0..40),
-                1 => (0usize..90_000).prop_map(|length| vec![b'x'; length]),
-            ]
-            .prop_map(Value::Bytes)
-            .boxed(),
-            Form::Temporal(kind) => temporal(kind, column_type.scale()).prop_map(Value::Temporal).boxed(),
-            Form::Float => any::<i32>().prop_map(|value| Value::Float(value as f32 / 3.0)).boxed(),
-            Form::Decimal => {
-                let (scale, precision) = (column_type.scale(), u32::from(column_type.precision()));
-                let limit = 10i128.pow(precision);
-                let mantissa = prop_oneof![1 - limit..limit, Just(0), Just(limit - 1), Just(1 - limit), -100i128..100];
-                mantissa.prop_map(move |mantissa| Value::Decimal(Decimal { mantissa: mantissa % limit, scale })).boxed()
-            }
-            Form::Bit => {
-                let bits = column_type.wire().length;
-                let number = any::<u64>().prop_map(move |number| number >> (64 - bits));
-                number.prop_map(move |number| Value::Bit(Bit { number, bytes: bits.div_ceil(8) as u8 })).boxed()
-            }
-            Form::Enum | Form::Set => {
-                let members = column_type.members().cloned().expect("members");
-                let count = members.names().len() as u32;
-                let is_enum = column_type.form() == Form::Enum;
-                let numbers = if is_enum { 0..u64::from(count) + 1 } else { 0..1 << count };
-                numbers
-                    .prop_map(move |number| {
-                        let mut text = Vec::new();
-                        match is_enum {
-                            true => text.extend_from_slice(members.name(number)),
-                            false => members.append_set(number, &mut text),
-                        }
-                        Value::Choice(Choice { number, text: text.into() })
-                    })
-                    .boxed()
-            }
-        };
-        if nullable { prop_oneof![3 => value, 1 => Just(Value::Null)].boxed() } else { value }
-    }
-
-    pub(crate) fn table_and_row() -> impl Strategy<Value = (Vec<ColumnDefinition>, Vec<Value>)> {
-        prop::collection::vec((column_type(), any::<bool>()), 1..20).prop_flat_map(|shape| {
-            let columns: Vec<_> =
-                shape.iter().map(|(column_type, nullable)| column(column_type.clone(), *nullable)).collect();
-            let values: Vec<_> = shape.iter().map(|(column_type, nullable)| value_of(column_type, *nullable)).collect();
-            (Just(columns), values)
-        })
-    }
-
-    fn encode(format: &RowFormat, values: &[Value]) -> Vec<u8> {
-        let values: Vec<_> = values.iter().map(Value::as_ref).collect();
-        let mut image = Vec::new();
-        format.encode(&values, &mut image).unwrap();
-        image
-    }
-
-    proptest! {
-        #[test]
-        fn an_encoded_row_decodes_to_the_same_values((columns, values) in table_and_row()) {
-            let format = RowFormat::new(&columns);
-            let image = encode(&format, &values);
-            prop_assert!(check_image(&format, &image));
-            let view = RowView::new(&format, &image);
-            for (index, value) in values.iter().enumerate() {
-                prop_assert_eq!(view.column(ColumnNumber(index as u16)), value.as_ref());
-                prop_assert_eq!(view.is_null(ColumnNumber(index as u16)), value.is_null());
-            }
-        }
-
-        #[test]
-        fn a_modified_image_that_passes_the_check_can_be_read(
-            (columns, values) in table_and_row(),
-            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
-            cut in any::<prop::sample::Index>(),
-            do_cut in any::<bool>(),
-        ) {
-            let format = RowFormat::new(&columns);
-            let mut image = encode(&format, &values);
-            for (at, byte) in changes {
-                let at = at.index(image.len().min(64));
-                image[at] = byte;
-            }
-            if do_cut {
-                image.truncate(cut.index(image.len()));
-            }
-            if check_image(&format, &image) {
-                let view = RowView::new(&format, &image);
-                let read: Vec<_> = (0..columns.len()).map(|index| view.column(ColumnNumber(index as u16)).to_value()).collect();
-                prop_assert_eq!(encode(&format, &read), image);
-            }
-        }
-    }
-
-    #[test]
-    fn a_value_that_does_not_fit_is_refused_without_output() {
-        let columns = [column(DataType::integer(1, true), false)];
-        let format = RowFormat::new(&columns);
-        let mut out = vec![7];
-        let code = |value: ValueRef<'_>, out: &mut Vec<u8>| format.encode(&[value], out).unwrap_err().code;
-        assert_eq!(code(ValueRef::Null, &mut out), ErrorCode::ColumnNotNull);
-        assert_eq!(code(ValueRef::Int(-1), &mut out), ErrorCode::UnknownError);
-        assert_eq!(code(ValueRef::UInt(256), &mut out), ErrorCode::UnknownError);
-        assert_eq!(code(ValueRef::Bytes(b"1"), &mut out), ErrorCode::UnknownError);
-        assert_eq!(format.encode(&[], &mut out).unwrap_err().code, ErrorCode::ColumnCountMismatch);
-        assert_eq!(out, [7]);
-    }
-
-    #[test]
-    fn a_row_over_the_limit_is_error_1118() {
-        let columns = [column(DataType::text_or_blob(4, CollationId::BINARY), false)];
-        let format = RowFormat::new(&columns);
-        let long = vec![0; limit::ROW_BYTES_MAX];
-        let error = format.encode(&[ValueRef::Bytes(&long)], &mut Vec::new()).unwrap_err();
-        assert_eq!(error.code.errno(), 1118);
-    }
-
-    #[test]
-    fn the_image_of_a_small_table_is_the_documented_one() {
-        let columns = [
-            column(DataType::integer(4, false), false),
-            column(DataType::varchar(9, CollationId::BINARY), true),
-            column(DataType::integer(2, true), true),
-            column(DataType::varchar(9, CollationId::BINARY), true),
-        ];
-        let format = RowFormat::new(&columns);
-        let image =
-            encode(&format, &[Value::Int(-2), Value::Bytes(b"ab".to_vec()), Value::Null, Value::Bytes(b"c".to_vec())]);
-        assert_eq!(image, [0, 0b010, 0xFE, 0xFF, 0xFF, 0xFF, 0, 0, 3, 0, 5, 0, 2, b'a', b'b', 1, b'c']);
-        assert_eq!(format.var_extent(&image, 1, 1), 15..17);
-        assert_eq!((format.column_count(), format.var_column_count(), format.header_bytes(true)), (4, 2, 16));
-    }
-}
+pub(crate) mod tests;

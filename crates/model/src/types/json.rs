@@ -1,0 +1,90 @@
+//! JSON.
+
+use super::{DataType, Family, Form, TypeDescriptor, WireType};
+use crate::error::{Error, ErrorCode, Result};
+use crate::json::{JsonError, append_value, parse};
+use crate::row::SlotKind;
+use crate::row_encoding::{column_flag, wire_type};
+use crate::scratch::Scratch;
+use crate::store::StoreTarget;
+use crate::stored_schema::StoredType;
+use crate::value::{Value, ValueRef};
+
+pub(super) struct JsonType;
+
+impl DataType {
+    /// JSON.
+    pub const fn json() -> DataType {
+        DataType::plain(Family::Json)
+    }
+}
+
+impl TypeDescriptor for JsonType {
+    fn name(&self, _: &DataType) -> &'static str {
+        "json"
+    }
+
+    fn form(&self, _: &DataType) -> Form {
+        Form::Json
+    }
+
+    fn slot(&self, _: &DataType) -> SlotKind {
+        SlotKind::Json
+    }
+
+    fn key_bytes(&self, _: &DataType) -> Option<usize> {
+        None
+    }
+
+    fn row_bytes(&self, _: &DataType) -> usize {
+        // A length prefix and a pointer.
+        4 + 8
+    }
+
+    fn wire(&self, _: &DataType) -> WireType {
+        let flags = column_flag::BLOB | column_flag::BINARY;
+        WireType { code: wire_type::JSON, length: u32::MAX, decimals: 0, flags }
+    }
+
+    /// The document null.
+    fn implicit_default(&self, _: &DataType) -> Value {
+        Value::Json([0].into())
+    }
+
+    fn store<'r>(
+        &self,
+        _: &DataType,
+        value: ValueRef<'r>,
+        target: &StoreTarget<'_>,
+        scratch: &'r Scratch,
+    ) -> Result<ValueRef<'r>> {
+        let document = match value {
+            ValueRef::Json(document) => document,
+            // MySQL takes text for a document, and other values for scalars.
+            ValueRef::Bytes(text) => {
+                let mut outcome = Ok(());
+                let document = scratch.build_text(|buffer| outcome = parse(text, buffer))?;
+                outcome.map_err(|defect| wrong_text(defect, &target.column.name))?;
+                document
+            }
+            value => scratch.build_text(|buffer| append_value(value, buffer))?,
+        };
+        Ok(ValueRef::Json(document))
+    }
+
+    fn stored(&self, _: &DataType) -> StoredType {
+        StoredType::Json {}
+    }
+}
+
+/// Error 3140 or 3157, also in lenient mode.
+#[cold]
+fn wrong_text(defect: JsonError, column: &str) -> Box<Error> {
+    match defect {
+        JsonError::Invalid(what, position) => {
+            let text = format!("Invalid JSON text: \"{what}\" at position {position} in value for column '{column}'.");
+            Error::new(ErrorCode::InvalidJsonText, text)
+        }
+        JsonError::TooDeep => Error::new(ErrorCode::JsonTooDeep, "The JSON document exceeds the maximum depth."),
+    }
+}
