@@ -123,11 +123,13 @@ fn schema_change(round: u64) -> String {
     let cycle = round / 10;
     match round % 10 {
         0 => format!("CREATE TABLE shop.extra{cycle} (id INT PRIMARY KEY, n INT, KEY (n))"),
-        1 => "CREATE INDEX by_balance ON shop.account (balance)".to_owned(),
+        // The rows are copied to a new table.
+        1 => "ALTER TABLE shop.account ADD note CHAR(3) NOT NULL DEFAULT 'x' FIRST, ADD INDEX by_balance (balance)"
+            .to_owned(),
         2 => "ALTER TABLE shop.many ADD UNIQUE by_code (code), ADD INDEX by_n (n)".to_owned(),
         3 => format!("RENAME TABLE shop.extra{cycle} TO shop.renamed{cycle}"),
         4 => "CREATE DATABASE other".to_owned(),
-        5 => "DROP INDEX by_balance ON shop.account".to_owned(),
+        5 => "ALTER TABLE shop.account DROP INDEX by_balance, DROP COLUMN note".to_owned(),
         6 => "ALTER TABLE shop.many DROP INDEX by_n, DROP INDEX by_code".to_owned(),
         7 => "TRUNCATE TABLE shop.transfer".to_owned(),
         8 => "DROP DATABASE other".to_owned(),
