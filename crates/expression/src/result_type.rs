@@ -322,7 +322,8 @@ impl ResultType {
 
     /// Number of digits of an exact number before the point.
     pub fn integer_digits(&self) -> u32 {
-        self.precision().saturating_sub(u32::from(self.scale()))
+        // Bounded, so that sums of the digits of long strings and JSON documents do not overflow.
+        self.precision().saturating_sub(u32::from(self.scale())).min(u32::from(u16::MAX))
     }
 
     /// Number of digits after the point; 0 if it is not fixed.

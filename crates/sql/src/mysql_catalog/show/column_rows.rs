@@ -48,7 +48,7 @@ fn row(column: &ColumnDefinition, key: &str, full: bool) -> Vec<Value> {
     row.push(yes_no(column.nullable));
     row.push(bytes(key));
     row.push(default_value(column));
-    row.push(bytes(&extra(column)));
+    row.push(bytes(extra(column)));
     if full {
         row.push(bytes(PRIVILEGES));
         row.push(bytes(&column.comment));

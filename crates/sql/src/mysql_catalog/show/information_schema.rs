@@ -168,7 +168,7 @@ fn column_row(
         collation.map_or(Value::Null, bytes),
         bytes(column_type_text(column)),
         bytes(key),
-        bytes(&extra(column)),
+        bytes(extra(column)),
         bytes(privileges),
         bytes(&column.comment),
         bytes(""),
