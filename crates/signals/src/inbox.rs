@@ -284,6 +284,7 @@ inbox! {
         ReportNode: Reserved, 64, crosses 15;
         ReplicateMembership: Reserved, 64, crosses 16;
         InstallMembership: Reserved, 64, crosses 17;
+        LeasesOver: Reserved, 64, crosses 25;
         LinkNews: Reserved, 64, local;
         TakeNumber: Reserved, 1, crosses 20;
         Decide: Reserved, 1, crosses 21;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use junctor_kernel::NodeId;
+use junctor_model::id::Epoch;
 
 /// Installs a committed membership. From main of the leader to main of a node whose reports name an older one
 /// or another leader.
@@ -31,3 +32,13 @@ pub struct ReplicateMembership {
 }
 
 layout! { ReplicateMembership { from, message } }
+
+/// The leases of all nodes that memberships up to this epoch have evicted are over. From main of the leader
+/// to main of the node with the sequencer, until its reports say that it knows.
+#[derive(Clone, Copy, Debug)]
+pub struct LeasesOver {
+    /// The epoch.
+    pub epoch: Epoch,
+}
+
+layout! { LeasesOver { epoch } }

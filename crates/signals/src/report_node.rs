@@ -29,9 +29,12 @@ pub struct VoterReport {
     pub is_joining: bool,
     /// The nodes whose voters this process has heard.
     pub heard: NodeWords,
+    /// The leases of nodes that the log evicts up to an entry are over: the term of the voter, and position
+    /// and term of the entry. All 0 as long as there is no such entry.
+    pub leases_over: [u64; 3],
 }
 
-layout! { VoterReport { voter, had_files, is_joining, heard } }
+layout! { VoterReport { voter, had_files, is_joining, heard, leases_over } }
 
 /// Reports the state of a node. From main to the mains of all voters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +58,8 @@ pub struct NodeReport {
     pub index: u64,
     /// The last epoch that the node has started.
     pub started: Epoch,
+    /// The last epoch for whose sequencer, on this node, the leases of evicted nodes are over.
+    pub leases_over: Epoch,
     /// Set as long as a data node waits for its admission.
     pub disk: Option<WaitingDisk>,
     /// Whether a joining node has the rows that it must have to serve.
@@ -63,4 +68,4 @@ pub struct NodeReport {
     pub voter: VoterReport,
 }
 
-layout! { NodeReport { incarnation, hears, leader, index, started, disk, has_copies, voter } }
+layout! { NodeReport { incarnation, hears, leader, index, started, leases_over, disk, has_copies, voter } }

@@ -227,6 +227,7 @@ impl MainBlock {
             MainSignal::ReportNode(_)
             | MainSignal::ReplicateMembership(_)
             | MainSignal::InstallMembership(_)
+            | MainSignal::LeasesOver(_)
             | MainSignal::LinkNews(_) => self.on_member_signal(from.node, signal, context.turn_start, outbox),
             MainSignal::RequestNumber(signal) => self.on_request_number(signal, outbox),
             MainSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, outbox),

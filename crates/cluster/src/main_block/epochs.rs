@@ -24,6 +24,7 @@ use junctor_storage::snapshot::SnapshotRegistry;
 use super::block::MainBlock;
 use crate::epoch::mirror::Order;
 use crate::epoch::{EpochChange, Mirror, Sequencer};
+use crate::member::EpochProgress;
 use crate::membership::{Membership, NodeSet};
 
 /// Identifies the work in [`ContinueWork`].
@@ -85,6 +86,8 @@ pub(super) struct Epochs {
     records: u64,
     /// The durable number that main itself knows.
     told_durable: CommitNumber,
+    /// The last epoch for whose sequencer the leases of evicted nodes are over.
+    leases_over: Epoch,
     is_scheduled: bool,
     is_open: bool,
     is_ending: bool,
@@ -112,6 +115,7 @@ impl Epochs {
             is_number_requested: false,
             records: 0,
             told_durable: CommitNumber(0),
+            leases_over: Epoch(0),
             is_scheduled: false,
             is_open: false,
             is_ending: false,
@@ -163,6 +167,12 @@ impl Epochs {
         for (from, report) in std::mem::take(&mut self.early) {
             self.on_installed(from, report, now);
         }
+    }
+
+    /// How far the epochs of this node are.
+    pub fn progress(&self) -> EpochProgress {
+        let leases_over = self.leases_over;
+        EpochProgress { started: self.started().unwrap_or(Epoch(0)), leases_over }
     }
 
     fn started(&self) -> Option<Epoch> {
@@ -280,7 +290,8 @@ impl Epochs {
             };
             self.send(at, signal);
         }
-        if !std::mem::replace(&mut self.is_open, true) {
+        // The membership opens a node of a cluster with voters.
+        if self.settings.fixed.is_some() && !std::mem::replace(&mut self.is_open, true) {
             for at in self.recv_blocks.clone() {
                 self.send(at, Signal::Recv(RecvSignal::OpenToClients(OpenToClients {})));
             }
@@ -341,11 +352,23 @@ impl MainBlock {
         }
     }
 
-    /// Installs a membership that the voters have committed.
+    /// Installs a membership that the voters have committed, unless its epoch is installed.
     pub(super) fn install_epoch(&mut self, membership: &Arc<Membership>, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(epochs) = &mut self.epochs else { return };
-        epochs.install(membership, now);
-        epochs.schedule(outbox);
+        if epochs.installed.as_ref().is_none_or(|installed| installed.epoch < membership.epoch) {
+            epochs.install(membership, now);
+            epochs.schedule(outbox);
+        }
+    }
+
+    /// The leases of the nodes that memberships up to this epoch have evicted are over.
+    pub(super) fn on_leases_over(&mut self, epoch: Epoch, outbox: &mut Outbox<Signal>) {
+        let Some(epochs) = &mut self.epochs else { return };
+        if let Some(sequencer) = epochs.sequencer.as_mut().filter(|sequencer| sequencer.epoch() == epoch) {
+            sequencer.on_leases_over(epoch);
+            epochs.leases_over = epoch;
+            epochs.schedule(outbox);
+        }
     }
 
     pub(super) fn on_epoch_timer(&mut self, now: Time, outbox: &mut Outbox<Signal>) {

@@ -7,7 +7,7 @@ use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::{
     Address, Duration, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, NodeId, Outbox, Time, WorldRequest,
 };
-use junctor_model::id::Epoch;
+use junctor_model::id::{CommitNumber, Epoch};
 use junctor_model::value::Value;
 use junctor_signals::cluster_status::{ClusterFigure, ClusterStatus};
 use junctor_signals::report_node::ReportNode;
@@ -45,8 +45,8 @@ enum FileWork {
 }
 
 impl ClusterMember {
-    pub(super) fn note_recovered(&mut self) {
-        self.member.note_recovered();
+    pub(super) fn note_recovered(&mut self, stable: CommitNumber) {
+        self.member.note_recovered(stable);
     }
 }
 
@@ -79,9 +79,12 @@ impl MainBlock {
 
     pub(super) fn on_member_timer(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
+        if let Some(epochs) = &self.epochs {
+            cluster.member.set_progress(epochs.progress());
+        }
         cluster.member.tick(now);
         outbox.request(WorldRequest::StartTimer { after: TICK, token: MEMBER_TIMER });
-        self.perform(outbox);
+        self.perform(now, outbox);
     }
 
     pub(super) fn on_member_signal(
@@ -96,17 +99,18 @@ impl MainBlock {
             MainSignal::ReportNode(signal) => cluster.member.on_report(from, *signal.report),
             MainSignal::ReplicateMembership(signal) => cluster.member.on_replicate(from, &signal),
             MainSignal::InstallMembership(signal) => cluster.member.on_install(&signal),
+            MainSignal::LeasesOver(signal) => return self.on_leases_over(signal.epoch, outbox),
             MainSignal::LinkNews(news) => {
                 count_news(&self.configuration.cluster_status, &news);
                 cluster.member.on_link(news, now);
             }
             _ => {}
         }
-        self.perform(outbox);
+        self.perform(now, outbox);
     }
 
     /// Performs what the member wants.
-    fn perform(&mut self, outbox: &mut Outbox<Signal>) {
+    fn perform(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(cluster) = &mut self.member else { return };
         let MemberOutput { log, stop, fences, send, writes, admission } = cluster.member.take_output();
         log.into_iter().for_each(|line| self.configuration.log_lines.write(line));
@@ -122,6 +126,7 @@ impl MainBlock {
                 MemberMessage::Report(report) => MainSignal::ReportNode(ReportNode { report }),
                 MemberMessage::Replicate(signal) => MainSignal::ReplicateMembership(signal),
                 MemberMessage::Install(signal) => MainSignal::InstallMembership(signal),
+                MemberMessage::LeasesOver(signal) => MainSignal::LeasesOver(signal),
             };
             outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal));
         }
@@ -131,8 +136,13 @@ impl MainBlock {
         cluster.is_open |= opens;
         cluster.begin_file_work(outbox);
         cluster.show(&self.configuration.cluster_status);
+        let admitted = cluster.member.admitted_membership().cloned();
         if opens {
             self.open_to_clients(outbox);
+        }
+        // The links refuse the lives that it evicts, and its admission is on disk.
+        if let Some(membership) = admitted {
+            self.install_epoch(&membership, now, outbox);
         }
     }
 
@@ -144,7 +154,7 @@ impl MainBlock {
                 Some(FileWork::Admission(epoch)) => cluster.member.note_admission_written(epoch),
                 None => {}
             }
-            self.perform(outbox);
+            self.perform(now, outbox);
         }
     }
 }

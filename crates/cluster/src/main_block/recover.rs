@@ -579,8 +579,9 @@ impl MainBlock {
     /// member.
     pub(super) fn note_recovered(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         self.begin_epochs(now, outbox);
+        let stable = self.configuration.log.as_ref().map(|log| log.sequence.stable()).unwrap_or_default();
         match &mut self.member {
-            Some(member) => member.note_recovered(),
+            Some(member) => member.note_recovered(stable),
             // The first epoch opens the node.
             None if self.configuration.log.is_none() || self.epochs.is_some() => {}
             None => self.open_to_clients(outbox),

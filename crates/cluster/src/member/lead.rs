@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{NodeId, Time};
 use junctor_model::id::Incarnation;
-use junctor_signals::install_membership::InstallMembership;
+use junctor_signals::install_membership::{InstallMembership, LeasesOver};
 use junctor_signals::report_node::NodeReport;
 
 use super::machine::{Member, MemberMessage, Peer};
@@ -34,6 +34,9 @@ impl Member {
             && let Some((change, reason)) = self.next_change(&membership)
         {
             self.propose(&change, &reason);
+        }
+        if is_tick {
+            self.tell_leases_over();
         }
         // A report shows only with the next tick whether a node has the membership.
         if is_tick || index > self.announced {
@@ -68,6 +71,16 @@ impl Member {
                 let install = InstallMembership { leader, index, membership, must_restart };
                 self.output.send.push((*node, MemberMessage::Install(install)));
             }
+        }
+    }
+
+    /// Tells the sequencer that the leases of all evicted nodes are over.
+    fn tell_leases_over(&mut self) {
+        let Some(membership) = self.voter.as_ref().and_then(|voter| voter.leases_over()) else { return };
+        let (epoch, node) = (membership.epoch, membership.sequencer);
+        let own = self.report();
+        if self.report_of(node, &own).is_some_and(|report| report.leases_over < epoch) {
+            self.output.send.push((node, MemberMessage::LeasesOver(LeasesOver { epoch })));
         }
     }
 

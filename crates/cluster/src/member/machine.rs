@@ -8,12 +8,12 @@ use junctor_kernel::transport::board::{LinkNews, MembershipChange as LinkChange}
 use junctor_kernel::transport::hello::Refusal;
 use junctor_kernel::transport::link::Death;
 use junctor_kernel::{Duration, NodeId, Time};
-use junctor_model::id::{Epoch, Incarnation};
-use junctor_signals::install_membership::{InstallMembership, ReplicateMembership};
+use junctor_model::id::{CommitNumber, Epoch, Incarnation};
+use junctor_signals::install_membership::{InstallMembership, LeasesOver, ReplicateMembership};
 use junctor_signals::report_node::{NodeReport, VoterReport, WaitingDisk};
 
 use super::settings::{MemberSettings, VoterStart};
-use crate::membership::lease::BootTime;
+use crate::membership::lease::{BootTime, EntryId, EvictionReport};
 use crate::membership::replication::node_of;
 use crate::membership::{Membership, NodeSet, Replication};
 
@@ -33,6 +33,17 @@ pub enum MemberMessage {
     Replicate(ReplicateMembership),
     /// From the leader.
     Install(InstallMembership),
+    /// From the leader to the node with the sequencer.
+    LeasesOver(LeasesOver),
+}
+
+/// How far the epochs of a data node are. Main tells it before each call that may report it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EpochProgress {
+    /// The last epoch that the node has started.
+    pub started: Epoch,
+    /// The last epoch for whose sequencer, on this node, the leases of evicted nodes are over.
+    pub leases_over: Epoch,
 }
 
 /// Work for the caller, in the order of the fields.
@@ -79,12 +90,16 @@ pub struct Member {
     pub(super) had_voter_files: bool,
     pub(super) is_voter_joining: bool,
     pub(super) voters_heard: NodeSet,
+    /// The last report of this voter about leases that are over, as it is sent.
+    leases_over: [u64; 3],
     /// The installed membership and its position in the log.
     pub(super) installed: Option<(u64, Arc<Membership>)>,
     /// The leader that the installed membership came from.
     pub(super) leader: NodeId,
-    /// Whether the data of this node is recovered.
-    is_recovered: bool,
+    /// Set once the data of this node is recovered: the stable number of its log.
+    recovered: Option<CommitNumber>,
+    /// `None` without epochs.
+    progress: Option<EpochProgress>,
     /// Whether the membership has admitted this life of this node.
     is_admitted: bool,
     /// The last epoch whose start of this node is durable.
@@ -120,9 +135,11 @@ impl Member {
             had_voter_files: false,
             is_voter_joining: false,
             voters_heard: NodeSet::EMPTY,
+            leases_over: [0; 3],
             installed: None,
             leader: NodeId(0),
-            is_recovered: false,
+            recovered: None,
+            progress: None,
             is_admitted: false,
             started: settings.started,
             leading_since: None,
@@ -178,9 +195,21 @@ impl Member {
         })
     }
 
-    /// The data of this node is recovered: the node asks for its admission.
-    pub fn note_recovered(&mut self) {
-        self.is_recovered = true;
+    /// The data of this node is recovered up to this number: the node asks for its admission.
+    pub fn note_recovered(&mut self, stable: CommitNumber) {
+        self.recovered = Some(stable);
+    }
+
+    /// The epochs of this node are as far as this.
+    pub fn set_progress(&mut self, progress: EpochProgress) {
+        self.progress = Some(progress);
+    }
+
+    /// The membership of which this life is a member, once its admission is on disk. The epochs of the node
+    /// begin with it.
+    pub fn admitted_membership(&self) -> Option<&Arc<Membership>> {
+        let is_member = |membership: &&Arc<Membership>| membership.has(self.settings.own, self.settings.incarnation);
+        self.membership().filter(is_member).filter(|_| self.is_admission_durable())
     }
 
     /// A tick has passed: at most 10 ms, and about as long as at the other nodes.
@@ -189,6 +218,9 @@ impl Member {
         self.campaign();
         if let Some(voter) = &mut self.voter {
             voter.tick();
+            if let Some((_, EvictionReport { term, entry, .. })) = voter.next_eviction_report(boot_time(now)) {
+                self.leases_over = [term, entry.index, entry.term];
+            }
         }
         self.found_voter();
         let report = self.report();
@@ -266,8 +298,8 @@ impl Member {
         let own = self.settings.own;
         let hears: NodeSet = self.settings.nodes.iter().map(|it| it.node).filter(|node| self.hears(*node)).collect();
         let has_data = self.settings.node(own).is_some_and(|it| it.roles.data);
-        let is_waiting = has_data && self.is_recovered && !self.is_admitted;
-        let disk = WaitingDisk { started: self.started, stable: junctor_model::id::CommitNumber(0) };
+        let disk = self.recovered.filter(|_| has_data && !self.is_admitted);
+        let disk = disk.map(|stable| WaitingDisk { started: self.started, stable });
         let has_started = !has_data || (self.is_admitted && self.is_admission_durable());
         let epoch = self.membership().map_or(Epoch(0), |membership| membership.epoch);
         NodeReport {
@@ -275,8 +307,13 @@ impl Member {
             hears: hears.to_words(),
             leader: self.leader,
             index: self.installed.as_ref().map_or(0, |(index, _)| *index),
-            started: if has_started { epoch } else { Epoch(0) },
-            disk: is_waiting.then_some(disk),
+            started: match self.progress {
+                Some(progress) => progress.started,
+                None if has_started => epoch,
+                None => Epoch(0),
+            },
+            leases_over: self.progress.map_or(Epoch(0), |progress| progress.leases_over),
+            disk,
             // A cluster has no rows yet.
             has_copies: has_started,
             voter: VoterReport {
@@ -284,6 +321,7 @@ impl Member {
                 had_files: self.had_voter_files,
                 is_joining: self.is_voter_joining,
                 heard: self.voters_heard.to_words(),
+                leases_over: self.leases_over,
             },
         }
     }
@@ -304,6 +342,11 @@ impl Member {
             && report.incarnation > peer.dead
         {
             peer.report = Some(report);
+        }
+        let [term, index, entry_term] = report.voter.leases_over;
+        if let Some(voter) = self.voter.as_mut().filter(|_| index > 0) {
+            let entry = EntryId { index, term: entry_term };
+            voter.on_eviction_report(&EvictionReport { voter: from, term, entry });
         }
     }
 

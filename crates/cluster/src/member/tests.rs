@@ -6,7 +6,7 @@ use junctor_consensus::{VoterId, recover};
 use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::transport::link::Death;
 use junctor_kernel::{Duration, NodeId, Random, Time};
-use junctor_model::id::{Epoch, Incarnation};
+use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 
 use super::settings::{MemberNode, MemberSettings, Roles, VoterStart};
 use super::{Member, MemberMessage};
@@ -29,6 +29,8 @@ struct Place {
     /// Neither ticks nor receives.
     is_paused: bool,
     stopped: Option<String>,
+    /// The last epoch whose leases the leader has told to be over.
+    leases_over: Epoch,
     log: Vec<String>,
 }
 
@@ -77,7 +79,7 @@ impl Cluster {
             partial_start_after: Duration::from_millis(500),
         };
         let mut member = Member::new(settings, self.now);
-        member.note_recovered();
+        member.note_recovered(CommitNumber(0));
         (place.member, place.stopped, place.is_paused) = (Some(member), None, false);
         for other in self.living() {
             if other.0 != node && !self.is_cut(other.0, node) {
@@ -204,6 +206,7 @@ impl Cluster {
                 MemberMessage::Report(report) => member.on_report(from, *report),
                 MemberMessage::Replicate(signal) => member.on_replicate(from, &signal),
                 MemberMessage::Install(signal) => member.on_install(&signal),
+                MemberMessage::LeasesOver(signal) => place.leases_over = signal.epoch,
             }
         }
     }
@@ -283,8 +286,9 @@ fn formed(roles: &[&str]) -> Cluster {
 
 #[test]
 fn a_new_cluster_forms_and_every_node_knows_it() {
-    let cluster = formed(&SMALL);
+    let mut cluster = formed(&SMALL);
     assert_eq!(cluster.membership(4).unwrap().epoch, Epoch(1));
+    cluster.run_until("the sequencer learns that leases are over", |it| it.places[&NodeId(1)].leases_over == Epoch(1));
     let leader = cluster.leader().unwrap();
     let rows = cluster.places[&NodeId(4)].member.as_ref().unwrap().rows();
     let text = |text: &str| junctor_model::value::Value::Bytes(text.as_bytes().to_vec());

@@ -201,6 +201,7 @@ impl Shared {
 
     /// The same shared memory of a node of a cluster. It serves clients once the cluster has admitted it.
     pub fn with_member(self, settings: Arc<MemberSettings>, log_lines: LogLines) -> Shared {
+        // Epochs begin here once a log with numbers of several epochs recovers.
         Shared { member: Some((settings, log_lines)), readiness: Arc::default(), ..self }
     }
 
