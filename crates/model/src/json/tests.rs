@@ -122,7 +122,7 @@ proptest! {
         let again: serde_json::Value = serde_json::from_str(&printed(&document)).unwrap();
         // Numbers such as 1e300 may print with other digits of the same number.
         prop_assert_eq!(&self::document(&printed(&document)), &document);
-        prop_assert_eq!(again.to_string().len() > 0, true);
+        prop_assert!(!again.to_string().is_empty());
     }
 
     #[test]
