@@ -1,5 +1,6 @@
 //! The change to a new epoch: reports of all members to its sequencer, and its start at each of them.
 
+use junctor_kernel::NodeId;
 use junctor_model::id::{CommitNumber, Epoch};
 
 use crate::report_node::NodeWords;
@@ -27,6 +28,12 @@ pub struct BeginEpoch {
     pub epoch: Epoch,
     /// The nodes whose lives have ended with the epochs before.
     pub gone: NodeWords,
+}
+
+/// Whether the set has the node.
+#[inline]
+pub fn has_node(words: &NodeWords, node: NodeId) -> bool {
+    words[usize::from(node.0) / 64] & 1 << (node.0 % 64) != 0
 }
 
 /// From the sequencer of a new epoch to a node.

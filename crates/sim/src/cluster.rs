@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use junctor_cluster::membership::Membership;
+use junctor_cluster::membership::{Membership, MembershipChange, NodeSet};
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Disk, DiskFaults, NodeEnd, Simulation, SocketFaults};
-use junctor_kernel::{CrashPoint, Duration, NodeId, NodeLayout, Random};
+use junctor_kernel::{Address, CrashPoint, Duration, NodeId, NodeLayout, Random, Time};
 use junctor_model::id::{CommitNumber, Incarnation};
 use junctor_node::placement::PlacementPlan;
 use junctor_node::{NodeConfig, NodeHost, Shared};
-use junctor_signals::Signal;
+use junctor_signals::install_membership::InstallMembership;
+use junctor_signals::{MainSignal, Module, Signal};
 use junctor_storage::guard::ReaderSlot;
 use junctor_storage::log::SegmentSize;
 use junctor_transaction::GuardedPartition;
@@ -21,6 +22,7 @@ use junctor_transaction::GuardedPartition;
 use crate::backup_program::BackupProgram;
 use crate::draw::RunParameters;
 use crate::fleet::TimeDriver;
+use crate::plan::WorldPlan;
 use crate::trouble::flip_bit;
 
 /// Memory of a simulated node for rows and indexes, in bytes. Untouched memory costs nothing.
@@ -54,6 +56,8 @@ pub struct Cluster {
     memory: NodeMemory,
     /// Whether the nodes are members of a cluster.
     is_cluster: bool,
+    /// How rarely nodes are evicted, and the random source for it.
+    evictions: (u64, Random),
     /// For each node, the slow reader's guard slot in each of its read groups.
     slow_reader_slots: Vec<Vec<ReaderSlot>>,
     /// The serving node's disk as it was before one of its bits flipped, and the highest number taken then.
@@ -66,6 +70,37 @@ pub struct Cluster {
     highest_taken: CommitNumber,
 }
 
+/// Nodes that crash, and how the others learn that they are evicted.
+#[derive(Debug)]
+pub struct Eviction {
+    nodes: NodeSet,
+    crash: Time,
+    /// For each node of the cluster, when it learns of the membership; removed then.
+    learned: Vec<Time>,
+    membership: Arc<[u8]>,
+}
+
+impl Eviction {
+    /// Does what is due.
+    pub fn advance(&mut self, simulation: &mut ClusterSimulation) {
+        let now = simulation.now();
+        if now >= self.crash {
+            self.nodes.iter().for_each(|node| simulation.crash(node, NodeEnd::Process));
+        }
+        for (position, learned) in self.learned.iter_mut().enumerate() {
+            let node = NodeId(position as u8 + 1);
+            if now < *learned || self.nodes.contains(node) {
+                continue;
+            }
+            *learned = Time(u64::MAX);
+            let membership = Arc::clone(&self.membership);
+            let install = InstallMembership { leader: SERVING, index: 1, membership, must_restart: false };
+            let to = Address::new(node, Module::Main, 0);
+            simulation.deliver(to, Signal::Main(MainSignal::InstallMembership(install)));
+        }
+    }
+}
+
 /// The memory that the blocks of each node share in its present life, indexed by node.
 type NodeMemory = Rc<RefCell<Vec<Arc<Shared>>>>;
 
@@ -75,7 +110,7 @@ impl Cluster {
     ///
     /// # Errors
     /// A node cannot be assembled.
-    pub fn start(parameters: &RunParameters, is_durable: bool, is_cluster: bool) -> Result<Self, String> {
+    pub fn start(parameters: &RunParameters, is_durable: bool, world: &WorldPlan) -> Result<Self, String> {
         let mut config = NodeConfig {
             total_memory_bytes: Some(MEMORY_BYTES),
             max_connections: 1_000,
@@ -100,7 +135,8 @@ impl Cluster {
             config,
             plans,
             memory,
-            is_cluster,
+            is_cluster: world.is_cluster,
+            evictions: (world.evict_one_in, Random::new(parameters.restart_seed ^ 0x65_7669_6374)),
             slow_reader_slots: Vec::new(),
             sound_disk: None,
             backup_program: None,
@@ -131,6 +167,24 @@ impl Cluster {
         }
         *self.memory.borrow_mut() = memory;
         Ok(())
+    }
+
+    /// Draws nodes with backups that crash and are evicted in the life that begins now.
+    pub fn next_eviction(&mut self) -> Option<Eviction> {
+        let backups: Vec<NodeId> = self.nodes().skip(1).collect();
+        let (one_in, random) = &mut self.evictions;
+        if !self.is_cluster || backups.is_empty() || !random.one_in(*one_in) {
+            return None;
+        }
+        let count = 1 + random.below(backups.len() as u64) as usize;
+        let first = random.below((backups.len() - count + 1) as u64) as usize;
+        let nodes: NodeSet = backups[first..first + count].iter().copied().collect();
+        let crash = self.simulation.now().plus(Duration::from_micros(random.below(200_000)));
+        let detected = crash.plus(Duration::from_micros(random.below(50_000)));
+        let learned: Vec<Time> = self.plans.iter().map(|_| detected.plus(Duration(random.below(5_000_000)))).collect();
+        let change = MembershipChange::Evict { nodes, avoid: None };
+        let membership = self.membership().apply(&change).ok()?.encode().into();
+        Some(Eviction { nodes, crash, learned, membership })
     }
 
     /// All nodes in one chain; the serving node numbers commits.
@@ -228,6 +282,11 @@ impl Cluster {
             self.simulation.arm_disk_crash(node, None);
             self.simulation.set_disk_faults(node, DiskFaults::default());
         }
+    }
+
+    /// The nodes that run: all but those that are evicted.
+    pub fn running(&self) -> Vec<NodeId> {
+        self.nodes().filter(|node| self.simulation.is_up(*node)).collect()
     }
 
     /// The nodes in the order of their numbers.

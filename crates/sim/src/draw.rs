@@ -172,6 +172,7 @@ mod tests {
             reset_one_in: 0,
             vanish_one_in: 0,
             hold_one_in: 0,
+            evict_one_in: 0,
             is_cluster: false,
         }
     }

@@ -12,6 +12,7 @@ use junctor_kernel::simulated::{ClientSocket, Simulation};
 use junctor_kernel::{Duration, NodeId, Random, Time};
 
 use crate::client::{Client, ClientEvent, ClientOptions};
+use crate::statement::Reply;
 use crate::workload::{Step, Workload};
 
 /// Maximum time from a session's first attempt to log in to its success, in one life of the nodes. A node
@@ -21,6 +22,8 @@ const LOGIN_MAX: Duration = Duration::from_seconds(60);
 const DISK_FULL: u16 = 1021;
 /// MySQL's error for a server that stops. All clients give up their connection then.
 const SHUTDOWN: u16 = 1053;
+/// Begins the message of error 1213 if a node has left the cluster.
+const NODE_LEFT: &str = "A node of the cluster has left";
 
 /// The behaviour of the clients.
 #[derive(Clone, Debug)]
@@ -281,7 +284,9 @@ impl Fleet {
                     }
                     let (workload, session) = (member.workload, member.session);
                     let is_full = reply.errno() == DISK_FULL && !workloads[workload].expects_full_disk();
-                    if is_full || reply.errno() == SHUTDOWN {
+                    // A COMMIT may fail so. Workloads take it for one whose outcome is unknown.
+                    let has_left = matches!(&reply, Reply::Failed { message, .. } if message.starts_with(NODE_LEFT));
+                    if is_full || has_left || reply.errno() == SHUTDOWN {
                         let socket = member.connection.as_ref().map(|(socket, _)| *socket);
                         socket.into_iter().for_each(|socket| simulation.close(socket));
                         self.on_closed(position, workloads, now);

@@ -10,7 +10,7 @@ use junctor_node::NodeHost;
 use junctor_signals::{Signal, crash_point};
 
 use crate::backup_program::BackupProgram;
-use crate::cluster::{Cluster, ClusterSimulation, SERVING, SlowReader, end_all, stop_all};
+use crate::cluster::{Cluster, ClusterSimulation, Eviction, SERVING, SlowReader, end_all, stop_all};
 use crate::crashes::Crashes;
 use crate::fleet::TimeDriver;
 use crate::plan::RestartPlan;
@@ -139,6 +139,7 @@ pub struct LifeDriver<'a> {
     slow_reader: SlowReader<'a>,
     nodes: usize,
     planned: Option<PlannedEnd>,
+    eviction: Option<Eviction>,
     counts: &'a mut EndCounts,
     crashes: &'a mut Crashes,
     backup_program: Option<Rc<RefCell<BackupProgram>>>,
@@ -180,6 +181,7 @@ impl Cluster {
             slow_reader,
             nodes,
             planned,
+            eviction: None,
             counts,
             crashes,
             backup_program,
@@ -209,6 +211,11 @@ impl LifeDriver<'_> {
     /// How many times the slow reader has held a partition.
     pub fn held(&self) -> u64 {
         self.slow_reader.held()
+    }
+
+    /// Lets nodes crash and be evicted during the life.
+    pub fn evict(&mut self, eviction: Option<Eviction>) {
+        self.eviction = eviction;
     }
 
     /// The result of the planned end: an error if the nodes could not stop. `Ok` if they have not ended.
@@ -282,6 +289,9 @@ impl TimeDriver<Signal, NodeHost> for LifeDriver<'_> {
     fn advance(&mut self, simulation: &mut ClusterSimulation, duration: Duration) {
         self.fill_disk(simulation);
         self.copy_files(simulation);
+        if let Some(eviction) = &mut self.eviction {
+            eviction.advance(simulation);
+        }
         let due = self.planned.filter(|planned| simulation.now().plus(duration) >= planned.at);
         let duration = due.map_or(duration, |planned| planned.at.since(simulation.now()));
         self.slow_reader.advance(simulation, duration);

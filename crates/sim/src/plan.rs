@@ -34,6 +34,9 @@ pub struct WorldPlan {
     pub vanish_one_in: u64,
     /// During one in this many time steps, the slow reader holds some partitions.
     pub hold_one_in: u64,
+    /// In one in this many lives of a cluster, nodes with backups crash and are evicted. 0 if the plan has no
+    /// such key.
+    pub evict_one_in: u64,
     /// Whether the nodes are members of a cluster, whose sequencer numbers their commits. False if the plan
     /// has no such key.
     pub is_cluster: bool,
@@ -127,7 +130,8 @@ impl Plan {
         let world = &self.world;
         let mut text = format!(
             "ci_seeds = {}\n\n[world]\nchain_max = {}\nplacements = {:?}\ntiny_rings_one_in = {}\n\
-             reset_one_in = {}\nvanish_one_in = {}\nhold_one_in = {}\nis_cluster = {}\n",
+             reset_one_in = {}\nvanish_one_in = {}\nhold_one_in = {}\nevict_one_in = {}\n\
+             is_cluster = {}\n",
             self.ci_seeds,
             world.chain_max,
             world.placements,
@@ -135,6 +139,7 @@ impl Plan {
             world.reset_one_in,
             world.vanish_one_in,
             world.hold_one_in,
+            world.evict_one_in,
             world.is_cluster,
         );
         if let Some(restarts) = &self.restarts {
@@ -164,6 +169,7 @@ impl WorldPlan {
             reset_one_in: keys.number("reset_one_in", 0, 1_000_000)?,
             vanish_one_in: keys.number("vanish_one_in", 0, 1_000_000)?,
             hold_one_in: keys.number("hold_one_in", 0, 1_000_000)?,
+            evict_one_in: keys.optional_number("evict_one_in", 0, 1_000)?,
             is_cluster: keys.flag("is_cluster")?,
         };
         keys.reject_unknown()?;
@@ -273,6 +279,11 @@ impl Keys<'_> {
         let number = self.take(key)?.as_integer().and_then(|number| u64::try_from(number).ok());
         let number = number.filter(|number| (from..=to).contains(number));
         number.ok_or_else(|| self.invalid(key, &format!("a number from {from} to {to}")))
+    }
+
+    /// A number, or `from` if the key is missing.
+    fn optional_number(&mut self, key: &str, from: u64, to: u64) -> Result<u64, PlanError> {
+        if self.table.contains_key(key) { self.number(key, from, to) } else { Ok(from) }
     }
 
     fn table(&mut self, key: &str) -> Result<Table, PlanError> {

@@ -107,9 +107,8 @@ pub fn run(plan: &Plan, seed: u64) -> Outcome {
 
 fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
     let mut outcome = Outcome::default();
-    let started = RunParameters::new(seed, &plan.world).and_then(|parameters| {
-        Ok((Cluster::start(&parameters, plan.is_durable(), plan.world.is_cluster)?, parameters))
-    });
+    let started = RunParameters::new(seed, &plan.world)
+        .and_then(|parameters| Ok((Cluster::start(&parameters, plan.is_durable(), &plan.world)?, parameters)));
     let (mut cluster, parameters) = match started {
         Ok(started) => started,
         Err(fault) => return Outcome { violations: vec![fault], ..outcome },
@@ -230,7 +229,9 @@ fn run_life(
     outcome: &mut Outcome,
 ) -> Result<FleetEnd, String> {
     let planned = ends.next_end(cluster.simulation.now());
+    let eviction = cluster.next_eviction();
     let (simulation, mut driver) = cluster.with_driver(slow_reader, planned, (&mut outcome.ends, &mut outcome.crashes));
+    driver.evict(eviction);
     let end = fleet.run(&mut borrowed(workloads), simulation, &mut driver);
     outcome.held += driver.held();
     driver.into_result()?;

@@ -86,6 +86,7 @@ mod tests {
                 reset_one_in: 100,
                 vanish_one_in: 100,
                 hold_one_in: 3,
+                evict_one_in: 0,
                 is_cluster: false,
             },
             restarts: None,

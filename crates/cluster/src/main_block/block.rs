@@ -184,7 +184,9 @@ impl MainBlock {
                 self.on_recovery_reply(error, outbox);
             }
             MainSignal::PublishCatalogReply(_) if self.is_recovering() => self.on_recovery_reply(None, outbox),
-            MainSignal::ChangePartitionReply(signal) => self.on_change_partition_reply(signal, context, outbox),
+            MainSignal::ChangePartitionReply(signal) => {
+                self.on_change_partition_reply((from.node, signal), context, outbox);
+            }
             MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, context, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
             MainSignal::ReturnAutoIncrement(signal) => self.on_return_auto_increment(signal, outbox),
@@ -224,10 +226,13 @@ impl MainBlock {
             MainSignal::ReadLogUsageReply(signal) => self.on_read_log_usage_reply(signal, context, outbox),
             MainSignal::BuildIndexesReply(signal) => self.on_build_indexes_reply(signal, outbox),
             MainSignal::LoadCheckpointReply(signal) => self.on_recovery_reply(signal.error.as_deref(), outbox),
+            MainSignal::InstallMembership(signal) if self.member.is_none() && self.epochs.is_some() => {
+                self.on_install_membership(&signal, context.turn_start, outbox);
+            }
             MainSignal::ReportNode(_)
-            | MainSignal::ReplicateMembership(_)
             | MainSignal::InstallMembership(_)
             | MainSignal::LeasesOver(_)
+            | MainSignal::ReplicateMembership(_)
             | MainSignal::LinkNews(_) => self.on_member_signal(from.node, signal, context.turn_start, outbox),
             MainSignal::RequestNumber(signal) => self.on_request_number(signal, outbox),
             MainSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, outbox),

@@ -1,9 +1,9 @@
 //! Runs schema changes one at a time, stage by stage. If a stage fails, undoes the stages before it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use junctor_kernel::{Context, Outbox, Time, require};
+use junctor_kernel::{Context, NodeId, Outbox, Time, require};
 use junctor_model::error::{Error, Result};
 use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::change_schema::{
@@ -18,6 +18,7 @@ use junctor_signals::{Module, crash_point};
 
 use super::block::MainBlock;
 use super::state::{AlterationStep, Change, PartitionWork, PartitionWorkKind, Requester, StageWork, WaitingChange};
+use crate::membership::NodeSet;
 
 /// Maximum number of signals sent to ldm instances in one turn.
 const SIGNALS_PER_TURN: usize = 48;
@@ -76,6 +77,7 @@ impl MainBlock {
                 record_step: record_step(step),
                 unsent: VecDeque::new(),
                 outstanding: 0,
+                owed: BTreeMap::new(),
                 step: None,
             });
             self.advance(now, outbox);
@@ -168,8 +170,10 @@ impl MainBlock {
                     )
                 };
                 require!(change.unsent.is_empty() && change.outstanding == 0, "stages run one after the other");
+                let gone = self.epochs.as_ref().map_or(NodeSet::EMPTY, |epochs| epochs.all_gone());
                 for work in works {
-                    let PartitionWork { partition, layout, chain, kind } = work;
+                    let PartitionWork { partition, layout, mut chain, kind } = work;
+                    chain.retain(|at| !gone.contains(at.node));
                     let requests = chain.iter().map(|member| {
                         let change = match kind {
                             PartitionWorkKind::Create => PartitionChange::Create { chain: chain.clone() },
@@ -183,6 +187,10 @@ impl MainBlock {
                     change.unsent.extend(requests);
                 }
                 change.outstanding = change.unsent.len();
+                change.owed.clear();
+                for (to, _) in change.unsent.iter().filter(|(to, _)| to.node != own.node) {
+                    *change.owed.entry(to.node).or_default() += 1;
+                }
                 self.send_unsent(outbox);
             }
             StageWork::Persist(catalog) => self.persist(&catalog, outbox),
@@ -269,16 +277,31 @@ impl MainBlock {
 
     pub(super) fn on_change_partition_reply(
         &mut self,
-        reply: ChangePartitionReply,
+        (from, reply): (NodeId, ChangePartitionReply),
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
         let change = self.count_answer(reply.operation);
+        if let Some(owed) = change.owed.get_mut(&from) {
+            *owed = owed.saturating_sub(1);
+        }
         // Only the first error is reported. A failure during the undo does not replace it.
         if let Some(error) = reply.error {
             change.error.get_or_insert(error);
         }
         self.advance(context.turn_start, outbox);
+    }
+
+    /// These nodes have left the cluster, and answer nothing any more.
+    pub(super) fn leave_nodes(&mut self, gone: NodeSet, now: Time, outbox: &mut Outbox<Signal>) {
+        self.configuration.backup_nodes.retain(|node| !gone.contains(*node));
+        let Some(change) = &mut self.running else { return };
+        let owed: usize = gone.iter().filter_map(|node| change.owed.remove(&node)).sum();
+        if owed > 0 {
+            change.unsent.retain(|(to, _)| !gone.contains(to.node));
+            change.outstanding -= owed;
+            self.advance(now, outbox);
+        }
     }
 
     pub(super) fn on_publish_catalog_reply(

@@ -14,6 +14,7 @@ use junctor_signals::commit_transaction::{
     AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, TransactionPart, coordinator,
 };
 use junctor_signals::inbox::ContinueWork;
+use junctor_signals::install_membership::InstallMembership;
 use junctor_signals::recover_log::OpenToClients;
 use junctor_signals::start_epoch::{BeginEpoch, Installed, StartEpoch};
 use junctor_signals::take_number::{Decision, NumberTaken, Participant, Participants, RequestNumber};
@@ -88,6 +89,8 @@ pub(super) struct Epochs {
     told_durable: CommitNumber,
     /// The last epoch for whose sequencer the leases of evicted nodes are over.
     leases_over: Epoch,
+    /// Nodes that have left since the start of this one.
+    all_gone: NodeSet,
     is_scheduled: bool,
     is_open: bool,
     is_ending: bool,
@@ -116,10 +119,16 @@ impl Epochs {
             records: 0,
             told_durable: CommitNumber(0),
             leases_over: Epoch(0),
+            all_gone: NodeSet::EMPTY,
             is_scheduled: false,
             is_open: false,
             is_ending: false,
         }
+    }
+
+    /// The nodes that have left since the start of this one.
+    pub fn all_gone(&self) -> NodeSet {
+        self.all_gone
     }
 
     /// The number that main should ask the log for: a client or main waits for it, and it is stable.
@@ -281,7 +290,9 @@ impl Epochs {
     fn begin_epoch(&mut self, epoch: Epoch) {
         // The request for the number of main's records may have been lost with the epoch before.
         self.is_number_requested = false;
-        let gone = self.gone().to_words();
+        let gone = self.gone();
+        self.all_gone = self.all_gone.union(&gone);
+        let gone = gone.to_words();
         for at in self.blocks.clone() {
             let signal = BeginEpoch { epoch, gone };
             let signal = match Module::of(at.module) {
@@ -368,6 +379,13 @@ impl MainBlock {
             sequencer.on_leases_over(epoch);
             epochs.leases_over = epoch;
             epochs.schedule(outbox);
+        }
+    }
+
+    /// Installs the membership of a cluster that has no voters here.
+    pub(super) fn on_install_membership(&mut self, signal: &InstallMembership, now: Time, outbox: &mut Outbox<Signal>) {
+        if let Ok(membership) = Membership::decode(&signal.membership) {
+            self.install_epoch(&Arc::new(membership), now, outbox);
         }
     }
 
@@ -503,6 +521,7 @@ impl MainBlock {
         }
         epochs.exchange(now);
         epochs.publish();
+        let gone_before = epochs.all_gone;
         let mut numbered = None;
         for order in std::mem::take(&mut epochs.orders) {
             let of_main = epochs.route(order);
@@ -510,6 +529,10 @@ impl MainBlock {
             numbered = numbered.or(of_main);
         }
         epochs.announce();
+        let gone = epochs.all_gone.without(&gone_before);
+        if !gone.is_empty() {
+            self.leave_nodes(gone, now, outbox);
+        }
         if let Some((number, position)) = numbered {
             self.write_numbered(number, outbox);
             if let Some(epochs) = self.epochs.as_deref_mut() {

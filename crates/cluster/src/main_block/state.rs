@@ -1,10 +1,10 @@
 //! Schema changes as sequences of stages. Each stage sends signals to many blocks. The next stage starts when
 //! all of them have answered.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Time};
+use junctor_kernel::{Address, NodeId, Time};
 use junctor_model::alteration::Alteration;
 use junctor_model::error::Error;
 use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
@@ -148,6 +148,8 @@ pub(super) struct Change {
     pub unsent: VecDeque<(Address, ChangePartition)>,
     /// Number of answers that the current stage waits for.
     pub outstanding: usize,
+    /// How many of them other nodes owe.
+    pub owed: BTreeMap<NodeId, usize>,
     /// The current stage, for tests that crash around it.
     pub step: Option<CrashStep>,
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::address::Address;
 use crate::address::NodeId;
 use crate::block::{Host, Signal};
 use crate::context::{Duration, Time};
@@ -274,6 +275,19 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
                 let to = node.directory.address(module, instance);
                 engine.with_services(|services| services.events.push((to, WorldEvent::Stopping)));
             }
+            self.schedule_run(position, thread, self.now);
+        }
+    }
+
+    /// Delivers a signal to a block of a running node, as if the block had sent it to itself.
+    pub fn deliver(&mut self, to: Address, signal: S) {
+        let position = usize::from(to.node.0).wrapping_sub(1);
+        let Some(node) = self.nodes.get_mut(position) else { return };
+        let Some(thread) = node.directory.thread_of(to.module, to.instance).map(usize::from) else { return };
+        if let Some(thread) = node.threads.get_mut(thread) {
+            thread.engine.receive(Envelope { to, from: to, signal });
+        }
+        if !node.threads.is_empty() {
             self.schedule_run(position, thread, self.now);
         }
     }

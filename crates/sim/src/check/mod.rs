@@ -9,7 +9,7 @@ pub use replica::check_replicas;
 pub use schema::check_schema;
 
 use crate::cluster::Cluster;
-use junctor_kernel::Duration;
+use junctor_kernel::{Duration, NodeId};
 
 /// Maximum time for the cluster to become idle.
 const REST: Duration = Duration::from_seconds(20);
@@ -39,6 +39,9 @@ pub fn wait_for_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
 pub fn check_at_rest(cluster: &mut Cluster) -> Result<(), Vec<String>> {
     let mut faults = wait_for_rest(cluster).err().unwrap_or_default();
     for (position, shared) in cluster.shared().iter().enumerate() {
+        if !cluster.simulation.is_up(NodeId(position as u8 + 1)) {
+            continue;
+        }
         let (stable, taken) = (shared.sequence().stable(), shared.sequence().taken());
         if stable != taken {
             faults.push(format!(

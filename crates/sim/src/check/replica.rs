@@ -13,7 +13,7 @@ type Rows = Vec<(RowId, Vec<u8>)>;
 pub fn check_replicas(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
     let primary = rows_of(cluster, NodeId(1));
-    for node in cluster.nodes().skip(1) {
+    for node in cluster.running().into_iter().skip(1) {
         let backup = rows_of(cluster, node);
         for (partition, rows) in &primary {
             match backup.get(partition) {

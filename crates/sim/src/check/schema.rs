@@ -22,7 +22,7 @@ pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
             wanted.extend((0..definition.partition_count).map(|index| PartitionId { table: definition.id, index }));
         }
     }
-    for node in cluster.nodes() {
+    for node in cluster.running() {
         let mut found = BTreeSet::new();
         for thread in 0..cluster.threads(node) {
             let ldm = cluster.simulation.host_mut(node, thread).and_then(|host| host.ldm());

@@ -7,6 +7,7 @@ use junctor_kernel::{Address, Context, Outbox, WorldEvent};
 use junctor_model::id::{CommitNumber, Epoch, PartitionId, TransactionId};
 use junctor_signals::change_schema::{PublishCatalog, PublishCatalogReply};
 use junctor_signals::counter::LdmCounters;
+use junctor_signals::report_node::NodeWords;
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{LdmSignal, MainSignal, Signal};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -61,6 +62,8 @@ pub struct LdmBlock {
     pub(super) shared: LdmShared,
     /// The membership epoch that this instance has started; 0 on a node alone.
     pub(super) epoch: Epoch,
+    /// Nodes that have left the cluster. Nothing waits for them.
+    pub(super) gone: NodeWords,
     /// Signals of an epoch that has not started here.
     pub(super) parked: Vec<LdmSignal>,
     pub(super) partitions: PartitionTable,
@@ -89,6 +92,7 @@ impl LdmBlock {
         LdmBlock {
             own,
             epoch: Epoch(0),
+            gone: NodeWords::default(),
             parked: Vec::new(),
             partitions: PartitionTable::new(seed),
             participants: ParticipantTable::new(seed),
@@ -135,7 +139,7 @@ impl LdmBlock {
             LdmSignal::PrepareTransaction(signal) => self.on_prepare_transaction(signal, context, outbox),
             LdmSignal::CommitTransaction(signal) => self.on_commit_transaction(signal, outbox),
             LdmSignal::UndoTransaction(signal) => self.on_undo_transaction(signal, context, outbox),
-            LdmSignal::BeginEpoch(signal) => self.start_epoch(signal.epoch, context, outbox),
+            LdmSignal::BeginEpoch(signal) => self.on_begin_epoch(signal, context, outbox),
             LdmSignal::ReplicateRows(signal) => self.on_replicate_rows(signal, context, outbox),
             LdmSignal::ReplicateRowsReply(signal) => self.on_replicate_rows_reply(signal, context, outbox),
             LdmSignal::ReplayRows(signal) => self.on_replay_rows(signal, outbox),

@@ -12,6 +12,7 @@ use junctor_signals::change_schema::{
     ChangePartition, ChangePartitionReply, OpenPartition, PartitionChange, PartitionHandle,
 };
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::start_epoch::has_node;
 use junctor_signals::{MainSignal, QuerySignal, Signal};
 use junctor_storage::guard::{OwnerToken, PartitionGuard};
 use junctor_storage::partition_store::PartitionStore;
@@ -70,13 +71,14 @@ impl LdmBlock {
     }
 
     fn create_partition(&mut self, partition: NewPartition, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let NewPartition { id: partition, layout, chain } = partition;
+        let NewPartition { id: partition, layout, mut chain } = partition;
         if self.partitions.find(partition).is_some() {
             return;
         }
         let store = PartitionStore::new(Arc::clone(&layout), Arc::clone(&self.shared.pages));
         let token = OwnerToken::new();
         let guard = Arc::new(PartitionGuard::new(&token, &self.shared.readers, store));
+        chain.retain(|at| *at == self.own || !has_node(&self.gone, at.node));
         let Some(chain_position) = chain.iter().position(|member| *member == self.own) else {
             junctor_kernel::invariant::fail("an ldm is in the chain of its partition", format_args!("{partition:?}"))
         };
@@ -100,6 +102,13 @@ impl LdmBlock {
             is_stamping: false,
         };
         self.partitions.insert(slot);
+    }
+
+    /// Opens a partition to the query blocks of the node, whose primary is here from now on.
+    pub(super) fn open_to_readers(&mut self, id: PartitionId, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
+        let Some(index) = self.partitions.find(id) else { return };
+        let handle = PartitionHandle(Arc::clone(&self.slot(index).guard) as _);
+        self.open_partition(id, Some(handle), context, outbox);
     }
 
     /// Opens or closes a partition to the query blocks of the node.

@@ -34,6 +34,8 @@ pub(super) enum Deferred {
     Images(ImagesEnd),
     ReplicateRows(Box<ReplicateRows>),
     ChangePartition(Box<ChangePartition>),
+    /// The primary of the partition is here since the start of an epoch.
+    OpenPartition(PartitionId),
     BuildIndex(IndexBuild),
     /// Batches of recovery that wait for a reader.
     ReplayRows,
@@ -55,6 +57,11 @@ pub(super) struct DeferredWork {
 impl DeferredWork {
     pub fn len(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Drops the next step of a prepare.
+    pub fn forget_prepare(&mut self, participant: ParticipantHandle) {
+        self.queue.retain(|work| !matches!(work, Deferred::Prepare(handle) if *handle == participant));
     }
 }
 
@@ -85,6 +92,7 @@ impl LdmBlock {
                 Some(Deferred::Images(end)) => self.resolve_images(end, outbox),
                 Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, context, outbox),
                 Some(Deferred::ChangePartition(signal)) => self.on_change_partition(*signal, context, outbox),
+                Some(Deferred::OpenPartition(partition)) => self.open_to_readers(partition, context, outbox),
                 Some(Deferred::BuildIndex(build)) => self.build_index(build, outbox),
                 Some(Deferred::ReplayRows) => self.replay_batches(outbox),
                 Some(Deferred::AllIndexesBuild(build)) => self.continue_build_indexes(build, outbox),

@@ -37,6 +37,11 @@ impl ParticipantTable {
         self.pool.len()
     }
 
+    /// All participants, in no order.
+    pub fn handles(&self) -> Vec<ParticipantHandle> {
+        self.by_transaction.values().copied().collect()
+    }
+
     #[inline]
     pub fn find(&self, transaction: TransactionId) -> Option<ParticipantHandle> {
         self.by_transaction.get(&transaction).copied()

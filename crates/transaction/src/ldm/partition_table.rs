@@ -110,6 +110,11 @@ impl PartitionTable {
         self.slots.iter().flatten()
     }
 
+    /// The slots in use.
+    pub fn indexes(&self) -> Vec<SlotIndex> {
+        (0..self.slots.len() as SlotIndex).filter(|index| self.get(*index).is_some()).collect()
+    }
+
     /// The partitions that are not dropped, in order.
     pub fn ids(&self) -> Vec<PartitionId> {
         let mut ids: Vec<PartitionId> = self.by_id.keys().copied().collect();

@@ -93,6 +93,15 @@ impl LdmBlock {
             return outbox.send(reply_to, Signal::Tc(TcSignal::UndoTransactionReply(reply)));
         };
         let kind = ResolutionKind::Undo { newer_than, ends, epoch };
+        let running = self.participant(handle).resolution.as_mut().map(|resolution| &mut resolution.kind);
+        if let Some(ResolutionKind::Undo { epoch: asked, ends: true, .. }) = running
+            && ends
+            && *asked < epoch
+        {
+            // tc repeats its order, because an epoch has started since.
+            *asked = epoch;
+            return;
+        }
         if ends {
             return self.begin_resolution(handle, kind, reply_to, outbox);
         }

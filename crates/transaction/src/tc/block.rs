@@ -11,6 +11,7 @@ use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogRepl
 use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::counter::TcCounters;
 use junctor_signals::lock_wait::ProbeDeadlock;
+use junctor_signals::report_node::NodeWords;
 use junctor_signals::take_number::Participant;
 use junctor_signals::{MainSignal, Signal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -31,6 +32,8 @@ pub struct TcBlock {
     pub(super) epoch: Epoch,
     pub(super) sequence: Arc<CommitSequence>,
     pub(super) numbering: Numbering,
+    /// Nodes that have left the cluster. Nothing waits for them.
+    pub(super) gone: NodeWords,
     /// In a cluster, the last number of which main has said that it is confirmed.
     pub(super) confirmed: CommitNumber,
     pub(super) catalog: Arc<Catalog>,
@@ -69,6 +72,7 @@ impl TcBlock {
             epoch: Epoch(0),
             sequence,
             numbering: Numbering::Local,
+            gone: NodeWords::default(),
             confirmed: CommitNumber(0),
             catalog: Arc::new(Catalog::default()),
             transactions: Pool::new(transactions_max),
@@ -107,12 +111,6 @@ impl TcBlock {
         self.transactions.len()
     }
 
-    /// Starts an epoch. Orders to participants name it from now on.
-    pub fn start_epoch(&mut self, epoch: Epoch) {
-        require!(epoch > self.epoch, "epochs start in their order: {epoch:?} after {:?}", self.epoch);
-        self.epoch = epoch;
-    }
-
     /// Handles one signal.
     pub fn handle(&mut self, signal: TcSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
@@ -137,7 +135,7 @@ impl TcBlock {
             TcSignal::CommitStable(signal) => self.on_commit_stable(signal.number, context, outbox),
             TcSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),
             TcSignal::NumberTaken(signal) => self.on_number_taken(signal, outbox),
-            TcSignal::BeginEpoch(signal) => self.start_epoch(signal.epoch),
+            TcSignal::BeginEpoch(signal) => self.on_begin_epoch(signal, outbox),
             TcSignal::LockWaitStarted(signal) => self.on_lock_wait_started(signal, context, outbox),
             TcSignal::LockWaitEnded(signal) => self.on_lock_wait_ended(signal),
             TcSignal::ProbeDeadlock(signal) => self.on_probe_deadlock(signal, outbox),

@@ -128,13 +128,13 @@ impl TcBlock {
     ) {
         let RoundPart { partition, program, input, part } = part;
         let own = self.own;
-        let TcBlock { catalog, transactions, .. } = self;
+        let TcBlock { catalog, transactions, gone, .. } = self;
         let record = record_of(transactions, handle);
         let Some((owner, backups)) = catalog.distribution.chain(partition).and_then(<[Address]>::split_first) else {
             record.running.error.get_or_insert_with(Error::table_definition_changed);
             return context.buffers.give(input);
         };
-        record.touch(*owner, partition, backups);
+        record.touch(*owner, partition, backups, gone);
         record.outstanding += 1;
         require!(record.phase == Phase::Executing, "parts belong to a statement that executes");
         let number = record.running.parts.len() as u64;

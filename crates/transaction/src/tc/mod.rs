@@ -14,10 +14,11 @@
 //!
 //! Reading order: [`block`]; the records in [`state`]; the life of a transaction in [`execute_statement`],
 //! [`follow_up`], [`foreign_key`], [`interrupt_statement`], [`undo_transaction`], [`undo_statements`],
-//! [`end_transaction`], [`commit_transaction`], [`request_number`], [`reserve_log_space`] and
-//! [`await_durable`]; then [`lock_wait`], [`note_table_wait`] and [`read_status`].
+//! [`end_transaction`], [`commit_transaction`], [`request_number`], [`begin_epoch`], [`reserve_log_space`]
+//! and [`await_durable`]; then [`lock_wait`], [`note_table_wait`] and [`read_status`].
 
 mod await_durable;
+mod begin_epoch;
 pub mod block;
 mod commit_transaction;
 mod end_transaction;

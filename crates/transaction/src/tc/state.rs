@@ -13,6 +13,8 @@ use junctor_signals::execute_statement::{ExecuteStatement, Reading};
 use junctor_signals::lock_wait::Blocker;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::report_node::NodeWords;
+use junctor_signals::start_epoch::has_node;
 use junctor_signals::write_rows::FollowUp;
 
 use super::follow_up::{FollowUpPlan, ShownKeys};
@@ -388,8 +390,9 @@ impl TransactionRecord {
         self.outstanding == 0
     }
 
-    /// Records that `at` gets a part of the current statement for a partition with these backups.
-    pub fn touch(&mut self, at: Address, partition: PartitionId, backups: &[Address]) {
+    /// Records that `at` gets a part of the current statement for a partition with these backups, except on
+    /// nodes that are gone.
+    pub fn touch(&mut self, at: Address, partition: PartitionId, backups: &[Address], gone: &NodeWords) {
         // Few instances take part, so a linear search is cheaper than a map.
         if !self.participants.iter().any(|participant| participant.at == at) {
             self.participants.push(Participant {
@@ -400,7 +403,7 @@ impl TransactionRecord {
                 has_chunks: false,
             });
         }
-        for at in backups.iter().copied() {
+        for at in backups.iter().copied().filter(|at| !has_node(gone, at.node)) {
             // A change of the schema may hide the partition before its reply arrives, so its chain is noted
             // now.
             if !self.backups.iter().any(|backup| (backup.at, backup.partition) == (at, partition)) {

@@ -1,6 +1,7 @@
 //! Commits whose numbers come from the sequencer of a cluster.
 
 use junctor_signals::MainSignal;
+use junctor_signals::start_epoch::BeginEpoch;
 use junctor_signals::take_number::{NumberTaken, RequestNumber};
 
 use super::*;
@@ -78,4 +79,49 @@ fn a_participant_with_locks_only_may_answer_before_the_number_arrives() {
         }
         assert_eq!(stage.tc.transactions_open(), 0);
     }
+}
+
+/// Node 2 has left with the epochs before.
+fn without_backups(epoch: u32) -> TcSignal {
+    TcSignal::BeginEpoch(BeginEpoch { epoch: Epoch(epoch), gone: [1 << 2, 0, 0, 0] })
+}
+
+#[test]
+fn the_start_of_an_epoch_rolls_back_what_has_no_number_and_waits_for_no_node_that_is_gone() {
+    for is_prepared in [true, false] {
+        let mut stage = Stage::in_cluster(true);
+        let parts = stage.execute(NONE, true, &[0]);
+        let transaction = parts[0].1.transaction;
+        stage.written(&parts[0], Vec::new());
+        if is_prepared {
+            request(stage.prepared(ldm(0), transaction, None));
+        }
+        let undo = stage.send(main(), without_backups(1));
+        assert_eq!(undo.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [ldm(0)]);
+        assert!(stage.send(main(), without_backups(1)).is_empty());
+        // An answer to the prepare of the epoch before.
+        assert!(stage.prepared(ldm(0), transaction, None).is_empty());
+        let reply = answer(stage.undone_in(Epoch(1), ldm(0), transaction));
+        assert_eq!(reply.error.map(|error| error.code), Some(ErrorCode::Deadlock));
+        assert_eq!(stage.tc.transactions_open(), 0);
+    }
+}
+
+#[test]
+fn a_number_that_was_taken_before_the_epoch_commits_and_later_writes_have_no_backup_that_is_gone() {
+    let mut stage = Stage::in_cluster(true);
+    let parts = stage.execute(NONE, true, &[0]);
+    let transaction = parts[0].1.transaction;
+    stage.written(&parts[0], Vec::new());
+    request(stage.prepared(ldm(0), transaction, None));
+    assert!(stage.number_taken(transaction, 9).is_empty());
+    assert!(stage.send(main(), without_backups(1)).is_empty());
+    assert_eq!(answer(stage.confirmed(9)).error, None);
+    let parts = stage.execute(NONE, true, &[1]);
+    stage.written(&parts[0], Vec::new());
+    let transaction = parts[0].1.transaction;
+    // Nothing is left to prepare without backups.
+    let undo = stage.send(main(), TcSignal::BeginEpoch(BeginEpoch { epoch: Epoch(2), gone: [0; 4] }));
+    assert_eq!(undo.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [ldm(1)]);
+    assert_eq!(stage.undone_in(Epoch(2), ldm(1), transaction).len(), 1);
 }
