@@ -334,6 +334,10 @@ errors! {
     TemporaryFailure = 1296, "HY000";
     /// A statement that cannot be prepared.
     UnpreparableStatement = 1295, "HY000";
+    /// A result that is no day or time, because it is beyond the range.
+    DateTimeOverflow = 1441, "22008";
+    /// A DATE, TIME or TIMESTAMP literal that is none.
+    WrongLiteral = 1525, "HY000";
     /// A locale that does not exist.
     UnknownLocale = 1649, "HY000";
     /// A value that a function cannot read.

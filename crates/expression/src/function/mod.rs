@@ -19,6 +19,7 @@ mod registry;
 mod round;
 mod search;
 mod special;
+mod temporal;
 mod text;
 mod trigonometry;
 mod trim;
@@ -38,6 +39,7 @@ use crate::scratch::{Scratch, to_text};
 pub use page::functions_page;
 use registry::{Body, TypedCall, function};
 pub use registry::{Family, Function, Setting, Volatility, all, find};
+pub use temporal::is_unit;
 
 /// One evaluation of a function call.
 #[derive(Clone, Copy)]

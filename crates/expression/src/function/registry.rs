@@ -9,7 +9,7 @@ use junctor_model::value::ValueRef;
 
 use super::{
     Call, cipher, compose, compress, digest, extreme, format_number, hash, insert_id, math, network, radix, random,
-    regexp, round, search, special, text, trigonometry, trim, type_info, user_variable, uuid, wrong_count,
+    regexp, round, search, special, temporal, text, trigonometry, trim, type_info, user_variable, uuid, wrong_count,
 };
 use crate::program::Expression;
 use crate::result_type::ResultType;
@@ -109,6 +109,14 @@ static FAMILIES: &[Family] = &[
     Family { title: "Extremes", functions: extreme::TABLE },
     Family { title: "Insert ids", functions: insert_id::TABLE },
     Family { title: "User variables", functions: user_variable::TABLE },
+    Family { title: "Fields of days and times", functions: temporal::FIELDS },
+    Family { title: "Weeks", functions: temporal::WEEK },
+    Family { title: "Intervals", functions: temporal::ARITHMETIC },
+    Family { title: "Differences of days and times", functions: temporal::DIFFERENCE },
+    Family { title: "Days and times from numbers", functions: temporal::BUILD },
+    Family { title: "Formats of days and times", functions: temporal::FORMAT },
+    Family { title: "Days and times from text", functions: temporal::READ_FORMAT },
+    Family { title: "Time zones", functions: temporal::ZONE },
     Family { title: "Session", functions: special::SESSION },
     Family { title: "Clock", functions: special::CLOCK },
 ];

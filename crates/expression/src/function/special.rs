@@ -65,8 +65,6 @@ pub(super) const CLOCK: &[Function] = &[
     session("UTC_DATE", 0, 0),
     session("UTC_TIME", 0, 1),
     session("UTC_TIMESTAMP", 0, 1),
-    session("UNIX_TIMESTAMP", 0, 1),
-    session("CONVERT_TZ", 3, 3),
 ];
 
 fn resolve_interval(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {

@@ -249,10 +249,13 @@ fn resolve_pad_char(name: &'static str, arguments: Vec<Expression>) -> Result<Ty
     Ok(resolved)
 }
 
+/// Characters of the longest CHAR.
+const PADDING_MAX: usize = 255;
+
 fn pad_char(call: Call<'_>) -> Result<ValueRef<'_>> {
     let (Some(text), Some(length)) = (call.text(0)?, call.integer(1)?) else { return Ok(ValueRef::Null) };
     let count = call.result.collation.character_set().character_count(text);
-    let missing = usize::try_from(length).unwrap_or(0).saturating_sub(count);
+    let missing = usize::try_from(length).unwrap_or(0).saturating_sub(count).min(PADDING_MAX);
     call.build(|buffer| {
         buffer.extend_from_slice(text);
         buffer.resize(buffer.len() + missing, b' ');

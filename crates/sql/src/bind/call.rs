@@ -2,7 +2,7 @@
 
 use junctor_expression::aggregate::AggregateKind;
 use junctor_expression::{Coercibility, Expression, Kind, ResultType, function};
-use junctor_model::error::{Error, Result};
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::program::Aggregate;
 
 use super::literal::among_numbers;
@@ -38,6 +38,10 @@ impl Binder<'_> {
         }
         if let Some(value) = self.session_constant(expression)? {
             return Ok(value);
+        }
+        if call.name == "INTERVAL UNIT" {
+            let message = "You have an error in your SQL syntax; INTERVAL is an operand of + and - only";
+            return Err(Error::new(ErrorCode::SyntaxError, message));
         }
         if call.name.eq_ignore_ascii_case("MOD")
             && let [left, right] = call.arguments.as_slice()

@@ -3,9 +3,10 @@
 use junctor_expression::Expression;
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::temporal::{self as model, DateRules, Temporal, parse_date_time, parse_time};
 use junctor_model::value::{Decimal, Value};
 
-use crate::parse::expression::{self as ast, Literal, StringLiteral};
+use crate::parse::expression::{self as ast, Literal, StringLiteral, TemporalKind};
 
 /// Maximum number of digits of an exact number.
 const DECIMAL_DIGITS_MAX: usize = 38;
@@ -31,8 +32,25 @@ pub(super) fn bind_literal(literal: &Literal, collation: CollationId) -> Result<
         Literal::Hexadecimal(bytes) | Literal::Bits(bytes) => {
             Expression::constant(Value::Bytes(bytes.clone()), CollationId::BINARY)
         }
-        Literal::Temporal { .. } => return Err(Error::not_supported("DATE and TIME literals")),
+        Literal::Temporal { kind, text } => constant(Value::Temporal(temporal(*kind, text)?)),
     })
+}
+
+/// The value of a DATE, TIME or TIMESTAMP literal. Error 1525 for a text that is none.
+fn temporal(kind: TemporalKind, text: &[u8]) -> Result<Temporal> {
+    let (read, wanted, name) = match kind {
+        TemporalKind::Date => (parse_date_time(text, DateRules::FUZZY), model::TemporalKind::Date, "DATE"),
+        TemporalKind::Time => (parse_time(text), model::TemporalKind::Time, "TIME"),
+        TemporalKind::Timestamp => (parse_date_time(text, DateRules::FUZZY), model::TemporalKind::DateTime, "DATETIME"),
+    };
+    let digits = if wanted == model::TemporalKind::Date { 0 } else { read.digits };
+    match read.parts {
+        Some(parts) if read.defects.is_none() => Ok(Temporal::from_parts(wanted, digits, &parts)),
+        _ => {
+            let shown = String::from_utf8_lossy(text);
+            Err(Error::new(ErrorCode::WrongLiteral, format!("Incorrect {name} value: '{shown}'")))
+        }
+    }
 }
 
 /// Converts an operand that is used together with numbers. There a hexadecimal or bit literal is an unsigned

@@ -1,7 +1,9 @@
 //! Operators, IN with its row constructors, and casts.
 
 use junctor_expression::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, Expression, Kind, ResultType};
-use junctor_model::error::{Error, Result};
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::temporal::DIGITS_MAX;
 use junctor_model::value::Value;
 
 use super::binder::character_set_named;
@@ -218,10 +220,10 @@ impl Binder<'_> {
                 CastTarget::Decimal { precision: precision as u8, scale: scale as u8 }
             }
             ast::CastTarget::Float(_) => return Err(Error::not_supported("CAST to FLOAT")),
-            ast::CastTarget::Date => return Err(Error::not_supported("CAST to DATE")),
-            ast::CastTarget::Time(_) => return Err(Error::not_supported("CAST to TIME")),
-            ast::CastTarget::DateTime(_) => return Err(Error::not_supported("CAST to DATETIME")),
-            ast::CastTarget::Year => return Err(Error::not_supported("CAST to YEAR")),
+            ast::CastTarget::Date => return Expression::call("CAST DATE", vec![operand]),
+            ast::CastTarget::Time(digits) => return cast_temporal("CAST TIME", operand, *digits),
+            ast::CastTarget::DateTime(digits) => return cast_temporal("CAST DATETIME", operand, *digits),
+            ast::CastTarget::Year => return cast_temporal("CAST YEAR", operand, None),
             ast::CastTarget::Json => return Err(Error::not_supported("CAST to JSON")),
         };
         Ok(Expression::cast(target, operand))
@@ -256,4 +258,15 @@ fn has_bytes(
         BitOperator::ShiftLeft | BitOperator::ShiftRight => bound_left.result.is_bytes() && !is_literal(left),
         _ => bound_left.result.is_bytes() && bound_right.result.is_bytes() && !(is_literal(left) && is_literal(right)),
     }
+}
+
+/// A cast to a type with digits after the point of the seconds. Error 1426 for more than 6.
+fn cast_temporal(function: &str, operand: Expression, digits: Option<u32>) -> Result<Expression> {
+    let digits = digits.unwrap_or(0);
+    if digits > u32::from(DIGITS_MAX) {
+        let message = format!("Too-big precision {digits} specified for 'CAST'. Maximum is 6.");
+        return Err(Error::new(ErrorCode::TooBigPrecision, message));
+    }
+    let digits = Expression::constant(Value::Int(digits.into()), CollationId::BINARY);
+    Expression::call(function, vec![operand, digits])
 }

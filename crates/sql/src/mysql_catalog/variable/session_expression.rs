@@ -9,7 +9,7 @@ use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
 use junctor_model::value::Value;
 
 use super::check::text_of;
-use super::clock::{Moment, zone_seconds};
+use super::clock::moment;
 use super::global::GlobalVariables;
 use super::read::read_variable;
 use super::session::SessionVariables;
@@ -21,8 +21,6 @@ use crate::parse::expression::{FunctionCall, Literal};
 const USER_VARIABLE_CHARACTERS: u32 = 65_535;
 /// Maximum length of `user@host` in characters: 32 for the user, 255 for the host.
 const ACCOUNT_CHARACTERS: u32 = 288;
-/// Length of a date and time with six fractional digits, in characters.
-const DATE_TIME_CHARACTERS: u32 = 26;
 
 /// The properties of a session that functions and variables can read.
 #[derive(Clone, Copy, Debug)]
@@ -65,10 +63,6 @@ impl SessionContext<'_> {
     /// set it.
     pub fn now_us(&self) -> u64 {
         self.variables.timestamp_us.unwrap_or(self.wall_clock_us)
-    }
-
-    fn local(&self) -> Moment {
-        Moment::new(self.now_us(), self.variables.time_zone_seconds())
     }
 }
 
@@ -115,7 +109,7 @@ pub fn session_value_type(expression: &Expression, value: &Value, collation: Col
             }
         }
     };
-    let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA", "CONVERT_TZ"]);
+    let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA"]);
     result.with_nullable(is_user_variable || is_nullable_call())
 }
 
@@ -149,7 +143,6 @@ fn text_length(expression: &Expression) -> Option<u32> {
         Expression::UserVariable(_) => Some(USER_VARIABLE_CHARACTERS),
         _ if is_call(expression, &["DATABASE", "SCHEMA"]) => Some(IDENTIFIER_CHARACTERS_MAX as u32),
         _ if is_call(expression, &["USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_USER"]) => Some(ACCOUNT_CHARACTERS),
-        _ if is_call(expression, &["CONVERT_TZ"]) => Some(DATE_TIME_CHARACTERS),
         _ => None,
     }
 }
@@ -176,7 +169,6 @@ fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<V
         "ROW_COUNT" => Some(Value::Int(facts.row_count)),
         "FOUND_ROWS" => Some(Value::UInt(facts.found_rows)),
         "UNIX_TIMESTAMP" if call.arguments.is_empty() => Some(Value::UInt(facts.now_us() / 1_000_000)),
-        "CONVERT_TZ" => return fold_convert_zone(call, facts),
         // With an argument it is an ordinary function, evaluated for each row.
         "LAST_INSERT_ID" => return Ok(None),
         // These functions take time or change locks, so they are not constants of the execution.
@@ -192,56 +184,28 @@ fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<V
 }
 
 fn fold_clock(name: &str, call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<Value>> {
-    let utc = Moment::new(facts.now_us(), 0);
+    let is_utc = name.starts_with("UTC_");
+    let zone_seconds = if is_utc { 0 } else { facts.variables.time_zone_seconds() };
+    let at = |digits: u8| moment(facts.now_us(), zone_seconds, digits);
     let value = match name {
-        "CURDATE" | "CURRENT_DATE" if call.arguments.is_empty() => facts.local().date(),
-        "UTC_DATE" if call.arguments.is_empty() => utc.date(),
+        "CURDATE" | "CURRENT_DATE" | "UTC_DATE" if call.arguments.is_empty() => at(0).to_date(),
         "CURDATE" | "CURRENT_DATE" | "UTC_DATE" => return Err(wrong_count(name)),
-        "NOW" | "CURRENT_TIMESTAMP" | "LOCALTIME" | "LOCALTIMESTAMP" | "SYSDATE" => {
-            facts.local().date_time(fraction_digits(name, call)?)
+        "NOW" | "CURRENT_TIMESTAMP" | "LOCALTIME" | "LOCALTIMESTAMP" | "SYSDATE" | "UTC_TIMESTAMP" => {
+            at(fraction_digits(name, call)?)
         }
-        "CURTIME" | "CURRENT_TIME" => facts.local().time(fraction_digits(name, call)?),
-        "UTC_TIMESTAMP" => utc.date_time(fraction_digits(name, call)?),
-        "UTC_TIME" => utc.time(fraction_digits(name, call)?),
+        "CURTIME" | "CURRENT_TIME" | "UTC_TIME" => at(fraction_digits(name, call)?).to_time(),
         _ => return Ok(None),
     };
-    Ok(Some(Value::Bytes(value.into_bytes())))
+    Ok(Some(Value::Temporal(value)))
 }
 
-fn fraction_digits(name: &str, call: &FunctionCall) -> Result<u32> {
+fn fraction_digits(name: &str, call: &FunctionCall) -> Result<u8> {
     match call.arguments.as_slice() {
         [] => Ok(0),
-        [Expression::Literal(Literal::Integer(digits @ 0..=6))] => Ok(*digits as u32),
+        [Expression::Literal(Literal::Integer(digits @ 0..=6))] => Ok(*digits as u8),
         [_] => Err(Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {name}"))),
         _ => Err(wrong_count(name)),
     }
-}
-
-/// CONVERT_TZ of constants. NULL for an invalid date or an unknown zone; SYSTEM and UTC are the only named
-/// zones. Error 1235 for other expressions.
-fn fold_convert_zone(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<Value>> {
-    let [date, from, to] = call.arguments.as_slice() else { return Err(wrong_count("CONVERT_TZ")) };
-    let mut texts = Vec::with_capacity(3);
-    for argument in [date, from, to] {
-        let value = match argument {
-            Expression::Literal(Literal::String(text)) => Value::Bytes(text.bytes.clone()),
-            Expression::Literal(Literal::Temporal { text, .. }) => Value::Bytes(text.clone()),
-            Expression::Literal(Literal::Null) => Value::Null,
-            other => match evaluate_session_expression(other, facts)? {
-                Some(value) => value,
-                None => return Err(Error::not_supported("CONVERT_TZ of a column")),
-            },
-        };
-        texts.push(value);
-    }
-    if texts.iter().any(Value::is_null) {
-        return Ok(Some(Value::Null));
-    }
-    let moment = Moment::parse(&text_of(&texts[0]));
-    let zones = (zone_seconds(&text_of(&texts[1])), zone_seconds(&text_of(&texts[2])));
-    let (Some((moment, digits)), (Some(from), Some(to))) = (moment, zones) else { return Ok(Some(Value::Null)) };
-    let moved = Moment { seconds: moment.seconds - from + to, ..moment };
-    Ok(Some(Value::Bytes(moved.date_time(digits).into_bytes())))
 }
 
 fn wrong_count(name: &str) -> Box<Error> {

@@ -2,10 +2,13 @@
 
 use super::operator::Level;
 use super::parser::{Parse, Parser};
-use crate::parse::expression::{CastTarget, Expression, FunctionCall, TrimSide};
+use crate::parse::expression::{
+    BinaryOperator, CastTarget, Expression, FunctionCall, Literal, StringLiteral, TrimSide,
+};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::literal::decode_integer;
+use junctor_expression::function::is_unit;
 
 impl Parser<'_> {
     /// A function whose name is a keyword. Returns `None` if the keyword is used as an identifier here, or
@@ -29,10 +32,9 @@ impl Parser<'_> {
             Keyword::Trim => self.trim()?,
             Keyword::Substring | Keyword::Substr => self.substring()?,
             Keyword::Position => self.position()?,
-            Keyword::Extract => return self.unsupported("EXTRACT"),
+            Keyword::Extract => self.extract()?,
             Keyword::GroupConcat => return self.unsupported("GROUP_CONCAT"),
-            Keyword::Timestampadd => return self.unsupported("TIMESTAMPADD"),
-            Keyword::Timestampdiff => return self.unsupported("TIMESTAMPDIFF"),
+            Keyword::Timestampadd | Keyword::Timestampdiff => self.timestamp_function(keyword)?,
             Keyword::CumeDist
             | Keyword::DenseRank
             | Keyword::FirstValue
@@ -81,7 +83,12 @@ impl Parser<'_> {
             if is_aggregate(&call.name) && !self.accept_word(Keyword::All) {
                 call.distinct = self.accept_word(Keyword::Distinct);
             }
-            call.arguments = self.comma_list(Self::expression)?;
+            if call.name.eq_ignore_ascii_case("GET_FORMAT") {
+                let kind = self.any_word()?;
+                call.arguments.push(unit_literal(&kind.to_ascii_uppercase()));
+                self.expect(TokenKind::Comma)?;
+            }
+            call.arguments.extend(self.comma_list(Self::expression)?);
             if call.name.eq_ignore_ascii_case("CHAR") && self.accept_word(Keyword::Using) {
                 let character_set = self.character_set_name()?;
                 self.expect(TokenKind::Close)?;
@@ -97,7 +104,7 @@ impl Parser<'_> {
         if self.at_word(Keyword::Over) {
             return self.unsupported("window function");
         }
-        Ok(Expression::Function(Box::new(call)))
+        self.with_interval(call)
     }
 
     /// `CHAR(n)` or `BINARY(n)` after AS in WEIGHT_STRING: a cast of the argument.
@@ -116,9 +123,75 @@ impl Parser<'_> {
         let call = FunctionCall { name: self.any_word()?, ..FunctionCall::default() };
         let call = self.call_arguments(call)?;
         match &call {
-            Expression::Function(function) if function.arguments.len() < 2 => self.unsupported("INTERVAL"),
+            Expression::Function(function) if function.arguments.len() < 2 => {
+                let number = function.arguments.first().cloned();
+                let Some(number) = number else { return self.syntax() };
+                Ok(Expression::call(INTERVAL, vec![number, self.unit()?]))
+            }
             _ => Ok(call),
         }
+    }
+
+    /// A call whose second argument may be an interval: DATE_ADD and its kin. ADDDATE and SUBDATE also take a
+    /// number of days.
+    fn with_interval(&mut self, mut call: FunctionCall) -> Parse<Expression> {
+        let name = match call.name.to_ascii_uppercase().as_str() {
+            "DATE_ADD" | "ADDDATE" => "DATE_ADD",
+            "DATE_SUB" | "SUBDATE" => "DATE_SUB",
+            _ => return Ok(Expression::Function(Box::new(call))),
+        };
+        let takes_days = !call.name.to_ascii_uppercase().starts_with("DATE_");
+        let arguments = std::mem::take(&mut call.arguments);
+        let [day, interval] = match <[Expression; 2]>::try_from(arguments) {
+            Ok(arguments) => arguments,
+            Err(_) => return self.syntax(),
+        };
+        match interval_of(interval) {
+            Ok([number, unit]) => Ok(Expression::call(name, vec![day, number, unit])),
+            Err(days) if takes_days => Ok(Expression::call(name, vec![day, days, unit_literal("DAY")])),
+            Err(_) => self.syntax(),
+        }
+    }
+
+    /// `EXTRACT(unit FROM value)`
+    fn extract(&mut self) -> Parse<Expression> {
+        self.advance();
+        self.expect(TokenKind::Open)?;
+        let unit = self.unit()?;
+        self.expect_word(Keyword::From)?;
+        let value = self.expression()?;
+        self.expect(TokenKind::Close)?;
+        Ok(Expression::call("EXTRACT", vec![value, unit]))
+    }
+
+    /// `TIMESTAMPADD(unit, number, day)` and `TIMESTAMPDIFF(unit, from, to)`
+    fn timestamp_function(&mut self, keyword: Keyword) -> Parse<Expression> {
+        self.advance();
+        self.expect(TokenKind::Open)?;
+        let unit = self.unit()?;
+        self.expect(TokenKind::Comma)?;
+        let first = self.expression()?;
+        self.expect(TokenKind::Comma)?;
+        let second = self.expression()?;
+        self.expect(TokenKind::Close)?;
+        Ok(match keyword {
+            Keyword::Timestampadd => Expression::call("DATE_ADD", vec![second, first, unit]),
+            _ => Expression::call("TIMESTAMPDIFF", vec![unit, first, second]),
+        })
+    }
+
+    /// The unit of an interval, as a literal.
+    fn unit(&mut self) -> Parse<Expression> {
+        let token = self.current;
+        let name = self.any_word()?;
+        if !is_unit(&name) { self.syntax_at(token) } else { Ok(unit_literal(&name.to_ascii_uppercase())) }
+    }
+
+    /// `INTERVAL number unit`, an operand of + and -, and an argument of DATE_ADD.
+    pub(super) fn interval(&mut self) -> Parse<Expression> {
+        self.expect_word(Keyword::Interval)?;
+        let number = self.expression()?;
+        Ok(Expression::call(INTERVAL, vec![number, self.unit()?]))
     }
 
     fn cast(&mut self) -> Parse<Expression> {
@@ -293,6 +366,47 @@ impl Parser<'_> {
         let call = FunctionCall { name: "LOCATE".to_owned(), arguments: vec![wanted, text], ..FunctionCall::default() };
         Ok(Expression::Function(Box::new(call)))
     }
+}
+
+/// The name of the call that stands for an interval until the operator or function that takes it is known. No
+/// function has this name.
+const INTERVAL: &str = "INTERVAL UNIT";
+
+/// The number and the unit of an interval; any other expression is returned unchanged.
+pub(super) fn interval_of(expression: Expression) -> Result<[Expression; 2], Expression> {
+    match expression {
+        Expression::Function(call) if call.name == INTERVAL => {
+            let arguments = call.arguments.clone();
+            <[Expression; 2]>::try_from(arguments).map_err(|_| Expression::Function(call))
+        }
+        other => Err(other),
+    }
+}
+
+/// `left operator right`, where one of both may be an interval.
+pub(super) fn binary(operator: BinaryOperator, left: Expression, right: Expression) -> Expression {
+    let name = match operator {
+        BinaryOperator::Add => "DATE_ADD",
+        BinaryOperator::Subtract => "DATE_SUB",
+        _ => return Expression::Binary { operator, left: Box::new(left), right: Box::new(right) },
+    };
+    let right = match interval_of(right) {
+        Ok([number, unit]) => return Expression::call(name, vec![left, number, unit]),
+        Err(right) => right,
+    };
+    match interval_of(left) {
+        Ok([number, unit]) if operator == BinaryOperator::Add => Expression::call(name, vec![right, number, unit]),
+        Ok([number, unit]) => {
+            let left = Expression::call(INTERVAL, vec![number, unit]);
+            Expression::Binary { operator, left: Box::new(left), right: Box::new(right) }
+        }
+        Err(left) => Expression::Binary { operator, left: Box::new(left), right: Box::new(right) },
+    }
+}
+
+fn unit_literal(name: &str) -> Expression {
+    let bytes = name.as_bytes().to_vec();
+    Expression::Literal(Literal::String(StringLiteral { bytes, character_set: None }))
 }
 
 /// Whether the function accepts DISTINCT before its arguments.

@@ -4,6 +4,7 @@
 //! predicates. The operands of a predicate (IN, BETWEEN, LIKE, REGEXP) are bit expressions, so a predicate
 //! cannot be an operand of another predicate. As in MySQL, the upper bound of BETWEEN is an exception.
 
+use super::function::binary;
 use super::parser::{Parse, Parser};
 use crate::parse::expression::{BinaryOperator, Expression, InList, IsTest, UnaryOperator};
 use crate::parse::keyword::Keyword;
@@ -87,9 +88,9 @@ impl Parser<'_> {
                 Infix::Binary(operator) => {
                     self.advance();
                     self.refuse_quantified(level)?;
-                    let right = Box::new(self.expression_at(above(level))?);
+                    let right = self.expression_at(above(level))?;
                     self.grow()?;
-                    Expression::Binary { operator, left: Box::new(left), right }
+                    binary(operator, left, right)
                 }
             };
         }

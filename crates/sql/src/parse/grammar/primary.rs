@@ -55,7 +55,7 @@ impl Parser<'_> {
             }
             Keyword::Exists => self.unsupported("EXISTS subquery"),
             Keyword::Interval if self.next.kind == TokenKind::Open => self.interval_function(),
-            Keyword::Interval => self.unsupported("INTERVAL"),
+            Keyword::Interval => self.interval(),
             Keyword::Match => self.unsupported("full-text search"),
             Keyword::Date | Keyword::Time | Keyword::Timestamp if self.next.kind == TokenKind::String => {
                 self.temporal(keyword)
