@@ -62,9 +62,11 @@ enum Command {
 }
 
 const SERVE_HELP: &str = "\
-When it serves, the node prints `ready: mysql ADDRESS:PORT [native ADDRESS:PORT] ...` on standard output.
+When it serves, the node prints `ready: mysql ADDRESS:PORT [native ADDRESS:PORT] ...` on standard output. A node
+of a cluster adds `links ADDRESS:PORT`; one without the role sql prints only that.
 It logs to standard error, and stops cleanly on SIGTERM and SIGINT, also while it recovers its data. Status 0
-is a clean stop, 1 a refused start or an incomplete stop, and 3 a failed write or sync of the log.
+is a clean stop, 1 a refused start or an incomplete stop, and 3 a failed write or sync of the log, or the eviction
+from a cluster: the node must be started again.
 User root has no password and may log in over loopback only.
 
 Thread configurations, for --thread-config:
