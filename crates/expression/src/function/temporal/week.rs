@@ -31,7 +31,7 @@ impl Mode {
     /// The modes 0 to 7 of WEEK.
     pub fn of_number(number: i64) -> Mode {
         let from_monday = number & 1 != 0;
-        Mode { from_monday, of_year: number & 2 != 0, begins_in_year: (number & 4 != 0) != !from_monday }
+        Mode { from_monday, of_year: number & 2 != 0, begins_in_year: (number & 4 != 0) == from_monday }
     }
 }
 
