@@ -305,6 +305,23 @@ impl Expression {
         }
     }
 
+    /// Whether the value is a truth value: that of a comparison, a test or a logical operator, or TRUE.
+    pub fn is_condition(&self) -> bool {
+        matches!(
+            self.node,
+            Node::Compare(..)
+                | Node::And(_)
+                | Node::Or(_)
+                | Node::Xor(_)
+                | Node::Not(_)
+                | Node::Is { .. }
+                | Node::Between { .. }
+                | Node::InList { .. }
+                | Node::InParameters { .. }
+                | Node::Like { .. }
+        )
+    }
+
     /// Calls `visit` for this expression and every expression in it, parents before operands.
     pub fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         visit(self);

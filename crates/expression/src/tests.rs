@@ -183,7 +183,8 @@ proptest! {
                 ValueRef::Decimal(_) => kind == Kind::Decimal,
                 ValueRef::Bytes(_) => kind == Kind::String,
                 ValueRef::Temporal(value) => Some(value.kind) == kind.temporal(),
-                ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) | ValueRef::Json(_) => false,
+                ValueRef::Json(document) => kind == Kind::Json && junctor_model::json::is_valid(document),
+                ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) => false,
             };
             prop_assert!(fits, "{:?} of {:?}", value, expression);
             prop_assert!(!(value.is_null() && truth.unwrap()));

@@ -338,6 +338,20 @@ errors! {
     DateTimeOverflow = 1441, "22008";
     /// A DATE, TIME or TIMESTAMP literal that is none.
     WrongLiteral = 1525, "HY000";
+    /// A text that is no JSON document, as the argument of a function.
+    InvalidJsonArgument = 3141, "22032";
+    /// A JSON path that cannot be read.
+    JsonPath = 3143, "42000";
+    /// An argument that is no JSON document and no text.
+    WrongJsonArgument = 3146, "22032";
+    /// A JSON path with a wildcard where one value is meant.
+    JsonPathWildcard = 3149, "42000";
+    /// The path of a whole document where a part is meant.
+    JsonPathRoot = 3153, "42000";
+    /// An argument other than one and all.
+    JsonOneOrAll = 3154, "42000";
+    /// NULL as the key of a member.
+    JsonNullKey = 3158, "22032";
     /// A locale that does not exist.
     UnknownLocale = 1649, "HY000";
     /// A value that a function cannot read.

@@ -9,6 +9,7 @@ mod extreme;
 mod format_number;
 mod hash;
 mod insert_id;
+mod json;
 mod math;
 mod network;
 mod page;

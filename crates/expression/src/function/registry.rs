@@ -8,8 +8,9 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::{
-    Call, cipher, compose, compress, digest, extreme, format_number, hash, insert_id, math, network, radix, random,
-    regexp, round, search, special, temporal, text, trigonometry, trim, type_info, user_variable, uuid, wrong_count,
+    Call, cipher, compose, compress, digest, extreme, format_number, hash, insert_id, json, math, network, radix,
+    random, regexp, round, search, special, temporal, text, trigonometry, trim, type_info, user_variable, uuid,
+    wrong_count,
 };
 use crate::program::Expression;
 use crate::result_type::ResultType;
@@ -117,6 +118,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "Formats of days and times", functions: temporal::FORMAT },
     Family { title: "Days and times from text", functions: temporal::READ_FORMAT },
     Family { title: "Time zones", functions: temporal::ZONE },
+    Family { title: "JSON", functions: json::TABLE },
     Family { title: "Session", functions: special::SESSION },
     Family { title: "Clock", functions: special::CLOCK },
 ];

@@ -1,7 +1,7 @@
 //! Binds function calls: aggregates, session functions and functions of the expression crate.
 
 use junctor_expression::aggregate::AggregateKind;
-use junctor_expression::{Coercibility, Expression, Kind, ResultType, function};
+use junctor_expression::{Coercibility, Expression, IsTest, Kind, ResultType, function};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::program::Aggregate;
 
@@ -56,6 +56,17 @@ impl Binder<'_> {
         if known.is_some_and(|function| function.takes_numbers) {
             let written = call.arguments.iter();
             arguments = written.zip(arguments).map(|(written, bound)| among_numbers(written, bound)).collect();
+        }
+        if call.name.to_ascii_uppercase().starts_with("JSON_") {
+            // TRUE and FALSE are booleans in documents, not numbers.
+            let is_truth =
+                |written: &ast::Expression| matches!(written, ast::Expression::Literal(ast::Literal::Boolean(_)));
+            let written = call.arguments.iter();
+            let truth = |bound| Expression::is(IsTest::True, false, bound);
+            arguments = written
+                .zip(arguments)
+                .map(|(written, bound)| if is_truth(written) { truth(bound) } else { bound })
+                .collect();
         }
         match call.settings.is_empty() {
             false => arguments.extend(self.bind_all(&call.settings)?),

@@ -224,7 +224,7 @@ impl Binder<'_> {
             ast::CastTarget::Time(digits) => return cast_temporal("CAST TIME", operand, *digits),
             ast::CastTarget::DateTime(digits) => return cast_temporal("CAST DATETIME", operand, *digits),
             ast::CastTarget::Year => return cast_temporal("CAST YEAR", operand, None),
-            ast::CastTarget::Json => return Err(Error::not_supported("CAST to JSON")),
+            ast::CastTarget::Json => return Expression::call("CAST JSON", vec![operand]),
         };
         Ok(Expression::cast(target, operand))
     }

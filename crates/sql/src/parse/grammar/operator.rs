@@ -206,7 +206,13 @@ impl Parser<'_> {
                 self.grow()?;
                 Expression::Binary { operator: BinaryOperator::Equal, left: Box::new(left), right: Box::new(right) }
             }
-            Some(Keyword::Member) => return self.unsupported("MEMBER OF"),
+            Some(Keyword::Member) => {
+                self.expect_word(Keyword::Of)?;
+                self.expect(TokenKind::Open)?;
+                let array = self.expression()?;
+                self.expect(TokenKind::Close)?;
+                Expression::call("MEMBER OF", vec![*operand, array])
+            }
             _ => {
                 let pattern = self.expression_at(Level::BitOr)?;
                 self.grow()?;

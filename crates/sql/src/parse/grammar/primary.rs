@@ -100,9 +100,22 @@ impl Parser<'_> {
             return self.call_arguments(call);
         }
         if matches!(self.current.kind, TokenKind::Arrow | TokenKind::LongArrow) {
-            return self.unsupported("JSON path operator");
+            return self.json_path(Expression::Column(Box::new(column_of(parts))));
         }
         Ok(Expression::Column(Box::new(column_of(parts))))
+    }
+
+    /// `column -> path` and `column ->> path`.
+    fn json_path(&mut self, column: Expression) -> Parse<Expression> {
+        let unquotes = self.current.kind == TokenKind::LongArrow;
+        self.advance();
+        if self.current.kind != TokenKind::String {
+            return self.syntax();
+        }
+        let path = self.literal()?;
+        self.grow()?;
+        let value = Expression::call("JSON_EXTRACT", vec![column, path]);
+        Ok(if unquotes { Expression::call("JSON_UNQUOTE", vec![value]) } else { value })
     }
 
     /// A column's name with up to two qualifiers.
