@@ -199,7 +199,7 @@ impl Epochs {
         let Some(start) = change.on_installed(from, incarnation, report, now) else { return };
         let mut sequencer = start.sequencer;
         if self.settings.fixed.is_some() {
-            // Nobody was evicted.
+            // Without voters there are no leases that could still be in force.
             sequencer.on_leases_over(sequencer.epoch());
         }
         (self.change, self.sequencer) = (None, Some(sequencer));
@@ -530,9 +530,6 @@ impl MainBlock {
         }
         epochs.announce();
         let gone = epochs.all_gone.without(&gone_before);
-        if !gone.is_empty() {
-            self.leave_nodes(gone, now, outbox);
-        }
         if let Some((number, position)) = numbered {
             self.write_numbered(number, outbox);
             if let Some(epochs) = self.epochs.as_deref_mut() {
@@ -540,6 +537,11 @@ impl MainBlock {
                 epochs.mirror.iter_mut().for_each(|mirror| mirror.on_ldm_applied(position));
             }
             self.schedule_epochs(outbox);
+        }
+        if !gone.is_empty() {
+            // A schema change may go on, which uses up the signals of this turn.
+            self.leave_nodes(gone, now, outbox);
+            return self.schedule_epochs(outbox);
         }
         let Some(epochs) = &mut self.epochs else { return };
         let count = epochs.queue.len().min(SIGNALS_PER_TURN_MAX);

@@ -104,6 +104,9 @@ struct Life {
     /// For each commit number above the base: 0 if no record was seen yet, else one more than the number of
     /// streams whose record is missing.
     missing: Vec<u16>,
+    /// The same for numbers of a cluster. A log has only those that concern its node, so none can be said to
+    /// be missing.
+    of_cluster: BTreeMap<CommitNumber, u16>,
     /// The highest `taken` of the groups of this life.
     taken: CommitNumber,
 }
@@ -170,11 +173,15 @@ impl LogAnalysis {
             self.damage.get_or_insert(LogDamage::Contradiction(header.number));
             return;
         }
-        let above = above as usize;
-        if life.missing.len() <= above {
-            life.missing.resize(above + 1, 0);
-        }
-        let missing = &mut life.missing[above];
+        let missing = if header.number.epoch().0 > 0 {
+            life.of_cluster.entry(header.number).or_default()
+        } else {
+            let above = above as usize;
+            if life.missing.len() <= above {
+                life.missing.resize(above + 1, 0);
+            }
+            &mut life.missing[above]
+        };
         match *missing {
             0 => *missing = header.participants,
             // More records than participants.
@@ -209,12 +216,20 @@ impl LogAnalysis {
 
     fn begin_life(&mut self, incarnation: u32, base: CommitNumber) {
         let incarnation = Incarnation { incarnation, base, cut: base };
-        self.lives.push(Life { incarnation, missing: Vec::new(), taken: base });
+        self.lives.push(Life { incarnation, missing: Vec::new(), of_cluster: BTreeMap::new(), taken: base });
     }
 
     fn check_life(&self, life: &Life) -> Result<(), LogDamage> {
         let Incarnation { incarnation, base, cut } = life.incarnation;
-        for number in (base.max(self.begin).0 + 1..=cut.0).map(CommitNumber) {
+        let first = base.max(self.begin).0 + 1;
+        for (number, missing) in life.of_cluster.range(CommitNumber(first)..) {
+            if *number <= cut && *missing > 1 {
+                return Err(LogDamage::MissingParticipants { number: *number, missing: *missing - 1 });
+            }
+        }
+        // The numbers of a node alone are dense.
+        let dense = if cut.epoch().0 > 0 { 0 } else { cut.0 };
+        for number in (first..=dense).map(CommitNumber) {
             match life.missing.get((number.0 - base.0 - 1) as usize).copied().unwrap_or(0) {
                 0 => return Err(LogDamage::MissingCommit(number)),
                 1 => {}
