@@ -49,6 +49,7 @@ fn layout() -> Arc<TableLayout> {
         on_update_now: false,
         auto_increment: false,
         hidden: false,
+        invisible: false,
         comment: "".into(),
         display_width: None,
     };

@@ -109,6 +109,8 @@ errors! {
     JsonTooDeep = 3157, "22032";
     /// A JSON column in an index.
     JsonAsKey = 3152, "42000";
+    /// A table whose columns are all invisible.
+    NoVisibleColumn = 4028, "HY000";
     /// More digits than a type can have.
     TooBigPrecision = 1426, "42000";
     /// More digits after the point than a type can have.

@@ -31,6 +31,8 @@ pub struct ColumnDefinition {
     pub auto_increment: bool,
     /// Whether the column is the hidden key of a table without a primary key.
     pub hidden: bool,
+    /// INVISIBLE: only a statement that names the column sees it.
+    pub invisible: bool,
     /// COMMENT.
     pub comment: Box<str>,
     /// The display width as written (`INT(11)`). Only SHOW uses it.
@@ -49,6 +51,7 @@ impl ColumnDefinition {
             on_update_now: false,
             auto_increment: false,
             hidden: false,
+            invisible: false,
             comment: "".into(),
             display_width: None,
         }

@@ -225,6 +225,8 @@ struct StoredColumn {
     auto_increment: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     hidden: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    invisible: bool,
     #[serde(default, skip_serializing_if = "str::is_empty")]
     comment: Box<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,22 +237,64 @@ struct StoredColumn {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum StoredType {
-    Integer { bytes: u8, unsigned: bool },
-    Double {},
-    Char { length: u16, collation: Box<str> },
-    Varchar { length: u16, collation: Box<str> },
-    Text { length_bytes: u8, collation: Box<str> },
+    Integer {
+        bytes: u8,
+        unsigned: bool,
+        #[serde(default, skip_serializing_if = "is_false")]
+        zerofill: bool,
+    },
+    Double {
+        #[serde(default, skip_serializing_if = "is_false")]
+        unsigned: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digits: Option<(u8, u8)>,
+    },
+    Char {
+        length: u16,
+        collation: Box<str>,
+    },
+    Varchar {
+        length: u16,
+        collation: Box<str>,
+    },
+    Text {
+        length_bytes: u8,
+        collation: Box<str>,
+    },
     Year {},
     Date {},
-    Time { digits: u8 },
-    Datetime { digits: u8 },
-    Timestamp { digits: u8 },
-    Decimal { precision: u8, scale: u8, unsigned: bool },
-    Float {},
+    Time {
+        digits: u8,
+    },
+    Datetime {
+        digits: u8,
+    },
+    Timestamp {
+        digits: u8,
+    },
+    Decimal {
+        precision: u8,
+        scale: u8,
+        unsigned: bool,
+    },
+    Float {
+        #[serde(default, skip_serializing_if = "is_false")]
+        unsigned: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        digits: Option<(u8, u8)>,
+    },
     Json {},
-    Bit { bits: u8 },
-    Enum { members: Vec<Box<str>>, collation: Box<str> },
-    Set { members: Vec<Box<str>>, collation: Box<str> },
+    Bit {
+        bits: u8,
+    },
+    Enum {
+        members: Vec<Box<str>>,
+        collation: Box<str>,
+    },
+    Set {
+        members: Vec<Box<str>>,
+        collation: Box<str>,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -410,6 +454,7 @@ impl From<&ColumnDefinition> for StoredColumn {
             on_update_now: column.on_update_now,
             auto_increment: column.auto_increment,
             hidden: column.hidden,
+            invisible: column.invisible,
             comment: column.comment.clone(),
             display_width: column.display_width,
         }
@@ -429,6 +474,7 @@ impl TryFrom<StoredColumn> for ColumnDefinition {
             on_update_now: stored.on_update_now,
             auto_increment: stored.auto_increment,
             hidden: stored.hidden,
+            invisible: stored.invisible,
             comment: stored.comment,
             display_width: stored.display_width,
         })
@@ -447,14 +493,19 @@ impl TryFrom<StoredType> for DataType {
 
     fn try_from(stored: StoredType) -> Result<DataType, StoredSchemaError> {
         Ok(match stored {
-            StoredType::Integer { bytes, unsigned } if matches!(bytes, 1..=4 | 8) => DataType::integer(bytes, unsigned),
+            StoredType::Integer { bytes, zerofill: true, .. } if matches!(bytes, 1..=4 | 8) => {
+                DataType::zerofill_integer(bytes)
+            }
+            StoredType::Integer { bytes, unsigned, .. } if matches!(bytes, 1..=4 | 8) => {
+                DataType::integer(bytes, unsigned)
+            }
             StoredType::Text { length_bytes, collation: name } if matches!(length_bytes, 1..=4) => {
                 DataType::text_or_blob(length_bytes, collation(&name)?)
             }
             StoredType::Integer { bytes, .. } | StoredType::Text { length_bytes: bytes, .. } => {
                 return Err(invalid(format_args!("no type has {bytes} bytes")));
             }
-            StoredType::Double {} => DataType::double(),
+            StoredType::Double { unsigned, digits } => DataType::floating(true, digits, unsigned),
             StoredType::Year {} => DataType::year(),
             StoredType::Date {} => DataType::date(),
             StoredType::Time { digits: 7.. }
@@ -471,7 +522,7 @@ impl TryFrom<StoredType> for DataType {
                 }
                 _ => return Err(invalid(format_args!("there is no DECIMAL({precision},{scale})"))),
             },
-            StoredType::Float {} => DataType::float(),
+            StoredType::Float { unsigned, digits } => DataType::floating(false, digits, unsigned),
             StoredType::Json {} => DataType::json(),
             StoredType::Bit { bits } => match bits {
                 1..=BITS_MAX => DataType::bit(bits),

@@ -301,7 +301,13 @@ impl<'a> RowView<'a> {
     /// The value of a column.
     #[inline]
     pub fn column(&self, column: ColumnNumber) -> ValueRef<'a> {
-        match self.field(column) {
+        self.value_at(self.format.slots[usize::from(column.0)])
+    }
+
+    /// Like [`Self::column`], for a column whose position is known.
+    #[inline(always)]
+    pub(crate) fn value_at(&self, slot: Slot) -> ValueRef<'a> {
+        match self.field_at(slot) {
             Field::Int(value) => ValueRef::Int(value),
             Field::Bytes(bytes) => ValueRef::Bytes(bytes),
             Field::UInt(value) => ValueRef::UInt(value),
@@ -312,12 +318,6 @@ impl<'a> RowView<'a> {
     }
 
     /// The value of a column in a form that row encoders match on directly, without a copy in memory.
-    #[inline(always)]
-    pub(crate) fn field(&self, column: ColumnNumber) -> Field<'a> {
-        self.field_at(self.format.slots[usize::from(column.0)])
-    }
-
-    /// Like `field`, for a column whose position is known.
     #[inline(always)]
     pub(crate) fn field_at(&self, slot: Slot) -> Field<'a> {
         if slot.null_mask != 0 && self.image[usize::from(slot.null_byte)] & slot.null_mask != 0 {

@@ -2,11 +2,11 @@
 //!
 //! Encodes result rows whose values are plain columns.
 
-use super::binary::{append_binary_field, append_binary_number, begin_binary_row};
+use super::binary::{append_binary_field, append_binary_number, append_binary_value, begin_binary_row};
 use super::number::append_signed_prefixed;
 use super::packet::{begin_packet, end_packet};
 use super::result_column::ResultColumn;
-use super::text::append_text_field;
+use super::text::{append_formatted, append_text_field, is_formatted};
 use crate::id::ColumnNumber;
 use crate::row::{RowFormat, RowView, Slot};
 use crate::types::Packed;
@@ -27,6 +27,8 @@ enum Step {
     Number { slot: Slot, wire_bytes: u8 },
     /// Adjacent variable columns, by their ordinals, both ends included.
     Run { first: u16, last: u16 },
+    /// A number whose text has fixed digits or leading zeros.
+    Formatted { slot: Slot, decimals: u8, width: u8, wire_type: u8 },
     /// A column that does not print as its wire type.
     Encoded { slot: Slot, wire_type: u8 },
 }
@@ -38,10 +40,17 @@ impl RowPlan {
         format: &RowFormat,
         columns: impl IntoIterator<Item = (ColumnNumber, &'c ResultColumn)>,
     ) -> Option<RowPlan> {
-        let columns: Box<[_]> = columns.into_iter().map(|(column, result)| (column, result.wire_type)).collect();
+        let results: Vec<(ColumnNumber, &ResultColumn)> = columns.into_iter().collect();
+        let columns: Box<[_]> = results.iter().map(|(column, result)| (*column, result.wire_type)).collect();
         let mut steps: Vec<Step> = Vec::with_capacity(columns.len());
-        for (column, wire_type) in &columns {
+        for ((column, wire_type), (_, result)) in columns.iter().zip(&results) {
             let slot = format.slot(*column);
+            let is_stored_so = slot.is_of_wire_type(*wire_type) || format.packed(slot) == Some(Packed::Float);
+            if is_formatted(result) && is_stored_so {
+                let width = result.length.min(u8::MAX.into()) as u8;
+                steps.push(Step::Formatted { slot, decimals: result.decimals, width, wire_type: *wire_type });
+                continue;
+            }
             match format.packed(slot) {
                 // Its text depends on the time zone of the session.
                 Some(Packed::Timestamp(_)) => return None,
@@ -76,6 +85,9 @@ impl RowPlan {
                 Step::Int { slot } => append_signed_prefixed(row.int_at(slot).into(), out),
                 Step::Number { slot, .. } => append_text_field(row.field_at(slot), out),
                 Step::Encoded { slot, .. } => append_text_field(row.field_at(slot), out),
+                Step::Formatted { slot, decimals, width, .. } => {
+                    append_formatted(row.value_at(slot), decimals, width.into(), out);
+                }
             }
         }
         end_packet(out, packet);
@@ -98,6 +110,7 @@ impl RowPlan {
                 Step::Int { slot } => out.extend_from_slice(&row.int_at(slot).to_le_bytes()),
                 Step::Number { slot, wire_bytes } => append_binary_number(row.field_at(slot), wire_bytes, out),
                 Step::Encoded { slot, wire_type } => append_binary_field(row.field_at(slot), wire_type, out),
+                Step::Formatted { slot, wire_type, .. } => append_binary_value(row.value_at(slot), wire_type, out),
             }
         }
         packet.end(out);

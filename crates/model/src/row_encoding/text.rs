@@ -7,7 +7,7 @@ use super::number::{
     append_unsigned_prefixed,
 };
 use super::packet::{NULL_MARK, append_length_prefixed};
-use super::result_column::DECIMALS_NOT_FIXED;
+use super::result_column::{DECIMALS_NOT_FIXED, ResultColumn, column_flag, wire_type};
 use crate::json;
 use crate::row::Field;
 use crate::value::{Decimal, ValueRef};
@@ -84,6 +84,40 @@ pub fn append_text_column(value: ValueRef<'_>, decimals: u8, out: &mut Vec<u8>) 
         }
         value => append_text_value(value, out),
     }
+}
+
+/// Whether the text of a table's column depends on the column and not only on the value: ZEROFILL, and a fixed
+/// number of digits after the point.
+pub(super) fn is_formatted(column: &ResultColumn) -> bool {
+    let is_floating = matches!(column.wire_type, wire_type::DOUBLE | wire_type::FLOAT);
+    let is_filled = column.flags & column_flag::ZEROFILL != 0 && column.wire_type != wire_type::YEAR;
+    !column.org_name.is_empty() && (is_filled || (is_floating && column.decimals < DECIMALS_NOT_FIXED))
+}
+
+/// Appends the value of a result column like [`append_text_value`], as the column's type prints it.
+#[inline]
+pub fn append_result_text(value: ValueRef<'_>, column: &ResultColumn, out: &mut Vec<u8>) {
+    match is_formatted(column) {
+        true => append_formatted(value, column.decimals, column.length, out),
+        false => append_text_value(value, out),
+    }
+}
+
+/// Appends a number with exactly `decimals` digits after the point, or an integer with zeros to `width`.
+#[inline(never)]
+pub(super) fn append_formatted(value: ValueRef<'_>, decimals: u8, width: u32, out: &mut Vec<u8>) {
+    let mut text = Vec::new();
+    match value {
+        ValueRef::UInt(number) => {
+            append_unsigned(number, &mut text);
+            let zeros = (width as usize).min(usize::from(u8::MAX)).saturating_sub(text.len());
+            text.splice(..0, std::iter::repeat_n(b'0', zeros));
+        }
+        ValueRef::Double(number) => append_double_fixed(number, decimals, &mut text),
+        ValueRef::Float(number) => append_double_fixed(number.into(), decimals, &mut text),
+        value => return append_text_value(value, out),
+    }
+    append_length_prefixed(&text, out);
 }
 
 pub(super) fn append_decimal(value: Decimal, out: &mut Vec<u8>) {

@@ -15,12 +15,30 @@ use crate::value::{Value, ValueRef};
 pub(super) struct Integer;
 
 impl DataType {
+    /// An unsigned integer that prints with zeros to its display width.
+    pub const fn zerofill_integer(bytes: u8) -> DataType {
+        let mut data_type = DataType::integer(bytes, true);
+        data_type.zerofill = true;
+        data_type
+    }
+
     /// An integer of 1, 2, 3, 4 or 8 bytes: TINYINT, SMALLINT, MEDIUMINT, INT, BIGINT.
     pub const fn integer(bytes: u8, unsigned: bool) -> DataType {
         let mut data_type = DataType::plain(Family::Integer);
         data_type.bytes = bytes;
         data_type.unsigned = unsigned;
         data_type
+    }
+}
+
+/// The display width of an unsigned integer for which none is written.
+fn default_width(data_type: &DataType) -> u32 {
+    match data_type.bytes {
+        1 => 3,
+        2 => 5,
+        3 => 8,
+        4 => 10,
+        _ => 20,
     }
 }
 
@@ -40,8 +58,15 @@ impl TypeDescriptor for Integer {
         if data_type.bytes == 1 && !data_type.unsigned && display_width == Some(1) {
             out.push_str("(1)");
         }
+        // The width matters where zeros fill it.
+        if data_type.zerofill {
+            out.push_str(&format!("({})", display_width.map_or(default_width(data_type), u32::from)));
+        }
         if data_type.unsigned {
             out.push_str(" unsigned");
+        }
+        if data_type.zerofill {
+            out.push_str(" zerofill");
         }
     }
 
@@ -78,7 +103,9 @@ impl TypeDescriptor for Integer {
             // MySQL has 20 for both: 19 digits and a sign, or 20 digits.
             _ => (wire_type::LONGLONG, 20),
         };
-        WireType { code, length, decimals: 0, flags: if data_type.unsigned { column_flag::UNSIGNED } else { 0 } }
+        let zerofill = if data_type.zerofill { column_flag::ZEROFILL } else { 0 };
+        let flags = zerofill | if data_type.unsigned { column_flag::UNSIGNED } else { 0 };
+        WireType { code, length, decimals: 0, flags }
     }
 
     fn digits(&self, data_type: &DataType) -> (Option<u64>, Option<u64>) {
@@ -122,7 +149,7 @@ impl TypeDescriptor for Integer {
     }
 
     fn stored(&self, data_type: &DataType) -> StoredType {
-        StoredType::Integer { bytes: data_type.bytes, unsigned: data_type.unsigned }
+        StoredType::Integer { bytes: data_type.bytes, unsigned: data_type.unsigned, zerofill: data_type.zerofill }
     }
 }
 

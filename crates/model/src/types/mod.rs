@@ -7,7 +7,6 @@ mod blob;
 mod choice;
 mod decimal;
 mod double;
-mod float;
 mod integer;
 mod json;
 mod members;
@@ -40,7 +39,10 @@ pub struct DataType {
     family: Family,
     /// UNSIGNED.
     unsigned: bool,
-    /// Bytes of an integer, ENUM or SET; bytes of the stored length of a TEXT or BLOB; digits of a DECIMAL;
+    /// ZEROFILL.
+    zerofill: bool,
+    /// Bytes of an integer, ENUM or SET; bytes of the stored length of a TEXT or BLOB; digits of a DECIMAL, and
+    /// of a FLOAT or DOUBLE with fixed digits after the point, otherwise 0;
     /// bits of a BIT.
     bytes: u8,
     /// The collation of a character type; [`CollationId::BINARY`] for every other type.
@@ -195,13 +197,13 @@ impl DataType {
     /// A type with neither lengths nor attributes.
     const fn plain(family: Family) -> DataType {
         let collation = CollationId::BINARY;
-        DataType { family, unsigned: false, bytes: 0, collation, length: 0, scale: 0, members: None }
+        DataType { family, unsigned: false, zerofill: false, bytes: 0, collation, length: 0, scale: 0, members: None }
     }
 
     fn descriptor(&self) -> &'static dyn TypeDescriptor {
         match self.family {
             Family::Integer => &integer::Integer,
-            Family::Double => &double::Double,
+            Family::Double => &double::DOUBLE,
             Family::Char => &string::CHAR,
             Family::Binary => &string::BINARY,
             Family::VarChar => &string::VARCHAR,
@@ -214,7 +216,7 @@ impl DataType {
             Family::DateTime => &temporal::DATETIME,
             Family::Timestamp => &temporal::TIMESTAMP,
             Family::Decimal => &decimal::DecimalType,
-            Family::Float => &float::Float,
+            Family::Float => &double::FLOAT,
             Family::Bit => &bit::BitType,
             Family::Enum => &choice::ENUM,
             Family::Set => &choice::SET,

@@ -78,14 +78,18 @@ impl<'a> Scope<'a> {
         same(self.table, table) && database.is_none_or(|database| !self.has_alias && same(self.database, database))
     }
 
-    /// The columns that `*` expands to, without hidden ones.
+    /// The columns that `*` expands to, without hidden and invisible ones.
     pub fn visible_columns(&self) -> Vec<ColumnNumber> {
         let indexes = |count: usize| (0..count as u16).map(ColumnNumber);
         match self.source {
             RowSource::Nothing => Vec::new(),
             RowSource::Table(table) => {
                 let columns = &table.definition.columns;
-                indexes(columns.len()).filter(|index| !columns[usize::from(index.0)].hidden).collect()
+                {
+                    let is_shown =
+                        |column: &junctor_model::schema::ColumnDefinition| !column.hidden && !column.invisible;
+                    indexes(columns.len()).filter(|index| is_shown(&columns[usize::from(index.0)])).collect()
+                }
             }
             RowSource::Virtual { columns, .. } => indexes(columns.len()).collect(),
         }

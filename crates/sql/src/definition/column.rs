@@ -47,6 +47,7 @@ pub(super) fn define(
         on_update_now: false,
         auto_increment: column.auto_increment,
         hidden: false,
+        invisible: column.invisible,
         comment: comment_text("field", name, column.comment.as_deref(), COMMENT_CHARACTERS_MAX)?,
         display_width,
     })
@@ -63,9 +64,8 @@ pub(super) fn comment_text(what: &str, name: &str, comment: Option<&[u8]>, max: 
 
 fn refuse_attributes(column: &ast::ColumnDefinition) -> Result<()> {
     let refused = [
-        (column.invisible, "invisible column"),
         (column.on_disk == Some(true), "STORAGE DISK"),
-        (column.column_type.zerofill, "ZEROFILL"),
+        (column.column_type.zerofill && !matches!(column.column_type.kind, TypeKind::Integer { .. }), "ZEROFILL"),
     ];
     match refused.iter().find(|(present, _)| *present) {
         Some((_, what)) => Err(Error::not_supported(what)),
@@ -78,12 +78,21 @@ fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mu
     match &written.kind {
         TypeKind::Integer { size, display_width } => {
             check_display_width(name, *size, *display_width, written.unsigned, notes)?;
-            Ok(DataType::integer(integer_bytes(*size), written.unsigned))
+            Ok(match written.zerofill {
+                true => DataType::zerofill_integer(integer_bytes(*size)),
+                false => DataType::integer(integer_bytes(*size), written.unsigned),
+            })
         }
-        TypeKind::Double { .. } | TypeKind::Float { precision: Some(25..=53), scale: None } if written.unsigned => {
-            Err(Error::not_supported("DOUBLE UNSIGNED"))
+        TypeKind::Double { precision: Some(precision), scale: Some(scale) } => {
+            Ok(DataType::floating(true, Some(fixed_digits(name, *precision, *scale)?), written.unsigned))
         }
-        TypeKind::Double { .. } | TypeKind::Float { precision: Some(25..=53), scale: None } => Ok(DataType::double()),
+        TypeKind::Float { precision: Some(precision), scale: Some(scale) } => {
+            Ok(DataType::floating(false, Some(fixed_digits(name, *precision, *scale)?), written.unsigned))
+        }
+        TypeKind::Double { .. } | TypeKind::Float { precision: Some(25..=53), scale: None } => {
+            Ok(DataType::floating(true, None, written.unsigned))
+        }
+        TypeKind::Float { .. } => Ok(DataType::floating(false, None, written.unsigned)),
         TypeKind::Char { length } => declared(name, DataType::declared_char(length.unwrap_or(1), text_collation()?)),
         TypeKind::Binary { length } => {
             declared(name, DataType::declared_char(length.unwrap_or(1), CollationId::BINARY))
@@ -98,7 +107,6 @@ fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mu
         TypeKind::DateTime { fraction_digits } => Ok(DataType::date_time(second_digits(name, *fraction_digits)?)),
         TypeKind::Timestamp { fraction_digits } => Ok(DataType::timestamp(second_digits(name, *fraction_digits)?)),
         TypeKind::Decimal { precision, scale } => decimal(name, *precision, *scale, written.unsigned),
-        TypeKind::Float { scale: None, .. } if !written.unsigned => Ok(DataType::float()),
         TypeKind::Json => Ok(DataType::json()),
         TypeKind::Bit { length } => match length.unwrap_or(1) {
             0 => Err(message::invalid_size(name)),
@@ -123,6 +131,20 @@ fn second_digits(name: &str, digits: u32) -> Result<u8> {
         true => Ok(digits as u8),
         false => Err(message::too_precise(name, digits, DIGITS_MAX.into())),
     }
+}
+
+/// The digits of FLOAT and DOUBLE before and after the point. Errors 1425, 1427, and 1439 above 255.
+fn fixed_digits(name: &str, precision: u32, scale: u32) -> Result<(u8, u8)> {
+    if scale > u32::from(DECIMAL_SCALE_MAX) {
+        return Err(message::too_big_scale(name, scale));
+    }
+    if precision > u32::from(u8::MAX) || precision == 0 {
+        return Err(message::display_width(name));
+    }
+    if scale > precision {
+        return Err(message::scale_above_precision(name));
+    }
+    Ok((precision as u8, scale as u8))
 }
 
 /// DECIMAL(precision, scale). Errors: 1425, 1426 and 1427 for digits that it cannot have, 1235 above 38.
@@ -223,7 +245,6 @@ fn text_or_blob(size: LongSize, length: Option<u32>, collation: CollationId) -> 
 
 fn unsupported_name(kind: &TypeKind) -> &'static str {
     match kind {
-        TypeKind::Float { .. } => "FLOAT",
         TypeKind::Geometry(name) => name,
         _ => "this column type",
     }

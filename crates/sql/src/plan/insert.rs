@@ -341,7 +341,8 @@ impl InsertPlan {
 /// The columns for which the statement has values. Errors: unknown column; 1110 for a repeated one.
 fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<Vec<ColumnNumber>> {
     let Some(names) = columns else {
-        let visible = definition.columns.iter().enumerate().filter(|(_, column)| !column.hidden);
+        let is_named = |column: &ColumnDefinition| !column.hidden && !column.invisible;
+        let visible = definition.columns.iter().enumerate().filter(|(_, column)| is_named(column));
         return Ok(visible.map(|(position, _)| ColumnNumber(position as u16)).collect());
     };
     let mut targets = Vec::with_capacity(names.len());

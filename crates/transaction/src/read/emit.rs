@@ -6,7 +6,7 @@ use junctor_expression::parameter::append_value;
 use junctor_expression::{Accumulator, AggregateKind, Expression, Parameters, ResultType, Scratch};
 use junctor_model::error::{Error, Result};
 use junctor_model::row::RowView;
-use junctor_model::row_encoding::{append_text_value, begin_binary_row, begin_packet, end_packet};
+use junctor_model::row_encoding::{append_result_text, begin_binary_row, begin_packet, end_packet};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{Aggregate, ENTRY_HEADER_BYTES, Output, Projection, RowProtocol, SortKey};
 
@@ -209,8 +209,8 @@ fn append_computed_packet(
     match row.protocol {
         RowProtocol::Text => {
             let packet = begin_packet(out);
-            for value in &projection.values {
-                append_text_value(value_of(value, row, scratch)?, out);
+            for (value, column) in projection.values.iter().zip(&projection.columns) {
+                append_result_text(value_of(value, row, scratch)?, column, out);
             }
             end_packet(out, packet);
         }

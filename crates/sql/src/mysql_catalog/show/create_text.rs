@@ -111,6 +111,9 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
         out.extend_from_slice(clock_text(column).as_bytes());
     }
     append_comment(&column.comment, b" ", out);
+    if column.invisible {
+        out.extend_from_slice(b" /*!80023 INVISIBLE */");
+    }
 }
 
 /// Omits the character set if the collation is the table's, and the collation if it is also its character

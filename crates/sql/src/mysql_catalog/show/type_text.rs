@@ -38,6 +38,7 @@ pub(super) fn extra(column: &ColumnDefinition) -> String {
         (column.auto_increment, "auto_increment".to_owned()),
         (column.default_now, "DEFAULT_GENERATED".to_owned()),
         (column.on_update_now, format!("on update {}", clock_text(column))),
+        (column.invisible, "INVISIBLE".to_owned()),
     ];
     let present: Vec<String> = words.into_iter().filter(|(present, _)| *present).map(|(_, word)| word).collect();
     present.join(" ")
