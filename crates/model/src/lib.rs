@@ -13,6 +13,7 @@ pub mod schema;
 pub mod checkpoint;
 pub mod stored_identity;
 pub mod stored_schema;
+mod stored_type;
 mod stored_value;
 pub mod stored_mark;
 pub mod stored_lists;

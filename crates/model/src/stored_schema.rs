@@ -10,7 +10,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::collation::CollationId;
-use crate::decimal::{DECIMAL_SCALE_MAX, DIGITS_MAX};
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use crate::limit::PARTITIONS_PER_TABLE_MAX;
@@ -18,8 +17,8 @@ use crate::schema::{
     ColumnDefinition, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition,
     TableKind,
 };
+use crate::stored_type::StoredType;
 use crate::stored_value::StoredValue;
-use crate::types::{BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX};
 use crate::value::Value;
 
 /// The version that is written.
@@ -233,70 +232,6 @@ struct StoredColumn {
     display_width: Option<u16>,
 }
 
-/// A type. CHAR, VARCHAR and TEXT with the collation binary are BINARY, VARBINARY and BLOB.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum StoredType {
-    Integer {
-        bytes: u8,
-        unsigned: bool,
-        #[serde(default, skip_serializing_if = "is_false")]
-        zerofill: bool,
-    },
-    Double {
-        #[serde(default, skip_serializing_if = "is_false")]
-        unsigned: bool,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        digits: Option<(u8, u8)>,
-    },
-    Char {
-        length: u16,
-        collation: Box<str>,
-    },
-    Varchar {
-        length: u16,
-        collation: Box<str>,
-    },
-    Text {
-        length_bytes: u8,
-        collation: Box<str>,
-    },
-    Year {},
-    Date {},
-    Time {
-        digits: u8,
-    },
-    Datetime {
-        digits: u8,
-    },
-    Timestamp {
-        digits: u8,
-    },
-    Decimal {
-        precision: u8,
-        scale: u8,
-        unsigned: bool,
-    },
-    Float {
-        #[serde(default, skip_serializing_if = "is_false")]
-        unsigned: bool,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        digits: Option<(u8, u8)>,
-    },
-    Json {},
-    Bit {
-        bits: u8,
-    },
-    Enum {
-        members: Vec<Box<str>>,
-        collation: Box<str>,
-    },
-    Set {
-        members: Vec<Box<str>>,
-        collation: Box<str>,
-    },
-}
-
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredIndex {
@@ -346,7 +281,7 @@ pub(crate) fn invalid(message: impl fmt::Display) -> StoredSchemaError {
     StoredSchemaError::Invalid(message.to_string().into())
 }
 
-fn collation(name: &str) -> Result<CollationId, StoredSchemaError> {
+pub(crate) fn collation(name: &str) -> Result<CollationId, StoredSchemaError> {
     CollationId::from_name(name).map_err(|_| invalid(format_args!("collation {name} is unknown")))
 }
 
@@ -481,65 +416,6 @@ impl TryFrom<StoredColumn> for ColumnDefinition {
     }
 }
 
-fn members_of(names: Vec<Box<str>>, max: usize) -> Result<Arc<Members>, StoredSchemaError> {
-    if names.is_empty() || names.len() > max {
-        return Err(invalid(format_args!("no type has {} members", names.len())));
-    }
-    Ok(Arc::new(Members::new(names.into_iter().map(|name| name.into_string().into_bytes().into()).collect())))
-}
-
-impl TryFrom<StoredType> for DataType {
-    type Error = StoredSchemaError;
-
-    fn try_from(stored: StoredType) -> Result<DataType, StoredSchemaError> {
-        Ok(match stored {
-            StoredType::Integer { bytes, zerofill: true, .. } if matches!(bytes, 1..=4 | 8) => {
-                DataType::zerofill_integer(bytes)
-            }
-            StoredType::Integer { bytes, unsigned, .. } if matches!(bytes, 1..=4 | 8) => {
-                DataType::integer(bytes, unsigned)
-            }
-            StoredType::Text { length_bytes, collation: name } if matches!(length_bytes, 1..=4) => {
-                DataType::text_or_blob(length_bytes, collation(&name)?)
-            }
-            StoredType::Integer { bytes, .. } | StoredType::Text { length_bytes: bytes, .. } => {
-                return Err(invalid(format_args!("no type has {bytes} bytes")));
-            }
-            StoredType::Double { unsigned, digits } => DataType::floating(true, digits, unsigned),
-            StoredType::Year {} => DataType::year(),
-            StoredType::Date {} => DataType::date(),
-            StoredType::Time { digits: 7.. }
-            | StoredType::Datetime { digits: 7.. }
-            | StoredType::Timestamp { digits: 7.. } => {
-                return Err(invalid("seconds have at most 6 digits after the point"));
-            }
-            StoredType::Time { digits } => DataType::time(digits),
-            StoredType::Datetime { digits } => DataType::date_time(digits),
-            StoredType::Timestamp { digits } => DataType::timestamp(digits),
-            StoredType::Decimal { precision, scale, unsigned } => match precision {
-                1..=DIGITS_MAX if scale <= precision.min(DECIMAL_SCALE_MAX) => {
-                    DataType::decimal(precision, scale, unsigned)
-                }
-                _ => return Err(invalid(format_args!("there is no DECIMAL({precision},{scale})"))),
-            },
-            StoredType::Float { unsigned, digits } => DataType::floating(false, digits, unsigned),
-            StoredType::Json {} => DataType::json(),
-            StoredType::Bit { bits } => match bits {
-                1..=BITS_MAX => DataType::bit(bits),
-                _ => return Err(invalid(format_args!("there is no BIT({bits})"))),
-            },
-            StoredType::Enum { members, collation: name } => {
-                DataType::enumeration(members_of(members, ENUM_MEMBERS_MAX)?, collation(&name)?)
-            }
-            StoredType::Set { members, collation: name } => {
-                DataType::set(members_of(members, SET_MEMBERS_MAX)?, collation(&name)?)
-            }
-            StoredType::Char { length, collation: name } => DataType::char(length, collation(&name)?),
-            StoredType::Varchar { length, collation: name } => DataType::varchar(length, collation(&name)?),
-        })
-    }
-}
-
 impl From<&IndexDefinition> for StoredIndex {
     fn from(index: &IndexDefinition) -> StoredIndex {
         StoredIndex {
@@ -627,6 +503,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::types::DataType;
     use crate::value::Decimal;
 
     fn table(id: u32, name: &str) -> TableDefinition {

@@ -100,7 +100,10 @@ pub(crate) enum Field<'a> {
     UInt(u64),
     Double(f64),
     Bytes(&'a [u8]),
-    Other(ValueRef<'a>),
+    /// The ordinal of a packed column that is not NULL. Its value is not here, so that a field fits
+    /// registers.
+    Packed(usize),
+    Json(&'a [u8]),
 }
 
 impl RowFormat {
@@ -313,7 +316,8 @@ impl<'a> RowView<'a> {
             Field::UInt(value) => ValueRef::UInt(value),
             Field::Double(value) => ValueRef::Double(value),
             Field::Null => ValueRef::Null,
-            Field::Other(value) => value,
+            Field::Packed(ordinal) => self.packed_value(ordinal),
+            Field::Json(document) => ValueRef::Json(document),
         }
     }
 
@@ -331,10 +335,10 @@ impl<'a> RowView<'a> {
             SlotKind::UInt64 => Field::UInt(u64::from_le_bytes(bytes_at(self.image, at))),
             SlotKind::Variable => Field::Bytes(value_of_wire(&self.image[self.format.var_extent(self.image, at, at)])),
             SlotKind::Double => Field::Double(f64::from_le_bytes(bytes_at(self.image, at))),
-            SlotKind::Packed => self.packed_field(at),
+            SlotKind::Packed => Field::Packed(at),
             SlotKind::Json => {
                 let extent = self.format.var_extent(self.image, at, at);
-                Field::Other(ValueRef::Json(value_of_wire(&self.image[extent])))
+                Field::Json(value_of_wire(&self.image[extent]))
             }
             SlotKind::Int8 => Field::Int(i64::from(self.image[at] as i8)),
             SlotKind::UInt8 => Field::UInt(u64::from(self.image[at])),
@@ -352,11 +356,11 @@ impl<'a> RowView<'a> {
     }
 
     #[inline(never)]
-    fn packed_field(&self, ordinal: usize) -> Field<'a> {
+    fn packed_value(&self, ordinal: usize) -> ValueRef<'a> {
         let column = &self.format.packed[ordinal];
         let at = column.position as usize;
         let bytes = &self.image[at..at + column.form.bytes()];
-        Field::Other(column.form.read(bytes, column.members.as_deref()))
+        column.form.read(bytes, column.members.as_deref())
     }
 
     /// The value of a column for which [`Slot::is_plain_int`] holds.

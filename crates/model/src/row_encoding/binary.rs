@@ -61,21 +61,13 @@ pub(super) fn append_binary_number(field: Field<'_>, wire_bytes: u8, out: &mut V
         Field::Int(value) => value as u64,
         Field::UInt(value) => value,
         Field::Double(value) => value.to_bits(),
-        Field::Null | Field::Bytes(_) | Field::Other(_) => return,
+        Field::Null | Field::Bytes(_) | Field::Packed(_) | Field::Json(_) => return,
     };
     match wire_bytes {
         4 => out.extend_from_slice(&(bits as u32).to_le_bytes()),
         8 => out.extend_from_slice(&bits.to_le_bytes()),
         2 => out.extend_from_slice(&(bits as u16).to_le_bytes()),
         _ => out.push(bits as u8),
-    }
-}
-
-/// Appends a column that is not NULL in the given wire type.
-#[inline(never)]
-pub(super) fn append_binary_field(field: Field<'_>, wire_type: u8, out: &mut Vec<u8>) {
-    if let Field::Other(value) = field {
-        append_binary_value(value, wire_type, out);
     }
 }
 

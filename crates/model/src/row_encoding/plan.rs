@@ -2,11 +2,11 @@
 //!
 //! Encodes result rows whose values are plain columns.
 
-use super::binary::{append_binary_field, append_binary_number, append_binary_value, begin_binary_row};
+use super::binary::{append_binary_number, append_binary_value, begin_binary_row};
 use super::number::append_signed_prefixed;
 use super::packet::{begin_packet, end_packet};
 use super::result_column::ResultColumn;
-use super::text::{append_formatted, append_text_field, is_formatted};
+use super::text::{append_formatted, append_text_field, append_text_value, is_formatted};
 use crate::id::ColumnNumber;
 use crate::row::{RowFormat, RowView, Slot};
 use crate::types::Packed;
@@ -84,9 +84,9 @@ impl RowPlan {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
                 Step::Int { slot } => append_signed_prefixed(row.int_at(slot).into(), out),
                 Step::Number { slot, .. } => append_text_field(row.field_at(slot), out),
-                Step::Encoded { slot, .. } => append_text_field(row.field_at(slot), out),
+                Step::Encoded { slot, .. } => append_encoded_text(row, slot, out),
                 Step::Formatted { slot, decimals, width, .. } => {
-                    append_formatted(row.value_at(slot), decimals, width.into(), out);
+                    append_formatted_text(row, slot, (decimals, width), out);
                 }
             }
         }
@@ -109,10 +109,28 @@ impl RowPlan {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
                 Step::Int { slot } => out.extend_from_slice(&row.int_at(slot).to_le_bytes()),
                 Step::Number { slot, wire_bytes } => append_binary_number(row.field_at(slot), wire_bytes, out),
-                Step::Encoded { slot, wire_type } => append_binary_field(row.field_at(slot), wire_type, out),
-                Step::Formatted { slot, wire_type, .. } => append_binary_value(row.value_at(slot), wire_type, out),
+                Step::Encoded { slot, wire_type } | Step::Formatted { slot, wire_type, .. } => {
+                    append_encoded_binary(row, slot, wire_type, out);
+                }
             }
         }
         packet.end(out);
     }
+}
+
+// Values of these steps are larger than registers. Separate functions keep them out of the loops above.
+
+#[inline(never)]
+fn append_encoded_text(row: RowView<'_>, slot: Slot, out: &mut Vec<u8>) {
+    append_text_value(row.value_at(slot), out);
+}
+
+#[inline(never)]
+fn append_formatted_text(row: RowView<'_>, slot: Slot, (decimals, width): (u8, u8), out: &mut Vec<u8>) {
+    append_formatted(row.value_at(slot), decimals, width.into(), out);
+}
+
+#[inline(never)]
+fn append_encoded_binary(row: RowView<'_>, slot: Slot, wire_type: u8, out: &mut Vec<u8>) {
+    append_binary_value(row.value_at(slot), wire_type, out);
 }

@@ -67,7 +67,7 @@ pub(super) fn append_text_field(field: Field<'_>, out: &mut Vec<u8>) {
         Field::UInt(value) => append_unsigned_prefixed(value, out),
         Field::Null => out.push(NULL_MARK),
         Field::Double(value) => append_short(out, |out| append_double(value, out)),
-        Field::Other(value) => append_other_prefixed(value, out),
+        Field::Packed(_) | Field::Json(_) => unreachable!("columns without a wire form have steps of their own"),
     }
 }
 
@@ -86,8 +86,8 @@ pub fn append_text_column(value: ValueRef<'_>, decimals: u8, out: &mut Vec<u8>) 
     }
 }
 
-/// Whether the text of a table's column depends on the column and not only on the value: ZEROFILL, and a fixed
-/// number of digits after the point.
+/// Whether the text of a table's column depends on the column and not only on the value: ZEROFILL, and a
+/// fixed number of digits after the point.
 pub(super) fn is_formatted(column: &ResultColumn) -> bool {
     let is_floating = matches!(column.wire_type, wire_type::DOUBLE | wire_type::FLOAT);
     let is_filled = column.flags & column_flag::ZEROFILL != 0 && column.wire_type != wire_type::YEAR;

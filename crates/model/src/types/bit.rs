@@ -7,7 +7,7 @@ use crate::key::KeyPart;
 use crate::row_encoding::{column_flag, wire_type};
 use crate::scratch::Scratch;
 use crate::store::StoreTarget;
-use crate::stored_schema::StoredType;
+use crate::stored_type::StoredType;
 use crate::value::{Bit, Value, ValueRef};
 
 /// Maximum number of bits.

@@ -11,7 +11,7 @@ use crate::number::parse_integer;
 use crate::row_encoding::{column_flag, wire_type};
 use crate::scratch::{Scratch, to_text};
 use crate::store::StoreTarget;
-use crate::stored_schema::StoredType;
+use crate::stored_type::StoredType;
 use crate::value::{Choice, ChoiceRef, ChoiceText, Value, ValueRef};
 
 /// Maximum number of members of a SET.

@@ -7,7 +7,7 @@ use crate::number::parse_decimal;
 use crate::row_encoding::{column_flag, wire_type};
 use crate::scratch::{Scratch, excerpt};
 use crate::store::StoreTarget;
-use crate::stored_schema::StoredType;
+use crate::stored_type::StoredType;
 use crate::value::{Decimal, Value, ValueRef};
 
 pub(super) struct DecimalType;

@@ -8,7 +8,7 @@ use crate::row::SlotKind;
 use crate::row_encoding::{DECIMALS_NOT_FIXED, column_flag, wire_type};
 use crate::scratch::Scratch;
 use crate::store::StoreTarget;
-use crate::stored_schema::StoredType;
+use crate::stored_type::StoredType;
 use crate::value::{Value, ValueRef};
 
 /// One of the two types.

@@ -23,7 +23,7 @@ use crate::key::KeyPart;
 use crate::row::SlotKind;
 use crate::scratch::Scratch;
 use crate::store::StoreTarget;
-use crate::stored_schema::StoredType;
+use crate::stored_type::StoredType;
 use crate::temporal::TemporalKind;
 use crate::value::{Value, ValueRef};
 
@@ -41,9 +41,8 @@ pub struct DataType {
     unsigned: bool,
     /// ZEROFILL.
     zerofill: bool,
-    /// Bytes of an integer, ENUM or SET; bytes of the stored length of a TEXT or BLOB; digits of a DECIMAL, and
-    /// of a FLOAT or DOUBLE with fixed digits after the point, otherwise 0;
-    /// bits of a BIT.
+    /// Bytes of an integer, ENUM or SET; bytes of the stored length of a TEXT or BLOB; digits of a DECIMAL,
+    /// and of a FLOAT or DOUBLE with fixed digits after the point, otherwise 0; bits of a BIT.
     bytes: u8,
     /// The collation of a character type; [`CollationId::BINARY`] for every other type.
     collation: CollationId,
@@ -237,8 +236,14 @@ impl DataType {
             | Family::Text
             | Family::Blob
             | Family::Json => KeyPart::Text(self.collation),
-            _ => self.descriptor().packed_key(self),
+            _ => self.packed_key_part(),
         }
+    }
+
+    // Outlined, so that the match above stays a jump.
+    #[inline(never)]
+    fn packed_key_part(&self) -> KeyPart {
+        self.descriptor().packed_key(self)
     }
 
     /// Bytes and signedness of an integer type.

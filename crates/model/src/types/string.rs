@@ -7,7 +7,7 @@ use crate::row::SlotKind;
 use crate::row_encoding::wire_type;
 use crate::scratch::{Scratch, to_text};
 use crate::store::StoreTarget;
-use crate::stored_schema::StoredType;
+use crate::stored_type::StoredType;
 use crate::value::{Value, ValueRef};
 
 /// Maximum length of CHAR and BINARY.

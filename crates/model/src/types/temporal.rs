@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::row_encoding::{append_text, column_flag, wire_type};
 use crate::scratch::{Scratch, excerpt};
 use crate::store::StoreTarget;
-use crate::stored_schema::StoredType;
+use crate::stored_type::StoredType;
 use crate::temporal::{
     DateRules, Defects, Parts, Read, Temporal, TemporalKind, number_parts, parse_date_time, parse_number, parse_time,
     parse_time_number, rounded,

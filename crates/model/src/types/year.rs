@@ -7,7 +7,7 @@ use crate::number::parse_integer;
 use crate::row_encoding::{column_flag, wire_type};
 use crate::scratch::{Scratch, excerpt};
 use crate::store::StoreTarget;
-use crate::stored_schema::StoredType;
+use crate::stored_type::StoredType;
 use crate::temporal::{Temporal, TemporalKind};
 use crate::value::{Value, ValueRef};
 

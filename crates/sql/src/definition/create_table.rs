@@ -253,7 +253,8 @@ fn set_defaults(table: &ast::CreateTable, columns: &mut [ColumnDefinition], rule
     Ok(())
 }
 
-/// Error 4028 unless the table has a visible column. Error 1075 unless it has at most one AUTO_INCREMENT column, which some key begins with.
+/// Error 4028 unless the table has a visible column. Error 1075 unless it has at most one AUTO_INCREMENT
+/// column, which some key begins with.
 pub(super) fn check_auto_increment(columns: &[ColumnDefinition], indexes: &[IndexDefinition]) -> Result<()> {
     if columns.iter().all(|column| column.hidden || column.invisible) {
         return Err(Error::new(ErrorCode::NoVisibleColumn, "A table must have at least one visible column."));

@@ -31,7 +31,7 @@ pub(crate) enum KeyFit {
 /// Appends the key bytes of the greatest column value that is not above `value`.
 #[inline(always)]
 pub(crate) fn append_key_floor(column: &ColumnDefinition, value: ValueRef<'_>, out: &mut Vec<u8>) -> KeyFit {
-    if let (KeyPart::Integer { bytes, unsigned: false }, ValueRef::Int(number)) = (column.column_type.key_part(), value)
+    if let (Some((bytes, false)), ValueRef::Int(number)) = (column.column_type.as_integer(), value)
         && fits(bytes, number)
     {
         if column.nullable {
