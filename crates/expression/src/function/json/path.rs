@@ -92,11 +92,8 @@ fn seek<'d>(value: &'d [u8], legs: &[Leg], found: &mut dyn FnMut(&'d [u8])) {
             }
         }
         // A value that is no array is its own first and last element.
-        (Leg::Element(index), _) => {
-            if index.number == 0 {
-                seek(value, rest, found);
-            }
-        }
+        (Leg::Element(index), _) if index.number == 0 => seek(value, rest, found),
+        (Leg::Element(_), _) => {}
         (Leg::Range(first, last), Json::Array(elements)) => {
             let length = elements.len();
             let first = first.within(length).unwrap_or(0);
