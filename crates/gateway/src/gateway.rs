@@ -1,7 +1,6 @@
 //! The operations of one block: of the sessions of a sql block, or of the alterations of main. Each request
 //! becomes signals, and each reply becomes an event.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Directory, Handle, Pool, require};
@@ -17,7 +16,9 @@ use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
-use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply, ReturnAutoIncrement};
+use junctor_signals::reserve_auto_increment::{
+    ReserveAutoIncrement, ReserveAutoIncrementReply, ReturnAutoIncrement, ReturnedNumbers,
+};
 use junctor_signals::set_globals::{ApplyGlobalsReply, GlobalValues, PersistedChanges, SetGlobals, SetGlobalsReply};
 use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
@@ -417,13 +418,8 @@ impl Gateway {
     }
 
     /// Gives back AUTO_INCREMENT numbers that no row has got.
-    pub fn return_auto_increment(
-        &self,
-        ranges: Box<[(TableId, Range<u64>)]>,
-        is_stop: bool,
-        turn: &mut TurnContext<'_>,
-    ) {
-        let signal = ReturnAutoIncrement { ranges, is_stop };
+    pub fn return_auto_increment(&self, numbers: Box<[ReturnedNumbers]>, is_stop: bool, turn: &mut TurnContext<'_>) {
+        let signal = ReturnAutoIncrement { numbers, is_stop };
         turn.outbox.send(self.main, Signal::Main(MainSignal::ReturnAutoIncrement(signal)));
     }
 

@@ -133,6 +133,8 @@ errors! {
     WrongSubKey = 1089, "HY000";
     /// A change of partitions of a table without PARTITION BY.
     NotPartitioned = 1505, "HY000";
+    /// ADD PARTITION of no partition.
+    NoPartitionAdded = 1514, "HY000";
     /// A table without partitions.
     DropLastPartition = 1508, "HY000";
     /// NULL for a column that becomes NOT NULL.

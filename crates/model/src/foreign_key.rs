@@ -14,7 +14,7 @@ use crate::schema::{
     ColumnDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout,
 };
 
-pub use crate::foreign_key_rule::{check_foreign_key, check_key_name, check_parent};
+pub use crate::foreign_key_rule::{check_foreign_key, check_key_name, check_parent, check_set_null};
 
 /// The effect on child rows when their parent is deleted or its key changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

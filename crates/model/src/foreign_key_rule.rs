@@ -57,7 +57,11 @@ pub fn check_key_name(
     Ok(())
 }
 
-fn check_set_null(key: &ForeignKey, table: &TableDefinition) -> Result<()> {
+/// Refuses SET NULL for NOT NULL columns.
+///
+/// # Errors
+/// 1830.
+pub fn check_set_null(key: &ForeignKey, table: &TableDefinition) -> Result<()> {
     if key.on_delete != ReferentialAction::SetNull && key.on_update != ReferentialAction::SetNull {
         return Ok(());
     }

@@ -29,13 +29,26 @@ layout! { ReserveAutoIncrement { operation, reply_to, table, count, beyond } }
 /// to main.
 #[derive(Debug)]
 pub struct ReturnAutoIncrement {
-    /// Tables, and the ranges that were held for them.
-    pub ranges: Box<[(TableId, Range<u64>)]>,
+    /// The numbers, by table.
+    pub numbers: Box<[ReturnedNumbers]>,
     /// Whether the node stops.
     pub is_stop: bool,
 }
 
-layout! { ReturnAutoIncrement { ranges, is_stop } }
+layout! { ReturnAutoIncrement { numbers, is_stop } }
+
+/// Numbers of one table that a sql block gives back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReturnedNumbers {
+    /// The table.
+    pub table: TableId,
+    /// The range that was held; may be empty.
+    pub range: Range<u64>,
+    /// The greatest explicit number of rows that the block has written since it first reserved numbers.
+    pub explicit: u64,
+}
+
+layout! { ReturnedNumbers { table, range, explicit } }
 
 /// The reply to [`ReserveAutoIncrement`].
 #[derive(Debug)]

@@ -79,8 +79,37 @@ fn binary_value(fields: &mut FieldReader<'_>, column: &Column) -> Result<String,
         ColumnType::LongLong => integer(fields.u64("value")?, u64::BITS, is_unsigned),
         ColumnType::Float => f32::from_bits(fields.u32("value")?).to_string(),
         ColumnType::Double => f64::from_bits(fields.u64("value")?).to_string(),
+        ColumnType::Date | ColumnType::DateTime | ColumnType::Timestamp | ColumnType::Time => {
+            day_or_time(fields.length_encoded_bytes("value")?, column)?
+        }
         _ => text(fields.length_encoded_bytes("value")?),
     })
+}
+
+/// The text of a day, a time or both. Fields at the end that are 0 are absent.
+fn day_or_time(present: &[u8], column: &Column) -> Result<String, ProtocolError> {
+    let mut bytes = present.to_vec();
+    bytes.resize(12, 0);
+    let mut fields = FieldReader::new(&bytes);
+    let mut out = if column.column_type == ColumnType::Time {
+        let sign = if fields.u8("sign")? == 1 { "-" } else { "" };
+        let (days, hour) = (fields.u32("days")?, fields.u8("hour")?);
+        format!("{sign}{:02}", days * 24 + u32::from(hour))
+    } else {
+        let year = fields.u16("year")?;
+        let date = format!("{year:04}-{:02}-{:02}", fields.u8("month")?, fields.u8("day")?);
+        if column.column_type == ColumnType::Date {
+            return Ok(date);
+        }
+        format!("{date} {:02}", fields.u8("hour")?)
+    };
+    out.push_str(&format!(":{:02}:{:02}", fields.u8("minute")?, fields.u8("second")?));
+    if column.decimals > 0 {
+        let microseconds = format!("{:06}", fields.u32("microsecond")?);
+        out.push('.');
+        out.push_str(&microseconds[..usize::from(column.decimals.min(6))]);
+    }
+    Ok(out)
 }
 
 fn integer(number: u64, bits: u32, is_unsigned: bool) -> String {

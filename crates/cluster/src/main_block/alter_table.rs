@@ -97,7 +97,7 @@ impl MainBlock {
         catalog.dictionary.remove_table(old.id);
         catalog.dictionary.put_table(new.clone());
         if let Some(redefinition) = &alteration.redefinition {
-            foreign_key::rename_parent_columns(catalog, &from, &redefinition.renamed_columns);
+            foreign_key::rename_parent_columns(catalog, (&from, new.id), &redefinition.renamed_columns);
         }
         if from == to && alteration.rename_indexes.is_empty() {
             return (vec![from], Vec::new());

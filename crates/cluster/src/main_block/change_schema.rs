@@ -59,7 +59,7 @@ impl MainBlock {
             }
             for (table, least) in plan.raised_counters {
                 if let Some(counter) = self.counters.get_mut(&table) {
-                    counter.next = counter.next.max(least);
+                    counter.raise_floor(least);
                 }
             }
             self.running = Some(Change {

@@ -98,12 +98,18 @@ pub(super) fn check_create(dictionary: &Dictionary, table: &TableDefinition, che
     Ok(())
 }
 
-/// Renames columns of a parent in the foreign keys of its children.
-pub(super) fn rename_parent_columns(catalog: &mut Catalog, parent: &TableName, renamed: &[(Box<str>, Box<str>)]) {
+/// Renames columns of a parent in the foreign keys of its children. The new definition `own` of the parent
+/// has the new names already where it references itself.
+pub(super) fn rename_parent_columns(
+    catalog: &mut Catalog,
+    (parent, own): (&TableName, TableId),
+    renamed: &[(Box<str>, Box<str>)],
+) {
     if renamed.is_empty() {
         return;
     }
     let children = catalog.dictionary.referencing_keys(&parent.0, &parent.1);
+    let children = children.filter(|(layout, _)| layout.definition.id != own);
     let ids: BTreeSet<TableId> = children.map(|(layout, _)| layout.definition.id).collect();
     for id in &ids {
         let Some(layout) = catalog.dictionary.table(*id) else { continue };

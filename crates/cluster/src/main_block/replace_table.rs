@@ -56,8 +56,9 @@ impl MainBlock {
             next_index: replacement.next_index,
             ..new
         };
-        plan.counters.push((installed.id, self.continued_counter(old, &installed, redefinition)));
-        plan.successor = Some((table, installed.id));
+        let (counter, continues) = self.continued_counter(old, &installed, redefinition);
+        plan.counters.push((installed.id, counter));
+        plan.successor = continues.then_some((table, installed.id));
         let (from, to) =
             ((old.database.clone(), old.name.clone()), (installed.database.clone(), installed.name.clone()));
         catalog.dictionary.put_table(installed.clone());
@@ -66,7 +67,7 @@ impl MainBlock {
             works.extend(self.replace_layouts(&hidden));
             catalog.dictionary.put_table(hidden);
         }
-        foreign_key::rename_parent_columns(&mut catalog, &from, &redefinition.renamed_columns);
+        foreign_key::rename_parent_columns(&mut catalog, (&from, installed.id), &redefinition.renamed_columns);
         if from != to {
             foreign_key::rename_parent(&mut catalog, &from, &to);
         }
@@ -89,16 +90,24 @@ impl MainBlock {
         Ok(plan)
     }
 
-    /// The counter of the table that takes the place of another one: it continues after the numbers that rows
-    /// have got, and after those that sessions of the old table may still have had.
-    fn continued_counter(&self, old: &TableDefinition, new: &TableDefinition, changes: &Redefinition) -> Counter {
+    /// The counter of the table that takes the place of another one, and whether its numbers are those of the
+    /// old table. It then continues after the numbers that sessions of the old table may still have had.
+    fn continued_counter(
+        &self,
+        old: &TableDefinition,
+        new: &TableDefinition,
+        changes: &Redefinition,
+    ) -> (Counter, bool) {
         let source = new.auto_increment_column().and_then(|column| changes.copy.as_ref()?.get(usize::from(column.0)));
-        let has_old_numbers = match (source, old.auto_increment_column()) {
+        let continues = match (source, old.auto_increment_column()) {
             (Some(ColumnSource::Column(column)), Some(old)) => *column == old,
             _ => false,
         };
-        let before = self.counters.get(&old.id).filter(|_| has_old_numbers).map_or(1, |counter| counter.next);
+        let before = self.counters.get(&old.id).filter(|_| continues).map_or(1, |counter| counter.next);
         let copied = self.jobs.iter().filter(|job| job.table() == old.id).map(|job| job.next_number()).max();
-        Counter::new(new, before.max(copied.unwrap_or(1)).max(changes.auto_increment.unwrap_or(1)))
+        let least = copied.unwrap_or(1).max(changes.auto_increment.unwrap_or(1));
+        let mut counter = Counter::new(new, before.max(least));
+        counter.floor = least;
+        (counter, continues)
     }
 }

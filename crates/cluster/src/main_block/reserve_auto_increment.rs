@@ -23,7 +23,9 @@ use junctor_model::schema::TableDefinition;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::value::Value;
 use junctor_signals::append_records::{LogSpace, LogSpaceChanged};
-use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply, ReturnAutoIncrement};
+use junctor_signals::reserve_auto_increment::{
+    ReserveAutoIncrement, ReserveAutoIncrementReply, ReturnAutoIncrement, ReturnedNumbers,
+};
 use junctor_signals::{Signal, SqlSignal};
 
 use super::block::MainBlock;
@@ -42,6 +44,9 @@ const EXACT_MARKS_MAX: usize = 256;
 pub(super) struct Counter {
     /// The next number.
     pub next: u64,
+    /// Returned numbers below this one are not handed out again: rows have greater explicit numbers, or ALTER
+    /// TABLE has set the next number.
+    pub floor: u64,
     /// Numbers below this one may be handed out.
     pub durable: u64,
     /// The mark that is durable, or being written.
@@ -59,7 +64,15 @@ impl Counter {
     pub fn new(table: &TableDefinition, first: u64) -> Counter {
         let chunk = chunk_of(table);
         // A restart without a mark continues at 1, so 1 needs none.
-        Counter { next: first, durable: 1, requested: 1, chunk, waiting: VecDeque::new(), returned: Vec::new() }
+        Counter {
+            next: first,
+            floor: 1,
+            durable: 1,
+            requested: 1,
+            chunk,
+            waiting: VecDeque::new(),
+            returned: Vec::new(),
+        }
     }
 
     /// A counter that continues at the mark in the log.
@@ -71,8 +84,14 @@ impl Counter {
     fn take_back(&mut self, range: Range<u64>) {
         self.returned.push(range);
         while let Some(last) = self.returned.iter().position(|range| range.end == self.next) {
-            self.next = self.returned.swap_remove(last).start;
+            self.next = self.returned.swap_remove(last).start.max(self.floor).min(self.next);
         }
+    }
+
+    /// Numbers below this one are not handed out any more.
+    pub fn raise_floor(&mut self, least: u64) {
+        self.floor = self.floor.max(least);
+        self.next = self.next.max(least);
     }
 
     /// The mark that the reservation needs.
@@ -83,6 +102,7 @@ impl Counter {
     /// Hands out numbers.
     fn reserve(&mut self, request: &ReserveAutoIncrement) -> (u64, u64) {
         let before = self.next;
+        self.raise_floor(request.beyond.saturating_add(1));
         self.next = self.next.max(request.beyond.saturating_add(1));
         let first = self.next;
         // The counter stops at its maximum, so the largest number is never assigned.
@@ -124,11 +144,14 @@ impl MainBlock {
 
     pub(super) fn on_return_auto_increment(&mut self, signal: ReturnAutoIncrement, outbox: &mut Outbox<Signal>) {
         let successor = self.running.as_ref().and_then(|change| change.successor);
-        for (table, range) in signal.ranges {
+        for ReturnedNumbers { table, range, explicit } in signal.numbers {
             let table = successor.filter(|(old, _)| *old == table).map_or(table, |(_, new)| new);
             // A dropped table has no counter.
             if let Some(counter) = self.counters.get_mut(&table) {
-                counter.take_back(range);
+                if !range.is_empty() {
+                    counter.take_back(range);
+                }
+                counter.raise_floor(explicit.saturating_add(1));
             }
         }
         if signal.is_stop {

@@ -150,6 +150,10 @@ impl MainBlock {
             |(database, name): &TableName| dictionary.table_named(database, name).map(|layout| layout.definition.id);
         match task.step() {
             Some(AlterationStep::BuildIndexes | AlterationStep::CreateReplacement) => return Vec::new(),
+            // Nobody can use the table that is dropped.
+            Some(AlterationStep::Undo) if task.alteration().is_some_and(Alteration::copies_rows) => {
+                return Vec::new();
+            }
             // Until now, others could read the table that is replaced.
             Some(AlterationStep::Finish) if task.alteration().is_some_and(Alteration::copies_rows) => {}
             // The session or its alteration has already locked the tables.

@@ -7,7 +7,7 @@
 use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::foreign_key::{ForeignKey, supporting_index};
+use junctor_model::foreign_key::{ForeignKey, check_parent, check_set_null, supporting_index};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
 use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition};
@@ -183,6 +183,10 @@ impl<'a> Draft<'a> {
             }
             TableChange::PartitionBy(written) => self.partitioning = Partitioning::By(written.clone()),
             TableChange::RemovePartitioning => self.partitioning = Partitioning::Removed,
+            TableChange::AddPartitions(0) => {
+                let text = "At least one partition must be added";
+                return Err(Error::new(ErrorCode::NoPartitionAdded, text));
+            }
             TableChange::AddPartitions(count) => {
                 let count = u64::from(self.partitioned_count()?).saturating_add(*count);
                 self.partitioning = Partitioning::Count(count);
@@ -433,6 +437,12 @@ impl<'a> Draft<'a> {
         let renamed_columns = self.renamed_columns();
         rename_own_parents(&mut new, &renamed_columns);
         check_supported(self.old, &new)?;
+        for key in &new.foreign_keys {
+            check_set_null(key, &new)?;
+            if key.parent == (new.database.clone(), new.name.clone()) {
+                check_parent(key, &new, &new, true)?;
+            }
+        }
         let mut added = Vec::new();
         for written in &keys.foreign_keys {
             let key = foreign_key::define(written, &mut new, context)?;

@@ -1,11 +1,10 @@
 //! The AUTO_INCREMENT values that a sql block holds. It reserves them from the main block in ranges.
 
-use std::ops::Range;
-
 use hashbrown::HashMap;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
 use junctor_model::schema::Dictionary;
+use junctor_signals::reserve_auto_increment::ReturnedNumbers;
 
 use crate::plan::AutoColumn;
 
@@ -16,10 +15,12 @@ pub(crate) struct AutoIncrementRanges {
 }
 
 /// The values that are still held, by table.
-fn in_order(ranges: impl Iterator<Item = (TableId, AutoIncrementRange)>) -> Box<[(TableId, Range<u64>)]> {
-    let held = ranges.filter(|(_, range)| range.next < range.end);
-    let mut held: Box<[_]> = held.map(|(table, range)| (table, range.next..range.end)).collect();
-    held.sort_unstable_by_key(|(table, _)| *table);
+fn in_order(ranges: impl Iterator<Item = (TableId, AutoIncrementRange)>) -> Box<[ReturnedNumbers]> {
+    let held = ranges.filter(|(_, range)| range.next < range.end || range.explicit > 0);
+    let mut held: Box<[_]> = held
+        .map(|(table, range)| ReturnedNumbers { table, range: range.next..range.end, explicit: range.explicit })
+        .collect();
+    held.sort_unstable_by_key(|returned| returned.table);
     held
 }
 
@@ -30,6 +31,8 @@ pub(super) struct AutoIncrementRange {
     end: u64,
     /// The table's counter in the main block is known to be above this value.
     known: u64,
+    /// The greatest explicit value.
+    explicit: u64,
 }
 
 impl AutoIncrementRanges {
@@ -57,7 +60,7 @@ impl AutoIncrementRanges {
     }
 
     /// Takes out the held values of tables that no longer exist or have another definition.
-    pub(crate) fn take_outdated(&mut self, old: &Dictionary, new: &Dictionary) -> Box<[(TableId, Range<u64>)]> {
+    pub(crate) fn take_outdated(&mut self, old: &Dictionary, new: &Dictionary) -> Box<[ReturnedNumbers]> {
         let version = |dictionary: &Dictionary, table| Some(dictionary.table(table)?.definition.version);
         let is_outdated = |table: TableId| version(old, table) != version(new, table);
         let outdated = self.ranges.extract_if(|table, _| is_outdated(*table));
@@ -71,7 +74,7 @@ impl AutoIncrementRanges {
     }
 
     /// Takes out all held values.
-    pub(crate) fn take_held(&mut self) -> Box<[(TableId, Range<u64>)]> {
+    pub(crate) fn take_held(&mut self) -> Box<[ReturnedNumbers]> {
         in_order(self.ranges.drain())
     }
 
@@ -101,6 +104,7 @@ impl AutoIncrementRange {
     /// The request for rows that need `needed` generated values and have explicit values up to
     /// `explicit_max`. `None` if enough values are held and the counter is above `explicit_max`.
     pub(super) fn missing(&mut self, needed: u64, explicit_max: u64, prefetch: u64) -> Option<AutoIncrementRequest> {
+        self.explicit = self.explicit.max(explicit_max);
         // A generated value must not repeat an explicit one, so the held values up to the explicit one are
         // dropped.
         if explicit_max >= self.next && explicit_max < self.end {
@@ -166,7 +170,8 @@ mod tests {
         ranges.add_reserved(TableId(3), (1, 1), 1, 0).expect("enough");
         take(ranges.of(TableId(9)));
         take(ranges.of(TableId(3)));
-        assert_eq!(*ranges.take_held(), [(TableId(2), 1..3), (TableId(9), 6..8)]);
+        let returned = |table, range| ReturnedNumbers { table: TableId(table), range, explicit: 0 };
+        assert_eq!(*ranges.take_held(), [returned(2, 1..3), returned(9, 6..8)]);
         assert!(ranges.take_held().is_empty());
         let request = ranges.of(TableId(9)).missing(0, 6, 32).expect("main may be at 6 again");
         assert_eq!((request.count, request.beyond), (0, 6));
@@ -190,17 +195,17 @@ mod tests {
 
     #[test]
     fn a_remainder_is_kept_if_the_next_range_continues_it() {
-        let mut range = AutoIncrementRange { next: 5, end: 8, known: 7 };
+        let mut range = AutoIncrementRange { next: 5, end: 8, known: 7, explicit: 0 };
         range.add(8, 10, 0);
         assert_eq!((take(&mut range), range.end), (5, 18));
-        let mut apart = AutoIncrementRange { next: 5, end: 8, known: 7 };
+        let mut apart = AutoIncrementRange { next: 5, end: 8, known: 7, explicit: 0 };
         apart.add(100, 10, 0);
         assert_eq!((take(&mut apart), apart.end), (100, 110));
     }
 
     #[test]
     fn an_explicit_number_is_never_generated_again() {
-        let mut range = AutoIncrementRange { next: 5, end: 20, known: 19 };
+        let mut range = AutoIncrementRange { next: 5, end: 20, known: 19, explicit: 0 };
         assert!(range.missing(0, 10, 32).is_none(), "it is among the numbers at hand");
         assert_eq!(take(&mut range), 11);
         assert!(range.missing(1, 3, 32).is_none(), "it is below them");
@@ -220,7 +225,7 @@ mod tests {
         assert!(range.missing(0, u64::MAX, 32).is_none());
         let error = next_number(&mut range, None).expect_err("there is none left");
         assert_eq!(error.code, ErrorCode::AutoIncrementExhausted);
-        let mut tiny = AutoIncrementRange { next: 128, end: 160, known: 159 };
+        let mut tiny = AutoIncrementRange { next: 128, end: 160, known: 159, explicit: 0 };
         let auto = AutoColumn { index: ColumnNumber(0), is_hidden: false, number_max: 127 };
         assert!(next_number(&mut tiny, Some(auto)).is_err());
     }

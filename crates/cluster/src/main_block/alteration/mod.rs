@@ -30,7 +30,7 @@ use junctor_kernel::{Address, Context, Outbox, Time};
 use junctor_model::alteration::{Alteration, building_indexes};
 use junctor_model::error::{Error, Result};
 use junctor_model::id::{ConnectionId, IndexId, StatementNumber, TableId};
-use junctor_model::schema::TableLayout;
+use junctor_model::schema::{TableDefinition, TableKind, TableLayout};
 use junctor_signals::end_transaction::{CommitDurability, Ending};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
@@ -400,7 +400,13 @@ impl MainBlock {
                 work.turn.outbox.crash_point(crash_point::JOB_CHECK.before());
                 let key = &job.alteration.add_foreign_keys[job.keys_checked];
                 let child = replacement.map_or(layout, |(_, replacement)| Arc::clone(replacement));
-                ForeignKeyCheck::start(dictionary, child, key, &mut work)
+                // A table that references itself is its own parent in its new form.
+                let mut future = dictionary.clone();
+                if child.definition.id != job.table {
+                    future.remove_table(job.table);
+                    future.put_table(TableDefinition { kind: TableKind::Base, ..child.definition.clone() });
+                }
+                ForeignKeyCheck::start(&future, child, key, &mut work)
                     .map(|check| (JobWork::Checking(Box::new(check)), None))
             }
         };

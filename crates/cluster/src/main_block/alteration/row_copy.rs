@@ -73,6 +73,8 @@ pub(super) struct RowCopy {
     new: Arc<TableLayout>,
     columns: Vec<NewColumn>,
     rules: ValueRules,
+    /// Whether the numbers of the AUTO_INCREMENT column are those of the old table. A 0 among them stays 0.
+    keeps_numbers: bool,
     /// The new table's AUTO_INCREMENT column, also a hidden one.
     automatic: Option<ColumnNumber>,
     insert: Arc<WriteProgram>,
@@ -117,15 +119,18 @@ struct NewColumn {
 /// Whether the copy of an alteration follows the old table while others write to it.
 pub(super) fn follows_writes(alteration: &Alteration) -> bool {
     let Some((redefinition, sources)) = alteration.copy() else { return false };
+    keeps_numbers(redefinition, sources) && !sources.contains(&ColumnSource::Numbers)
+}
+
+/// Whether the copy generates no numbers for the AUTO_INCREMENT column. A column that becomes AUTO_INCREMENT
+/// gets numbers where it has 0 or NULL.
+fn keeps_numbers(redefinition: &Redefinition, sources: &[ColumnSource]) -> bool {
     let numbered = redefinition.new.auto_increment_column().map(|column| &sources[usize::from(column.0)]);
-    let before = redefinition.old.auto_increment_column();
-    // A column that becomes AUTO_INCREMENT gets numbers where it has 0 or NULL.
-    let keeps_numbers = match numbered {
+    match numbered {
         None => true,
-        Some(ColumnSource::Column(column)) => before == Some(*column),
+        Some(ColumnSource::Column(column)) => redefinition.old.auto_increment_column() == Some(*column),
         Some(ColumnSource::Value(_) | ColumnSource::Numbers) => false,
-    };
-    keeps_numbers && !sources.contains(&ColumnSource::Numbers)
+    }
 }
 
 impl RowCopy {
@@ -157,6 +162,7 @@ impl RowCopy {
         Ok(RowCopy {
             columns: columns.collect(),
             rules: redefinition.rules,
+            keeps_numbers: keeps_numbers(redefinition, sources),
             automatic: new.definition.auto_increment_column(),
             old,
             new: Arc::clone(new),
@@ -175,7 +181,7 @@ impl RowCopy {
             row_number: 0,
             rounds: 0,
             changed: 0,
-            next_number: 1,
+            next_number: redefinition.auto_increment.unwrap_or(1).max(1),
             written: 0,
             failure: None,
             statement: None,
@@ -257,11 +263,9 @@ impl RowCopy {
             }
             Event::Statement { outputs, changed, error, .. } => {
                 outputs.into_iter().for_each(|output| work.turn.buffers.give(output));
-                require!(
-                    error.is_some() || changed == self.written,
-                    "the new table has the rows of the snapshot that the copy has reached"
-                );
-                self.on_statement(work, error)
+                // The new table has the rows of the snapshot that the copy has reached.
+                let is_complete = error.is_some() || changed == self.written;
+                self.on_statement(work, if is_complete { error } else { Some(Error::broken_reply()) })
             }
             Event::Ended { error, .. } => self.on_ended(work, error),
             other => invariant::fail("a copy gets replies to its own steps", format_args!("{other:?}")),
@@ -396,10 +400,12 @@ impl RowCopy {
             let mut value = match &column.source {
                 ColumnSource::Column(from) => row.column(*from),
                 ColumnSource::Value(value) => value.as_ref(),
+                // A table may have a visible AUTO_INCREMENT column beside its hidden key.
+                ColumnSource::Numbers if definition.hidden => ValueRef::UInt(self.row_number),
                 ColumnSource::Numbers => ValueRef::Null,
             };
             let has_number = !matches!(value, ValueRef::Null | ValueRef::Int(0) | ValueRef::UInt(0));
-            let is_generated = is_automatic && !has_number;
+            let is_generated = is_automatic && !has_number && !self.keeps_numbers;
             if is_generated {
                 value = ValueRef::UInt(self.next_number);
             } else if value.is_null() && !definition.nullable {
@@ -407,9 +413,9 @@ impl RowCopy {
             }
             if is_generated || !column.is_same {
                 let target = StoreTarget { column: definition, row_number: self.row_number, mode: StoreMode::Strict };
-                value = target.convert(value, scratch)?;
+                value = target.convert(scratch.in_session_zone(value), scratch)?;
             }
-            if is_automatic {
+            if is_automatic || column.source == ColumnSource::Numbers {
                 self.next_number = self.next_number.max(number_after(value));
             }
             values.push(value);

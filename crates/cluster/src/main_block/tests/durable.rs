@@ -34,7 +34,7 @@ impl Stage {
     /// Sends numbers that a sql block has not used.
     fn give_back(&mut self, table: TableId, numbers: std::ops::Range<u64>) {
         self.run(MainSignal::ReturnAutoIncrement(ReturnAutoIncrement {
-            ranges: Box::new([(table, numbers)]),
+            numbers: Box::new([ReturnedNumbers { table, range: numbers, explicit: 0 }]),
             is_stop: true,
         }));
     }

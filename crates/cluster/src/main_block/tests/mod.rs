@@ -18,7 +18,7 @@ use junctor_signals::change_schema::{
     SchemaChange, TableRename,
 };
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReturnAutoIncrement};
+use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReturnAutoIncrement, ReturnedNumbers};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
 
 use super::block::{MainBlock, MainConfiguration};
@@ -181,8 +181,8 @@ impl Stage {
             Signal::Sql(SqlSignal::PublishCatalog(signal)) => {
                 let is_gone = |held: &mut (TableId, _)| signal.catalog.dictionary.table(held.0).is_none();
                 if let Some(held) = self.held_numbers.take_if(is_gone) {
-                    let ranges = Box::new([held]);
-                    let returned = ReturnAutoIncrement { ranges, is_stop: false };
+                    let numbers = Box::new([ReturnedNumbers { table: held.0, range: held.1, explicit: 0 }]);
+                    let returned = ReturnAutoIncrement { numbers, is_stop: false };
                     assert!(self.send(MainSignal::ReturnAutoIncrement(returned)).is_empty());
                 }
                 signal

@@ -118,3 +118,35 @@ fn auto_increment_numbers_continue_and_unused_ones_return() {
     assert!(new.id != table.id);
     assert_eq!(stage.reserve(new.id, 1, 0), (4, 1, false));
 }
+
+#[test]
+fn returned_numbers_stay_above_the_greatest_explicit_number() {
+    let (mut stage, old) = stage(Stage::durable());
+    assert_eq!(stage.change(alter(old.id, add_column(&old, true))).error, None);
+    let table = stage.table("n");
+    assert_eq!(stage.reserve(table.id, 32, 0), (1, 32, false));
+    let numbers = |range, explicit| {
+        let numbers = Box::new([ReturnedNumbers { table: table.id, range, explicit }]);
+        MainSignal::ReturnAutoIncrement(ReturnAutoIncrement { numbers, is_stop: false })
+    };
+    // One block has written 20 explicitly, another one returns 4 to 32.
+    stage.run(numbers(0..0, 20));
+    stage.run(numbers(4..33, 0));
+    assert_eq!(stage.reserve(table.id, 1, 0), (21, 1, false));
+}
+
+#[test]
+fn alter_table_sets_the_next_number() {
+    let (mut stage, old) = stage(Stage::durable());
+    assert_eq!(stage.change(alter(old.id, add_column(&old, true))).error, None);
+    let table = stage.table("n");
+    assert_eq!(stage.reserve(table.id, 32, 0), (1, 32, false));
+    let mut raise = add_column(&table, true);
+    raise.rename = None;
+    let redefinition = raise.redefinition.as_mut().expect("it has one");
+    (redefinition.new, redefinition.copy, redefinition.auto_increment) = (table.clone(), None, Some(20));
+    assert_eq!(stage.change(alter(table.id, raise)).error, None);
+    let numbers = Box::new([ReturnedNumbers { table: table.id, range: 5..33, explicit: 0 }]);
+    stage.run(MainSignal::ReturnAutoIncrement(ReturnAutoIncrement { numbers, is_stop: false }));
+    assert_eq!(stage.reserve(table.id, 1, 0), (20, 1, false));
+}
