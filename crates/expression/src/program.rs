@@ -138,7 +138,8 @@ pub enum CompareDomain {
     /// As doubles.
     Double,
     /// As numbers whose kind is known only at execution. Two integers are compared exactly, even if one of
-    /// them comes from a string.
+    /// them comes from a string. A number that meets a day is read as a day, if it is one; an integer of one
+    /// or two digits that meets a year is read as a year.
     Number,
     /// As strings in a collation.
     String(CollationId),
@@ -326,6 +327,13 @@ impl Expression {
     pub fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         visit(self);
         self.for_each_operand(&mut |operand| operand.visit(visit));
+    }
+
+    /// Whether the value depends on a column of the row.
+    pub(crate) fn reads_column(&self) -> bool {
+        let mut reads = false;
+        self.visit(&mut |inner| reads |= matches!(inner.node, Node::Column { .. }));
+        reads
     }
 
     /// Whether the value is the same for every row and every execution.

@@ -56,7 +56,8 @@ impl Expression {
     /// `operand [NOT] IN (...)` where a single list parameter has all values; `item` is the type of each
     /// value. Error: 1267 for an illegal mix of collations.
     pub fn in_parameters(negated: bool, operand: Expression, parameter: u16, item: ResultType) -> Result<Expression> {
-        let domain = domain_of(" IN ", &operand, &Expression::parameter_of_type(parameter, item))?;
+        let list = Expression::parameter_of_type(parameter, item);
+        let domain = exact_domain(domain_of(" IN ", &operand, &list)?, &operand, &list);
         let node = Node::InParameters { negated, domain, operand: Box::new(operand), parameter };
         Ok(Expression { node, result: ResultType::boolean().with_nullable(true) })
     }
@@ -73,7 +74,7 @@ impl Expression {
     /// NULLIF(left, right). Error: 1267 for an illegal mix of collations.
     pub fn null_if(left: Expression, right: Expression) -> Result<Expression> {
         let result = left.result.with_nullable(true);
-        let domain = domain_of("nullif", &left, &right)?;
+        let domain = exact_domain(domain_of("nullif", &left, &right)?, &left, &right);
         Ok(Expression { node: Node::NullIf(domain, Box::new([left, right])), result })
     }
 }
@@ -126,13 +127,26 @@ fn convert_constant(constant: Expression, domain: CompareDomain, other: &Express
 }
 
 /// The domain after constants have been converted: two integers are compared as integers, an integer and a
-/// double as doubles.
+/// double as doubles. A number that the statement gives for a column of days or years is read as one by
+/// [`CompareDomain::Number`], if it is one; MySQL does so for columns only, not for other expressions.
 fn exact_domain(domain: CompareDomain, left: &Expression, right: &Expression) -> CompareDomain {
     match domain {
+        CompareDomain::Integer | CompareDomain::Number if reads_number(left, right) || reads_number(right, left) => {
+            CompareDomain::Number
+        }
         CompareDomain::Number if left.result.is_integer() && right.result.is_integer() => CompareDomain::Integer,
         CompareDomain::Number if left.result.kind != Kind::String && right.result.kind != Kind::String => {
             CompareDomain::Double
         }
         domain => domain,
     }
+}
+
+/// Whether the other side is a number that no row determines, and the column's values are days or years.
+fn reads_number(column: &Expression, number: &Expression) -> bool {
+    let fits = match column.result.kind {
+        Kind::Year => number.result.is_integer(),
+        kind => kind.has_day() && number.result.is_exact(),
+    };
+    fits && matches!(column.node, Node::Column { .. }) && !number.reads_column()
 }

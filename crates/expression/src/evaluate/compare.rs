@@ -6,6 +6,9 @@ use std::cmp::Ordering;
 
 use junctor_model::error::Result;
 use junctor_model::json;
+use junctor_model::temporal::{
+    DIGITS_MAX, DateRules, Temporal, TemporalKind, number_parts, parse_number, year_of_digits,
+};
 use junctor_model::value::{Value, ValueRef};
 
 use super::Context;
@@ -174,7 +177,11 @@ fn order_converted(
     scratch: &Scratch,
 ) -> Result<Ordering> {
     match domain {
-        CompareDomain::Integer | CompareDomain::Number => {
+        CompareDomain::Integer => Ok(order_numbers(to_number(left, scratch)?, to_number(right, scratch)?)),
+        CompareDomain::Number => {
+            if let Some(order) = order_as_read(left, right) {
+                return Ok(order);
+            }
             Ok(order_numbers(to_number(left, scratch)?, to_number(right, scratch)?))
         }
         CompareDomain::Decimal => Ok(to_decimal(left, scratch)?.cmp(&to_decimal(right, scratch)?)),
@@ -183,6 +190,34 @@ fn order_converted(
         CompareDomain::DateTime => Ok(to_date_time(left, scratch)?.packed.cmp(&to_date_time(right, scratch)?.packed)),
         CompareDomain::Time => Ok(to_time(left, scratch)?.packed.cmp(&to_time(right, scratch)?.packed)),
         CompareDomain::Json => Ok(json::compare(to_document(left, scratch)?, to_document(right, scratch)?)),
+    }
+}
+
+/// The order of a day or year and a number that is read as one; `None` if the number is none.
+fn order_as_read(left: ValueRef<'_>, right: ValueRef<'_>) -> Option<Ordering> {
+    match (left, right) {
+        (ValueRef::Temporal(value), number) => order_with_number(value, number),
+        (number, ValueRef::Temporal(value)) => order_with_number(value, number).map(Ordering::reverse),
+        _ => None,
+    }
+}
+
+fn order_with_number(value: Temporal, number: ValueRef<'_>) -> Option<Ordering> {
+    if !matches!(number, ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Decimal(_)) {
+        return None;
+    }
+    let (whole, nanoseconds, negative) = number_parts(number);
+    match value.kind {
+        TemporalKind::Year if !matches!(number, ValueRef::Decimal(_)) => {
+            Some(value.whole_number().cmp(&year_of_digits(whole)))
+        }
+        TemporalKind::Year | TemporalKind::Time => None,
+        TemporalKind::Date | TemporalKind::DateTime | TemporalKind::Timestamp if negative => None,
+        TemporalKind::Date | TemporalKind::DateTime | TemporalKind::Timestamp => {
+            let parts = parse_number(whole, nanoseconds, DateRules::FUZZY).parts?;
+            let read = Temporal::from_parts(TemporalKind::DateTime, DIGITS_MAX, &parts);
+            Some(value.to_date_time().packed.cmp(&read.packed))
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use junctor_model::error::Result;
 use junctor_model::row::{RowFormat, RowView};
 use junctor_model::row_encoding::append_text_column;
 use junctor_model::schema::ColumnDefinition;
+use junctor_model::temporal::{Parts, Temporal, TemporalKind};
 use junctor_model::types::DataType;
 use junctor_model::value::{Value, ValueRef};
 
@@ -45,6 +46,8 @@ impl Table {
         let text = |collation| DataType::varchar(20, collation);
         let general = CollationId::UTF8MB4_GENERAL_CI;
         let bytes = |text: &str| Value::Bytes(text.as_bytes().to_vec());
+        let noon = Parts { year: 2024, month: 2, day: 29, hour: 12, ..Parts::default() };
+        let noon = Temporal::from_parts(TemporalKind::DateTime, 0, &noon);
         let row = [
             ("i", integer(4, false), Value::Int(7)),
             ("m", integer(4, false), Value::Int(-3)),
@@ -60,6 +63,10 @@ impl Table {
             ("z", integer(4, false), Value::Int(0)),
             ("c", DataType::char(10, general), bytes("Abc")),
             ("g", text(CollationId::UTF8MB4_BIN), bytes("abc")),
+            ("da", DataType::date(), Value::Temporal(Temporal::date(2024, 2, 29))),
+            ("dt", DataType::date_time(0), Value::Temporal(noon)),
+            ("y", DataType::year(), Value::Temporal(Temporal::year(2024))),
+            ("w", integer(4, false), Value::Int(24)),
         ];
         let columns: Vec<_> = row.iter().map(|(name, column_type, _)| column(name, column_type.clone())).collect();
         let format = RowFormat::new(&columns);

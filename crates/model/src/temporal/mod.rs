@@ -10,7 +10,7 @@ mod zone;
 use crate::value::ValueRef;
 
 pub use calendar::{civil_of_days, days_in_month, days_of_civil, is_leap_year};
-pub use number::{number_parts, parse_number, parse_time_number};
+pub use number::{number_parts, parse_number, parse_time_number, year_of_digits};
 pub use parse::{parse_date_time, parse_time};
 pub use round::{add_seconds, rounded};
 pub use zone::Zone;

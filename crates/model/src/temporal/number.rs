@@ -47,6 +47,15 @@ pub fn parse_number(number: i64, nanoseconds: u32, rules: DateRules) -> Read {
     Read { parts: Some(parts), nanoseconds: nanoseconds % 1000, digits: 0, kind, defects }
 }
 
+/// The year that a number means: 1 to 69 are of this century and 70 to 99 of the last one; others stay.
+pub fn year_of_digits(number: i64) -> i64 {
+    match number {
+        1..=69 => number + 2000,
+        70..=99 => number + 1900,
+        _ => number,
+    }
+}
+
 /// A number of the form hhmmss as a time. `nanoseconds` are the digits after the point.
 pub fn parse_time_number(number: i64, negative: bool, nanoseconds: u32) -> Read {
     let magnitude = number.saturating_abs();

@@ -9,6 +9,7 @@ use junctor_model::number::{self, parse_double};
 use junctor_model::schema::ColumnDefinition;
 use junctor_model::temporal::{
     DIGITS_MAX, DateRules, Parts, Temporal, TemporalKind, parse_date_time, parse_number, parse_time, parse_time_number,
+    year_of_digits,
 };
 use junctor_model::types::Packed;
 use junctor_model::value::{Decimal, ValueRef};
@@ -98,7 +99,13 @@ fn packed_floor(form: Packed, value: ValueRef<'_>) -> Option<(ValueRef<'static>,
         Packed::DateTime(digits) => Some(cut(TemporalKind::DateTime, digits, date_time_of(value))),
         Packed::Time(digits) => Some(cut(TemporalKind::Time, digits, time_of(value))),
         Packed::Year => {
-            let (year, is_whole) = floor_of(value.as_number());
+            let (year, is_whole) = match value {
+                ValueRef::Int(year) => (year_of_digits(year).into(), true),
+                ValueRef::UInt(year) => {
+                    (i64::try_from(year).map_or(year.into(), |year| year_of_digits(year).into()), true)
+                }
+                value => floor_of(value.as_number()),
+            };
             let fit = if is_whole { KeyFit::Exact } else { KeyFit::Above };
             match year {
                 0 => Some((ValueRef::Temporal(Temporal::year(0)), fit)),
@@ -242,5 +249,22 @@ mod tests {
         assert_eq!(fit(ValueRef::Bytes(&[b"-".as_slice(), &digits].concat())), (KeyFit::TooLow, vec![]));
         assert_eq!(fit(ValueRef::UInt(128)), (KeyFit::TooHigh, vec![]));
         assert_eq!(fit(ValueRef::Null), (KeyFit::Null, vec![]));
+    }
+
+    #[test]
+    fn one_or_two_digits_are_a_year_of_this_century_or_the_last() {
+        let column = column(DataType::year(), false);
+        let fit = |value| {
+            let mut out = Vec::new();
+            (append_key_floor(&column, value, &mut out), out)
+        };
+        for (digits, year) in [(24, 2024), (1, 2001), (69, 2069), (70, 1970), (99, 1999)] {
+            assert_eq!(fit(ValueRef::Int(digits)), fit(ValueRef::Temporal(Temporal::year(year))), "{digits}");
+            assert_eq!(fit(ValueRef::UInt(digits as u64)), fit(ValueRef::Int(year.into())), "{digits}");
+        }
+        assert_eq!(fit(ValueRef::Int(0)), fit(ValueRef::Temporal(Temporal::year(0))));
+        assert_eq!(fit(ValueRef::Int(100)).0, KeyFit::Above);
+        assert_eq!(fit(ValueRef::Int(-1)).0, KeyFit::TooLow);
+        assert_eq!(fit(ValueRef::UInt(u64::MAX)).0, KeyFit::TooHigh);
     }
 }

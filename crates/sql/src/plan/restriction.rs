@@ -89,7 +89,7 @@ fn restriction_of(
         }
         Node::InParameters { negated: false, domain, operand, parameter } => {
             let column = column_of(operand)?;
-            let kind = list_kind(*domain);
+            let kind = list_kind(operand.result.kind, *domain);
             let exact = fits(definition, column, *domain, kind)?;
             Some((column, vec![ValueSet::Values(KeyValues::Parameters(*parameter))], exact))
         }
@@ -203,7 +203,9 @@ fn fits_encoded(form: Packed, domain: CompareDomain, kind: Kind) -> Option<bool>
     match (form, domain) {
         (Packed::Date | Packed::DateTime(_), CompareDomain::DateTime) => Some(kind.has_day()),
         (Packed::Time(_), CompareDomain::Time) => Some(kind == Kind::Time),
-        (Packed::Year, CompareDomain::Integer) => Some(matches!(kind, Kind::Int | Kind::UInt | Kind::Year)),
+        // The bounds of years read an integer as this domain does.
+        (Packed::Year, CompareDomain::Number) => matches!(kind, Kind::Int | Kind::UInt).then_some(false),
+        (Packed::Year, CompareDomain::Integer) => Some(kind == Kind::Year),
         (Packed::Decimal { .. }, CompareDomain::Integer | CompareDomain::Decimal) => {
             Some(matches!(kind, Kind::Int | Kind::UInt | Kind::Decimal))
         }
@@ -213,9 +215,11 @@ fn fits_encoded(form: Packed, domain: CompareDomain, kind: Kind) -> Option<bool>
 
 /// The kind of a list's values, as far as the domain determines it. Comparison with a DOUBLE converts strings
 /// to doubles, so a list of that domain may contain strings that warn when they are compared.
-fn list_kind(domain: CompareDomain) -> Kind {
+fn list_kind(operand: Kind, domain: CompareDomain) -> Kind {
     match domain {
         CompareDomain::Integer => Kind::Int,
+        // Single keys of years find what the comparison finds also for texts.
+        CompareDomain::Number if operand == Kind::Year => Kind::Int,
         CompareDomain::Decimal => Kind::Decimal,
         CompareDomain::Double
         | CompareDomain::Number
