@@ -328,7 +328,9 @@ impl<'a> Binder<'a> {
     fn default_of(&mut self, reference: &ast::ColumnReference) -> Result<Expression> {
         let found = self.scope.resolve(reference, self.clause.name())?;
         match self.scope.source {
-            RowSource::Table(table) => default_of(&table.definition.columns[usize::from(found.index.0)]),
+            RowSource::Table(table) => {
+                default_of(&table.definition.columns[usize::from(found.index.0)], self.environment.rules.zone())
+            }
             _ => Err(Error::not_supported("DEFAULT of a column that the server computes")),
         }
     }

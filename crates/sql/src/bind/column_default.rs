@@ -4,11 +4,16 @@ use junctor_expression::{Expression, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::ColumnDefinition;
+use junctor_model::temporal::{TemporalKind, Zone};
 use junctor_model::value::Value;
 
-/// `DEFAULT(column)`: the default as a value of the column's type. Error 1364 if the column has none.
-pub(super) fn default_of(column: &ColumnDefinition) -> Result<Expression> {
-    let value = default_value(column).ok_or_else(|| no_default(&column.name))?;
+/// `DEFAULT(column)`: the default as a value of the column's type, in this zone if it is an instant. Error
+/// 1364 if the column has none.
+pub(super) fn default_of(column: &ColumnDefinition, zone: Zone) -> Result<Expression> {
+    let value = match default_value(column).ok_or_else(|| no_default(&column.name))? {
+        Value::Temporal(value) if value.kind == TemporalKind::Timestamp => Value::Temporal(zone.date_time_of(value)),
+        value => value,
+    };
     Ok(Expression::constant_of_type(value, ResultType::of_column(column)))
 }
 
@@ -34,4 +39,28 @@ fn default_value(column: &ColumnDefinition) -> Option<Value> {
 /// Error 1364: the column needs a value.
 pub(crate) fn no_default(column: &str) -> Box<Error> {
     Error::new(ErrorCode::NoDefault, format!("Field '{column}' doesn't have a default value"))
+}
+
+#[cfg(test)]
+mod tests {
+    use junctor_model::temporal::Temporal;
+    use junctor_model::types::DataType;
+
+    use super::*;
+
+    #[test]
+    fn the_default_of_a_timestamp_is_in_the_zone_of_the_session() {
+        let default = Some(Value::Temporal(Temporal::instant(86_400, 0, 0)));
+        let column = ColumnDefinition { default, ..ColumnDefinition::new("ts", DataType::timestamp(0)) };
+        let text = |minutes| {
+            let expression = default_of(&column, Zone { minutes }).expect("it has a default");
+            let Some(Value::Temporal(value)) = expression.as_constant() else { panic!("{expression:?} is no time") };
+            let mut text = Vec::new();
+            value.append_text(&mut text);
+            String::from_utf8(text).expect("digits")
+        };
+        assert_eq!(text(0), "1970-01-02 00:00:00");
+        assert_eq!(text(150), "1970-01-02 02:30:00");
+        assert_eq!(text(-60), "1970-01-01 23:00:00");
+    }
 }
