@@ -2,9 +2,10 @@
 //! prefix of another.
 
 use junctor_expression::{Kind, ResultType};
+use junctor_model::decimal::DIGITS_MAX;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::key::{KeyPart, append_value};
-use junctor_model::value::ValueRef;
+use junctor_model::value::{Decimal, ValueRef};
 
 /// Maximum number of bytes of a string in a sort key. Later bytes do not affect the order.
 const SORT_BYTES_MAX: usize = 4096;
@@ -59,21 +60,34 @@ fn append_temporal(value: ValueRef<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(&(value.packed as u64 ^ 1 << 63).to_be_bytes());
 }
 
-/// All values of an expression share its scale, so comparing mantissas is enough.
+/// The floor, then the fraction at the expression's scale if that is not 0. Both fit where the mantissa at
+/// that scale does not, as that of 38 digits before the point with the scale of another operand.
 fn append_decimal(result: &ResultType, value: ValueRef<'_>, out: &mut Vec<u8>) {
-    let mantissa = match value {
+    let scale = result.scale();
+    let (floor, fraction) = match value {
         ValueRef::Null => return out.push(0),
-        ValueRef::Decimal(value) => value.rescale(result.scale()).map_or(value.mantissa, |value| value.mantissa),
-        ValueRef::Int(value) => i128::from(value) * scale_factor(result),
-        ValueRef::UInt(value) => i128::from(value) * scale_factor(result),
-        _ => 0,
+        ValueRef::Decimal(value) => split_decimal(value, scale),
+        ValueRef::Int(value) => (i128::from(value), 0),
+        ValueRef::UInt(value) => (i128::from(value), 0),
+        _ => (0, 0),
     };
     out.push(1);
-    out.extend_from_slice(&(mantissa as u128 ^ 1 << 127).to_be_bytes());
+    out.extend_from_slice(&(floor as u128 ^ 1 << 127).to_be_bytes());
+    if scale > 0 {
+        out.extend_from_slice(&fraction.to_be_bytes());
+    }
 }
 
-fn scale_factor(result: &ResultType) -> i128 {
-    10i128.checked_pow(u32::from(result.scale())).unwrap_or(1)
+/// The floor, and the fraction above it as a number of units of `scale` digits.
+fn split_decimal(value: Decimal, scale: u8) -> (i128, u128) {
+    let value = if value.scale > scale { value.rescale(scale).unwrap_or(value) } else { value };
+    let factor = power_of_ten(value.scale);
+    let fraction = value.mantissa.rem_euclid(factor) * power_of_ten(scale.saturating_sub(value.scale));
+    (value.mantissa.div_euclid(factor), fraction as u128)
+}
+
+fn power_of_ten(exponent: u8) -> i128 {
+    10i128.pow(u32::from(exponent.min(DIGITS_MAX)))
 }
 
 /// The length of a key as entries encode it.

@@ -293,6 +293,32 @@ fn sort_keys_of_every_type_order_like_their_values() {
     ordered(&doubles, of(&Value::Double(1.0)));
     let decimal = |mantissa| Value::Decimal(Decimal { mantissa, scale: 2 });
     ordered(&[Value::Null, decimal(-1000), decimal(-1), decimal(0), decimal(99)], of(&decimal(150)));
+    // COALESCE of DECIMAL(38, 0) and DECIMAL(38, 30): no mantissa holds both.
+    let exact = |mantissa, scale| Value::Decimal(Decimal { mantissa, scale });
+    let (great, one) = (10i128.pow(37), 10i128.pow(30));
+    let several_scales = [
+        exact(-great, 0),
+        exact(-2 * one, 30),
+        exact(-one - 1, 30),
+        exact(-1, 0),
+        exact(-1, 30),
+        exact(0, 0),
+        exact(1, 30),
+        exact(15, 1),
+        exact(2, 0),
+        exact(2 * one + 1, 30),
+        exact(great, 0),
+        exact(great + 1, 0),
+    ];
+    let result = junctor_expression::ResultType::decimal(65, 30);
+    ordered(&several_scales, result);
+    let key = |value: Value| {
+        let mut key = Vec::new();
+        append_sort_key(&result, value.as_ref(), false, &mut key);
+        key
+    };
+    assert_eq!(key(exact(2, 0)), key(exact(2 * one, 30)));
+    assert_ne!(key(exact(great, 0)), key(exact(great, 30)));
     let text = |text: &str| Value::Bytes(text.into());
     ordered(&[Value::Null, text(""), text("a"), text("ab"), text("B"), text(&"c".repeat(9000))], of(&text("abc")));
 }
