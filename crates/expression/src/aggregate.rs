@@ -349,6 +349,7 @@ fn canonical(value: ValueRef<'_>) -> ValueRef<'_> {
         ValueRef::UInt(value) if i64::try_from(value).is_ok() => ValueRef::Int(value as i64),
         // Adding 0 turns -0 into 0.
         ValueRef::Double(value) => ValueRef::Double(value + 0.0),
+        ValueRef::Float(value) => ValueRef::Float(value + 0.0),
         ValueRef::Decimal(mut value) => {
             while value.scale > 0 && value.mantissa % 10 == 0 {
                 value.mantissa /= 10;
@@ -457,6 +458,16 @@ mod tests {
         let operand = ResultType::integer(false, 11);
         assert_eq!(results(operand, &[]), ["0", "0", "0", "NULL", "NULL", "NULL", "NULL"]);
         assert_eq!(results(operand, &[ValueRef::Null]), ["1", "0", "0", "NULL", "NULL", "NULL", "NULL"]);
+    }
+
+    #[test]
+    fn zero_with_a_sign_is_not_distinct_from_zero() {
+        let scratch = Scratch::new();
+        for values in [[0.0, -0.0].map(ValueRef::Float), [0.0, -0.0].map(ValueRef::Double)] {
+            let mut accumulator = Accumulator::new(AggregateKind::CountDistinct, ResultType::double());
+            values.iter().for_each(|value| accumulator.add(*value, &scratch).unwrap());
+            assert_eq!(accumulator.finish(), Ok(Value::Int(1)), "{values:?}");
+        }
     }
 
     #[test]
