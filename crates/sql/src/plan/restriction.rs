@@ -156,9 +156,13 @@ fn is_string(definition: &TableDefinition, column: ColumnNumber) -> bool {
     definition.columns[usize::from(column.0)].column_type.collation().is_some()
 }
 
+/// The collation of the column's keys. ENUM and SET have a collation, but their keys are numbers.
 fn indexed_collation(definition: &TableDefinition, column: ColumnNumber) -> Option<CollationId> {
     let column_type = &definition.columns.get(usize::from(column.0))?.column_type;
-    column_type.collation().filter(|_| !column_type.is_text_or_blob())
+    match column_type.key_part() {
+        KeyPart::Text(collation) if !column_type.is_text_or_blob() => Some(collation),
+        _ => None,
+    }
 }
 
 fn column_of(expression: &Expression) -> Option<ColumnNumber> {

@@ -23,13 +23,14 @@ use crate::definition::{DefinitionContext, create_table};
 use crate::parse::expression as ast;
 use crate::parse::{Parameterised, Shape, ShapeOutcome, Statement, parse, parse_with_parameters, scan};
 
-const TABLES: [&str; 4] = [
+const TABLES: [&str; 5] = [
     "CREATE TABLE s (id INT NOT NULL AUTO_INCREMENT, k INT NOT NULL DEFAULT 0, c CHAR(120) NOT NULL DEFAULT '', \
      pad CHAR(60) NOT NULL DEFAULT '', PRIMARY KEY (id), KEY k_1 (k)) PARTITION BY KEY () PARTITIONS 2",
     "CREATE TABLE u (a INT NOT NULL, b INT NOT NULL, email VARCHAR(50), n BIGINT, d DOUBLE, x VARBINARY(20), t TEXT, \
      PRIMARY KEY (a, b), UNIQUE KEY e (email), KEY nb (n, b), KEY dd (d), KEY xx (x)) PARTITION BY KEY (a) PARTITIONS 4",
     "CREATE TABLE one (id BIGINT UNSIGNED NOT NULL PRIMARY KEY, v INT, KEY v (v)) PARTITION BY KEY () PARTITIONS 1",
     "CREATE TABLE h (id INT NOT NULL, w INT, PRIMARY KEY (id) USING HASH, UNIQUE KEY w (w) USING HASH)",
+    "CREATE TABLE choices (id INT NOT NULL PRIMARY KEY, e ENUM('ab', 'b'), s SET('ab', 'b'), KEY e (e), KEY s (s))",
 ];
 
 /// A dictionary as a main block would build it: with identifiers, and with hidden tables for unique indexes.
