@@ -146,15 +146,16 @@ impl SessionState {
     }
 }
 
-/// Appends the error of a malformed command; the connection then closes.
+/// Appends the error of a refused command. The connection closes if the client broke the protocol.
 fn refuse(error: ProtocolError, sink: &mut PacketSink<'_>) -> Progress {
     let code = match error {
         ProtocolError::PacketsOutOfOrder { .. } => ErrorCode::PacketsOutOfOrder,
         ProtocolError::PacketTooLarge => ErrorCode::PacketTooLarge,
         ProtocolError::Malformed { .. } => ErrorCode::MalformedPacket,
+        ProtocolError::WrongArguments => ErrorCode::WrongArguments,
     };
     sink.error(&Error::new(code, error.message()));
-    Progress::Close
+    if error == ProtocolError::WrongArguments { Progress::Done } else { Progress::Close }
 }
 
 fn unknown_statement(statement: u32, command: &str, sink: &mut PacketSink<'_>) -> Progress {

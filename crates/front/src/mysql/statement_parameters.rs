@@ -5,6 +5,7 @@
 
 use junctor_expression::parameter::ParametersBuilder;
 use junctor_kernel::require;
+use junctor_model::decimal;
 use junctor_model::value::{Decimal, ValueRef};
 
 use super::wire::command::StmtExecute;
@@ -49,7 +50,8 @@ impl StatementParameters {
     /// Decodes the parameters of an execution, which consumes the statement's long data.
     ///
     /// # Errors
-    /// `Malformed` for inconsistent bytes, `PacketTooLarge` if long data was dropped.
+    /// `Malformed` for inconsistent bytes, `PacketTooLarge` if long data was dropped, `WrongArguments` for a
+    /// number that is not finite.
     pub fn decode(
         &mut self,
         execution: &StmtExecute<'_>,
@@ -70,14 +72,18 @@ impl StatementParameters {
         let long = |index: usize| {
             long_data.iter().find(|(parameter, _)| usize::from(*parameter) == index).map(|(_, bytes)| bytes.as_slice())
         };
-        let mut push = |_: usize, value: ParameterValue<'_>| push_value(builder, value);
+        let mut all_finite = true;
+        let mut push = |_: usize, value: ParameterValue<'_>| all_finite &= push_value(builder, value);
         if long_data.is_empty() {
             decode_parameters(&execution.parameters, parameter_count, bound_types, |_| None, &mut push)?;
         } else {
-            decode_with_long_data(execution, parameter_count, bound_types, &long, builder)?;
+            all_finite = decode_with_long_data(execution, parameter_count, bound_types, &long, builder)?;
             let used = long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
             long_data.clear();
             self.release_long_data(used);
+        }
+        if !all_finite {
+            return Err(ProtocolError::WrongArguments);
         }
         builder.append_to(bytes).map_err(|_| ProtocolError::Malformed { field: "parameter_count" })
     }
@@ -124,6 +130,7 @@ impl StatementParameters {
     }
 }
 
+/// Returns whether all numbers are finite.
 #[allow(clippy::redundant_closure)] // The closure shortens the lifetime to that of the copy.
 fn decode_with_long_data<'l>(
     execution: &StmtExecute<'_>,
@@ -131,18 +138,23 @@ fn decode_with_long_data<'l>(
     bound_types: &mut Vec<ParameterType>,
     long: &dyn Fn(usize) -> Option<&'l [u8]>,
     builder: &mut ParametersBuilder,
-) -> Result<(), ProtocolError> {
+) -> Result<bool, ProtocolError> {
     // The decoder requires one lifetime for the packet and the long data. Copying the packet gives it the
     // shorter one.
     let bytes = execution.parameters.bytes.to_vec();
     let mut block = execution.parameters;
     block.bytes = &bytes;
-    let mut push = |_: usize, value: ParameterValue<'_>| push_value(builder, value);
-    decode_parameters(&block, parameter_count, bound_types, |index| long(index), &mut push)
+    let mut all_finite = true;
+    let mut push = |_: usize, value: ParameterValue<'_>| all_finite &= push_value(builder, value);
+    decode_parameters(&block, parameter_count, bound_types, |index| long(index), &mut push)?;
+    Ok(all_finite)
 }
 
-fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) {
+/// Returns whether the value is not an infinite number or NaN, which SQL does not have.
+fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) -> bool {
     match value {
+        ParameterValue::Float(value) if !value.is_finite() => return false,
+        ParameterValue::Double(value) if !value.is_finite() => return false,
         ParameterValue::Null => builder.push(ValueRef::Null),
         ParameterValue::Signed(value) => builder.push(ValueRef::Int(value)),
         // Some drivers send every positive integer as unsigned. As for a literal, only the value decides the
@@ -153,7 +165,7 @@ fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) {
         }),
         ParameterValue::Float(value) => builder.push(ValueRef::Double(f64::from(value))),
         ParameterValue::Double(value) => builder.push(ValueRef::Double(value)),
-        ParameterValue::Decimal(text) => match decimal(text) {
+        ParameterValue::Decimal(text) => match parse_decimal(text) {
             Some(value) => builder.push(ValueRef::Decimal(value)),
             None => builder.push(ValueRef::Bytes(text)),
         },
@@ -162,11 +174,12 @@ fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) {
         ParameterValue::DateTime(value) => builder.push(ValueRef::Bytes(date_time_text(value).as_bytes())),
         ParameterValue::Time(value) => builder.push(ValueRef::Bytes(time_text(value).as_bytes())),
     }
+    true
 }
 
 /// Parses a decimal number of at most 38 digits. A longer one stays text, which comparisons convert like any
 /// other text.
-fn decimal(text: &[u8]) -> Option<Decimal> {
+fn parse_decimal(text: &[u8]) -> Option<Decimal> {
     let text = std::str::from_utf8(text).ok()?;
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if fraction.len() > 30 || fraction.starts_with(['+', '-']) {
@@ -174,7 +187,7 @@ fn decimal(text: &[u8]) -> Option<Decimal> {
     }
     let digits = [whole, fraction].concat();
     let mantissa = digits.parse::<i128>().ok()?;
-    Some(Decimal { mantissa, scale: fraction.len() as u8 })
+    decimal::checked(Decimal { mantissa, scale: fraction.len() as u8 })
 }
 
 fn date_text(date: DateValue) -> String {
@@ -254,6 +267,38 @@ mod tests {
         assert_eq!(run(&mut parameters, &execution(9)), Ok(Value::Int(5)));
         parameters.forget_long_data(3);
         assert_eq!(run(&mut parameters, &execution(3)), Ok(Value::Int(5)));
+    }
+
+    /// What a parameter of this type becomes.
+    fn decoded_value(parameter_type: u8, value: &[u8]) -> Result<Value, ProtocolError> {
+        let mut packet = vec![0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, parameter_type, 0];
+        packet.extend_from_slice(value);
+        let Ok(Command::StmtExecute(execution)) = Command::parse(&packet, Capabilities::NONE) else {
+            panic!("a COM_STMT_EXECUTE")
+        };
+        let (mut parameters, mut decoded) = (StatementParameters::default(), DecodedParameters::default());
+        parameters.decode(&execution, 1, &mut decoded)?;
+        Ok(Parameters::from_bytes(&decoded.bytes).get(0).to_value())
+    }
+
+    #[test]
+    fn a_decimal_of_more_than_38_digits_stays_text() {
+        let decoded = |text: &str| decoded_value(246, &[&[text.len() as u8], text.as_bytes()].concat());
+        let longest = "9".repeat(38);
+        let mantissa = 10i128.pow(38) - 1;
+        assert_eq!(decoded(&longest), Ok(Value::Decimal(Decimal { mantissa, scale: 0 })));
+        for text in ["1".repeat(39), format!("-{}.5", "1".repeat(38))] {
+            assert_eq!(decoded(&text), Ok(Value::Bytes(text.clone().into_bytes())));
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_is_refused() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(decoded_value(5, &value.to_le_bytes()), Err(ProtocolError::WrongArguments));
+            assert_eq!(decoded_value(4, &(value as f32).to_le_bytes()), Err(ProtocolError::WrongArguments));
+        }
+        assert_eq!(decoded_value(5, &1.5f64.to_le_bytes()), Ok(Value::Double(1.5)));
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! Protocol violations and their MySQL error numbers. Every violation ends its connection.
+//! Protocol violations and their MySQL error numbers. All but `WrongArguments` end the connection.
 
 use std::fmt;
 
-/// Why a client's bytes were refused. The server replies with [`ProtocolError::errno`] and closes the
-/// connection.
+/// Why a client's bytes were refused. The server replies with [`ProtocolError::errno`] and, except after
+/// `WrongArguments`, closes the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtocolError {
     /// A packet does not have the next sequence number: bytes were lost, or client and server disagree on the
@@ -21,6 +21,8 @@ pub enum ProtocolError {
         /// The field that could not be read.
         field: &'static str,
     },
+    /// A parameter of COM_STMT_EXECUTE is infinite or not a number.
+    WrongArguments,
 }
 
 impl ProtocolError {
@@ -30,6 +32,7 @@ impl ProtocolError {
             Self::PacketsOutOfOrder { .. } => 1156,
             Self::PacketTooLarge => 1153,
             Self::Malformed { .. } => 1835,
+            Self::WrongArguments => 1210,
         }
     }
 
@@ -37,7 +40,7 @@ impl ProtocolError {
     pub const fn sqlstate(self) -> [u8; 5] {
         match self {
             Self::PacketsOutOfOrder { .. } | Self::PacketTooLarge => *b"08S01",
-            Self::Malformed { .. } => *b"HY000",
+            Self::Malformed { .. } | Self::WrongArguments => *b"HY000",
         }
     }
 
@@ -47,6 +50,7 @@ impl ProtocolError {
             Self::PacketsOutOfOrder { .. } => "Got packets out of order",
             Self::PacketTooLarge => "Got a packet bigger than 'max_allowed_packet' bytes",
             Self::Malformed { .. } => "Malformed communication packet.",
+            Self::WrongArguments => "Incorrect arguments to mysqld_stmt_execute",
         }
     }
 }
@@ -57,7 +61,7 @@ impl fmt::Display for ProtocolError {
             Self::PacketsOutOfOrder { expected, received } => {
                 write!(formatter, "{}: expected sequence {expected}, received {received}", self.message())
             }
-            Self::PacketTooLarge => formatter.write_str(self.message()),
+            Self::PacketTooLarge | Self::WrongArguments => formatter.write_str(self.message()),
             Self::Malformed { field } => write!(formatter, "{} Field: {field}.", self.message()),
         }
     }

@@ -111,6 +111,7 @@ fn protocol_errors_have_their_mysql_numbers() {
         (ProtocolError::PacketsOutOfOrder { expected: 0, received: 1 }, 1156, b"08S01"),
         (ProtocolError::PacketTooLarge, 1153, b"08S01"),
         (ProtocolError::Malformed { field: "user" }, 1835, b"HY000"),
+        (ProtocolError::WrongArguments, 1210, b"HY000"),
     ] {
         let reply = ErrorReply::from_protocol_error(error);
         assert_eq!((reply.errno, &reply.sqlstate), (errno, sqlstate));
