@@ -3,6 +3,7 @@
 use crate::error::{Error, ErrorCode, Result};
 use crate::foreign_key::{ForeignKey, ReferentialAction, columns_named, supporting_index};
 use crate::id::ColumnNumber;
+use crate::key::KeyPart;
 use crate::schema::{Dictionary, IndexDefinition, TableDefinition};
 use crate::types::DataType;
 
@@ -125,12 +126,50 @@ fn is_parent_key(parent: &TableDefinition, columns: &[ColumnNumber]) -> bool {
     parent.indexes.iter().any(is_whole) || supporting_index(parent, columns).is_some()
 }
 
-/// Whether the types are the same numeric type, or string types with the same collation. The lengths of
-/// strings may differ.
+/// Whether the types are the same numeric type, string types with the same collation, or both ENUM or both
+/// SET with keys of the same size. The lengths of strings and the names of members may differ.
 fn are_compatible(child: &DataType, parent: &DataType) -> bool {
-    match (child.collation(), parent.collation()) {
-        (Some(child), Some(parent)) => child == parent,
-        (None, None) => child == parent,
-        _ => false,
+    match (child.key_part(), parent.key_part()) {
+        (KeyPart::Text(child), KeyPart::Text(parent)) => child == parent,
+        _ if child.members().is_some() && parent.members().is_some() => {
+            child.name() == parent.name() && child.fixed_bytes() == parent.fixed_bytes()
+        }
+        _ => child == parent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::collation::CollationId;
+    use crate::types::Members;
+
+    #[test]
+    fn enum_and_set_reference_only_their_own_type_with_the_same_size() {
+        let text = CollationId::DEFAULT;
+        let members = |count: usize| {
+            let names = (0..count).map(|number| number.to_string().into_bytes().into());
+            Arc::new(Members::new(names.collect()))
+        };
+        let two = DataType::enumeration(members(2), text);
+        let set = DataType::set(members(2), text);
+        assert!(are_compatible(&two, &DataType::enumeration(members(3), text)));
+        assert!(are_compatible(&set, &DataType::set(members(8), text)));
+        let others = [
+            DataType::enumeration(members(300), text),
+            set.clone(),
+            DataType::char(1, text),
+            DataType::varchar(10, text),
+            DataType::integer(1, true),
+        ];
+        for other in others {
+            assert!(!are_compatible(&two, &other) && !are_compatible(&other, &two), "{}", other.text(None));
+        }
+        assert!(!are_compatible(&set, &DataType::set(members(9), text)));
+        assert!(!are_compatible(&set, &DataType::varchar(10, text)));
+        assert!(are_compatible(&DataType::char(1, text), &DataType::varchar(10, text)));
+        assert!(!are_compatible(&DataType::integer(4, false), &DataType::integer(4, true)));
     }
 }

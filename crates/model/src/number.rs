@@ -110,7 +110,7 @@ impl Scan<'_> {
         }
         if wanted >= 0 {
             let next = self.integer.iter().chain(self.fraction).nth(wanted as usize);
-            mantissa += i128::from(next.is_some_and(|digit| *digit >= b'5'));
+            mantissa = mantissa.checked_add(next.is_some_and(|digit| *digit >= b'5').into())?;
         }
         if mantissa != 0 && taken < wanted {
             let zeros = u32::try_from(wanted - taken).ok()?;
@@ -155,4 +155,18 @@ fn scan(text: &[u8], with_fraction: bool) -> Scan<'_> {
 fn digits(text: &[u8]) -> &[u8] {
     let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     &text[..count]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_the_largest_mantissa_up_is_out_of_range() {
+        for text in [format!("{}.5", i128::MAX), format!("-{}.5", i128::MAX)] {
+            let parsed = parse_integer(text.as_bytes(), true);
+            assert!(parsed.is_out_of_range, "{parsed:?}");
+            assert_eq!(parse_decimal(text.as_bytes()).value, None);
+        }
+    }
 }

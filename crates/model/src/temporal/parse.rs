@@ -36,14 +36,14 @@ pub fn parse_date_time(text: &[u8], rules: DateRules) -> Read {
 }
 
 fn read_scan(text: &[u8], scan: &Scan, rules: DateRules) -> Read {
-    let [year, month, day, hour, minute, second, fraction] = scan.values;
+    let [mut year, month, day, hour, minute, second, fraction] = scan.values;
     let fraction_digits = scan.lengths[FRACTION].min(usize::from(DIGITS_MAX));
     let not_zero = scan.values.iter().any(|value| *value != 0);
-    let mut year = year as u16;
     if scan.year_digits == 2 && not_zero {
-        year += if year < CENTURY_YEAR { 2000 } else { 1900 };
+        year += if year < CENTURY_YEAR.into() { 2000 } else { 1900 };
     }
-    let in_range = year <= super::YEAR_MAX && month <= 12 && day <= 31 && hour <= 23 && minute <= 59 && second <= 59;
+    let in_range =
+        year <= super::YEAR_MAX.into() && month <= 12 && day <= 31 && hour <= 23 && minute <= 59 && second <= 59;
     if scan.count < 3 || !in_range {
         let garbage = !text[scan.end..].trim_ascii().is_empty();
         return Read::failed(match not_zero || garbage || !in_range {
@@ -53,7 +53,7 @@ fn read_scan(text: &[u8], scan: &Scan, rules: DateRules) -> Read {
     }
     let parts = Parts {
         negative: false,
-        year,
+        year: year as u16,
         month: month as u8,
         day: day as u8,
         hour: hour as u16,

@@ -59,6 +59,7 @@ fn texts_are_read_as_mysql_reads_them() {
         ("2024", "none truncated"),
         ("2024-01", "none truncated"),
         ("10000-01-01", "none truncated"),
+        ("67560-01-01", "none truncated"),
     ];
     for (input, expected) in cases {
         assert_eq!(read(input, DateRules::DEFAULT), expected, "{input:?}");

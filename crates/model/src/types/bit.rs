@@ -78,7 +78,10 @@ impl TypeDescriptor for BitType {
                 // A negative number has the bits of its two's complement.
                 ValueRef::Int(number) => Some(number as u64),
                 ValueRef::Double(number) => Some(number.round_ties_even() as i64 as u64),
-                ValueRef::Decimal(number) => Some(decimal::to_integer(number) as u64),
+                ValueRef::Decimal(number) => match decimal::to_integer(number) {
+                    number @ ..0 => i64::try_from(number).ok().map(|number| number as u64),
+                    number => u64::try_from(number).ok(),
+                },
                 _ => Some(0),
             },
         };

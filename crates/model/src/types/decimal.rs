@@ -93,9 +93,9 @@ impl TypeDescriptor for DecimalType {
         {
             target.note_truncation(scratch);
         }
-        let fits = rounded.filter(|rounded| {
-            decimal::fits_digits(*rounded, data_type.bytes) && !(data_type.unsigned && rounded.mantissa < 0)
-        });
+        // MySQL tests the sign before it rounds: -0.4 is out of range although it would be stored as 0.
+        let has_wrong_sign = data_type.unsigned && number.is_some_and(|number| number.mantissa < 0);
+        let fits = rounded.filter(|rounded| decimal::fits_digits(*rounded, data_type.bytes) && !has_wrong_sign);
         if let Some(rounded) = fits {
             return Ok(ValueRef::Decimal(rounded));
         }

@@ -115,13 +115,15 @@ impl TypeDescriptor for Floating {
         let mut most = if self.is_double { f64::MAX } else { f32::MAX.into() };
         if let Some((digits, scale)) = fixed_digits(data_type) {
             let unit = 10f64.powi(scale.into());
-            most = 10f64.powi(i32::from(digits) - i32::from(scale)) - 1.0 / unit;
+            most = most.min(10f64.powi(i32::from(digits) - i32::from(scale)) - 1.0 / unit);
             let scaled = number * unit;
             if scaled.is_finite() {
                 number = scaled.round_ties_even() / unit;
             }
         }
-        let stored = number.clamp(if data_type.unsigned { 0.0 } else { -most }, most);
+        let least = if data_type.unsigned { 0.0 } else { -most };
+        // `clamp` keeps a NaN, which has no order in a key.
+        let stored = if number.is_nan() { 0.0 } else { number.clamp(least, most) };
         if stored != number {
             target.out_of_range(scratch)?;
         }

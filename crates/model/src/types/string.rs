@@ -199,7 +199,8 @@ pub(super) fn valid_text<'r>(
     scratch: &'r Scratch,
 ) -> Result<&'r [u8]> {
     let text = to_text(value, scratch)?;
-    if !matches!(value, ValueRef::Bytes(_)) || collation.character_set().is_valid(text) {
+    let is_bytes = matches!(value, ValueRef::Bytes(_) | ValueRef::Bit(_));
+    if !is_bytes || collation.character_set().is_valid(text) {
         return Ok(text);
     }
     let valid = match std::str::from_utf8(text) {

@@ -138,3 +138,57 @@ fn an_implicit_default_is_stored_as_it_is() {
     }
     assert_eq!(scratch.warning_count(), 0);
 }
+
+/// What a column stores in lenient mode, and the number of the error in strict mode.
+fn stored(data_type: DataType, value: ValueRef<'_>) -> (Value, Option<u16>) {
+    let column = crate::schema::ColumnDefinition::new("c", data_type);
+    let scratch = Scratch::new();
+    let target = |mode| StoreTarget { column: &column, row_number: 1, mode };
+    let strict = target(crate::store::StoreMode::Strict).convert(value, &scratch).err();
+    let lenient = target(crate::store::StoreMode::Lenient).convert(value, &scratch).unwrap().to_value();
+    (lenient, strict.map(|error| error.code.errno()))
+}
+
+#[test]
+fn a_floating_column_stores_only_finite_numbers() {
+    let float = |digits| DataType::floating(false, digits, false);
+    let largest = Value::Float(f32::MAX);
+    assert_eq!(stored(float(Some((40, 0))), ValueRef::Double(1e39)), (largest.clone(), Some(1264)));
+    assert_eq!(stored(float(None), ValueRef::Double(f64::INFINITY)), (largest, Some(1264)));
+    assert_eq!(stored(float(None), ValueRef::Double(f64::NAN)), (Value::Float(0.0), Some(1264)));
+    let double = DataType::floating(true, Some((255, 0)), false);
+    assert_eq!(stored(double.clone(), ValueRef::Double(f64::NAN)), (Value::Double(0.0), Some(1264)));
+    assert_eq!(stored(double, ValueRef::Double(1e254)), (Value::Double(1e254), None));
+}
+
+#[test]
+fn bits_in_a_text_column_are_valid_text() {
+    let bit = |number, bytes| ValueRef::Bit(crate::value::Bit { number, bytes });
+    assert_eq!(stored(DataType::varchar(4, TEXT), bit(0x61ff, 2)), (Value::Bytes(b"a".to_vec()), Some(1366)));
+    assert_eq!(stored(DataType::varchar(4, TEXT), bit(0x6162, 2)), (Value::Bytes(b"ab".to_vec()), None));
+    assert_eq!(stored(DataType::varchar(4, BYTES), bit(0xff, 1)), (Value::Bytes(vec![0xff]), None));
+    assert_eq!(stored(DataType::text_or_blob(2, TEXT), bit(0xff, 1)), (Value::Bytes(Vec::new()), Some(1366)));
+}
+
+#[test]
+fn a_decimal_beyond_64_bits_is_too_long_for_bit() {
+    let decimal = |mantissa| ValueRef::Decimal(crate::value::Decimal { mantissa, scale: 0 });
+    let bit = |number| Value::Bit(crate::value::Bit { number, bytes: 8 });
+    let all = u64::MAX;
+    assert_eq!(stored(DataType::bit(64), decimal(i128::from(all) + 2)), (bit(all), Some(1406)));
+    assert_eq!(stored(DataType::bit(64), decimal(i128::from(i64::MIN) - 1)), (bit(all), Some(1406)));
+    assert_eq!(stored(DataType::bit(64), decimal(all.into())), (bit(all), None));
+    assert_eq!(stored(DataType::bit(64), decimal(-2)), (bit(all - 1), None));
+}
+
+#[test]
+fn an_unsigned_decimal_tests_the_sign_before_it_rounds() {
+    let unsigned = DataType::decimal(5, 0, true);
+    let zero = Value::Decimal(crate::value::Decimal { mantissa: 0, scale: 0 });
+    for value in [ValueRef::Bytes(b"-0.4"), ValueRef::Double(-0.4)] {
+        assert_eq!(stored(unsigned.clone(), value), (zero.clone(), Some(1264)), "{value:?}");
+    }
+    for value in [ValueRef::Bytes(b"-0.0"), ValueRef::Double(-0.0), ValueRef::Bytes(b"0.4")] {
+        assert_eq!(stored(unsigned.clone(), value), (zero.clone(), None), "{value:?}");
+    }
+}
