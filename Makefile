@@ -20,6 +20,7 @@
 #   make load        up to 16,384 connections; a single one beside an echo server; an idle node
 #   make scale       simulated placements for 4 to 128 CPUs: the plots and figures of docs/scale
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
+#   make typed       random statements over every type and function, compared with MariaDB: make typed TYPED=1000000
 #   make statement-forms  100,000 statements shaped, unshaped and prepared: make statement-forms SEED=1 FORMS=100000
 #   make loom        interleavings of the code that shares memory
 #   make models      models of the cluster's protocol with larger bounds
@@ -36,12 +37,13 @@ TRANSACTIONS ?= 1000000
 STATEMENTS ?= 400000
 EPISODES ?= 2000
 FORMS ?= 100000
+TYPED ?= 1000000
 ROWS ?= 10000000
 KILLS ?= 300
 FAULTS ?= 500
 SEED ?= 1
 
-.PHONY: demo run test bench restarts checkpoints sysbench kill faults rot history deadlocks long-transactions long-statements load scale differential statement-forms loom models sanitize fuzz tidy tools release
+.PHONY: demo run test bench restarts checkpoints sysbench kill faults rot history deadlocks long-transactions long-statements load scale differential typed statement-forms loom models sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -104,6 +106,10 @@ scale: release
 
 differential: tools release
 	KEEP_GOING=--keep-going sh tests/differential/run.sh $(TARGET)/release/junctor $(SEED) $(STATEMENTS) $(EPISODES)
+
+typed: tools release
+	TYPED_ONLY=1 TYPED=$(TYPED) TYPED_SECONDS=14400 TYPED_CHECK=--summary KEEP_GOING=--keep-going \
+		timeout 15000 sh tests/differential/run.sh $(TARGET)/release/junctor $(SEED)
 
 statement-forms:
 	STATEMENT_FORMS=$(FORMS) STATEMENT_FORMS_SEED=$(SEED) cargo test --package junctor --test statement_forms -- --nocapture

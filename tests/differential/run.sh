@@ -5,6 +5,8 @@
 #   sh tests/differential/run.sh target/debug/junctor [SEED [STATEMENTS [EPISODES]]]
 #
 # EPISODES is the number of episodes with concurrent sessions, of about 40 statements each.
+# TYPED is the number of statements over every type and function, TYPED_SECONDS their bound; TYPED_ONLY=1 sends
+# only them. TYPED_CHECK=--summary fails also for answers of functions, and lists the kinds of differences.
 # KEEP_GOING=--keep-going reports every difference instead of the first one.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -55,8 +57,17 @@ done
 
 ports="--junctor $junctor_port --mariadb $mariadb_port"
 failed=0
-# shellcheck disable=SC2086 # split the ports and KEEP_GOING into words
-"$folder/venv/bin/python" "$here/compare.py" $ports --seed "$seed" --statements "$statements" ${KEEP_GOING:-} || failed=1
+if [ -z "${TYPED_ONLY:-}" ]; then
+    # shellcheck disable=SC2086 # split the ports and KEEP_GOING into words
+    "$folder/venv/bin/python" "$here/compare.py" $ports --seed "$seed" --statements "$statements" ${KEEP_GOING:-} ||
+        failed=1
+fi
+# shellcheck disable=SC2086
+"$folder/venv/bin/python" "$here/typed/main.py" $ports --seed "$seed" --statements "${TYPED:-20000}" \
+    --seconds "${TYPED_SECONDS:-100}" ${TYPED_CHECK:---gate} ${KEEP_GOING:-} || failed=1
+if [ -n "${TYPED_ONLY:-}" ]; then
+    exit $failed
+fi
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/concurrent.py" $ports --seed "$seed" --episodes "$episodes" ${KEEP_GOING:-} || failed=1
 # shellcheck disable=SC2086

@@ -46,6 +46,7 @@ fn layout() -> Arc<TableLayout> {
         nullable: false,
         default: None,
         default_now: false,
+        expression: None,
         on_update_now: false,
         auto_increment: false,
         hidden: false,
@@ -60,6 +61,7 @@ fn layout() -> Arc<TableLayout> {
         kind: IndexKind::Primary { ordered: false },
         columns: vec![ColumnNumber(0)],
         state: IndexState::Online,
+        attributes: Default::default(),
     };
     Arc::new(TableLayout::new(TableDefinition {
         id: PARTITION.table,
@@ -71,6 +73,7 @@ fn layout() -> Arc<TableLayout> {
         columns: vec![column.clone(), ColumnDefinition { name: "text".into(), column_type: text, ..column }],
         next_index: IndexId(1),
         foreign_keys: Vec::new(),
+        checks: Vec::new(),
         indexes: vec![primary],
         partition_count: 1,
         has_partition_clause: false,

@@ -217,7 +217,13 @@ impl<'a> Parameters<'a> {
     /// The value of one parameter. NULL for a list, and for an ordinal without a parameter.
     #[inline]
     pub fn get(&self, ordinal: u16) -> ValueRef<'a> {
-        self.at(ordinal).and_then(read_value).map_or(ValueRef::Null, |(value, _)| value)
+        match self.at(ordinal) {
+            Some([TAG_INT, rest @ ..]) if let Some(bytes) = rest.first_chunk() => {
+                ValueRef::Int(i64::from_le_bytes(*bytes))
+            }
+            Some(bytes) => read_single(bytes),
+            None => ValueRef::Null,
+        }
     }
 
     /// The values of a list parameter. A parameter that is not a list counts as a list of one value.
@@ -369,6 +375,12 @@ fn read_other(tag: u8, rest: &[u8]) -> Option<(ValueRef<'_>, &[u8])> {
         }
         _ => None,
     }
+}
+
+// A separate function keeps the values of every type out of the callers of `get`.
+#[inline(never)]
+fn read_single(bytes: &[u8]) -> ValueRef<'_> {
+    read_value(bytes).map_or(ValueRef::Null, |(value, _)| value)
 }
 
 /// Reads the value at the front and returns the bytes after it; `None` when they are malformed. Lists are not

@@ -73,6 +73,11 @@ impl Kind {
         Kind::Json,
     ];
 
+    /// Whether the kind is numeric. Days and times are; the kind of NULL is not.
+    pub fn is_number(self) -> bool {
+        !matches!(self, Kind::String | Kind::Null | Kind::Enum | Kind::Set | Kind::Json)
+    }
+
     /// The kind of temporal values that expressions of this class yield.
     pub fn temporal(self) -> Option<TemporalKind> {
         match self {
@@ -153,6 +158,11 @@ impl ResultType {
         ResultType::number(Kind::Double, 23, DECIMALS_NOT_FIXED)
     }
 
+    /// DOUBLE as PI() has it, printed with six digits after the point.
+    pub(crate) fn pi() -> ResultType {
+        ResultType::number(Kind::Double, 8, 6)
+    }
+
     /// DECIMAL(`precision`, `scale`), clamped to 65 and 30 digits.
     pub fn decimal(precision: u32, scale: u8) -> ResultType {
         let scale = scale.min(DECIMAL_SCALE_MAX);
@@ -220,6 +230,10 @@ impl ResultType {
         let result = match column_type.form() {
             Form::Int => ResultType::integer(false, column_type.wire().length),
             Form::UInt => ResultType::integer(true, column_type.wire().length),
+            Form::Double if column_type.wire().decimals < DECIMALS_NOT_FIXED => {
+                let wire = column_type.wire();
+                ResultType::number(Kind::Double, wire.length, wire.decimals)
+            }
             Form::Double => ResultType::double(),
             Form::Bytes => text(column_type.collation().unwrap_or_default(), column_type.length()),
             Form::Float => ResultType::number(Kind::Float, column_type.wire().length, column_type.wire().decimals),
@@ -289,7 +303,7 @@ impl ResultType {
 
     /// Whether the kind is numeric. The kind of NULL is not.
     pub fn is_number(&self) -> bool {
-        !matches!(self.kind, Kind::String | Kind::Null | Kind::Enum | Kind::Set | Kind::Json)
+        self.kind.is_number()
     }
 
     /// Whether the values are integers.

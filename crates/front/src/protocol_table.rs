@@ -63,6 +63,12 @@ macro_rules! protocols {
                 }
             }
 
+            pub fn await_file(&mut self) {
+                match self {
+                    $(Link::$name(link) => link.await_file(),)*
+                }
+            }
+
             #[inline]
             pub fn finish_answer(&mut self, packets: &mut [u8], is_unsolicited: bool) {
                 match self {

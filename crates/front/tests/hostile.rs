@@ -55,8 +55,8 @@ impl Attack {
 
     fn capabilities(&self) -> Capabilities {
         match self.setting("attributes") {
-            Some(_) => Capabilities::SERVER | Capabilities::QUERY_ATTRIBUTES,
-            None => Capabilities::SERVER,
+            Some(_) => Capabilities::SERVER,
+            None => Capabilities::SERVER.without(Capabilities::QUERY_ATTRIBUTES),
         }
     }
 

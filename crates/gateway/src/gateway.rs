@@ -1,9 +1,10 @@
 //! The operations of one block: of the sessions of a sql block, or of the alterations of main. Each request
-//! becomes signals, and each reply becomes an event.
+//! becomes signals, and each reply becomes an event. The file is long, because all requests share one table
+//! of operations.
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Directory, Handle, Pool, require};
+use junctor_kernel::{Address, Directory, Handle, NodeId, Pool, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId};
 use junctor_signals::Module;
@@ -16,6 +17,7 @@ use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
+use junctor_signals::report_node::NodeWords;
 use junctor_signals::reserve_auto_increment::{
     ReserveAutoIncrement, ReserveAutoIncrementReply, ReturnAutoIncrement, ReturnedNumbers,
 };
@@ -53,7 +55,15 @@ pub struct Gateway {
     /// Parts of a read that run on this thread. They wait until the other parts are sent.
     pub(crate) held: Vec<(Address, ReadRows)>,
     pub(crate) catalog: Arc<Catalog>,
+    /// Nodes that have left the cluster.
+    pub(crate) gone: NodeWords,
+    /// The nodes that were gone before each loss of nodes.
+    pub(crate) losses: Vec<NodeWords>,
     snapshots: ActiveSnapshots,
+    /// On a node without data: where statements run, and how many tc instances that node has.
+    host: Option<(NodeId, u16)>,
+    /// Whether this node has no data.
+    needs_host: bool,
     pub(crate) operations: Pool<Operation>,
     /// Recent reply lengths in bytes of longer reads, by table, so that a reply buffer is large enough from
     /// the start.
@@ -152,9 +162,55 @@ impl Gateway {
             here: [Module::Ldm, Module::Query].into_iter().filter_map(here).collect(),
             held: Vec::new(),
             catalog: Arc::new(Catalog::default()),
+            gone: NodeWords::default(),
+            losses: Vec::new(),
             snapshots,
+            host: None,
+            needs_host: false,
             operations: Pool::new(operations_max),
             reply_bytes: Box::new([0; REPLY_BYTES_PLACES]),
+        }
+    }
+
+    /// The same gateway of a node without data.
+    #[must_use]
+    pub fn without_data(self) -> Gateway {
+        Gateway { needs_host: true, ..self }
+    }
+
+    /// On a node without data: statements run at this node, which has as many tc instances.
+    pub fn use_host(&mut self, host: Option<(NodeId, u16)>) {
+        self.host = host;
+    }
+
+    /// On a node without data: no snapshot here is older, now or later. The largest number before the first.
+    pub fn oldest_snapshot(&self) -> CommitNumber {
+        match self.snapshots.registry().sequence().stable() {
+            CommitNumber(0) => CommitNumber(u64::MAX),
+            stable => self.snapshots.oldest().map_or(stable, |oldest| oldest.min(stable)),
+        }
+    }
+
+    /// On a node without data: later snapshots are at least this one.
+    pub fn raise_stable(&self, number: CommitNumber) {
+        self.snapshots.registry().sequence().raise(number);
+    }
+
+    /// The node whose replicas statements read, and whose tcs they use.
+    pub(crate) fn data_node(&self) -> NodeId {
+        self.host.map_or(self.own.node, |(node, _)| node)
+    }
+
+    /// The node whose tcs coordinate transactions of this one, and how many it has.
+    pub(crate) fn tcs(&self) -> (NodeId, u16) {
+        self.host.unwrap_or((self.own.node, self.tc_instances))
+    }
+
+    /// Fails on a node without data that has no host.
+    fn check_host(&self) -> Result<()> {
+        match self.needs_host && self.host.is_none() {
+            true => Err(Error::new(ErrorCode::TemporaryFailure, "Got temporary error: no data node serves")),
+            false => Ok(()),
         }
     }
 
@@ -191,6 +247,10 @@ impl Gateway {
         turn: &mut TurnContext<'_>,
     ) -> Result<OperationId> {
         let WriteRequest { program, options, inputs } = request;
+        self.check_host()?;
+        if !transaction.id.is_some() {
+            transaction.losses = self.losses.len() as u32;
+        }
         let tc = match inputs.touched() {
             [partition] if !transaction.explicit && !transaction.id.is_some() => {
                 self.tc_near(PartitionId { table: program.table.definition.id, index: *partition })
@@ -331,17 +391,22 @@ impl Gateway {
     /// fail, so no session leaves locks behind.
     pub fn abandon(&mut self, transaction: &mut Transaction, turn: &mut TurnContext<'_>) {
         if transaction.id.is_some() {
-            let request = EndTransaction {
-                operation: NO_OPERATION,
-                reply_to: self.own,
-                transaction: transaction.id,
-                ending: Ending::Rollback,
-                durability: CommitDurability::default(),
-            };
-            let tc = self.tc_of(transaction);
-            turn.outbox.send(tc, Signal::Tc(TcSignal::EndTransaction(request)));
+            self.order_rollback(transaction, turn);
         }
         self.forget(transaction);
+    }
+
+    /// Lets tc roll the transaction back. Nobody awaits the answer.
+    pub(crate) fn order_rollback(&mut self, transaction: &Transaction, turn: &mut TurnContext<'_>) {
+        let request = EndTransaction {
+            operation: NO_OPERATION,
+            reply_to: self.own,
+            transaction: transaction.id,
+            ending: Ending::Rollback,
+            durability: CommitDurability::default(),
+        };
+        let tc = self.tc_of(transaction);
+        turn.outbox.send(tc, Signal::Tc(TcSignal::EndTransaction(request)));
     }
 
     /// Undoes all statements after `newer_than`, a number that [`Transaction::statement`] returned.
@@ -680,6 +745,7 @@ impl Gateway {
         &mut self,
         transaction: &mut Transaction,
     ) -> Result<(CommitNumber, Option<junctor_storage::snapshot::SnapshotHandle>)> {
+        self.check_host()?;
         if transaction.explicit && transaction.isolation != Isolation::ReadCommitted {
             self.take_snapshot(transaction)?;
         }
@@ -694,6 +760,9 @@ impl Gateway {
     /// crosses threads only once in each direction.
     fn tc_near(&self, partition: PartitionId) -> Option<Address> {
         let owner = self.catalog.distribution.owner(partition)?;
+        if owner.node != self.own.node {
+            return None;
+        }
         let instance = (*self.tc_of_ldm.get(usize::from(owner.instance))?)?;
         Some(Address::new(self.own.node, Module::Tc, instance))
     }
@@ -701,6 +770,10 @@ impl Gateway {
     fn tc_of(&mut self, transaction: &Transaction) -> Address {
         if transaction.id.is_some() {
             return coordinator(transaction.id);
+        }
+        if let Some((node, tcs)) = self.host {
+            self.next_tc = (self.next_tc + 1) % tcs.max(1);
+            return Address::new(node, Module::Tc, self.next_tc);
         }
         let instance = self.local_tc.unwrap_or_else(|| {
             self.next_tc = (self.next_tc + 1) % self.tc_instances.max(1);

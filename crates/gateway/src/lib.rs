@@ -13,8 +13,9 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod gateway;
+mod epoch;
 pub mod event;
+pub mod gateway;
 pub mod keys;
 pub mod operation;
 mod read;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Buffer};
+use junctor_kernel::{Address, Buffer, NodeId};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, TransactionId};
 use junctor_signals::program::ReadProgram;
 use junctor_signals::read_rows::{BookedCost, Resume};
@@ -80,6 +80,8 @@ pub(crate) struct ReadWork {
     /// none.
     pub prefixed: u32,
     pub stopped: Vec<StoppedPart>,
+    /// The parts under way at other nodes: the partition of each, and the node.
+    pub remote: Vec<(u16, NodeId)>,
     /// The partition of the measured part, and its sample.
     pub sample: Option<Box<(u16, Sample)>>,
     /// The session has ended the read; outstanding replies are dropped.

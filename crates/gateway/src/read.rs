@@ -11,9 +11,11 @@ use junctor_model::id::{ConnectionId, PartitionId, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
 use junctor_signals::Module;
 use junctor_signals::program::{Access, ReadProgram};
-use junctor_signals::read_rows::{BookedCost, OperationId, ReadRows, ReadRowsReply};
-use junctor_signals::{LdmSignal, QuerySignal, Signal, SqlSignal};
+use junctor_signals::read_rows::{OperationId, ReadRows, ReadRowsReply};
+use junctor_signals::start_epoch::has_node;
+use junctor_signals::{LdmSignal, QuerySignal, Signal};
 
+use crate::epoch::node_has_left;
 use crate::event::{Event, Next};
 use crate::gateway::{Gateway, ReadOptions};
 use crate::keys::PartitionInputs;
@@ -91,6 +93,9 @@ impl Gateway {
     ) -> Result<OperationId> {
         let ReadRequest { program, options, inputs } = request;
         require!(!inputs.is_empty(), "a read has at least one part, whose reply ends it");
+        if self.has_lost_nodes(transaction) {
+            self.check_writes(transaction, turn)?;
+        }
         let (snapshot, own_snapshot) = self.snapshot_of(transaction)?;
         let work = ReadWork {
             program: Arc::clone(program),
@@ -101,6 +106,7 @@ impl Gateway {
             outstanding: inputs.len() as u32,
             prefixed: if inputs.has_output() { inputs.len() as u32 } else { 0 },
             stopped: Vec::new(),
+            remote: Vec::new(),
             sample: None,
             abandoned: false,
         };
@@ -110,21 +116,25 @@ impl Gateway {
         let mut goes_away = false;
         while let Some((index, input)) = inputs.pop() {
             let partition = PartitionId { table, index };
-            let Some(owner) = self.catalog.distribution.owner(partition) else {
+            let own_writes = transaction.id.is_some() && transaction.has_written(partition);
+            let reader = if own_writes { self.primary(partition) } else { self.reader(partition) };
+            let Some(reader) = reader else {
                 // The plan is older than the catalog. The owner would refuse the read, too.
                 turn.buffers.give(input);
-                self.refuse_part(operation, partition, turn);
+                self.fail_part(operation, partition, Error::table_definition_changed(), turn);
                 continue;
             };
-            let own_writes = transaction.id.is_some() && transaction.has_written(partition);
-            let choice = match own_writes {
-                true => Choice::of(owner),
+            let choice = match own_writes || reader.node != self.own.node {
+                true => Choice::of(reader),
                 false => {
                     let read = RoutedRead { program, units: units_of(program, &input) };
-                    self.route.choose(read, owner, turn.loads, turn.turn_start)
+                    self.route.choose(read, reader, turn.loads, turn.turn_start)
                 }
             };
             let Choice { to, booked_cost, .. } = choice;
+            if to.node != self.own.node {
+                self.note_remote(operation, index, to.node);
+            }
             let is_sampled = choice.is_sampled
                 && self.note_sample(SampledPart { operation, partition, input: &input, choice: &choice }, turn);
             let output = inputs.take_output(turn.buffers);
@@ -155,7 +165,8 @@ impl Gateway {
 
     /// Requests the next batch from every partition that has more rows.
     pub fn continue_read(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
-        let own = self.own;
+        let (own, gone) = (self.own, self.gone);
+        let mut lost = Vec::new();
         let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0))
         else {
             invariant::fail("a session continues a read only while it is in progress", format_args!("{}", operation.0));
@@ -169,6 +180,14 @@ impl Gateway {
         let mut goes_away = false;
         for StoppedPart { partition, to, booked_cost, input, resume } in work.stopped.drain(..) {
             let at_owner = to.module == Module::Ldm;
+            if to.node != own.node && has_node(&gone, to.node) {
+                turn.buffers.give(input);
+                lost.push(partition);
+                continue;
+            }
+            if to.node != own.node {
+                work.remote.push((partition.index, to.node));
+            }
             self.route.book(booked_cost);
             let request = ReadRows {
                 operation,
@@ -190,6 +209,9 @@ impl Gateway {
         }
         if several {
             self.send_held(goes_away, turn);
+        }
+        for partition in lost {
+            self.fail_part(operation, partition, node_has_left(), turn);
         }
     }
 
@@ -226,6 +248,10 @@ impl Gateway {
             error,
         } = reply;
         self.route.release(booked_cost);
+        let is_remote = from.node != self.own.node;
+        if is_remote && self.is_gone(from.node) {
+            return None;
+        }
         let handle = Handle::from_u64(operation.0);
         let Some(Operation { session, work: Work::Read(work) }) = self.operations.get_mut(handle) else {
             turn.buffers.give(input);
@@ -235,6 +261,9 @@ impl Gateway {
         let session = *session;
         require!(work.outstanding > 0, "every part of a read answers once");
         work.outstanding -= 1;
+        if is_remote {
+            work.remote.retain(|(index, _)| *index != partition.index);
+        }
         if service_ns > 0
             && let Some(sample) = work.sample.take_if(|sample| sample.0 == partition.index)
         {
@@ -298,25 +327,6 @@ impl Gateway {
         let sample = self.route.sample(read, choice, turn.loads, turn.clock_now());
         work.sample = Some(Box::new((partition.index, sample)));
         true
-    }
-
-    /// Fails a part whose partition no longer exists with the error that its owner would return: the plan is
-    /// stale.
-    fn refuse_part(&mut self, operation: OperationId, partition: PartitionId, turn: &mut TurnContext<'_>) {
-        let error = Error::table_definition_changed();
-        let reply = ReadRowsReply {
-            operation,
-            partition,
-            rows: 0,
-            service_ns: 0,
-            booked_cost: BookedCost::default(),
-            input: Vec::new(),
-            output: Vec::new(),
-            resume: None,
-            diagnostics: None,
-            error: Some(error),
-        };
-        turn.outbox.send(self.own, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
     }
 }
 

@@ -71,8 +71,9 @@ impl Gateway {
         turn: &mut TurnContext<'_>,
     ) {
         let signal = NoteTableWait { transaction, connection, from: self.own, waits };
-        for instance in 0..self.tc_instances {
-            let to = Address::new(self.own.node, Module::Tc, instance);
+        let (node, tc_instances) = self.tcs();
+        for instance in 0..tc_instances {
+            let to = Address::new(node, Module::Tc, instance);
             turn.outbox.send(to, Signal::Tc(TcSignal::NoteTableWait(signal)));
         }
     }

@@ -26,6 +26,8 @@ pub struct Transaction {
     /// The newest table id when the snapshot was taken.
     pub(crate) newest_table: TableId,
     pub(crate) written: Vec<PartitionId>,
+    /// How often nodes had left the cluster when its first write began.
+    pub(crate) losses: u32,
     /// Number of the last statement that tc executed; 0 before the first.
     pub(crate) statement: StatementNumber,
     /// Whether a statement must not commit by itself: after BEGIN, or with autocommit off.

@@ -8,7 +8,7 @@ use crate::error::{Error, ErrorCode, Result};
 use crate::foreign_key::{ForeignKey, check_foreign_key, check_key_name, columns_named, supporting_index};
 use crate::id::{ColumnNumber, IndexId};
 use crate::limit::INDEXES_MAX;
-use crate::schema::{Dictionary, IndexDefinition, IndexState, TableDefinition};
+use crate::schema::{Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition};
 use crate::temporal::ValueRules;
 use crate::value::Value;
 
@@ -19,6 +19,8 @@ pub struct Alteration {
     pub drop_indexes: Vec<Box<str>>,
     /// Indexes to rename: the old and the new name of each.
     pub rename_indexes: Vec<(Box<str>, Box<str>)>,
+    /// Indexes whose visibility changes: the name, and whether plans may use it.
+    pub show_indexes: Vec<(Box<str>, bool)>,
     /// Indexes to add, without ids and hidden tables.
     pub add_indexes: Vec<IndexDefinition>,
     /// Names of foreign keys to drop.
@@ -61,6 +63,8 @@ pub enum ColumnSource {
     Value(Value),
     /// Ascending numbers from 1.
     Numbers,
+    /// An expression over the new row.
+    Computed,
 }
 
 impl Alteration {
@@ -74,7 +78,8 @@ impl Alteration {
     /// or the table.
     pub fn has_drops_or_renames(&self) -> bool {
         let redefines = self.redefinition.is_some();
-        redefines || !self.drop_indexes.is_empty() || !self.rename_indexes.is_empty() || self.rename.is_some()
+        let of_indexes = !self.rename_indexes.is_empty() || !self.show_indexes.is_empty();
+        redefines || !self.drop_indexes.is_empty() || of_indexes || self.rename.is_some()
     }
 
     /// Whether the existing rows must be checked for their parents.
@@ -129,6 +134,7 @@ pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alte
     for (from, to) in &alteration.rename_indexes {
         rename_index(&mut table, from, to)?;
     }
+    show_indexes(&mut table.indexes, &table.name, &alteration.show_indexes)?;
     add_indexes(&mut table, building, &alteration.add_indexes)?;
     check_automatic(old, &table)?;
     check_needed(dictionary, old, &table, alteration)?;
@@ -245,6 +251,27 @@ fn rename_index(table: &mut TableDefinition, from: &str, to: &str) -> Result<()>
     Ok(())
 }
 
+/// Changes whether plans may use indexes. Errors: 1176, and 3522 for the primary key.
+pub fn show_indexes(indexes: &mut [IndexDefinition], table: &str, changes: &[(Box<str>, bool)]) -> Result<()> {
+    for (name, visible) in changes {
+        let Some(index) = indexes.iter_mut().find(|index| index.name.eq_ignore_ascii_case(name)) else {
+            let message = format!("Key '{name}' doesn't exist in table '{table}'");
+            return Err(Error::new(ErrorCode::KeyDoesNotExist, message));
+        };
+        if matches!(index.kind, IndexKind::Primary { .. }) && !visible {
+            return Err(invisible_primary());
+        }
+        index.attributes.invisible = !visible;
+    }
+    Ok(())
+}
+
+/// Error 3522.
+#[cold]
+pub fn invisible_primary() -> Box<Error> {
+    Error::new(ErrorCode::InvisiblePrimaryKey, "A primary key index cannot be invisible")
+}
+
 fn add_indexes(
     table: &mut TableDefinition,
     building: Vec<IndexDefinition>,
@@ -346,8 +373,14 @@ fn rename(dictionary: &Dictionary, table: &mut TableDefinition, to: &(Box<str>, 
     Ok(())
 }
 
-/// Renames a table, and its foreign keys whose names derive from the table's.
+/// Renames a table, and its constraints whose names derive from the table's.
 pub fn set_table_name(table: &mut TableDefinition, to: &(Box<str>, Box<str>)) {
+    let prefix = format!("{}_chk_", table.name);
+    for check in &mut table.checks {
+        if let Some(number) = check.name.strip_prefix(&prefix) {
+            check.name = format!("{}_chk_{number}", to.1).into();
+        }
+    }
     let prefix = format!("{}_ibfk_", table.name);
     for key in &mut table.foreign_keys {
         if let Some(number) = key.name.strip_prefix(&prefix) {

@@ -217,12 +217,32 @@ errors! {
     OperandColumns = 1241, "21000";
     /// A prepared statement that does not exist.
     UnknownPreparedStatement = 1243, "HY000";
+    /// A line of LOAD DATA with too few fields.
+    TooFewFields = 1261, "01000";
+    /// A line of LOAD DATA with too many fields.
+    TooManyFields = 1262, "01000";
+    /// NULL in a file of LOAD DATA for a NOT NULL column.
+    LoadedNull = 1263, "22004";
+    /// LOAD DATA LOCAL that the server or the client does not allow.
+    LocalFilesDisabled = 3948, "42000";
+    /// COM_STMT_FETCH for a statement without a cursor.
+    NoOpenCursor = 1421, "HY000";
+    /// SELECT ... INTO with a second row.
+    TooManyRows = 1172, "42000";
+    /// SELECT ... INTO without a row (a warning).
+    NoData = 1329, "02000";
+    /// SELECT ... INTO with another number of variables than of columns.
+    SelectColumnCount = 1222, "21000";
+    /// FIELDS or LINES that no file can have.
+    WrongFieldTerminators = 1083, "42000";
     /// A value outside the range of its column.
     OutOfRange = 1264, "22003";
     /// A value that lost digits or characters (a warning).
     DataTruncated = 1265, "01000";
     /// Two collations that cannot be compared.
     CannotAggregateCollations = 1267, "HY000";
+    /// Clauses that exclude each other.
+    WrongUsage = 1221, "HY000";
     /// An unknown collation.
     UnknownCollation = 1273, "HY000";
     /// An invalid name of an index.
@@ -406,6 +426,64 @@ errors! {
     UserLockDeadlock = 3058, "HY000";
     /// No command arrived for longer than wait_timeout.
     ClientInteractionTimeout = 4031, "HY000";
+    /// An expression of a CHECK constraint that is no truth value.
+    NonBooleanCheck = 3812, "HY000";
+    /// A CHECK of a column that refers to another one.
+    ColumnCheckOfOtherColumn = 3813, "HY000";
+    /// A function that CHECK does not allow.
+    CheckFunction = 3814, "HY000";
+    /// A variable in a CHECK.
+    CheckVariables = 3816, "HY000";
+    /// An AUTO_INCREMENT column in a CHECK.
+    CheckOfAutoIncrement = 3818, "HY000";
+    /// A row that violates a CHECK constraint.
+    CheckViolated = 3819, "HY000";
+    /// An unknown column in a CHECK.
+    CheckOfUnknownColumn = 3820, "HY000";
+    /// A CHECK constraint that does not exist.
+    CheckNotFound = 3821, "HY000";
+    /// Two CHECK constraints with the same name in one database.
+    DuplicateCheckName = 3822, "HY000";
+    /// A CHECK of a column that a foreign key may change.
+    CheckOfReferentialAction = 3823, "HY000";
+    /// ALTER CONSTRAINT of a constraint that is no CHECK.
+    NotAlterableConstraint = 3941, "HY000";
+    /// DROP or RENAME of a column that a CHECK needs.
+    ColumnNeededByCheck = 3959, "HY000";
+    /// SET NULL or CASCADE for a generated column.
+    ActionOnGeneratedColumn = 3104, "HY000";
+    /// A value for a generated column.
+    ValueForGeneratedColumn = 3105, "HY000";
+    /// An attribute that a generated column cannot have, or a change of its storage.
+    UnsupportedOnGeneratedColumn = 3106, "HY000";
+    /// A generated column that refers to a later one.
+    GeneratedColumnNotPrior = 3107, "HY000";
+    /// DROP or RENAME of a column that a generated column needs.
+    ColumnNeededByGenerated = 3108, "HY000";
+    /// An AUTO_INCREMENT column in the expression of a generated one.
+    GeneratedOfAutoIncrement = 3109, "HY000";
+    /// A function that a generated column does not allow.
+    GeneratedColumnFunction = 3763, "HY000";
+    /// A row of values in the expression of a generated column.
+    GeneratedColumnRow = 3764, "HY000";
+    /// A variable in the expression of a generated column.
+    GeneratedColumnVariables = 3765, "HY000";
+    /// DROP or RENAME of a column that a default needs.
+    ColumnNeededByDefault = 3766, "HY000";
+    /// A default that refers to a later column with an expression.
+    DefaultNotPrior = 3767, "HY000";
+    /// An AUTO_INCREMENT column in a default.
+    DefaultOfAutoIncrement = 3768, "HY000";
+    /// A function that a default does not allow.
+    DefaultFunction = 3770, "HY000";
+    /// A row of values in a default.
+    DefaultRow = 3771, "HY000";
+    /// A variable in a default.
+    DefaultVariables = 3772, "HY000";
+    /// DEFAULT(column) of a default that is an expression.
+    DefaultOfExpression = 3773, "HY000";
+    /// INVISIBLE for the primary key.
+    InvisiblePrimaryKey = 3522, "HY000";
     /// SET TRANSACTION inside a transaction.
     CannotChangeTransaction = 1568, "25001";
 }

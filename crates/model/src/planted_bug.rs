@@ -73,6 +73,18 @@ planted_bugs! {
     RetryFailedSync = "retry_failed_sync",
     /// A restart continues commit numbers at the cut.
     ReuseNumbers = "reuse_numbers",
+    /// A backup that becomes primary takes writes while it has images that are not resolved.
+    OpenPromotedEarly = "open_promoted_early",
+    /// Transactions of a tc that is gone keep their versions and locks.
+    KeepOrphans = "keep_orphans",
+    /// The start of an epoch undoes images whose commit waits for a reader.
+    UndoDecidedImages = "undo_decided_images",
+    /// A transaction commits although a node is gone at which it has written.
+    CommitLost = "commit_lost",
+    /// The start of an epoch gives no node the decisions that it lacks.
+    ForgetMissing = "forget_missing",
+    /// A commit is answered when its own node knows that it is stable.
+    AnswerUnconfirmed = "answer_unconfirmed",
 }
 
 /// The environment variable that plants the bug of this name in a process with the feature `planted_bugs`.

@@ -25,11 +25,14 @@ pub struct ColumnDefinition {
     pub default: Option<Value>,
     /// Whether the default is the time of the statement: DEFAULT CURRENT_TIMESTAMP. `default` is then absent.
     pub default_now: bool,
+    /// The expression of the default or of a generated column. `default` is then absent.
+    pub expression: Option<ColumnExpression>,
     /// Whether a change of another column sets the time of the statement: ON UPDATE CURRENT_TIMESTAMP.
     pub on_update_now: bool,
     /// AUTO_INCREMENT.
     pub auto_increment: bool,
-    /// Whether the column is the hidden key of a table without a primary key.
+    /// Whether no statement can name the column: the key of a table without a primary key, or the prefixes of
+    /// another column, for an index.
     pub hidden: bool,
     /// INVISIBLE: only a statement that names the column sees it.
     pub invisible: bool,
@@ -40,6 +43,15 @@ pub struct ColumnDefinition {
 }
 
 impl ColumnDefinition {
+    /// The value of the column in a new row until the statement has assigned one.
+    pub fn value_before_assignment(&self) -> Value {
+        match &self.default {
+            Some(value) => value.clone(),
+            None if self.nullable => Value::Null,
+            None => self.column_type.implicit_default(),
+        }
+    }
+
     /// A NOT NULL column without a default value or any other attribute.
     pub fn new(name: &str, column_type: DataType) -> ColumnDefinition {
         ColumnDefinition {
@@ -48,6 +60,7 @@ impl ColumnDefinition {
             nullable: false,
             default: None,
             default_now: false,
+            expression: None,
             on_update_now: false,
             auto_increment: false,
             hidden: false,
@@ -56,6 +69,84 @@ impl ColumnDefinition {
             display_width: None,
         }
     }
+
+    /// Whether no statement can give the column a value: GENERATED ALWAYS AS.
+    pub fn is_generated(&self) -> bool {
+        self.expression.as_ref().is_some_and(|expression| expression.kind != ExpressionKind::Default)
+    }
+
+    /// Whether the column is the key of a table without a primary key.
+    pub fn is_hidden_key(&self) -> bool {
+        self.hidden && self.expression.is_none()
+    }
+
+    /// The prefix of another column that the column has for an index.
+    pub fn key_prefix(&self) -> Option<KeyPrefix<'_>> {
+        let name = self.name.strip_prefix(PREFIX_NAME).filter(|_| self.hidden)?;
+        let (length, rest) = name.split_once(' ')?;
+        let by_weights = rest.starts_with('w');
+        Some(KeyPrefix { column: rest.get(2..)?, length: length.parse().ok()?, by_weights })
+    }
+
+    /// The text of DEFAULT (expression).
+    pub fn default_expression(&self) -> Option<&str> {
+        self.expression.as_ref().filter(|expression| expression.kind == ExpressionKind::Default).map(|it| &*it.text)
+    }
+}
+
+/// The beginning of the names of columns with prefixes.
+const PREFIX_NAME: &str = "!prefix ";
+
+/// The prefixes of a column, in an index. The values are in a hidden generated column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyPrefix<'n> {
+    /// The name of the indexed column.
+    pub column: &'n str,
+    /// The length in characters, or in bytes of a binary string.
+    pub length: u32,
+    /// Whether the values are the first bytes of the column's collation weights instead of its first
+    /// characters. Equal texts may have different first characters, but no different weights.
+    pub by_weights: bool,
+}
+
+impl KeyPrefix<'_> {
+    /// The name of the hidden column.
+    pub fn column_name(&self) -> String {
+        let by = if self.by_weights { 'w' } else { 'c' };
+        format!("{PREFIX_NAME}{} {by} {}", self.length, self.column)
+    }
+}
+
+/// An expression in the definition of a column, in MySQL's normal form. Statements parse and bind the text
+/// when they are planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnExpression {
+    /// The expression without the parentheses around it.
+    pub text: Box<str>,
+    /// The purpose of the value.
+    pub kind: ExpressionKind,
+}
+
+/// The purpose of the value of a column's expression.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExpressionKind {
+    /// DEFAULT (expression).
+    Default,
+    /// GENERATED ALWAYS AS (expression) VIRTUAL. The value is in the row, as that of a stored one.
+    Virtual,
+    /// GENERATED ALWAYS AS (expression) STORED.
+    Stored,
+}
+
+/// A condition that each row of a table meets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckConstraint {
+    /// Unique among the CHECK constraints of the database.
+    pub name: Box<str>,
+    /// The condition in MySQL's normal form, without the parentheses around it.
+    pub expression: Box<str>,
+    /// ENFORCED. Otherwise no row is checked.
+    pub enforced: bool,
 }
 
 /// The kind of an index, which determines where its entries are.
@@ -100,12 +191,32 @@ pub struct IndexDefinition {
     pub columns: Vec<ColumnNumber>,
     /// Whether readers may use it.
     pub state: IndexState,
+    /// Attributes that storage does not need.
+    pub attributes: IndexAttributes,
+}
+
+/// Attributes of an index that concern plans and SHOW only.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexAttributes {
+    /// INVISIBLE: no plan uses the index.
+    pub invisible: bool,
+    /// The key columns with DESC. Their order within the index is ascending: reads go in both directions.
+    pub descending: Vec<ColumnNumber>,
+    /// COMMENT.
+    pub comment: Box<str>,
 }
 
 impl IndexDefinition {
     /// An index that readers may use.
     pub fn new(id: IndexId, name: &str, kind: IndexKind, columns: Vec<ColumnNumber>) -> IndexDefinition {
-        IndexDefinition { id, name: name.into(), kind, columns, state: IndexState::Online }
+        IndexDefinition {
+            id,
+            name: name.into(),
+            kind,
+            columns,
+            state: IndexState::Online,
+            attributes: IndexAttributes::default(),
+        }
     }
 
     /// Whether it has an ordered index in each partition.
@@ -174,6 +285,8 @@ pub struct TableDefinition {
     pub next_index: IndexId,
     /// The foreign keys in the order written.
     pub foreign_keys: Vec<ForeignKey>,
+    /// The CHECK constraints in the order written.
+    pub checks: Vec<CheckConstraint>,
 }
 
 impl TableDefinition {
@@ -200,6 +313,7 @@ impl TableDefinition {
             next_index: IndexId(indexes.len() as u16),
             indexes,
             foreign_keys: Vec::new(),
+            checks: Vec::new(),
         }
     }
 

@@ -58,7 +58,7 @@ pub struct Scratch {
     warnings_max: u16,
     last_insert_id: Cell<Option<u64>>,
     strict: bool,
-    /// What [`Scratch::cached`] has made, the newest last.
+    /// Values that [`Scratch::cached`] has made, the newest last.
     cache: RefCell<Vec<Cached>>,
     /// User variables that the statement has assigned, each once.
     assigned: RefCell<Vec<(Box<str>, Value)>>,
@@ -223,8 +223,8 @@ impl Scratch {
         }
     }
 
-    /// What `make` returns for this key. The last few are kept beyond the statement, so that a constant
-    /// pattern is compiled once. Errors are those of `make`.
+    /// The value that `make` returns for this key. The last few are kept beyond the statement, so that a
+    /// constant pattern is compiled once. Errors are those of `make`.
     pub fn cached<T: Any + Send + Sync>(&self, key: &[u8], make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
         let known = {
             let mut cache = self.cache.borrow_mut();
@@ -262,6 +262,12 @@ impl Scratch {
         let assigned = self.assigned.borrow();
         let found = assigned.iter().find(|(known, _)| **known == *name);
         found.map(|(_, value)| self.keep_until_next_row(value)).transpose()
+    }
+
+    /// Whether the statement has assigned user variables.
+    #[inline]
+    pub fn has_assigned(&mut self) -> bool {
+        !self.assigned.get_mut().is_empty()
     }
 
     /// Removes and returns the user variables that the statement has assigned.

@@ -14,8 +14,8 @@ use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use crate::limit::PARTITIONS_PER_TABLE_MAX;
 use crate::schema::{
-    ColumnDefinition, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition,
-    TableKind,
+    CheckConstraint, ColumnDefinition, ColumnExpression, DatabaseDefinition, Dictionary, ExpressionKind,
+    IndexAttributes, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
 };
 use crate::stored_type::StoredType;
 use crate::stored_value::StoredValue;
@@ -205,6 +205,17 @@ struct StoredTable {
     next_index: u16,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     foreign_keys: Vec<StoredForeignKey>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    checks: Vec<StoredCheck>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredCheck {
+    name: Box<str>,
+    expression: Box<str>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    not_enforced: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -218,6 +229,8 @@ struct StoredColumn {
     default: Option<StoredValue>,
     #[serde(default, skip_serializing_if = "is_false")]
     default_now: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expression: Option<StoredExpression>,
     #[serde(default, skip_serializing_if = "is_false")]
     on_update_now: bool,
     #[serde(default, skip_serializing_if = "is_false")]
@@ -232,6 +245,15 @@ struct StoredColumn {
     display_width: Option<u16>,
 }
 
+/// The text of an expression, by its purpose.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredExpression {
+    Default(Box<str>),
+    Virtual(Box<str>),
+    Stored(Box<str>),
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredIndex {
@@ -241,6 +263,12 @@ struct StoredIndex {
     columns: Vec<u16>,
     #[serde(default, skip_serializing_if = "is_false")]
     building: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    invisible: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    descending: Vec<u16>,
+    #[serde(default, skip_serializing_if = "str::is_empty")]
+    comment: Box<str>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -323,6 +351,7 @@ impl From<&TableDefinition> for StoredTable {
             comment: table.comment.clone(),
             next_index: table.next_index.0,
             foreign_keys: table.foreign_keys.iter().map(StoredForeignKey::from).collect(),
+            checks: table.checks.iter().map(StoredCheck::from).collect(),
         }
     }
 }
@@ -366,6 +395,7 @@ impl TryFrom<StoredTable> for TableDefinition {
             comment: stored.comment,
             next_index: IndexId(stored.next_index),
             foreign_keys,
+            checks: stored.checks.into_iter().map(CheckConstraint::from).collect(),
         })
     }
 }
@@ -378,6 +408,40 @@ fn column_numbers(numbers: Vec<u16>) -> Vec<ColumnNumber> {
     numbers.into_iter().map(ColumnNumber).collect()
 }
 
+impl From<&CheckConstraint> for StoredCheck {
+    fn from(check: &CheckConstraint) -> StoredCheck {
+        StoredCheck { name: check.name.clone(), expression: check.expression.clone(), not_enforced: !check.enforced }
+    }
+}
+
+impl From<StoredCheck> for CheckConstraint {
+    fn from(stored: StoredCheck) -> CheckConstraint {
+        CheckConstraint { name: stored.name, expression: stored.expression, enforced: !stored.not_enforced }
+    }
+}
+
+impl From<&ColumnExpression> for StoredExpression {
+    fn from(expression: &ColumnExpression) -> StoredExpression {
+        let text = expression.text.clone();
+        match expression.kind {
+            ExpressionKind::Default => StoredExpression::Default(text),
+            ExpressionKind::Virtual => StoredExpression::Virtual(text),
+            ExpressionKind::Stored => StoredExpression::Stored(text),
+        }
+    }
+}
+
+impl From<StoredExpression> for ColumnExpression {
+    fn from(stored: StoredExpression) -> ColumnExpression {
+        let (text, kind) = match stored {
+            StoredExpression::Default(text) => (text, ExpressionKind::Default),
+            StoredExpression::Virtual(text) => (text, ExpressionKind::Virtual),
+            StoredExpression::Stored(text) => (text, ExpressionKind::Stored),
+        };
+        ColumnExpression { text, kind }
+    }
+}
+
 impl From<&ColumnDefinition> for StoredColumn {
     fn from(column: &ColumnDefinition) -> StoredColumn {
         StoredColumn {
@@ -386,6 +450,7 @@ impl From<&ColumnDefinition> for StoredColumn {
             nullable: column.nullable,
             default: column.default.as_ref().map(StoredValue::from),
             default_now: column.default_now,
+            expression: column.expression.as_ref().map(StoredExpression::from),
             on_update_now: column.on_update_now,
             auto_increment: column.auto_increment,
             hidden: column.hidden,
@@ -406,6 +471,7 @@ impl TryFrom<StoredColumn> for ColumnDefinition {
             name: stored.name,
             nullable: stored.nullable,
             default_now: stored.default_now,
+            expression: stored.expression.map(ColumnExpression::from),
             on_update_now: stored.on_update_now,
             auto_increment: stored.auto_increment,
             hidden: stored.hidden,
@@ -428,6 +494,9 @@ impl From<&IndexDefinition> for StoredIndex {
             },
             columns: numbers(&index.columns),
             building: index.state == IndexState::Building,
+            invisible: index.attributes.invisible,
+            descending: numbers(&index.attributes.descending),
+            comment: index.attributes.comment.clone(),
         }
     }
 }
@@ -446,6 +515,11 @@ impl From<StoredIndex> for IndexDefinition {
             },
             columns: column_numbers(stored.columns),
             state: if stored.building { IndexState::Building } else { IndexState::Online },
+            attributes: IndexAttributes {
+                invisible: stored.invisible,
+                descending: column_numbers(stored.descending),
+                comment: stored.comment,
+            },
         }
     }
 }
@@ -524,6 +598,8 @@ mod tests {
         };
         let mut by_label = index(2, "by_label", IndexKind::Ordered, &[1]);
         by_label.state = IndexState::Building;
+        by_label.attributes.descending = column_numbers(vec![1]);
+        by_label.attributes.comment = "labels".into();
         let unique = IndexKind::Unique { ordered: true, entries: TableId(id + 1) };
         TableDefinition {
             id: TableId(id),
@@ -536,7 +612,14 @@ mod tests {
                 label,
                 ColumnDefinition::new("amount", DataType::double()),
                 ColumnDefinition::new("code", DataType::char(4, CollationId::BINARY)),
-                ColumnDefinition::new("body", DataType::text_or_blob(3, collation)),
+                ColumnDefinition {
+                    expression: Some(ColumnExpression { text: "lower('B')".into(), kind: ExpressionKind::Default }),
+                    ..ColumnDefinition::new("body", DataType::text_or_blob(3, collation))
+                },
+                ColumnDefinition {
+                    expression: Some(ColumnExpression { text: "(`id` + 1)".into(), kind: ExpressionKind::Virtual }),
+                    ..ColumnDefinition::new("next", DataType::integer(8, false))
+                },
             ],
             indexes: vec![
                 index(0, "PRIMARY", IndexKind::Primary { ordered: true }, &[0]),
@@ -557,6 +640,12 @@ mod tests {
                 on_delete: ReferentialAction::Cascade,
                 on_update: ReferentialAction::NoAction,
             }],
+            checks: [true, false]
+                .map(|enforced| {
+                    let name = format!("{name}_chk_{enforced}").into();
+                    CheckConstraint { name, expression: "(`id` > 0)".into(), enforced }
+                })
+                .into(),
         }
     }
 
@@ -663,7 +752,7 @@ mod tests {
         let unknown = refused("\"format\":1", "\"format\":2");
         assert_eq!(unknown, "the stored schema has the unknown version 2");
         for (from, to, message) in [
-            ("\"partition_columns\":[0]", "\"partition_columns\":[5]", "no column 5"),
+            ("\"partition_columns\":[0]", "\"partition_columns\":[6]", "no column 6"),
             ("\"partition_count\":8", "\"partition_count\":0", "0 partitions"),
             ("\"bytes\":4", "\"bytes\":5", "5 bytes"),
             ("utf8mb4_bin", "utf9", "collation utf9"),

@@ -14,7 +14,7 @@ use crate::setting::NodeConfig;
 pub struct ClusterConfig {
     /// The number of this node, from 1.
     pub node_id: Option<u8>,
-    /// What this node does, if `nodes` does not say it.
+    /// The roles of this node, if `nodes` does not name them.
     pub role: Option<Roles>,
     /// The name of the cluster.
     pub name: String,

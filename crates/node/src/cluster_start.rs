@@ -28,7 +28,7 @@ const FIRST_LIFE_S: u64 = 1_735_689_600;
 /// Lines for the log that wait to be written. Further ones are dropped.
 const LOG_LINES_MAX: usize = 1024;
 
-/// What the start of a node of a cluster adds.
+/// The additional parts of a node that is in a cluster.
 pub(crate) struct ClusterStart {
     pub settings: Arc<MemberSettings>,
     pub links: LinkOptions,

@@ -180,7 +180,7 @@ struct ServeOptions {
     /// Number of this node in its cluster [default: a node alone]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     node_id: Option<u8>,
-    /// What this node does: data, sql, management, several with commas, or all [default: as in --node]
+    /// Roles of this node: data, sql, management, several with commas, or all [default: as in --node]
     #[arg(long, value_name = "ROLES", value_parser = roles)]
     role: Option<Roles>,
     /// A node of the cluster; given for each of them, this one included

@@ -44,7 +44,7 @@ pub struct DevOptions {
     no_restart: bool,
 }
 
-/// What a process of the cluster reports.
+/// News of the processes, and the request to stop.
 enum News {
     /// A line of its standard output.
     Line(usize, String),
@@ -294,16 +294,20 @@ impl Cluster {
                 let _ = rustix::process::kill_process(pid, signal);
             }
         };
-        let mut left: Vec<&mut Member> = self.members.iter_mut().filter_map(running).collect();
-        left.iter().for_each(|member| kill(member, rustix::process::Signal::TERM));
-        let deadline = now() + STOP_MAX;
-        while !left.is_empty() && now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-            left.retain_mut(|member| !has_ended(&mut member.child));
-        }
-        for member in left {
-            kill(member, rustix::process::Signal::KILL);
-            let _ = member.child.wait();
+        // A management node that is still there would evict the data node that ends first.
+        for has_data in [false, true] {
+            let members = self.members.iter_mut().filter(|member| member.node.roles.data == has_data);
+            let mut left: Vec<&mut Member> = members.filter_map(running).collect();
+            left.iter().for_each(|member| kill(member, rustix::process::Signal::TERM));
+            let deadline = now() + STOP_MAX;
+            while !left.is_empty() && now() < deadline {
+                std::thread::sleep(Duration::from_millis(10));
+                left.retain_mut(|member| !has_ended(&mut member.child));
+            }
+            for member in left {
+                kill(member, rustix::process::Signal::KILL);
+                let _ = member.child.wait();
+            }
         }
     }
 }

@@ -145,6 +145,13 @@ fn a_node_with_a_data_directory_keeps_its_data() {
         session.query(&format!("INSERT INTO d.t VALUES ({expected})")).expect("the row is new");
         let count = session.query_value("SELECT COUNT(*) FROM d.t").expect("a number");
         assert_eq!(count.as_deref(), Some(expected));
+        let computed = "CREATE TABLE IF NOT EXISTS d.computed (id INT PRIMARY KEY, a INT DEFAULT (id * 10), b INT AS \
+                        (a + 1) UNIQUE, CHECK (b < 30), CHECK (b > 99) NOT ENFORCED)";
+        session.query(computed).expect(computed);
+        session.query(&format!("INSERT INTO d.computed (id) VALUES ({expected})")).expect("the row is new");
+        session.query("INSERT INTO d.computed (id) VALUES (3)").expect_err("it violates the first CHECK");
+        let sum = session.query_value("SELECT SUM(b) FROM d.computed WHERE b > 0").expect("a number");
+        assert_eq!(sum.as_deref(), Some(if expected == "1" { "11" } else { "32" }));
         drop(session);
         assert!(node.stop());
     }

@@ -4,7 +4,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use junctor_kernel::Address;
+use junctor_kernel::{Address, NodeId};
 use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Error;
@@ -12,6 +12,7 @@ use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
 use junctor_model::schema::{Dictionary, TableDefinition, TableLayout};
 
 use crate::read_rows::OperationId;
+use crate::row_expressions::RowExpressions;
 
 /// One change. Main assigns the ids and versions of new definitions.
 #[derive(Clone, Debug)]
@@ -67,6 +68,8 @@ pub enum SchemaChange {
         table: TableId,
         /// The requested changes.
         alteration: Arc<Alteration>,
+        /// If rows are copied: what the new table computes for them.
+        expressions: Arc<RowExpressions>,
     },
     /// RENAME TABLE: in the given order, all or none.
     RenameTables {
@@ -217,6 +220,11 @@ impl Distribution {
     /// The primary of a partition.
     pub fn owner(&self, partition: PartitionId) -> Option<Address> {
         self.chain(partition).and_then(|chain| chain.first().copied())
+    }
+
+    /// The replica of a partition on a node.
+    pub fn member_on(&self, partition: PartitionId, node: NodeId) -> Option<Address> {
+        self.chain(partition)?.iter().copied().find(|at| at.node == node)
     }
 
     /// Every partition with its chain, in the order of the partitions.

@@ -51,6 +51,19 @@ pub struct ExecuteCommand {
     pub end: u32,
 }
 
+/// Bytes of the file that a client sends for LOAD DATA LOCAL. Empty bytes are the end of the file.
+#[derive(Debug)]
+pub struct ReceiveFile {
+    /// The session's connection.
+    pub connection: ConnectionId,
+    /// Contains the bytes of the file.
+    pub bytes: Buffer,
+    /// Start of the file's bytes in `bytes`.
+    pub start: u32,
+    /// End of the file's bytes in `bytes`.
+    pub end: u32,
+}
+
 /// Requests the next part of an answer, once the client took the last one.
 #[derive(Debug)]
 pub struct ContinueCommand {
@@ -83,6 +96,8 @@ pub enum AfterReply {
     NextCommand,
     /// More parts follow; request the next one once the client has taken enough output.
     MoreParts,
+    /// The session needs the next part of the file that the client sends.
+    AwaitInput,
     /// The answer is complete; close the connection.
     Close,
 }

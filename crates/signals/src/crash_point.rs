@@ -87,6 +87,14 @@ crash_points! {
     RECOVERY_CLEAN = "recovery.clean": "Recovery deletes unnamed files and undoes unfinished jobs.";
     IMAGES_KEEP = "images.keep": "A backup keeps the images of a transaction that prepares.";
     IMAGES_APPLY = "images.apply": "A backup applies the images of a transaction that commits.";
+    EPOCH_INSTALL = "epoch.install": "A node stops the epoch before, and reports to the sequencer of the next one.";
+    EPOCH_GATHER = "epoch.gather": "The sequencer of a new epoch starts it with the reports of all members.";
+    EPOCH_START = "epoch.start": "A node starts an epoch: the decisions that it lacked go to its blocks.";
+    EPOCH_TC = "epoch.tc": "A tc rolls back what an epoch ends.";
+    EPOCH_LDM = "epoch.ldm": "An ldm starts an epoch: backups become primaries, lost transactions are undone.";
+    NUMBER_REQUEST = "number.request": "A tc asks the sequencer for the number of a prepared transaction.";
+    NUMBER_DECIDE = "number.decide": "The sequencer sends numbers and decisions.";
+    NUMBER_PASS = "number.pass": "A node passes decisions to its blocks.";
     BACKUP_PIN = "backup.pin": "A backup pins a checkpoint and its position in the log.";
     BACKUP_UNPIN = "backup.unpin": "The checkpoint and the log may be trimmed again after a backup.";
     BACKUP_FRAME = "backup.frame": "A backup copies a frame of a checkpoint.";

@@ -9,6 +9,7 @@ use junctor_kernel::{
 };
 
 use crate::append_records::*;
+use crate::ask_snapshot::*;
 use crate::block_tables::*;
 use crate::change_schema::*;
 use crate::checkpoint::*;
@@ -32,6 +33,7 @@ use crate::replicate_rows::*;
 use crate::report_node::*;
 use crate::reserve_auto_increment::*;
 use crate::set_globals::*;
+use crate::share_schema::*;
 use crate::start_epoch::*;
 use crate::start_log::*;
 use crate::take_number::*;
@@ -175,6 +177,7 @@ inbox! {
     SqlSignal = Sql 1 {
         OpenSession: Deferrable, 4, local;
         ExecuteCommand: Deferrable, 64, local;
+        ReceiveFile: Reserved, 64, local;
         ContinueCommand: Reserved, 16, local;
         ContinueStatement: Reserved, 16, local;
         CloseSession: Reserved, 4, local;
@@ -198,6 +201,10 @@ inbox! {
         UnblockTables: Reserved, 2, crosses 14;
         NoteChangeWait: Reserved, 1, crosses 15;
         HastenTransaction: Reserved, 16, crosses 16;
+        BeginEpoch: Reserved, 64, local;
+        AskSnapshotReply: Reserved, 64, crosses 17;
+        UseHost: Reserved, 4, local;
+        SequencerLost: Reserved, 64, local;
         ContinueWork: Reserved, 64, local;
     }
 }
@@ -219,6 +226,7 @@ inbox! {
         AwaitStable: Reserved, 1, local;
         NumberTaken: Reserved, 4, local;
         BeginEpoch: Reserved, 64, local;
+        LeaveSessions: Reserved, 64, local;
         LockWaitStarted: Reserved, 16, crosses 8;
         LockWaitEnded: Reserved, 2, crosses 9;
         ProbeDeadlock: Reserved, 16, crosses 10;
@@ -291,6 +299,11 @@ inbox! {
         Applied: Reserved, 1, crosses 22;
         Installed: Reserved, 1, crosses 23;
         StartEpoch: Reserved, 1, crosses 24;
+        IntroduceNode: Reserved, 64, crosses 26;
+        WelcomeNode: Reserved, 16, crosses 27;
+        ShareRecords: Reserved, 2, crosses 28;
+        ShareRecordsReply: Reserved, 16, crosses 29;
+        AskSnapshot: Reserved, 1, crosses 30;
         RequestNumber: Reserved, 1, local;
         CommitTransactionReply: Reserved, 1, local;
         AwaitStable: Reserved, 1, local;

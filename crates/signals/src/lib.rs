@@ -25,6 +25,7 @@ pub mod take_number;
 pub mod decide;
 pub mod start_epoch;
 pub mod append_records;
+pub mod ask_snapshot;
 pub mod replicate_rows;
 pub mod lock_wait;
 
@@ -40,9 +41,11 @@ pub mod install_membership;
 pub mod start_log;
 pub mod recover_log;
 pub mod reserve_auto_increment;
+pub mod row_expressions;
 pub mod read_status;
 pub mod restart_progress;
 pub mod set_globals;
+pub mod share_schema;
 pub mod use_user_lock;
 
 pub use inbox::{LdmSignal, LogSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};

@@ -188,8 +188,28 @@ pub struct Assignment {
     pub column: ColumnNumber,
     /// The new value, evaluated over the row as earlier assignments left it.
     pub value: Expression,
-    /// Whether the column is set only if the assignments before changed the row.
-    pub if_changed: bool,
+    /// When the value is computed, and whether it is stored.
+    pub kind: AssignmentKind,
+}
+
+/// When an assignment acts, and how. The kinds follow each other in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AssignmentKind {
+    /// Sets the column.
+    Always,
+    /// Sets the column if the assignments before changed the row: ON UPDATE CURRENT_TIMESTAMP.
+    IfChanged,
+    /// Sets a generated column if the assignments before changed the row.
+    Generated,
+    /// Sets no column: a CHECK constraint, evaluated over the row if the assignments changed it.
+    Check,
+}
+
+impl Assignment {
+    /// A CHECK constraint of a changed row.
+    pub fn check(condition: Expression) -> Assignment {
+        Assignment { column: ColumnNumber(u16::MAX), value: condition, kind: AssignmentKind::Check }
+    }
 }
 
 /// The action of a write on the rows that it visits.

@@ -33,6 +33,8 @@ pub struct RecoverLog {
     pub segment_bytes: u64,
     /// The checkpoint that was found. The default stands for none: the log is read from its beginning.
     pub checkpoint: CheckpointBounds,
+    /// No commit above this number is kept: the cut of a cluster's restart. The largest number without one.
+    pub limit: CommitNumber,
 }
 
 /// The part of a manifest that decides which records of the log count.

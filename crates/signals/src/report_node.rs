@@ -64,8 +64,10 @@ pub struct NodeReport {
     pub disk: Option<WaitingDisk>,
     /// Whether a joining node has the rows that it must have to serve.
     pub has_copies: bool,
+    /// Whether the node knows a schema, so that a node that joins would have to copy rows.
+    pub has_schema: bool,
     /// The voter of the node.
     pub voter: VoterReport,
 }
 
-layout! { NodeReport { incarnation, hears, leader, index, started, leases_over, disk, has_copies, voter } }
+layout! { NodeReport { incarnation, hears, leader, index, started, leases_over, disk, has_copies, has_schema, voter } }

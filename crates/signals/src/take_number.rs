@@ -20,7 +20,7 @@ const FEW: usize = 7;
 pub struct Participant {
     /// Its node.
     pub node: NodeId,
-    /// What it has of the transaction.
+    /// The part that it has in the transaction.
     pub part: TransactionPart,
     /// Its ldm instance; [`MAIN_OWNER`](crate::commit_transaction::MAIN_OWNER) for main.
     pub ldm: u16,

@@ -1,26 +1,29 @@
 //! The nodes of a simulation, assembled from the same blocks as a real node. The first node serves clients,
-//! the others are backups. A restart assembles a node from nothing but its configuration and its files.
+//! the others are backups; with `fails_over`, all nodes serve clients. A restart assembles a node from
+//! nothing but its configuration and its files.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use junctor_cluster::membership::{Membership, MembershipChange, NodeSet};
+use junctor_cluster::membership::Membership;
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Disk, DiskFaults, NodeEnd, Simulation, SocketFaults};
-use junctor_kernel::{Address, CrashPoint, Duration, NodeId, NodeLayout, Random, Time};
+use junctor_kernel::{Address, CrashPoint, Duration, NodeId, NodeLayout, Random};
 use junctor_model::id::{CommitNumber, Incarnation};
 use junctor_node::placement::PlacementPlan;
 use junctor_node::{NodeConfig, NodeHost, Shared};
-use junctor_signals::install_membership::InstallMembership;
-use junctor_signals::{MainSignal, Module, Signal};
+use junctor_signals::change_schema::{Catalog, PublishCatalog};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::{Module, QuerySignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::guard::ReaderSlot;
 use junctor_storage::log::SegmentSize;
 use junctor_transaction::GuardedPartition;
 
 use crate::backup_program::BackupProgram;
 use crate::draw::RunParameters;
+use crate::evictions::Evictions;
 use crate::fleet::TimeDriver;
 use crate::plan::WorldPlan;
 use crate::trouble::flip_bit;
@@ -56,6 +59,10 @@ pub struct Cluster {
     memory: NodeMemory,
     /// Whether the nodes are members of a cluster.
     is_cluster: bool,
+    /// Whether every node may be evicted, and clients use all nodes.
+    fails_over: bool,
+    /// The schema that all nodes got.
+    catalog: Arc<Catalog>,
     /// How rarely nodes are evicted, and the random source for it.
     evictions: (u64, Random),
     /// For each node, the slow reader's guard slot in each of its read groups.
@@ -68,37 +75,6 @@ pub struct Cluster {
     pub(crate) earlier_hits: BTreeMap<CrashPoint, u64>,
     /// The highest commit number that the serving node has taken on its present disk.
     highest_taken: CommitNumber,
-}
-
-/// Nodes that crash, and how the others learn that they are evicted.
-#[derive(Debug)]
-pub struct Eviction {
-    nodes: NodeSet,
-    crash: Time,
-    /// For each node of the cluster, when it learns of the membership; removed then.
-    learned: Vec<Time>,
-    membership: Arc<[u8]>,
-}
-
-impl Eviction {
-    /// Does what is due.
-    pub fn advance(&mut self, simulation: &mut ClusterSimulation) {
-        let now = simulation.now();
-        if now >= self.crash {
-            self.nodes.iter().for_each(|node| simulation.crash(node, NodeEnd::Process));
-        }
-        for (position, learned) in self.learned.iter_mut().enumerate() {
-            let node = NodeId(position as u8 + 1);
-            if now < *learned || self.nodes.contains(node) {
-                continue;
-            }
-            *learned = Time(u64::MAX);
-            let membership = Arc::clone(&self.membership);
-            let install = InstallMembership { leader: SERVING, index: 1, membership, must_restart: false };
-            let to = Address::new(node, Module::Main, 0);
-            simulation.deliver(to, Signal::Main(MainSignal::InstallMembership(install)));
-        }
-    }
 }
 
 /// The memory that the blocks of each node share in its present life, indexed by node.
@@ -136,6 +112,8 @@ impl Cluster {
             plans,
             memory,
             is_cluster: world.is_cluster,
+            fails_over: world.fails_over,
+            catalog: Arc::default(),
             evictions: (world.evict_one_in, Random::new(parameters.restart_seed ^ 0x65_7669_6374)),
             slow_reader_slots: Vec::new(),
             sound_disk: None,
@@ -169,28 +147,72 @@ impl Cluster {
         Ok(())
     }
 
-    /// Draws nodes with backups that crash and are evicted in the life that begins now.
-    pub fn next_eviction(&mut self) -> Option<Eviction> {
-        let backups: Vec<NodeId> = self.nodes().skip(1).collect();
+    /// Draws the nodes that crash and are evicted in the life that begins now.
+    pub fn next_evictions(&mut self) -> Option<Evictions> {
+        let kept = if self.fails_over { 0 } else { 1 };
+        let nodes: Vec<NodeId> = self.nodes().skip(kept).collect();
         let (one_in, random) = &mut self.evictions;
-        if !self.is_cluster || backups.is_empty() || !random.one_in(*one_in) {
+        let count_max = if self.fails_over { nodes.len() - 1 } else { nodes.len() };
+        if !self.is_cluster || count_max == 0 || !random.one_in(*one_in) {
             return None;
         }
-        let count = 1 + random.below(backups.len() as u64) as usize;
-        let first = random.below((backups.len() - count + 1) as u64) as usize;
-        let nodes: NodeSet = backups[first..first + count].iter().copied().collect();
-        let crash = self.simulation.now().plus(Duration::from_micros(random.below(200_000)));
-        let detected = crash.plus(Duration::from_micros(random.below(50_000)));
-        let learned: Vec<Time> = self.plans.iter().map(|_| detected.plus(Duration(random.below(5_000_000)))).collect();
-        let change = MembershipChange::Evict { nodes, avoid: None };
-        let membership = self.membership().apply(&change).ok()?.encode().into();
-        Some(Eviction { nodes, crash, learned, membership })
+        let count = 1 + random.below(count_max as u64) as usize;
+        let random = Random::new(random.word());
+        let membership = self.membership();
+        Some(Evictions::draw(&mut self.simulation, random, membership, (nodes, count)))
     }
 
-    /// All nodes in one chain; the serving node numbers commits.
+    /// Gives every node the schema of the first one, so that all nodes serve clients.
+    pub fn spread_schema(&mut self) {
+        let main = |host: &mut NodeHost| host.main().map(|main| Arc::clone(main.catalog()));
+        let hosts = 0..self.threads(SERVING);
+        let catalog = { hosts }.find_map(|thread| self.simulation.host_mut(SERVING, thread).and_then(main));
+        let Some(catalog) = catalog else { return };
+        for (position, plan) in self.plans.clone().iter().enumerate().skip(1) {
+            for (module, instance) in plan.threads.iter().flat_map(|thread| &thread.modules) {
+                let to = Address::new(NodeId(position as u8 + 1), *module, *instance);
+                // Nobody counts the answers.
+                let nobody = Address::new(NodeId(u8::MAX), Module::Main, 0);
+                let (operation, catalog) = (OperationId(0), Arc::clone(&catalog));
+                let publish = PublishCatalog { operation, reply_to: nobody, catalog };
+                let signal = match Module::of(to.module) {
+                    Module::Sql => Signal::Sql(SqlSignal::PublishCatalog(publish)),
+                    Module::Tc => Signal::Tc(TcSignal::PublishCatalog(publish)),
+                    Module::Query => Signal::Query(QuerySignal::PublishCatalog(publish)),
+                    _ => continue,
+                };
+                self.simulation.deliver(to, signal);
+            }
+        }
+        self.run_for(Duration::from_millis(20));
+        self.catalog = catalog;
+    }
+
+    /// The schema of the cluster.
+    pub fn catalog(&mut self) -> Arc<Catalog> {
+        let main = |host: &mut NodeHost| host.main().map(|main| Arc::clone(main.catalog()));
+        let hosts = 0..self.threads(SERVING);
+        let found = { hosts }.find_map(|thread| self.simulation.host_mut(SERVING, thread).and_then(main));
+        found.unwrap_or_else(|| Arc::clone(&self.catalog))
+    }
+
+    /// Whether every node may be evicted, and clients use all nodes.
+    pub fn fails_over(&self) -> bool {
+        self.fails_over
+    }
+
+    /// The nodes that clients may use.
+    pub fn client_nodes(&self) -> Vec<NodeId> {
+        if self.fails_over { self.running() } else { vec![SERVING] }
+    }
+
+    /// All nodes in one chain, or in each chain another one first; the first node numbers commits.
     fn membership(&self) -> Membership {
         let nodes: Vec<(NodeId, u8)> = self.nodes().map(|node| (node, 0)).collect();
-        Membership::create(&nodes, vec![self.nodes().collect()], SERVING)
+        let first: Vec<NodeId> = self.nodes().collect();
+        let chains = if self.fails_over { first.len() } else { 1 };
+        let rotated = |by| first.iter().cycle().skip(by).take(first.len()).copied().collect();
+        Membership::create(&nodes, (0..chains).map(rotated).collect(), SERVING)
     }
 
     /// Ends the nodes that still run as `end` says, and drops the memory of all nodes. Then restarts every

@@ -108,7 +108,8 @@ fn draw_limits(world: &WorldPlan, random: &mut Random) -> KernelLimits {
 /// The placements of all nodes. Each backup has as many ldm instances as the first node, as its partitions
 /// require.
 fn draw_nodes(world: &WorldPlan, random: &mut Random) -> Result<Vec<(String, PlacementPlan)>, String> {
-    let chain = 1 + random.below(u64::from(world.chain_max)) as usize;
+    let chain_min = if world.fails_over { 2 } else { 1 };
+    let chain = chain_min + random.below(u64::from(world.chain_max) + 1 - chain_min as u64) as usize;
     let first = draw_placement(world, random)?;
     let wanted = first.1.instance_count(Module::Ldm);
     let mut nodes = vec![first];
@@ -173,6 +174,7 @@ mod tests {
             vanish_one_in: 0,
             hold_one_in: 0,
             evict_one_in: 0,
+            fails_over: false,
             is_cluster: false,
         }
     }

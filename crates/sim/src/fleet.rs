@@ -28,8 +28,8 @@ const NODE_LEFT: &str = "A node of the cluster has left";
 /// The behaviour of the clients.
 #[derive(Clone, Debug)]
 pub struct FleetOptions {
-    /// The node to connect to.
-    pub node: NodeId,
+    /// The nodes to connect to.
+    pub nodes: Vec<NodeId>,
     /// Maximum time between two polls of a client, in microseconds.
     pub poll_us_max: u64,
     /// After one in this many writes to the server, the client disappears; 0 means never.
@@ -333,7 +333,9 @@ impl Fleet {
                 if now.since(*member.login_since.get_or_insert(now)) > LOGIN_MAX {
                     return Err(format!("no login within {} ms", LOGIN_MAX.as_millis()));
                 }
-                if let Some(socket) = simulation.connect(self.options.node, 0) {
+                let nodes = &self.options.nodes;
+                let drawn = if nodes.len() > 1 { member.random.below(nodes.len() as u64) as usize } else { 0 };
+                if let Some(socket) = simulation.connect(nodes[drawn], 0) {
                     member.connection = Some((socket, Client::new(member.client_options)));
                     member.state = State::LoggingIn;
                     member.last_progress = now;
@@ -428,13 +430,15 @@ mod tests {
     use crate::statement::{Reply, Statement};
     use crate::workload::Script;
 
-    const OPTIONS: FleetOptions = FleetOptions {
-        node: NodeId(1),
-        poll_us_max: 100,
-        vanish_one_in: 0,
-        answer_timeout: Duration::from_seconds(1),
-        database: None,
-    };
+    fn options() -> FleetOptions {
+        FleetOptions {
+            nodes: vec![NodeId(1)],
+            poll_us_max: 100,
+            vanish_one_in: 0,
+            answer_timeout: Duration::from_seconds(1),
+            database: None,
+        }
+    }
 
     /// Each session selects its own numbers and counts the connections that it lost.
     struct Numbers {
@@ -490,10 +494,10 @@ mod tests {
 
     #[test]
     fn every_session_runs_to_its_end_and_equal_seeds_see_equal_bytes() {
-        let report = run(1, Misbehaviour::default(), OPTIONS).0.unwrap();
+        let report = run(1, Misbehaviour::default(), options()).0.unwrap();
         assert_eq!((report.statements, report.disconnects), (120, 0));
-        assert_eq!(run(1, Misbehaviour::default(), OPTIONS).0, Ok(report.clone()));
-        assert_ne!(run(2, Misbehaviour::default(), OPTIONS).0, Ok(report));
+        assert_eq!(run(1, Misbehaviour::default(), options()).0, Ok(report.clone()));
+        assert_ne!(run(2, Misbehaviour::default(), options()).0, Ok(report));
     }
 
     /// Ends the nodes after some steps.
@@ -515,7 +519,7 @@ mod tests {
         let mut simulation = fake_server::start(1, Misbehaviour::default());
         let mut numbers = Numbers { asked: vec![0; 4], lost: 0 };
         let mut workloads: [&mut dyn Workload; 1] = [&mut numbers];
-        let mut fleet = Fleet::new(OPTIONS, &workloads, 1);
+        let mut fleet = Fleet::new(options(), &workloads, 1);
         assert_eq!(fleet.run(&mut workloads, &mut simulation, &mut EndAfter(5)), Ok(FleetEnd::NodesEnded));
         assert!(fleet.members.iter().any(|member| member.state == State::LoggingIn || member.connection.is_none()));
         simulation.run_for(Duration(2 * LOGIN_MAX.0));
@@ -524,16 +528,16 @@ mod tests {
 
     #[test]
     fn an_answer_that_never_comes_is_a_violation() {
-        let (outcome, _) = run(1, Misbehaviour { forget_one_in: 20, ..Misbehaviour::default() }, OPTIONS);
+        let (outcome, _) = run(1, Misbehaviour { forget_one_in: 20, ..Misbehaviour::default() }, options());
         assert!(outcome.unwrap_err().contains("no answer within"));
     }
 
     #[test]
     fn sessions_go_on_after_their_connections_are_closed() {
-        let (outcome, numbers) = run(1, Misbehaviour { close_one_in: 10, ..Misbehaviour::default() }, OPTIONS);
+        let (outcome, numbers) = run(1, Misbehaviour { close_one_in: 10, ..Misbehaviour::default() }, options());
         assert_eq!(outcome.unwrap().disconnects, u64::from(numbers.lost));
         assert!(numbers.lost > 0 && numbers.asked == [30; 4]);
-        let (outcome, numbers) = run(1, Misbehaviour::default(), FleetOptions { vanish_one_in: 10, ..OPTIONS });
+        let (outcome, numbers) = run(1, Misbehaviour::default(), FleetOptions { vanish_one_in: 10, ..options() });
         assert!(outcome.unwrap().disconnects > 0 && numbers.asked == [30; 4]);
     }
 
@@ -541,7 +545,7 @@ mod tests {
     fn a_script_ends_at_its_first_error() {
         let mut simulation = fake_server::start(1, Misbehaviour::default());
         let mut script = Script::new(["do", "fail", "do"].map(Statement::plain).to_vec());
-        let outcome = run_alone(OPTIONS, &mut script, 1, &mut simulation);
+        let outcome = run_alone(options(), &mut script, 1, &mut simulation);
         assert!(outcome.unwrap_err().contains("error 1064") && !script.is_complete());
     }
 }

@@ -10,8 +10,9 @@ use junctor_node::NodeHost;
 use junctor_signals::{Signal, crash_point};
 
 use crate::backup_program::BackupProgram;
-use crate::cluster::{Cluster, ClusterSimulation, Eviction, SERVING, SlowReader, end_all, stop_all};
+use crate::cluster::{Cluster, ClusterSimulation, SERVING, SlowReader, end_all, stop_all};
 use crate::crashes::Crashes;
+use crate::evictions::Evictions;
 use crate::fleet::TimeDriver;
 use crate::plan::RestartPlan;
 use crate::trouble::DiskTrouble;
@@ -139,7 +140,7 @@ pub struct LifeDriver<'a> {
     slow_reader: SlowReader<'a>,
     nodes: usize,
     planned: Option<PlannedEnd>,
-    eviction: Option<Eviction>,
+    evictions: Option<Evictions>,
     counts: &'a mut EndCounts,
     crashes: &'a mut Crashes,
     backup_program: Option<Rc<RefCell<BackupProgram>>>,
@@ -181,7 +182,7 @@ impl Cluster {
             slow_reader,
             nodes,
             planned,
-            eviction: None,
+            evictions: None,
             counts,
             crashes,
             backup_program,
@@ -214,8 +215,19 @@ impl LifeDriver<'_> {
     }
 
     /// Lets nodes crash and be evicted during the life.
-    pub fn evict(&mut self, eviction: Option<Eviction>) {
-        self.eviction = eviction;
+    pub fn evict(&mut self, evictions: Option<Evictions>) {
+        self.evictions = evictions;
+    }
+
+    /// Lets the members learn of the nodes that have crashed. No other node crashes any more.
+    pub fn finish_evictions(&mut self, simulation: &mut ClusterSimulation) {
+        while let Some(evictions) = &mut self.evictions {
+            if !evictions.end(simulation) {
+                break;
+            }
+            evictions.advance(simulation);
+            simulation.run_for(Duration::from_millis(1));
+        }
     }
 
     /// The result of the planned end: an error if the nodes could not stop. `Ok` if they have not ended.
@@ -237,12 +249,13 @@ impl LifeDriver<'_> {
     /// has stopped with a message. A stop for which nothing was planned is an error.
     fn notice_end(&mut self, simulation: &mut ClusterSimulation) -> bool {
         let (crashes, disk) = (simulation.take_crashes(), simulation.take_disk_crashes().len() as u64);
-        let points = crashes.len() as u64;
-        self.counts.points += points;
+        self.counts.points += crashes.len() as u64;
         self.counts.disk += disk;
+        let mut points = 0;
         for (node, point) in crashes {
+            points += u64::from(!self.evictions.as_ref().is_some_and(|it| it.expects(node)));
             let mut hits = simulation.crash_point_hits(node);
-            for (point, earlier) in &self.earlier_hits {
+            for (point, earlier) in self.earlier_hits.iter().filter(|_| node == SERVING) {
                 hits.entry(*point).and_modify(|count| *count -= earlier);
             }
             self.crashes.count(point, &hits);
@@ -289,8 +302,8 @@ impl TimeDriver<Signal, NodeHost> for LifeDriver<'_> {
     fn advance(&mut self, simulation: &mut ClusterSimulation, duration: Duration) {
         self.fill_disk(simulation);
         self.copy_files(simulation);
-        if let Some(eviction) = &mut self.eviction {
-            eviction.advance(simulation);
+        if let Some(evictions) = &mut self.evictions {
+            evictions.advance(simulation);
         }
         let due = self.planned.filter(|planned| simulation.now().plus(duration) >= planned.at);
         let duration = due.map_or(duration, |planned| planned.at.since(simulation.now()));

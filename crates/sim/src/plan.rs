@@ -37,6 +37,9 @@ pub struct WorldPlan {
     /// In one in this many lives of a cluster, nodes with backups crash and are evicted. 0 if the plan has no
     /// such key.
     pub evict_one_in: u64,
+    /// Whether every node may be evicted, and clients use all nodes. Otherwise the first node stays, and
+    /// serves the clients. False if the plan has no such key.
+    pub fails_over: bool,
     /// Whether the nodes are members of a cluster, whose sequencer numbers their commits. False if the plan
     /// has no such key.
     pub is_cluster: bool,
@@ -131,7 +134,7 @@ impl Plan {
         let mut text = format!(
             "ci_seeds = {}\n\n[world]\nchain_max = {}\nplacements = {:?}\ntiny_rings_one_in = {}\n\
              reset_one_in = {}\nvanish_one_in = {}\nhold_one_in = {}\nevict_one_in = {}\n\
-             is_cluster = {}\n",
+             fails_over = {}\nis_cluster = {}\n",
             self.ci_seeds,
             world.chain_max,
             world.placements,
@@ -140,6 +143,7 @@ impl Plan {
             world.vanish_one_in,
             world.hold_one_in,
             world.evict_one_in,
+            world.fails_over,
             world.is_cluster,
         );
         if let Some(restarts) = &self.restarts {
@@ -170,6 +174,7 @@ impl WorldPlan {
             vanish_one_in: keys.number("vanish_one_in", 0, 1_000_000)?,
             hold_one_in: keys.number("hold_one_in", 0, 1_000_000)?,
             evict_one_in: keys.optional_number("evict_one_in", 0, 1_000)?,
+            fails_over: keys.flag("fails_over")?,
             is_cluster: keys.flag("is_cluster")?,
         };
         keys.reject_unknown()?;

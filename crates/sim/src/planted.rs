@@ -93,6 +93,21 @@ const EXPECTED: [(PlantedBug, FoundBy); PlantedBug::ALL.len()] = [
     (PlantedBug::SkipFolderSync, Plan("durability")),
     (PlantedBug::RetryFailedSync, Plan("failing_disks")),
     (PlantedBug::ReuseNumbers, Plan("durability")),
+    (
+        PlantedBug::OpenPromotedEarly,
+        Test(
+            "junctor-transaction",
+            "ldm::tests::epoch::a_backup_that_becomes_primary_takes_writes_once_no_image_is_left",
+        ),
+    ),
+    (PlantedBug::KeepOrphans, Plan("failover")),
+    (
+        PlantedBug::UndoDecidedImages,
+        Test("junctor-transaction", "ldm::tests::epoch::what_is_decided_is_committed_at_a_backup_whose_tc_is_lost"),
+    ),
+    (PlantedBug::CommitLost, Plan("failover")),
+    (PlantedBug::ForgetMissing, Plan("failover")),
+    (PlantedBug::AnswerUnconfirmed, Plan("failover")),
 ];
 
 /// Plants each bug, or only the one with this name, and runs its plan of `folder` or its test until a run

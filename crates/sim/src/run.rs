@@ -141,7 +141,7 @@ fn run_sessions(
     let mut workloads = make_workloads(plan)?;
     cluster.backup_program = workloads.iter().find_map(|workload| workload.backup_program());
     set_up(&workloads, parameters, cluster)?;
-    let mut fleet = make_fleet(plan, parameters, &mut workloads, parameters.client_seed);
+    let mut fleet = make_fleet((plan, cluster), parameters, &mut workloads, parameters.client_seed);
     loop {
         cluster.simulation.set_socket_faults(parameters.simulation.sockets.clone());
         let slow_reader = (plan.world.hold_one_in, parameters.slow_reader_seed);
@@ -165,7 +165,8 @@ fn run_sessions(
             outcome.clients.add(fleet.report());
             workloads = make_workloads(plan)?;
             set_up(&workloads, parameters, cluster)?;
-            fleet = make_fleet(plan, parameters, &mut workloads, mix(parameters.client_seed ^ outcome.ends.total()));
+            let seed = mix(parameters.client_seed ^ outcome.ends.total());
+            fleet = make_fleet((plan, cluster), parameters, &mut workloads, seed);
         }
     }
     if plan.restarts.is_some() {
@@ -177,7 +178,7 @@ fn run_sessions(
     for workload in &mut workloads {
         let mut audit = Audit::new(&mut **workload);
         run_alone(
-            fleet_options(parameters, Some(DATABASE)),
+            fleet_options(cluster, parameters, Some(DATABASE)),
             &mut audit,
             parameters.client_seed,
             &mut cluster.simulation,
@@ -203,8 +204,13 @@ fn borrowed(workloads: &mut Workloads) -> Vec<&mut dyn Workload> {
     workloads.iter_mut().map(|workload| &mut **workload as _).collect()
 }
 
-fn make_fleet(plan: &Plan, parameters: &RunParameters, workloads: &mut Workloads, seed: u64) -> Fleet {
-    let calm = fleet_options(parameters, Some(DATABASE));
+fn make_fleet(
+    (plan, cluster): (&Plan, &Cluster),
+    parameters: &RunParameters,
+    workloads: &mut Workloads,
+    seed: u64,
+) -> Fleet {
+    let calm = fleet_options(cluster, parameters, Some(DATABASE));
     Fleet::new(FleetOptions { vanish_one_in: plan.world.vanish_one_in, ..calm }, &borrowed(workloads), seed)
 }
 
@@ -212,9 +218,14 @@ fn make_fleet(plan: &Plan, parameters: &RunParameters, workloads: &mut Workloads
 fn set_up(workloads: &Workloads, parameters: &RunParameters, cluster: &mut Cluster) -> Result<(), String> {
     // The database does not exist yet, so the connection names none.
     let create = vec![Statement::plain(format!("CREATE DATABASE {DATABASE}"))];
-    run_script(create, &fleet_options(parameters, None), cluster, parameters.client_seed)?;
+    let options = |database| FleetOptions { nodes: vec![SERVING], ..fleet_options(cluster, parameters, database) };
+    let (first, options) = (options(None), options(Some(DATABASE)));
+    run_script(create, &first, cluster, parameters.client_seed)?;
     for workload in workloads {
-        run_script(workload.setup(), &fleet_options(parameters, Some(DATABASE)), cluster, parameters.client_seed)?;
+        run_script(workload.setup(), &options, cluster, parameters.client_seed)?;
+    }
+    if cluster.fails_over() {
+        cluster.spread_schema();
     }
     Ok(())
 }
@@ -229,10 +240,13 @@ fn run_life(
     outcome: &mut Outcome,
 ) -> Result<FleetEnd, String> {
     let planned = ends.next_end(cluster.simulation.now());
-    let eviction = cluster.next_eviction();
+    let evictions = cluster.next_evictions();
     let (simulation, mut driver) = cluster.with_driver(slow_reader, planned, (&mut outcome.ends, &mut outcome.crashes));
-    driver.evict(eviction);
+    driver.evict(evictions);
     let end = fleet.run(&mut borrowed(workloads), simulation, &mut driver);
+    if end == Ok(FleetEnd::Finished) {
+        driver.finish_evictions(simulation);
+    }
     outcome.held += driver.held();
     driver.into_result()?;
     cluster.disarm();
@@ -252,9 +266,10 @@ fn recheck(
     while checked < workloads.len() {
         let mut recheck = Audit::recheck(&mut *workloads[checked]);
         let planned = ends.next_end_of_recovery(cluster.simulation.now());
+        let options = fleet_options(cluster, parameters, Some(DATABASE));
         let (simulation, mut driver) = cluster.with_driver((0, 0), planned, (&mut outcome.ends, &mut outcome.crashes));
         let mut member: [&mut dyn Workload; 1] = [&mut recheck];
-        let mut fleet = Fleet::new(fleet_options(parameters, Some(DATABASE)), &member, parameters.client_seed);
+        let mut fleet = Fleet::new(options, &member, parameters.client_seed);
         let end = fleet.run(&mut member, simulation, &mut driver);
         let has_halted = driver.has_halted();
         driver.into_result()?;
@@ -283,9 +298,10 @@ fn recheck(
 fn move_to_backup(parameters: &RunParameters, cluster: &mut Cluster, outcome: &mut Outcome) -> Result<(), String> {
     let Some(program) = cluster.backup_program.clone() else { return Ok(()) };
     let mut backup = Backup::once(Rc::clone(&program));
+    let options = fleet_options(cluster, parameters, Some(DATABASE));
     let (simulation, mut driver) = cluster.with_driver((0, 0), None, (&mut outcome.ends, &mut outcome.crashes));
     let mut members: [&mut dyn Workload; 1] = [&mut backup];
-    let mut fleet = Fleet::new(fleet_options(parameters, Some(DATABASE)), &members, parameters.client_seed);
+    let mut fleet = Fleet::new(options, &members, parameters.client_seed);
     fleet.run(&mut members, simulation, &mut driver)?;
     driver.into_result()?;
     if backup.completed() == 0 {
@@ -305,7 +321,7 @@ fn diagnose(parameters: &RunParameters, cluster: &mut Cluster) -> Vec<String> {
     let tables = ["transactions", "lock_waits", "locks"];
     let statement = |table: &str| Statement::plain(format!("SELECT * FROM junctor_info.{table}"));
     let mut look = Diagnosis::new(tables.map(statement).to_vec());
-    let options = fleet_options(parameters, None);
+    let options = fleet_options(cluster, parameters, None);
     let looked = run_alone(options, &mut look, parameters.client_seed, &mut cluster.simulation);
     let mut lines = look.into_lines();
     lines.extend(check_nothing_held(cluster));
@@ -313,9 +329,9 @@ fn diagnose(parameters: &RunParameters, cluster: &mut Cluster) -> Vec<String> {
     lines
 }
 
-fn fleet_options(parameters: &RunParameters, database: Option<&'static str>) -> FleetOptions {
+fn fleet_options(cluster: &Cluster, parameters: &RunParameters, database: Option<&'static str>) -> FleetOptions {
     FleetOptions {
-        node: SERVING,
+        nodes: cluster.client_nodes(),
         poll_us_max: parameters.poll_us_max,
         vanish_one_in: 0,
         answer_timeout: ANSWER_TIMEOUT,

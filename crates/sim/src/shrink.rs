@@ -87,6 +87,7 @@ mod tests {
                 vanish_one_in: 100,
                 hold_one_in: 3,
                 evict_one_in: 0,
+                fails_over: false,
                 is_cluster: false,
             },
             restarts: None,

@@ -57,3 +57,8 @@ fn the_trouble_of_a_disk_ends_with_its_life() {
 fn a_sound_disk_put_back_may_have_lower_numbers() {
     seeds_hold("failing_disks", &[10058]);
 }
+
+#[test]
+fn the_late_answer_of_a_lost_node_does_not_count_twice() {
+    seeds_hold("evictions", &[31]);
+}

@@ -58,9 +58,22 @@ pub struct Completion {
     pub in_transaction: bool,
     /// Whether the result of another statement of the same text follows.
     pub has_more: bool,
+    /// The changes of the session's state, for a client that wants them.
+    pub state_changes: Vec<StateChange>,
     /// Whether a backslash in strings of the session is an ordinary character. Clients quote strings
     /// accordingly.
     pub no_backslash_escapes: bool,
+}
+
+/// A change of a session's state, as OK packets report it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StateChange {
+    /// The session's database.
+    Database(Box<str>),
+    /// A system variable and its value.
+    Variable(&'static str, Box<str>),
+    /// Anything.
+    Any,
 }
 
 /// Receives the answer of one command. The calls follow the order of the protocol: `complete`, or `error`, or
@@ -74,6 +87,10 @@ pub trait ResultSink {
     fn output(&mut self) -> &mut Vec<u8>;
     /// Ends the rows.
     fn end_rows(&mut self, completion: &Completion);
+    /// Answers the execution that has opened a cursor. Only protocols with cursors implement it.
+    fn cursor_opened(&mut self, _header: &ResultHeader, _completion: &Completion) {}
+    /// Ends the rows of a fetch. `is_end` tells whether the cursor has no more rows.
+    fn end_fetch(&mut self, _completion: &Completion, _is_end: bool) {}
     /// Ends the answer with OK.
     fn complete(&mut self, completion: &Completion);
     /// Ends the answer with an error.
@@ -88,6 +105,11 @@ pub trait ResultSink {
     /// long.
     fn key_rows(&mut self, _rows: &mut KeyRows, _completion: &Completion) -> Result<()> {
         Ok(())
+    }
+    /// Asks the client for the file of LOAD DATA LOCAL. Returns false if the client or its protocol sends no
+    /// files.
+    fn request_file(&mut self, _name: &[u8]) -> bool {
+        false
     }
     /// Answers COM_STATISTICS with `text`.
     fn plain_text(&mut self, text: &str);
@@ -110,6 +132,9 @@ pub enum Progress {
     /// The answer continues. `continue_output` must be called when the client has received the content of the
     /// sink.
     MoreOutput,
+    /// The statement needs the next part of the file that its client sends. `receive_file` must be called
+    /// with it.
+    AwaitsInput,
     /// The answer is complete and the connection must be closed.
     Close,
 }

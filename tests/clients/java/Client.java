@@ -124,6 +124,50 @@ public class Client {
         }
     }
 
+    static void cursors(String port) throws SQLException {
+        String url = "jdbc:mysql://127.0.0.1:" + port + "/?useCursorFetch=true&rewriteBatchedStatements=true";
+        try (Connection connection = DriverManager.getConnection(url, "root", ""); Statement statement = connection.createStatement()) {
+            statement.execute("DROP DATABASE IF EXISTS client_jdbc");
+            statement.execute("CREATE DATABASE client_jdbc");
+            statement.execute("CREATE TABLE client_jdbc.t (id INT PRIMARY KEY, name VARCHAR(9))");
+            try (PreparedStatement insert = connection.prepareStatement("INSERT INTO client_jdbc.t VALUES (?, ?)")) {
+                for (int i = 0; i < 1000; i++) {
+                    insert.setInt(1, i);
+                    insert.setString(2, "name " + i);
+                    insert.addBatch();
+                }
+                insert.executeBatch();
+            }
+            try (PreparedStatement select = connection.prepareStatement("SELECT id, name FROM client_jdbc.t WHERE id >= ? ORDER BY id");
+                 PreparedStatement other = connection.prepareStatement("SELECT name FROM client_jdbc.t WHERE id = ?")) {
+                for (int size : new int[] {1, 7, 100, 2000}) {
+                    select.setFetchSize(size);
+                    select.setInt(1, 500);
+                    int next = 500;
+                    try (ResultSet rows = select.executeQuery()) {
+                        while (rows.next()) {
+                            expect("id", rows.getInt(1), next);
+                            if (next % 100 == 0) {
+                                // Another cursor of the same connection is open meanwhile.
+                                other.setFetchSize(1);
+                                other.setInt(1, next);
+                                try (ResultSet row = other.executeQuery()) {
+                                    row.next();
+                                    expect("name", row.getString(1), rows.getString(2));
+                                }
+                            }
+                            next++;
+                        }
+                    }
+                    expect("rows", next, 1000);
+                }
+                select.setInt(1, 5000);
+                expect("no row", select.executeQuery().next(), false);
+            }
+            statement.execute("DROP DATABASE client_jdbc");
+        }
+    }
+
     static void severalStatements(String port) throws SQLException {
         String url = "jdbc:mysql://127.0.0.1:" + port + "/?allowMultiQueries=true&rewriteBatchedStatements=true";
         try (Connection connection = DriverManager.getConnection(url, "root", ""); Statement statement = connection.createStatement()) {
@@ -162,6 +206,7 @@ public class Client {
     }
 
     public static void main(String[] arguments) throws Exception {
+        cursors(arguments[0]);
         severalStatements(arguments[0]);
         session(arguments[0], "");
         session(arguments[0], "?useServerPrepStmts=true&cachePrepStmts=true&rewriteBatchedStatements=true&useConfigs=maxPerformance");

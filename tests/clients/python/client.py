@@ -2,6 +2,7 @@
 errors."""
 
 import sys
+import tempfile
 
 import mysql.connector
 import pymysql
@@ -79,6 +80,55 @@ def several_statements(connection, holder):
     holder.close()
 
 
+def load_data(connection, folder):
+    cursor = connection.cursor()
+    cursor.execute("DROP DATABASE IF EXISTS client_python")
+    cursor.execute("CREATE DATABASE client_python")
+    cursor.execute("USE client_python")
+    cursor.execute("CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20), n INT NOT NULL DEFAULT 7)")
+    cursor.execute("SET GLOBAL local_infile = 1")
+
+    def load(text, clauses, before="INTO TABLE t", encoding="utf-8"):
+        path = folder + "/rows"
+        with open(path, "w", encoding=encoding, newline="") as file:
+            file.write(text)
+        count = cursor.execute(f"LOAD DATA LOCAL INFILE '{path}' {before} {clauses}")
+        message = connection._result.message.decode()
+        cursor.execute("SHOW WARNINGS")
+        warnings = [code for _, code, _ in cursor.fetchall()]
+        return count, message[message.index("Records") :], warnings
+
+    answer = load("1\tone\t1\n2\t\\N\t\\N\n3\tthree\n1\tx\t1\n4\ty\t1\tmore\n", "")
+    assert answer == (4, "Records: 5  Deleted: 0  Skipped: 1  Warnings: 4", [1263, 1261, 1262, 1062]), answer
+    answer = load("3\tx\t1\n5\ty\t2\n", "", "REPLACE INTO TABLE t")
+    assert answer == (3, "Records: 2  Deleted: 1  Skipped: 0  Warnings: 0", []), answer
+    answer = load(
+        'id;name;n\r\n10;"a;""b""";1\r\n11;NULL;2\r\n',
+        "FIELDS TERMINATED BY ';' OPTIONALLY ENCLOSED BY '\"' LINES TERMINATED BY '\\r\\n' IGNORE 1 LINES "
+        "(id, @name, @n) SET name = LOWER(@name), n = @n * 10 + id",
+    )
+    assert answer == (2, "Records: 2  Deleted: 0  Skipped: 0  Warnings: 0", []), answer
+    cursor.execute("SELECT *, @n FROM t ORDER BY id")
+    rows = ((1, "one", 1), (2, None, 0), (3, "x", 1), (4, "y", 1), (5, "y", 2), (10, 'a;"b"', 20), (11, None, 31))
+    assert cursor.fetchall() == tuple(row + ("2",) for row in rows)
+    load("6\tZoë €\t1\n", "CHARACTER SET latin1", "REPLACE INTO TABLE t", "cp1252")
+    cursor.execute("SELECT name FROM t WHERE id = 6")
+    assert cursor.fetchall() == (("Zoë €",),)
+    for text, errno in (("6\n", 1261), ("6\ta\t1\t2\n", 1262), ("6\ta\t\\N\n", 1263), ("x\ta\t1\n" + "7\ta\t1\n" * 100000, 1366)):
+        try:
+            load(text, "", "REPLACE INTO TABLE t")
+            raise AssertionError("a wrong line was accepted")
+        except pymysql.err.MySQLError as error:
+            assert error.args[0] == errno, error
+    many = "".join(f"{number}\tname {number}\t{number}\n" for number in range(1000, 51000))
+    assert load(many, "")[0] == 50000
+    cursor.execute("SELECT COUNT(*), SUM(n), MAX(name) FROM t WHERE id >= 1000")
+    assert cursor.fetchall() == ((50000, sum(range(1000, 51000)), "name 9999"),)
+    cursor.execute("SET GLOBAL local_infile = DEFAULT")
+    cursor.execute("DROP DATABASE client_python")
+    connection.close()
+
+
 def main():
     options = {"host": "127.0.0.1", "port": int(sys.argv[1]), "user": "root"}
     connection = pymysql.connect(**options, charset="utf8mb4")
@@ -87,6 +137,8 @@ def main():
         pymysql.connect(**options, charset="utf8mb4", autocommit=True, client_flag=pymysql.constants.CLIENT.MULTI_STATEMENTS),
         pymysql.connect(**options),
     )
+    with tempfile.TemporaryDirectory() as folder:
+        load_data(pymysql.connect(**options, charset="utf8mb4", autocommit=True, local_infile=True), folder)
     for prepared in (True, False):
         connection = mysql.connector.connect(**options)
         session(connection, mysql.connector.IntegrityError, lambda: connection.cursor(prepared=prepared))

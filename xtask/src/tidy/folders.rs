@@ -15,7 +15,7 @@ const ALLOWED: &[(&str, Folders)] = &[
         "sql",
         &[
             ("bind", &["parse"]),
-            ("definition", &["mysql_catalog", "parse"]),
+            ("definition", &["bind", "mysql_catalog", "parse"]),
             ("execute", &["bind", "mysql_catalog", "parse", "plan", "result"]),
             ("mysql_catalog", &["parse"]),
             ("parse", &[]),

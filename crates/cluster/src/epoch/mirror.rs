@@ -43,7 +43,7 @@ pub enum Order {
         number: CommitNumber,
         /// Number of ldms of this node that have written, for the log records.
         participants: u16,
-        /// What the ldm has of the transaction.
+        /// The part that the ldm has in the transaction.
         part: TransactionPart,
     },
     /// To a tc: its transaction has this number, and commits.

@@ -25,6 +25,7 @@ use super::records::{MainLog, RecordStream};
 use super::recover::{RECOVERY_WORK, Recovery};
 use super::reserve_auto_increment::Counter;
 use super::restart_info::RestartInfo;
+use super::share_schema::SchemaShare;
 use super::state::{Change, WaitingChanges};
 use super::use_user_lock::USER_LOCK_TIMER;
 use super::user_locks::UserLocks;
@@ -64,12 +65,21 @@ pub struct MainBlock {
     pub(super) subscribers: Vec<Address>,
     /// Blocks that accept clients.
     pub(super) recv_blocks: Vec<Address>,
-    /// Blocks that know which sessions use a table.
+    /// Blocks of this node that know which sessions use a table.
     pub(super) sql_blocks: Vec<Address>,
+    /// The same of all nodes of a cluster.
+    pub(super) session_blocks: Vec<Address>,
+    /// The blocks of this node that receive every catalog.
+    pub(super) own_blocks: Vec<Address>,
+    /// The schema of a cluster.
+    pub(super) share: SchemaShare,
     pub(super) catalog: Arc<Catalog>,
     pub(super) next_table: TableId,
-    /// The ldm instance that gets the next partition.
-    pub(super) next_ldm: u16,
+    /// The place of the next partition.
+    pub(super) next_place: usize,
+    /// The chains of a cluster: for each, all nodes that are configured, the primary first. Empty on a node
+    /// alone, and on one without data.
+    pub(super) chains: Vec<Vec<NodeId>>,
     /// The AUTO_INCREMENT counter of each table.
     pub(super) counters: BTreeMap<TableId, Counter>,
     /// Whether the node stops, so that marks are lowered to the next number.
@@ -121,7 +131,11 @@ impl MainBlock {
             subscribers.map(|(module, instance)| directory.address(module, instance)).collect();
         let recv_blocks: Vec<Address> =
             instances(Module::Recv).map(|(module, instance)| directory.address(module, instance)).collect();
+        let sql_blocks: Vec<Address> =
+            instances(Module::Sql).map(|(module, instance)| directory.address(module, instance)).collect();
         let settings = configuration.epochs.clone();
+        let fixed = settings.as_ref().and_then(|settings| settings.fixed.as_ref());
+        let chains = fixed.map(|membership| membership.chains.clone()).unwrap_or_default();
         let epochs = settings.map(|settings| Box::new(Epochs::new(own, settings, &subscribers, &recv_blocks)));
         MainBlock {
             own,
@@ -132,17 +146,21 @@ impl MainBlock {
             checkpoints: Checkpoints::new(configuration.checkpoints),
             configuration,
             ldm_instances: directory.instances(Module::Ldm).max(1),
+            own_blocks: subscribers.clone(),
             subscribers,
             catalog: Arc::new(Catalog::default()),
             next_table: TableId(1),
-            next_ldm: 0,
+            next_place: 0,
+            chains,
             counters: BTreeMap::new(),
             are_marks_exact: false,
             life: 0,
             recovery: None,
             restart_info: RestartInfo::new(progress),
             recv_blocks,
-            sql_blocks: instances(Module::Sql).map(|(module, instance)| directory.address(module, instance)).collect(),
+            session_blocks: sql_blocks.clone(),
+            sql_blocks,
+            share: SchemaShare::default(),
             gateway,
             inputs: PartitionInputs::default(),
             jobs: Vec::new(),
@@ -177,6 +195,13 @@ impl MainBlock {
         if self.is_recovering() {
             self.restart_info.set_now(context.turn_start);
         }
+        let signal = match &self.member {
+            None => signal,
+            Some(_) => match self.pass_on(signal, outbox) {
+                Some(signal) => signal,
+                None => return,
+            },
+        };
         match signal {
             MainSignal::ChangeSchema(signal) => self.on_change_schema(signal, context, outbox),
             MainSignal::ChangePartitionReply(signal) if self.is_recovering() => {
@@ -187,7 +212,13 @@ impl MainBlock {
             MainSignal::ChangePartitionReply(signal) => {
                 self.on_change_partition_reply((from.node, signal), context, outbox);
             }
-            MainSignal::PublishCatalogReply(signal) => self.on_publish_catalog_reply(signal, context, outbox),
+            MainSignal::PublishCatalogReply(signal) => {
+                self.on_publish_catalog_reply((from.node, signal), context, outbox);
+            }
+            MainSignal::IntroduceNode(signal) => self.on_introduce_node(from.node, signal, outbox),
+            MainSignal::WelcomeNode(signal) => self.on_welcome_node(from.node, signal, outbox),
+            MainSignal::ShareRecords(signal) => self.on_share_records(from.node, signal, outbox),
+            MainSignal::ShareRecordsReply(signal) => self.on_share_records_reply(from.node, signal.id, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
             MainSignal::ReturnAutoIncrement(signal) => self.on_return_auto_increment(signal, outbox),
             MainSignal::RestoreGlobalsReply(_) => self.on_restore_globals_reply(context.turn_start, outbox),
@@ -234,6 +265,7 @@ impl MainBlock {
             | MainSignal::LeasesOver(_)
             | MainSignal::ReplicateMembership(_)
             | MainSignal::LinkNews(_) => self.on_member_signal(from.node, signal, context.turn_start, outbox),
+            MainSignal::AskSnapshot(signal) => self.on_ask_snapshot(signal, outbox),
             MainSignal::RequestNumber(signal) => self.on_request_number(signal, outbox),
             MainSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, outbox),
             MainSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),

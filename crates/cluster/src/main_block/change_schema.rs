@@ -7,14 +7,13 @@ use junctor_kernel::{Context, NodeId, Outbox, Time, require};
 use junctor_model::error::{Error, Result};
 use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::change_schema::{
-    Catalog, ChangePartition, ChangePartitionReply, ChangeSchemaReply, PartitionChange, PublishCatalog,
-    PublishCatalogReply,
+    Catalog, ChangePartition, ChangePartitionReply, ChangeSchemaReply, PartitionChange, PublishCatalogReply,
 };
+use junctor_signals::crash_point;
 use junctor_signals::crash_point::CrashStep;
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal, TcSignal};
-use junctor_signals::{Module, crash_point};
+use junctor_signals::{LdmSignal, MainSignal, Signal, SqlSignal};
 
 use super::block::MainBlock;
 use super::state::{AlterationStep, Change, PartitionWork, PartitionWorkKind, Requester, StageWork, WaitingChange};
@@ -26,6 +25,9 @@ const SIGNALS_PER_TURN: usize = 48;
 impl MainBlock {
     /// Starts ready changes until one has stages to run.
     pub(super) fn begin_changes(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        if !self.may_begin_changes() {
+            return;
+        }
         if self.running.is_some() {
             return self.request_exclusions(outbox);
         }
@@ -51,8 +53,7 @@ impl MainBlock {
                 junctor_kernel::invariant::fail("table ids are not used twice", format_args!("{:?}", self.next_table))
             };
             self.next_table.0 = next_table;
-            self.next_ldm =
-                ((usize::from(self.next_ldm) + plan.partitions_placed) % usize::from(self.ldm_instances)) as u16;
+            self.next_place = (self.next_place + plan.partitions_placed) % self.places();
             for (table, counter) in plan.counters {
                 let before = self.counters.insert(table, counter);
                 require!(before.is_none(), "a table gets its AUTO_INCREMENT counter once: {table:?}");
@@ -140,6 +141,7 @@ impl MainBlock {
             (None, Some(done)) => self.on_step_done(requester.connection, done, outbox),
             (None, None) => reply(&requester, Ok(ChangeResult { notes: change.notes, rows: 0 }), outbox),
         }
+        self.publish_to_next(outbox);
         self.begin_changes(now, outbox);
     }
 
@@ -200,7 +202,7 @@ impl MainBlock {
 
     /// Writes the change to the log. Nothing follows before the record is durable; a failed log keeps the
     /// change waiting.
-    fn persist(&mut self, catalog: &Catalog, outbox: &mut Outbox<Signal>) {
+    fn persist(&mut self, catalog: &Arc<Catalog>, outbox: &mut Outbox<Signal>) {
         if !self.records.is_enabled() {
             return;
         }
@@ -210,7 +212,7 @@ impl MainBlock {
         change.outstanding = 1;
         self.add_first_marks();
         let body = DictionaryChange::between(&self.catalog.dictionary, &catalog.dictionary, self.next_table).encode();
-        self.write_dictionary(body, outbox);
+        self.write_dictionary(body, catalog, outbox);
     }
 
     /// The record of the running change is durable.
@@ -235,14 +237,7 @@ impl MainBlock {
     /// Sends the newest catalog to every block that needs it. Returns how many will answer.
     pub(super) fn send_catalog(&self, operation: OperationId, outbox: &mut Outbox<Signal>) -> usize {
         for to in &self.subscribers {
-            let signal = PublishCatalog { operation, reply_to: self.own, catalog: Arc::clone(&self.catalog) };
-            let signal = match Module::of(to.module) {
-                Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
-                Module::Ldm => Signal::Ldm(LdmSignal::PublishCatalog(signal)),
-                Module::Query => Signal::Query(QuerySignal::PublishCatalog(signal)),
-                _ => Signal::Sql(SqlSignal::PublishCatalog(signal)),
-            };
-            outbox.send(*to, signal);
+            self.publish_to(*to, operation, outbox);
         }
         self.subscribers.len()
     }
@@ -255,9 +250,14 @@ impl MainBlock {
         );
         self.catalog = catalog;
         let outstanding = self.send_catalog(OperationId(self.stage), outbox);
+        let own = self.own.node;
         if let Some(change) = &mut self.running {
             change.is_decided = true;
             change.outstanding = outstanding;
+            change.owed.clear();
+            for to in self.subscribers.iter().filter(|to| to.node != own) {
+                *change.owed.entry(to.node).or_default() += 1;
+            }
         }
     }
 
@@ -275,12 +275,20 @@ impl MainBlock {
         change
     }
 
+    /// Whether the answers of the node no longer count. One may have been under way when the node was lost.
+    fn has_left(&self, node: NodeId) -> bool {
+        self.epochs.as_ref().is_some_and(|epochs| epochs.all_gone().contains(node))
+    }
+
     pub(super) fn on_change_partition_reply(
         &mut self,
         (from, reply): (NodeId, ChangePartitionReply),
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
+        if self.has_left(from) {
+            return;
+        }
         let change = self.count_answer(reply.operation);
         if let Some(owed) = change.owed.get_mut(&from) {
             *owed = owed.saturating_sub(1);
@@ -295,6 +303,7 @@ impl MainBlock {
     /// These nodes have left the cluster, and answer nothing any more.
     pub(super) fn leave_nodes(&mut self, gone: NodeSet, now: Time, outbox: &mut Outbox<Signal>) {
         self.configuration.backup_nodes.retain(|node| !gone.contains(*node));
+        self.forget_blocks(&gone, outbox);
         let Some(change) = &mut self.running else { return };
         let owed: usize = gone.iter().filter_map(|node| change.owed.remove(&node)).sum();
         if owed > 0 {
@@ -306,11 +315,20 @@ impl MainBlock {
 
     pub(super) fn on_publish_catalog_reply(
         &mut self,
-        reply: PublishCatalogReply,
+        (from, reply): (NodeId, PublishCatalogReply),
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        self.count_answer(reply.operation);
+        if self.takes_introduction_reply(reply.operation, context.turn_start, outbox) {
+            return;
+        }
+        if self.has_left(from) {
+            return;
+        }
+        let change = self.count_answer(reply.operation);
+        if let Some(owed) = change.owed.get_mut(&from) {
+            *owed = owed.saturating_sub(1);
+        }
         self.advance(context.turn_start, outbox);
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Context, Duration, NodeId, Outbox, Time, WorldRequest, require};
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation, TransactionId};
+use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::append_records::{AwaitDurable, AwaitDurableReply};
 use junctor_signals::commit_transaction::{
     AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, TransactionPart, coordinator,
@@ -16,9 +17,9 @@ use junctor_signals::commit_transaction::{
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::install_membership::InstallMembership;
 use junctor_signals::recover_log::OpenToClients;
-use junctor_signals::start_epoch::{BeginEpoch, Installed, StartEpoch};
+use junctor_signals::start_epoch::{BeginEpoch, Installed, SequencerLost, StartEpoch};
 use junctor_signals::take_number::{Decision, NumberTaken, Participant, Participants, RequestNumber};
-use junctor_signals::{LdmSignal, MainSignal, Module, RecvSignal, Signal, TcSignal};
+use junctor_signals::{LdmSignal, MainSignal, Module, RecvSignal, Signal, SqlSignal, TcSignal, crash_point};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::snapshot::SnapshotRegistry;
 
@@ -38,7 +39,7 @@ const EPOCH_TIMER_MS: u64 = 20;
 /// Maximum number of signals of one turn. The rest follows in the next one.
 const SIGNALS_PER_TURN_MAX: usize = 48;
 
-/// What a node needs to take part in the epochs of a cluster.
+/// The settings of a node that takes part in the epochs of a cluster.
 #[derive(Clone, Debug)]
 pub struct EpochSettings {
     /// The life of the node.
@@ -78,19 +79,20 @@ pub(super) struct Epochs {
     early: Vec<(NodeId, Installed)>,
     orders: Vec<Order>,
     queue: VecDeque<(Address, Signal)>,
-    /// Every tc and ldm of the node.
+    /// Every sql, tc and ldm block of the node.
     blocks: Vec<Address>,
     recv_blocks: Vec<Address>,
     tcs: Vec<TcWaits>,
     /// Whether main has asked for the number of its records.
     is_number_requested: bool,
-    records: u64,
     /// The durable number that main itself knows.
     told_durable: CommitNumber,
     /// The last epoch for whose sequencer the leases of evicted nodes are over.
     leases_over: Epoch,
     /// Nodes that have left since the start of this one.
     all_gone: NodeSet,
+    /// The oldest snapshot that the mirror knows.
+    reported_oldest: CommitNumber,
     is_scheduled: bool,
     is_open: bool,
     is_ending: bool,
@@ -98,7 +100,7 @@ pub(super) struct Epochs {
 
 impl Epochs {
     pub fn new(own: Address, settings: EpochSettings, subscribers: &[Address], recv_blocks: &[Address]) -> Epochs {
-        let has_epochs = |at: &&Address| matches!(Module::of(at.module), Module::Tc | Module::Ldm);
+        let has_epochs = |at: &&Address| matches!(Module::of(at.module), Module::Sql | Module::Tc | Module::Ldm);
         let blocks: Vec<Address> = subscribers.iter().filter(has_epochs).copied().collect();
         let tcs = blocks.iter().filter(|at| at.module == Module::Tc).count();
         Epochs {
@@ -116,10 +118,10 @@ impl Epochs {
             recv_blocks: recv_blocks.to_vec(),
             tcs: vec![TcWaits::default(); tcs],
             is_number_requested: false,
-            records: 0,
             told_durable: CommitNumber(0),
             leases_over: Epoch(0),
             all_gone: NodeSet::EMPTY,
+            reported_oldest: CommitNumber(0),
             is_scheduled: false,
             is_open: false,
             is_ending: false,
@@ -176,6 +178,19 @@ impl Epochs {
         for (from, report) in std::mem::take(&mut self.early) {
             self.on_installed(from, report, now);
         }
+    }
+
+    /// The snapshot of a request of another node that begins now, and the oldest one that this node has
+    /// reported.
+    pub fn snapshot(&self) -> Option<(CommitNumber, CommitNumber)> {
+        let snapshot = self.mirror.as_ref()?.snapshot()?;
+        // Blocks read the published number, which follows the mirror's.
+        Some((snapshot.min(self.settings.sequence.stable()), self.reported_oldest))
+    }
+
+    /// Whether the data of the node is recovered.
+    pub fn has_begun(&self) -> bool {
+        self.mirror.is_some()
     }
 
     /// How far the epochs of this node are.
@@ -264,11 +279,13 @@ impl Epochs {
         self.settings.snapshots.limit_horizon(mirror.horizon());
     }
 
-    /// Passes an order on. Returns the number and the position of main's own records.
-    fn route(&mut self, order: Order) -> Option<(CommitNumber, u64)> {
+    /// Passes an order on. Returns the number, the position and the transaction of main's records.
+    fn route(&mut self, order: Order) -> Option<(CommitNumber, u64, GlobalTransactionId)> {
         let node = self.own.node;
         match order {
-            Order::CommitTransaction { ldm: MAIN_OWNER, position, number, .. } => return Some((number, position)),
+            Order::CommitTransaction { ldm: MAIN_OWNER, position, number, transaction, .. } => {
+                return Some((number, position, transaction));
+            }
             Order::CommitTransaction { ldm, position, transaction, number, participants, part } => {
                 let transaction = local_id(transaction);
                 let reply_to = if part == TransactionPart::Locks { coordinator(transaction) } else { self.own };
@@ -287,19 +304,34 @@ impl Epochs {
         None
     }
 
+    /// Whether an epoch is about to start at the blocks.
+    fn starts(&self) -> bool {
+        self.orders.iter().any(|order| matches!(order, Order::StartEpoch { .. }))
+    }
+
     fn begin_epoch(&mut self, epoch: Epoch) {
         // The request for the number of main's records may have been lost with the epoch before.
         self.is_number_requested = false;
         let gone = self.gone();
-        self.all_gone = self.all_gone.union(&gone);
-        let gone = gone.to_words();
+        self.all_gone = match self.settings.fixed {
+            Some(_) => self.all_gone.union(&gone),
+            None => gone,
+        };
+        let is_lost = |before: &Arc<Membership>| self.all_gone.contains(before.sequencer);
+        let has_lost_sequencer = self.settings.fixed.is_none() && self.before.as_ref().is_some_and(is_lost);
+        // All of them: a node may return that was gone in the epoch before.
+        let gone = self.all_gone.to_words();
         for at in self.blocks.clone() {
             let signal = BeginEpoch { epoch, gone };
             let signal = match Module::of(at.module) {
                 Module::Tc => Signal::Tc(TcSignal::BeginEpoch(signal)),
+                Module::Sql => Signal::Sql(SqlSignal::BeginEpoch(signal)),
                 _ => Signal::Ldm(LdmSignal::BeginEpoch(signal)),
             };
             self.send(at, signal);
+            if at.module == Module::Sql && has_lost_sequencer {
+                self.send(at, Signal::Sql(SqlSignal::SequencerLost(SequencerLost {})));
+            }
         }
         // The membership opens a node of a cluster with voters.
         if self.settings.fixed.is_some() && !std::mem::replace(&mut self.is_open, true) {
@@ -309,8 +341,13 @@ impl Epochs {
         }
     }
 
-    /// The nodes whose lives were members of the last started epoch and are not of the installed one.
+    /// The nodes whose lives were members of the last started epoch and are not of the installed one. In a
+    /// cluster with voters, all data nodes that are no members: chains name every node that is configured.
     fn gone(&self) -> NodeSet {
+        if let (None, Some(installed)) = (&self.settings.fixed, &self.installed) {
+            let away = installed.nodes.iter().filter(|record| !record.is_member());
+            return away.map(|record| record.node).collect();
+        }
         let (Some(before), Some(installed)) = (&self.before, &self.installed) else { return NodeSet::EMPTY };
         let is_gone = |record: &&crate::membership::NodeRecord| !installed.has(record.node, record.incarnation);
         before.members().filter(is_gone).map(|record| record.node).collect()
@@ -319,7 +356,9 @@ impl Epochs {
     /// Tells tcs and main what has become confirmed and durable.
     fn announce(&mut self) {
         let Some(mirror) = &self.mirror else { return };
-        let (confirmed, durable) = (mirror.confirmed(), mirror.durable_everywhere());
+        let durable = mirror.durable_everywhere();
+        let is_early = PlantedBug::AnswerUnconfirmed.is_planted();
+        let confirmed = if is_early { mirror.stable() } else { mirror.confirmed() };
         let node = self.own.node;
         for (index, waits) in self.tcs.iter_mut().enumerate() {
             let tc = Address::new(node, Module::Tc, index as u16);
@@ -367,8 +406,10 @@ impl MainBlock {
     pub(super) fn install_epoch(&mut self, membership: &Arc<Membership>, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(epochs) = &mut self.epochs else { return };
         if epochs.installed.as_ref().is_none_or(|installed| installed.epoch < membership.epoch) {
+            outbox.crash_point(crash_point::EPOCH_INSTALL.before());
             epochs.install(membership, now);
             epochs.schedule(outbox);
+            outbox.crash_point(crash_point::EPOCH_INSTALL.after());
         }
     }
 
@@ -425,7 +466,10 @@ impl MainBlock {
                 }
             }
             MainSignal::Installed(report) => epochs.on_installed(from, report, now),
-            MainSignal::StartEpoch(message) => epochs.on_start_epoch(message),
+            MainSignal::StartEpoch(message) => {
+                outbox.crash_point(crash_point::EPOCH_START.before());
+                epochs.on_start_epoch(message);
+            }
             _ => {}
         }
         epochs.schedule(outbox);
@@ -444,23 +488,19 @@ impl MainBlock {
         self.schedule_epochs(outbox);
     }
 
-    /// Asks for the number of main's next records.
-    pub(super) fn request_records_number(&mut self, outbox: &mut Outbox<Signal>) {
+    /// Asks for the number of records that these nodes write.
+    pub(super) fn request_records_number(&mut self, id: u64, nodes: &[NodeId], outbox: &mut Outbox<Signal>) {
         let Some(epochs) = self.epochs.as_deref_mut() else { return };
-        let Epochs { mirror: Some(mirror), is_number_requested, settings, own, records, .. } = epochs else { return };
+        let Epochs { mirror: Some(mirror), is_number_requested, settings, own, .. } = epochs else { return };
         if *is_number_requested || mirror.started().0 == 0 || mirror.is_stopped() {
             return;
         }
         *is_number_requested = true;
-        *records += 1;
-        let transaction = GlobalTransactionId {
-            counter: *records,
-            incarnation: settings.incarnation,
-            tc: MAIN_OWNER,
-            node: own.node.0,
-        };
-        let participant = Participant { node: own.node, part: TransactionPart::Rows, ldm: MAIN_OWNER };
-        let participants = Participants::new(&[participant]);
+        let transaction =
+            GlobalTransactionId { counter: id, incarnation: settings.incarnation, tc: MAIN_OWNER, node: own.node.0 };
+        let participant = |node: &NodeId| Participant { node: *node, part: TransactionPart::Rows, ldm: MAIN_OWNER };
+        let participants: Vec<Participant> = nodes.iter().map(participant).collect();
+        let participants = Participants::new(&participants);
         let number = CommitNumber(0);
         mirror.request_number(mirror.started(), Decision { number, transaction, participants, awaits_disk: true });
         self.schedule_epochs(outbox);
@@ -513,27 +553,31 @@ impl MainBlock {
     /// Takes everything that has come since the last turn of this work.
     pub(super) fn run_epochs(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let now = context.turn_start;
+        let pinned = self.oldest_pin();
         let Some(epochs) = &mut self.epochs else { return };
         epochs.is_scheduled = false;
-        let oldest = epochs.settings.snapshots.oldest();
+        let oldest = epochs.settings.snapshots.oldest().min(pinned);
         if let Some(mirror) = epochs.mirror.as_mut().filter(|mirror| mirror.started().0 > 0) {
             mirror.set_oldest_snapshot(Some(oldest));
+            epochs.reported_oldest = oldest;
         }
         epochs.exchange(now);
         epochs.publish();
         let gone_before = epochs.all_gone;
-        let mut numbered = None;
+        let mut numbered = Vec::new();
+        let (passes, starts) = (!epochs.orders.is_empty(), epochs.starts());
+        if passes {
+            outbox.crash_point(crash_point::NUMBER_PASS.before());
+        }
         for order in std::mem::take(&mut epochs.orders) {
-            let of_main = epochs.route(order);
-            require!(of_main.is_none() || numbered.is_none(), "main has one number under way");
-            numbered = numbered.or(of_main);
+            numbered.extend(epochs.route(order));
         }
         epochs.announce();
         let gone = epochs.all_gone.without(&gone_before);
-        if let Some((number, position)) = numbered {
-            self.write_numbered(number, outbox);
+        for (number, position, transaction) in numbered {
+            self.write_shared(number, transaction, outbox);
             if let Some(epochs) = self.epochs.as_deref_mut() {
-                epochs.is_number_requested = false;
+                epochs.is_number_requested &= transaction.node != epochs.own.node.0;
                 epochs.mirror.iter_mut().for_each(|mirror| mirror.on_ldm_applied(position));
             }
             self.schedule_epochs(outbox);
@@ -545,7 +589,26 @@ impl MainBlock {
         }
         let Some(epochs) = &mut self.epochs else { return };
         let count = epochs.queue.len().min(SIGNALS_PER_TURN_MAX);
-        epochs.queue.drain(..count).for_each(|(to, signal)| outbox.send(to, signal));
+        for (to, signal) in epochs.queue.drain(..count) {
+            let step = match &signal {
+                Signal::Main(MainSignal::Decide(_)) => Some(crash_point::NUMBER_DECIDE),
+                Signal::Main(MainSignal::StartEpoch(_)) => Some(crash_point::EPOCH_GATHER),
+                _ => None,
+            };
+            if let Some(step) = step {
+                outbox.crash_point(step.before());
+            }
+            outbox.send(to, signal);
+            if let Some(step) = step {
+                outbox.crash_point(step.after());
+            }
+        }
+        if passes {
+            outbox.crash_point(crash_point::NUMBER_PASS.after());
+        }
+        if starts {
+            outbox.crash_point(crash_point::EPOCH_START.after());
+        }
         if !epochs.queue.is_empty() {
             epochs.schedule(outbox);
         }

@@ -1,13 +1,14 @@
 //! The node's part in a cluster: timers, messages and files of [`crate::member`].
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use junctor_consensus::Write;
 use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::{
     Address, Duration, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, NodeId, Outbox, Time, WorldRequest,
 };
-use junctor_model::id::{CommitNumber, Epoch};
+use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 use junctor_model::value::Value;
 use junctor_signals::cluster_status::{ClusterFigure, ClusterStatus};
 use junctor_signals::report_node::ReportNode;
@@ -15,7 +16,8 @@ use junctor_signals::{MainSignal, Module, Signal};
 
 use super::block::MainBlock;
 use crate::member::node_file::{NEW_NODE_FILE, NODE_FILE, NodeFile, VOTER_FILES};
-use crate::member::{Member, MemberMessage, MemberOutput};
+use crate::member::{Member, MemberMessage, MemberNode, MemberOutput};
+use crate::membership::Membership;
 
 /// The token of the tick.
 pub(super) const MEMBER_TIMER: u64 = 3;
@@ -31,6 +33,9 @@ pub(super) struct ClusterMember {
     member: Member,
     waiting: VecDeque<FileWork>,
     running: Option<FileWork>,
+    /// The epoch of the admission, which is written when the data is recovered: the log begins its next life
+    /// before.
+    admission: Option<Epoch>,
     /// Whether main has admitted clients.
     is_open: bool,
     is_ending: bool,
@@ -48,17 +53,51 @@ impl ClusterMember {
     pub(super) fn note_recovered(&mut self, stable: CommitNumber) {
         self.member.note_recovered(stable);
     }
+
+    /// Whether this node serves clients.
+    pub(super) fn serves_clients(&self) -> bool {
+        let settings = self.member.settings();
+        settings.node(settings.own).is_some_and(|it| it.roles.sql)
+    }
+
+    /// Whether a node has data.
+    pub(super) fn has_data(&self, node: NodeId) -> bool {
+        self.member.settings().node(node).is_some_and(|it| it.roles.data)
+    }
+
+    /// The linked nodes that serve clients without data.
+    pub(super) fn clients(&self) -> impl Iterator<Item = NodeId> {
+        let settings = self.member.settings();
+        let is_client = |it: &&MemberNode| it.roles.sql && !it.roles.data && it.node != settings.own;
+        let nodes = settings.nodes.iter().filter(is_client).map(|it| it.node);
+        nodes.filter(|node| self.linked_life(*node).is_some())
+    }
+
+    /// The life of another node to which the links are open.
+    pub(super) fn linked_life(&self, node: NodeId) -> Option<Incarnation> {
+        self.member.linked_life(node)
+    }
+
+    /// The installed membership.
+    pub(super) fn membership(&self) -> Option<&Arc<Membership>> {
+        self.member.membership()
+    }
 }
 
 impl MainBlock {
     /// Begins the part of a node of a cluster. A node alone has none.
     pub(super) fn begin_member(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(settings) = self.configuration.member.take() else { return };
-        let member = Member::new(std::sync::Arc::unwrap_or_clone(settings), now);
+        let settings = Arc::unwrap_or_clone(settings);
+        if self.epochs.is_some() {
+            self.chains = settings.unstarted().chains;
+        }
+        let member = Member::new(settings, now);
         self.member = Some(Box::new(ClusterMember {
             member,
             waiting: VecDeque::new(),
             running: None,
+            admission: None,
             is_open: false,
             is_ending: false,
         }));
@@ -78,13 +117,16 @@ impl MainBlock {
     }
 
     pub(super) fn on_member_timer(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let (is_welcome, has_schema) = (self.is_welcome(), self.has_schema());
         let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
         if let Some(epochs) = &self.epochs {
             cluster.member.set_progress(epochs.progress());
+            cluster.member.set_schema(is_welcome, has_schema);
         }
         cluster.member.tick(now);
         outbox.request(WorldRequest::StartTimer { after: TICK, token: MEMBER_TIMER });
         self.perform(now, outbox);
+        self.advance_schema(now, outbox);
     }
 
     pub(super) fn on_member_signal(
@@ -103,6 +145,9 @@ impl MainBlock {
             MainSignal::LinkNews(news) => {
                 count_news(&self.configuration.cluster_status, &news);
                 cluster.member.on_link(news, now);
+                if let LinkNews::Dead { node, .. } = news {
+                    self.leave_client(node, now, outbox);
+                }
             }
             _ => {}
         }
@@ -111,6 +156,8 @@ impl MainBlock {
 
     /// Performs what the member wants.
     fn perform(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let serves_clients = self.member.as_ref().is_some_and(|cluster| cluster.serves_clients());
+        let is_welcome = (self.epochs.is_none() && !serves_clients) || self.is_welcome();
         let Some(cluster) = &mut self.member else { return };
         let MemberOutput { log, stop, fences, send, writes, admission } = cluster.member.take_output();
         log.into_iter().for_each(|line| self.configuration.log_lines.write(line));
@@ -131,14 +178,22 @@ impl MainBlock {
             outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal));
         }
         cluster.waiting.extend(writes.into_iter().map(FileWork::Log));
-        cluster.waiting.extend(admission.map(FileWork::Admission));
-        let opens = !cluster.is_open && cluster.member.is_ready();
+        cluster.admission = admission.or(cluster.admission);
+        let has_begun = self.epochs.as_ref().is_none_or(|epochs| epochs.has_begun());
+        if has_begun {
+            cluster.waiting.extend(cluster.admission.take().map(FileWork::Admission));
+        }
+        let opens = !cluster.is_open && cluster.member.is_ready() && is_welcome;
         cluster.is_open |= opens;
         cluster.begin_file_work(outbox);
         cluster.show(&self.configuration.cluster_status);
         let admitted = cluster.member.admitted_membership().cloned();
+        let cut = cluster.member.admitted_cut();
         if opens {
             self.open_to_clients(outbox);
+        }
+        if let Some(cut) = cut {
+            self.on_cut_known(cut, outbox);
         }
         // The links refuse the lives that it evicts, and its admission is on disk.
         if let Some(membership) = admitted {

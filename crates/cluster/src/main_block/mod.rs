@@ -42,6 +42,7 @@ mod definition;
 mod foreign_key;
 mod reserve_auto_increment;
 mod records;
+mod share_schema;
 mod epochs;
 mod persisted_settings;
 mod restart_info;

@@ -59,7 +59,7 @@ impl MainBlock {
                 self.plan_drop_tables(&names, if_exists, foreign_key_checks)
             }
             SchemaChange::TruncateTable { table } => self.plan_truncate_table(table, foreign_key_checks),
-            SchemaChange::AlterTable { table, alteration } => self.plan_alter_table(table, &alteration),
+            SchemaChange::AlterTable { table, alteration, .. } => self.plan_alter_table(table, &alteration),
             SchemaChange::RenameTables { renames } => self.plan_rename_tables(&renames),
             SchemaChange::LockTables { .. } => Ok(Plan::default()),
         }
@@ -291,7 +291,7 @@ impl MainBlock {
             };
             for index in 0..partition_count {
                 let partition = PartitionId { table: id, index };
-                let chain = self.place(usize::from(self.next_ldm) + plan.partitions_placed);
+                let chain = self.place(self.next_place + plan.partitions_placed);
                 plan.partitions_placed += 1;
                 catalog.distribution.put(partition, chain.clone());
                 works.push(PartitionWork {
@@ -305,9 +305,20 @@ impl MainBlock {
         works
     }
 
+    /// Number of places for partitions: ldm instances of this node, and in a cluster of all nodes.
+    pub(super) fn places(&self) -> usize {
+        self.chains.len().max(1) * usize::from(self.ldm_instances)
+    }
+
     /// The chain of the partition that is placed as number `position`. Partitions are assigned to the ldm
-    /// instances in turn.
+    /// instances in turn, and in a cluster to its chains. These name all nodes that are configured; whoever
+    /// uses a chain leaves out the nodes that do not serve.
     pub(super) fn place(&self, position: usize) -> Vec<Address> {
+        if !self.chains.is_empty() {
+            let chain = &self.chains[position % self.chains.len()];
+            let instance = (position / self.chains.len() % usize::from(self.ldm_instances)) as u16;
+            return chain.iter().map(|node| Address::new(*node, Module::Ldm, instance)).collect();
+        }
         let instance = (position % usize::from(self.ldm_instances)) as u16;
         let nodes = std::iter::once(self.own.node).chain(self.configuration.backup_nodes.iter().copied());
         nodes.map(|node| Address::new(node, Module::Ldm, instance)).collect()

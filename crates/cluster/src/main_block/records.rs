@@ -14,6 +14,7 @@ use junctor_model::id::{CommitNumber, TableId, TransactionId};
 use junctor_model::planted_bug::PlantedBug;
 use junctor_model::stored_mark::CounterMark;
 use junctor_signals::append_records::{AppendRecords, AwaitDurable, AwaitDurableReply};
+use junctor_signals::change_schema::Catalog;
 use junctor_signals::commit_transaction::{CommitStable, MAIN_OWNER};
 use junctor_signals::{LogSignal, Signal, crash_point};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -41,13 +42,20 @@ pub(super) struct RecordStream {
     spare: Vec<u8>,
     /// Number of records formed since the start of the node.
     formed: u64,
-    /// The dictionary record of the next batch.
-    dictionary: Option<Vec<u8>>,
-    /// The marks of the next batch.
-    marks: BTreeMap<TableId, CounterMark>,
+    /// The next batch.
+    draft: Draft,
+    /// In a cluster, the catalog after the change of the next batch.
+    catalog: Option<Arc<Catalog>>,
     under_way: Option<Batch>,
     /// The number of the request to the log that is not answered yet.
     asked: Option<CommitNumber>,
+}
+
+/// Records that are not formed yet.
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    pub dictionary: Option<Vec<u8>>,
+    pub marks: BTreeMap<TableId, CounterMark>,
 }
 
 /// Records that are formed and not durable yet.
@@ -65,8 +73,8 @@ impl RecordStream {
             buffer: RecordBuffer::new(),
             spare: Vec::new(),
             formed: 0,
-            dictionary: None,
-            marks: BTreeMap::new(),
+            draft: Draft::default(),
+            catalog: None,
             under_way: None,
             asked: None,
         }
@@ -94,14 +102,21 @@ impl RecordStream {
 
     /// Adds a mark to the next batch.
     pub fn add_mark(&mut self, mark: CounterMark) {
-        let added = self.marks.entry(mark.table).or_insert(mark);
+        let added = self.draft.marks.entry(mark.table).or_insert(mark);
         added.mark = added.mark.max(mark.mark);
     }
 
-    /// Forms the records of the next batch. Returns the batch and the number of its records.
-    fn form(&mut self, number: CommitNumber) -> (Batch, u64) {
+    /// Takes the next batch, unless it is empty, or the one before is not durable.
+    pub fn take_draft(&mut self) -> Option<(Draft, Option<Arc<Catalog>>)> {
+        let is_empty = self.draft.dictionary.is_none() && self.draft.marks.is_empty();
+        let has_room = self.target.is_some() && self.under_way.is_none();
+        (has_room && !is_empty).then(|| (std::mem::take(&mut self.draft), self.catalog.take()))
+    }
+
+    /// Forms the records of a batch. Returns the batch and the number of its records.
+    fn form(&mut self, number: CommitNumber, draft: Draft) -> (Batch, u64) {
         let transaction = TransactionId(0);
-        let marks = std::mem::take(&mut self.marks);
+        let Draft { dictionary, marks } = draft;
         for mark in marks.values() {
             let header = RecordHeader {
                 kind: RecordKind::Mark,
@@ -114,7 +129,6 @@ impl RecordStream {
             self.buffer.append_body(&mark.encode());
             self.buffer.end();
         }
-        let dictionary = self.dictionary.take();
         let kind = if dictionary.is_some() { RecordKind::Dictionary } else { RecordKind::Commit };
         self.buffer.begin(&RecordHeader { kind, participants: 1, number, transaction, chunk: 0 });
         if let Some(body) = &dictionary {
@@ -129,9 +143,10 @@ impl RecordStream {
 impl MainBlock {
     /// Writes a dictionary record, with the first values of the counters that the change creates. The running
     /// change goes on when the record is durable.
-    pub(super) fn write_dictionary(&mut self, body: Vec<u8>, outbox: &mut Outbox<Signal>) {
-        require!(self.records.dictionary.is_none(), "one schema change writes its record at a time");
-        self.records.dictionary = Some(body);
+    pub(super) fn write_dictionary(&mut self, body: Vec<u8>, catalog: &Arc<Catalog>, outbox: &mut Outbox<Signal>) {
+        require!(self.records.draft.dictionary.is_none(), "one schema change writes its record at a time");
+        self.records.draft.dictionary = Some(body);
+        self.records.catalog = self.member.is_some().then(|| Arc::clone(catalog));
         self.write_records(outbox);
     }
 
@@ -140,36 +155,47 @@ impl MainBlock {
         if self.are_marks_exact && self.records.under_way.is_none() {
             self.lower_marks();
         }
-        let RecordStream { target: Some(target), under_way: None, dictionary, marks, .. } = &self.records else {
+        if self.member.is_some() {
+            return self.share_records(outbox);
+        }
+        let RecordStream { target: Some(target), under_way: None, draft, .. } = &self.records else {
             return;
         };
-        if dictionary.is_none() && marks.is_empty() {
+        if draft.dictionary.is_none() && draft.marks.is_empty() {
             return;
         }
         if self.epochs.is_some() {
-            return self.request_records_number(outbox);
+            return self.request_records_number(0, &[self.own.node], outbox);
         }
         let number = match target.sequence.take(MAIN_OWNER) {
             Ok(number) => number,
             Err(error) => junctor_kernel::invariant::fail("main gets a commit number", format_args!("{error}")),
         };
-        self.write_numbered(number, outbox);
+        let Some((draft, _)) = self.records.take_draft() else { return };
+        self.write_numbered(number, draft, true, outbox);
         self.mark_records(number, outbox);
         self.ask_for_durable(outbox);
     }
 
-    /// Forms the next batch with this number, and sends it to the log.
-    pub(super) fn write_numbered(&mut self, number: CommitNumber, outbox: &mut Outbox<Signal>) {
-        let RecordStream { target: Some(target), dictionary, marks, .. } = &self.records else { return };
-        let target = target.clone();
-        let record_step = self.running.as_ref().filter(|_| dictionary.is_some()).map(|change| change.record_step);
-        if !marks.is_empty() {
+    /// Forms a batch with this number, and sends it to the log. `is_own` says whether the batch is of this
+    /// main, which goes on once the batch is durable.
+    pub(super) fn write_numbered(
+        &mut self,
+        number: CommitNumber,
+        draft: Draft,
+        is_own: bool,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let Some(target) = self.records.target.clone() else { return };
+        let is_change = is_own && draft.dictionary.is_some();
+        let record_step = self.running.as_ref().filter(|_| is_change).map(|change| change.record_step);
+        if !draft.marks.is_empty() {
             outbox.crash_point(crash_point::MARK_EXTEND.before());
         }
         if let Some(step) = record_step {
             outbox.crash_point(step.before());
         }
-        let (batch, count) = self.records.form(number);
+        let (batch, count) = self.records.form(number, draft);
         self.records.formed += count;
         // Before the log makes the number durable, it waits for every record that is counted here. Publish
         // the count before the number is marked as applied.
@@ -182,7 +208,7 @@ impl MainBlock {
             outbox.crash_point(step.after());
             outbox.crash_point(crash_point::JOB_DURABLE.before());
         }
-        self.records.under_way = Some(batch);
+        self.records.under_way = is_own.then_some(batch).or(self.records.under_way.take());
     }
 
     /// Marks the number of main's records as applied: it changes no rows.
@@ -228,7 +254,7 @@ impl MainBlock {
         }
     }
 
-    /// What the log's answer to the last request makes durable.
+    /// The number up to which commits are durable, by the log's answer to the last request.
     fn awaited_durable(&mut self, durable: CommitNumber) -> CommitNumber {
         let Some(asked) = self.records.asked.take() else {
             junctor_kernel::invariant::fail("the log answers main once", format_args!("{durable:?}"))
@@ -250,6 +276,7 @@ impl MainBlock {
 
     /// Commits up to here survive a crash.
     pub(super) fn on_durable(&mut self, durable: CommitNumber, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.install_shared(durable);
         if let Some(batch) = self.records.under_way.take_if(|batch| batch.number <= durable) {
             if !batch.marks.is_empty() {
                 outbox.crash_point(crash_point::MARK_EXTEND.after());

@@ -13,7 +13,7 @@ use junctor_kernel::{
     WorldRequest,
 };
 use junctor_model::checkpoint::PageTableLocation;
-use junctor_model::id::{PartitionId, TableId};
+use junctor_model::id::{CommitNumber, PartitionId, TableId};
 use junctor_model::planted_bug::PlantedBug;
 use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE, Identity};
 use junctor_model::stored_lists::CheckpointLists;
@@ -53,6 +53,8 @@ pub(super) struct Recovery {
     /// The schema and the partitions of the checkpoint.
     lists: Option<CheckpointLists>,
     recovered: RecoveredLog,
+    /// The last number that is kept: the cluster's cut, once it is known.
+    limit: CommitNumber,
     schema: Option<RestoredSchema>,
     /// Partitions that are not requested yet.
     unsent: VecDeque<(Address, ChangePartition)>,
@@ -100,6 +102,8 @@ enum Step {
     ReadLists(ListReader),
     /// The log block's first reading.
     Analyse,
+    /// The decision of the cluster to which number its nodes recover.
+    AwaitCut,
     /// The creation of the partitions.
     MakePartitions,
     /// The rows of the checkpoint.
@@ -140,6 +144,7 @@ impl MainBlock {
             manifest: None,
             lists: None,
             recovered: RecoveredLog::default(),
+            limit: CommitNumber(u64::MAX),
             schema: None,
             unsent: VecDeque::new(),
             greatest: BTreeMap::new(),
@@ -353,7 +358,8 @@ impl MainBlock {
         recovery.step = Step::Analyse;
         self.restart_info.begin(RestartPhase::ReadLog);
         let checkpoint = checkpoint.unwrap_or_default();
-        let signal = RecoverLog { reply_to, log_id, segment_bytes, checkpoint };
+        let limit = recovery.limit;
+        let signal = RecoverLog { reply_to, log_id, segment_bytes, checkpoint, limit };
         self.send_to_log(LogSignal::RecoverLog(signal), outbox);
     }
 
@@ -369,17 +375,44 @@ impl MainBlock {
         if recovered.incarnation == 0 {
             return halt(&format!("the log of the data directory is missing; {MISSING_ADVICE}"), outbox);
         }
+        if let (Some(member), Some(recovery)) = (&mut self.member, &mut self.recovery)
+            && recovery.limit.0 == u64::MAX
+        {
+            member.note_recovered(recovered.last_commit_kept);
+            recovery.recovered = *recovered;
+            recovery.step = Step::AwaitCut;
+            return;
+        }
+        self.make_partitions(*recovered, outbox);
+    }
+
+    /// The cluster restarts at this number. What the log has above it was never acknowledged as durable.
+    pub(super) fn on_cut_known(&mut self, cut: CommitNumber, outbox: &mut Outbox<Signal>) {
+        let Some(recovery) = self.recovery.as_mut().filter(|it| matches!(it.step, Step::AwaitCut)) else { return };
+        let stable = recovery.recovered.last_commit_kept;
+        recovery.limit = cut.min(stable);
+        if cut < stable {
+            return self.begin_analysis(outbox);
+        }
+        let recovered = std::mem::take(&mut recovery.recovered);
+        self.make_partitions(recovered, outbox);
+    }
+
+    /// Restores the schema, and creates the partitions of this node.
+    fn make_partitions(&mut self, recovered: RecoveredLog, outbox: &mut Outbox<Signal>) {
         let lists = self.recovery.as_ref().and_then(|recovery| recovery.lists.as_ref());
         let schema = match self.restore(lists, &recovered.dictionary, &recovered.marks) {
             Ok(schema) => schema,
             Err(message) => return halt(&format!("{message}; {RELEASE_ADVICE}"), outbox),
         };
         let own = self.own;
+        // Every node of a cluster recovers its own disk.
+        let is_in_cluster = self.member.is_some();
         let Some(recovery) = &mut self.recovery else { return };
         self.restart_info.begin(RestartPhase::MakePartitions);
-        recovery.recovered = *recovered;
+        recovery.recovered = recovered;
         for partition in &schema.partitions {
-            for member in &partition.chain {
+            for member in partition.chain.iter().filter(|at| at.node == own.node || !is_in_cluster) {
                 let change = ChangePartition {
                     operation: OperationId(0),
                     reply_to: own,
@@ -417,7 +450,7 @@ impl MainBlock {
         let own = self.own;
         let Some(recovery) = &mut self.recovery else { return };
         let owners: BTreeMap<PartitionId, Address> =
-            recovery.schema.as_ref().map(RestoredSchema::owners).unwrap_or_default().into_iter().collect();
+            recovery.schema.as_ref().map(|schema| schema.owners(own.node)).unwrap_or_default().into_iter().collect();
         let mut loads: BTreeMap<Address, Vec<(PartitionId, PageTableLocation)>> = BTreeMap::new();
         // The lists are needed no longer.
         for (partition, table) in recovery.lists.take().unwrap_or_default().partitions {
@@ -446,7 +479,7 @@ impl MainBlock {
         recovery.step = Step::Replay;
         self.restart_info.begin(RestartPhase::ReplayLog);
         self.restart_info.add_total_bytes(recovery.recovered.bytes);
-        let owners = recovery.schema.as_ref().map(RestoredSchema::owners).unwrap_or_default();
+        let owners = recovery.schema.as_ref().map(|schema| schema.owners(own.node)).unwrap_or_default();
         self.send_to_log(LogSignal::ReplayLog(ReplayLog { reply_to: own, owners }), outbox);
     }
 
@@ -508,6 +541,9 @@ impl MainBlock {
     fn start_log(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let Some(recovery) = &mut self.recovery else { return };
         let segment_bytes = self.configuration.segment_bytes;
+        if let Some(member) = &mut self.member {
+            member.note_recovered(CommitNumber(0));
+        }
         let log_id = context.random.word();
         recovery.identity = Some(Identity { format: DIRECTORY_FORMAT_VERSION, log_id, segment_bytes });
         self.begin_next_life(outbox);
@@ -520,7 +556,9 @@ impl MainBlock {
         let Some(identity) = &recovery.identity else { return };
         let RecoveredLog { incarnation, position, previous_checksum, last_commit_kept, ceiling, .. } =
             recovery.recovered;
-        let ceiling = if PlantedBug::ReuseNumbers.is_planted() { last_commit_kept } else { ceiling };
+        // The next epoch of a cluster has numbers that no log has.
+        let goes_on_at_cut = self.member.is_some() || PlantedBug::ReuseNumbers.is_planted();
+        let ceiling = if goes_on_at_cut { last_commit_kept } else { ceiling };
         // No commit number above the cut is used again, not even that of a lost record.
         target.sequence.restart_after(ceiling);
         outbox.crash_point(crash_point::RECOVERY_START.before());
@@ -579,9 +617,10 @@ impl MainBlock {
     /// member.
     pub(super) fn note_recovered(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         self.begin_epochs(now, outbox);
-        let stable = self.configuration.log.as_ref().map(|log| log.sequence.stable()).unwrap_or_default();
         match &mut self.member {
-            Some(member) => member.note_recovered(stable),
+            // A node with a log has said so before, and waits for the cluster now.
+            Some(_) if self.configuration.log.is_some() => {}
+            Some(member) => member.note_recovered(CommitNumber(0)),
             // The first epoch opens the node.
             None if self.configuration.log.is_none() || self.epochs.is_some() => {}
             None => self.open_to_clients(outbox),

@@ -161,6 +161,10 @@ impl MainBlock {
 
     /// Writes exact marks from now on, because the node stops.
     pub(super) fn begin_exact_marks(&mut self, outbox: &mut Outbox<Signal>) {
+        // In a cluster, exact marks would have to reach other nodes that stop as well.
+        if self.member.is_some() {
+            return;
+        }
         self.are_marks_exact = true;
         self.write_records(outbox);
     }

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use junctor_kernel::{Address, require};
+use junctor_kernel::{Address, NodeId, require};
 use junctor_model::alteration::without_building;
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::schema::{TableDefinition, TableKind, TableLayout};
@@ -36,7 +36,7 @@ pub struct RestoredSchema {
     /// Tables whose unfinished alteration was undone.
     pub undone: Vec<TableId>,
     next_table: TableId,
-    next_ldm: u16,
+    next_place: usize,
     counters: BTreeMap<TableId, Counter>,
 }
 
@@ -52,9 +52,10 @@ pub struct RestoredPartition {
 }
 
 impl RestoredSchema {
-    /// Every partition with its primary.
-    pub fn owners(&self) -> Vec<(PartitionId, Address)> {
-        self.partitions.iter().filter_map(|it| Some((it.partition, *it.chain.first()?))).collect()
+    /// Every partition that this node stores, with its ldm.
+    pub fn owners(&self, node: NodeId) -> Vec<(PartitionId, Address)> {
+        let here = |it: &RestoredPartition| it.chain.iter().copied().find(|at| at.node == node);
+        self.partitions.iter().filter_map(|it| Some((it.partition, here(it)?))).collect()
     }
 }
 
@@ -113,8 +114,8 @@ impl MainBlock {
         for restored in &partitions {
             catalog.distribution.put(restored.partition, restored.chain.clone());
         }
-        let next_ldm = (partitions.len() % usize::from(self.ldm_instances)) as u16;
-        Ok(RestoredSchema { catalog: Arc::new(catalog), partitions, undone, next_table, next_ldm, counters })
+        let next_place = partitions.len() % self.places();
+        Ok(RestoredSchema { catalog: Arc::new(catalog), partitions, undone, next_table, next_place, counters })
     }
 
     /// Installs a restored schema. The caller creates its partitions before, and publishes its catalog
@@ -124,10 +125,10 @@ impl MainBlock {
             self.catalog.dictionary.version == 0 && self.running.is_none() && self.next_table == TableId(1),
             "a schema is restored before the first schema change"
         );
-        let RestoredSchema { catalog, partitions: _, undone: _, next_table, next_ldm, counters } = schema;
+        let RestoredSchema { catalog, partitions: _, undone: _, next_table, next_place, counters } = schema;
         self.catalog = catalog;
         self.next_table = next_table;
-        self.next_ldm = next_ldm;
+        self.next_place = next_place;
         self.counters = counters;
     }
 

@@ -10,7 +10,7 @@ use junctor_model::error::Error;
 use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
 use junctor_model::schema::TableLayout;
 use junctor_signals::block_tables::{BlockedTable, TableUsers};
-use junctor_signals::change_schema::{Catalog, ChangePartition, SchemaChange};
+use junctor_signals::change_schema::{Catalog, ChangePartition, ChangeSchema, SchemaChange};
 use junctor_signals::crash_point::{self, CrashStep};
 use junctor_signals::read_rows::OperationId;
 
@@ -25,6 +25,14 @@ pub(super) struct Requester {
     pub wait_ms: u64,
     pub lock_wait_ms: u32,
     pub foreign_key_checks: bool,
+}
+
+impl Requester {
+    /// The origin of this request.
+    pub fn of(request: &ChangeSchema) -> Requester {
+        let ChangeSchema { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks, .. } = *request;
+        Requester { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks }
+    }
 }
 
 /// What waits in the queue of schema changes, or runs.

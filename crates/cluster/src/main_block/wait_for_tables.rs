@@ -50,11 +50,10 @@ impl MainBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         self.counted.schema_changes += 1;
-        let ChangeSchema { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks, change } =
-            request;
-        let requester = Requester { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks };
-        if self.member.is_some() {
-            return reply(&requester, Err(Error::not_supported("tables in a cluster")), outbox);
+        let requester = Requester::of(&request);
+        let change = request.change;
+        if let Some(error) = self.cluster_refusal(&change) {
+            return reply(&requester, Err(error), outbox);
         }
         if self.waiting.len().max(self.jobs.len()) >= QUEUE_MAX {
             let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes are waiting");
@@ -65,8 +64,8 @@ impl MainBlock {
             return reply(&requester, Err(error), outbox);
         }
         let task = match *change {
-            SchemaChange::AlterTable { table, alteration } if alteration.has_several_steps() => {
-                self.open_job(requester, table, alteration)
+            SchemaChange::AlterTable { table, alteration, expressions } if alteration.has_several_steps() => {
+                self.open_job(requester, table, (alteration, expressions))
             }
             other => Task::Requested(Box::new(other)),
         };
@@ -139,7 +138,7 @@ impl MainBlock {
             }
             SchemaChange::LockTables { tables } => tables.iter().map(|request| request.name.clone()).collect(),
             SchemaChange::TruncateTable { table } => name_of(table).into_iter().collect(),
-            SchemaChange::AlterTable { table, alteration } => of_alteration(table, alteration),
+            SchemaChange::AlterTable { table, alteration, .. } => of_alteration(table, alteration),
         }
     }
 
@@ -234,8 +233,8 @@ impl MainBlock {
                 waiting.state = WaitState::Ready;
                 continue;
             }
-            waiting.state = WaitState::Asking { outstanding: self.sql_blocks.len() };
-            for to in &self.sql_blocks {
+            waiting.state = WaitState::Asking { outstanding: self.session_blocks.len() };
+            for to in &self.session_blocks {
                 let request =
                     BlockTables { operation: number, reply_to: self.own, owner, users, tables: Arc::clone(&tables) };
                 outbox.send(*to, Signal::Sql(SqlSignal::BlockTables(request)));
@@ -305,6 +304,20 @@ impl MainBlock {
         }
     }
 
+    /// Withdraws all changes that have asked sessions for their tables, because the sessions are others now.
+    pub(super) fn withdraw_all(&mut self, outbox: &mut Outbox<Signal>) {
+        for position in 0..self.waiting.len() {
+            let waiting = &self.waiting[position];
+            if waiting.state != WaitState::Queued
+                && !waiting.tables.is_empty()
+                && let Some(mut waiting) = self.waiting.remove(position)
+            {
+                self.withdraw(&mut waiting, outbox);
+                self.waiting.insert(position, waiting);
+            }
+        }
+    }
+
     /// Finds the table by its name again, because a table that was truncated in the meantime has a new id.
     /// Error 1146 if the table was renamed, because no session was excluded from it under its new name.
     fn find_table_by_name(&self, waiting: &mut WaitingChange) -> Result<()> {
@@ -344,7 +357,7 @@ impl MainBlock {
         if tables.is_empty() {
             return;
         }
-        for to in &self.sql_blocks {
+        for to in &self.session_blocks {
             outbox.send(*to, Signal::Sql(SqlSignal::UnblockTables(UnblockTables { operation: number })));
         }
     }
@@ -427,7 +440,7 @@ impl MainBlock {
     /// Gives up overdue changes. One timer serves all of them.
     pub(super) fn on_wait_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.wait_timer_runs = false;
-        for _ in 0..(SIGNALS_PER_CHECK / self.sql_blocks.len().max(1)).max(1) {
+        for _ in 0..(SIGNALS_PER_CHECK / self.session_blocks.len().max(1)).max(1) {
             let is_late = |waiting: &WaitingChange| waiting.deadline <= context.turn_start;
             let Some(position) = self.waiting.iter().position(is_late) else { break };
             self.give_up(position, Error::lock_wait_timeout(), context.turn_start, outbox);

@@ -7,7 +7,7 @@ use junctor_model::id::Incarnation;
 use junctor_signals::install_membership::{InstallMembership, LeasesOver};
 use junctor_signals::report_node::NodeReport;
 
-use super::machine::{Member, MemberMessage, Peer};
+use super::machine::{Member, MemberMessage, Peer, WAIT_TOLD_EVERY};
 use crate::membership::detector::{HeardBy, Hearing};
 use crate::membership::membership::PresentDisk;
 use crate::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
@@ -120,7 +120,7 @@ impl Member {
     }
 
     /// Changes that wait until the epoch has started everywhere.
-    fn planned_change(&self, membership: &Membership) -> Option<(MembershipChange, String)> {
+    fn planned_change(&mut self, membership: &Membership) -> Option<(MembershipChange, String)> {
         let epoch = membership.epoch;
         let own = self.report();
         let report = |record: &NodeRecord| self.report_of(record.node, &own);
@@ -138,6 +138,8 @@ impl Member {
         if !nodes.is_empty() && membership.apply(&mark).is_ok() {
             return Some((mark, String::new()));
         }
+        let has_schema = membership.serving().filter_map(report).any(|report| report.has_schema);
+        let mut refused = None;
         for record in &membership.nodes {
             let (node, Some(report)) = (record.node, report(record)) else { continue };
             match record.state {
@@ -145,6 +147,7 @@ impl Member {
                     let reason = format!("node {}: serves", node.0);
                     return Some((MembershipChange::Serve { node, epoch }, reason));
                 }
+                NodeState::Away if has_schema && report.disk.is_some() => refused = Some(node.0),
                 NodeState::Away if self.may_join(membership, record, report, &own) => {
                     let incarnation = report.incarnation;
                     let reason = format!("node {}: admitted, incarnation {incarnation}", node.0);
@@ -152,6 +155,10 @@ impl Member {
                 }
                 _ => {}
             }
+        }
+        if let Some(node) = refused.filter(|_| self.now.since(self.told_waiting) >= WAIT_TOLD_EVERY) {
+            self.told_waiting = self.now;
+            self.log(format!("node {node}: not admitted, because a node that returns cannot copy rows yet"));
         }
         None
     }

@@ -14,6 +14,7 @@ use junctor_signals::report_node::{NodeReport, VoterReport, WaitingDisk};
 
 use super::settings::{MemberSettings, VoterStart};
 use crate::membership::lease::{BootTime, EntryId, EvictionReport};
+use crate::membership::membership::RestartCut;
 use crate::membership::replication::node_of;
 use crate::membership::{Membership, NodeSet, Replication};
 
@@ -22,7 +23,7 @@ use crate::membership::{Membership, NodeSet, Replication};
 const CAMPAIGNS_MAX: Duration = Duration::from_millis(100);
 
 /// Time between two lines about a node that waits.
-const WAIT_TOLD_EVERY: Duration = Duration::from_seconds(5);
+pub(super) const WAIT_TOLD_EVERY: Duration = Duration::from_seconds(5);
 
 /// A message to main of another node.
 #[derive(Clone, Debug)]
@@ -53,7 +54,7 @@ pub struct MemberOutput {
     pub log: Vec<String>,
     /// Why this node must stop at once.
     pub stop: Option<String>,
-    /// What the links must know before a message leaves.
+    /// Changes of fences, which the links apply before they send a message.
     pub fences: Vec<LinkChange>,
     /// Messages.
     pub send: Vec<(NodeId, MemberMessage)>,
@@ -100,6 +101,9 @@ pub struct Member {
     recovered: Option<CommitNumber>,
     /// `None` without epochs.
     progress: Option<EpochProgress>,
+    /// Whether the node has the schema of the cluster, and whether the schema has anything.
+    is_welcome: bool,
+    has_schema: bool,
     /// Whether the membership has admitted this life of this node.
     is_admitted: bool,
     /// The last epoch whose start of this node is durable.
@@ -115,7 +119,7 @@ pub struct Member {
     /// When the leader ended that this voter followed.
     leader_ended: Option<Time>,
     /// When the log last said that the node waits.
-    told_waiting: Time,
+    pub(super) told_waiting: Time,
     pub(super) now: Time,
     pub(super) output: MemberOutput,
 }
@@ -140,6 +144,8 @@ impl Member {
             leader: NodeId(0),
             recovered: None,
             progress: None,
+            is_welcome: true,
+            has_schema: false,
             is_admitted: false,
             started: settings.started,
             leading_since: None,
@@ -180,6 +186,11 @@ impl Member {
         self.leader
     }
 
+    /// The life of another node to which all channels are open.
+    pub fn linked_life(&self, node: NodeId) -> Option<Incarnation> {
+        self.peers.get(&node)?.up
+    }
+
     /// Number of nodes with open links to this one.
     pub fn links_up(&self) -> usize {
         self.peers.values().filter(|peer| peer.up.is_some()).count()
@@ -203,6 +214,23 @@ impl Member {
     /// The epochs of this node are as far as this.
     pub fn set_progress(&mut self, progress: EpochProgress) {
         self.progress = Some(progress);
+    }
+
+    /// Whether the node has the schema of the cluster, and whether the schema has anything.
+    pub fn set_schema(&mut self, is_welcome: bool, has_schema: bool) {
+        (self.is_welcome, self.has_schema) = (is_welcome, has_schema);
+    }
+
+    /// The last number that the disk of this life keeps, once the life is admitted.
+    pub fn admitted_cut(&self) -> Option<CommitNumber> {
+        let membership = self.membership()?;
+        let record = membership.record(self.settings.own)?;
+        if !membership.has(self.settings.own, self.settings.incarnation) {
+            return None;
+        }
+        let is_of_restart = |cut: &&RestartCut| cut.epoch == record.admitted;
+        let cut = membership.cuts.iter().find(is_of_restart).map(|cut| cut.cut);
+        Some(cut.or(self.recovered).unwrap_or_default())
     }
 
     /// The membership of which this life is a member, once its admission is on disk. The epochs of the node
@@ -314,8 +342,9 @@ impl Member {
             },
             leases_over: self.progress.map_or(Epoch(0), |progress| progress.leases_over),
             disk,
-            // A cluster has no rows yet.
-            has_copies: has_started,
+            // A node joins only as long as there are no rows to copy.
+            has_copies: has_started && self.is_welcome,
+            has_schema: self.has_schema,
             voter: VoterReport {
                 voter: self.voter.as_ref().map_or(0, |voter| voter.replica().voter().0),
                 had_files: self.had_voter_files,

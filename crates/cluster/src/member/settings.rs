@@ -9,7 +9,7 @@ use junctor_model::id::{Epoch, Incarnation};
 
 use crate::membership::Membership;
 
-/// What a node does for the cluster.
+/// The roles of a node in the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     /// It holds data.
@@ -52,7 +52,7 @@ impl fmt::Display for Roles {
 pub struct MemberNode {
     /// The node.
     pub node: NodeId,
-    /// What it does.
+    /// Its roles.
     pub roles: Roles,
     /// Host and port of its links, as users write them.
     pub address: Box<str>,
@@ -68,7 +68,7 @@ impl MemberNode {
     }
 }
 
-/// What the data directory has of the node's voter.
+/// The files of the node's voter in the data directory.
 #[derive(Clone, Debug)]
 pub enum VoterStart {
     /// The node is no voter, or its voter has no files.

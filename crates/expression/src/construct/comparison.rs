@@ -26,9 +26,15 @@ impl Expression {
     pub fn between(negated: bool, operand: Expression, low: Expression, high: Expression) -> Result<Expression> {
         let mut low_domain = domain_of("between", &operand, &low)?;
         let mut high_domain = domain_of("between", &operand, &high)?;
-        // If one bound is a number, MySQL compares a string operand as a number with both bounds.
-        if operand.result.kind == Kind::String && (low.result.is_number() || high.result.is_number()) {
+        let kinds = [&operand, &low, &high].map(|part| part.result.kind);
+        let is_plain_number = |kind: &Kind| kind.is_number() && kind.temporal().is_none();
+        let has_date = kinds.iter().any(|kind| matches!(kind, Kind::Date | Kind::DateTime | Kind::Timestamp));
+        if kinds[0] == Kind::String && kinds[1..].iter().any(is_plain_number) {
+            // If one bound is a number, MySQL compares a string operand as a number with both bounds.
             (low_domain, high_domain) = (CompareDomain::Double, CompareDomain::Double);
+        } else if has_date && !kinds.iter().any(|kind| is_plain_number(kind) || *kind == Kind::Json) {
+            // One day makes days of all three.
+            (low_domain, high_domain) = (CompareDomain::DateTime, CompareDomain::DateTime);
         }
         let low = convert_constant(low, low_domain, &operand);
         let high = convert_constant(high, high_domain, &operand);

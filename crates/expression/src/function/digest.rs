@@ -2,6 +2,7 @@
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
+use junctor_model::temporal::{Temporal, TemporalKind};
 use junctor_model::value::ValueRef;
 
 use super::function;
@@ -45,12 +46,13 @@ fn resolve_crc32(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCal
 fn hex(call: Call<'_>) -> Result<ValueRef<'_>> {
     match call.value(0)? {
         ValueRef::Null => Ok(ValueRef::Null),
+        // Days, times, members and documents count as text, like strings.
+        ValueRef::Temporal(Temporal { kind: TemporalKind::Date | TemporalKind::Time, .. })
+        | ValueRef::Temporal(Temporal { kind: TemporalKind::DateTime | TemporalKind::Timestamp, .. })
+        | ValueRef::Choice(_)
+        | ValueRef::Json(_) => append_digits(call, call.text(0)?.unwrap_or_default()),
         ValueRef::Bytes(text) if text.len() > STRING_BYTES_MAX / 2 => call.too_long("hex"),
-        ValueRef::Bytes(text) => call.build(|buffer| {
-            for byte in text {
-                buffer.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
-            }
-        }),
+        ValueRef::Bytes(text) => append_digits(call, text),
         number => {
             let integer = match number {
                 // HEX rounds halves away from zero, unlike other conversions of doubles.
@@ -67,6 +69,14 @@ fn hex(call: Call<'_>) -> Result<ValueRef<'_>> {
             })
         }
     }
+}
+
+fn append_digits<'r>(call: Call<'r>, text: &[u8]) -> Result<ValueRef<'r>> {
+    call.build(|buffer| {
+        for byte in text {
+            buffer.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+    })
 }
 
 fn unhex(call: Call<'_>) -> Result<ValueRef<'_>> {

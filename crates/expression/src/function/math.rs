@@ -21,8 +21,13 @@ pub(super) const TABLE: &[Function] = &[
     function("LOG", 1, 2, resolve_double, log).of_numbers(),
     function("LOG2", 1, 1, resolve_double, log2).of_numbers(),
     function("LOG10", 1, 1, resolve_double, log10).of_numbers(),
-    function("PI", 0, 0, resolve_double, pi).of_numbers(),
+    function("PI", 0, 0, resolve_pi, pi).of_numbers(),
 ];
+
+/// PI() prints six digits after the point; calculations have all.
+fn resolve_pi(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    Ok(TypedCall { arguments, result: ResultType::pi() })
+}
 
 fn resolve_abs(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let operand = arguments[0].result;

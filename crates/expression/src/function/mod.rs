@@ -1,6 +1,7 @@
 //! MySQL's functions. [`registry`] lists all of them. Each family has its own file, with a table of entries
 //! and the functions that evaluate them.
 
+mod check;
 mod cipher;
 mod compose;
 mod compress;
@@ -30,6 +31,7 @@ mod uuid;
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::row_encoding::{append_double_in, append_text};
 use junctor_model::value::ValueRef;
 
 use crate::evaluate::{Context, to_bits, to_double, to_integer};
@@ -98,7 +100,18 @@ impl<'r> Call<'r> {
     fn text(&self, position: usize) -> Result<Option<&'r [u8]>> {
         match self.rounded(position)? {
             ValueRef::Null => Ok(None),
+            number @ ValueRef::Double(_) => {
+                self.context.scratch.build_text(|buffer| self.append(position, number, buffer)).map(Some)
+            }
             value => to_text(value, self.context.scratch).map(Some),
+        }
+    }
+
+    /// Appends the text of a value of this argument. DOUBLE prints the digits that its type fixes.
+    fn append(&self, position: usize, value: ValueRef<'_>, out: &mut Vec<u8>) {
+        match value {
+            ValueRef::Double(number) => append_double_in(number, self.arguments[position].result.decimals, out),
+            value => append_text(value, out),
         }
     }
 

@@ -40,11 +40,14 @@ fn conv(call: Call<'_>) -> Result<ValueRef<'_>> {
 /// The digits of the first argument in base `from`, in base `to`. A negative base means that the number is
 /// signed. Digits end at the first character that is none. A number beyond 64 bits becomes the largest.
 fn converted(call: Call<'_>, from: i64, to: i64) -> Result<ValueRef<'_>> {
-    let Some(text) = call.text(0)? else { return Ok(ValueRef::Null) };
-    if !BASES.contains(&from.unsigned_abs()) || !BASES.contains(&to.unsigned_abs()) || text.is_empty() {
+    if !BASES.contains(&from.unsigned_abs()) || !BASES.contains(&to.unsigned_abs()) {
         return Ok(ValueRef::Null);
     }
-    let bits = parsed(text, from);
+    let bits = match (call.value(0)?, call.text(0)?) {
+        (ValueRef::Bit(bit), _) => bit.number,
+        (_, None | Some(b"")) => return Ok(ValueRef::Null),
+        (_, Some(text)) => parsed(text, from),
+    };
     call.build(|buffer| {
         let is_negative = to < 0 && (bits as i64) < 0;
         let mut rest = if is_negative { bits.wrapping_neg() } else { bits };

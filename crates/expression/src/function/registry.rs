@@ -8,8 +8,8 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::{
-    Call, cipher, compose, compress, digest, extreme, format_number, hash, insert_id, json, math, network, radix,
-    random, regexp, round, search, special, temporal, text, trigonometry, trim, type_info, user_variable, uuid,
+    Call, check, cipher, compose, compress, digest, extreme, format_number, hash, insert_id, json, math, network,
+    radix, random, regexp, round, search, special, temporal, text, trigonometry, trim, type_info, user_variable, uuid,
     wrong_count,
 };
 use crate::program::Expression;
@@ -109,6 +109,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "Rounding", functions: round::TABLE },
     Family { title: "Extremes", functions: extreme::TABLE },
     Family { title: "Insert ids", functions: insert_id::TABLE },
+    Family { title: "Constraints", functions: check::TABLE },
     Family { title: "User variables", functions: user_variable::TABLE },
     Family { title: "Fields of days and times", functions: temporal::FIELDS },
     Family { title: "Weeks", functions: temporal::WEEK },

@@ -2,7 +2,6 @@
 
 use junctor_model::collation::CharacterSet;
 use junctor_model::error::Result;
-use junctor_model::row_encoding::append_text;
 use junctor_model::value::{Value, ValueRef};
 
 use super::{ANY, BuildOutcome, Call, Function, TypedCall, function, resolve_first, resolve_integer, resolve_together};
@@ -67,7 +66,7 @@ fn concat(call: Call<'_>) -> Result<ValueRef<'_>> {
             if value.is_null() {
                 return Ok(BuildOutcome::Null);
             }
-            append_text(value, buffer);
+            call.append(position, value, buffer);
             if buffer.len() > STRING_BYTES_MAX {
                 return Ok(BuildOutcome::TooLong);
             }
@@ -89,7 +88,7 @@ fn concat_ws(call: Call<'_>) -> Result<ValueRef<'_>> {
                 buffer.extend_from_slice(separator);
             }
             is_first = false;
-            append_text(value, buffer);
+            call.append(position, value, buffer);
             if buffer.len() > STRING_BYTES_MAX {
                 return Ok(BuildOutcome::TooLong);
             }

@@ -98,7 +98,7 @@ fn with_unit(value: f64, unit: &str) -> String {
     format!("{mantissa}e+{exponent:0>2} {unit}")
 }
 
-/// Files of the server are not readable, as with an empty `secure_file_priv`.
+/// Files of the server are not readable, as with `secure_file_priv` NULL.
 fn resolve_file(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let result = ResultType::string(CollationId::BINARY, Coercibility::Coercible, 16 << 20).with_nullable(true);
     Ok(TypedCall { arguments, result })

@@ -36,6 +36,9 @@ pub struct RecvSettings {
     pub login_timeout: Duration,
     /// Whether the node has recovered its data. Until then every connection is refused with error 3168.
     pub readiness: Arc<Readiness>,
+    /// Connection ids are above the first number, and at most the second one. The nodes of a cluster have ids
+    /// of their own.
+    pub ids: (u32, u32),
 }
 
 /// Whether the node serves clients. The recv blocks set this shared flag and read it. The thread that starts
@@ -97,6 +100,7 @@ pub struct RecvBlock {
 struct ConnectionIds {
     first: u32,
     next: u32,
+    last: u32,
     recv_instances: u32,
     /// The numbers have wrapped around, so an old connection may still have the next one.
     has_wrapped: bool,
@@ -113,7 +117,8 @@ impl RecvBlock {
     /// Creates the block of recv instance `own`.
     pub fn new(own: Address, directory: &Directory, settings: RecvSettings) -> RecvBlock {
         let sql_instances = directory.instances(Module::Sql).max(1);
-        let first_id = u32::from(own.instance) + 1;
+        let (below, last_id) = settings.ids;
+        let first_id = below + u32::from(own.instance) + 1;
         let is_local = |instance: &u16| directory.share_thread((Module::Recv, own.instance), (Module::Sql, *instance));
         RecvBlock {
             settings,
@@ -125,6 +130,7 @@ impl RecvBlock {
             ids: ConnectionIds {
                 first: first_id,
                 next: first_id,
+                last: last_id,
                 recv_instances: u32::from(directory.instances(Module::Recv).max(1)),
                 has_wrapped: false,
             },
@@ -334,9 +340,15 @@ impl RecvBlock {
                 connection.flow.wants_part = true;
                 self.wanting_part.push(socket);
             }
+            AfterReply::AwaitInput => {
+                connection.link.await_file();
+                connection.flow.awaits_input = true;
+                connection.start_next_command(&mut RecvTurn { settings: &self.settings, context, outbox });
+            }
             AfterReply::Close => connection.close(outbox),
             AfterReply::NextCommand => {
                 connection.flow.is_busy = false;
+                connection.flow.awaits_input = false;
                 // If KILL has ended this answer early, its next part must not be requested.
                 connection.flow.wants_part = false;
                 if connection.flow.is_output_blocked {
@@ -353,7 +365,8 @@ impl ConnectionIds {
     fn next_free(&mut self, connections: &[Option<Box<Connection>>]) -> ConnectionId {
         loop {
             let id = ConnectionId(self.next);
-            self.next = self.next.checked_add(self.recv_instances).unwrap_or_else(|| {
+            let next = self.next.checked_add(self.recv_instances).filter(|next| *next <= self.last);
+            self.next = next.unwrap_or_else(|| {
                 // Counting on modulo 2^32 could produce the ids of another recv block, so restart.
                 self.has_wrapped = true;
                 self.first
@@ -378,7 +391,8 @@ mod tests {
 
     #[test]
     fn ids_start_again_at_the_first_one_of_their_instance() {
-        let mut ids = ConnectionIds { first: 2, next: u32::MAX - 1, recv_instances: 3, has_wrapped: false };
+        let mut ids =
+            ConnectionIds { first: 2, next: u32::MAX - 1, last: u32::MAX, recv_instances: 3, has_wrapped: false };
         assert_eq!(
             [ids.next_free(&[]), ids.next_free(&[]), ids.next_free(&[])],
             [u32::MAX - 1, 2, 5].map(ConnectionId)

@@ -49,6 +49,8 @@ pub(super) struct Flow {
     pub has_session: bool,
     /// The sql block is executing a command, or is opening the session.
     pub is_busy: bool,
+    /// The session awaits the next part of a file, which arrives like a command.
+    pub awaits_input: bool,
     /// The connection is being closed: received bytes are ignored.
     pub is_closing: bool,
     /// The socket reported that its output has exceeded the high-water mark. Cleared when the output has
@@ -62,11 +64,18 @@ pub(super) struct Flow {
     pub is_reading_paused: bool,
 }
 
+impl Flow {
+    /// Whether the session must answer before it takes anything from the client.
+    pub fn is_occupied(&self) -> bool {
+        self.is_busy && !self.awaits_input
+    }
+}
+
 impl Connection {
     /// Handles bytes that the socket received.
     pub fn on_received(&mut self, bytes: Buffer, turn: &mut RecvTurn<'_, '_>) {
-        if self.flow.is_busy || self.flow.is_output_blocked {
-            self.flow.wants_next_command |= !self.flow.is_busy;
+        if self.flow.is_occupied() || self.flow.is_output_blocked {
+            self.flow.wants_next_command |= !self.flow.is_occupied();
             self.append_received(bytes, turn);
             return self.pause_if_full(turn);
         }
@@ -95,7 +104,7 @@ impl Connection {
 
     /// Reads messages from `bytes` at `position` until one is a command. Keeps the bytes after it.
     fn dispatch(&mut self, bytes: Buffer, mut position: usize, turn: &mut RecvTurn<'_, '_>) {
-        while !self.flow.is_busy && !self.flow.is_closing {
+        while !self.flow.is_occupied() && !self.flow.is_closing {
             let start = position;
             let mut out = Buffer::new();
             let mut context = LinkContext { accounts: &turn.settings.accounts, out: &mut out };
@@ -139,6 +148,11 @@ impl Connection {
     fn forward(&mut self, bytes: Buffer, payload: Range<usize>, turn: &mut RecvTurn<'_, '_>) {
         require!(self.flow.has_session, "a command follows the opening of its session");
         require!(payload.end <= bytes.len(), "a command's payload lies in its buffer");
+        if std::mem::take(&mut self.flow.awaits_input) {
+            let (start, end) = (payload.start as u32, payload.end as u32);
+            let signal = ReceiveFile { connection: self.id, bytes, start, end };
+            return turn.outbox.send(self.sql, Signal::Sql(SqlSignal::ReceiveFile(signal)));
+        }
         self.flow.is_busy = true;
         let signal =
             ExecuteCommand { connection: self.id, bytes, start: payload.start as u32, end: payload.end as u32 };
@@ -202,7 +216,7 @@ impl Connection {
     /// Whether the bytes that wait behind a command exceed their maximum. Bytes of an incomplete command do
     /// not count, because reading must go on until it is complete.
     fn is_full(&self) -> bool {
-        let waits = self.flow.is_busy || self.flow.is_output_blocked;
+        let waits = self.flow.is_occupied() || self.flow.is_output_blocked;
         waits && self.received.len() - self.position >= WAITING_BYTES_MAX
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - **Owns** sockets, received bytes, and the socket's half of each protocol (framing and login).
 //! - **In**: socket events, *CommandReply*, *ReadStatus*. **Out**: *OpenSession*, *ExecuteCommand*,
-//!   *ContinueCommand*, *CloseSession* to the sql block, bytes to sockets.
+//!   *ReceiveFile*, *ContinueCommand*, *CloseSession* to the sql block, bytes to sockets.
 //! - **Never** waits, and never interprets a statement.
 
 mod block;

@@ -45,6 +45,7 @@ impl Recv {
         delivery.add_block(own, &layout, 1).expect("a layout");
         delivery.in_flight.clear();
         let settings = RecvSettings {
+            ids: (0, u32::MAX),
             server_version: "8.0".into(),
             accounts: Arc::new(Accounts::with_local_root()),
             connections_max: 1,

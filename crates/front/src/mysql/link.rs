@@ -25,6 +25,8 @@ pub(crate) struct Link {
     is_logged_in: bool,
     /// Sequence number of the next packet of the answer.
     sequence: u8,
+    /// Whether the next packet is a part of a file. Its numbers continue those of the answer.
+    awaits_file: bool,
     capabilities: Capabilities,
     handshake: Handshake,
     command_bytes_max: usize,
@@ -40,6 +42,7 @@ impl ProtocolLink for Link {
             reader: PacketReader::new(1, HANDSHAKE_PAYLOAD_BYTES_MAX.min(opening.command_bytes_max)),
             is_logged_in: false,
             sequence: 0,
+            awaits_file: false,
             capabilities: Capabilities::NONE,
             handshake,
             command_bytes_max: opening.command_bytes_max,
@@ -68,18 +71,27 @@ impl ProtocolLink for Link {
         };
         let consumed = bytes.len() - rest.len();
         let (payload, sequence) = (packet.payload, packet.sequence);
-        let is_for_session = !matches!(payload.first(), Some(&(code::QUIT | code::CHANGE_USER)));
+        let is_for_session = !matches!(payload.first(), Some(&(code::QUIT | code::CHANGE_USER))) || self.awaits_file;
         if self.is_logged_in && is_for_session {
             self.sequence = packet.reply_sequence();
-            let input = match packet.is_assembled {
+            let (is_assembled, payload_bytes) = (packet.is_assembled, payload.len());
+            if std::mem::take(&mut self.awaits_file) {
+                self.reader.expect_sequence(0);
+            }
+            let input = match is_assembled {
                 true => Input::AssembledCommand(self.reader.take_assembled()),
-                false => Input::Command(consumed - payload.len()..consumed),
+                false => Input::Command(consumed - payload_bytes..consumed),
             };
             return (consumed, input);
         }
         // Copied, because the payload may lie in the reader, which the login changes.
         let payload = payload.to_vec();
         (consumed, self.on_login_packet(&payload, sequence, context))
+    }
+
+    fn await_file(&mut self) {
+        self.awaits_file = true;
+        self.reader.expect_sequence(self.sequence);
     }
 
     #[inline]

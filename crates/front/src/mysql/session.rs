@@ -12,7 +12,7 @@ use junctor_sql::{PreparedExecution, Session, SqlCommand};
 use super::sink::PacketSink;
 use super::statement_parameters::StatementParameters;
 use super::wire::capability::Capabilities;
-use super::wire::command::{Command, StmtExecute, code};
+use super::wire::command::{Command, CursorKind, StmtExecute, code};
 use super::wire::error::ProtocolError;
 use crate::protocol::{CommandContext, ProtocolSession, SessionTraits};
 
@@ -33,6 +33,7 @@ impl ProtocolSession for SessionState {
             found_rows: capabilities.contains(Capabilities::FOUND_ROWS),
             multi_statements: capabilities.contains(Capabilities::MULTI_STATEMENTS),
             is_interactive: capabilities.contains(Capabilities::INTERACTIVE),
+            tracks_state: capabilities.contains(Capabilities::SESSION_TRACK),
             row_protocol: RowProtocol::Text,
         };
         (SessionState { capabilities, parameters: StatementParameters::default() }, traits)
@@ -63,6 +64,7 @@ impl ProtocolSession for SessionState {
             }
             Command::StmtReset { statement_id } => {
                 self.parameters.forget_long_data(statement_id);
+                engine.close_cursor(session, statement_id);
                 if engine.parameter_count(session, statement_id).is_none() {
                     return unknown_statement(statement_id, "mysqld_stmt_reset", &mut sink);
                 }
@@ -87,9 +89,8 @@ impl ProtocolSession for SessionState {
             Command::SetOption { multi_statements } => SqlCommand::SetMultiStatements(multi_statements),
             Command::ProcessKill { connection_id } => SqlCommand::Kill(ConnectionId(connection_id)),
             Command::ProcessInfo => SqlCommand::Query(b"SHOW PROCESSLIST"),
-            Command::StmtFetch { .. } => {
-                sink.error(&Error::not_supported("cursors"));
-                return Progress::Done;
+            Command::StmtFetch { statement_id, row_count } => {
+                SqlCommand::Fetch { statement: statement_id, rows_max: row_count }
             }
             Command::Unknown(_) => {
                 sink.error(&Error::new(ErrorCode::UnknownCommand, "Unknown command"));
@@ -136,7 +137,8 @@ impl SessionState {
         };
         let progress = match self.parameters.decode(execution, usize::from(count), parameters) {
             Ok(()) => {
-                let execution = PreparedExecution { statement, parameters: &parameters.bytes };
+                let wants_cursor = execution.cursor == CursorKind::ReadOnly;
+                let execution = PreparedExecution { statement, parameters: &parameters.bytes, wants_cursor };
                 engine.execute_prepared(session, execution, turn, sink)
             }
             Err(error) => refuse(error, sink),

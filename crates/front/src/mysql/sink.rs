@@ -5,14 +5,22 @@
 
 use junctor_model::error::Error;
 use junctor_model::row_encoding::ResultColumn;
-use junctor_sql::result::{Completion, ResultHeader, ResultSink};
+use junctor_sql::result::{Completion, ResultHeader, ResultSink, StateChange};
 
 use super::wire::capability::Capabilities;
 use super::wire::column::{ColumnDefault, ColumnDefinition, ColumnFlags};
+use super::wire::field::put_length_encoded_bytes;
 use super::wire::packet::PacketWriter;
 use super::wire::parameter_type::ColumnType;
-use super::wire::reply::{ErrorReply, OkReply, PrepareReply, ResultEnd, columns_have_end, encode_column_count};
+use super::wire::reply::{
+    ErrorReply, OkReply, PrepareReply, ResultEnd, columns_have_end, encode_column_count, encode_file_request,
+};
 use super::wire::status::StatusFlags;
+
+/// The types of changes in OK packets.
+const TRACK_SYSTEM_VARIABLES: u8 = 0;
+const TRACK_SCHEMA: u8 = 1;
+const TRACK_STATE_CHANGE: u8 = 2;
 
 /// Maximum length of a single copy in bytes.
 const COPY_BYTES_MAX: usize = 1024;
@@ -32,6 +40,14 @@ pub struct PacketSink<'a> {
 impl PacketSink<'_> {
     fn packet(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         PacketWriter::new(self.out, 0).packet(encode);
+    }
+
+    /// Ends a result with another status flag.
+    fn end_with(&mut self, completion: &Completion, flag: StatusFlags) {
+        let ResultEnd { status, warning_count } = result_end(completion);
+        let end = ResultEnd { status: status | flag, warning_count };
+        let capabilities = self.capabilities;
+        self.packet(|out| end.encode(capabilities, out));
     }
 }
 
@@ -61,6 +77,16 @@ impl ResultSink for PacketSink<'_> {
         self.packet(|out| result_end(completion).encode(capabilities, out));
     }
 
+    fn cursor_opened(&mut self, header: &ResultHeader, completion: &Completion) {
+        let encoded = header.encoded.get_or_init(|| encode_header(header));
+        self.out.extend_from_slice(encoded);
+        self.end_with(completion, StatusFlags::CURSOR_EXISTS);
+    }
+
+    fn end_fetch(&mut self, completion: &Completion, is_end: bool) {
+        self.end_with(completion, if is_end { StatusFlags::LAST_ROW_SENT } else { StatusFlags::CURSOR_EXISTS });
+    }
+
     fn complete(&mut self, completion: &Completion) {
         let reply = OkReply {
             affected_rows: completion.affected_rows,
@@ -69,7 +95,12 @@ impl ResultSink for PacketSink<'_> {
             warning_count: completion.warnings,
             info: completion.info.as_bytes(),
         };
-        self.packet(|out| reply.encode(out));
+        if completion.state_changes.is_empty() {
+            return self.packet(|out| reply.encode(out));
+        }
+        let changes = encode_state_changes(&completion.state_changes);
+        let status = reply.status | StatusFlags::SESSION_STATE_CHANGED;
+        self.packet(|out| OkReply { status, ..reply }.encode_with_changes(&changes, out));
     }
 
     fn error(&mut self, error: &Error) {
@@ -112,6 +143,14 @@ impl ResultSink for PacketSink<'_> {
             self.packet(|out| definition(column).encode_with_default(default, out));
         }
         self.end_rows(completion);
+    }
+
+    fn request_file(&mut self, name: &[u8]) -> bool {
+        let sends_files = self.capabilities.contains(Capabilities::LOCAL_FILES);
+        if sends_files {
+            self.packet(|out| encode_file_request(name, out));
+        }
+        sends_files
     }
 
     fn plain_text(&mut self, text: &str) {
@@ -162,6 +201,7 @@ fn definition(column: &ResultColumn) -> ColumnDefinition<'_> {
     }
 }
 
+#[inline]
 fn status_flags(completion: &Completion) -> StatusFlags {
     // A flag is a power of two, so the compiler turns each multiplication into a shift.
     let flag = |flag: StatusFlags, on: bool| StatusFlags::from_bits(flag.bits() * u16::from(on));
@@ -171,6 +211,33 @@ fn status_flags(completion: &Completion) -> StatusFlags {
         | flag(StatusFlags::NO_BACKSLASH_ESCAPES, completion.no_backslash_escapes)
 }
 
+/// The changes in the form of OK packets: each a type, a length and its data.
+fn encode_state_changes(changes: &[StateChange]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for change in changes {
+        let mut data = Vec::new();
+        let kind = match change {
+            StateChange::Variable(name, value) => {
+                put_length_encoded_bytes(&mut data, name.as_bytes());
+                put_length_encoded_bytes(&mut data, value.as_bytes());
+                TRACK_SYSTEM_VARIABLES
+            }
+            StateChange::Database(name) => {
+                put_length_encoded_bytes(&mut data, name.as_bytes());
+                TRACK_SCHEMA
+            }
+            StateChange::Any => {
+                put_length_encoded_bytes(&mut data, b"1");
+                TRACK_STATE_CHANGE
+            }
+        };
+        out.push(kind);
+        put_length_encoded_bytes(&mut out, &data);
+    }
+    out
+}
+
+#[inline]
 fn result_end(completion: &Completion) -> ResultEnd {
     ResultEnd { status: status_flags(completion), warning_count: completion.warnings }
 }

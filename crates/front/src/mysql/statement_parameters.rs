@@ -156,13 +156,13 @@ fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) -> boo
         ParameterValue::Float(value) if !value.is_finite() => return false,
         ParameterValue::Double(value) if !value.is_finite() => return false,
         ParameterValue::Null => builder.push(ValueRef::Null),
-        ParameterValue::Signed(value) => builder.push(ValueRef::Int(value)),
+        ParameterValue::Signed(value) => builder.push_int(value),
         // Some drivers send every positive integer as unsigned. As for a literal, only the value decides the
         // type.
-        ParameterValue::Unsigned(value) => builder.push(match i64::try_from(value) {
-            Ok(value) => ValueRef::Int(value),
-            Err(_) => ValueRef::UInt(value),
-        }),
+        ParameterValue::Unsigned(value) => match i64::try_from(value) {
+            Ok(value) => builder.push_int(value),
+            Err(_) => builder.push(ValueRef::UInt(value)),
+        },
         ParameterValue::Float(value) => builder.push(ValueRef::Double(f64::from(value))),
         ParameterValue::Double(value) => builder.push(ValueRef::Double(value)),
         ParameterValue::Decimal(text) => match parse_decimal(text) {
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(run(&mut parameters, &execution(3)), Ok(Value::Int(5)));
     }
 
-    /// What a parameter of this type becomes.
+    /// The value that a parameter of this type becomes.
     fn decoded_value(parameter_type: u8, value: &[u8]) -> Result<Value, ProtocolError> {
         let mut packet = vec![0x17, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, parameter_type, 0];
         packet.extend_from_slice(value);

@@ -44,6 +44,7 @@ impl ProtocolSession for SessionState {
             found_rows: false,
             multi_statements: false,
             is_interactive: false,
+            tracks_state: false,
             row_protocol: RowProtocol::Binary,
         };
         (SessionState::default(), traits)
@@ -165,7 +166,8 @@ impl SessionState {
             Err(error) => refuse(error, sink),
             Ok(_) => match parameters.builder.append_to(&mut parameters.bytes) {
                 Ok(_) => {
-                    let execution = PreparedExecution { statement: *statement, parameters: &parameters.bytes };
+                    let execution =
+                        PreparedExecution { statement: *statement, parameters: &parameters.bytes, wants_cursor: false };
                     engine.execute_prepared(session, execution, turn, sink)
                 }
                 Err(error) => {

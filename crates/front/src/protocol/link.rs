@@ -77,6 +77,10 @@ pub(crate) trait ProtocolLink: Sized {
     /// of an incomplete message that it consumes are kept in the link.
     fn next_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input);
 
+    /// Notes that the next message is a part of a file, not a command. Called after the answer in which the
+    /// session asks for it.
+    fn await_file(&mut self) {}
+
     /// Completes a part of an answer before it is sent, with data that only the link has (MySQL's sequence
     /// numbers). With `is_unsolicited`, the packets answer no command.
     fn finish_answer(&mut self, packets: &mut [u8], is_unsolicited: bool);

@@ -26,6 +26,8 @@ pub(crate) struct SessionTraits {
     pub multi_statements: bool,
     /// Whether `interactive_timeout` applies instead of `wait_timeout`.
     pub is_interactive: bool,
+    /// Whether OK packets report changes of the session's state.
+    pub tracks_state: bool,
     /// The encoding of the rows of statements that arrive as text.
     pub row_protocol: RowProtocol,
 }

@@ -10,6 +10,7 @@ use junctor_sql::Engine;
 
 use super::metadata_lock::{METADATA_LOCK_TIMER, METADATA_LOCK_WORK};
 use super::multi_statement::{MultiStatementQueues, STATEMENT_TIMER, STATEMENT_WORK};
+use super::remote_snapshot::{HELD_WORK, Held, RemoteSnapshots, SNAPSHOT_TIMER};
 use super::state::SessionRecord;
 use super::timeout_sweep::TimeoutSweep;
 use crate::admission::Admission;
@@ -28,7 +29,9 @@ pub struct SqlBlock {
     pub(super) is_metadata_lock_timer_running: bool,
     pub(super) multi_statement: MultiStatementQueues,
     /// Whether the node stops, so that the block keeps no AUTO_INCREMENT values.
-    is_stopping: bool,
+    pub(super) is_stopping: bool,
+    /// The snapshots of a node without data.
+    pub(super) remote: RemoteSnapshots,
 }
 
 impl SqlBlock {
@@ -45,6 +48,7 @@ impl SqlBlock {
             is_metadata_lock_timer_running: false,
             multi_statement: MultiStatementQueues::default(),
             is_stopping: false,
+            remote: RemoteSnapshots::default(),
         }
     }
 
@@ -66,7 +70,13 @@ impl SqlBlock {
         let mut turn = TurnContext::new(context, outbox);
         self.engine.counters.signals += 1;
         match signal {
-            SqlSignal::ExecuteCommand(command) => self.on_execute_command(command, &mut turn),
+            SqlSignal::ExecuteCommand(command) => {
+                if let Some(Held::Command(command)) = self.hold(Held::Command(command), &mut turn) {
+                    self.on_execute_command(command, &mut turn);
+                }
+            }
+            SqlSignal::AskSnapshotReply(reply) => self.on_ask_snapshot_reply(reply, &mut turn),
+            SqlSignal::UseHost(signal) => self.on_use_host(signal, &mut turn),
             SqlSignal::ReadRowsReply(reply) => {
                 if let Some((connection, event)) = self.engine.gateway.on_read_rows_reply(reply, from, &mut turn) {
                     self.resume(connection, event, &mut turn);
@@ -82,6 +92,7 @@ impl SqlBlock {
             }
             SqlSignal::OpenSession(opening) => self.on_open_session(opening, &mut turn),
             SqlSignal::ContinueCommand(signal) => self.on_continue_command(signal.connection, &mut turn),
+            SqlSignal::ReceiveFile(signal) => self.on_receive_file(signal, &mut turn),
             SqlSignal::ContinueStatement(signal) => self.on_continue_statement(&signal, &mut turn),
             SqlSignal::CloseSession(signal) => self.on_close_session(signal.connection, &mut turn),
             SqlSignal::InterruptSession(signal) => self.on_interrupt_session(signal, &mut turn),
@@ -89,13 +100,23 @@ impl SqlBlock {
             SqlSignal::RestoreGlobals(signal) => self.engine.on_restore_globals(&signal, &mut turn),
             SqlSignal::ApplyGlobals(signal) => self.engine.on_apply_globals(signal, &mut turn),
             SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut turn),
+            SqlSignal::BeginEpoch(signal) => self.engine.gateway.on_begin_epoch(signal, &mut turn),
+            SqlSignal::SequencerLost(_) => {
+                self.engine.gateway.on_sequencer_lost(&mut turn);
+                self.unblock_all_tables(&mut turn);
+            }
             SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut turn),
             SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut turn),
             SqlSignal::NoteChangeWait(signal) => self.on_note_change_wait(&signal, &turn),
             SqlSignal::HastenTransaction(signal) => self.on_hasten_transaction(signal, &mut turn),
             SqlSignal::ContinueWork(ContinueWork { work }) => match work {
                 METADATA_LOCK_WORK => self.retry_next_waiter(&mut turn),
-                STATEMENT_WORK => self.start_next_statement(&mut turn),
+                STATEMENT_WORK => {
+                    if self.hold(Held::NextStatement, &mut turn).is_some() {
+                        self.start_next_statement(&mut turn);
+                    }
+                }
+                HELD_WORK => self.start_held(&mut turn),
                 other => require!(false, "work {other} is that of this block"),
             },
             reply @ (SqlSignal::EndTransactionReply(_)
@@ -124,6 +145,7 @@ impl SqlBlock {
         let mut turn = TurnContext::new(context, outbox);
         match event {
             WorldEvent::Timer { token: METADATA_LOCK_TIMER } => self.on_metadata_lock_timer(&mut turn),
+            WorldEvent::Timer { token: SNAPSHOT_TIMER } => self.on_snapshot_timer(&mut turn),
             WorldEvent::Timer { token: STATEMENT_TIMER } => self.on_statement_timer(&mut turn),
             WorldEvent::Timer { .. } => self.on_timeout_sweep(&mut turn),
             WorldEvent::Stopping => {

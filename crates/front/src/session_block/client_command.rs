@@ -41,6 +41,7 @@ impl SqlBlock {
             multi_statements: traits.multi_statements,
             character_set: login.character_set,
             is_interactive: traits.is_interactive,
+            tracks_state: traits.tracks_state,
             text_protocol: traits.row_protocol,
         };
         let mut answer = turn.buffers.take(64);
@@ -140,6 +141,26 @@ impl SqlBlock {
         record.take_answer_buffer(turn);
         self.run_step(connection, turn, Engine::continue_output);
         self.admit_waiting(turn);
+    }
+
+    /// Continues a LOAD DATA LOCAL with the next part of the file.
+    pub(super) fn on_receive_file(&mut self, signal: ReceiveFile, turn: &mut TurnContext<'_>) {
+        let ReceiveFile { connection, bytes, start, end } = signal;
+        let part = bytes.get(start as usize..end as usize);
+        require!(part.is_some(), "a part of a file lies in its buffer");
+        if let Some(record) = self.sessions.get_mut(&connection)
+            && matches!(record.command, CommandState::Running)
+        {
+            record.take_answer_buffer(turn);
+            let SessionRecord { session, protocol, answer, result_start, .. } = &mut **record;
+            let mut sink = protocol.sink(answer, *result_start);
+            let part = part.unwrap_or(&[]);
+            let progress = self.engine.receive_file(session, part, turn, sink.as_result_sink());
+            send_progress(&mut self.engine, record, progress, turn);
+            self.end_step(connection, turn);
+            self.admit_waiting(turn);
+        }
+        turn.buffers.give(bytes);
     }
 
     /// Runs another step of a statement. This includes interrupted statements of lost connections: the step
@@ -281,7 +302,7 @@ fn start_command(
     let progress = protocol.execute(payload_of(&command), answer, context);
     record.state_since = turn.turn_start;
     match progress {
-        Progress::Waiting | Progress::MoreOutput => record.running = Some(command),
+        Progress::Waiting | Progress::MoreOutput | Progress::AwaitsInput => record.running = Some(command),
         Progress::Done if record.session.has_more_statements() => record.running = Some(command),
         Progress::Done | Progress::Close => turn.buffers.give(command.bytes),
     }
@@ -304,6 +325,7 @@ pub(super) fn send_progress(
     let after = match progress {
         Progress::Waiting => return,
         Progress::MoreOutput => AfterReply::MoreParts,
+        Progress::AwaitsInput => AfterReply::AwaitInput,
         Progress::Done if record.session.has_more_statements() && !record.is_ending => {
             return after_statement(engine, record, turn);
         }
@@ -314,6 +336,9 @@ pub(super) fn send_progress(
     if progress == Progress::MoreOutput {
         // The client gets a part of the result, so an error can no longer replace it.
         record.result_start = None;
+    } else if progress == Progress::AwaitsInput {
+        // The client gets the results of earlier statements and the request, which is no result.
+        record.result_start = Some(0);
     } else {
         engine.note_done(&mut record.session, record.statement_start, turn.turn_start);
         record.command = CommandState::Idle;
@@ -324,7 +349,7 @@ pub(super) fn send_progress(
     }
     if record.is_disconnected {
         // The client is gone and will not ask for the next part, so interrupt the statement.
-        if progress == Progress::MoreOutput {
+        if matches!(progress, Progress::MoreOutput | Progress::AwaitsInput) {
             engine.interrupt(&mut record.session, turn);
         }
         turn.buffers.give(std::mem::take(&mut record.answer));

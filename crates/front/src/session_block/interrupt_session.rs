@@ -40,6 +40,9 @@ impl SqlBlock {
     ) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.is_ending |= closes_session;
+        if closes_session {
+            record.session.note_closing();
+        }
         let SessionRecord { session, protocol, answer, result_start, command, .. } = &mut **record;
         let progress = match std::mem::replace(command, CommandState::Running) {
             CommandState::Idle if !closes_session => {

@@ -33,6 +33,12 @@ impl SqlBlock {
         self.queue_retry(turn);
     }
 
+    /// The node that ran the schema changes is lost.
+    pub(super) fn unblock_all_tables(&mut self, turn: &mut TurnContext<'_>) {
+        self.engine.unblock_all_tables();
+        self.queue_retry(turn);
+    }
+
     pub(super) fn on_note_change_wait(&mut self, signal: &NoteChangeWait, turn: &TurnContext<'_>) {
         let connection = self.engine.gateway.session_of(signal.operation);
         if let Some(record) = connection.and_then(|connection| self.sessions.get_mut(&connection)) {

@@ -15,5 +15,6 @@ mod metadata_lock;
 mod interrupt_session;
 mod timeout_sweep;
 mod read_status;
+mod remote_snapshot;
 
 pub use block::SqlBlock;

@@ -97,8 +97,8 @@ pub struct LinkOptions {
     pub channels: u8,
     /// The block that gets news of links.
     pub watcher: (ModuleId, u16),
-    /// What nodes with the cluster's key get that ask for it. Empty if they get nothing. Not sent over
-    /// connections that must be encrypted, because a node that asks does not know whom it asks.
+    /// The settings for nodes that ask for them and have the cluster's key; empty if they get none. They are
+    /// not sent over connections that must be encrypted, because a node that asks does not know whom it asks.
     pub introduction: Arc<[u8]>,
     /// Encrypts the connections, if set. The other nodes must do the same.
     pub security: Option<Arc<dyn LinkSecurity>>,

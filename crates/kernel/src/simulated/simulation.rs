@@ -185,6 +185,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         let position = usize::from(node.0).wrapping_sub(1);
         if self.is_up(node) {
             self.crash_links(position, end);
+            self.lose_in_flight(node);
         }
         let Some(node) = self.nodes.get_mut(position) else { return };
         if !node.threads.is_empty() {
@@ -197,6 +198,24 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         match end {
             NodeEnd::Process => node.world.files.end_process(self.now),
             NodeEnd::Power => node.world.files.lose_power(self.now),
+        }
+    }
+
+    /// Loses the last signals on the way from a node that crashes, of each link as many as are drawn.
+    fn lose_in_flight(&mut self, from: NodeId) {
+        let mut in_flight: BTreeMap<usize, Vec<(Time, u64)>> = BTreeMap::new();
+        for (key, scheduled) in &self.queue {
+            if let ScheduledEvent::Arrive { node, arrival, .. } = scheduled
+                && arrival.from == from.0
+            {
+                in_flight.entry(*node).or_default().push(*key);
+            }
+        }
+        // A source of its own: the crashes of all nodes together leave the draws of later lives as they are.
+        let mut random = Random::new(self.digest ^ self.now.0);
+        for keys in in_flight.into_values() {
+            let kept = random.below(keys.len() as u64 + 1) as usize;
+            keys[kept..].iter().for_each(|key| _ = self.queue.remove(key));
         }
     }
 

@@ -79,19 +79,27 @@ pub fn append_text_column(value: ValueRef<'_>, decimals: u8, out: &mut Vec<u8>) 
         ValueRef::Double(value) if decimals < DECIMALS_NOT_FIXED => {
             // The largest double has 309 digits, too many for a one-byte length.
             let mut text = Vec::new();
-            append_double_fixed(value, decimals, &mut text);
+            append_double_in(value, decimals, &mut text);
             append_length_prefixed(&text, out);
         }
         value => append_text_value(value, out),
     }
 }
 
-/// Whether the text of a table's column depends on the column and not only on the value: ZEROFILL, and a
-/// fixed number of digits after the point.
+/// Appends a double with this number of digits after the point, unless the number is not fixed (31).
+pub fn append_double_in(value: f64, decimals: u8, out: &mut Vec<u8>) {
+    match decimals < DECIMALS_NOT_FIXED {
+        true => append_double_fixed(value, decimals, out),
+        false => append_double(value, out),
+    }
+}
+
+/// Whether the text of a result column depends on the column and not only on the value: ZEROFILL of a table's
+/// column, and a fixed number of digits after the point.
 pub(super) fn is_formatted(column: &ResultColumn) -> bool {
     let is_floating = matches!(column.wire_type, wire_type::DOUBLE | wire_type::FLOAT);
     let is_filled = column.flags & column_flag::ZEROFILL != 0 && column.wire_type != wire_type::YEAR;
-    !column.org_name.is_empty() && (is_filled || (is_floating && column.decimals < DECIMALS_NOT_FIXED))
+    (is_filled && !column.org_name.is_empty()) || (is_floating && column.decimals < DECIMALS_NOT_FIXED)
 }
 
 /// Appends the value of a result column like [`append_text_value`], as the column's type prints it.

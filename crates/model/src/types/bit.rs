@@ -88,7 +88,10 @@ impl TypeDescriptor for BitType {
         match number.filter(|number| *number <= most) {
             Some(number) => Ok(ValueRef::Bit(of(data_type, number))),
             None => {
-                target.too_long(scratch)?;
+                match target.is_strict() {
+                    true => target.too_long(scratch)?,
+                    false => target.out_of_range(scratch)?,
+                }
                 Ok(ValueRef::Bit(of(data_type, most)))
             }
         }

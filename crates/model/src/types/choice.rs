@@ -102,7 +102,7 @@ impl TypeDescriptor for ChoiceType {
     ) -> Result<ValueRef<'r>> {
         let number = match value {
             ValueRef::Choice(choice) if choice.number == 0 => 0,
-            ValueRef::Bytes(_) | ValueRef::Choice(_) => {
+            ValueRef::Bytes(_) | ValueRef::Choice(_) | ValueRef::Temporal(_) => {
                 self.number_of_text(data_type, to_text(value, scratch)?, target, scratch)?
             }
             value => self.number_of_number(data_type, value.as_number(), target, scratch)?,
@@ -165,8 +165,9 @@ impl ChoiceType {
     /// The number that a text without other characters is, if the type has such a value.
     fn numeral(&self, data_type: &DataType, text: &[u8]) -> Option<u64> {
         let parsed = parse_integer(text, false);
-        let is_plain = !parsed.is_truncated && text.iter().all(u8::is_ascii_digit);
-        let number = u64::try_from(parsed.value).ok().filter(|number| is_plain && *number > 0)?;
+        let is_plain = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+        let least = u64::from(!self.is_set);
+        let number = u64::try_from(parsed.value).ok().filter(|number| is_plain && *number >= least)?;
         (number <= self.greatest(data_type)).then_some(number)
     }
 
@@ -180,7 +181,8 @@ impl ChoiceType {
         let number = match value {
             ValueRef::Int(number) => i128::from(number),
             ValueRef::UInt(number) => number.into(),
-            ValueRef::Double(number) => number.round_ties_even() as i128,
+            // MySQL cuts the fraction of a double.
+            ValueRef::Double(number) => number as i128,
             ValueRef::Decimal(number) => decimal::to_integer(number),
             _ => 0,
         };

@@ -46,7 +46,7 @@ impl TypeDescriptor for DecimalType {
     fn wire(&self, data_type: &DataType) -> WireType {
         let point = u32::from(data_type.scale > 0);
         let length = u32::from(data_type.bytes) + point + u32::from(!data_type.unsigned);
-        let flags = column_flag::BINARY | if data_type.unsigned { column_flag::UNSIGNED } else { 0 };
+        let flags = if data_type.unsigned { column_flag::UNSIGNED } else { 0 };
         WireType { code: wire_type::NEWDECIMAL, length, decimals: data_type.scale, flags }
     }
 
@@ -87,16 +87,13 @@ impl TypeDescriptor for DecimalType {
             _ => Some(decimal::from_integer(0)),
         };
         let rounded = number.and_then(|number| decimal::with_scale(number, data_type.scale));
-        if matches!(value, ValueRef::Bytes(_) | ValueRef::Decimal(_))
-            && let (Some(number), Some(rounded)) = (number, rounded)
-            && number != rounded
-        {
-            target.note_truncation(scratch);
-        }
         // MySQL tests the sign before it rounds: -0.4 is out of range although it would be stored as 0.
         let has_wrong_sign = data_type.unsigned && number.is_some_and(|number| number.mantissa < 0);
         let fits = rounded.filter(|rounded| decimal::fits_digits(*rounded, data_type.bytes) && !has_wrong_sign);
         if let Some(rounded) = fits {
+            if number != Some(rounded) {
+                target.note_truncation(scratch);
+            }
             return Ok(ValueRef::Decimal(rounded));
         }
         target.out_of_range(scratch)?;

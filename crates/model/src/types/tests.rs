@@ -139,7 +139,7 @@ fn an_implicit_default_is_stored_as_it_is() {
     assert_eq!(scratch.warning_count(), 0);
 }
 
-/// What a column stores in lenient mode, and the number of the error in strict mode.
+/// The value that a column stores in lenient mode, and the number of the error in strict mode.
 fn stored(data_type: DataType, value: ValueRef<'_>) -> (Value, Option<u16>) {
     let column = crate::schema::ColumnDefinition::new("c", data_type);
     let scratch = Scratch::new();

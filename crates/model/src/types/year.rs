@@ -63,6 +63,8 @@ impl TypeDescriptor for Year {
                 let parsed = parse_integer(text, true);
                 if parsed.is_missing {
                     target.wrong_value("integer", &excerpt(text), scratch)?;
+                    // Not 2000, which is the text '0'.
+                    return Ok(ValueRef::Temporal(Temporal::year(0)));
                 } else if parsed.is_truncated {
                     target.truncated(scratch)?;
                 }

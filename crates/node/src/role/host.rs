@@ -184,6 +184,11 @@ fn recv_settings(assignment: &ThreadAssignment, shared: &Shared) -> RecvSettings
         max_allowed_packet: shared.config.max_allowed_packet_bytes as usize,
         login_timeout: Duration::from_seconds(u64::from(shared.config.connect_timeout_s)),
         readiness: Arc::clone(&shared.readiness),
+        ids: match shared.is_in_cluster() {
+            // KILL and locks name connections of all nodes.
+            true => (u32::from(assignment.node.0) << 24, u32::from(assignment.node.0) << 24 | 0xFF_FFFF),
+            false => (0, u32::MAX),
+        },
     }
 }
 
@@ -199,7 +204,9 @@ fn gateway(own: Address, assignment: &ThreadAssignment, shared: &Shared, word: u
     let owners = 0..assignment.directory.instances(Module::Ldm);
     let thread = |owner| assignment.directory.thread_of(Module::Ldm, owner).unwrap_or(assignment.thread);
     let readers = owners.map(|owner| shared.readers_of(thread(owner))).collect();
-    Gateway::new(own, &assignment.directory, (shared.config.read_routing, &readers), snapshots, operations_max)
+    let gateway =
+        Gateway::new(own, &assignment.directory, (shared.config.read_routing, &readers), snapshots, operations_max);
+    if shared.is_in_cluster() && !shared.has_data() { gateway.without_data() } else { gateway }
 }
 
 fn sql_block(own: Address, assignment: &ThreadAssignment, shared: &Shared) -> SqlBlock {

@@ -164,6 +164,7 @@ impl Shared {
             writers: tcs.chain([Address::new(node, Module::Main, 0)]).collect(),
             sync_interval_ms: self.config.time_between_global_checkpoints_ms,
             segments_max: self.config.log_segments_max,
+            is_shared: self.cluster.is_some(),
         };
         let (sequence, progress) = (Arc::clone(&self.sequence), Arc::clone(&self.progress));
         let waits_for_room = Arc::clone(&self.log_waits_for_room);
@@ -201,8 +202,19 @@ impl Shared {
 
     /// The same shared memory of a node of a cluster. It serves clients once the cluster has admitted it.
     pub fn with_member(self, settings: Arc<MemberSettings>, log_lines: LogLines) -> Shared {
-        // Epochs begin here once a log with numbers of several epochs recovers.
-        Shared { member: Some((settings, log_lines)), readiness: Arc::default(), ..self }
+        let has_data = settings.node(settings.own).is_some_and(|it| it.roles.data);
+        let cluster = has_data.then(|| (settings.incarnation, None));
+        Shared { member: Some((settings, log_lines)), cluster, readiness: Arc::default(), ..self }
+    }
+
+    /// Whether the node belongs to a cluster.
+    pub(super) fn is_in_cluster(&self) -> bool {
+        self.member.is_some()
+    }
+
+    /// Whether a node of a cluster has data.
+    pub(super) fn has_data(&self) -> bool {
+        self.cluster.is_some()
     }
 
     /// The source of commit numbers.

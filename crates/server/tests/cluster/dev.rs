@@ -85,6 +85,13 @@ fn a_cluster_starts_restarts_its_members_continues_and_ends_its_children() {
     assert!(dev.line().starts_with("node 2 data pid "));
     let is_back = |(count, life): &(u64, u64)| *count == 2 && *life > before.1;
     wait_until("the node is back with a new life", || serving(addresses[0]).filter(is_back));
+    let session = |address: SocketAddr| Connection::<TcpStream>::open(address, "").expect("root may log in");
+    for statement in ["CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1), (2)"] {
+        // The epoch in which the node serves may begin just now.
+        wait_until(statement, || session(addresses[0]).query(statement).ok());
+    }
+    let rows = |address: SocketAddr| session(address).query("SELECT COUNT(*) FROM d.t").expect("a table").rows;
+    assert_eq!(rows(addresses[1]), [[Some("2".to_owned())]]);
     kill_process(Pid::from_child(&dev.child), Signal::TERM).expect("it runs");
     assert!(dev.child.wait().expect("a child").success());
     dev.await_no_children();
@@ -95,6 +102,7 @@ fn a_cluster_starts_restarts_its_members_continues_and_ends_its_children() {
     let mut dev = Dev::start(&folder, &["--no-restart"]);
     assert_eq!(dev.await_ready(), addresses);
     wait_until("both data nodes serve", || serving(addresses[1]).filter(|(count, _)| *count == 2));
+    addresses.iter().for_each(|address| assert_eq!(rows(*address), [[Some("2".to_owned())]]));
     // The children notice that it is gone.
     dev.child.kill().expect("it runs");
     dev.child.wait().expect("a child");

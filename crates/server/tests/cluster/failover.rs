@@ -6,18 +6,16 @@ use std::time::{Duration, Instant};
 use junctor_bench::mysql::Connection;
 
 use super::membership::{ROLES, is_whole, leader};
-use super::nodes::Cluster;
+use super::nodes::{Cluster, poll};
 
 /// Waits until a query that another node answers is true, and returns how long that took.
 fn time_until(session: &mut Connection<TcpStream>, query: &str) -> Duration {
     let start = Instant::now();
-    loop {
+    let found = poll(Duration::from_micros(200), || {
         let result = session.query(query).expect("a status table");
-        if result.rows[0][0].as_deref() == Some("1") {
-            return start.elapsed();
-        }
-        std::thread::sleep(Duration::from_micros(200));
-    }
+        (result.rows[0][0].as_deref() == Some("1")).then(|| start.elapsed())
+    });
+    found.unwrap_or_else(|| panic!("{query}"))
 }
 
 /// Kills data nodes and the leader in turn, `JUNCTOR_FAILOVERS` times, by default 2. The command

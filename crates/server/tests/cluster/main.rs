@@ -6,3 +6,4 @@ mod failover;
 mod links;
 mod membership;
 mod nodes;
+mod tables;

@@ -99,7 +99,9 @@ fn a_paused_node_is_evicted_and_ends_when_it_goes_on() {
 fn what_a_cluster_cannot_do_yet_is_refused_by_name() {
     let mut cluster = Cluster::formed("refused", &["data,sql"], "NoOfReplicas = 1\n");
     let mut session = cluster.session(1);
-    for statement in ["CREATE DATABASE d", "SELECT GET_LOCK('a', 0)"] {
+    session.query("CREATE DATABASE d").expect("a database");
+    session.query("CREATE TABLE d.t (a INT PRIMARY KEY, b INT)").expect("a table");
+    for statement in ["ALTER TABLE d.t ADD INDEX (b)", "LOCK TABLES d.t READ", "SELECT GET_LOCK('a', 0)"] {
         let error = session.query(statement).expect_err("it is refused");
         assert!(format!("{error:?}").contains("1235"), "{statement}: {error:?}");
     }

@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// A state that a test waits for comes within this time, or the test fails.
 const WAIT_MAX: Duration = Duration::from_secs(120);
+const INTERVAL: Duration = Duration::from_millis(10);
 
 /// A cluster in a folder.
 pub struct Cluster {
@@ -47,16 +48,21 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Waits until a condition holds.
-pub fn wait_until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
+/// Looks for a state again and again. `None` if it does not come in time.
+pub fn poll<T>(interval: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let deadline = Instant::now() + WAIT_MAX;
     loop {
-        if let Some(found) = condition() {
+        let found = look();
+        if found.is_some() || Instant::now() >= deadline {
             return found;
         }
-        assert!(start.elapsed() < WAIT_MAX, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(interval);
     }
+}
+
+/// Waits until a condition holds.
+pub fn wait_until<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
+    poll(INTERVAL, condition).unwrap_or_else(|| panic!("{what}"))
 }
 
 /// Runs `junctor` with these arguments, and returns whether it succeeded and what it printed.
@@ -131,6 +137,13 @@ impl Cluster {
         ids.iter().for_each(|node| self.await_address(*node));
     }
 
+    /// Starts all nodes, and waits until two of them serve.
+    pub fn start_serving(&mut self, serving: [u8; 2]) {
+        let ids: Vec<u8> = self.nodes.iter().map(|node| node.id).collect();
+        ids.iter().for_each(|node| self.start(*node));
+        serving.iter().for_each(|node| self.await_address(*node));
+    }
+
     fn node(&mut self, node: u8) -> &mut Node {
         &mut self.nodes[usize::from(node) - 1]
     }
@@ -182,7 +195,7 @@ impl Cluster {
         Connection::open(address, "").expect("root may log in")
     }
 
-    /// What a node shows of all nodes.
+    /// The rows of `junctor_info.nodes` that a node shows.
     pub fn rows(&mut self, at: u8) -> Vec<Row> {
         let query = "SELECT state, incarnation, epoch, is_leader, is_durable FROM junctor_info.nodes ORDER BY node_id";
         let result = self.session(at).query(query).expect("a status table");
@@ -200,15 +213,11 @@ impl Cluster {
     /// Waits until a node shows what is wanted.
     pub fn await_rows(&mut self, at: u8, what: &str, wanted: impl Fn(&[Row]) -> bool) -> Vec<Row> {
         let mut last = Vec::new();
-        let start = Instant::now();
-        while start.elapsed() < WAIT_MAX {
+        let found = poll(INTERVAL, || {
             last = self.rows(at);
-            if wanted(&last) {
-                return last;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("{what}: node {at} shows {last:?}; the logs are in {}", self.folder.display());
+            wanted(&last).then(|| last.clone())
+        });
+        found.unwrap_or_else(|| panic!("{what}: node {at} shows {last:?}; the logs are in {}", self.folder.display()))
     }
 
     /// SIGKILL.

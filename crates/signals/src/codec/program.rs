@@ -29,7 +29,8 @@ choices! {
         3 Images;
     }
 }
-layout! { Assignment { column, value, if_changed } }
+choices! { AssignmentKind { 0 Always; 1 IfChanged; 2 Generated; 3 Check; } }
+layout! { Assignment { column, value, kind } }
 choices! {
     WriteAction {
         0 Insert;
@@ -206,7 +207,9 @@ fn check_write(program: &mut WriteProgram) -> Result<()> {
     match &mut program.action {
         WriteAction::Update { assignments, .. } => {
             for assignment in assignments {
-                require_columns(table, &[assignment.column])?;
+                if assignment.kind != AssignmentKind::Check {
+                    require_columns(table, &[assignment.column])?;
+                }
                 check_expression(table, &assignment.value)?;
             }
         }
@@ -233,5 +236,26 @@ fn check_child(key: &mut ChildKey) -> Result<()> {
     match key.child.definition.index(key.index) {
         Some(_) => Ok(()),
         None => Err(DecodeError::Invalid("index")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::sample::layout;
+    use super::*;
+
+    #[test]
+    fn only_a_check_sets_no_column() {
+        let table: Arc<TableLayout> = layout();
+        let update = |assignment| {
+            let action = WriteAction::Update { assignments: vec![assignment], ignore: false };
+            WriteProgram::new(&table, action, Access::PrimaryKeys)
+        };
+        assert_eq!(check_write(&mut update(Assignment::check(Expression::null()))), Ok(()));
+        let column = ColumnNumber(table.definition.columns.len() as u16);
+        let assignment = Assignment { column, value: Expression::null(), kind: AssignmentKind::Always };
+        assert!(check_write(&mut update(assignment)).is_err());
     }
 }

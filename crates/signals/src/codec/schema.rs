@@ -4,7 +4,8 @@ use junctor_kernel::DecodeError;
 use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::foreign_key::ForeignKey;
 use junctor_model::schema::{
-    DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout,
+    DatabaseDefinition, Dictionary, IndexAttributes, IndexDefinition, IndexKind, IndexState, TableDefinition,
+    TableLayout,
 };
 use junctor_model::stored_schema::DictionaryChange;
 
@@ -14,19 +15,23 @@ use super::page::Page;
 use super::sample::{self, Draw};
 use super::wire::{Reader, Result, Wire, Writer};
 use crate::change_schema::*;
+use crate::row_expressions::{ComputedColumn, RowExpressions};
 
 layout! { DatabaseDefinition { name, collation } }
 choices! { IndexKind { 0 Primary { ordered }; 1 Unique { ordered, entries }; 2 Ordered; } }
 choices! { IndexState { 0 Building; 1 Online; } }
-layout! { IndexDefinition { id, name, kind, columns, state } }
+layout! { IndexDefinition { id, name, kind, columns, state, attributes } }
+layout! { IndexAttributes { invisible, descending, comment } }
 layout! { ForeignKey { name, columns, parent, parent_columns, on_delete, on_update } }
 layout! {
     Alteration {
-        drop_indexes, rename_indexes, add_indexes, drop_foreign_keys, add_foreign_keys, rename, needs_parents,
-        redefinition,
+        drop_indexes, rename_indexes, show_indexes, add_indexes, drop_foreign_keys, add_foreign_keys, rename,
+        needs_parents, redefinition,
     }
 }
-choices! { ColumnSource { 0 Column(column); 1 Value(value); 2 Numbers; } }
+choices! { ColumnSource { 0 Column(column); 1 Value(value); 2 Numbers; 3 Computed; } }
+layout! { ComputedColumn { column, value } }
+layout! { RowExpressions { columns, checks } }
 layout! { Redefinition { old, new, copy, renamed_columns, auto_increment, rules } }
 layout! { TableLockRequest { name, writes } }
 layout! { TableRename { from, to } }
@@ -37,7 +42,7 @@ choices! {
         2 CreateTable { definition, if_not_exists, auto_increment };
         3 DropTables { names, if_exists };
         4 TruncateTable { table };
-        5 AlterTable { table, alteration };
+        5 AlterTable { table, alteration, expressions };
         6 RenameTables { renames };
         7 LockTables { tables };
         8 AlterDatabase { name, collation };

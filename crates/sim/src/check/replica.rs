@@ -12,8 +12,10 @@ type Rows = Vec<(RowId, Vec<u8>)>;
 /// The differences from the first node, one sentence for each partition.
 pub fn check_replicas(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
-    let primary = rows_of(cluster, NodeId(1));
-    for node in cluster.running().into_iter().skip(1) {
+    let running = cluster.running();
+    let Some((first, others)) = running.split_first() else { return faults };
+    let primary = rows_of(cluster, *first);
+    for node in others.iter().copied() {
         let backup = rows_of(cluster, node);
         for (partition, rows) in &primary {
             match backup.get(partition) {

@@ -6,21 +6,19 @@ use std::collections::BTreeSet;
 use junctor_model::id::PartitionId;
 use junctor_model::schema::IndexState;
 
-use crate::cluster::{Cluster, SERVING};
+use crate::cluster::Cluster;
 
 /// All inconsistencies, one sentence each.
 pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
     let mut wanted = BTreeSet::new();
-    for thread in 0..cluster.threads(SERVING) {
-        let Some(main) = cluster.simulation.host_mut(SERVING, thread).and_then(|host| host.main()) else { continue };
-        for layout in main.catalog().dictionary.tables() {
-            let definition = &layout.definition;
-            for index in definition.indexes.iter().filter(|index| index.state == IndexState::Building) {
-                faults.push(format!("index {} of table {} is incomplete", index.name, definition.name));
-            }
-            wanted.extend((0..definition.partition_count).map(|index| PartitionId { table: definition.id, index }));
+    let catalog = cluster.catalog();
+    for layout in catalog.dictionary.tables() {
+        let definition = &layout.definition;
+        for index in definition.indexes.iter().filter(|index| index.state == IndexState::Building) {
+            faults.push(format!("index {} of table {} is incomplete", index.name, definition.name));
         }
+        wanted.extend((0..definition.partition_count).map(|index| PartitionId { table: definition.id, index }));
     }
     for node in cluster.running() {
         let mut found = BTreeSet::new();

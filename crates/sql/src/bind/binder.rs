@@ -141,8 +141,8 @@ impl<'a> Binder<'a> {
             Ast::AssignUserVariable { name, value } => self.assign_variable(name, value),
             Ast::Unary { operator, operand } => self.unary(*operator, operand),
             Ast::Binary { operator, left, right } => self.binary(*operator, left, right),
-            Ast::And(operands) => Ok(Expression::and(self.bind_all(operands)?)),
-            Ast::Or(operands) => Ok(Expression::or(self.bind_all(operands)?)),
+            Ast::And(operands) => Ok(Expression::and(self.conditions(operands)?)),
+            Ast::Or(operands) => Ok(Expression::or(self.conditions(operands)?)),
             Ast::Between { negated, operand, low, high } => {
                 let parts = [&**operand, &**low, &**high];
                 let mut bound = [self.bind(operand)?, self.bind(low)?, self.bind(high)?];
@@ -161,7 +161,7 @@ impl<'a> Binder<'a> {
                     ast::IsTest::True => IsTest::True,
                     ast::IsTest::False => IsTest::False,
                 };
-                Ok(Expression::is(test, *negated, self.bind(operand)?))
+                Ok(Expression::is(test, *negated, among_numbers(operand, self.bind(operand)?)))
             }
             Ast::Like { negated, operand, pattern, escape } => {
                 let escape = self.escape(escape.as_deref())?;
@@ -187,7 +187,11 @@ impl<'a> Binder<'a> {
     /// Binds WHERE and HAVING as one condition. Without groups, HAVING is a second WHERE that can refer to
     /// aliases of the select list. Errors: those of [`Self::bind`], and 1235 for HAVING with aggregates.
     pub fn bind_conditions(&mut self, select: &'a Select, list: &SelectList) -> Result<Option<Expression>> {
-        let filter = select.filter.as_ref().map(|filter| self.bind_in(Clause::Where, filter)).transpose()?;
+        let filter = select
+            .filter
+            .as_ref()
+            .map(|filter| self.bind_in(Clause::Where, filter).map(|bound| among_numbers(filter, bound)));
+        let filter = filter.transpose()?;
         let Some(having) = &select.having else { return Ok(filter) };
         if !list.aggregates.is_empty() {
             return Err(Error::not_supported("HAVING of aggregates"));
@@ -208,6 +212,11 @@ impl<'a> Binder<'a> {
     /// Binds expressions in order; stops at the first error.
     pub fn bind_all(&mut self, expressions: &[ast::Expression]) -> Result<Vec<Expression>> {
         expressions.iter().map(|expression| self.bind(expression)).collect()
+    }
+
+    /// Binds conditions. A hexadecimal literal is a number there.
+    fn conditions(&mut self, operands: &[ast::Expression]) -> Result<Vec<Expression>> {
+        operands.iter().map(|operand| self.bind(operand).map(|bound| among_numbers(operand, bound))).collect()
     }
 
     fn parameter(&self, ordinal: ast::ParameterNumber) -> Result<Expression> {

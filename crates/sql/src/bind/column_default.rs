@@ -8,8 +8,12 @@ use junctor_model::temporal::{TemporalKind, Zone};
 use junctor_model::value::Value;
 
 /// `DEFAULT(column)`: the default as a value of the column's type, in this zone if it is an instant. Error
-/// 1364 if the column has none.
+/// 1364 if the column has none, 3773 if it is an expression.
 pub(super) fn default_of(column: &ColumnDefinition, zone: Zone) -> Result<Expression> {
+    if column.default_expression().is_some() {
+        let text = "DEFAULT function cannot be used with default value expressions";
+        return Err(Error::new(ErrorCode::DefaultOfExpression, text));
+    }
     let value = match default_value(column).ok_or_else(|| no_default(&column.name))? {
         Value::Temporal(value) if value.kind == TemporalKind::Timestamp => Value::Temporal(zone.date_time_of(value)),
         value => value,
@@ -30,6 +34,7 @@ fn default_value(column: &ColumnDefinition) -> Option<Value> {
     match &column.default {
         Some(value) => Some(value.clone()),
         None if column.auto_increment => Some(Value::Int(0)),
+        None if column.is_generated() => None,
         None if column.nullable => Some(Value::Null),
         None if column.column_type.has_own_default() => Some(column.column_type.implicit_default()),
         None => None,

@@ -143,6 +143,23 @@ pub struct Environment<'a> {
 }
 
 impl<'a> Environment<'a> {
+    /// The environment of a session with default settings whose values are unknown.
+    pub fn plain(dictionary: &'a Dictionary) -> Environment<'a> {
+        Environment {
+            dictionary,
+            database: None,
+            collation: CollationId::DEFAULT,
+            parameters: &[],
+            session_constant: &|_| Ok(None),
+            locks_reads: false,
+            foreign_key_checks: true,
+            modes: Modes::default(),
+            division_increment: 4,
+            is_strict: true,
+            rules: ValueRules::DEFAULT,
+        }
+    }
+
     /// The database that a name refers to. Error 1046 if it is unqualified and no database is selected.
     pub fn database_of<'n>(&self, name: &'n ObjectName) -> Result<&'n str>
     where

@@ -110,3 +110,10 @@ pub fn too_many_prepared(most: usize) -> Box<Error> {
     let message = format!("Can't create more than max_prepared_stmt_count statements (current value: {most})");
     Error::new(ErrorCode::TooManyPreparedStatements, message)
 }
+
+/// Error 3105.
+#[cold]
+pub fn value_for_generated(column: &str, table: &str) -> Box<Error> {
+    let text = format!("The value specified for generated column '{column}' in table '{table}' is not allowed.");
+    Error::new(ErrorCode::ValueForGeneratedColumn, text)
+}

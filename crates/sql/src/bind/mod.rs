@@ -10,6 +10,7 @@ pub mod message;
 mod operator;
 mod scope;
 mod select_list;
+mod stored_expression;
 
 pub use binder::{Aggregation, Binder, Clause, InsertedRow, SelectedRow};
 pub use call::operand_type;
@@ -19,3 +20,4 @@ pub use literal::decimal_of_text;
 pub(crate) use literal::{among_numbers, number_of_literal};
 pub use scope::{RowSource, Scope};
 pub use select_list::{SelectList, bind_returning_list, bind_select_list, item_named};
+pub(crate) use stored_expression::StoredExpressions;

@@ -22,8 +22,9 @@ impl Binder<'_> {
     pub(super) fn unary(&mut self, operator: ast::UnaryOperator, operand: &ast::Expression) -> Result<Expression> {
         let bound = self.bind(operand)?;
         let operand = match operator {
-            ast::UnaryOperator::Not => bound,
-            ast::UnaryOperator::Minus | ast::UnaryOperator::BitNot => among_numbers(operand, bound),
+            ast::UnaryOperator::Not | ast::UnaryOperator::Minus | ast::UnaryOperator::BitNot => {
+                among_numbers(operand, bound)
+            }
         };
         Ok(match operator {
             ast::UnaryOperator::Minus => Expression::negate(operand),
@@ -173,9 +174,12 @@ impl Binder<'_> {
                 Ok(if negated { Expression::logical_not(found) } else { found })
             }
             (operand, ast::InList::Expressions(members)) => {
-                let operand = self.bind(operand)?;
                 let mut bound = self.bind_all(members)?;
-                if operand.result.is_number() {
+                let bound_operand = self.bind(operand)?;
+                let is_number = bound_operand.result.is_number();
+                let among = bound.iter().any(|member| member.result.is_number());
+                let operand = if among { among_numbers(operand, bound_operand) } else { bound_operand };
+                if is_number {
                     bound = members.iter().zip(bound).map(|(member, bound)| among_numbers(member, bound)).collect();
                 }
                 let members = bound;

@@ -7,10 +7,11 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::ForeignKey;
 use junctor_model::schema::{IndexDefinition, TableDefinition};
 use junctor_signals::change_schema::SchemaChange;
+use junctor_signals::row_expressions::RowExpressions;
 
-use super::redefine::{self, Draft, KeyChanges};
+use super::redefine::{self, CopiedTable, Draft, KeyChanges};
 use super::structure::{CheckedDefinition, DefinitionContext, check_name};
-use super::{foreign_key, index};
+use super::{check, expression, foreign_key, index};
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
 use crate::parse::definition::TableChange;
@@ -28,13 +29,14 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
     let mut changes = Changes {
         table: without_building(table).0,
         alteration: Alteration { needs_parents: context.foreign_key_checks, ..Alteration::default() },
+        expressions: RowExpressions::default(),
         notes: Vec::new(),
     };
     for change in &statement.changes {
         changes.drop(change)?;
     }
     let mut written = statement.changes.clone();
-    if written.iter().any(redefine::redefines) {
+    if written.iter().any(|change| redefine::redefines(change, table)) {
         match changes.redefine(&mut written, context)? {
             Redefined::WithCopy => return changes.defined(table, context),
             Redefined::InPlace => {}
@@ -76,6 +78,8 @@ struct Changes {
     /// The table after the changes processed so far. Later changes resolve names and columns against it.
     table: TableDefinition,
     alteration: Alteration,
+    /// What the new table computes for the copied rows.
+    expressions: RowExpressions,
     notes: Vec<Note>,
 }
 
@@ -107,14 +111,16 @@ impl Changes {
                 TableChange::AddIndex(index) => index.kind == ast::IndexKind::Primary,
                 _ => false,
             }) || self.alteration.drop_indexes.iter().any(|name| name.eq_ignore_ascii_case(index::PRIMARY));
-        if let Some(redefinition) = draft.in_place(changes_primary)? {
+        if let Some(redefinition) = draft.in_place(changes_primary, context)? {
             self.table = redefinition.new.clone();
             self.alteration.redefinition = Some(Box::new(redefinition));
             return Ok(Redefined::InPlace);
         }
         for change in written.iter() {
             match change {
-                TableChange::Rename(_) | TableChange::SwitchKeys => self.add(change, context)?,
+                TableChange::Rename(_) | TableChange::SwitchKeys | TableChange::ShowIndex(..) => {
+                    self.add(change, context)?
+                }
                 TableChange::RenameIndex(from, to) => {
                     index::check_explicit_name(to)?;
                     self.alteration.rename_indexes.push((from.as_str().into(), to.as_str().into()));
@@ -127,11 +133,12 @@ impl Changes {
             indexes: written.iter().filter_map(as_index).collect(),
             foreign_keys: written.iter().filter_map(as_foreign_key).collect(),
         };
-        let (redefinition, added) = draft.with_copy(&keys, context, &mut self.notes)?;
+        let CopiedTable { redefinition, added_keys, expressions } = draft.with_copy(&keys, context, &mut self.notes)?;
+        self.expressions = expressions;
         self.alteration = Alteration {
             rename: self.alteration.rename.take(),
             needs_parents: self.alteration.needs_parents,
-            add_foreign_keys: added,
+            add_foreign_keys: added_keys,
             redefinition: Some(Box::new(redefinition)),
             ..Alteration::default()
         };
@@ -147,17 +154,21 @@ impl Changes {
             TableChange::DropConstraint(name) => {
                 let is_index = |index: &IndexDefinition| index.is_unique() && index.name.eq_ignore_ascii_case(name);
                 let is_key = |key: &ForeignKey| key.name.eq_ignore_ascii_case(name);
-                match (self.table.indexes.iter().any(is_index), self.table.foreign_keys.iter().any(is_key)) {
-                    (true, true) => {
+                let is_check = check::position(&self.table.checks, name).is_some();
+                let is_index = self.table.indexes.iter().any(is_index);
+                match (is_index, self.table.foreign_keys.iter().any(is_key), is_check) {
+                    (true, true, _) | (true, _, true) | (_, true, true) => {
                         let text = format!(
                             "Table has multiple constraints with the name '{name}'. Please use constraint specific 'DROP' \
                              clause."
                         );
                         return Err(Error::new(ErrorCode::AmbiguousConstraint, text));
                     }
-                    (true, false) => drop_indexes.push(name.as_str().into()),
-                    (false, true) => drop_foreign_keys.push(name.as_str().into()),
-                    (false, false) => {
+                    (true, false, false) => drop_indexes.push(name.as_str().into()),
+                    (false, true, false) => drop_foreign_keys.push(name.as_str().into()),
+                    // The redefinition drops it.
+                    (false, false, true) => {}
+                    (false, false, false) => {
                         let text = format!("Constraint '{name}' does not exist.");
                         return Err(Error::new(ErrorCode::NoSuchConstraint, text));
                     }
@@ -184,6 +195,9 @@ impl Changes {
                 if let Some(index) = self.table.indexes.iter_mut().skip(1).find(is_it) {
                     index.name = to.as_str().into();
                 }
+            }
+            TableChange::ShowIndex(name, visible) => {
+                self.alteration.show_indexes.push((name.as_str().into(), *visible));
             }
             TableChange::AddForeignKey(written) => {
                 let before = self.table.indexes.len();
@@ -212,8 +226,11 @@ impl Changes {
             self.alteration.rename = None;
         }
         // The main block applies the alteration again. This trial run reports errors before any work starts.
-        altered(context.dictionary, &without_building(table).0, &self.alteration)?;
-        let change = SchemaChange::AlterTable { table: table.id, alteration: Arc::new(self.alteration) };
+        let after = altered(context.dictionary, &without_building(table).0, &self.alteration)?;
+        // New foreign keys may change columns that expressions read.
+        expression::check_table(&after, context)?;
+        let (alteration, expressions) = (Arc::new(self.alteration), Arc::new(self.expressions));
+        let change = SchemaChange::AlterTable { table: table.id, alteration, expressions };
         Ok(CheckedDefinition { change, notes: self.notes })
     }
 }

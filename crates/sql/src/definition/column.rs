@@ -6,17 +6,18 @@ use junctor_expression::result_type::DECIMAL_PRECISION_MAX;
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::decimal::{self, DECIMAL_SCALE_MAX};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::schema::ColumnDefinition;
+use junctor_model::schema::{ColumnDefinition, ColumnExpression, ExpressionKind};
 use junctor_model::temporal::DIGITS_MAX;
 use junctor_model::types::{BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX, TooLong};
 
+use super::expression::{self, Purpose};
 use super::message;
 use super::structure::check_name;
 use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::{LongSize, TypeKind};
 
-const COMMENT_CHARACTERS_MAX: usize = 1024;
+pub(super) const COMMENT_CHARACTERS_MAX: usize = 1024;
 /// MySQL's number for "is deprecated and will be removed in a future release".
 const DEPRECATED: u16 = 1681;
 
@@ -44,6 +45,7 @@ pub(super) fn define(
         nullable: column.nullable.unwrap_or(true) && !column.auto_increment,
         default: None,
         default_now: false,
+        expression: generated(column)?,
         on_update_now: false,
         auto_increment: column.auto_increment,
         hidden: false,
@@ -51,6 +53,26 @@ pub(super) fn define(
         comment: comment_text("field", name, column.comment.as_deref(), COMMENT_CHARACTERS_MAX)?,
         display_width,
     })
+}
+
+/// GENERATED ALWAYS AS of a column.
+fn generated(column: &ast::ColumnDefinition) -> Result<Option<ColumnExpression>> {
+    let Some(generated) = &column.generated else { return Ok(None) };
+    let excluded = [
+        (column.default.is_some(), "DEFAULT"),
+        (column.on_update.is_some(), "ON UPDATE"),
+        (column.auto_increment, "AUTO_INCREMENT"),
+    ];
+    if let Some((_, what)) = excluded.iter().find(|(present, _)| *present) {
+        let text = format!("Incorrect usage of {what} and generated column");
+        return Err(Error::new(ErrorCode::WrongUsage, text));
+    }
+    if column.primary_key && !generated.stored {
+        return Err(message::virtual_primary());
+    }
+    let text = expression::normal_form(Purpose::Generated(&column.name), &generated.expression)?;
+    let kind = if generated.stored { ExpressionKind::Stored } else { ExpressionKind::Virtual };
+    Ok(Some(ColumnExpression { text, kind }))
 }
 
 /// The comment as text; bytes that are not UTF-8 are replaced. Error 1406 above `max` characters.
@@ -252,8 +274,8 @@ fn unsupported_name(kind: &TypeKind) -> &'static str {
 
 /// Bytes of a row as MySQL counts them against its limit of 65,535: TEXT and BLOB count as their length
 /// prefix and a pointer of 8 bytes.
-pub(super) fn row_bytes(columns: &[ColumnDefinition]) -> usize {
-    let nullable = columns.iter().filter(|column| column.nullable).count();
-    let data: usize = columns.iter().map(|column| column.column_type.row_bytes()).sum();
+pub(super) fn row_bytes<'c>(columns: impl Iterator<Item = &'c ColumnDefinition> + Clone) -> usize {
+    let nullable = columns.clone().filter(|column| column.nullable).count();
+    let data: usize = columns.map(|column| column.column_type.row_bytes()).sum();
     data + nullable.div_ceil(8)
 }

@@ -4,13 +4,15 @@ use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
-use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind};
+use junctor_model::schema::{
+    ColumnDefinition, ExpressionKind, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
+};
 use junctor_model::temporal::ValueRules;
 use junctor_model::types::DataType;
 use junctor_signals::change_schema::SchemaChange;
 
 use super::structure::{CheckedDefinition, DefinitionContext, check_name};
-use super::{column, default_value, foreign_key, index, message};
+use super::{check, column, default_value, expression, foreign_key, index, message};
 use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::TableOption;
@@ -47,7 +49,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     let indexes = define_indexes(table, &mut columns, &mut notes)?;
     set_defaults(table, &mut columns, context.rules)?;
     check_auto_increment(&columns, &indexes)?;
-    let has_hidden_key = columns.last().is_some_and(|column| column.hidden);
+    let has_hidden_key = columns.last().is_some_and(ColumnDefinition::is_hidden_key);
     check_row_bytes(&columns)?;
     let partitioning = table.partitioning.as_ref();
     let partition_columns = partition_columns(partitioning, &columns, &indexes[0], has_hidden_key)?;
@@ -61,6 +63,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         // The main block sets this to the id after the last index.
         next_index: IndexId(0),
         foreign_keys: Vec::new(),
+        checks: Vec::new(),
         indexes,
         partition_columns,
         partition_count: partition_count(partitioning, context.default_partition_count)?,
@@ -69,6 +72,12 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         comment: options.comment,
     };
     foreign_key::add_foreign_keys(table, &mut definition, context)?;
+    let mut checks = Vec::with_capacity(table.checks.len());
+    for written in &table.checks {
+        check::add(written, &definition, &mut checks, context)?;
+    }
+    definition.checks = checks;
+    expression::check_table(&definition, context)?;
     let change = SchemaChange::CreateTable {
         definition: Box::new(definition),
         if_not_exists: table.if_not_exists,
@@ -172,6 +181,7 @@ fn define_indexes(
     }
     let mut indexes = Vec::with_capacity(written.len() + 1);
     for index in &written {
+        columns.extend(index::hidden_columns(index, columns)?);
         let defined = index::define(index, columns, &indexes, notes)?;
         match defined.kind {
             IndexKind::Primary { .. } => indexes.insert(0, defined),
@@ -185,6 +195,7 @@ fn define_indexes(
                 return Err(message::primary_null());
             }
             columns[position].nullable = false;
+            check_primary_column(&columns[position])?;
         }
     } else {
         indexes.insert(0, hidden_key(columns));
@@ -193,6 +204,14 @@ fn define_indexes(
         index.id = IndexId(position as u16);
     }
     Ok(indexes)
+}
+
+/// Error 3106 for a virtual column in the primary key.
+pub(super) fn check_primary_column(column: &ColumnDefinition) -> Result<()> {
+    match column.expression.as_ref().is_some_and(|expression| expression.kind == ExpressionKind::Virtual) {
+        true => Err(message::virtual_primary()),
+        false => Ok(()),
+    }
 }
 
 /// The keys in the order of the statement; keys from column attributes come before table keys.
@@ -221,11 +240,9 @@ pub(super) fn keys_of_column(column: &ast::ColumnDefinition) -> Vec<ast::IndexDe
     indexes
 }
 
-/// Error 1118 for a row above MySQL's limit, which does not count the hidden key column.
+/// Error 1118 for a row above MySQL's limit, which does not count hidden columns.
 pub(super) fn check_row_bytes(columns: &[ColumnDefinition]) -> Result<()> {
-    // It is always the last one.
-    let has_hidden_key = columns.last().is_some_and(|column| column.hidden);
-    let visible = &columns[..columns.len() - usize::from(has_hidden_key)];
+    let visible = columns.iter().filter(|column| !column.hidden);
     if column::row_bytes(visible) > ROW_BYTES_MAX { Err(message::row_too_large()) } else { Ok(()) }
 }
 
@@ -242,6 +259,7 @@ pub(super) fn hidden_key(columns: &mut Vec<ColumnDefinition>) -> IndexDefinition
         kind: IndexKind::Primary { ordered: true },
         columns: vec![ColumnNumber(columns.len() as u16 - 1)],
         state: IndexState::Online,
+        attributes: Default::default(),
     }
 }
 

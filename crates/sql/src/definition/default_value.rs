@@ -1,28 +1,46 @@
 //! DEFAULT clauses: converts literals to values of the column's type.
 
-use junctor_model::error::{Error, Result};
+use junctor_model::error::Result;
 use junctor_model::number::parse_decimal;
-use junctor_model::schema::ColumnDefinition;
+use junctor_model::schema::{ColumnDefinition, ColumnExpression, ExpressionKind};
 use junctor_model::scratch::Scratch;
 use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::temporal::{TemporalKind, ValueRules};
 use junctor_model::types::Form;
 use junctor_model::value::Value;
 
+use super::expression::{self, Purpose};
 use super::message;
 use crate::mysql_catalog::variable::ConnectionCharacterSet;
+use crate::parse::definition::DefaultValue;
 use crate::parse::expression::{Expression, Literal};
 
 /// Sets the default of a column whose type and nullability are known: the written value, otherwise NULL for a
 /// nullable column.
 ///
 /// # Errors
-/// 1067 for a value outside the column's type, 1101 for any value of TEXT or BLOB, 1235 for an expression.
+/// 1067 for a value outside the column's type, 1101 for any value of TEXT or BLOB, and the errors of
+/// [`expression::normal_form`].
 pub(super) fn set_default(
     column: &mut ColumnDefinition,
-    written: Option<&Expression>,
+    written: Option<&DefaultValue>,
     rules: ValueRules,
 ) -> Result<()> {
+    if column.is_generated() {
+        return Ok(());
+    }
+    column.expression = None;
+    let written = match written {
+        None => None,
+        Some(DefaultValue::Plain(value)) => Some(value),
+        Some(DefaultValue::Computed(_)) if column.auto_increment => return Err(message::invalid_default(&column.name)),
+        Some(DefaultValue::Computed(value)) => {
+            let text = expression::normal_form(Purpose::Default(&column.name), value)?;
+            column.expression = Some(ColumnExpression { text, kind: ExpressionKind::Default });
+            (column.default, column.default_now) = (None, false);
+            return Ok(());
+        }
+    };
     column.default_now = is_clock_of(column, written.filter(|written| is_clock(written)))?;
     column.default = if column.default_now { None } else { default_of(column, written, rules)? };
     Ok(())
@@ -52,7 +70,7 @@ fn default_of(column: &ColumnDefinition, written: Option<&Expression>, rules: Va
     };
     let literal = match expression {
         Expression::Literal(literal) => literal,
-        _ => return Err(Error::not_supported("expression as default")),
+        _ => return Err(message::invalid_default(name)),
     };
     if column.auto_increment {
         return Err(message::invalid_default(name));

@@ -135,6 +135,7 @@ fn add_index(written: &ast::ForeignKey, key: &ForeignKey, table: &mut TableDefin
         kind: IndexKind::Ordered,
         columns: key.columns.clone(),
         state: IndexState::Online,
+        attributes: Default::default(),
     });
     Ok(())
 }

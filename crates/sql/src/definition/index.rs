@@ -1,11 +1,19 @@
 //! Keys: names, columns and length limits.
 
+use junctor_model::alteration::invisible_primary;
+use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, Result};
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
+use junctor_model::key::KeyPart;
 use junctor_model::limit::{IDENTIFIER_CHARACTERS_MAX, INDEX_COLUMNS_MAX, INDEX_KEY_BYTES_MAX};
-use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, IndexState};
+use junctor_model::quoted_name::quoted_name;
+use junctor_model::schema::{
+    ColumnDefinition, ColumnExpression, ExpressionKind, IndexAttributes, IndexDefinition, IndexKind, IndexState,
+    KeyPrefix,
+};
 use junctor_model::types::DataType;
 
+use super::column::{COMMENT_CHARACTERS_MAX, comment_text};
 use super::message;
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
@@ -13,6 +21,8 @@ use crate::parse::definition as ast;
 /// MySQL's reserved name of the primary key.
 pub(super) const PRIMARY: &str = "PRIMARY";
 const HASH_NOT_SUPPORTED: u16 = 3502;
+/// Bytes of collation weights that an index keeps for each character of a prefix.
+const WEIGHT_BYTES: u32 = 4;
 
 /// Defines one key over `columns`. `taken` has the keys defined before, whose names cannot be used again. The
 /// id is 0 until the caller assigns it.
@@ -22,14 +32,14 @@ pub(super) fn define(
     taken: &[IndexDefinition],
     notes: &mut Vec<Note>,
 ) -> Result<IndexDefinition> {
-    if index.invisible {
-        return Err(Error::not_supported("invisible index"));
+    if index.invisible && index.kind == ast::IndexKind::Primary {
+        return Err(invisible_primary());
     }
     let key = key_columns(index, columns)?;
     let name = match (index.kind, &index.name) {
         (ast::IndexKind::Primary, _) => PRIMARY.to_owned(),
         (_, Some(name)) => explicit_name(name, taken)?,
-        (_, None) => generated_name(&columns[usize::from(key[0].0)].name, taken),
+        (_, None) => generated_name(&find(columns, &index.columns[0].name)?.1.name, taken),
     };
     let by_hash = index.algorithm == Some(ast::IndexAlgorithm::Hash);
     let kind = match index.kind {
@@ -44,7 +54,85 @@ pub(super) fn define(
             IndexKind::Ordered
         }
     };
-    Ok(IndexDefinition { id: IndexId(0), name: name.into(), kind, columns: key, state: IndexState::Online })
+    let is_descending = |(_, part): &(&ColumnNumber, &ast::IndexColumn)| part.descending;
+    let attributes = IndexAttributes {
+        invisible: index.invisible,
+        descending: key.iter().zip(&index.columns).filter(is_descending).map(|(column, _)| *column).collect(),
+        comment: comment_text("index", &name, index.comment.as_deref(), COMMENT_CHARACTERS_MAX)?,
+    };
+    Ok(IndexDefinition { id: IndexId(0), name: name.into(), kind, columns: key, state: IndexState::Online, attributes })
+}
+
+/// The hidden columns that an index needs, besides those that the table has.
+pub(super) fn hidden_columns(
+    index: &ast::IndexDefinition,
+    columns: &[ColumnDefinition],
+) -> Result<Vec<ColumnDefinition>> {
+    let mut hidden: Vec<ColumnDefinition> = Vec::new();
+    for part in &index.columns {
+        let Some(prefix) = prefix_of(index, part, columns)? else { continue };
+        let name = prefix.column_name();
+        let is_known = |column: &ColumnDefinition| column.hidden && *column.name == *name;
+        if !columns.iter().chain(&hidden).any(is_known) {
+            hidden.push(prefix_column(prefix, find(columns, &part.name)?.1));
+        }
+    }
+    Ok(hidden)
+}
+
+/// Whether an index needs hidden columns.
+pub(super) fn has_prefixes(index: &ast::IndexDefinition) -> bool {
+    index.columns.iter().any(|part| part.prefix_length.is_some())
+}
+
+/// The prefix of a key part; `None` for a whole column.
+fn prefix_of<'p>(
+    index: &ast::IndexDefinition,
+    part: &'p ast::IndexColumn,
+    columns: &[ColumnDefinition],
+) -> Result<Option<KeyPrefix<'p>>> {
+    let Some(length) = part.prefix_length else { return Ok(None) };
+    let (_, column) = find(columns, &part.name)?;
+    if !is_shorter(column, length)? {
+        return Ok(None);
+    }
+    let is_binary = column.column_type.collation() == Some(CollationId::BINARY);
+    let bytes_max = if is_binary { INDEX_KEY_BYTES_MAX } else { INDEX_KEY_BYTES_MAX / WEIGHT_BYTES as usize };
+    if length as usize > bytes_max {
+        return Err(message::key_too_long());
+    }
+    if index.kind == ast::IndexKind::Primary {
+        return Err(Error::not_supported("a prefix in the primary key"));
+    }
+    let by_weights = index.kind == ast::IndexKind::Plain && !is_binary;
+    Ok(Some(KeyPrefix { column: &part.name, length, by_weights }))
+}
+
+/// The hidden column with the prefixes of `column`.
+pub(super) fn prefix_column(prefix: KeyPrefix<'_>, column: &ColumnDefinition) -> ColumnDefinition {
+    let KeyPrefix { length, by_weights, .. } = prefix;
+    let collation = column.column_type.collation().unwrap_or(CollationId::BINARY);
+    let name = quoted_name(&column.name);
+    let (text, column_type) = match by_weights {
+        true => {
+            let bytes = length * WEIGHT_BYTES;
+            (format!("left(weight_string({name}),{bytes})"), DataType::varchar(bytes as u16, CollationId::BINARY))
+        }
+        false => (format!("left({name},{length})"), DataType::varchar(length as u16, collation)),
+    };
+    let prefix = KeyPrefix { column: &column.name, ..prefix };
+    ColumnDefinition {
+        nullable: true,
+        hidden: true,
+        expression: Some(ColumnExpression { text: text.into(), kind: ExpressionKind::Virtual }),
+        ..ColumnDefinition::new(&prefix.column_name(), column_type)
+    }
+}
+
+/// The visible column with this name. Error 1072.
+fn find<'c>(columns: &'c [ColumnDefinition], name: &str) -> Result<(usize, &'c ColumnDefinition)> {
+    let mut visible = columns.iter().enumerate().filter(|(_, column)| !column.hidden);
+    visible.find(|(_, column)| column.name.eq_ignore_ascii_case(name)).ok_or_else(|| message::key_column_missing(name))
 }
 
 fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Result<Vec<ColumnNumber>> {
@@ -52,21 +140,25 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
         return Err(message::too_many_parts());
     }
     let mut key = Vec::with_capacity(index.columns.len());
+    let mut names = std::collections::BTreeSet::new();
     let mut bytes = 0;
     for part in &index.columns {
-        let found = columns.iter().position(|column| !column.hidden && column.name.eq_ignore_ascii_case(&part.name));
-        let position = found.ok_or_else(|| message::key_column_missing(&part.name))?;
-        let column = &columns[position];
-        let position = ColumnNumber(position as u16);
-        if key.contains(&position) {
+        let named = find(columns, &part.name)?;
+        if !names.insert(part.name.to_ascii_lowercase()) {
             return Err(message::duplicate_column(&part.name));
         }
-        if part.descending {
-            return Err(Error::not_supported("DESC index"));
-        }
-        check_prefix(column, part.prefix_length)?;
+        let (position, column) = match prefix_of(index, part, columns)? {
+            None => named,
+            Some(prefix) => {
+                let name = KeyPrefix { column: &named.1.name, ..prefix }.column_name();
+                let mut all = columns.iter().enumerate();
+                let found = all.find(|(_, column)| column.hidden && *column.name == *name);
+                found.ok_or_else(|| Error::not_supported("this prefix index"))?
+            }
+        };
+        let position = ColumnNumber(position as u16);
         bytes +=
-            column.column_type.key_bytes().ok_or_else(|| message::no_whole_key(&column.column_type, &column.name))?;
+            column.column_type.key_bytes().ok_or_else(|| message::no_whole_key(&column.column_type, &part.name))?;
         key.push(position);
     }
     if bytes > INDEX_KEY_BYTES_MAX {
@@ -75,17 +167,19 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
     Ok(key)
 }
 
-/// Accepts a prefix length only if it equals the column's full length. A shorter prefix is not supported
-/// (1235), a longer one is wrong (1089).
-fn check_prefix(column: &ColumnDefinition, prefix: Option<u32>) -> Result<()> {
-    let Some(prefix) = prefix else { return Ok(()) };
-    if column.column_type.collation().is_none() {
+/// Whether a prefix is shorter than its column. Error 1089 for a longer one, an empty one, and a column that
+/// is no string.
+fn is_shorter(column: &ColumnDefinition, prefix: u32) -> Result<bool> {
+    let column_type = &column.column_type;
+    let is_text = matches!(column_type.key_part(), KeyPart::Text(_)) && !column_type.is_json();
+    if !is_text || prefix == 0 {
         return Err(message::wrong_prefix());
     }
-    match prefix.cmp(&column.column_type.length()) {
-        std::cmp::Ordering::Equal if !column.column_type.is_text_or_blob() => Ok(()),
-        std::cmp::Ordering::Greater if !column.column_type.is_text_or_blob() => Err(message::wrong_prefix()),
-        _ => Err(Error::not_supported("prefix index")),
+    match prefix.cmp(&column_type.length()) {
+        _ if column_type.is_text_or_blob() => Ok(true),
+        std::cmp::Ordering::Less => Ok(true),
+        std::cmp::Ordering::Equal => Ok(false),
+        std::cmp::Ordering::Greater => Err(message::wrong_prefix()),
     }
 }
 

@@ -46,6 +46,11 @@ pub(super) fn multiple_primary() -> Box<Error> {
     Error::new(ErrorCode::MultiplePrimaryKey, "Multiple primary key defined")
 }
 
+pub(super) fn virtual_primary() -> Box<Error> {
+    let text = "'Defining a virtual generated column as primary key' is not supported for generated columns.";
+    Error::new(ErrorCode::UnsupportedOnGeneratedColumn, text)
+}
+
 pub(super) fn too_many_keys() -> Box<Error> {
     let text = format!("Too many keys specified; max {INDEXES_MAX} keys allowed");
     Error::new(ErrorCode::TooManyKeys, text)

@@ -5,9 +5,11 @@
 //! assigns ids and versions. It also decides which objects exist when the change runs, because the dictionary
 //! of the sql block may be older.
 
+mod check;
 mod column;
 mod create_table;
 mod default_value;
+mod expression;
 mod foreign_key;
 mod index;
 mod redefine;

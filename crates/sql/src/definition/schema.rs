@@ -6,6 +6,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::TableDefinition;
 use junctor_signals::change_schema::{SchemaChange, TableRename};
 
+use super::check;
 use super::structure::{CheckedDefinition, DefinitionContext, check_name};
 use crate::mysql_catalog::variable::collation_of;
 use crate::parse::definition as ast;
@@ -64,6 +65,7 @@ pub fn create_table_like(
         database: database.name.clone(),
         name: statement.name.name.as_str().into(),
         foreign_keys: Vec::new(),
+        checks: check::copied(&source.checks, &statement.name.name),
         ..source
     };
     let if_not_exists = statement.if_not_exists;

@@ -7,12 +7,13 @@ use junctor_model::temporal::ValueRules;
 use junctor_signals::change_schema::SchemaChange;
 
 use super::message;
+use crate::bind::Environment;
 use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::Note;
 use crate::parse::statement::ObjectName;
 
 /// The dictionary and the session's settings, against which a definition statement is checked.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct DefinitionContext<'a> {
     /// All tables and databases, as this node knows them now.
     pub dictionary: &'a Dictionary,
@@ -27,6 +28,8 @@ pub struct DefinitionContext<'a> {
     /// Whether an unknown ENGINE is replaced with a warning, because the session's `sql_mode` lacks
     /// NO_ENGINE_SUBSTITUTION. Otherwise it is error 1286.
     pub replaces_unknown_engines: bool,
+    /// The session's settings, for the expressions of columns and constraints.
+    pub environment: &'a Environment<'a>,
     /// The session's rules for days and times.
     pub rules: ValueRules,
     /// The time of the statement, in microseconds since 1970.

@@ -45,6 +45,9 @@ pub(crate) fn finish_ok(context: &mut StatementContext<'_, '_>, changed: ChangeC
             last_insert_id: changed.last_insert_id,
             ..context.session.completion()
         };
+        if !context.session.state_changes.is_empty() {
+            completion.state_changes = std::mem::take(&mut context.session.state_changes);
+        }
         // The text is swapped into the packet and back, so that the next statement reuses the text's buffer.
         let info = &mut context.engine.work.info;
         if changed.has_info {

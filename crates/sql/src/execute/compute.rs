@@ -115,9 +115,8 @@ impl Computation<'_> {
         let (skipped, taken) = window.take(found.len() as u64);
         let mut packets = Vec::new();
         for row in found.iter().skip(skipped as usize).take(taken as usize) {
-            let columns = self.plan.projection.columns.iter().map(|column| column.wire_type);
-            let values: Vec<(ValueRef<'_>, u8)> = row.values.iter().map(Value::as_ref).zip(columns).collect();
-            append_row(protocol, values.into_iter(), &mut packets);
+            let values = row.values.iter().map(Value::as_ref).zip(&self.plan.projection.columns);
+            append_row(protocol, values, &mut packets);
         }
         Ok((packets, taken))
     }

@@ -44,6 +44,8 @@ pub struct Engine {
     pub(crate) ranges: AutoIncrementRanges,
     pub(crate) tables: BlockingChanges,
     pub(crate) prepared_count: usize,
+    /// Bytes of the rows of all open cursors.
+    pub(crate) cursor_bytes: usize,
     /// Estimated bytes of the prepared statements of all sessions.
     pub(crate) prepared_bytes: usize,
     pub(crate) session_count: usize,

@@ -10,7 +10,7 @@ use junctor_expression::{Parameters, ParametersBuilder, Scratch};
 use junctor_gateway::{PartitionInputs, TurnContext, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
-use junctor_model::key::append_value;
+use junctor_model::key::{append_row_key, append_value};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnDefinition, TableDefinition};
@@ -20,6 +20,7 @@ use junctor_signals::diagnostics;
 use junctor_signals::input::{HashedKey, KeyedImage};
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::row_expressions::RowTarget;
 
 use super::completion::{ChangeCounts, fail, finish_ok};
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
@@ -33,7 +34,7 @@ use super::write::{check_writable, write_options};
 use crate::mysql_catalog::show::WarningLevel;
 use crate::parse::shape::ScannedLiteral;
 use crate::parse::{ParameterNumber, Shape};
-use crate::plan::{AutoColumn, Conflict, InsertPlan, InsertValue, UniformRowForm};
+use crate::plan::{AutoColumn, Conflict, InsertPlan, InsertValue, RowSteps, UniformRowForm};
 use crate::plan::{fill_from_shape, literal_value, plain_literal_value};
 use crate::result::Progress;
 
@@ -87,6 +88,7 @@ struct RowEncoder<'a> {
     string_ends: &'a mut Vec<usize>,
     scratch: &'a mut Scratch,
     image: &'a mut Vec<u8>,
+    computed_image: &'a mut Vec<u8>,
     key: &'a mut Vec<u8>,
     partition_key: &'a mut Vec<u8>,
 }
@@ -120,7 +122,7 @@ pub(crate) fn start_insert(
     plan: &Arc<InsertPlan>,
     input: &PlanInput<'_>,
 ) -> Progress {
-    if plan.select.is_some() {
+    if plan.select.is_some() || plan.load.is_some() {
         return start_insert_select(context, plan, input);
     }
     match send_insert(context, plan, input) {
@@ -298,6 +300,7 @@ fn encode_or_request_numbers(
         string_ends: &mut work.string_ends,
         scratch: &mut work.scratch,
         image: &mut work.image,
+        computed_image: &mut work.computed_image,
         key: &mut work.key,
         partition_key: &mut work.partition_key,
     };
@@ -329,8 +332,16 @@ fn encode_rows(
     let definition = &rows.plan.table.definition;
     inputs.begin(definition.partition_count, turn.buffers);
     let mut first_number = 0;
+    let mut left_out = 0;
     for row in 0..rows.count() {
-        let generated = encoder.row(rows, row, range)?;
+        let generated = match encoder.row(rows, row, range) {
+            Ok(generated) => generated,
+            Err(error) => {
+                leave_out(rows.plan, &error, encoder.scratch).ok_or(error)?;
+                left_out += 1;
+                continue;
+            }
+        };
         if let (0, Some(number)) = (first_number, generated) {
             first_number = number;
         }
@@ -348,7 +359,7 @@ fn encode_rows(
             encoder.keep_row(rows, row, (hash, partition), generated)?;
         }
     }
-    let count = rows.count() as u64;
+    let count = rows.count() as u64 - left_out;
     let visible = rows.plan.auto.filter(|auto| !auto.is_hidden);
     let Some(auto) = visible else {
         return Ok(EncodeOutcome::Rows(InsertedNumbers { rows: count, first_number: 0, answer_number: 0 }));
@@ -358,6 +369,17 @@ fn encode_rows(
         answer_number = encoder.explicit_number(rows, rows.count() - 1, auto)?.unwrap_or(0);
     }
     Ok(EncodeOutcome::Rows(InsertedNumbers { rows: count, first_number, answer_number }))
+}
+
+/// Notes that IGNORE leaves out a row that violates a CHECK constraint. `None` for other errors.
+#[cold]
+fn leave_out(plan: &InsertPlan, error: &Error, scratch: &Scratch) -> Option<()> {
+    let leaves_out = plan.steps.as_ref().is_some_and(|steps| steps.leaves_out);
+    if !leaves_out || error.code != ErrorCode::CheckViolated {
+        return None;
+    }
+    scratch.note(error.code, || error.message.to_string());
+    Some(())
 }
 
 /// The request for the AUTO_INCREMENT values that the rows need; `None` if the block holds enough.
@@ -444,7 +466,7 @@ impl RowEncoder<'_> {
         self.scratch.reset();
         let value = match rows.form(row).get(position) {
             Some(InsertValue::Generated | InsertValue::Now(_)) | None => return Ok(None),
-            Some(InsertValue::Stored(value)) => return Ok(number_of(value.as_ref())),
+            Some(InsertValue::Stored(value) | InsertValue::Deferred(value)) => return Ok(number_of(value.as_ref())),
             Some(InsertValue::Parameter(ordinal)) => match rows.literal(*ordinal, row) {
                 Some((text, literal)) => literal_value(text, literal, self.decoded),
                 None => rows.parameters_of(row).get(*ordinal),
@@ -453,7 +475,7 @@ impl RowEncoder<'_> {
                 self.fill_row(rows, row)?;
                 let parameters = match rows.uniform_rows {
                     Some(_) => Parameters::from_bytes(self.row_parameters),
-                    None => rows.parameters,
+                    None => rows.parameters_of(row),
                 };
                 expression.evaluate(None, parameters, self.scratch)?
             }
@@ -478,11 +500,49 @@ impl RowEncoder<'_> {
 
     /// Encodes the image and key of a row. Returns the AUTO_INCREMENT value that was generated for it.
     fn row(&mut self, rows: &Rows<'_>, row: usize, range: &mut AutoIncrementRange) -> Result<Option<u64>> {
+        if let Some(steps) = &rows.plan.steps {
+            return self.row_in_steps(rows, row, steps, range);
+        }
+        self.plain_row(rows, row, range)
+    }
+
+    /// Does the work of [`RowEncoder::row`] for a row whose values depend on each other.
+    #[cold]
+    fn row_in_steps(
+        &mut self,
+        rows: &Rows<'_>,
+        row: usize,
+        steps: &RowSteps,
+        range: &mut AutoIncrementRange,
+    ) -> Result<Option<u64>> {
+        let generated = match &steps.assigned_columns {
+            Some(columns) => self.row_column_by_column(rows, row, columns, range)?,
+            None => self.plain_row(rows, row, range)?,
+        };
+        if steps.expressions.is_empty() {
+            return Ok(generated);
+        }
+        let (table, form) = (&rows.plan.table, rows.form(row));
+        let target = RowTarget { table, mode: rows.mode(), row_number: rows.first_row + row as u64 + 1 };
+        let is_deferred =
+            |column: ColumnNumber| matches!(form.get(usize::from(column.0)), Some(InsertValue::Deferred(_)));
+        let images = (&mut *self.image, &mut *self.computed_image);
+        steps.expressions.complete(target, &is_deferred, images, self.scratch)?;
+        let definition = &table.definition;
+        let view = RowView::new(&table.row_format, self.image);
+        self.key.clear();
+        append_row_key(&definition.columns, &definition.primary().columns, view, self.key);
+        if !rows.plan.key_is_partition {
+            self.partition_key.clear();
+            append_row_key(&definition.columns, &definition.partition_columns, view, self.partition_key);
+        }
+        Ok(generated)
+    }
+
+    #[inline]
+    fn plain_row(&mut self, rows: &Rows<'_>, row: usize, range: &mut AutoIncrementRange) -> Result<Option<u64>> {
         let form = rows.form(row);
         self.scratch.reset();
-        if let Some(columns) = &rows.plan.assigned_columns {
-            return self.row_column_by_column(rows, row, columns, range);
-        }
         if form.iter().any(|value| matches!(value, InsertValue::Computed(_))) {
             self.fill_row(rows, row)?;
         }
@@ -490,7 +550,7 @@ impl RowEncoder<'_> {
         let RowEncoder { row_parameters, strings, string_ends, scratch, image, key, .. } = self;
         let scratch: &Scratch = scratch;
         let row_parameters =
-            if rows.uniform_rows.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
+            if rows.uniform_rows.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters_of(row) };
         let mut decoded = Decoded { bytes: strings, ends: string_ends, start: 0 };
         let mut on_stack = [ValueRef::Null; COLUMNS_ON_STACK];
         // The values borrow from the row, so the memory of earlier rows cannot be reused. Only wide rows
@@ -508,7 +568,7 @@ impl RowEncoder<'_> {
         for ((value, source), column) in values.iter_mut().zip(form).zip(&definition.columns) {
             let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.mode() };
             let given = match source {
-                InsertValue::Stored(stored) => {
+                InsertValue::Stored(stored) | InsertValue::Deferred(stored) => {
                     *value = stored.as_ref();
                     continue;
                 }
@@ -538,7 +598,6 @@ impl RowEncoder<'_> {
 
     /// Does the work of [`RowEncoder::row`] for a row whose values are computed from other columns. As in
     /// MySQL, each column has its default until its own value is computed, in the order of the statement.
-    #[cold]
     fn row_column_by_column(
         &mut self,
         rows: &Rows<'_>,
@@ -546,42 +605,49 @@ impl RowEncoder<'_> {
         columns: &[ColumnNumber],
         range: &mut AutoIncrementRange,
     ) -> Result<Option<u64>> {
+        self.scratch.reset();
         self.fill_row(rows, row)?;
         let RowEncoder { row_parameters, decoded, scratch, image, key, partition_key, .. } = self;
         let scratch: &Scratch = scratch;
         let parameters =
-            if rows.uniform_rows.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters };
+            if rows.uniform_rows.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters_of(row) };
         let (table, form) = (&rows.plan.table, rows.form(row));
         let row_number = rows.first_row + row as u64 + 1;
         let before = |(column, source): (&ColumnDefinition, &InsertValue)| match source {
-            InsertValue::Stored(value) => value.clone(),
-            _ => initial_value(column),
+            InsertValue::Stored(value) | InsertValue::Deferred(value) => value.clone(),
+            _ => column.value_before_assignment(),
         };
         let mut values: Vec<Value> = table.definition.columns.iter().zip(form).map(before).collect();
         for column in columns {
             let position = usize::from(column.0);
-            values[position] = initial_value(&table.definition.columns[position]);
+            values[position] = table.definition.columns[position].value_before_assignment();
         }
         let mut generated = None;
-        // Columns that the statement does not name have the time from the beginning.
-        for (position, source) in form.iter().enumerate().filter(|(_, source)| matches!(source, InsertValue::Now(_))) {
+        // Columns that the statement does not name have their defaults from the beginning.
+        let is_omitted = |position: usize| !columns.iter().any(|column| usize::from(column.0) == position);
+        for (position, source) in form.iter().enumerate().filter(|(position, _)| is_omitted(*position)) {
             let column = &table.definition.columns[position];
             let target = StoreTarget { column, row_number, mode: rows.plan.mode };
-            if let InsertValue::Now(digits) = source {
-                values[position] = target.convert(scratch.now(*digits), scratch)?.to_value();
-            }
+            let given = match source {
+                InsertValue::Now(digits) => scratch.now(*digits),
+                InsertValue::Computed(expression) => expression.evaluate(None, Parameters::NONE, scratch)?,
+                _ => continue,
+            };
+            values[position] = target.convert(given, scratch)?.to_value();
         }
-        for column in columns {
+        let assignments =
+            rows.plan.load.iter().flat_map(|load| &load.assignments).map(|(column, value)| (column, value));
+        for (column, source) in columns.iter().map(|column| (column, &form[usize::from(column.0)])).chain(assignments) {
             let position = usize::from(column.0);
             let column = &table.definition.columns[position];
             let target = StoreTarget { column, row_number, mode: rows.mode() };
-            let given = match &form[position] {
+            let given = match source {
                 InsertValue::Stored(stored) => {
                     values[position] = stored.clone();
                     continue;
                 }
                 // The value is generated once the rest of the row is known to be valid.
-                InsertValue::Generated => continue,
+                InsertValue::Generated | InsertValue::Deferred(_) => continue,
                 InsertValue::Now(digits) => scratch.now(*digits),
                 InsertValue::Parameter(ordinal) => match rows.literal(*ordinal, row) {
                     Some((text, literal)) => literal_value(text, literal, decoded),
@@ -689,15 +755,6 @@ fn encode_row(
         append_key(definition, &definition.partition_columns, values, partition_key);
     }
     Ok(())
-}
-
-/// The value of a column before the statement has computed it.
-fn initial_value(column: &ColumnDefinition) -> Value {
-    match &column.default {
-        Some(value) => value.clone(),
-        None if column.nullable => Value::Null,
-        None => column.column_type.implicit_default(),
-    }
 }
 
 /// Encodes the key of the given columns, whose values are those of the row.

@@ -97,9 +97,24 @@ impl Engine {
                 if let Some(operation) = state.stop() {
                     self.gateway.interrupt_statement(operation, turn);
                 }
+                if state.awaits_input() {
+                    // No reply will arrive, so the statement requests a step to end in.
+                    session.steps_requested += 1;
+                    self.gateway.continue_later(session.connection, session.steps_requested, turn);
+                }
                 session.execution = Execution::Compound(state);
                 return false;
             }
+            Execution::Into(mut state) => {
+                session.execution = std::mem::take(state.query());
+                let has_ended = self.stop(session, turn);
+                if !has_ended {
+                    *state.query() = std::mem::take(&mut session.execution);
+                    session.execution = Execution::Into(state);
+                }
+                return has_ended;
+            }
+            Execution::Discarding(_) if session.interrupted || session.is_closing => {}
             other => {
                 session.execution = other;
                 return false;

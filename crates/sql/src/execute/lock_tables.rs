@@ -13,7 +13,7 @@ use super::session::Session;
 use super::{AfterTransactionEnd, ChangeCounts, StatementContext, finish_ok, start_ending, start_schema_change};
 use crate::bind::message;
 use crate::parse::statement::TableLock;
-use crate::plan::Plan;
+use crate::plan::{Plan, QueryPlan};
 use crate::result::Progress;
 
 /// The tables that LOCK TABLES holds or requests.
@@ -157,6 +157,10 @@ impl Engine {
             Plan::Select(select) => Some((select.table.definition.id, &*select.table_alias)),
             Plan::Change(change) => Some((change.table.definition.id, &*change.table_alias)),
             Plan::Insert(insert) => Some((insert.table.definition.id, &*insert.table.definition.name)),
+            Plan::Into(into) => match &into.query {
+                QueryPlan::Select(select) => Some((select.table.definition.id, &*select.table_alias)),
+                QueryPlan::Compute(_) => None,
+            },
             Plan::Compute(_) | Plan::Control(_) => None,
         };
         for used in plan.table_uses() {

@@ -13,8 +13,9 @@
 //! - [`key`] and [`bound`], which build the keys and key ranges of one execution; [`packets`] and [`sorter`],
 //!   which handle result rows; [`received`], which processes many of them in steps;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
-//!   [`compound`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`table_statistics`],
-//!   [`lock_tables`], [`schema`]; [`table_use`], which separates statements from schema changes.
+//!   [`compound`], [`into`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`],
+//!   [`table_statistics`], [`lock_tables`], [`schema`]; [`table_use`], which separates statements from schema
+//!   changes.
 
 mod bound;
 mod completion;
@@ -25,6 +26,7 @@ mod engine;
 mod histogram;
 mod insert;
 mod interrupt;
+mod into;
 mod key;
 mod key_read;
 mod latency;
@@ -49,12 +51,14 @@ mod user_lock;
 mod write;
 
 pub(crate) use completion::{ChangeCounts, fail, finish_ok, finish_rows, interrupted};
+pub(crate) use compound::receive_file;
 pub(crate) use compute::start_compute;
 pub(crate) use context::StatementContext;
 pub use engine::Engine;
 pub(crate) use engine::SHAPE_SEED;
 pub(crate) use insert::start_insert;
 pub(crate) use interrupt::no_such_thread;
+pub(crate) use into::{start_cursor, start_into};
 pub(crate) use key_read::{KeyReadPlan, KeyReader, start_key_read};
 pub(crate) use latency::Latencies;
 pub(crate) use lock_tables::has_locked_tables;

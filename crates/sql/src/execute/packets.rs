@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use junctor_expression::parameter::append_value;
 use junctor_model::row_encoding::{
-    PACKET_HEADER_BYTES, PACKET_PAYLOAD_MAX, append_text_value, begin_binary_row, begin_packet, end_packet,
+    PACKET_HEADER_BYTES, PACKET_PAYLOAD_MAX, ResultColumn, append_result_text, begin_binary_row, begin_packet,
+    end_packet,
 };
 use junctor_model::value::ValueRef;
 use junctor_signals::program::RowProtocol;
@@ -99,24 +100,24 @@ impl Window {
     }
 }
 
-/// Appends one row packet. Each value is accompanied by the wire type of its column.
+/// Appends one row packet. Each value is accompanied by its column.
 pub(crate) fn append_row<'v>(
     protocol: RowProtocol,
-    values: impl ExactSizeIterator<Item = (ValueRef<'v>, u8)>,
+    values: impl ExactSizeIterator<Item = (ValueRef<'v>, &'v ResultColumn)>,
     out: &mut Vec<u8>,
 ) {
     match protocol {
         RowProtocol::Text => {
             let start = begin_packet(out);
-            for (value, _) in values {
-                append_text_value(value, out);
+            for (value, column) in values {
+                append_result_text(value, column, out);
             }
             end_packet(out, start);
         }
         RowProtocol::Binary => {
             let row = begin_binary_row(values.len(), out);
-            for (ordinal, (value, wire_type)) in values.enumerate() {
-                row.append(ordinal, value, wire_type, out);
+            for (ordinal, (value, column)) in values.enumerate() {
+                row.append(ordinal, value, column.wire_type, out);
             }
             row.end(out);
         }
@@ -132,13 +133,22 @@ pub(crate) fn append_row<'v>(
 
 #[cfg(test)]
 mod tests {
+    use junctor_model::collation::CollationId;
+    use junctor_model::schema::ColumnDefinition;
+    use junctor_model::types::DataType;
+
     use super::*;
+
+    fn column() -> ResultColumn {
+        let text = DataType::varchar(9, CollationId::DEFAULT);
+        ResultColumn::of_definition(&ColumnDefinition::new("c", text))
+    }
 
     fn rows(count: usize) -> Vec<u8> {
         let mut out = Vec::new();
         for row in 0..count {
             let value = [b'a' + row as u8];
-            append_row(RowProtocol::Text, [(ValueRef::Bytes(&value), 0)].into_iter(), &mut out);
+            append_row(RowProtocol::Text, [(ValueRef::Bytes(&value), &column())].into_iter(), &mut out);
         }
         out
     }
@@ -158,7 +168,7 @@ mod tests {
     fn a_row_of_several_packets_counts_once() {
         let long = vec![b'x'; PACKET_PAYLOAD_MAX + 10];
         let mut packets = Vec::new();
-        append_row(RowProtocol::Text, [(ValueRef::Bytes(&long), 0)].into_iter(), &mut packets);
+        append_row(RowProtocol::Text, [(ValueRef::Bytes(&long), &column())].into_iter(), &mut packets);
         let first = packets.len();
         packets.extend_from_slice(&rows(1));
         assert_eq!(row_start(&packets, 1), first);

@@ -595,7 +595,7 @@ pub(super) fn append_projection(
 ) -> Result<()> {
     let mut values = Vec::with_capacity(projection.values.len());
     for (value, column) in projection.values.iter().zip(&projection.columns) {
-        values.push((value.evaluate(row, parameters, scratch)?, column.wire_type));
+        values.push((value.evaluate(row, parameters, scratch)?, column));
     }
     append_row(protocol, values.into_iter(), out);
     Ok(())

@@ -14,6 +14,7 @@ use super::compute::compute_rows;
 use super::context::StatementContext;
 use super::insert::resume_insert;
 use super::interrupt::resume_kill;
+use super::into::{continue_into, resume_into};
 use super::key_read::{fail_key_read, resume_key_read};
 use super::latency::{bucket_rows, summary_rows};
 use super::read::{PartitionRows, fail_read, resume_read, send_sorted_rows};
@@ -67,6 +68,7 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
             other => unexpected("the end of a transaction", &other),
         },
         Execution::Compound(state) => resume_compound(context, state, event),
+        Execution::Into(state) => resume_into(context, state, event),
         Execution::Numbers(state) => match event {
             Event::AutoIncrement { first, count, error, .. } => resume_insert(context, *state, (first, count), error),
             other => unexpected("an INSERT", &other),
@@ -106,6 +108,7 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
         | Execution::Tables(_)
         | Execution::Received(_)
         | Execution::Sorted(_)
+        | Execution::Discarding(_)
         | Execution::Retry(_) => unexpected("no reply", &event),
     }
 }
@@ -173,6 +176,7 @@ pub(crate) fn continue_statement(context: &mut StatementContext<'_, '_>) -> Prog
 pub(super) fn run_requested_step(context: &mut StatementContext<'_, '_>) -> Progress {
     match &context.session.execution {
         Execution::Sorted(_) => send_sorted_rows(context),
+        Execution::Into(_) => continue_into(context),
         _ => continue_received(context),
     }
 }

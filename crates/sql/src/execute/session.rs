@@ -10,6 +10,7 @@ use junctor_model::id::ConnectionId;
 use junctor_signals::diagnostics::{self, Diagnostics};
 use junctor_signals::program::RowProtocol;
 
+use super::into::Cursor;
 use super::key_read::KeyReader;
 use super::lock_tables::TableLocks;
 use super::savepoint::Savepoint;
@@ -17,7 +18,7 @@ use super::state::Execution;
 use crate::mysql_catalog::show::{Warning, WarningLevel};
 use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::{OperationKind, PreparedStatements, TableUse};
-use crate::result::Completion;
+use crate::result::{Completion, StateChange};
 
 /// The properties of a session that its login determines.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +42,8 @@ pub struct SessionOpening<'a> {
     pub text_protocol: RowProtocol,
     /// Whether `interactive_timeout` applies instead of `wait_timeout` (CLIENT_INTERACTIVE).
     pub is_interactive: bool,
+    /// Whether OK packets report changes of the session's state (CLIENT_SESSION_TRACK).
+    pub tracks_state: bool,
 }
 
 /// The state of a session. Thousands of sessions do not fit into the CPU's caches, so the fields that every
@@ -65,6 +68,8 @@ pub struct Session {
     /// Whether the client has disconnected; KILL does not set this. The current statement then ends without
     /// an answer.
     pub(crate) interrupted: bool,
+    /// Whether the connection closes after the current statement, because of KILL or a time limit.
+    pub(crate) is_closing: bool,
     /// Whether KILL arrived too late to stop the current statement and must stop the statements after it.
     pub(crate) next_statements_stopped: bool,
     /// Whether a text may contain several statements.
@@ -77,6 +82,8 @@ pub struct Session {
     pub(crate) text_protocol: RowProtocol,
     /// The kind of the current statement, under which its latency is recorded.
     pub(crate) operation: OperationKind,
+    /// The number of the prepared statement for which the next query opens a cursor; 0 for none.
+    pub(crate) cursor_wanted: u32,
     pub(crate) statements: PreparedStatements,
     /// The argument of LAST_INSERT_ID(expression) in the current statement, for its OK packet.
     pub(crate) insert_id_argument: Option<u64>,
@@ -101,6 +108,12 @@ pub struct Session {
     /// The savepoints, in the order in which they were set.
     pub(crate) savepoints: Vec<Savepoint>,
     pub(crate) diagnostics: Vec<Warning>,
+    /// Whether OK packets report changes of the session's state.
+    pub(crate) tracks_state: bool,
+    /// The changes that the next OK packet reports.
+    pub(crate) state_changes: Vec<StateChange>,
+    /// The open cursors of prepared statements.
+    pub(crate) cursors: Vec<Cursor>,
     /// Key readers by the numbers that the client chose.
     pub(crate) key_readers: BTreeMap<u32, Box<KeyReader>>,
     pub(crate) user: Box<str>,
@@ -114,6 +127,12 @@ impl Session {
     /// The number of the session's connection.
     pub fn connection(&self) -> ConnectionId {
         self.connection
+    }
+
+    /// Notes that the connection closes after the current statement. A client that is sending a file is then
+    /// not waited for.
+    pub fn note_closing(&mut self) {
+        self.is_closing = true;
     }
 
     /// The session's transaction, for calls of the gateway.
@@ -245,6 +264,13 @@ impl Session {
         if let Some(diagnostics) = diagnostics::take(scratch) {
             self.note_diagnostics(level, *diagnostics);
         }
+        if scratch.has_assigned() {
+            self.keep_assigned(scratch);
+        }
+    }
+
+    #[cold]
+    fn keep_assigned(&mut self, scratch: &mut Scratch) {
         for (name, value) in scratch.take_assigned() {
             if let Err(error) = self.variables.put_user_variable(&name, value) {
                 self.warn(WarningLevel::Warning, error.code.errno(), error.message);

@@ -10,9 +10,10 @@ use junctor_gateway::threads::Time;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
-use super::compound::CompoundState;
+use super::compound::{CompoundState, DiscardState};
 use super::insert::{InsertState, InsertedNumbers};
 use super::interrupt::KillState;
+use super::into::IntoState;
 use super::key::KeyBuilder;
 use super::key_read::KeyReadState;
 use super::packets::Window;
@@ -55,6 +56,10 @@ pub(crate) enum Execution {
     SettingGlobals { operation: OperationId, commits: bool },
     /// Waits for a step of a compound statement.
     Compound(Box<CompoundState>),
+    /// Waits for rows of SELECT ... INTO.
+    Into(Box<IntoState>),
+    /// Discards the rest of the file that the client sends, before the error of its LOAD DATA is sent.
+    Discarding(DiscardState),
     /// Waits for a lock call's result from the main block.
     UserLock(Box<UserLockState>),
     /// Waits until the main block has taken or released the backup lock.
@@ -89,6 +94,8 @@ impl Execution {
             | Execution::Numbers(_)
             | Execution::Status(_)
             | Execution::TableStatistics(_)
+            | Execution::Discarding(_)
+            | Execution::Into(_)
             | Execution::Compound(_) => "executing",
             Execution::Ending(..) => "ending the transaction",
             Execution::Undoing(_) => "undoing to a savepoint",
@@ -112,6 +119,7 @@ impl Execution {
             Execution::UniqueKey(state) => state.operation == operation,
             Execution::Numbers(state) => state.operation == operation,
             Execution::Compound(state) => state.awaits(operation),
+            Execution::Into(state) => state.awaits(operation),
             Execution::Ending(awaited, _) | Execution::Undoing(awaited) | Execution::BackupLock(awaited) => {
                 *awaited == operation
             }
@@ -125,6 +133,7 @@ impl Execution {
             | Execution::Tables(_)
             | Execution::Received(_)
             | Execution::Sorted(_)
+            | Execution::Discarding(_)
             | Execution::Retry(_) => false,
         }
     }
@@ -145,6 +154,7 @@ impl Execution {
         match self {
             Execution::Received(state) => Some(&mut state.step_requested),
             Execution::Sorted(state) => Some(&mut state.step_requested),
+            Execution::Into(state) => state.step_requested(),
             _ => None,
         }
     }
@@ -158,6 +168,7 @@ impl Execution {
             Execution::UniqueKey(state) => Plan::Change(Arc::clone(&state.plan)),
             Execution::Numbers(state) => Plan::Insert(Arc::clone(&state.plan)),
             Execution::Compound(state) => state.plan(),
+            Execution::Into(state) => return state.table_uses(),
             _ => return Vec::new(),
         };
         plan.table_uses().collect()
@@ -314,6 +325,8 @@ pub(crate) struct Workspace {
     pub strings: Vec<u8>,
     pub string_ends: Vec<usize>,
     pub image: Vec<u8>,
+    /// Memory for the image of a row with computed columns.
+    pub computed_image: Vec<u8>,
     pub key: Vec<u8>,
     pub partition_key: Vec<u8>,
     /// The text of the OK packet; empty if the statement has none.

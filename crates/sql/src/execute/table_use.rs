@@ -330,6 +330,11 @@ impl Engine {
         self.tables.changes.retain(|change| change.operation != signal.operation);
     }
 
+    /// Unblocks the tables of all changes.
+    pub fn unblock_all_tables(&mut self) {
+        self.tables.changes.clear();
+    }
+
     /// Must be called after each step of a session, which may have stopped using a table.
     pub fn note_table_step(&mut self, session: &Session, turn: &mut TurnContext<'_>) {
         // A transaction that waits for a table is still going to use it, so the change must wait for it.

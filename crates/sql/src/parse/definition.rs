@@ -20,7 +20,9 @@ pub struct CreateTable {
     /// Foreign keys that are separate items of the statement, in order. Foreign keys that are attributes of a
     /// column are in [`ColumnDefinition`].
     pub foreign_keys: Vec<ForeignKey>,
-    /// CHECK constraints and other parts that are recognised but not supported, by name.
+    /// The CHECK constraints of columns and of the table, in order.
+    pub checks: Vec<Check>,
+    /// Parts that are recognised but not supported, by name.
     pub unsupported: Vec<Unsupported>,
     /// The table options after the closing parenthesis.
     pub options: Vec<TableOption>,
@@ -51,7 +53,9 @@ pub struct ColumnDefinition {
     /// True for NULL, false for NOT NULL, `None` if not written.
     pub nullable: Option<bool>,
     /// The value of DEFAULT if written.
-    pub default: Option<Expression>,
+    pub default: Option<DefaultValue>,
+    /// GENERATED ALWAYS AS.
+    pub generated: Option<GeneratedColumn>,
     /// `ON UPDATE CURRENT_TIMESTAMP` as a call of that function.
     pub on_update: Option<Expression>,
     /// AUTO_INCREMENT.
@@ -68,6 +72,37 @@ pub struct ColumnDefinition {
     pub on_disk: Option<bool>,
     /// REFERENCES among the column's attributes.
     pub references: Option<References>,
+}
+
+/// The value of DEFAULT.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DefaultValue {
+    /// A literal, or a call such as CURRENT_TIMESTAMP.
+    Plain(Expression),
+    /// An expression in parentheses.
+    Computed(Expression),
+}
+
+/// GENERATED ALWAYS AS (expression).
+#[derive(Clone, Debug, PartialEq)]
+pub struct GeneratedColumn {
+    /// The value of the column.
+    pub expression: Expression,
+    /// STORED instead of VIRTUAL.
+    pub stored: bool,
+}
+
+/// A CHECK constraint of CREATE TABLE or ALTER TABLE.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// The constraint's name if written.
+    pub name: Option<String>,
+    /// The condition.
+    pub expression: Expression,
+    /// Not NOT ENFORCED.
+    pub enforced: bool,
+    /// The column among whose attributes it is.
+    pub column: Option<String>,
 }
 
 /// A foreign key of CREATE TABLE or ALTER TABLE.
@@ -361,7 +396,24 @@ pub enum TableChange {
     /// RENAME COLUMN: the old name and the new one.
     RenameColumn(String, String),
     /// ALTER COLUMN ... SET DEFAULT; `None` for DROP DEFAULT.
-    SetDefault(String, Option<Expression>),
+    SetDefault(String, Option<DefaultValue>),
+    /// ALTER INDEX ... VISIBLE or INVISIBLE.
+    ShowIndex(String, bool),
+    /// ALTER COLUMN ... SET VISIBLE or INVISIBLE.
+    SetVisible(String, bool),
+    /// ADD CHECK.
+    AddCheck(Check),
+    /// DROP CHECK.
+    DropCheck(String),
+    /// ALTER CHECK and ALTER CONSTRAINT.
+    AlterCheck {
+        /// The constraint's name.
+        name: String,
+        /// ENFORCED or NOT ENFORCED.
+        enforced: bool,
+        /// CONSTRAINT: the name may be that of a key.
+        any_constraint: bool,
+    },
     /// Table options.
     Options(Vec<TableOption>),
     /// CONVERT TO CHARACTER SET.

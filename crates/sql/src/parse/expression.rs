@@ -402,6 +402,55 @@ impl Expression {
         Expression::Function(Box::new(call))
     }
 
+    /// Calls `visit` for each direct operand.
+    pub fn for_each_operand<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        match self {
+            Expression::Unary { operand, .. }
+            | Expression::Is { operand, .. }
+            | Expression::Cast { operand, .. }
+            | Expression::ConvertUsing { operand, .. }
+            | Expression::Collate { operand, .. } => visit(operand),
+            Expression::Binary { left, right, .. } => [left, right].into_iter().for_each(|operand| visit(operand)),
+            Expression::And(operands) | Expression::Or(operands) | Expression::Row(operands) => {
+                operands.iter().for_each(visit);
+            }
+            Expression::Between { operand, low, high, .. } => {
+                [operand, low, high].into_iter().for_each(|operand| visit(operand));
+            }
+            Expression::InList { operand, list, .. } => {
+                visit(operand);
+                if let InList::Expressions(members) = list {
+                    members.iter().for_each(visit);
+                }
+            }
+            Expression::Like { operand, pattern, escape, .. } => {
+                [operand, pattern].into_iter().for_each(|operand| visit(operand));
+                escape.iter().for_each(|escape| visit(escape));
+            }
+            Expression::Case(case) => {
+                case.operand.iter().for_each(&mut *visit);
+                for CaseBranch { when, value } in &case.branches {
+                    visit(when);
+                    visit(value);
+                }
+                case.otherwise.iter().for_each(visit);
+            }
+            Expression::Function(call) => call.arguments.iter().chain(&call.settings).for_each(visit),
+            Expression::Trim { removed, operand, .. } => {
+                removed.iter().for_each(|removed| visit(removed));
+                visit(operand);
+            }
+            Expression::AssignUserVariable { value, .. } => visit(value),
+            Expression::Literal(_)
+            | Expression::Parameter(_)
+            | Expression::Column(_)
+            | Expression::UserVariable(_)
+            | Expression::SystemVariable(_)
+            | Expression::Default(_)
+            | Expression::InsertedValue(_) => {}
+        }
+    }
+
     /// NOT before the expression, if `negated`.
     pub fn negated_if(self, negated: bool) -> Expression {
         match negated {

@@ -53,6 +53,8 @@ impl Walk<'_> {
                     InsertSource::Rows(rows) => rows.iter().for_each(|row| self.all(row, OperandContext::Value)),
                     InsertSource::UniformRows { row, .. } => self.all(row, OperandContext::Value),
                     InsertSource::Select(select) => self.select(select),
+                    // Only texts that begin with INSERT or REPLACE have lifted literals.
+                    InsertSource::Load(_) => {}
                 }
                 for assignment in &insert.on_duplicate {
                     self.expression(&assignment.value, OperandContext::Value);

@@ -14,6 +14,7 @@ pub mod lexer;
 pub(crate) mod lift;
 pub mod limit;
 pub mod literal;
+pub mod print;
 pub(crate) mod session_value;
 pub mod shape;
 pub mod statement;
@@ -24,6 +25,9 @@ mod tests;
 pub use dialect::Dialect;
 pub use error::{ParseError, ParseErrorKind};
 pub use expression::{Expression, Literal, ParameterNumber};
-pub use grammar::{Parameterised, Parsed, first_statement_end, parse, parse_in, parse_next, parse_with_parameters};
+pub use grammar::{
+    Parameterised, Parsed, first_statement_end, parse, parse_expression, parse_in, parse_next, parse_with_parameters,
+};
+pub use print::expression_text;
 pub use shape::{Shape, ShapeOutcome, scan};
 pub use statement::Statement;

@@ -4,7 +4,7 @@
 
 use super::expression::{Expression, InList, Literal, ParameterNumber, StringLiteral};
 use super::limit::PARAMETERS_MAX;
-use super::statement::{Assignment, InsertSource, OrderItem, Select, SelectItem, Statement};
+use super::statement::{Assignment, InsertSource, LoadField, OrderItem, Select, SelectItem, Statement};
 
 /// An implicit parameter of a statement: an expression whose value only the session knows.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,11 +35,24 @@ pub(crate) fn lift_session_values(
     first: ParameterNumber,
     lifting: &dyn Fn(&Expression) -> Lifting,
 ) -> Vec<SessionValue> {
-    let mut lifter = Lifter { first, lifting, lifted: Vec::new(), assigned: Vec::new(), finds_assigned: true };
+    let loaded = loaded_variables(statement);
+    let first = ParameterNumber(first.0.saturating_add(loaded.len() as u32));
+    let mut lifter = Lifter { first, lifting, lifted: Vec::new(), assigned: Vec::new(), loaded, finds_assigned: true };
     lifter.statement(statement);
     lifter.finds_assigned = false;
     lifter.statement(statement);
     lifter.lifted
+}
+
+/// The user variable of each field of LOAD DATA, in lower case; empty for a field that is a column.
+fn loaded_variables(statement: &Statement) -> Vec<String> {
+    let Statement::Insert(insert) = statement else { return Vec::new() };
+    let InsertSource::Load(load) = &insert.source else { return Vec::new() };
+    let name = |field: &LoadField| match field {
+        LoadField::Column(_) => String::new(),
+        LoadField::Variable(name) => name.to_lowercase(),
+    };
+    load.fields.iter().flatten().map(name).collect()
 }
 
 struct Lifter<'a> {
@@ -49,6 +62,8 @@ struct Lifter<'a> {
     /// The user variables that the statement assigns, in lower case. Their value changes during the
     /// execution, so they do not become parameters.
     assigned: Vec<String>,
+    /// The user variable of each field of LOAD DATA. It is the parameter with the number of the field.
+    loaded: Vec<String>,
     /// Whether this pass only finds the variables that the statement assigns.
     finds_assigned: bool,
 }
@@ -63,6 +78,7 @@ impl Lifter<'_> {
                     InsertSource::Rows(rows) => rows.iter_mut().for_each(|row| lifter.all(row)),
                     InsertSource::UniformRows { row, .. } => lifter.all(row),
                     InsertSource::Select(select) => lifter.select(select),
+                    InsertSource::Load(load) => lifter.assignments(&mut load.assignments),
                 }
                 lifter.assignments(&mut insert.on_duplicate);
                 lifter.items(&mut insert.returning);
@@ -118,6 +134,12 @@ impl Lifter<'_> {
                 self.assigned.push(name.to_lowercase());
             }
             return self.operands(value);
+        }
+        if let Expression::UserVariable(name) = value
+            && let Some(field) = self.loaded.iter().rposition(|loaded| *loaded == name.to_lowercase())
+        {
+            *value = Expression::Parameter(ParameterNumber(field as u32));
+            return;
         }
         if let Expression::UserVariable(name) = value
             && self.assigned.contains(&name.to_lowercase())

@@ -121,6 +121,8 @@ pub struct Select {
     pub lock: Option<LockingClause>,
     /// The tables after OF in a locking clause; empty without OF.
     pub lock_names: Vec<ObjectName>,
+    /// The user variables of INTO; empty without INTO.
+    pub into: Vec<String>,
 }
 
 /// A member of a select list.
@@ -255,6 +257,68 @@ pub enum InsertSource {
     },
     /// INSERT ... SELECT, with or without parentheses around the query.
     Select(Box<Select>),
+    /// LOAD DATA: the lines of a file.
+    Load(Box<LoadData>),
+}
+
+/// The file of LOAD DATA, and how its lines become rows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadData {
+    /// LOCAL: the client sends the file.
+    pub is_local: bool,
+    /// The name of the file as written.
+    pub file: Vec<u8>,
+    /// CHARACTER SET of the file.
+    pub character_set: Option<String>,
+    /// FIELDS and LINES.
+    pub format: FileFormat,
+    /// Number of lines to skip at the beginning of the file.
+    pub skipped_lines: u64,
+    /// The target of each field; `None` for all columns of the table in their order.
+    pub fields: Option<Vec<LoadField>>,
+    /// The assignments of SET. The variables of `fields` become the parameters of a row: the first field is
+    /// parameter 0.
+    pub assignments: Vec<Assignment>,
+}
+
+/// The target of a field of LOAD DATA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadField {
+    /// The column of this name.
+    Column(String),
+    /// The user variable of this name.
+    Variable(String),
+}
+
+/// The format of the text files of LOAD DATA and SELECT ... INTO OUTFILE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileFormat {
+    /// FIELDS TERMINATED BY.
+    pub field_terminator: Vec<u8>,
+    /// ENCLOSED BY; at most one byte.
+    pub enclosed_by: Vec<u8>,
+    /// OPTIONALLY ENCLOSED BY: only strings are enclosed.
+    pub is_optionally_enclosed: bool,
+    /// ESCAPED BY; at most one byte.
+    pub escaped_by: Vec<u8>,
+    /// LINES STARTING BY.
+    pub line_start: Vec<u8>,
+    /// LINES TERMINATED BY.
+    pub line_terminator: Vec<u8>,
+}
+
+impl FileFormat {
+    /// The format without FIELDS and LINES. With NO_BACKSLASH_ESCAPES there is no escape character.
+    pub fn of_dialect(no_backslash_escapes: bool) -> FileFormat {
+        FileFormat {
+            field_terminator: b"\t".to_vec(),
+            enclosed_by: Vec::new(),
+            is_optionally_enclosed: false,
+            escaped_by: if no_backslash_escapes { Vec::new() } else { b"\\".to_vec() },
+            line_start: Vec::new(),
+            line_terminator: b"\n".to_vec(),
+        }
+    }
 }
 
 /// The alias of the new row, for ON DUPLICATE KEY UPDATE.

@@ -111,7 +111,7 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
     // The range of a pattern without a literal prefix is the whole index, which costs more than a scan of the
     // rows.
     restrictions.retain(|restriction| !restriction.value_sets.iter().any(|set| is_open(set, request.parameters)));
-    let usable = |index: &IndexDefinition| index.state == IndexState::Online && is_allowed(&index.name, request.hints);
+    let usable = |index: &IndexDefinition| is_usable(index, request.hints);
     let primary = definition.primary();
     if usable(primary)
         && let Some((keys, implied)) = whole_keys(definition, primary, &restrictions, request.conjuncts)
@@ -159,7 +159,7 @@ pub(super) fn order_is_served(ranges: &RangeTemplate, order: &[ColumnNumber]) ->
 
 fn check_hints(definition: &TableDefinition, hints: &[IndexHint]) -> Result<()> {
     for name in hints.iter().flat_map(|hint| &hint.indexes) {
-        if definition.index_named(name).is_none() {
+        if definition.index_named(name).is_none_or(|index| index.attributes.invisible) {
             return Err(message::key_does_not_exist(name, &definition.name));
         }
     }
@@ -178,6 +178,10 @@ fn is_open(set: &ValueSet, parameters: &[ParameterKind]) -> bool {
         }
         _ => false,
     }
+}
+
+fn is_usable(index: &IndexDefinition, hints: &[IndexHint]) -> bool {
+    index.state == IndexState::Online && !index.attributes.invisible && is_allowed(&index.name, hints)
 }
 
 fn is_allowed(index: &str, hints: &[IndexHint]) -> bool {
@@ -312,7 +316,7 @@ pub(super) fn unique_row(request: &AccessRequest<'_>, path: &AccessPath) -> Opti
     if is_in_one_partition {
         return None;
     }
-    let usable = |index: &IndexDefinition| index.state == IndexState::Online && is_allowed(&index.name, request.hints);
+    let usable = |index: &IndexDefinition| is_usable(index, request.hints);
     let restrictions = restrictions_of(&request.layout.definition, request.conjuncts);
     let found = unique_lookup(request, &restrictions, &usable)?;
     let is_single = matches!(found.keys.alternatives.as_slice(), [key] if key.iter().all(KeyValues::is_single));

@@ -8,20 +8,24 @@ use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout};
 use junctor_signals::program::{
-    Access, Assignment, LockMode, Output, Projection, ReadProgram, Returning, SortKey, WhenLocked, WriteAction,
-    WriteProgram,
+    Access, Assignment, AssignmentKind, LockMode, Output, Projection, ReadProgram, Returning, SortKey, WhenLocked,
+    WriteAction, WriteProgram,
 };
+use junctor_signals::row_expressions::ComputedColumn;
 
 use super::access::{AccessPath, AccessRequest, KeyTemplate, UniqueLookup, choose, unique_row};
 use super::conflict::{clustered_columns, lock_program, touches_unique};
 use super::operand::reads_parameter;
 use super::order::{bind_order, plain_order};
+use super::prefix::{WithPrefixes, with_prefixes};
 use super::select::{
     is_always_false, is_ordered, is_single_row, keys_keep_order, output_reads_parameter, split_filter,
 };
 use super::statement::Planned;
 use super::{Plan, Quantity};
-use crate::bind::{Binder, Clause, Environment, Scope, among_numbers, bind_returning_list, default_into};
+use crate::bind::{
+    Binder, Clause, Environment, Scope, StoredExpressions, among_numbers, bind_returning_list, default_into, message,
+};
 use crate::parse::expression as ast;
 use crate::parse::statement as ast_statement;
 use crate::parse::statement::{Delete, LimitValue, OrderItem, SelectItem, TableReference, Update};
@@ -110,7 +114,7 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
     let layout = environment.table(&update.table.name)?;
     let mut binder = Binder::new(environment, Scope::of_table(layout, update.table.alias.as_deref()));
     let assignments = bind_assignments(&mut binder, layout, &update.assignments)?;
-    let changed: Vec<ColumnNumber> = assignments.iter().map(|assignment| assignment.column).collect();
+    let changed = changed_columns(&assignments);
     let request = Request {
         reference: &update.table,
         filter: update.filter.as_ref(),
@@ -119,6 +123,7 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
         kind: ChangeKind::Update,
         ignore: update.ignore,
         touches_unique: touches_unique(&layout.definition, &changed),
+        has_checks: assignments.iter().any(|assignment| assignment.kind == AssignmentKind::Check),
         returning: &[],
     };
     let entries = unique_entries(environment.dictionary, &layout.definition, Some(&changed))?;
@@ -140,6 +145,7 @@ pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Res
         kind: ChangeKind::Delete,
         ignore: delete.ignore,
         touches_unique: false,
+        has_checks: false,
         returning: &delete.returning,
     };
     let entries = unique_entries(environment.dictionary, &layout.definition, None)?;
@@ -163,28 +169,53 @@ struct Request<'a> {
     ignore: bool,
     /// Whether a changed row can collide with the key of another row.
     touches_unique: bool,
+    /// Whether a changed row can violate a CHECK constraint.
+    has_checks: bool,
     returning: &'a [SelectItem],
 }
 
-/// Binds the assignments of UPDATE or ON DUPLICATE KEY UPDATE. Errors: those of binding.
+/// The columns that assignments set.
+pub(super) fn changed_columns(assignments: &[Assignment]) -> Vec<ColumnNumber> {
+    let set = assignments.iter().filter(|assignment| assignment.kind != AssignmentKind::Check);
+    set.map(|assignment| assignment.column).collect()
+}
+
+/// Binds the assignments of UPDATE or ON DUPLICATE KEY UPDATE, followed by those of generated columns and the
+/// CHECK constraints. Errors: those of binding; 3105 for a value of a generated column.
 pub(super) fn bind_assignments(
     binder: &mut Binder<'_>,
-    layout: &TableLayout,
+    layout: &Arc<TableLayout>,
     written: &[ast_statement::Assignment],
 ) -> Result<Vec<Assignment>> {
     let mut assignments = Vec::with_capacity(written.len());
+    let mut stored = StoredExpressions::new(binder.environment, layout);
     for assignment in written {
         let found = binder.scope.resolve(&assignment.column, Clause::FieldList.name())?;
+        let column = &layout.definition.columns[usize::from(found.index.0)];
+        if column.is_generated() {
+            match assignment.value {
+                ast::Expression::Default(None) => continue,
+                _ => return Err(message::value_for_generated(&column.name, &layout.definition.name)),
+            }
+        }
         let value = match &assignment.value {
-            ast::Expression::Default(None) => default_into(&layout.definition.columns[usize::from(found.index.0)]),
+            ast::Expression::Default(None) => match stored.value_of(column)? {
+                Some(value) => value,
+                None => default_into(column),
+            },
             value => {
                 let bound = binder.bind_in(Clause::FieldList, value)?;
-                let column = &layout.definition.columns[usize::from(found.index.0)];
                 if column.column_type.collation().is_none() { among_numbers(value, bound) } else { bound }
             }
         };
-        assignments.push(Assignment { column: found.index, value, if_changed: assignment.if_changed });
+        let kind = if assignment.if_changed { AssignmentKind::IfChanged } else { AssignmentKind::Always };
+        assignments.push(Assignment { column: found.index, value, kind });
     }
+    let computed = stored.generated(&changed_columns(&assignments))?;
+    let of_generated = |ComputedColumn { column, value }| Assignment { column, value, kind: AssignmentKind::Generated };
+    assignments.extend(computed.into_iter().map(of_generated));
+    assignments.extend(stored.checks()?.into_iter().map(Assignment::check));
+    binder.is_volatile |= stored.is_volatile;
     Ok(assignments)
 }
 
@@ -196,6 +227,7 @@ fn plan_change(
     maintained: Maintained,
 ) -> Result<Planned> {
     let filter = request.filter.map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
+    let WithPrefixes { filter, implied } = with_prefixes(filter, &layout.definition)?;
     // A change has no select list to which ORDER BY could refer by number or alias.
     let nothing = Projection::new(Vec::new(), Vec::new());
     let sort = bind_order(binder, request.order_by, &[], &nothing)?;
@@ -212,12 +244,14 @@ fn plan_change(
         order: order_columns.filter(|columns| request.limit.is_some() && keys_keep_order(layout, columns)),
         descending: order.as_ref().is_some_and(|(_, descending)| *descending),
     };
-    let chosen = choose(&access_request)?;
+    let mut chosen = choose(&access_request)?;
+    chosen.implied.extend(implied);
     let limit = request.limit.map(Quantity::of).transpose()?;
     let in_order = sort.is_empty() || is_ordered(&chosen, order_columns, access_request.descending, layout);
     let is_single = is_single_row(&chosen.path);
     // IGNORE skips individual rows, so each row needs its own write.
-    let may_leave_out = request.ignore && (request.touches_unique || maintained.foreign_keys.is_some());
+    let may_violate = request.touches_unique || request.has_checks || maintained.foreign_keys.is_some();
+    let may_leave_out = request.ignore && may_violate;
     let one_by_one = may_leave_out || request.touches_unique && !is_single;
     // With ORDER BY or LIMIT, the rows must be written in order from the start. With IGNORE, the failure of
     // one row must not undo the writes of the others.

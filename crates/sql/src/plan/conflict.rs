@@ -12,7 +12,7 @@ use junctor_signals::program::{
     Access, Assignment, LockMode, Output, Projection, Returning, WhenLocked, WriteAction, WriteProgram,
 };
 
-use super::change::{bind_assignments, foreign_keys, unique_entries};
+use super::change::{bind_assignments, changed_columns, foreign_keys, unique_entries};
 use crate::bind::{Binder, Environment, InsertedRow, Scope, SelectedRow, message};
 use crate::parse::statement::Insert;
 
@@ -168,7 +168,7 @@ pub(super) fn plan_conflict(
     for Assignment { value, .. } in &assignments {
         value.visit(&mut |inner| reads_parameters |= is_given(inner));
     }
-    let changed: Vec<ColumnNumber> = assignments.iter().map(|Assignment { column, .. }| *column).collect();
+    let changed = changed_columns(&assignments);
     let update = WriteProgram {
         table: Arc::clone(layout),
         action: WriteAction::Update { assignments, ignore: insert.ignore || environment.modes.is_lenient },

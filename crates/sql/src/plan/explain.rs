@@ -49,6 +49,7 @@ pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
                 }
             }
         },
+        Plan::Into(plan) => return explain_plan(&plan.query.clone().into()),
         Plan::Control(_) => row.extra.push("No tables used"),
     }
     (columns(), vec![row.values()])

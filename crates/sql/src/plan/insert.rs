@@ -11,16 +11,18 @@ use junctor_model::schema::{ColumnDefinition, TableDefinition, TableLayout};
 use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::value::Value;
 use junctor_signals::program::{Access, Projection, WriteProgram};
+use junctor_signals::row_expressions::RowExpressions;
 
 use super::Plan;
 use super::change::{foreign_keys, unique_entries};
 use super::conflict::{Conflict, InsertTarget, PlannedConflict, plan_conflict};
+use super::load::{LoadPlan, plan_load};
 use super::operand::needs_row;
 use super::select::FinalStep;
 use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
 use crate::bind::{
-    Binder, Environment, Scope, among_numbers, bind_returning_list, default_into, message, no_default,
-    number_of_literal,
+    Binder, Environment, Scope, StoredExpressions, among_numbers, bind_returning_list, default_into, message,
+    no_default, number_of_literal,
 };
 use crate::parse::expression as ast;
 use crate::parse::statement::{Insert, InsertSource, Select, SelectItem};
@@ -39,6 +41,9 @@ pub enum InsertValue {
     Generated,
     /// The time of the statement with this number of digits, converted to the column's type.
     Now(u8),
+    /// A column of the plan's row expressions, computed when the other columns are known. Before that the
+    /// column has this value.
+    Deferred(Value),
 }
 
 /// The position of the literals in the rows of VALUES, if all rows have the same form: they differ only in
@@ -72,9 +77,8 @@ pub struct InsertPlan {
     /// The rows as written, each with one value for every column of the table. Rows of the same form, and the
     /// rows of a query, are represented by one element.
     pub rows: Vec<Vec<InsertValue>>,
-    /// The columns for which the statement has values, in the order of the statement. Present only if a value
-    /// is computed from other columns. Each column then has its default until its own value is computed.
-    pub assigned_columns: Option<Vec<ColumnNumber>>,
+    /// Present if a row is made in several steps.
+    pub steps: Option<Box<RowSteps>>,
     /// Present if all rows have the same form. The plan then has one row; the executions supply the literals
     /// of all rows.
     pub uniform_rows: Option<UniformRowForm>,
@@ -87,6 +91,8 @@ pub struct InsertPlan {
     pub takes_any_kind: bool,
     /// The query of INSERT ... SELECT. Its columns are the parameters of the only element of `rows`.
     pub select: Option<QueryPlan>,
+    /// The file of LOAD DATA. Its fields are among the parameters of the only element of `rows`.
+    pub load: Option<LoadPlan>,
     /// The action for a row with a unique key that exists already.
     pub conflict: Conflict,
     /// The handling of a value that does not fit its column. With IGNORE the nearest fitting value is stored.
@@ -98,6 +104,18 @@ pub struct InsertPlan {
     pub warnings: Vec<(ErrorCode, Box<str>)>,
     /// The RETURNING clause; `None` if the statement has none.
     pub returning: Option<InsertReturning>,
+}
+
+/// How a row is made whose values depend on each other.
+#[derive(Debug)]
+pub struct RowSteps {
+    /// The columns for which the statement has values, in the order of the statement. Present only if a value
+    /// is computed from other columns. Each column then has its default until its own value is computed.
+    pub assigned_columns: Option<Vec<ColumnNumber>>,
+    /// Generated columns, defaults that read the row, and CHECK constraints.
+    pub expressions: RowExpressions,
+    /// IGNORE: a row that violates a CHECK constraint is left out, with a warning.
+    pub leaves_out: bool,
 }
 
 /// The RETURNING clause of an INSERT.
@@ -131,42 +149,55 @@ pub(super) fn plan_insert(
     // With values, an empty list of columns stands for all columns. Without values, every column gets its
     // default.
     let has_values = forms.first().is_none_or(|form| !form.is_empty());
-    let targets = targets(definition, named.filter(|names| !names.is_empty() || !has_values))?;
+    let mut targets = targets(definition, named.filter(|names| !names.is_empty() || !has_values))?;
     let all_defaults = !has_values && named.is_none_or(<[String]>::is_empty);
     let width = if all_defaults { 0 } else { targets.len() };
     if let Some(position) = forms.iter().position(|form| form.len() != width) {
         return Err(message::column_count(position + 1));
     }
-    let is_one_row = forms.len() == 1 && uniform_rows.is_none() && !matches!(insert.source, InsertSource::Select(_));
-    let mode = match (insert.ignore, environment.modes.is_lenient) {
-        (true, _) => StoreMode::Lenient,
-        (false, true) if is_one_row => StoreMode::LenientExceptNull,
-        (false, true) => StoreMode::Lenient,
-        (false, false) => StoreMode::Strict,
-    };
+    let mode = mode_of(insert, environment, forms.len() == 1 && uniform_rows.is_none());
     let mut scratch = Scratch::new();
     scratch.set_strict(mode == StoreMode::Strict);
     scratch.set_value_rules(environment.rules);
+    let defaults = ComputedDefaults::new(environment, layout)?;
+    let load = match &insert.source {
+        InsertSource::Load(load) => {
+            let plan = plan_load(environment, (load, definition, &defaults), Scope::of_table(layout, None), mode)?;
+            let loaded = plan.column_parameters(environment.parameters.len());
+            targets = loaded.iter().map(|(column, _)| *column).collect();
+            Some((plan, loaded))
+        }
+        _ => None,
+    };
     let mut warnings = Vec::new();
-    let omitted = omitted_values(definition, &targets, mode, &mut warnings)?;
+    let mut given = targets.clone();
+    given.extend(load.iter().flat_map(|(plan, _)| plan.assignments.iter().map(|(column, _)| *column)));
+    let omitted = omitted_values(definition, &given, (&defaults, mode), &mut warnings)?;
     let mut rows = Vec::with_capacity(forms.len());
     for (position, form) in forms.into_iter().enumerate() {
         let mut row = omitted.clone();
         for (column, value) in targets.iter().zip(form) {
             let row_number = position as u64 + 1;
-            let planner = RowPlanner { definition, binder: &mut binder, scratch: &scratch, row_number, mode };
+            let defaults = &defaults;
+            let planner = RowPlanner { definition, binder: &mut binder, scratch: &scratch, row_number, mode, defaults };
             row[usize::from(column.0)] = Some(planner.value(*column, value, &mut warnings)?);
         }
-        rows.push(complete(definition, row, mode, &mut warnings)?);
+        rows.push(complete(definition, row, (&defaults, mode), &mut warnings)?);
     }
+    binder.is_volatile |= defaults.is_volatile;
     let (returning, is_volatile) = bind_returning(environment, insert, layout)?;
     binder.is_volatile |= is_volatile;
     let returned = returning.as_ref().map(|returning| &returning.rows);
     let (selected, conflict) =
         plan_source_and_conflict(environment, insert, layout, (&targets, returned), find_virtual)?;
     if selected.is_some() {
-        rows.push(selected_row(definition, &targets, omitted, mode, &mut warnings)?);
+        targets.iter().try_for_each(|column| check_not_generated(definition, *column))?;
+        let parameters: Vec<_> = targets.iter().copied().zip(0..).collect();
+        rows.push(row_of_parameters(definition, &parameters, omitted, (&defaults, mode), &mut warnings)?);
+    } else if let Some(load) = &load {
+        rows.push(loaded_row(definition, load, omitted, (&defaults, mode), &mut warnings)?);
     }
+    let load = load.map(|(plan, _)| plan);
     let PlannedConflict { conflict, is_volatile, .. } = conflict;
     let of_select = selected.as_ref().is_some_and(|selected| selected.is_volatile);
     let program = WriteProgram {
@@ -181,17 +212,27 @@ pub(super) fn plan_insert(
     if auto.is_some_and(|auto| rows.iter().any(|row| reads_row(&row[usize::from(auto.index.0)]))) {
         return Err(Error::not_supported("an AUTO_INCREMENT value computed from other columns"));
     }
+    let has_assignments = load.as_ref().is_some_and(|load| !load.assignments.is_empty());
+    let reads_columns = rows.iter().flatten().any(reads_row) || has_assignments;
+    let assigned_columns = reads_columns.then_some(targets);
+    let needs_steps = assigned_columns.is_some() || !defaults.expressions.is_empty();
+    let steps = needs_steps
+        .then(|| Box::new(RowSteps { assigned_columns, expressions: defaults.expressions, leaves_out: insert.ignore }));
     let plan = InsertPlan {
-        takes_any_kind: selected.is_none() && !rows.iter().flatten().any(is_computed) && !conflict.reads_parameters(),
+        takes_any_kind: selected.is_none()
+            && load.is_none()
+            && !rows.iter().flatten().any(is_computed)
+            && !conflict.reads_parameters(),
         table: Arc::clone(layout),
         program: Arc::new(program),
-        assigned_columns: rows.iter().flatten().any(reads_row).then_some(targets),
+        steps,
         rows,
         uniform_rows,
         auto,
         key_is_partition: definition.partition_columns == definition.primary().columns,
         conflict,
         select: selected.map(|selected| selected.plan),
+        load,
         mode,
         refuses_null: environment.modes.is_lenient && !insert.ignore,
         warnings,
@@ -211,7 +252,7 @@ fn forms_of(source: &InsertSource) -> Result<(Vec<&Vec<ast::Expression>>, Option
             };
             Ok((vec![row], Some(UniformRowForm { first, width })))
         }
-        InsertSource::Select(_) => Ok((Vec::new(), None)),
+        InsertSource::Select(_) | InsertSource::Load(_) => Ok((Vec::new(), None)),
     }
 }
 
@@ -338,8 +379,42 @@ impl InsertPlan {
     }
 }
 
+/// The computed values of a table's columns without a written value.
+pub(super) struct ComputedDefaults {
+    /// The default of each column that reads no row; `None` for columns without an expression.
+    values: Vec<Option<InsertValue>>,
+    /// The columns and conditions that are computed when the other columns are known.
+    expressions: RowExpressions,
+    is_volatile: bool,
+}
+
+impl ComputedDefaults {
+    /// Errors: those of binding.
+    fn new(environment: &Environment<'_>, layout: &Arc<TableLayout>) -> Result<ComputedDefaults> {
+        let mut stored = StoredExpressions::new(environment, layout);
+        let columns = &layout.definition.columns;
+        let mut values = vec![None; columns.len()];
+        let mut deferred = Vec::new();
+        for computed in stored.computed()? {
+            let position = usize::from(computed.column.0);
+            let column = &columns[position];
+            values[position] = Some(match column.is_generated() || needs_row(&computed.value) {
+                true => {
+                    let is_null = column.nullable;
+                    let before = if is_null { Value::Null } else { column.column_type.implicit_default() };
+                    deferred.push(computed);
+                    InsertValue::Deferred(before)
+                }
+                false => InsertValue::Computed(computed.value),
+            });
+        }
+        let expressions = RowExpressions { columns: deferred, checks: stored.checks()? };
+        Ok(ComputedDefaults { values, expressions, is_volatile: stored.is_volatile })
+    }
+}
+
 /// The columns for which the statement has values. Errors: unknown column; 1110 for a repeated one.
-fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<Vec<ColumnNumber>> {
+pub(super) fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<Vec<ColumnNumber>> {
     let Some(names) = columns else {
         let is_named = |column: &ColumnDefinition| !column.hidden && !column.invisible;
         let visible = definition.columns.iter().enumerate().filter(|(_, column)| is_named(column));
@@ -361,7 +436,7 @@ fn targets(definition: &TableDefinition, columns: Option<&[String]>) -> Result<V
 fn omitted_values(
     definition: &TableDefinition,
     targets: &[ColumnNumber],
-    mode: StoreMode,
+    (defaults, mode): (&ComputedDefaults, StoreMode),
     warnings: &mut Warnings,
 ) -> Result<Vec<Option<InsertValue>>> {
     let mut values = Vec::with_capacity(definition.columns.len());
@@ -370,6 +445,7 @@ fn omitted_values(
         values.push(match &column.default {
             _ if column.auto_increment => Some(InsertValue::Generated),
             _ if targets.contains(&index) => None,
+            _ if column.expression.is_some() => defaults.values[position].clone(),
             _ if column.default_now => Some(InsertValue::Now(column.column_type.scale())),
             Some(value) => Some(InsertValue::Stored(value.clone())),
             None if column.nullable => Some(InsertValue::Stored(Value::Null)),
@@ -400,12 +476,12 @@ fn without_default(column: &ColumnDefinition, mode: StoreMode, warnings: &mut Wa
 fn complete(
     definition: &TableDefinition,
     row: Vec<Option<InsertValue>>,
-    mode: StoreMode,
+    (defaults, mode): (&ComputedDefaults, StoreMode),
     warnings: &mut Warnings,
 ) -> Result<Vec<InsertValue>> {
     let mut values = Vec::with_capacity(row.len());
-    for (value, column) in row.into_iter().zip(&definition.columns) {
-        match (value, &column.default) {
+    for ((value, column), computed) in row.into_iter().zip(&definition.columns).zip(&defaults.values) {
+        match (value.or_else(|| computed.clone()), &column.default) {
             (Some(value), _) => values.push(value),
             (None, _) if column.default_now => values.push(InsertValue::Now(column.column_type.scale())),
             (None, Some(default)) => values.push(InsertValue::Stored(default.clone())),
@@ -416,19 +492,61 @@ fn complete(
     Ok(values)
 }
 
-/// The row that stands for all rows of a query. The columns of the query are its parameters, in order.
-fn selected_row(
+/// How values are stored that do not fit their columns.
+fn mode_of(insert: &Insert, environment: &Environment<'_>, is_one_row: bool) -> StoreMode {
+    match (insert.ignore, environment.modes.is_lenient) {
+        (true, _) => StoreMode::Lenient,
+        (false, true) if is_one_row => StoreMode::LenientExceptNull,
+        (false, true) => StoreMode::Lenient,
+        (false, false) => StoreMode::Strict,
+    }
+}
+
+/// The row of LOAD DATA. A column that an assignment replaces has a value until then.
+fn loaded_row(
     definition: &TableDefinition,
-    targets: &[ColumnNumber],
+    (plan, loaded): &(LoadPlan, Vec<(ColumnNumber, u16)>),
     omitted: Vec<Option<InsertValue>>,
-    mode: StoreMode,
+    modes: (&ComputedDefaults, StoreMode),
     warnings: &mut Warnings,
 ) -> Result<Vec<InsertValue>> {
     let mut row = omitted;
-    for (place, column) in targets.iter().enumerate() {
-        row[usize::from(column.0)] = Some(InsertValue::Parameter(place as u16));
+    for (column, value) in &plan.assignments {
+        let column = usize::from(column.0);
+        row[column] = Some(match value {
+            InsertValue::Deferred(_) => value.clone(),
+            _ => InsertValue::Stored(definition.columns[column].value_before_assignment()),
+        });
     }
-    complete(definition, row, mode, warnings)
+    // The fields of generated columns are read and have no effect.
+    let is_given = |column: &ColumnNumber| !definition.columns[usize::from(column.0)].is_generated();
+    let given: Vec<_> = loaded.iter().copied().filter(|(column, _)| is_given(column)).collect();
+    row_of_parameters(definition, &given, row, modes, warnings)
+}
+
+/// The row that stands for all rows of a query or file. `parameters` are the columns with the number of their
+/// parameter.
+fn row_of_parameters(
+    definition: &TableDefinition,
+    parameters: &[(ColumnNumber, u16)],
+    omitted: Vec<Option<InsertValue>>,
+    modes: (&ComputedDefaults, StoreMode),
+    warnings: &mut Warnings,
+) -> Result<Vec<InsertValue>> {
+    let mut row = omitted;
+    for (column, parameter) in parameters {
+        row[usize::from(column.0)] = Some(InsertValue::Parameter(*parameter));
+    }
+    complete(definition, row, modes, warnings)
+}
+
+/// Error 3105 for a generated column.
+fn check_not_generated(definition: &TableDefinition, column: ColumnNumber) -> Result<()> {
+    let column = &definition.columns[usize::from(column.0)];
+    match column.is_generated() {
+        true => Err(message::value_for_generated(&column.name, &definition.name)),
+        false => Ok(()),
+    }
 }
 
 fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
@@ -450,18 +568,30 @@ fn has_default(column: &ColumnDefinition) -> bool {
     has_written || column.nullable || column.auto_increment || column.column_type.has_own_default()
 }
 
-struct RowPlanner<'m, 'e> {
-    definition: &'m TableDefinition,
-    binder: &'m mut Binder<'e>,
-    scratch: &'m Scratch,
-    row_number: u64,
-    mode: StoreMode,
+/// Plans the values of one row.
+pub(super) struct RowPlanner<'m, 'e> {
+    pub definition: &'m TableDefinition,
+    pub binder: &'m mut Binder<'e>,
+    pub scratch: &'m Scratch,
+    pub row_number: u64,
+    pub mode: StoreMode,
+    pub defaults: &'m ComputedDefaults,
 }
 
 impl RowPlanner<'_, '_> {
     /// Plans one value. A constant is converted now, so that planning detects a value that cannot be stored.
-    fn value(self, index: ColumnNumber, value: &ast::Expression, warnings: &mut Warnings) -> Result<InsertValue> {
+    pub(super) fn value(
+        self,
+        index: ColumnNumber,
+        value: &ast::Expression,
+        warnings: &mut Warnings,
+    ) -> Result<InsertValue> {
         let column = &self.definition.columns[usize::from(index.0)];
+        if *value != ast::Expression::Default(None) {
+            check_not_generated(self.definition, index)?;
+        } else if let Some(computed) = &self.defaults.values[usize::from(index.0)] {
+            return Ok(computed.clone());
+        }
         let bound = match value {
             ast::Expression::Default(None) if column.auto_increment => return Ok(InsertValue::Generated),
             ast::Expression::Default(None) if column.default_now => {

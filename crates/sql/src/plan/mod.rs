@@ -8,10 +8,12 @@ mod conflict;
 mod compute;
 mod explain;
 mod insert;
+mod load;
 mod operand;
 mod operation_kind;
 mod order;
 mod parameters;
+mod prefix;
 mod prepared;
 mod process_list;
 mod restriction;
@@ -25,7 +27,8 @@ pub use change::{ChangeKind, ChangePlan, OrderedChange, UniqueKeyChange, row_key
 pub use compute::{ComputePlan, ComputeSource, type_of_column};
 pub use conflict::{Conflict, KeyLock};
 pub use explain::explain_plan;
-pub use insert::{AutoColumn, InsertPlan, InsertReturning, InsertValue, UniformRowForm};
+pub use insert::{AutoColumn, InsertPlan, InsertReturning, InsertValue, RowSteps, UniformRowForm};
+pub use load::{LoadPlan, LoadTarget};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Quantity, ValueSet};
 pub use operation_kind::OperationKind;
 pub(crate) use parameters::{
@@ -35,7 +38,7 @@ pub(crate) use prepared::{PreparedStatement, PreparedStatements};
 pub use select::{FinalStep, SelectPlan};
 pub(crate) use shared_statements::{SHARED_BYTES_MAX, SharedStatements, StatementKey};
 pub(crate) use statement::TableUse;
-pub use statement::{ControlPlan, FindVirtual, Plan, Planned, QueryPlan, VirtualSource, plan_statement};
+pub use statement::{ControlPlan, FindVirtual, IntoPlan, Plan, Planned, QueryPlan, VirtualSource, plan_statement};
 
 #[cfg(test)]
 mod tests;

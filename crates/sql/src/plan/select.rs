@@ -16,6 +16,7 @@ use super::access::{AccessPath, AccessRequest, ChosenPath, ScopeTemplate, choose
 use super::operand::{LimitTemplate, is_fixed, reads_parameter};
 use super::operation_kind::OperationKind;
 use super::order::{bind_order_of, check_distinct_order, plain_order};
+use super::prefix::{WithPrefixes, with_prefixes};
 use super::statement::{Planned, QueryPlan};
 use crate::bind::{Binder, Environment, Scope, bind_select_list, message};
 use crate::parse::statement::{self, LockingClause, ObjectName, Select};
@@ -106,6 +107,7 @@ pub(super) fn plan_select(
     let first_parameter = environment.parameters.len() as u16;
     let list = bind_select_list(&mut binder, &select.projection, first_parameter)?;
     let filter = binder.bind_conditions(select, &list)?;
+    let WithPrefixes { filter, implied } = with_prefixes(filter, &layout.definition)?;
     let is_aggregate = !list.aggregates.is_empty();
     let sort = bind_order_of(&mut binder, select, &list)?;
     if select.distinct {
@@ -128,7 +130,8 @@ pub(super) fn plan_select(
         }),
         descending: order.as_ref().is_some_and(|(_, descending)| *descending),
     };
-    let chosen = choose(&request)?;
+    let mut chosen = choose(&request)?;
+    chosen.implied.extend(implied);
     let is_single = is_single_row(&chosen.path);
     let in_order = is_ordered(&chosen, order_columns, request.descending, layout);
     let final_step = match (is_aggregate, select.distinct) {

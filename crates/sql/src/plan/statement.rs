@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_model::error::Result;
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::SYSTEM_DATABASES;
@@ -25,12 +25,23 @@ pub enum Plan {
     Select(Arc<SelectPlan>),
     /// A query that the session answers without the storage engine.
     Compute(Arc<ComputePlan>),
+    /// A query whose row goes to variables.
+    Into(Arc<IntoPlan>),
     /// INSERT or REPLACE.
     Insert(Arc<InsertPlan>),
     /// UPDATE or DELETE.
     Change(Arc<ChangePlan>),
     /// The beginning or end of a transaction.
     Control(ControlPlan),
+}
+
+/// The plan of SELECT ... INTO.
+#[derive(Debug)]
+pub struct IntoPlan {
+    /// The query.
+    pub query: QueryPlan,
+    /// The user variables, one for each column.
+    pub variables: Box<[Box<str>]>,
 }
 
 /// The plan of a query.
@@ -141,7 +152,8 @@ pub fn plan_statement(
 ) -> Result<Option<Planned>> {
     let control = |plan| Ok(Planned { plan: Plan::Control(plan), is_volatile: false });
     let planned = match statement {
-        Statement::Select(select) => plan_query(environment, select, find_virtual).map(Planned::from),
+        Statement::Select(select) => plan_query(environment, select, find_virtual)
+            .and_then(|planned| if select.into.is_empty() { Ok(planned.into()) } else { plan_into(select, planned) }),
         Statement::Insert(insert) => plan_insert(environment, insert, find_virtual),
         Statement::Update(update) => plan_update(environment, update),
         Statement::Delete(delete) => plan_delete(environment, delete),
@@ -158,6 +170,17 @@ pub fn plan_statement(
         _ => return Ok(None),
     };
     planned.map(Some)
+}
+
+/// Plans SELECT ... INTO. Error: 1222 if it has another number of variables than of columns.
+fn plan_into(select: &Select, planned: Planned<QueryPlan>) -> Result<Planned> {
+    let Planned { plan: query, is_volatile } = planned;
+    if query.header().columns.len() != select.into.len() {
+        let message = "The used SELECT statements have a different number of columns";
+        return Err(Error::new(ErrorCode::SelectColumnCount, message));
+    }
+    let variables = select.into.iter().map(|name| name.as_str().into()).collect();
+    Ok(Planned { plan: Plan::Into(Arc::new(IntoPlan { query, variables })), is_volatile })
 }
 
 /// Plans a query. Errors: those of binding and planning.
@@ -195,6 +218,7 @@ impl Plan {
             Plan::Select(plan) => Some(&plan.table),
             Plan::Insert(plan) => Some(&plan.table),
             Plan::Change(plan) => Some(&plan.table),
+            Plan::Into(plan) => plan.query.table().map(|(table, _)| table),
             Plan::Compute(_) | Plan::Control(_) => None,
         }
     }
@@ -220,7 +244,7 @@ impl Plan {
             Plan::Compute(plan) => Some(&plan.header),
             Plan::Insert(plan) => plan.returning.as_ref().map(|returning| &returning.header),
             Plan::Change(plan) => plan.returning.as_ref(),
-            Plan::Control(_) => None,
+            Plan::Into(_) | Plan::Control(_) => None,
         }
     }
 
@@ -234,6 +258,7 @@ impl Plan {
         };
         let nested = match self {
             Plan::Insert(plan) => plan.select.clone().map_or(0, |select| Plan::from(select).bytes(&[])),
+            Plan::Into(plan) => Plan::from(plan.query.clone()).bytes(&[]),
             _ => 0,
         };
         PLAN_BYTES + PLAN_BYTES_PER_TEXT_BYTE * text.len() + PLAN_BYTES_PER_COLUMN * (columns + values) + nested
@@ -242,13 +267,17 @@ impl Plan {
     /// The tables that the statement uses, including those that its foreign keys can reach, and whether it
     /// writes or locks rows in each.
     pub(crate) fn table_uses(&self) -> impl Iterator<Item = TableUse> + '_ {
-        let locks = matches!(self, Plan::Select(select) if select.locking_program.is_some());
+        let locks = match self {
+            Plan::Select(select) => select.locking_program.is_some(),
+            Plan::Into(plan) => plan.query.table().is_some_and(|(_, locks)| locks),
+            _ => false,
+        };
         let writes = self.writes() || locks;
         let own = self.table().map(|table| table.definition.id);
         let foreign = match self {
             Plan::Insert(plan) => [plan.program.foreign_keys.as_ref(), plan.conflict.foreign_keys()],
             Plan::Change(plan) => [plan.program.foreign_keys.as_ref(), None],
-            Plan::Select(_) | Plan::Compute(_) | Plan::Control(_) => [None, None],
+            Plan::Select(_) | Plan::Into(_) | Plan::Compute(_) | Plan::Control(_) => [None, None],
         };
         let reachable = foreign.into_iter().flatten().flat_map(|foreign| foreign.reachable.iter().copied());
         // The query of INSERT ... SELECT adds the table that it reads.
@@ -266,6 +295,7 @@ impl Plan {
         match self {
             Plan::Select(_) | Plan::Change(_) => true,
             Plan::Insert(plan) => plan.select.is_some(),
+            Plan::Into(plan) => plan.query.table().is_some(),
             Plan::Compute(_) | Plan::Control(_) => false,
         }
     }

@@ -48,6 +48,7 @@ fn dictionary() -> Dictionary {
             account: "",
             foreign_key_checks: true,
             replaces_unknown_engines: true,
+            environment: &Environment::plain(&dictionary),
             now_us: 0,
             rules: Default::default(),
         };
@@ -341,6 +342,7 @@ impl Dump<'_> {
                         InsertValue::Stored(value) => shown(value),
                         InsertValue::Computed(expression) => described(expression),
                         InsertValue::Generated => "next".to_owned(),
+                        InsertValue::Deferred(_) => "later".to_owned(),
                         InsertValue::Now(digits) => format!("now({digits})"),
                     };
                     let values: Vec<String> = row.iter().map(value).collect();
@@ -359,6 +361,7 @@ impl Dump<'_> {
                 let row: Vec<String> = compute.projection.values.iter().map(described).collect();
                 self.line(format!("row {}", row.join(", ")));
             }
+            Plan::Into(into) => self.line(format!("{into:?}")),
             Plan::Control(control) => self.line(format!("{control:?}")),
         }
     }

@@ -31,6 +31,13 @@ pub enum SqlCommand<'a> {
         /// A LIKE pattern for column names; empty selects all columns.
         wildcard: &'a [u8],
     },
+    /// COM_STMT_FETCH.
+    Fetch {
+        /// The prepared statement with the cursor.
+        statement: u32,
+        /// Maximum number of rows.
+        rows_max: u32,
+    },
     /// COM_STATISTICS.
     Statistics,
     /// COM_PING.
@@ -46,12 +53,16 @@ pub enum SqlCommand<'a> {
 impl StatementContext<'_, '_> {
     /// Executes one command. The session must be idle.
     pub(super) fn execute_command(&mut self, command: SqlCommand<'_>) -> Progress {
+        self.session.cursor_wanted = 0;
         match command {
             SqlCommand::Query(text) => self.execute_query(text),
             SqlCommand::Prepare(text) => self.prepare(text),
             SqlCommand::UseDatabase(name) => {
                 self.session.clear_diagnostics();
                 let outcome = utf8(name).and_then(|name| self.engine.use_database(self.session, name));
+                if outcome.is_ok() {
+                    self.track_database();
+                }
                 answer(self, outcome)
             }
             SqlCommand::FieldList { table, wildcard } => {
@@ -64,6 +75,7 @@ impl StatementContext<'_, '_> {
                     Err(error) => fail(self, &error),
                 }
             }
+            SqlCommand::Fetch { statement, rows_max } => self.fetch(statement, rows_max),
             SqlCommand::Statistics => {
                 self.sink.plain_text(&self.engine.statistics(self.turn));
                 Progress::Done

@@ -16,6 +16,7 @@ mod next_statement;
 mod routing;
 mod unplanned;
 mod shape_plans;
+mod track;
 mod lock_calls;
 
 use std::sync::Arc;
@@ -28,7 +29,7 @@ use junctor_signals::counter::SqlCounters;
 use crate::bind::message;
 use crate::execute::{
     AutoIncrementRanges, BlockingChanges, Engine, Execution, Latencies, SHAPE_SEED, ServerSettings, Session,
-    SessionOpening, StatementContext, Workspace, continue_output, continue_statement, resume,
+    SessionOpening, StatementContext, Workspace, continue_output, continue_statement, receive_file, resume,
 };
 use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::SessionVariables;
@@ -59,6 +60,7 @@ impl Engine {
             tables: BlockingChanges::default(),
             prepared_count: 0,
             prepared_bytes: 0,
+            cursor_bytes: 0,
             session_count: 0,
             counters: SqlCounters::default(),
             latencies: Latencies::default(),
@@ -93,6 +95,10 @@ impl Engine {
             savepoints: Vec::new(),
             statements: Default::default(),
             named_statements: Default::default(),
+            cursors: Vec::new(),
+            tracks_state: opening.tracks_state,
+            state_changes: Vec::new(),
+            cursor_wanted: 0,
             key_readers: Default::default(),
             text_protocol: opening.text_protocol,
             next_prepared_number: 1,
@@ -102,6 +108,7 @@ impl Engine {
             tables: Vec::new(),
             tables_since: 0,
             interrupted: false,
+            is_closing: false,
             holds_user_locks: false,
             table_locks: None,
             diagnostics: Vec::new(),
@@ -267,6 +274,19 @@ impl Engine {
     ) -> Progress {
         let mut context = self.context(session, turn, sink);
         let progress = continue_statement(&mut context);
+        context.finish_step(progress)
+    }
+
+    /// Continues a statement with bytes of the file that its client sends; empty bytes are the file's end.
+    pub fn receive_file(
+        &mut self,
+        session: &mut Session,
+        bytes: &[u8],
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let mut context = self.context(session, turn, sink);
+        let progress = receive_file(&mut context, bytes);
         context.finish_step(progress)
     }
 

@@ -36,9 +36,10 @@ impl StatementContext<'_, '_> {
                 Some(answer(self, outcome))
             }
             Statement::Execute { name, using } => Some(match self.execution_of(name, using) {
-                Ok((statement, parameters)) => {
-                    self.execute_prepared(PreparedExecution { statement, parameters: &parameters }, input)
-                }
+                Ok((statement, parameters)) => self.execute_prepared(
+                    PreparedExecution { statement, parameters: &parameters, wants_cursor: false },
+                    input,
+                ),
                 Err(error) => {
                     self.session.clear_diagnostics();
                     fail(self, &error)

@@ -18,6 +18,7 @@ use crate::bind::{ParameterKind, PatternPrefix, message};
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{InputForm, LockCallMode, PlanInput, StatementContext, StatementInput, fail};
+use crate::parse::statement::InsertSource;
 use crate::parse::{ParameterNumber, Statement, parse_in};
 use crate::plan::Plan;
 use crate::plan::PreparedStatement;
@@ -46,6 +47,8 @@ pub struct PreparedExecution<'a> {
     pub statement: u32,
     /// The values, encoded as `junctor_expression::Parameters`.
     pub parameters: &'a [u8],
+    /// Whether the rows of a query stay in the session until the client fetches them.
+    pub wants_cursor: bool,
 }
 
 // Shared statements are compared by their kept text, which must therefore be complete.
@@ -79,6 +82,7 @@ impl StatementContext<'_, '_> {
         if text.len() > PREPARED_BYTES_MAX {
             return Err(Error::not_supported("a prepared statement of more than 1 MiB"));
         }
+        self.session.seed = self.turn.random.word();
         let key = StatementKey { text, database: self.session.database(), settings: self.session.plan_settings() };
         let dictionary = &self.engine.gateway.catalog().dictionary;
         let is_unbound = |kinds: &[ParameterKind]| kinds.iter().all(|kind| *kind == UNBOUND || kind.exact.is_some());
@@ -91,12 +95,13 @@ impl StatementContext<'_, '_> {
         // The parser limits the number of parameters, so the cast loses nothing.
         let parameter_count = parsed.parameter_count as u16;
         let mut statement = parsed.statement;
-        if matches!(statement, Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_)) {
+        if is_unpreparable(&statement) {
             let message = "This command is not supported in the prepared statement protocol yet";
             return Err(Error::new(ErrorCode::UnpreparableStatement, message));
         }
         let session_values = self.lift_session_values(&mut statement, ParameterNumber(parsed.parameter_count));
         self.evaluate_session_values(&session_values)?;
+        self.session.seed = self.turn.random.word();
         let key = StatementKey { text, database: self.session.database(), settings: self.session.plan_settings() };
         let work = &mut self.engine.work;
         work.kinds.clear();
@@ -134,12 +139,13 @@ impl StatementContext<'_, '_> {
     pub(super) fn execute_command_prepared(&mut self, execution: PreparedExecution<'_>) -> Progress {
         self.engine.counters.questions += 1;
         self.engine.counters.executes += 1;
+        self.session.cursor_wanted = if execution.wants_cursor { execution.statement } else { 0 };
         self.execute_prepared(execution, StatementInput::new(InputForm::Prepared(execution.statement)))
     }
 
     /// Executes a prepared statement.
     pub(super) fn execute_prepared(&mut self, execution: PreparedExecution<'_>, input: StatementInput<'_>) -> Progress {
-        let PreparedExecution { statement: id, parameters } = execution;
+        let PreparedExecution { statement: id, parameters, .. } = execution;
         self.engine.work.parameters.clear();
         self.engine.work.parameters.extend_from_slice(parameters);
         let values = Parameters::from_bytes(parameters);
@@ -247,6 +253,7 @@ impl StatementContext<'_, '_> {
         }
         self.engine.counters.plans += 1;
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Collected);
+        self.session.seed = self.turn.random.word();
         let progress = match self.plan(&prepared.statement, prepared.database.as_deref()) {
             Ok(Some(_)) if self.engine.table_statistics.are_missing() => Progress::Waiting,
             Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {
@@ -308,6 +315,7 @@ impl Engine {
         self.prepared_count = self.prepared_count.saturating_sub(count);
         self.prepared_bytes = self.prepared_bytes.saturating_sub(session.statements.bytes());
         session.statements.clear();
+        self.close_cursors(session);
         session.named_statements.clear();
         session.key_readers.clear();
     }
@@ -319,11 +327,21 @@ impl Engine {
 
     /// Removes a prepared statement.
     pub fn close_statement(&mut self, session: &mut Session, statement: u32) {
+        self.close_cursor(session, statement);
         let bytes = session.statements.get(statement).map_or(0, |statement| statement.bytes);
         if session.statements.remove(statement) {
             self.prepared_bytes = self.prepared_bytes.saturating_sub(bytes);
             self.prepared_count = self.prepared_count.saturating_sub(1);
         }
+    }
+}
+
+/// Whether the statement exists only as text.
+fn is_unpreparable(statement: &Statement) -> bool {
+    match statement {
+        Statement::Prepare { .. } | Statement::Execute { .. } | Statement::Deallocate(_) => true,
+        Statement::Insert(insert) => matches!(insert.source, InsertSource::Load(_)),
+        _ => false,
     }
 }
 

@@ -98,6 +98,7 @@ impl StatementContext<'_, '_> {
         let work = &mut self.engine.work;
         work.kinds.extend_from_slice(&work.session_kinds);
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Described);
+        self.session.seed = self.turn.random.word();
         let planned = self.plan(&statement, self.session.database());
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Refused);
         let Some(planned) = planned? else { return Ok(None) };

@@ -2,6 +2,8 @@
 //!
 //! Text statements. A statement whose shape is known is neither parsed nor planned.
 
+use std::sync::Arc;
+
 use junctor_gateway::invariant;
 use junctor_model::error::Result;
 
@@ -12,12 +14,12 @@ use crate::bind::{Environment, ParameterKind, message};
 use crate::execute::Engine;
 use crate::execute::{
     Execution, InputForm, LockCallMode, LockCalls, PlanInput, RetryInput, RetryState, StatementContext, StatementInput,
-    fail, start_change, start_compute, start_control, start_insert, start_select,
+    fail, start_change, start_compute, start_control, start_cursor, start_insert, start_into, start_select,
 };
 use crate::parse::{ParameterNumber, ShapeOutcome, Statement, first_statement_end, parse_in, scan};
 use crate::plan::fill_from_shape;
 use crate::plan::fits_class;
-use crate::plan::{ChangeKind, ControlPlan, OperationKind, Plan, Planned, plan_statement};
+use crate::plan::{ChangeKind, ControlPlan, OperationKind, Plan, Planned, QueryPlan, plan_statement};
 use crate::result::Progress;
 
 impl StatementContext<'_, '_> {
@@ -118,6 +120,7 @@ impl StatementContext<'_, '_> {
         self.engine.counters.plans += 1;
         // The statement may read the diagnostics of the previous one, so these are removed only after
         // planning.
+        self.session.seed = self.turn.random.word();
         let planned = self.plan(statement, database.as_deref());
         if !keeps_diagnostics(statement) {
             self.session.clear_diagnostics();
@@ -149,6 +152,9 @@ impl StatementContext<'_, '_> {
             Plan::Select(plan) => {
                 self.session.operation = plan.operation;
                 self.engine.counters.selects += 1;
+                if self.session.cursor_wanted != 0 {
+                    return start_cursor(self, QueryPlan::Select(Arc::clone(plan)));
+                }
                 start_select(self, plan, input)
             }
             Plan::Insert(plan) => {
@@ -171,7 +177,18 @@ impl StatementContext<'_, '_> {
             Plan::Compute(plan) => {
                 self.session.operation = OperationKind::Other;
                 self.engine.counters.selects += 1;
+                if self.session.cursor_wanted != 0 {
+                    return start_cursor(self, QueryPlan::Compute(Arc::clone(plan)));
+                }
                 start_compute(self, plan, input.protocol)
+            }
+            Plan::Into(plan) => {
+                self.session.operation = match &plan.query {
+                    QueryPlan::Select(plan) => plan.operation,
+                    QueryPlan::Compute(_) => OperationKind::Other,
+                };
+                self.engine.counters.selects += 1;
+                start_into(self, plan)
             }
             Plan::Control(control) => {
                 self.session.operation = match control {
@@ -224,7 +241,7 @@ impl StatementContext<'_, '_> {
             RetryInput::Prepared(statement, parameters) => {
                 let own = self.client_parameters(*statement, parameters);
                 let parameters = own.as_deref().unwrap_or(parameters);
-                let execution = PreparedExecution { statement: *statement, parameters };
+                let execution = PreparedExecution { statement: *statement, parameters, wants_cursor: false };
                 self.execute_prepared(execution, again(InputForm::Prepared(*statement)))
             }
             RetryInput::Keys(reader, keys) => self.retry_key_read(*reader, again(InputForm::Keys(*reader, keys)), keys),

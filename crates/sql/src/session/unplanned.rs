@@ -6,7 +6,6 @@ use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
-use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
@@ -52,6 +51,9 @@ impl StatementContext<'_, '_> {
             Statement::UnlockInstance => self.start_backup_lock(UserLockAction::UnlockForBackup),
             Statement::Use(name) => {
                 let outcome = self.engine.use_database(self.session, name);
+                if outcome.is_ok() {
+                    self.track_database();
+                }
                 answer(self, outcome)
             }
             Statement::Show(_) | Statement::Describe(_) | Statement::Explain(_) => {
@@ -74,8 +76,7 @@ impl StatementContext<'_, '_> {
                 }
                 answer(self, outcome)
             }
-            _ if is_definition(statement) => match self.engine.define(self.session, statement, self.turn.wall_clock_us)
-            {
+            _ if is_definition(statement) => match self.define(statement) {
                 Ok(CheckedDefinition { change, notes }) => start_schema_change(self, change, notes),
                 // As in MySQL, the open transaction is committed even if the schema change is refused.
                 Err(error) => start_ending(self, Ending::Commit, AfterTransactionEnd::Fail(error)),
@@ -89,6 +90,13 @@ impl StatementContext<'_, '_> {
             },
             statement => fail(self, &Error::not_supported(name_of(statement))),
         }
+    }
+
+    fn define(&self, statement: &Statement) -> Result<CheckedDefinition> {
+        let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
+        with_environment(&facts, self.session.database(), &[], &mut |environment| {
+            self.engine.define(self.session, statement, (environment, self.turn.wall_clock_us))
+        })
     }
 
     /// The connection that KILL names. Error: 1094 if the value is not a connection number.
@@ -181,6 +189,7 @@ impl StatementContext<'_, '_> {
             self.session.warn(WarningLevel::Warning, errno, message);
         }
         self.session.variables = variables;
+        self.track_set(items);
         if let Some(number) = effects.last_insert_id {
             self.session.last_insert_id = number;
         }
@@ -260,7 +269,12 @@ impl Engine {
     }
 
     /// Checks a definition statement. `wall_clock_us` is the time in microseconds since 1970.
-    fn define(&self, session: &Session, statement: &Statement, wall_clock_us: u64) -> Result<CheckedDefinition> {
+    fn define(
+        &self,
+        session: &Session,
+        statement: &Statement,
+        (environment, wall_clock_us): (&Environment<'_>, u64),
+    ) -> Result<CheckedDefinition> {
         if let Some(locks) = &session.table_locks {
             match statement {
                 // mysqldump writes it into every dump, between LOCK TABLES and UNLOCK TABLES.
@@ -283,6 +297,7 @@ impl Engine {
             account: &account,
             foreign_key_checks: session.variables.foreign_key_checks,
             replaces_unknown_engines: session.variables.sql_mode.replaces_unknown_engines(),
+            environment,
             rules: session.variables.value_rules(),
             now_us: session.variables.timestamp_us.unwrap_or(wall_clock_us),
         };
@@ -368,13 +383,11 @@ impl Engine {
 /// Sends a complete computed result.
 fn send_table(context: &mut StatementContext<'_, '_>, table: VirtualTable, protocol: RowProtocol) -> Progress {
     let VirtualTable { columns, rows } = table;
-    let wire_types: Vec<u8> = columns.iter().map(|column: &ResultColumn| column.wire_type).collect();
-    context.sink.header(&ResultHeader::new(columns), &context.session.completion());
     let mut packets = Vec::new();
     for row in &rows {
-        let values: Vec<_> = row.iter().map(Value::as_ref).zip(wire_types.iter().copied()).collect();
-        append_row(protocol, values.into_iter(), &mut packets);
+        append_row(protocol, row.iter().map(Value::as_ref).zip(&columns), &mut packets);
     }
+    context.sink.header(&ResultHeader::new(columns), &context.session.completion());
     context.sink.row_packets(&packets);
     finish_rows(context, rows.len() as u64)
 }

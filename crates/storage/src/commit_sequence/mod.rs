@@ -119,6 +119,12 @@ impl CommitSequence {
         self.stable.0.store(stable.0, Ordering::Release);
     }
 
+    /// Raises the stable number, and the last one taken, on a node that only reads. Any thread may.
+    pub fn raise(&self, stable: CommitNumber) {
+        self.taken.0.fetch_max(stable.0, Ordering::AcqRel);
+        self.stable.0.fetch_max(stable.0, Ordering::AcqRel);
+    }
+
     /// Takes the next number for a transaction whose prepares have all succeeded. `owner` is the index of the
     /// tc thread to notify when the number is stable, or a value by which the caller knows main.
     ///

@@ -91,6 +91,7 @@ type ChunkKey = (u32, StreamId, TransactionId);
 #[derive(Debug)]
 pub struct LogAnalysis {
     begin: CommitNumber,
+    limit: CommitNumber,
     lives: Vec<Life>,
     ceiling: CommitNumber,
     chunks: BTreeMap<ChunkKey, u32>,
@@ -117,12 +118,19 @@ impl LogAnalysis {
     pub fn new(begin: CommitNumber) -> LogAnalysis {
         LogAnalysis {
             begin,
+            limit: CommitNumber(u64::MAX),
             lives: Vec::new(),
             ceiling: CommitNumber(0),
             chunks: BTreeMap::new(),
             chunk_commits: BTreeMap::new(),
             damage: None,
         }
+    }
+
+    /// Keeps no commit above this number.
+    #[must_use]
+    pub fn up_to(self, limit: CommitNumber) -> LogAnalysis {
+        LogAnalysis { limit, ..self }
     }
 
     /// Takes the header of the next group.
@@ -194,9 +202,12 @@ impl LogAnalysis {
     ///
     /// # Errors
     /// The log contradicts itself or the checkpoint: synced bytes are lost.
-    pub fn finish(self, newest: CommitNumber) -> Result<RecoveryPlan, LogDamage> {
+    pub fn finish(mut self, newest: CommitNumber) -> Result<RecoveryPlan, LogDamage> {
         if let Some(damage) = self.damage {
             return Err(damage);
+        }
+        for life in &mut self.lives {
+            life.incarnation.cut = life.incarnation.cut.min(self.limit);
         }
         for life in &self.lives {
             self.check_life(life)?;

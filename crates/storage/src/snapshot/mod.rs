@@ -244,6 +244,11 @@ impl ActiveSnapshots {
         Self { word, entries, oldest: NO_ENTRY, newest: NO_ENTRY, free: link(0), count: 0 }
     }
 
+    /// The registry of the thread.
+    pub fn registry(&self) -> &Arc<SnapshotRegistry> {
+        &self.word.registry
+    }
+
     /// Begins a snapshot at the current stable number.
     ///
     /// # Errors

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Context, Outbox, WorldEvent};
+use junctor_kernel::{Address, Context, Outbox, WireSignal, WorldEvent};
 use junctor_model::id::{CommitNumber, Epoch, PartitionId, TransactionId};
 use junctor_signals::change_schema::{PublishCatalog, PublishCatalogReply};
 use junctor_signals::counter::LdmCounters;
 use junctor_signals::report_node::NodeWords;
 use junctor_signals::restart_progress::RestartProgress;
+use junctor_signals::start_epoch::has_node;
+use junctor_signals::write_rows::WriteRows;
 use junctor_signals::{LdmSignal, MainSignal, Signal};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::guard::ReadGroup;
@@ -73,6 +75,9 @@ pub struct LdmBlock {
     pub(super) deferred: DeferredWork,
     /// Rows of transactions whose primary is at another node, while this ldm is a backup for them.
     pub(super) backed_up: BTreeMap<(TransactionId, PartitionId), PreparedImages>,
+    /// Writes of partitions that may not be written yet, because an epoch has not started here, or images of
+    /// the epochs before are left.
+    pub(super) held_writes: Vec<WriteRows>,
     pub(super) records: RecordStream,
     pub(super) replay: ReplayQueue,
     pub(super) checkpoint: CheckpointWriter,
@@ -100,6 +105,7 @@ impl LdmBlock {
             waits: LockWaits::new(),
             deferred: DeferredWork::default(),
             backed_up: BTreeMap::new(),
+            held_writes: Vec::new(),
             records: RecordStream::new(own.instance, shared.log.clone()),
             replay: ReplayQueue::default(),
             checkpoint: CheckpointWriter::new(),
@@ -132,6 +138,10 @@ impl LdmBlock {
     /// Handles one signal.
     pub fn handle(&mut self, signal: LdmSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
+        // The start of an epoch has ended what was under way there.
+        if self.epoch.0 > 0 && has_node(&self.gone, from.node) {
+            return WireSignal::recycle(Signal::Ldm(signal), context.buffers);
+        }
         match signal {
             LdmSignal::ReadRows(signal) => self.on_read_rows(signal, context, outbox),
             LdmSignal::WriteRows(signal) => self.on_write_rows(signal, context, outbox),

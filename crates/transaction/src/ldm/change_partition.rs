@@ -82,10 +82,8 @@ impl LdmBlock {
         let Some(chain_position) = chain.iter().position(|member| *member == self.own) else {
             junctor_kernel::invariant::fail("an ldm is in the chain of its partition", format_args!("{partition:?}"))
         };
-        if chain_position == 0 {
-            let handle = PartitionHandle(Arc::clone(&guard) as _);
-            self.open_partition(partition, Some(handle), context, outbox);
-        }
+        let handle = PartitionHandle(Arc::clone(&guard) as _);
+        self.open_partition(partition, Some(handle), context, outbox);
         let slot = PartitionSlot {
             id: partition,
             guard,
@@ -95,6 +93,7 @@ impl LdmBlock {
             chain_position,
             writers_version: SchemaVersion(0),
             participants: 0,
+            images: 0,
             is_dropped: false,
             is_purging: false,
             purged: 0,
@@ -102,13 +101,6 @@ impl LdmBlock {
             is_stamping: false,
         };
         self.partitions.insert(slot);
-    }
-
-    /// Opens a partition to the query blocks of the node, whose primary is here from now on.
-    pub(super) fn open_to_readers(&mut self, id: PartitionId, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
-        let Some(index) = self.partitions.find(id) else { return };
-        let handle = PartitionHandle(Arc::clone(&self.slot(index).guard) as _);
-        self.open_partition(id, Some(handle), context, outbox);
     }
 
     /// Opens or closes a partition to the query blocks of the node.

@@ -13,7 +13,7 @@ use super::block::LdmBlock;
 use super::change_partition::IndexBuild;
 use super::participant_table::ParticipantHandle;
 use super::replay::AllIndexesBuild;
-use super::state::{ImagesEnd, WriteWork};
+use super::state::{ImagesEnd, ImagesEndKind, WriteWork};
 
 /// Maximum number of deferred steps in one turn. The others wait for the next turn, so that signals that have
 /// arrived run first.
@@ -34,8 +34,8 @@ pub(super) enum Deferred {
     Images(ImagesEnd),
     ReplicateRows(Box<ReplicateRows>),
     ChangePartition(Box<ChangePartition>),
-    /// The primary of the partition is here since the start of an epoch.
-    OpenPartition(PartitionId),
+    /// Writes whose partition may be written now.
+    HeldWrites,
     BuildIndex(IndexBuild),
     /// Batches of recovery that wait for a reader.
     ReplayRows,
@@ -62,6 +62,25 @@ impl DeferredWork {
     /// Drops the next step of a prepare.
     pub fn forget_prepare(&mut self, participant: ParticipantHandle) {
         self.queue.retain(|work| !matches!(work, Deferred::Prepare(handle) if *handle == participant));
+    }
+
+    /// Takes out the writes of these transactions.
+    pub fn take_writes(&mut self, of: impl Fn(TransactionId) -> bool) -> Vec<WriteWork> {
+        let mut taken = Vec::new();
+        for work in std::mem::take(&mut self.queue) {
+            match work {
+                Deferred::Write(work) if of(work.request.transaction) => taken.push(*work),
+                work => self.queue.push_back(work),
+            }
+        }
+        taken
+    }
+
+    /// Whether the commit of the transaction's images waits for a reader.
+    pub fn commits_images(&self, transaction: TransactionId) -> bool {
+        let commits = |end: &ImagesEnd| matches!(end.kind, ImagesEndKind::Commit { .. });
+        let of_transaction = |end: &ImagesEnd| end.transaction == transaction && commits(end);
+        self.queue.iter().any(|work| matches!(work, Deferred::Images(end) if of_transaction(end)))
     }
 }
 
@@ -92,7 +111,7 @@ impl LdmBlock {
                 Some(Deferred::Images(end)) => self.resolve_images(end, outbox),
                 Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, context, outbox),
                 Some(Deferred::ChangePartition(signal)) => self.on_change_partition(*signal, context, outbox),
-                Some(Deferred::OpenPartition(partition)) => self.open_to_readers(partition, context, outbox),
+                Some(Deferred::HeldWrites) => self.resume_held_writes(context, outbox),
                 Some(Deferred::BuildIndex(build)) => self.build_index(build, outbox),
                 Some(Deferred::ReplayRows) => self.replay_batches(outbox),
                 Some(Deferred::AllIndexesBuild(build)) => self.continue_build_indexes(build, outbox),

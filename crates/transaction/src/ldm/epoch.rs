@@ -5,46 +5,93 @@
 //! locks.
 
 use junctor_kernel::{Context, NodeId, Outbox, require};
-use junctor_model::id::{Epoch, TransactionId};
+use junctor_model::id::{Epoch, StatementNumber, TransactionId};
+use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::start_epoch::{BeginEpoch, has_node};
-use junctor_signals::{LdmSignal, Signal};
+use junctor_signals::{LdmSignal, Signal, crash_point};
+use junctor_storage::lock::WaiterId;
 
 use super::block::LdmBlock;
 use super::deferred::Deferred;
-use super::state::{ImagesEnd, ImagesEndKind};
+use super::state::{ImagesEnd, ImagesEndKind, Resolution, ResolutionKind};
 
 impl LdmBlock {
-    /// Starts an epoch. Its tc rolls back a transaction that is in prepare, so the prepare ends without an
-    /// answer; decided transactions have got their orders before. The first replica that is left is primary.
-    /// Images of transactions whose tc is gone are undone here.
+    /// Starts an epoch. Decided transactions have got their orders before. The tc of a transaction that is in
+    /// prepare rolls it back, so the prepare ends without an answer. The first replica that is left is
+    /// primary; its writers wait until no image is left. What a tc that is gone has not decided is undone.
     pub(super) fn on_begin_epoch(
         &mut self,
         BeginEpoch { epoch, gone }: BeginEpoch,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        self.gone.iter_mut().zip(gone).for_each(|(own, gone)| *own |= gone);
+        outbox.crash_point(crash_point::EPOCH_LDM.before());
+        self.gone = gone;
         let own = self.own;
         for index in self.partitions.indexes() {
             let slot = self.partitions.slot(index);
             slot.chain.retain(|at| *at == own || !has_node(&gone, at.node));
             let position = slot.chain.iter().position(|at| *at == own);
-            let before = std::mem::replace(&mut slot.chain_position, position.unwrap_or_default());
-            if slot.chain_position == 0 && before > 0 && !slot.is_dropped {
-                let partition = slot.id;
-                self.defer(Deferred::OpenPartition(partition), outbox);
-            }
+            slot.chain_position = position.unwrap_or_default();
         }
         self.end_prepares();
+        self.undo_orphans(epoch, outbox);
         self.start_epoch(epoch, context, outbox);
         let is_gone = |transaction: &TransactionId| has_node(&gone, NodeId(transaction.node()));
         let mut orphans: Vec<TransactionId> = self.backed_up.keys().map(|key| key.0).filter(is_gone).collect();
         orphans.dedup();
         for transaction in orphans {
+            // A decided transaction ends by its order, which may wait for a reader.
+            if self.deferred.commits_images(transaction) && !PlantedBug::UndoDecidedImages.is_planted() {
+                continue;
+            }
             let reply_to = coordinator(transaction);
             let end = ImagesEnd { transaction, reply_to, kind: ImagesEndKind::Undo(epoch) };
             self.defer(Deferred::Images(end), outbox);
+        }
+        self.resume_held_writes(context, outbox);
+        outbox.crash_point(crash_point::EPOCH_LDM.after());
+    }
+
+    /// Undoes the transactions of tcs that are gone, unless they are decided. Their writes end where they
+    /// are.
+    fn undo_orphans(&mut self, epoch: Epoch, outbox: &mut Outbox<Signal>) {
+        let gone = self.gone;
+        let is_orphan = |transaction: TransactionId| has_node(&gone, NodeId(transaction.node()));
+        self.held_writes.retain(|request| !is_orphan(request.transaction));
+        self.records.held_writes.retain(|request| !is_orphan(request.transaction));
+        for work in self.deferred.take_writes(is_orphan) {
+            let slot = self.slot(work.slot);
+            slot.guard.cancel_write(&mut slot.token);
+        }
+        let parked = self.waits.parked.iter().filter(|(_, parked)| is_orphan(parked.work.request.transaction));
+        let parked: Vec<(u64, WaiterId)> = parked.map(|(sequence, parked)| (*sequence, parked.waiter)).collect();
+        for (sequence, waiter) in parked {
+            self.end_wait(sequence, waiter, outbox);
+        }
+        for handle in self.participants.handles() {
+            let participant = self.participant(handle);
+            let transaction = participant.transaction;
+            if !is_orphan(transaction) || PlantedBug::KeepOrphans.is_planted() {
+                continue;
+            }
+            let undo = ResolutionKind::Undo { newer_than: StatementNumber(0), ends: true, epoch };
+            match &mut participant.resolution {
+                Some(Resolution { kind: kind @ ResolutionKind::Undo { .. }, .. }) => *kind = undo,
+                Some(_) => {}
+                None => {
+                    participant.resolution = Some(Resolution::new(undo, coordinator(transaction)));
+                    self.defer(Deferred::Resolution(handle), outbox);
+                }
+            }
+        }
+    }
+
+    /// Begins the writes that were held back, as far as nothing holds them any more.
+    pub(super) fn resume_held_writes(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        for request in std::mem::take(&mut self.held_writes) {
+            self.on_write_rows(request, context, outbox);
         }
     }
 

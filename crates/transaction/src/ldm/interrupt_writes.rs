@@ -16,6 +16,12 @@ impl LdmBlock {
         if let Some(handle) = self.participants.find(transaction) {
             self.participant(handle).interrupted = statement;
         }
+        for request in std::mem::take(&mut self.held_writes) {
+            match request.transaction == transaction && request.statement <= statement {
+                true => refuse(request, Error::query_interrupted(), outbox),
+                false => self.held_writes.push(request),
+            }
+        }
         // Writes that wait because the log is behind have not begun.
         for _ in 0..self.records.held_writes.len() {
             let Some(request) = self.records.held_writes.pop_front() else { break };

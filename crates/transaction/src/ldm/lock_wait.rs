@@ -130,6 +130,19 @@ impl LdmBlock {
         self.finish_write(work, Some(error), outbox);
     }
 
+    /// Ends the wait of a transaction whose tc is gone. A lock that was granted in this turn is released when
+    /// the transaction is undone.
+    pub(super) fn end_wait(&mut self, sequence: u64, waiter: WaiterId, outbox: &mut Outbox<Signal>) {
+        self.waits.parked.remove(&sequence);
+        if !self.locks.is_waiting(waiter) {
+            return self.waits.granted.retain(|token| token.0 != sequence);
+        }
+        let followers = self.locks.followers_of(waiter);
+        self.locks.cancel(waiter, &mut self.waits.granted_now);
+        self.waits.queue_granted();
+        self.report_followers(followers, outbox);
+    }
+
     fn report_ended(&self, work: &WriteWork, sequence: u64, outbox: &mut Outbox<Signal>) {
         let signal = LockWaitEnded { transaction: work.request.transaction, at: self.own, sequence };
         outbox.send(work.request.reply_to, Signal::Tc(TcSignal::LockWaitEnded(signal)));

@@ -37,6 +37,7 @@ mod purge;
 mod range_lock;
 mod read_rows;
 mod read_status;
+mod record_images;
 mod record_stream;
 mod replay;
 mod replicate_rows;

@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 
 use junctor_kernel::{Address, require};
 use junctor_model::id::{PartitionId, SchemaVersion};
+use junctor_model::planted_bug::PlantedBug;
 use junctor_model::schema::TableLayout;
 use junctor_storage::guard::OwnerToken;
 
@@ -30,6 +31,8 @@ pub(super) struct PartitionSlot {
     pub writers_version: SchemaVersion,
     /// Number of open transactions that have touched the partition.
     pub participants: u32,
+    /// Number of transactions whose images are not resolved here.
+    pub images: u32,
     /// Whether the partition is freed when the last of these transactions ends.
     pub is_dropped: bool,
     /// Whether the purge queue contains the partition.
@@ -42,6 +45,12 @@ pub(super) struct PartitionSlot {
 }
 
 impl PartitionSlot {
+    /// Whether the partition has its primary here, and no image of the time as a backup is left.
+    #[inline]
+    pub fn takes_writes(&self) -> bool {
+        self.chain_position == 0 && (self.images == 0 || PlantedBug::OpenPromotedEarly.is_planted())
+    }
+
     /// Records that another transaction touches the partition.
     #[inline]
     pub fn enter(&mut self) {

@@ -14,6 +14,7 @@ use junctor_storage::row::VersionState;
 use super::block::LdmBlock;
 use super::deferred::Deferred;
 use super::participant_table::ParticipantHandle;
+use super::record_images::RecordedImages;
 use super::state::{
     CommitDecision, ImagesEnd, ImagesEndKind, RECORDED_PER_TURN_MAX, Resolution, ResolutionKind, TouchedRow,
 };
@@ -50,7 +51,8 @@ impl LdmBlock {
     pub(super) fn on_commit_transaction(&mut self, signal: CommitTransaction, outbox: &mut Outbox<Signal>) {
         let CommitTransaction { transaction, reply_to, number, position, participants, part } = signal;
         if part == TransactionPart::Images {
-            let kind = ImagesEndKind::Commit { number, position };
+            let recorded = RecordedImages::default();
+            let kind = ImagesEndKind::Commit { number, position, participants, recorded };
             return self.commit_images(ImagesEnd { transaction, reply_to, kind }, outbox);
         }
         let has_written = part == TransactionPart::Rows;
@@ -94,12 +96,12 @@ impl LdmBlock {
         };
         let kind = ResolutionKind::Undo { newer_than, ends, epoch };
         let running = self.participant(handle).resolution.as_mut().map(|resolution| &mut resolution.kind);
-        if let Some(ResolutionKind::Undo { epoch: asked, ends: true, .. }) = running
+        if let Some(running @ ResolutionKind::Undo { .. }) = running
             && ends
-            && *asked < epoch
+            && running.is_before(epoch)
         {
-            // tc repeats its order, because an epoch has started since.
-            *asked = epoch;
+            // An epoch has started since the last order: tc repeats it, or undoes all instead of a statement.
+            *running = kind;
             return;
         }
         if ends {

@@ -10,6 +10,7 @@ use junctor_signals::diagnostics;
 use junctor_signals::read_rows::ReadRows;
 
 use super::block::LdmBlock;
+use super::partition_table::PartitionSlot;
 use crate::query::block::{answer, fail, sampled_elapsed_ns};
 use crate::read::{GuardedReadOutcome, LONG_READ_ROWS, ReadPosition};
 
@@ -25,7 +26,9 @@ impl LdmBlock {
         let LdmBlock { partitions, memory, .. } = self;
         let reader = &mut memory.reader;
         let slot = index.and_then(|index| partitions.get(index));
-        let Some(slot) = slot.filter(|slot| slot.chain_position == 0) else {
+        // A backup has every version that a snapshot may see, and none that is not prepared.
+        let is_here = |slot: &&PartitionSlot| slot.chain_position == 0 || !request.transaction.is_some();
+        let Some(slot) = slot.filter(is_here) else {
             return fail(request, Error::table_definition_changed(), None, outbox);
         };
         let mut position = ReadPosition::new(&request);

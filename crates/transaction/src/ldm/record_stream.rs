@@ -53,6 +53,8 @@ pub(super) struct RecordStream {
     /// Bytes in delivered buffers that the log has not returned.
     untaken_bytes: usize,
     untaken_bytes_max: usize,
+    /// How many transactions have chunks of images here.
+    images_ids: u64,
     /// Whether the log has asked for the records.
     is_requested: bool,
     spare: Vec<Buffer>,
@@ -73,6 +75,7 @@ impl RecordStream {
             delivered_bytes: 0,
             untaken_bytes: 0,
             untaken_bytes_max: UNTAKEN_BYTES_MAX_DEFAULT,
+            images_ids: 0,
             is_requested: false,
             spare: Vec::new(),
             held_writes: VecDeque::new(),
@@ -89,6 +92,12 @@ impl RecordStream {
     pub fn begin_commit(&mut self, transaction: TransactionId, number: CommitNumber, participants: u16) {
         let kind = RecordKind::Commit;
         self.buffer.begin(&RecordHeader { kind, participants, number, transaction, chunk: 0 });
+    }
+
+    /// A number for the chunks of a transaction's images.
+    pub fn next_images_id(&mut self) -> u64 {
+        self.images_ids += 1;
+        self.images_ids
     }
 
     /// Begins a part of a long participant's changes.

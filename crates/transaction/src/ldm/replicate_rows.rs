@@ -175,7 +175,9 @@ impl LdmBlock {
             Entry::Occupied(mut kept) => kept.get_mut().rows.extend(rows),
             Entry::Vacant(vacant) => {
                 vacant.insert(PreparedImages { slot: index, rows, waiting: Vec::new() });
-                self.slot(index).enter();
+                let slot = self.slot(index);
+                slot.enter();
+                slot.images += 1;
             }
         }
         outbox.crash_point(crash_point::IMAGES_KEEP.after());

@@ -27,7 +27,13 @@ impl LdmBlock {
 
     /// Continues until no image is left or the share of the turn is used. A backup that could not keep the
     /// images of a transaction has none to undo.
-    pub(super) fn resolve_images(&mut self, end: ImagesEnd, outbox: &mut Outbox<Signal>) {
+    pub(super) fn resolve_images(&mut self, mut end: ImagesEnd, outbox: &mut Outbox<Signal>) {
+        if let ImagesEndKind::Commit { number, participants, recorded, .. } = &mut end.kind
+            && !self.record_images(end.transaction, (*number, *participants), recorded)
+        {
+            self.records.deliver_if_long(self.own, outbox);
+            return self.defer(Deferred::Images(end), outbox);
+        }
         let mut holds = 0;
         while let Some(partition) = self.partition_with_images(end.transaction) {
             if holds == COMMIT_HOLDS_PER_TURN_MAX || !self.resolve_some(end, partition, outbox) {
@@ -104,8 +110,14 @@ impl LdmBlock {
             for images in waiting {
                 self.defer(Deferred::ReplicateRows(Box::new(images)), outbox);
             }
-            if self.slot(index).leave() {
+            let slot = self.slot(index);
+            slot.images -= 1;
+            let is_free = slot.images == 0;
+            if slot.leave() {
                 self.free_partition(index);
+            }
+            if is_free && !self.held_writes.is_empty() {
+                self.defer(Deferred::HeldWrites, outbox);
             }
         }
         true

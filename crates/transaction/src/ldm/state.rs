@@ -17,6 +17,7 @@ use junctor_storage::row::RowVersion;
 
 use super::participant_table::ParticipantHandle;
 use super::partition_table::SlotIndex;
+use super::record_images::RecordedImages;
 
 /// Maximum number of rows of a short participant.
 const SHORT_ROWS_MAX: usize = ROWS_PER_HOLD_MAX;
@@ -50,7 +51,7 @@ pub(super) struct ImagesEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ImagesEndKind {
     /// Stamps the rows with the number. The reply repeats the position.
-    Commit { number: CommitNumber, position: u64 },
+    Commit { number: CommitNumber, position: u64, participants: u16, recorded: RecordedImages },
     /// Undoes the rows. The reply repeats the epoch.
     Undo(Epoch),
 }
@@ -199,6 +200,13 @@ pub(super) enum ResolutionKind {
     /// Undoes the statements after `newer_than`. With `ends`, the transaction is over afterwards. The reply
     /// repeats the epoch.
     Undo { newer_than: StatementNumber, ends: bool, epoch: Epoch },
+}
+
+impl ResolutionKind {
+    /// Whether it is an undo that was ordered before this epoch.
+    pub fn is_before(&self, epoch: Epoch) -> bool {
+        matches!(self, ResolutionKind::Undo { epoch: ordered, .. } if *ordered < epoch)
+    }
 }
 
 /// Progress of a write through its rows.

@@ -12,7 +12,7 @@ use junctor_model::row::RowView;
 use junctor_model::schema::TableLayout;
 use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::value::ValueRef;
-use junctor_signals::program::Assignment;
+use junctor_signals::program::{Assignment, AssignmentKind};
 
 /// Maximum number of columns for which a row's values are encoded from the stack.
 const COLUMNS_ON_STACK: usize = 32;
@@ -69,9 +69,14 @@ impl RowBuilder {
         let mut rest = assignments;
         let mut is_first = true;
         while !rest.is_empty() {
-            // Such assignments are the last ones.
-            if rest[0].if_changed && (is_first || self.current == original.image()) {
-                break;
+            if rest[0].kind != AssignmentKind::Always {
+                let is_same = is_first || self.current == original.image();
+                if is_same || rest[0].kind == AssignmentKind::Check {
+                    if !is_same {
+                        self.check(rest, context)?;
+                    }
+                    break;
+                }
             }
             let (together, after) = rest.split_at(independent(rest));
             rest = after;
@@ -84,6 +89,16 @@ impl RowBuilder {
         if is_first {
             self.current.clear();
             self.current.extend_from_slice(original.image());
+        }
+        Ok(())
+    }
+
+    /// Checks the constraints of the changed row. Error 3819.
+    #[cold]
+    fn check(&self, checks: &[Assignment], context: &AssignmentContext<'_>) -> Result<()> {
+        let row = RowView::new(&context.table.row_format, &self.current);
+        for check in checks {
+            check.value.evaluate(Some(row), context.parameters, context.scratch)?;
         }
         Ok(())
     }
@@ -140,7 +155,7 @@ fn independent(assignments: &[Assignment]) -> usize {
     let is_free = |end: &usize| {
         let before = &assignments[..*end];
         let is_set = |column: ColumnNumber| before.iter().any(|assignment| assignment.column == column);
-        assignments[*end].if_changed == assignments[0].if_changed
+        assignments[*end].kind == assignments[0].kind
             && !is_set(assignments[*end].column)
             && !reads_any(&assignments[*end].value, &is_set)
     };

@@ -30,7 +30,7 @@ impl LdmBlock {
         LdmWork {
             participants: self.participants.len(),
             lock_requests: self.locks.request_count(),
-            waiting_writes: self.waits.parked.len(),
+            waiting_writes: self.waits.parked.len() + self.held_writes.len(),
             deferred: self.deferred.len()
                 + self.waits.granted.len()
                 + self.replay.len()

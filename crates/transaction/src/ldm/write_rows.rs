@@ -68,6 +68,9 @@ impl LdmBlock {
             Ok(slot) => slot,
             Err(error) => return refuse(request, error, outbox),
         };
+        if !self.slot(slot).takes_writes() {
+            return self.held_writes.push(request);
+        }
         let Some(participant) = self.join_transaction(request.transaction, slot) else {
             return refuse(request, too_many_participants(), outbox);
         };
@@ -110,7 +113,7 @@ impl LdmBlock {
         };
         let slot = self.slot(index);
         let program = &request.program;
-        if program.table.definition.version < slot.writers_version || slot.chain_position != 0 {
+        if program.table.definition.version < slot.writers_version {
             return Err(Error::table_definition_changed());
         }
         let has_index = match program.access {

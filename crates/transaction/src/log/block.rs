@@ -51,6 +51,8 @@ pub struct LogConfiguration {
     pub sync_interval_ms: u64,
     /// Maximum number of segments. Writes wait for a checkpoint before the log would exceed it.
     pub segments_max: u64,
+    /// Whether transactions of other nodes write records to this log.
+    pub is_shared: bool,
 }
 
 /// The one instance of log.

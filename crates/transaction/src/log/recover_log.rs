@@ -45,7 +45,7 @@ pub(super) enum Pass {
     #[default]
     None,
     /// Lists the segments.
-    List { reply_to: Address, log_id: u64, checkpoint: CheckpointBounds },
+    List { reply_to: Address, log_id: u64, checkpoint: CheckpointBounds, limit: CommitNumber },
     /// Finds the end of the log and the commits that it keeps.
     Analyse(Box<Analyse>),
     /// Examines what lies behind the end.
@@ -158,7 +158,7 @@ const CLOSED: u64 = 1;
 
 impl LogBlock {
     pub(super) fn on_recover_log(&mut self, signal: RecoverLog, outbox: &mut Outbox<Signal>) {
-        let RecoverLog { reply_to, log_id, segment_bytes, checkpoint } = signal;
+        let RecoverLog { reply_to, log_id, segment_bytes, checkpoint, limit } = signal;
         let Some(segment_size) = SegmentSize::of_bytes(segment_bytes) else {
             let text =
                 format!("the identity names segments of {segment_bytes} bytes, which no log has; {DAMAGE_ADVICE}");
@@ -166,7 +166,11 @@ impl LogBlock {
         };
         self.configuration.segment_size = segment_size;
         self.segments = Segments::new(&self.configuration);
-        self.recovery.pass = Pass::List { reply_to, log_id, checkpoint };
+        // A cluster may have decided to keep less than the first analysis found.
+        if let Some((_, file)) = std::mem::take(&mut self.recovery).reader.and_then(|reader| reader.file) {
+            outbox.request(WorldRequest::CloseFile { file, token: RECOVER << TOKEN_KIND_SHIFT | CLOSED });
+        }
+        self.recovery.pass = Pass::List { reply_to, log_id, checkpoint, limit };
         outbox.crash_point(crash_point::RECOVERY_SCAN.before());
         let (path, lane, token) = (self.configuration.folder.clone(), FileLane::Read, RECOVER << TOKEN_KIND_SHIFT);
         outbox.request(WorldRequest::ListFolder { path, lane, token });
@@ -232,7 +236,7 @@ impl LogBlock {
     }
 
     fn begin_analysis(&mut self, entries: &[FolderEntry], outbox: &mut Outbox<Signal>) {
-        let Pass::List { reply_to, log_id, checkpoint } = self.recovery.pass else { return };
+        let Pass::List { reply_to, log_id, checkpoint, limit } = self.recovery.pass else { return };
         let size = self.configuration.segment_size;
         let mut segments: Vec<u64> = entries
             .iter()
@@ -261,7 +265,7 @@ impl LogBlock {
         self.recovery.pass = Pass::Analyse(Box::new(Analyse {
             reply_to,
             checkpoint,
-            analysis: LogAnalysis::new(checkpoint.begin),
+            analysis: LogAnalysis::new(checkpoint.begin).up_to(limit),
             dictionary: Vec::new(),
             marks: Vec::new(),
             end: start,

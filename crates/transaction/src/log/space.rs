@@ -40,6 +40,8 @@ pub struct SpaceAccount {
     written: u64,
     /// The log is never longer. Above `limit` only if the limit was lowered below the length of the log.
     used_max: u64,
+    /// Whether nodes of a cluster write here.
+    is_shared: bool,
     requests: VecDeque<(u16, u64)>,
 }
 
@@ -48,7 +50,15 @@ impl SpaceAccount {
     pub fn of(configuration: &LogConfiguration) -> SpaceAccount {
         let segment = configuration.segment_size.bytes() / BLOCK_BYTES as u64;
         let holders = configuration.writers.iter().filter(|writer| writer.module == Module::Tc).count() as u64;
-        SpaceAccount::new(configuration.segments_max.saturating_mul(segment), segment, holders)
+        let account = SpaceAccount::new(configuration.segments_max.saturating_mul(segment), segment, holders);
+        account.shared(configuration.is_shared)
+    }
+
+    /// The same account of a node in a cluster. Transactions of other nodes write records here without blocks
+    /// of this account, so that the log may exceed its limit; commits of this node wait then.
+    #[must_use]
+    pub fn shared(self, is_shared: bool) -> SpaceAccount {
+        SpaceAccount { is_shared, ..self }
     }
 
     /// The account of an empty log of this limit and size of segments, with this number of holders.
@@ -65,6 +75,7 @@ impl SpaceAccount {
             allowed: 0,
             written: 0,
             used_max: limit,
+            is_shared: false,
             requests: VecDeque::new(),
         }
     }
@@ -195,13 +206,14 @@ impl SpaceAccount {
     /// closing groups, and groups that only make a number durable.
     pub fn write(&mut self, blocks: u64, has_records: bool) {
         self.used += blocks;
-        require!(self.used <= self.used_max, "the log never exceeds its limit: {} of {}", self.used, self.used_max);
+        let is_within = self.used <= self.used_max || self.is_shared;
+        require!(is_within, "the log never exceeds its limit: {} of {}", self.used, self.used_max);
         // The end of a segment may divide the records of a cycle into one block more.
         self.allowed += u64::from(self.used.is_multiple_of(self.segment));
         if has_records {
             self.written += blocks;
             require!(
-                self.written <= self.allowed,
+                self.written <= self.allowed || self.is_shared,
                 "records take blocks that were reserved: {} of {}",
                 self.written,
                 self.allowed

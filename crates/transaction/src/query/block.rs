@@ -125,7 +125,10 @@ impl QueryBlock {
         require!(!request.transaction.is_some(), "uncommitted versions are read at their owner only");
         let Some(partition) = partitions.get(&request.partition) else {
             counted.reads_forwarded += 1;
-            return match catalog.distribution.owner(request.partition) {
+            // The replica of this node serves reads, if it has one.
+            let distribution = &catalog.distribution;
+            let own = distribution.member_on(request.partition, context.own_address.node);
+            return match own.or(distribution.owner(request.partition)) {
                 Some(owner) => forward_to_owner(owner, request, outbox),
                 None => fail(request, Error::table_definition_changed(), None, outbox),
             };

@@ -1,24 +1,32 @@
 //! The start of an epoch. Transactions without a number that are in prepare are rolled back, here and at
-//! their participants, and their clients get error 1213. Nodes that have left take no part any more.
+//! their participants, and so are those that have written or locked at a node that is gone. Their clients get
+//! error 1213. Nodes that have left take no part any more.
 
-use junctor_kernel::{Outbox, require};
+use junctor_kernel::{Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::Epoch;
-use junctor_signals::Signal;
-use junctor_signals::TcSignal;
+use junctor_model::id::{Epoch, StatementNumber};
+use junctor_model::planted_bug::PlantedBug;
+use junctor_signals::commit_transaction::UndoTransaction;
 use junctor_signals::report_node::NodeWords;
-use junctor_signals::start_epoch::{BeginEpoch, has_node};
+use junctor_signals::start_epoch::{BeginEpoch, has_node, lost_with_node};
+use junctor_signals::{LdmSignal, Signal, TcSignal, crash_point};
 
 use super::block::TcBlock;
-use super::state::{Phase, TransactionHandle};
+use super::state::{Phase, TransactionHandle, TransactionRecord};
 
 /// Maximum number of transactions that one signal rolls back. The others follow in the next turns.
 const ENDED_PER_SIGNAL_MAX: usize = 4;
 
 impl TcBlock {
-    pub(super) fn on_begin_epoch(&mut self, signal: BeginEpoch, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_begin_epoch(
+        &mut self,
+        signal: BeginEpoch,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let BeginEpoch { epoch, gone } = signal;
         if epoch > self.epoch {
+            outbox.crash_point(crash_point::EPOCH_TC.before());
             self.start_epoch(epoch);
             self.leave_nodes(&gone);
         }
@@ -26,15 +34,20 @@ impl TcBlock {
         let mut ended = 0;
         for place in 0..self.transactions.high_water() as u32 {
             let Some(handle) = self.transactions.handle_at(place) else { continue };
-            if !self.belongs_to_earlier_epoch(handle) {
+            let (must_end, is_left) = (self.belongs_to_earlier_epoch(handle), self.record(handle).awaits_lost);
+            if !must_end && !is_left {
                 continue;
             }
             if ended == ENDED_PER_SIGNAL_MAX {
                 return outbox.send(self.own, Signal::Tc(TcSignal::BeginEpoch(signal)));
             }
             ended += 1;
-            self.end_of_earlier_epoch(handle, outbox);
+            match must_end {
+                true => self.end_of_earlier_epoch(handle, outbox),
+                false => self.continue_without_nodes(handle, context, outbox),
+            }
         }
+        outbox.crash_point(crash_point::EPOCH_TC.after());
     }
 
     /// Starts an epoch. Orders to participants name it from now on.
@@ -44,10 +57,10 @@ impl TcBlock {
     }
 
     fn leave_nodes(&mut self, gone: &NodeWords) {
-        self.gone.iter_mut().zip(gone).for_each(|(own, gone)| *own |= gone);
+        self.gone = *gone;
         for place in 0..self.transactions.high_water() as u32 {
             let Some(handle) = self.transactions.handle_at(place) else { continue };
-            self.record(handle).backups.retain(|backup| !has_node(gone, backup.at.node));
+            self.record(handle).leave_nodes(gone);
         }
     }
 
@@ -68,6 +81,74 @@ impl TcBlock {
         record.outstanding = 0;
         record.phase = Phase::Preparing;
         self.roll_back(handle, outbox);
+    }
+
+    /// Goes on with a transaction that has waited for nodes that are gone.
+    fn continue_without_nodes(
+        &mut self,
+        handle: TransactionHandle,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let (own, epoch) = (self.own, self.epoch);
+        let record = self.record(handle);
+        record.awaits_lost = false;
+        match record.phase {
+            // The parts at the nodes that are left end soon.
+            Phase::Executing if record.outstanding > 0 => self.stop_parts(handle, outbox),
+            Phase::Executing => self.advance_statement(handle, context, outbox),
+            Phase::Committing if record.outstanding == 0 => self.end_commit(handle, outbox),
+            Phase::UndoingStatement => {
+                record.running.error = Some(lost_with_node());
+                record.outstanding = 0;
+                self.roll_back(handle, outbox);
+            }
+            Phase::UndoingStatements => {
+                // No statement runs again, so the participants that are left undo everything.
+                record.epoch = epoch;
+                record.outstanding = record.participants.len() as u32;
+                let (transaction, newer_than) = (record.id, StatementNumber(0));
+                for participant in record.participants.drain(..) {
+                    let (reply_to, ends, is_backup) = (own, true, false);
+                    let undo = UndoTransaction { transaction, epoch, reply_to, newer_than, ends, is_backup };
+                    outbox.send(participant.at, Signal::Ldm(LdmSignal::UndoTransaction(undo)));
+                }
+                if record.outstanding == 0 {
+                    self.finish_undone_statements(handle, outbox);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl TransactionRecord {
+    /// Forgets nodes that are gone. The transaction is lost if it has versions or locks there, unless it is
+    /// decided.
+    fn leave_nodes(&mut self, gone: &NodeWords) {
+        self.backups.retain(|backup| !has_node(gone, backup.at.node));
+        let is_gone = |at: &junctor_kernel::Address| has_node(gone, at.node);
+        if !self.participants.iter().any(|participant| is_gone(&participant.at)) {
+            return;
+        }
+        self.awaits_lost = true;
+        let owed = |participant: &&super::state::Participant| {
+            is_gone(&participant.at) && !participant.has_written && !participant.has_released
+        };
+        match self.phase {
+            Phase::Committing => self.outstanding -= self.participants.iter().filter(owed).count() as u32,
+            Phase::WaitingStable | Phase::WaitingDurable => {}
+            _ => self.is_lost = !PlantedBug::CommitLost.is_planted(),
+        }
+        self.participants.retain(|participant| !is_gone(&participant.at));
+        self.waits.retain(|wait| !is_gone(&wait.at));
+        self.running.touched.retain(|at| !is_gone(at));
+        if matches!(self.phase, Phase::Executing | Phase::WaitingSeen) {
+            let under_way = self.remote_parts.len();
+            self.remote_parts.retain(|(_, node)| !has_node(gone, *node));
+            self.outstanding -= (under_way - self.remote_parts.len()) as u32;
+            self.running.error = Some(lost_with_node());
+        }
     }
 }
 

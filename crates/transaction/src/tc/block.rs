@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Context, Directory, Duration, Outbox, Pool, WorldEvent, require};
+use junctor_kernel::{Address, Context, Directory, Duration, Outbox, Pool, WireSignal, WorldEvent, require};
 use junctor_model::id::{CommitNumber, ConnectionId, Epoch, TableId, TransactionId};
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::Module;
@@ -12,6 +12,7 @@ use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::counter::TcCounters;
 use junctor_signals::lock_wait::ProbeDeadlock;
 use junctor_signals::report_node::NodeWords;
+use junctor_signals::start_epoch::has_node;
 use junctor_signals::take_number::Participant;
 use junctor_signals::{MainSignal, Signal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -114,6 +115,10 @@ impl TcBlock {
     /// Handles one signal.
     pub fn handle(&mut self, signal: TcSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
+        // The start of an epoch has ended what was under way there.
+        if self.epoch.0 > 0 && has_node(&self.gone, from.node) {
+            return WireSignal::recycle(Signal::Tc(signal), context.buffers);
+        }
         match signal {
             TcSignal::ExecuteStatement(signal) => self.on_execute_statement(signal, context, outbox),
             TcSignal::InterruptStatement(signal) => {
@@ -135,7 +140,8 @@ impl TcBlock {
             TcSignal::CommitStable(signal) => self.on_commit_stable(signal.number, context, outbox),
             TcSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),
             TcSignal::NumberTaken(signal) => self.on_number_taken(signal, outbox),
-            TcSignal::BeginEpoch(signal) => self.on_begin_epoch(signal, outbox),
+            TcSignal::BeginEpoch(signal) => self.on_begin_epoch(signal, context, outbox),
+            TcSignal::LeaveSessions(signal) => self.on_leave_sessions(signal, outbox),
             TcSignal::LockWaitStarted(signal) => self.on_lock_wait_started(signal, context, outbox),
             TcSignal::LockWaitEnded(signal) => self.on_lock_wait_ended(signal),
             TcSignal::ProbeDeadlock(signal) => self.on_probe_deadlock(signal, outbox),

@@ -9,6 +9,7 @@ use junctor_signals::commit_transaction::{
     AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, PrepareTransaction,
     PrepareTransactionReply, TransactionPart, coordinator,
 };
+use junctor_signals::start_epoch::lost_with_node;
 use junctor_signals::{LdmSignal, Signal, TcSignal};
 
 use super::block::TcBlock;
@@ -25,6 +26,10 @@ impl TcBlock {
         let record = self.record(handle);
         require!(record.outstanding == 0 && record.waits.is_empty(), "a commit begins when no statement runs");
         require!(record.running.error.is_none(), "a transaction with a failed statement is not committed");
+        if record.is_lost {
+            record.running.error = Some(lost_with_node());
+            return self.roll_back(handle, outbox);
+        }
         if !record.participants.iter().any(|participant| participant.has_written) {
             return self.roll_back(handle, outbox);
         }
@@ -47,6 +52,10 @@ impl TcBlock {
     pub(super) fn prepare(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let (own, epoch) = (self.own, self.epoch);
         let record = self.record(handle);
+        if record.is_lost {
+            record.running.error = Some(lost_with_node());
+            return self.roll_back(handle, outbox);
+        }
         if !record.backups.is_empty() {
             record.keep_written_backups();
         }
@@ -133,7 +142,7 @@ impl TcBlock {
     ) {
         let handle = self.awaiting(reply.transaction);
         if self.numbering == Numbering::Cluster {
-            return self.on_locks_released(handle, reply.part, outbox);
+            return self.on_locks_released(handle, &reply, outbox);
         }
         let record = self.record(handle);
         require!(record.phase == Phase::Committing, "a commit is answered while it commits: {}", reply.transaction);

@@ -2,11 +2,16 @@
 
 use junctor_kernel::{Outbox, require};
 use junctor_model::error::Error;
-use junctor_signals::end_transaction::{EndTransaction, EndTransactionReply, Ending};
-use junctor_signals::{Signal, SqlSignal};
+use junctor_signals::ask_snapshot::LeaveSessions;
+use junctor_signals::end_transaction::{CommitDurability, EndTransaction, EndTransactionReply, Ending};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::{Signal, SqlSignal, TcSignal};
 
 use super::block::TcBlock;
 use super::state::{EndRequest, Phase, TransactionHandle};
+
+/// Maximum number of transactions of lost sessions that one signal ends. The others follow in the next turns.
+const SESSIONS_LEFT_MAX: usize = 4;
 
 impl TcBlock {
     pub(super) fn on_end_transaction(&mut self, request: EndTransaction, outbox: &mut Outbox<Signal>) {
@@ -27,6 +32,28 @@ impl TcBlock {
             // The client disconnected during a statement, so interrupt the statement.
             Phase::Executing => self.interrupt(handle, outbox),
             _ => {}
+        }
+    }
+
+    /// The sessions of a node are gone. Their transactions are rolled back, unless they commit already.
+    pub(super) fn on_leave_sessions(&mut self, LeaveSessions { node }: LeaveSessions, outbox: &mut Outbox<Signal>) {
+        let mut ended = 0;
+        for place in 0..self.transactions.high_water() as u32 {
+            let Some(handle) = self.transactions.handle_at(place) else { continue };
+            let record = self.record(handle);
+            let (transaction, reply_to) = (record.id, record.running.reply_to);
+            if reply_to.node != node || record.ending.is_some() {
+                continue;
+            }
+            if ended == SESSIONS_LEFT_MAX {
+                let signal = LeaveSessions { node };
+                return outbox.send(self.own, Signal::Tc(TcSignal::LeaveSessions(signal)));
+            }
+            ended += 1;
+            let (operation, ending) = (OperationId(u64::MAX), Ending::Rollback);
+            let durability = CommitDurability::default();
+            let request = EndTransaction { operation, reply_to, transaction, ending, durability };
+            self.on_end_transaction(request, outbox);
         }
     }
 

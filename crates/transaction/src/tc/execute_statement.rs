@@ -11,6 +11,8 @@ use junctor_signals::diagnostics;
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::program::{WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::report_node::NodeWords;
+use junctor_signals::start_epoch::{has_node, lost_with_node};
 use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
 use junctor_signals::{LdmSignal, Signal, SqlSignal};
 
@@ -74,8 +76,10 @@ impl TcBlock {
         };
         record.begin_statement(&request);
         let is_first = record.participants.is_empty();
-        if self.is_stale(&request.program) {
-            self.record(handle).running.error = Some(Error::table_definition_changed());
+        if record.is_lost || self.is_stale(&request.program) {
+            let record = self.record(handle);
+            record.running.error =
+                Some(if record.is_lost { lost_with_node() } else { Error::table_definition_changed() });
             return_parts(request.parts, context);
             return self.advance_statement(handle, context, outbox);
         }
@@ -128,9 +132,11 @@ impl TcBlock {
     ) {
         let RoundPart { partition, program, input, part } = part;
         let own = self.own;
-        let TcBlock { catalog, transactions, gone, .. } = self;
+        let TcBlock { catalog, transactions, gone, epoch, .. } = self;
         let record = record_of(transactions, handle);
-        let Some((owner, backups)) = catalog.distribution.chain(partition).and_then(<[Address]>::split_first) else {
+        let chain = catalog.distribution.chain(partition);
+        let chain = chain.map(|chain| if epoch.0 == 0 { chain } else { without_lost(chain, gone) });
+        let Some((owner, backups)) = chain.and_then(<[Address]>::split_first) else {
             record.running.error.get_or_insert_with(Error::table_definition_changed);
             return context.buffers.give(input);
         };
@@ -142,6 +148,9 @@ impl TcBlock {
         // The isolation level applies to the rows that the client asked for, not to follow-ups.
         let reading = if matches!(part, Part::Base) { record.running.reading } else { Reading::default() };
         record.running.parts.push(part);
+        if owner.node != own.node {
+            record.remote_parts.push((number as u32, owner.node));
+        }
         let request = WriteRows {
             operation: OperationId(u64::from(record.statement.0) << 32 | number),
             reply_to: own,
@@ -169,6 +178,7 @@ impl TcBlock {
     ) {
         context.buffers.give(reply.input);
         let handle = self.awaiting(reply.transaction);
+        let own = self.own.node;
         let record = self.record(handle);
         let number = reply.operation.0 as u32 as usize;
         let is_current = reply.operation.0 >> 32 == u64::from(record.statement.0) && record.phase == Phase::Executing;
@@ -182,6 +192,9 @@ impl TcBlock {
             return self.take_follow_ups(handle, number, reply.follow_ups, context.buffers);
         }
         record.take_reply();
+        if from.node != own {
+            record.remote_parts.retain(|(part, _)| *part as usize != number);
+        }
         record.running.planned.free_some();
         if reply.changed > 0 {
             let participant = record.note_written(from, reply.partition);
@@ -316,6 +329,12 @@ impl TcBlock {
         };
         outbox.send(running.reply_to, Signal::Sql(SqlSignal::ExecuteStatementReply(reply)));
     }
+}
+
+/// The chain from its first node that is left. Statements touch no backup that is gone.
+fn without_lost<'a>(chain: &'a [Address], gone: &NodeWords) -> &'a [Address] {
+    let lost = chain.iter().take_while(|at| has_node(gone, at.node)).count();
+    &chain[lost..]
 }
 
 pub(super) fn refuse(

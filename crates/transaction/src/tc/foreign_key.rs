@@ -25,7 +25,9 @@ use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::{IndexKind, TableDefinition, TableLayout};
 use junctor_signals::Signal;
 use junctor_signals::input::{self, HashedKey, KeyRange};
-use junctor_signals::program::{Access, Assignment, LockMode, Output, WhenLocked, WriteAction, WriteProgram};
+use junctor_signals::program::{
+    Access, Assignment, AssignmentKind, LockMode, Output, WhenLocked, WriteAction, WriteProgram,
+};
 use junctor_signals::write_rows::FollowUp;
 
 use super::block::TcBlock;
@@ -382,15 +384,22 @@ fn new_keys(definition: &TableDefinition, columns: &[ColumnNumber]) -> WriteActi
     let assignments = (0..).zip(columns).map(|(ordinal, column)| {
         let defined = &definition.columns[usize::from(column.0)];
         let result = Expression::column(*column, defined, &defined.name).result;
-        Assignment { column: *column, value: Expression::parameter_of_type(ordinal, result), if_changed: false }
+        Assignment {
+            column: *column,
+            value: Expression::parameter_of_type(ordinal, result),
+            kind: AssignmentKind::Always,
+        }
     });
     WriteAction::Update { assignments: assignments.collect(), ignore: false }
 }
 
 /// Sets the children's columns to NULL.
 fn no_keys(columns: &[ColumnNumber]) -> WriteAction {
-    let assignments =
-        columns.iter().map(|column| Assignment { column: *column, value: Expression::null(), if_changed: false });
+    let assignments = columns.iter().map(|column| Assignment {
+        column: *column,
+        value: Expression::null(),
+        kind: AssignmentKind::Always,
+    });
     WriteAction::Update { assignments: assignments.collect(), ignore: false }
 }
 

@@ -6,10 +6,10 @@
 
 use junctor_kernel::{Address, Outbox, require};
 use junctor_model::id::CommitNumber;
-use junctor_signals::commit_transaction::{AwaitStable, TransactionPart};
+use junctor_signals::commit_transaction::{AwaitStable, CommitTransactionReply, TransactionPart};
 use junctor_signals::end_transaction::CommitDurability;
 use junctor_signals::take_number::{NumberTaken, Participant, Participants, RequestNumber};
-use junctor_signals::{MainSignal, Module, Signal};
+use junctor_signals::{MainSignal, Module, Signal, crash_point};
 
 use super::block::TcBlock;
 use super::state::{Phase, TransactionHandle};
@@ -32,7 +32,9 @@ impl TcBlock {
         let awaits_disk = record.durability == CommitDurability::Disk;
         let request =
             RequestNumber { epoch, transaction: record.id, participants: Participants::new(&list), awaits_disk };
+        outbox.crash_point(crash_point::NUMBER_REQUEST.before());
         outbox.send(main, Signal::Main(MainSignal::RequestNumber(request)));
+        outbox.crash_point(crash_point::NUMBER_REQUEST.after());
         list.clear();
         self.requested = list;
     }
@@ -55,19 +57,21 @@ impl TcBlock {
     pub(super) fn on_locks_released(
         &mut self,
         handle: TransactionHandle,
-        part: TransactionPart,
+        reply: &CommitTransactionReply,
         outbox: &mut Outbox<Signal>,
     ) {
         let record = self.record(handle);
         let is_expected = matches!(record.phase, Phase::TakingNumber | Phase::Committing);
-        require!(is_expected && part == TransactionPart::Locks, "main awaits what has versions: {}", record.id);
+        require!(is_expected && reply.part == TransactionPart::Locks, "main awaits what has versions: {}", record.id);
+        let released = record.participants.iter_mut().filter(|participant| participant.at == reply.from);
+        released.for_each(|participant| participant.has_released = true);
         if record.take_reply() && record.phase == Phase::Committing {
             self.end_commit(handle, outbox);
         }
     }
 
     /// Answers the commit once its number is confirmed. Main knows that tc waits for its own numbers.
-    fn end_commit(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
+    pub(super) fn end_commit(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
         let confirmed = self.confirmed;
         let record = self.record(handle);
         if record.number <= confirmed {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Buffer, Handle, Time, require};
+use junctor_kernel::{Address, Buffer, Handle, NodeId, Time, require};
 use junctor_model::error::Error;
 use junctor_model::id::{CommitNumber, Epoch, PartitionId, RowId, StatementNumber, TableId, TransactionId};
 use junctor_signals::commit_transaction::TransactionPart;
@@ -42,6 +42,12 @@ pub(super) struct TransactionRecord {
     /// number.
     pub unapplied: u32,
     pub participants: Vec<Participant>,
+    /// Parts of the statement that are under way at other nodes: the number of each, and the node.
+    pub remote_parts: Vec<(u32, NodeId)>,
+    /// Whether versions or locks are lost with a node, so that the transaction cannot commit.
+    pub is_lost: bool,
+    /// Whether it waited for a node that is gone, and has not gone on yet.
+    pub awaits_lost: bool,
     /// The backups of the partitions touched. From the prepare on, one for each ldm that gets images.
     pub backups: Vec<Backup>,
     /// Rows changed by completed statements.
@@ -127,6 +133,8 @@ pub(super) struct Participant {
     pub log_blocks: u32,
     /// Whether its prepare has formed records. If the transaction is undone, one more tells the log so.
     pub has_chunks: bool,
+    /// Whether it had only locks, and has released them after the commit.
+    pub has_released: bool,
 }
 
 impl Participant {
@@ -344,6 +352,8 @@ impl TransactionRecord {
         self.outstanding = 0;
         self.unapplied = 0;
         self.participants.clear();
+        self.remote_parts.clear();
+        (self.is_lost, self.awaits_lost) = (false, false);
         self.backups.clear();
         self.changed = 0;
         self.number = CommitNumber(0);
@@ -401,6 +411,7 @@ impl TransactionRecord {
                 is_long: false,
                 log_blocks: 0,
                 has_chunks: false,
+                has_released: false,
             });
         }
         for at in backups.iter().copied().filter(|at| !has_node(gone, at.node)) {

@@ -35,6 +35,7 @@ use junctor_signals::end_transaction::{CommitDurability, Ending};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::row_expressions::RowExpressions;
 use junctor_signals::{MainSignal, Signal, SqlSignal, crash_point};
 
 use super::block::MainBlock;
@@ -56,6 +57,8 @@ pub(super) struct AlterationJob {
     pub requester: Requester,
     table: TableId,
     alteration: Arc<Alteration>,
+    /// What the new table computes for the copied rows.
+    expressions: Arc<RowExpressions>,
     work: JobWork,
     /// Whether the new indexes or the new table exist, so that an error makes an undo necessary.
     has_new_objects: bool,
@@ -195,7 +198,12 @@ impl AlterationJob {
 
 impl MainBlock {
     /// Opens the job of an alteration, and returns its first step.
-    pub(super) fn open_job(&mut self, requester: Requester, table: TableId, alteration: Arc<Alteration>) -> Task {
+    pub(super) fn open_job(
+        &mut self,
+        requester: Requester,
+        table: TableId,
+        (alteration, expressions): (Arc<Alteration>, Arc<RowExpressions>),
+    ) -> Task {
         let step = match alteration.add_indexes.is_empty() {
             _ if follows_writes(&alteration) => AlterationStep::CreateReplacement,
             true => AlterationStep::BlockWrites,
@@ -205,6 +213,7 @@ impl MainBlock {
             requester,
             table,
             alteration: Arc::clone(&alteration),
+            expressions,
             work: JobWork::Queued,
             has_new_objects: false,
             has_built_indexes: false,
@@ -381,7 +390,10 @@ impl MainBlock {
                 work.turn.outbox.crash_point(crash_point::JOB_COPY.before());
                 let copy = match job.copy.take() {
                     Some(copy) => Ok(copy),
-                    None => RowCopy::new(dictionary, (layout, replacement), changes).map(Box::new),
+                    None => {
+                        let copied = RowCopy::new(dictionary, (layout, replacement), changes, &job.expressions);
+                        copied.map(Box::new)
+                    }
                 };
                 copy.map(|copy| {
                     let result = job.copy.insert(copy).start_round(&mut work);

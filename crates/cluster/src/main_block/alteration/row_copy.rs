@@ -30,11 +30,12 @@ use junctor_model::schema::{ColumnDefinition, Dictionary, IndexKind, TableDefini
 use junctor_model::scratch::Scratch;
 use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::temporal::ValueRules;
-use junctor_model::value::ValueRef;
+use junctor_model::value::{Value, ValueRef};
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::input::{HashedKey, KeyedImage};
 use junctor_signals::program::{Access, Output, ReadProgram, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::row_expressions::{RowExpressions, RowTarget};
 
 use super::rows::for_each_image;
 use super::{WorkContext, WorkResult};
@@ -45,7 +46,7 @@ const ROUNDS_MAX: u32 = 16;
 /// A round with at most this many changed rows is short: the next one takes about a millisecond.
 const SHORT_ROUND_ROWS: u64 = 512;
 
-/// What the present read of the old table is for.
+/// The purpose of the present read of the old table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CopyPhase {
     /// Inserts all rows of the first snapshot.
@@ -72,6 +73,10 @@ pub(super) struct RowCopy {
     old: Arc<TableLayout>,
     new: Arc<TableLayout>,
     columns: Vec<NewColumn>,
+    /// The columns and conditions that are computed from the other columns of the new row.
+    expressions: Arc<RowExpressions>,
+    /// Memory for computed images.
+    spare: Vec<u8>,
     rules: ValueRules,
     /// Whether the numbers of the AUTO_INCREMENT column are those of the old table. A 0 among them stays 0.
     keeps_numbers: bool,
@@ -114,12 +119,20 @@ struct NewColumn {
     source: ColumnSource,
     /// Whether a value of the old column is a value of the new one without a conversion.
     is_same: bool,
+    /// The value before it is computed.
+    before: Value,
 }
 
 /// Whether the copy of an alteration follows the old table while others write to it.
 pub(super) fn follows_writes(alteration: &Alteration) -> bool {
     let Some((redefinition, sources)) = alteration.copy() else { return false };
-    keeps_numbers(redefinition, sources) && !sources.contains(&ColumnSource::Numbers)
+    // A default may be another one at each evaluation; a key with it does not find the row again.
+    let is_default = |column: &ColumnNumber| {
+        let position = usize::from(column.0);
+        sources[position] == ColumnSource::Computed && !redefinition.new.columns[position].is_generated()
+    };
+    let has_fixed_key = !redefinition.new.primary().columns.iter().any(is_default);
+    has_fixed_key && keeps_numbers(redefinition, sources) && !sources.contains(&ColumnSource::Numbers)
 }
 
 /// Whether the copy generates no numbers for the AUTO_INCREMENT column. A column that becomes AUTO_INCREMENT
@@ -129,7 +142,7 @@ fn keeps_numbers(redefinition: &Redefinition, sources: &[ColumnSource]) -> bool 
     match numbered {
         None => true,
         Some(ColumnSource::Column(column)) => redefinition.old.auto_increment_column() == Some(*column),
-        Some(ColumnSource::Value(_) | ColumnSource::Numbers) => false,
+        Some(ColumnSource::Value(_) | ColumnSource::Numbers | ColumnSource::Computed) => false,
     }
 }
 
@@ -139,6 +152,7 @@ impl RowCopy {
         dictionary: &Dictionary,
         (old, new): (Arc<TableLayout>, &Arc<TableLayout>),
         (redefinition, sources): (&Redefinition, &[ColumnSource]),
+        expressions: &Arc<RowExpressions>,
     ) -> Result<RowCopy> {
         let columns = sources.iter().zip(&new.definition.columns).map(|(source, column)| NewColumn {
             source: source.clone(),
@@ -146,8 +160,9 @@ impl RowCopy {
                 ColumnSource::Column(from) => is_same(&old.definition.columns[usize::from(from.0)], column),
                 // The value of a type without a default may be a day that the rules do not allow.
                 ColumnSource::Value(_) => column.default.is_some() || column.default_now || column.nullable,
-                ColumnSource::Numbers => true,
+                ColumnSource::Numbers | ColumnSource::Computed => true,
             },
+            before: if column.nullable { Value::Null } else { column.column_type.implicit_default() },
         });
         let unique_entries = entries_layouts(dictionary, new)?;
         let write = |action| {
@@ -162,6 +177,8 @@ impl RowCopy {
         Ok(RowCopy {
             columns: columns.collect(),
             rules: redefinition.rules,
+            expressions: Arc::clone(expressions),
+            spare: Vec::new(),
             keeps_numbers: keeps_numbers(redefinition, sources),
             automatic: new.definition.auto_increment_column(),
             old,
@@ -403,6 +420,11 @@ impl RowCopy {
                 // A table may have a visible AUTO_INCREMENT column beside its hidden key.
                 ColumnSource::Numbers if definition.hidden => ValueRef::UInt(self.row_number),
                 ColumnSource::Numbers => ValueRef::Null,
+                // Replaced below, when the other columns are known.
+                ColumnSource::Computed => {
+                    values.push(column.before.as_ref());
+                    continue;
+                }
             };
             let has_number = !matches!(value, ValueRef::Null | ValueRef::Int(0) | ValueRef::UInt(0));
             let is_generated = is_automatic && !has_number && !self.keeps_numbers;
@@ -420,7 +442,13 @@ impl RowCopy {
             }
             values.push(value);
         }
-        self.new.row_format.encode(&values, image)
+        self.new.row_format.encode(&values, image)?;
+        let is_computed = |column: ColumnNumber| {
+            let source = self.columns.get(usize::from(column.0)).map(|column| &column.source);
+            source == Some(&ColumnSource::Computed)
+        };
+        let target = RowTarget { table: &self.new, mode: StoreMode::Strict, row_number: self.row_number };
+        self.expressions.complete(target, &is_computed, (image, &mut self.spare), scratch)
     }
 
     /// Continues after the write of a batch.

@@ -256,6 +256,7 @@ mod tests {
             kind: IndexKind::Primary { ordered: false },
             columns: Vec::new(),
             state: IndexState::Online,
+            attributes: Default::default(),
         };
         catalog.dictionary.put_database(DatabaseDefinition { name: "d".into(), collation });
         for id in 1..=100_000 {
@@ -274,6 +275,7 @@ mod tests {
                 comment: "".into(),
                 next_index: IndexId(1),
                 foreign_keys: Vec::new(),
+                checks: Vec::new(),
             });
         }
         catalog.dictionary.version = 100_001;

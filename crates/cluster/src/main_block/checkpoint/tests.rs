@@ -36,6 +36,7 @@ fn layout() -> Arc<TableLayout> {
         nullable: false,
         default: None,
         default_now: false,
+        expression: None,
         on_update_now: false,
         auto_increment: false,
         hidden: false,
@@ -51,6 +52,7 @@ fn layout() -> Arc<TableLayout> {
         kind: IndexKind::Primary { ordered: false },
         columns: vec![ColumnNumber(0)],
         state: IndexState::Online,
+        attributes: Default::default(),
     };
     Arc::new(TableLayout::new(TableDefinition {
         id: PARTITION.table,
@@ -67,6 +69,7 @@ fn layout() -> Arc<TableLayout> {
         comment: "".into(),
         next_index: IndexId(1),
         foreign_keys: Vec::new(),
+        checks: Vec::new(),
     }))
 }
 

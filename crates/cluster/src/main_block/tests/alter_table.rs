@@ -122,7 +122,10 @@ fn one_impossible_change_prevents_all_of_them() {
 fn tables_are_closed_to_writers_until_the_rows_are_checked() {
     let (mut stage, parent, child) = stage();
     stage.rows.hold();
-    stage.ask(OperationId(1), SchemaChange::AlterTable { table: child, alteration: add_key(true) });
+    stage.ask(
+        OperationId(1),
+        SchemaChange::AlterTable { table: child, alteration: add_key(true), expressions: Arc::default() },
+    );
     assert_eq!(stage.table("c").indexes[1].state, IndexState::Building);
     assert_eq!(stage.blocked.values().next(), Some(&vec![child, parent]));
     // Later changes wait for the end of the alteration.

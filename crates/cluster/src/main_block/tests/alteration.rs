@@ -248,7 +248,12 @@ fn other_tables_change_while_an_index_is_filled() {
 #[test]
 fn a_related_table_changes_only_when_the_filling_is_over() {
     let (mut stage, child) = stage();
-    assert_eq!(stage.change(SchemaChange::AlterTable { table: child, alteration: add_key(true) }).error, None);
+    assert_eq!(
+        stage
+            .change(SchemaChange::AlterTable { table: child, alteration: add_key(true), expressions: Arc::default() })
+            .error,
+        None
+    );
     stage.rows.hold();
     stage.ask(OperationId(100), add_index(child, unique("u")));
     let columns = vec![primary(), index("k", IndexKind::Ordered, 1)];

@@ -350,7 +350,7 @@ pub(super) fn create_table(name: &str, indexes: Vec<IndexDefinition>, if_not_exi
 }
 
 pub(super) fn alter(table: TableId, alteration: Alteration) -> SchemaChange {
-    SchemaChange::AlterTable { table, alteration: Arc::new(alteration) }
+    SchemaChange::AlterTable { table, alteration: Arc::new(alteration), expressions: Arc::default() }
 }
 
 pub(super) fn add_index(table: TableId, index: IndexDefinition) -> SchemaChange {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use junctor_kernel::NodeId;
 use junctor_model::id::CommitNumber;
 use junctor_model::schema::Dictionary;
 use junctor_model::stored_lists::CheckpointLists;
@@ -84,7 +85,7 @@ fn a_restart_restores_the_schema_and_continues_at_the_marks() {
     let (mut stage, shown) = Stage::restarted(&records);
     assert_eq!(stage.definitions(), definitions);
     assert_eq!((shown.partitions.len(), shown.undone.len()), (6, 0));
-    let owners: Vec<u16> = shown.owners().iter().map(|(_, owner)| owner.instance).collect();
+    let owners: Vec<u16> = shown.owners(NodeId(1)).iter().map(|(_, owner)| owner.instance).collect();
     assert_eq!(owners, [0, 1, 0, 1, 0, 1]);
     assert!(stage.reserve(a, 1, 0).0 >= 12);
     assert_eq!(stage.reserve(b, 1, 0).0, 5);
@@ -147,7 +148,7 @@ fn a_checkpoint_stands_in_for_the_records_up_to_its_schema() {
     for first in 0..=3 {
         let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
         let restored = stage.main.restore(Some(&checkpoint), &records.dictionary[first..], &[]).expect("it is whole");
-        let tables: Vec<TableId> = restored.owners().iter().map(|(partition, _)| partition.table).collect();
+        let tables: Vec<TableId> = restored.owners(NodeId(1)).iter().map(|(partition, _)| partition.table).collect();
         assert_eq!(tables, [a, a, TableId(4), TableId(4)]);
         stage.main.install(restored);
         assert_eq!(stage.definitions(), definitions);

@@ -99,7 +99,7 @@ fn time_field(call: Call<'_>, of: fn(&Parts) -> i64) -> Result<ValueRef<'_>> {
     Ok(call.time(0)?.map_or(ValueRef::Null, |value| ValueRef::Int(of(&value.parts()))))
 }
 
-/// Of a day whose month and day are not 0.
+/// A field of a whole day; NULL if its month or day is 0.
 fn day(call: Call<'_>, of: fn(&Parts) -> i64) -> Result<ValueRef<'_>> {
     Ok(call.whole_date_time(0)?.map_or(ValueRef::Null, |value| ValueRef::Int(of(&value.parts()))))
 }

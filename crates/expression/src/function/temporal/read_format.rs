@@ -67,7 +67,7 @@ fn str_to_date(call: Call<'_>) -> Result<ValueRef<'_>> {
     Ok(ValueRef::Temporal(Temporal::from_parts(kind, call.result.scale(), &parts)))
 }
 
-/// What the specifiers have read.
+/// The fields that the specifiers have read so far.
 #[derive(Default)]
 struct Found {
     parts: Parts,

@@ -54,13 +54,14 @@ impl Capabilities {
     /// Queries and executions carry named attributes.
     pub const QUERY_ATTRIBUTES: Self = Self(1 << 27);
 
-    /// The capabilities of this server. SSL, COMPRESS, LOCAL_FILES, SESSION_TRACK and QUERY_ATTRIBUTES are
-    /// missing because the server does not implement them.
+    /// The capabilities of this server. SSL and COMPRESS are missing because the server does not
+    /// implement them.
     pub const SERVER: Self = Self(
         Self::LONG_PASSWORD.0
             | Self::FOUND_ROWS.0
             | Self::LONG_FLAG.0
             | Self::CONNECT_WITH_DB.0
+            | Self::LOCAL_FILES.0
             | Self::IGNORE_SPACE.0
             | Self::PROTOCOL_41.0
             | Self::INTERACTIVE.0
@@ -72,7 +73,9 @@ impl Capabilities {
             | Self::PLUGIN_AUTH.0
             | Self::CONNECT_ATTRS.0
             | Self::PLUGIN_AUTH_LENENC.0
-            | Self::DEPRECATE_EOF.0,
+            | Self::SESSION_TRACK.0
+            | Self::DEPRECATE_EOF.0
+            | Self::QUERY_ATTRIBUTES.0,
     );
 
     /// This set without the capabilities of `other`.

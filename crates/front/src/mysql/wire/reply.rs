@@ -18,6 +18,8 @@ const ONE_BYTE_INTEGER_MAX: u64 = 0xfa;
 pub const OK_HEADER: u8 = 0x00;
 /// First byte of an EOF packet.
 pub const EOF_HEADER: u8 = 0xfe;
+/// First byte of a request for a file.
+pub const FILE_REQUEST_HEADER: u8 = 0xfb;
 /// First byte of an error packet.
 pub const ERROR_HEADER: u8 = 0xff;
 
@@ -47,6 +49,16 @@ impl<'a> OkReply<'a> {
     #[inline]
     pub fn encode_as_result_end(&self, out: &mut Vec<u8>) {
         self.encode_with_header(EOF_HEADER, out);
+    }
+
+    /// Appends the payload with changes of the session's state, which `status` must announce. The text then
+    /// has a length even if it is empty.
+    pub fn encode_with_changes(&self, changes: &[u8], out: &mut Vec<u8>) {
+        self.encode_with_header(OK_HEADER, out);
+        if self.info.is_empty() {
+            out.push(0);
+        }
+        put_length_encoded_bytes(out, changes);
     }
 
     /// The text always has a length prefix, even if the session's state is not tracked, because client
@@ -186,6 +198,12 @@ pub const fn columns_have_end(capabilities: Capabilities) -> bool {
 #[inline]
 pub fn encode_column_count(column_count: u16, out: &mut Vec<u8>) {
     put_length_encoded_integer(out, u64::from(column_count));
+}
+
+/// Appends the payload that asks the client for a file, for LOAD DATA LOCAL.
+pub fn encode_file_request(name: &[u8], out: &mut Vec<u8>) {
+    out.push(FILE_REQUEST_HEADER);
+    out.extend_from_slice(name);
 }
 
 /// The header of the reply to COM_STMT_PREPARE. The definitions of parameters and then of columns follow it.

@@ -33,6 +33,9 @@ impl StatusFlags {
     /// The open transaction is read only.
     pub const IN_TRANSACTION_READONLY: Self = Self(1 << 13);
 
+    /// The packet reports changes of the session's state.
+    pub const SESSION_STATE_CHANGED: Self = Self(1 << 14);
+
     /// This set with the flags of `other` added or removed.
     pub const fn with(self, other: Self, on: bool) -> Self {
         if on { Self(self.0 | other.0) } else { Self(self.0 & !other.0) }

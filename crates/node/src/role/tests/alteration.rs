@@ -52,6 +52,42 @@ fn an_alteration_that_is_stopped_anywhere_takes_effect_as_a_whole_or_not_at_all(
 }
 
 #[test]
+fn a_copy_computes_columns_and_checks_rows_that_others_write() {
+    const ALTER: &str = "ALTER TABLE d.c ADD COLUMN g INT AS (v * 2), ADD KEY (g), ADD CHECK (v < 12)";
+    let (mut failed, mut refused) = (0, 0);
+    for seed in 0..40 {
+        let mut node = filled_node(seed);
+        node.begin_query(1, ALTER);
+        (0..seed * 5).for_each(|_| {
+            node.step();
+        });
+        node.begin_query(3, "UPDATE d.c SET v = v + 10 WHERE id IN (1, 2)");
+        node.run();
+        let altered = node.rows(1);
+        let updated = node.rows(3);
+        let columns = node.query(2, "SELECT COUNT(*) FROM information_schema.columns WHERE table_name = 'c'");
+        match (altered.first(), updated.first()) {
+            // The update comes after the alteration, which refuses its row.
+            (None, Some(error)) => {
+                assert!(error.contains("'c_chk_1' is violated"), "{error}");
+                refused += 1;
+                assert_eq!(columns, ["4"]);
+                assert_eq!(node.query(2, "SELECT COUNT(*) FROM d.c WHERE g > 0 AND g = v * 2"), ["4"]);
+                assert_eq!(node.query(2, "SELECT SUM(v) FROM d.c"), ["10"]);
+            }
+            (Some(error), None) => {
+                assert!(error.contains("'c_chk_1' is violated"), "{error}");
+                failed += 1;
+                assert_eq!(columns, ["3"]);
+                assert_eq!(node.query(2, "SELECT SUM(v) FROM d.c"), ["30"]);
+            }
+            other => panic!("seed {seed}: {other:?}"),
+        }
+    }
+    assert!(failed > 0 && refused > 0, "{failed} failed, {refused} refused");
+}
+
+#[test]
 fn a_duplicate_that_a_writer_may_remove_fails_the_alteration_or_is_gone() {
     let mut failed = 0;
     for seed in 0..40 {

@@ -23,12 +23,15 @@ use crate::NodeConfig;
 mod admission;
 mod alteration;
 mod connection;
+mod cursor;
 mod foreign_key;
 mod interrupt;
+mod load;
 mod metadata_lock;
 mod multi_statement;
 mod status;
 mod steps;
+mod track;
 mod transaction;
 mod user_lock;
 
@@ -39,6 +42,8 @@ struct Node {
     hosts: Vec<NodeHost>,
     delivery: Delivery<Signal>,
     answers: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
+    /// Connections whose session awaits a part of a file.
+    awaits_file: BTreeSet<ConnectionId>,
     /// Whether answers go to recv, which then has sockets, instead of to `answers`.
     has_sockets: bool,
     /// Bytes that recv has sent to sockets.
@@ -61,6 +66,7 @@ impl Node {
             hosts: Vec::new(),
             delivery: Delivery::new(),
             answers: BTreeMap::new(),
+            awaits_file: BTreeSet::new(),
             has_sockets: false,
             sent_bytes: 0,
             closed_sockets: 0,
@@ -107,6 +113,9 @@ impl Node {
         if !self.has_sockets
             && let Signal::Recv(RecvSignal::CommandReply(reply)) = signal
         {
+            if reply.after == AfterReply::AwaitInput {
+                self.awaits_file.insert(reply.connection);
+            }
             let answer = (!reply.packets.is_empty()).then_some(reply.packets);
             self.answers.entry(reply.connection).or_default().extend(answer);
             return;
@@ -188,12 +197,21 @@ impl Node {
 
     /// Opens a session, or with `reset` replaces it.
     fn open(&mut self, connection: u32, reset: bool) {
+        // CLIENT_PROTOCOL_41 and CLIENT_LOCAL_FILES.
+        self.log_in(connection, reset, 0x280);
+    }
+
+    /// Opens a session with these capabilities.
+    fn open_with(&mut self, connection: u32, capabilities: u32) {
+        self.log_in(connection, false, capabilities);
+    }
+
+    fn log_in(&mut self, connection: u32, reset: bool, capabilities: u32) {
         let login = Login {
             user: "root".into(),
             host: "localhost".into(),
             database: None,
-            // CLIENT_PROTOCOL_41.
-            capabilities: 0x200,
+            capabilities,
             character_set: 45,
             protocol: Protocol::MySql.number(),
         };

@@ -71,6 +71,8 @@ pub(in crate::execute) fn start_ordered_change(
         retry: input.input.keep(in_transaction, &parameters, context.turn),
         parameters,
         is_stopped: false,
+        awaits_input: false,
+        is_receiving: false,
     };
     let work = ChangeWork {
         locked: None,

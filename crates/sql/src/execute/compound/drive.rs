@@ -6,6 +6,7 @@ use junctor_signals::end_transaction::Ending;
 
 use super::change::{self, Change};
 use super::insert::{self, Insert};
+use super::load::DiscardState;
 use super::source::{continue_source, resume_source};
 use super::state::{ChangeWork, CompoundState, Step, StepState, Work};
 use crate::execute::completion::{fail, interrupted};
@@ -22,6 +23,8 @@ use crate::result::Progress;
 pub(super) enum Next {
     /// Another step has been sent.
     Wait,
+    /// The client has been asked for the next part of its file.
+    AwaitInput,
     /// All rows are written.
     Done,
     /// The statement must start again, with another plan or other AUTO_INCREMENT values. It has written
@@ -47,6 +50,10 @@ pub(super) fn continue_steps(
         Ok(Next::Wait) => {
             context.session.execution = Execution::Compound(state);
             Progress::Waiting
+        }
+        Ok(Next::AwaitInput) => {
+            context.session.execution = Execution::Compound(state);
+            Progress::AwaitsInput
         }
         Ok(Next::Done) => commit(context, state),
         Ok(Next::Retry) => {
@@ -190,8 +197,7 @@ fn undo(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>, e
             if state.steps.owns_transaction {
                 context.session.transaction_ended();
             }
-            release(*state, context.turn);
-            fail(context, &error)
+            fail_released(context, *state, error)
         }
         Err(refused) => {
             // The rollback cannot be requested. Closing the connection rolls the transaction back, including
@@ -212,10 +218,7 @@ fn resume_ended(
     context.session.transaction_ended();
     match (&state.steps.step, error) {
         (Step::Undo(_), _) => fail_undone(context, state),
-        (_, Some(error)) => {
-            release(*state, context.turn);
-            fail(context, &error)
-        }
+        (_, Some(error)) => fail_released(context, *state, error),
         (_, None) => complete(context, state),
     }
 }
@@ -223,9 +226,20 @@ fn resume_ended(
 /// Sends the error of a statement whose writes have been rolled back.
 fn fail_undone(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundState>) -> Progress {
     let step = std::mem::replace(&mut state.steps.step, Step::Commit);
-    release(*state, context.turn);
     let Step::Undo(error) = step else { unexpected_step("an undo that nobody requested") };
-    fail(context, &error)
+    fail_released(context, *state, error)
+}
+
+/// Sends the error, after the rest of the file if the client is sending one.
+fn fail_released(context: &mut StatementContext<'_, '_>, state: CompoundState, error: Box<Error>) -> Progress {
+    let StepState { is_receiving, awaits_input, .. } = state.steps;
+    release(state, context.turn);
+    if !is_receiving || context.session.interrupted || context.session.is_closing {
+        return fail(context, &error);
+    }
+    context.session.execution = Execution::Discarding(DiscardState { error });
+    // The client has not answered the last request yet, or needs another one.
+    if awaits_input { Progress::Waiting } else { Progress::AwaitsInput }
 }
 
 /// Sends the answer of a statement whose writes are complete and committed.
@@ -256,7 +270,8 @@ pub(super) fn may_retry(steps: &StepState, error: &Error) -> bool {
 
 /// Whether IGNORE skips a row because of this error.
 pub(super) fn is_ignorable(code: ErrorCode) -> bool {
-    matches!(code, ErrorCode::DuplicateEntry | ErrorCode::NoReferencedRow | ErrorCode::RowIsReferenced)
+    let of_keys = matches!(code, ErrorCode::DuplicateEntry | ErrorCode::NoReferencedRow | ErrorCode::RowIsReferenced);
+    of_keys || code == ErrorCode::CheckViolated
 }
 
 /// Stops the node, because a compound statement received the reply to a step that it has not sent.

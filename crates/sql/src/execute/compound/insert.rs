@@ -24,6 +24,7 @@ use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
 
 use super::drive::{Next, continue_steps, is_ignorable, may_retry, open_transaction_if_none, unexpected_step};
+use super::load::request_file;
 use super::returned::cannot_fail;
 use super::rows::RowList;
 use super::source::{Source, advance, start_source};
@@ -32,6 +33,7 @@ use crate::execute::completion::{ChangeCounts, fail, finish_ok};
 use crate::execute::context::StatementContext;
 use crate::execute::insert::{InsertedNumbers, level_of_mode, number_of};
 use crate::execute::received::{RowTarget, process_rows};
+use crate::execute::retry::RetryInput;
 use crate::execute::state::{PlanInput, Workspace};
 use crate::execute::write::{StatementOutcome, check_writable, forget_taken_numbers, level_of, write_options};
 use crate::mysql_catalog::show::WarningLevel;
@@ -73,6 +75,7 @@ pub(in crate::execute) fn start_insert_rows(
     (rows, numbered): (RowList, InsertedNumbers),
 ) -> Progress {
     require!(rows.len() as u64 == numbered.rows, "every row of an INSERT that may be needed again is kept");
+    let input_rows = rows.len();
     let parameters = context.copy_parameters();
     let in_transaction = context.session.transaction.explicit;
     let is_safe = plan.returning.is_none() || rows.len() == 1 && cannot_fail(plan, rows.get(0).image.image);
@@ -87,20 +90,31 @@ pub(in crate::execute) fn start_insert_rows(
         owns_transaction: !is_safe && open_transaction_if_none(context.session),
         parameters,
         is_stopped: false,
+        awaits_input: false,
+        is_receiving: false,
     };
     let work = InsertWork { rows, numbered, ..InsertWork::default() };
     let mut state = Box::new(CompoundState { steps, work: Work::Insert(Arc::clone(plan), work) });
-    let next = send_step(context, &mut state.steps, &plan.program, Step::Batch, Locking::ROWS);
+    // IGNORE may have left out all rows.
+    let next = match input_rows {
+        0 => Ok(Next::Done),
+        _ => send_step(context, &mut state.steps, &plan.program, Step::Batch, Locking::ROWS),
+    };
     continue_steps(context, state, next)
 }
 
-/// Inserts the rows of a query. The parameters are in the workspace.
+/// Inserts the rows of a query or of a file. The parameters are in the workspace.
 pub(in crate::execute) fn start_insert_select(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<InsertPlan>,
     input: &PlanInput<'_>,
 ) -> Progress {
     if let Err(error) = check_writable(context.session) {
+        return fail(context, &error);
+    }
+    if let Some(load) = &plan.load
+        && let Err(error) = request_file(context, load)
+    {
         return fail(context, &error);
     }
     context.session.enter_statement();
@@ -116,17 +130,30 @@ pub(in crate::execute) fn start_insert_select(
         protocol: input.protocol,
         step: Step::Select,
         before: context.session.transaction.statement(),
-        retry: input.input.keep(in_transaction, &parameters, context.turn),
+        retry: match plan.load {
+            // The client does not send its file again.
+            Some(_) => RetryInput::None,
+            None => input.input.keep(in_transaction, &parameters, context.turn),
+        },
         owns_transaction: open_transaction_if_none(context.session),
         parameters,
         is_stopped: false,
+        awaits_input: plan.load.is_some(),
+        is_receiving: plan.load.is_some(),
     };
-    let work = InsertWork { source: Some(Box::new(Source::new(collects))), ..InsertWork::default() };
+    let source = match &plan.load {
+        Some(load) => Source::of_file(load),
+        None => Source::new(collects),
+    };
+    let work = InsertWork { source: Some(Box::new(source)), ..InsertWork::default() };
     let mut state = Box::new(CompoundState { steps, work: Work::Insert(Arc::clone(plan), work) });
     let CompoundState { steps, work: Work::Insert(_, work) } = &mut *state else {
         invariant::fail("an INSERT has the record of an INSERT", format_args!("it was made above"));
     };
-    let next = start_source(context, &mut Insert { plan, steps, work });
+    let next = match plan.load {
+        Some(_) => Ok(Next::AwaitInput),
+        None => start_source(context, &mut Insert { plan, steps, work }),
+    };
     continue_steps(context, state, next)
 }
 
@@ -537,8 +564,15 @@ pub(super) fn complete(context: &mut StatementContext<'_, '_>, plan: &InsertPlan
     if rows > 1 || rows_of_query.is_some() {
         let ignores = matches!(plan.conflict, Conflict::Skip | Conflict::Update { ignore: true, .. });
         let duplicates = if ignores { rows - written.min(rows) } else { deleted + found };
+        let warnings = context.session.warning_count;
         // Writing to a String cannot fail.
-        let _ = write!(info, "Records: {rows}  Duplicates: {duplicates}  Warnings: {}", context.session.warning_count);
+        let _ = match plan.load {
+            None => write!(info, "Records: {rows}  Duplicates: {duplicates}  Warnings: {warnings}"),
+            Some(_) => {
+                let skipped = rows - written.min(rows);
+                write!(info, "Records: {rows}  Deleted: {deleted}  Skipped: {skipped}  Warnings: {warnings}")
+            }
+        };
     }
     if work.first_number != 0 {
         context.session.last_insert_id = work.first_number;

@@ -3,7 +3,8 @@
 //!
 //! - INSERT of rows whose keys may exist (IGNORE, REPLACE, ON DUPLICATE KEY UPDATE): one request inserts all
 //!   rows. If a row is refused, the request is rolled back and the rows are inserted one by one.
-//! - INSERT ... SELECT: the rows of the query are inserted in batches, each in the way just described.
+//! - INSERT ... SELECT and LOAD DATA: the rows of the query or file are inserted in batches, each in the way
+//!   just described.
 //! - UPDATE and DELETE with LIMIT or IGNORE, or where one row may take the key of another: the rows are
 //!   locked first, then written, if necessary one by one. Without LIMIT, IGNORE and ORDER BY, one request
 //!   first tries to write all rows, and the rows are locked only after a duplicate key.
@@ -14,11 +15,14 @@
 //!
 //! In reading order: [`state`], the state between steps; [`drive`], the step after each reply and the end of
 //! the statement; [`insert`]; [`change`] with [`locked_rows`]; [`rows`], the rows of an INSERT that later
-//! steps may need; [`returned`], the rows of RETURNING; [`source`], the query of INSERT ... SELECT.
+//! steps may need; [`returned`], the rows of RETURNING; [`source`], the query of INSERT ... SELECT; [`load`]
+//! with [`lines`], the file of LOAD DATA.
 
 mod change;
 mod drive;
 mod insert;
+mod lines;
+mod load;
 mod locked_rows;
 mod returned;
 mod rows;
@@ -28,6 +32,8 @@ mod state;
 pub(super) use change::start_ordered_change;
 pub(super) use drive::{continue_compound, resume_compound};
 pub(super) use insert::{start_insert_rows, start_insert_select};
+pub(crate) use load::DiscardState;
+pub(crate) use load::receive_file;
 pub(super) use rows::{RowList, RowRef};
-pub(super) use source::SelectedRows;
+pub(super) use source::{SelectedRows, Source};
 pub(crate) use state::CompoundState;

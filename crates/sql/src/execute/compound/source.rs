@@ -14,6 +14,7 @@ use junctor_signals::read_rows::OperationId;
 
 use super::drive::{Next, continue_steps, may_retry, unexpected_step};
 use super::insert::{Insert, Locking, send_step};
+use super::load::{LoadInput, advance_load};
 use super::state::{CompoundState, InsertWork, Step, Work};
 use crate::execute::completion::interrupted;
 use crate::execute::compute::start_compute;
@@ -24,18 +25,18 @@ use crate::execute::read::{abandon_read, start_select};
 use crate::execute::resume::{continue_output, resume, run_requested_step};
 use crate::execute::retry::StatementInput;
 use crate::execute::state::{Execution, PlanInput};
-use crate::plan::QueryPlan;
+use crate::plan::{LoadPlan, QueryPlan};
 use crate::result::{Completion, Progress, ResultHeader, ResultSink};
 
 /// Maximum number of rows in one batch.
-const BATCH_ROWS_MAX: usize = 1024;
+pub(super) const BATCH_ROWS_MAX: usize = 1024;
 /// Maximum bytes of collected rows if the query must end before the first row is inserted. More give error
 /// 1041.
 const COLLECTED_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// The query and its rows that are not inserted yet.
 #[derive(Debug, Default)]
-pub(super) struct Source {
+pub(in crate::execute) struct Source {
     /// The query's own execution state. During a step of the query it is moved into the session.
     inner: Execution,
     /// Row packets of tagged values that the query has returned.
@@ -47,7 +48,9 @@ pub(super) struct Source {
     /// see the statement's own writes.
     collects: bool,
     error: Option<Box<Error>>,
-    batch: SelectedRows,
+    pub batch: SelectedRows,
+    /// The file of LOAD DATA, which then takes the place of a query.
+    pub(super) load: Option<Box<LoadInput>>,
     /// Number of rows in earlier batches.
     pub rows_before: u64,
 }
@@ -71,9 +74,16 @@ impl SelectedRows {
         &self.bytes[start..self.ends[row]]
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+    }
+
+    /// Adds the row whose parameters the builder has collected.
+    pub(super) fn append(&mut self, builder: &mut ParametersBuilder) -> Result<()> {
+        builder.append_to(&mut self.bytes)?;
+        self.ends.push(self.bytes.len());
+        Ok(())
     }
 
     /// Adds a row of tagged values.
@@ -84,20 +94,23 @@ impl SelectedRows {
             builder.push(value);
             values = rest;
         }
-        builder.append_to(&mut self.bytes)?;
-        self.ends.push(self.bytes.len());
-        Ok(())
+        self.append(builder)
     }
 }
 
 impl Source {
+    /// Creates the source of a file that the client has not begun to send.
+    pub fn of_file(plan: &LoadPlan) -> Source {
+        Source { load: Some(Box::new(LoadInput::new(plan))), ..Source::default() }
+    }
+
     /// Creates a query that has not started.
-    pub fn new(collects: bool) -> Source {
+    pub(in crate::execute) fn new(collects: bool) -> Source {
         Source { collects, ..Source::default() }
     }
 
     /// Whether the query waits for a reply of this operation.
-    pub fn awaits(&self, operation: OperationId) -> bool {
+    pub(in crate::execute) fn awaits(&self, operation: OperationId) -> bool {
         self.inner.awaits(operation)
     }
 
@@ -111,14 +124,14 @@ impl Source {
     }
 
     /// Whether the query is suspended with more rows to return.
-    fn awaits_room(&self) -> bool {
+    pub(in crate::execute) fn awaits_room(&self) -> bool {
         self.inner.awaits_room()
     }
 
     /// Requests the next step of a query that runs in its own steps, unless one is requested already. A step
     /// that arrives while rows are being inserted is not run (see `continue_source`), so it is requested
     /// again here.
-    fn request_step(&mut self, context: &mut StatementContext<'_, '_>) {
+    pub(in crate::execute) fn request_step(&mut self, context: &mut StatementContext<'_, '_>) {
         if let Some(is_requested) = self.inner.step_requested()
             && !std::mem::replace(is_requested, true)
         {
@@ -127,7 +140,7 @@ impl Source {
     }
 
     /// Ends the query and discards its remaining rows.
-    pub fn stop(self, context: &mut StatementContext<'_, '_>) {
+    pub(in crate::execute) fn stop(self, context: &mut StatementContext<'_, '_>) {
         match self.inner {
             Execution::Read(state) => {
                 context.engine.gateway.end_read(state.operation, context.turn);
@@ -140,8 +153,28 @@ impl Source {
         }
     }
 
+    /// The execution state of the query.
+    pub(in crate::execute) fn inner(&mut self) -> &mut Execution {
+        &mut self.inner
+    }
+
+    /// Whether the query has returned its last row.
+    pub(in crate::execute) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Takes the error of the query, if it has failed.
+    pub(in crate::execute) fn take_error(&mut self) -> Option<Box<Error>> {
+        self.error.take()
+    }
+
+    /// Takes the rows that the query has returned since the last call.
+    pub(in crate::execute) fn take_packets(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.collected)
+    }
+
     /// Runs one step of the query as if it were the session's own statement, and collects its output.
-    fn run(
+    pub(in crate::execute) fn run(
         &mut self,
         context: &mut StatementContext<'_, '_>,
         step: impl FnOnce(&mut StatementContext<'_, '_>) -> Progress,
@@ -218,6 +251,11 @@ pub(super) fn resume_source(
 /// being inserted: the step is then postponed, because its output would accumulate without a bound.
 pub(super) fn continue_source(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Option<Result<Next>> {
     let source = insert.work.source.as_mut()?;
+    if source.load.is_some() {
+        // The only step of its own that a LOAD DATA requests is its end by KILL while it awaits its file.
+        let is_stopped = insert.steps.is_stopped && insert.steps.awaits_input;
+        return (is_stopped && matches!(insert.steps.step, Step::Select)).then(|| Err(interrupted()));
+    }
     let is_requested = source.inner.step_requested().is_some_and(std::mem::take);
     if !is_requested || !matches!(insert.steps.step, Step::Select) {
         return None;
@@ -231,6 +269,9 @@ pub(super) fn continue_source(context: &mut StatementContext<'_, '_>, insert: &m
 
 /// Inserts the next batch or waits for more rows. No insert may be pending.
 pub(super) fn advance(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Result<Next> {
+    if insert.plan.load.is_some() {
+        return advance_load(context, insert);
+    }
     insert.steps.step = Step::Select;
     insert.steps.operation = NO_OPERATION;
     loop {
@@ -246,7 +287,10 @@ pub(super) fn advance(context: &mut StatementContext<'_, '_>, insert: &mut Inser
         let is_ready = source.has_ended || !source.collects;
         if is_ready && source.taken < source.collected.len() {
             take_batch(source, &mut context.engine.work.builder)?;
-            return make_batch(context, insert);
+            if let Some(next) = make_batch(context, insert)? {
+                return Ok(next);
+            }
+            continue;
         }
         if source.has_ended {
             return Ok(Next::Done);
@@ -283,8 +327,8 @@ fn take_batch(source: &mut Source, builder: &mut ParametersBuilder) -> Result<()
 }
 
 /// Encodes the rows of the batch and inserts them. If they need AUTO_INCREMENT values, these are requested
-/// first.
-fn make_batch(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Result<Next> {
+/// first. Returns `None` if IGNORE leaves out all rows.
+pub(super) fn make_batch(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Result<Option<Next>> {
     let plan = insert.plan;
     let InsertWork { source: Some(source), rows, numbered, .. } = &mut *insert.work else {
         unexpected_step("a batch of rows without a query")
@@ -298,13 +342,16 @@ fn make_batch(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -
         EncodeOutcome::NeedsNumbers(request) => {
             insert.steps.operation = context.reserve_numbers(plan.table.definition.id, request)?;
             insert.steps.step = Step::Numbers { needed: request.needed, beyond: request.beyond };
-            Ok(Next::Wait)
+            Ok(Some(Next::Wait))
         }
         EncodeOutcome::Rows(made) => {
-            require!(made.rows == source.batch.len() as u64, "every row that the query returned is made");
-            source.rows_before += made.rows;
+            require!(made.rows == rows.len() as u64, "every row that is not left out is kept");
+            source.rows_before += source.batch.len() as u64;
             *numbered = made;
-            send_step(context, insert.steps, &plan.program, Step::Batch, Locking::ROWS)
+            match made.rows {
+                0 => Ok(None),
+                _ => send_step(context, insert.steps, &plan.program, Step::Batch, Locking::ROWS).map(Some),
+            }
         }
     }
 }
@@ -323,11 +370,15 @@ pub(super) fn resume_numbers(
     let next = match error {
         Some(error) => Err(error),
         None if steps.is_stopped => Err(interrupted()),
-        None => context
-            .engine
-            .ranges
-            .add_reserved(plan.table.definition.id, (first, count), needed, beyond)
-            .and_then(|()| make_batch(context, &mut Insert { plan, steps, work })),
+        None => context.engine.ranges.add_reserved(plan.table.definition.id, (first, count), needed, beyond).and_then(
+            |()| {
+                let insert = &mut Insert { plan, steps, work };
+                match make_batch(context, insert)? {
+                    Some(next) => Ok(next),
+                    None => advance(context, insert),
+                }
+            },
+        ),
     };
     continue_steps(context, state, next)
 }

@@ -39,6 +39,11 @@ pub(super) struct StepState {
     pub retry: RetryInput,
     /// Whether the statement must fail with error 1317 before its next step.
     pub is_stopped: bool,
+    /// Whether the client has been asked for the next part of the file of LOAD DATA LOCAL, and has not sent
+    /// it.
+    pub awaits_input: bool,
+    /// Whether the client has been asked for a file and has not sent its end.
+    pub is_receiving: bool,
 }
 
 impl CompoundState {
@@ -52,6 +57,11 @@ impl CompoundState {
             Work::Insert(plan, _) => Plan::Insert(Arc::clone(plan)),
             Work::Change(plan, _) => Plan::Change(Arc::clone(plan)),
         }
+    }
+
+    /// Whether the statement waits only for its client.
+    pub(crate) fn awaits_input(&self) -> bool {
+        self.steps.awaits_input && matches!(self.steps.step, Step::Select)
     }
 
     /// Makes the statement fail before its next step, unless it is already committing or rolling back.
@@ -72,7 +82,7 @@ impl CompoundState {
 /// The pending step, whose reply is awaited.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// The query of INSERT ... SELECT.
+    /// The query of INSERT ... SELECT, or the next part of the file of LOAD DATA.
     Select,
     /// AUTO_INCREMENT values for the rows of a batch are being reserved.
     Numbers { needed: u64, beyond: u64 },

@@ -5,7 +5,7 @@ use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::foreign_key::append_constraint;
 use junctor_model::quoted_name::quoted_name;
 use junctor_model::schema::{
-    ColumnDefinition, DatabaseDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition,
+    ColumnDefinition, DatabaseDefinition, ExpressionKind, IndexDefinition, IndexKind, IndexState, TableDefinition,
 };
 use junctor_model::temporal::TemporalKind;
 use junctor_model::types::Form;
@@ -39,6 +39,14 @@ pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -
         let mut constraint = String::from(",\n  ");
         append_constraint(table, key, &mut constraint);
         out.extend_from_slice(constraint.as_bytes());
+    }
+    for check in &table.checks {
+        out.extend_from_slice(b",\n  CONSTRAINT ");
+        append_quoted_name(&check.name, &mut out);
+        out.extend_from_slice(format!(" CHECK ({})", check.expression).as_bytes());
+        if !check.enforced {
+            out.extend_from_slice(b" /*!80016 NOT ENFORCED */");
+        }
     }
     out.extend_from_slice(b"\n) ENGINE=");
     out.extend_from_slice(ENGINE.as_bytes());
@@ -83,6 +91,7 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
     if let Some(collation) = column.column_type.collation() {
         append_column_collation(collation, table, out);
     }
+    append_generated(column, out);
     match column.nullable {
         false => out.extend_from_slice(b" NOT NULL"),
         // Old servers took a TIMESTAMP for NOT NULL.
@@ -90,6 +99,9 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
         true => {}
     }
     match &column.default {
+        _ if let Some(text) = column.default_expression() => {
+            out.extend_from_slice(format!(" DEFAULT ({text})").as_bytes());
+        }
         _ if column.default_now => {
             out.extend_from_slice(b" DEFAULT ");
             out.extend_from_slice(clock_text(column).as_bytes());
@@ -114,6 +126,12 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
     if column.invisible {
         out.extend_from_slice(b" /*!80023 INVISIBLE */");
     }
+}
+
+fn append_generated(column: &ColumnDefinition, out: &mut Vec<u8>) {
+    let Some(expression) = column.expression.as_ref().filter(|_| column.is_generated()) else { return };
+    let storage = if expression.kind == ExpressionKind::Stored { "STORED" } else { "VIRTUAL" };
+    out.extend_from_slice(format!(" GENERATED ALWAYS AS ({}) {storage}", expression.text).as_bytes());
 }
 
 /// Omits the character set if the collation is the table's, and the collation if it is also its character
@@ -156,11 +174,25 @@ fn append_index(index: &IndexDefinition, table: &TableDefinition, out: &mut Vec<
         if position > 0 {
             out.push(b',');
         }
-        append_quoted_name(&table.columns[usize::from(column.0)].name, out);
+        let part = &table.columns[usize::from(column.0)];
+        match part.key_prefix() {
+            None => append_quoted_name(&part.name, out),
+            Some(prefix) => {
+                append_quoted_name(prefix.column, out);
+                out.extend_from_slice(format!("({})", prefix.length).as_bytes());
+            }
+        }
+        if index.attributes.descending.contains(column) {
+            out.extend_from_slice(b" DESC");
+        }
     }
     out.push(b')');
     if by_hash {
         out.extend_from_slice(b" USING HASH");
+    }
+    append_comment(&index.attributes.comment, b" ", out);
+    if index.attributes.invisible {
+        out.extend_from_slice(b" /*!80000 INVISIBLE */");
     }
 }
 

@@ -15,7 +15,7 @@ use super::performance_schema;
 use super::schema_layout as layout;
 use super::server_rows;
 use super::table_rows::{create_options, database_names, show_index, storage_values};
-use super::type_text::{column_key, column_type_text, default_value, extra, visible_columns, visible_indexes};
+use super::type_text::{column_key, column_type_text, default_value, escaped, extra, visible_columns, visible_indexes};
 use super::virtual_schema::{SchemaTable, VirtualSchema};
 use crate::mysql_catalog::variable::variable_rows;
 
@@ -25,7 +25,7 @@ const CATALOG: &str = "def";
 /// Every table, sorted by name, with its columns and the function that computes its rows.
 const TABLES: &[SchemaTable] = &[
     ("CHARACTER_SETS", layout::CHARACTER_SETS, character_sets),
-    ("CHECK_CONSTRAINTS", layout::CHECK_CONSTRAINTS, nothing),
+    ("CHECK_CONSTRAINTS", layout::CHECK_CONSTRAINTS, check_constraints),
     ("COLLATIONS", layout::COLLATIONS, |_| server_rows::collation_rows()),
     ("COLLATION_CHARACTER_SET_APPLICABILITY", layout::COLLATION_CHARACTER_SET_APPLICABILITY, applicability),
     ("COLUMNS", layout::COLUMNS, columns),
@@ -142,6 +142,7 @@ fn column_row(
     privileges: &str,
 ) -> Vec<Value> {
     let number = |value: Option<u64>| value.map_or(Value::Null, Value::UInt);
+    let generated = column.expression.as_ref().filter(|_| column.is_generated());
     let collation = column_rows::collation(column);
     let (characters, octets) = column.column_type.text_lengths().unzip();
     let (precision, scale) = column.column_type.digits();
@@ -171,7 +172,7 @@ fn column_row(
         bytes(extra(column)),
         bytes(privileges),
         bytes(&column.comment),
-        bytes(""),
+        bytes(generated.map_or(String::new(), |expression| escaped(&expression.text))),
         Value::Null,
     ]
 }
@@ -198,11 +199,12 @@ fn key_column_usage(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     for table in base_tables(facts) {
         for index in visible_indexes(table).into_iter().filter(|index| index.is_unique()) {
             for (position, part) in index.columns.iter().enumerate() {
+                let column = &table.columns[usize::from(part.0)];
                 let mut row = vec![bytes(CATALOG), bytes(&table.database), bytes(&index.name), bytes(CATALOG)];
                 row.extend([
                     bytes(&table.database),
                     bytes(&table.name),
-                    bytes(&table.columns[usize::from(part.0)].name),
+                    bytes(column.key_prefix().map_or(&*column.name, |prefix| prefix.column)),
                     count(position + 1),
                 ]);
                 row.resize(layout::KEY_COLUMN_USAGE.len(), Value::Null);
@@ -241,6 +243,22 @@ fn table_constraints(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
         for key in &table.foreign_keys {
             let names = [CATALOG, &table.database, &key.name, &table.database, &table.name, "FOREIGN KEY", "YES"];
             rows.push(names.map(bytes).to_vec());
+        }
+        for check in &table.checks {
+            let enforced = if check.enforced { "YES" } else { "NO" };
+            let names = [CATALOG, &table.database, &check.name, &table.database, &table.name, "CHECK", enforced];
+            rows.push(names.map(bytes).to_vec());
+        }
+    }
+    rows
+}
+
+fn check_constraints(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in base_tables(facts) {
+        for check in &table.checks {
+            let clause = escaped(&check.expression);
+            rows.push([CATALOG, &table.database, &check.name, &clause].map(bytes).to_vec());
         }
     }
     rows

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::create_text::{ENGINE, create_database_text, create_table_text};
 use super::fact::{ShowContext, TableStatistics};
-use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned};
+use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned, yes_no};
 use super::type_text::visible_indexes;
 use super::{information_schema, junctor_info, performance_schema};
 use crate::parse::statement::{ObjectName, ShowFilter, TableMaintenance};
@@ -118,6 +118,7 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> Vi
     for index in visible_indexes(table) {
         for (position, part) in index.columns.iter().enumerate() {
             let column = &table.columns[usize::from(part.0)];
+            let prefix = column.key_prefix();
             // Only the cardinality of a complete unique key is known without index statistics: one value for
             // each row.
             let is_whole_key = index.is_unique() && position + 1 == index.columns.len();
@@ -126,16 +127,20 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> Vi
                 Value::Int(i64::from(!index.is_unique())),
                 bytes(&index.name),
                 count(position + 1),
-                bytes(&column.name),
-                if index.is_ordered() { bytes("A") } else { Value::Null },
+                bytes(prefix.map_or(&*column.name, |prefix| prefix.column)),
+                match index.attributes.descending.contains(part) {
+                    _ if !index.is_ordered() => Value::Null,
+                    true => bytes("D"),
+                    false => bytes("A"),
+                },
                 if is_whole_key { Value::Int(rows_of_table) } else { Value::Null },
-                Value::Null,
+                prefix.map_or(Value::Null, |prefix| Value::Int(prefix.length.into())),
                 Value::Null,
                 bytes(if column.nullable { "YES" } else { "" }),
                 bytes(if index.is_ordered() { "BTREE" } else { "HASH" }),
                 bytes(if index.state == IndexState::Building { "disabled" } else { "" }),
-                bytes(""),
-                bytes("YES"),
+                bytes(&index.attributes.comment),
+                yes_no(!index.attributes.invisible),
                 Value::Null,
             ]);
         }

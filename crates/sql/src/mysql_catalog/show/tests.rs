@@ -12,6 +12,7 @@ use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 
 use super::*;
+use crate::bind::Environment;
 use crate::definition::{DefinitionContext, create_table};
 use crate::mysql_catalog::variable::{GlobalVariables, SessionContext, SessionVariables};
 use crate::parse::expression::{BinaryOperator, Literal};
@@ -47,6 +48,7 @@ impl World {
                 account: "'u'@'%'",
                 foreign_key_checks: true,
                 replaces_unknown_engines: true,
+                environment: &Environment::plain(&dictionary),
                 rules: Default::default(),
                 now_us: 0,
             };

@@ -2,7 +2,7 @@
 
 use junctor_model::collation::CollationId;
 use junctor_model::row_encoding::{append_double, append_text};
-use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition};
+use junctor_model::schema::{ColumnDefinition, ExpressionKind, IndexDefinition, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 
 /// The full type of a column: `int unsigned`, `varchar(20)`, `tinyint(1)`.
@@ -14,6 +14,7 @@ pub fn column_type_text(column: &ColumnDefinition) -> String {
 pub(super) fn default_value(column: &ColumnDefinition) -> Value {
     match &column.default {
         _ if column.default_now => Value::Bytes(clock_text(column).into_bytes()),
+        _ if let Some(text) = column.default_expression() => Value::Bytes(escaped(text).into_bytes()),
         None | Some(Value::Null) => Value::Null,
         Some(Value::Bit(bit)) => Value::Bytes(format!("b'{:b}'", bit.number).into_bytes()),
         Some(Value::Bytes(bytes)) if column.column_type.collation() == Some(CollationId::BINARY) => {
@@ -22,6 +23,11 @@ pub(super) fn default_value(column: &ColumnDefinition) -> Value {
         }
         Some(value) => Value::Bytes(value_text(value)),
     }
+}
+
+/// The text of an expression as `information_schema` shows it.
+pub(super) fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\'', "\\'")
 }
 
 /// `CURRENT_TIMESTAMP` with the digits of the column.
@@ -34,9 +40,12 @@ pub(super) fn clock_text(column: &ColumnDefinition) -> String {
 
 /// The column EXTRA of `information_schema.COLUMNS` and SHOW COLUMNS.
 pub(super) fn extra(column: &ColumnDefinition) -> String {
+    let kind = column.expression.as_ref().map(|expression| expression.kind);
     let words = [
         (column.auto_increment, "auto_increment".to_owned()),
-        (column.default_now, "DEFAULT_GENERATED".to_owned()),
+        (column.default_now || kind == Some(ExpressionKind::Default), "DEFAULT_GENERATED".to_owned()),
+        (kind == Some(ExpressionKind::Virtual), "VIRTUAL GENERATED".to_owned()),
+        (kind == Some(ExpressionKind::Stored), "STORED GENERATED".to_owned()),
         (column.on_update_now, format!("on update {}", clock_text(column))),
         (column.invisible, "INVISIBLE".to_owned()),
     ];
@@ -63,7 +72,11 @@ pub(super) fn value_text(value: &Value) -> Vec<u8> {
 /// first column of another key, and otherwise nothing. If the table has no primary key, the first unique key
 /// without nullable columns counts as primary, as in MySQL.
 pub(super) fn column_key(table: &TableDefinition, position: usize) -> &'static str {
-    let is_column = |part: &junctor_model::id::ColumnNumber| usize::from(part.0) == position;
+    let is_column = |part: &junctor_model::id::ColumnNumber| {
+        let prefix = table.columns[usize::from(part.0)].key_prefix();
+        let is_base = prefix.is_some_and(|prefix| *prefix.column == *table.columns[position].name);
+        usize::from(part.0) == position || is_base
+    };
     let visible = visible_indexes(table);
     let has_no_null =
         |index: &IndexDefinition| index.columns.iter().all(|part| !table.columns[usize::from(part.0)].nullable);
@@ -72,7 +85,8 @@ pub(super) fn column_key(table: &TableDefinition, position: usize) -> &'static s
         return "PRI";
     }
     let leads = |index: &&&IndexDefinition| index.columns.first().is_some_and(is_column);
-    if visible.iter().filter(leads).any(|index| index.is_unique() && index.columns.len() == 1) {
+    let is_whole = |index: &&&IndexDefinition| usize::from(index.columns[0].0) == position;
+    if visible.iter().filter(leads).filter(is_whole).any(|index| index.is_unique() && index.columns.len() == 1) {
         return "UNI";
     }
     if visible.iter().any(|index| index.columns.first().is_some_and(is_column)) { "MUL" } else { "" }
@@ -83,7 +97,7 @@ pub(super) fn column_key(table: &TableDefinition, position: usize) -> &'static s
 pub(super) fn visible_indexes(table: &TableDefinition) -> Vec<&IndexDefinition> {
     let column = |part: &junctor_model::id::ColumnNumber| &table.columns[usize::from(part.0)];
     let mut indexes: Vec<&IndexDefinition> =
-        table.indexes.iter().filter(|index| !index.columns.iter().any(|part| column(part).hidden)).collect();
+        table.indexes.iter().filter(|index| !index.columns.iter().any(|part| column(part).is_hidden_key())).collect();
     indexes.sort_by_key(|index| match index.kind {
         IndexKind::Primary { .. } => 0,
         IndexKind::Unique { .. } if index.columns.iter().all(|part| !column(part).nullable) => 1,

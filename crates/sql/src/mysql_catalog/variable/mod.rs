@@ -26,6 +26,7 @@ pub use character_set::{
 pub(crate) use check::text_of;
 pub use declare::{Kind, Scope, Slot, Variable, VariableId, find};
 pub use global::{GlobalVariables, ServerFacts};
+pub(crate) use read::shown_value;
 pub use read::{persisted_rows, read_variable, variable_rows};
 pub use session::{IsolationChoice, SessionVariables, TransactionCharacteristics};
 pub use session_expression::{SessionContext, evaluate_session_expression, session_value_type};

@@ -62,6 +62,13 @@ pub fn persisted_rows(globals: &GlobalVariables) -> Vec<(&'static str, String)> 
     rows.collect()
 }
 
+/// The value of a variable in the session, and the text that SHOW VARIABLES shows for it.
+pub(crate) fn shown_value(id: VariableId, facts: &SessionContext<'_>) -> (Value, String) {
+    let value = session_value(id, facts);
+    let text = shown(&id.variable().kind, &value);
+    (value, text)
+}
+
 fn session_value(id: VariableId, facts: &SessionContext<'_>) -> Value {
     let variable = id.variable();
     match variable.slot {

@@ -87,6 +87,7 @@ impl SqlMode {
     }
 
     /// How texts are read.
+    #[inline]
     pub fn dialect(self) -> Dialect {
         Dialect {
             ansi_quotes: self.0 & 4 != 0,

@@ -244,7 +244,7 @@ pub const TABLE: &[Variable] = &[
     flag("require_secure_transport", Global, false),
     choice("resultset_metadata", Session, &["FULL", "NONE"]),
     number("scheduler_spin_timer_us", Global, 0, 0, 500),
-    text("secure_file_priv", GlobalReadOnly, ""),
+    declare("secure_file_priv", GlobalReadOnly, Kind::Text(None)),
     choice("send_assistance", Global, SEND_ASSISTANCE),
     number("server_id", Global, 1, 0, U32_MAX),
     text("server_uuid", GlobalReadOnly, "00000000-0000-0000-0000-000000000000"),

@@ -1,7 +1,7 @@
 //! RENAME TABLE and ALTER TABLE.
 
 use super::parser::{Parse, Parser};
-use crate::parse::definition::{AlterTable, ColumnDefinition, ColumnPlace, TableChange, TableOption};
+use crate::parse::definition::{AlterTable, ColumnPlace, TableChange, TableOption};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{ObjectName, Statement};
@@ -41,6 +41,7 @@ impl Parser<'_> {
     }
 
     fn table_change(&mut self, changes: &mut Vec<TableChange>) -> Parse<()> {
+        let mut checks = Vec::new();
         let change = match self.word() {
             Some(Keyword::Rename) => self.alter_rename()?,
             Some(Keyword::Add) => return self.alter_add(changes),
@@ -49,7 +50,8 @@ impl Parser<'_> {
                 self.advance();
                 self.accept_word(Keyword::Column);
                 let from = self.name()?;
-                self.changed_column(from)?
+                let column = Box::new(self.column_definition(&mut checks)?);
+                TableChange::ChangeColumn { from, column, place: self.column_place()? }
             }
             Some(Keyword::Alter) => self.alter_column()?,
             Some(Keyword::Force) => {
@@ -79,7 +81,7 @@ impl Parser<'_> {
             }
             _ if self.accept_bare(b"MODIFY") => {
                 self.accept_word(Keyword::Column);
-                let column = Box::new(self.whole_column()?);
+                let column = Box::new(self.column_definition(&mut checks)?);
                 TableChange::ChangeColumn { from: column.name.clone(), column, place: self.column_place()? }
             }
             _ if self.accept_bare(b"REMOVE") => match self.accept_bare(b"PARTITIONING") {
@@ -108,6 +110,7 @@ impl Parser<'_> {
             }
         };
         changes.push(change);
+        changes.extend(checks.into_iter().map(TableChange::AddCheck));
         Ok(())
     }
 
@@ -124,22 +127,6 @@ impl Parser<'_> {
         is_there
     }
 
-    /// The definition and the place of MODIFY and CHANGE.
-    fn changed_column(&mut self, from: String) -> Parse<TableChange> {
-        let column = Box::new(self.whole_column()?);
-        Ok(TableChange::ChangeColumn { from, column, place: self.column_place()? })
-    }
-
-    /// A column definition whose parts are all supported.
-    fn whole_column(&mut self) -> Parse<ColumnDefinition> {
-        let mut unsupported = Vec::new();
-        let column = self.column_definition(&mut unsupported)?;
-        match unsupported.first() {
-            Some(part) => self.unsupported(part.what),
-            None => Ok(column),
-        }
-    }
-
     fn column_place(&mut self) -> Parse<Option<ColumnPlace>> {
         if self.accept_bare(b"FIRST") {
             return Ok(Some(ColumnPlace::First));
@@ -150,11 +137,21 @@ impl Parser<'_> {
         Ok(None)
     }
 
-    /// `ALTER [COLUMN] name SET DEFAULT ...` or `... DROP DEFAULT`, starting at ALTER.
+    /// `ALTER [COLUMN] name ...`, `ALTER INDEX`, `ALTER CHECK` and `ALTER CONSTRAINT`, starting at ALTER.
     fn alter_column(&mut self) -> Parse<TableChange> {
         self.advance();
-        if self.at_word(Keyword::Index) || self.at_word(Keyword::Check) || self.at_word(Keyword::Constraint) {
-            return self.unsupported("ALTER TABLE ... ALTER INDEX");
+        if self.accept_word(Keyword::Index) {
+            let name = if self.at_word(Keyword::Primary) { self.any_word()? } else { self.name()? };
+            let visible = self.accept_word(Keyword::Visible);
+            if !visible {
+                self.expect_word(Keyword::Invisible)?;
+            }
+            return Ok(TableChange::ShowIndex(name, visible));
+        }
+        if let Some(keyword) = self.accept_any(&[Keyword::Check, Keyword::Constraint]) {
+            let any_constraint = keyword == Keyword::Constraint;
+            let name = self.name()?;
+            return Ok(TableChange::AlterCheck { name, enforced: self.enforcement()?, any_constraint });
         }
         self.accept_word(Keyword::Column);
         let name = self.name()?;
@@ -163,8 +160,8 @@ impl Parser<'_> {
             return Ok(TableChange::SetDefault(name, None));
         }
         self.expect_word(Keyword::Set)?;
-        if self.at_word(Keyword::Visible) || self.at_word(Keyword::Invisible) {
-            return self.unsupported("invisible column");
+        if let Some(visibility) = self.accept_any(&[Keyword::Visible, Keyword::Invisible]) {
+            return Ok(TableChange::SetVisible(name, visibility == Keyword::Visible));
         }
         self.expect_word(Keyword::Default)?;
         Ok(TableChange::SetDefault(name, Some(self.default_value()?)))
@@ -231,7 +228,7 @@ impl Parser<'_> {
             Some(Keyword::Foreign) => TableChange::AddForeignKey(self.foreign_key(name)?),
             Some(Keyword::Fulltext) => return self.unsupported("FULLTEXT index"),
             Some(Keyword::Spatial) => return self.unsupported("SPATIAL index"),
-            Some(Keyword::Check) => return self.unsupported("CHECK constraint"),
+            Some(Keyword::Check) => TableChange::AddCheck(self.check(name, None)?),
             _ if is_constraint => return self.syntax(),
             _ => return self.added_columns(changes),
         };
@@ -242,25 +239,32 @@ impl Parser<'_> {
     /// `[COLUMN] name definition [place]`, or several definitions in parentheses.
     fn added_columns(&mut self, changes: &mut Vec<TableChange>) -> Parse<()> {
         self.accept_word(Keyword::Column);
+        let mut checks = Vec::new();
         if !self.accept(TokenKind::Open) {
-            let column = Box::new(self.whole_column()?);
-            let place = self.column_place()?;
-            changes.push(TableChange::AddColumn { column, place });
-            return Ok(());
-        }
-        loop {
-            let change = match self.word() {
-                Some(Keyword::Unique | Keyword::Key | Keyword::Index | Keyword::Primary) => {
-                    TableChange::AddIndex(self.index_item(None)?)
+            let column = Box::new(self.column_definition(&mut checks)?);
+            changes.push(TableChange::AddColumn { column, place: self.column_place()? });
+        } else {
+            loop {
+                let change = match self.word() {
+                    Some(Keyword::Unique | Keyword::Key | Keyword::Index | Keyword::Primary) => {
+                        TableChange::AddIndex(self.index_item(None)?)
+                    }
+                    Some(Keyword::Foreign) => TableChange::AddForeignKey(self.foreign_key(None)?),
+                    Some(Keyword::Check) => TableChange::AddCheck(self.check(None, None)?),
+                    _ => {
+                        let column = Box::new(self.column_definition(&mut checks)?);
+                        TableChange::AddColumn { column, place: None }
+                    }
+                };
+                changes.push(change);
+                if !self.accept(TokenKind::Comma) {
+                    self.expect(TokenKind::Close)?;
+                    break;
                 }
-                Some(Keyword::Foreign) => TableChange::AddForeignKey(self.foreign_key(None)?),
-                _ => TableChange::AddColumn { column: Box::new(self.whole_column()?), place: None },
-            };
-            changes.push(change);
-            if !self.accept(TokenKind::Comma) {
-                return self.expect(TokenKind::Close);
             }
         }
+        changes.extend(checks.into_iter().map(TableChange::AddCheck));
+        Ok(())
     }
 
     fn alter_drop(&mut self) -> Parse<TableChange> {
@@ -288,7 +292,10 @@ impl Parser<'_> {
                     self.name()?
                 })
             }
-            Some(Keyword::Check) => return self.unsupported("CHECK constraint"),
+            Some(Keyword::Check) => {
+                self.advance();
+                TableChange::DropCheck(self.name()?)
+            }
             Some(Keyword::Partition) => return self.unsupported("ALTER TABLE ... DROP PARTITION"),
             _ => {
                 self.accept_word(Keyword::Column);

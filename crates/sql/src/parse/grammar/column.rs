@@ -1,11 +1,12 @@
 //! Columns of CREATE TABLE: types and attributes.
 
 use super::parser::{Parse, Parser};
-use crate::parse::definition::{ColumnDefinition, ColumnType, IntegerSize, LongSize, TypeKind};
+use crate::parse::definition::{
+    Check, ColumnDefinition, ColumnType, DefaultValue, GeneratedColumn, IntegerSize, LongSize, TypeKind,
+};
 use crate::parse::expression::Expression;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
-use crate::parse::statement::Unsupported;
 
 /// The type that its keywords denote. A length, a precision or attributes may follow them.
 struct TypeHead {
@@ -15,8 +16,8 @@ struct TypeHead {
 }
 
 impl Parser<'_> {
-    /// A column with its type and attributes. Unsupported parts are skipped and added to `unsupported`.
-    pub(super) fn column_definition(&mut self, unsupported: &mut Vec<Unsupported>) -> Parse<ColumnDefinition> {
+    /// A column with its type and attributes. CHECK constraints are added to `checks`.
+    pub(super) fn column_definition(&mut self, checks: &mut Vec<Check>) -> Parse<ColumnDefinition> {
         let name = self.name()?;
         let head = self.type_head()?;
         // SERIAL is BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE.
@@ -27,6 +28,7 @@ impl Parser<'_> {
             column_type,
             nullable: serial.then_some(false),
             default: None,
+            generated: None,
             on_update: None,
             auto_increment: serial,
             primary_key: false,
@@ -36,12 +38,12 @@ impl Parser<'_> {
             on_disk: None,
             references: None,
         };
-        while self.column_attribute(&mut column, unsupported)? {}
+        while self.column_attribute(&mut column, checks)? {}
         Ok(column)
     }
 
     /// Parses one attribute. Returns false if none begins at the current token.
-    fn column_attribute(&mut self, column: &mut ColumnDefinition, unsupported: &mut Vec<Unsupported>) -> Parse<bool> {
+    fn column_attribute(&mut self, column: &mut ColumnDefinition, checks: &mut Vec<Check>) -> Parse<bool> {
         let Some(keyword) = self.word() else { return Ok(false) };
         match keyword {
             Keyword::Null => column.nullable = Some(true),
@@ -49,13 +51,22 @@ impl Parser<'_> {
             Keyword::Invisible => column.invisible = true,
             Keyword::Visible => column.invisible = false,
             Keyword::Key => column.primary_key = true,
+            // SERIAL DEFAULT VALUE is NOT NULL AUTO_INCREMENT UNIQUE.
+            Keyword::Serial => {
+                self.advance();
+                self.expect_word(Keyword::Default)?;
+                self.expect_word(Keyword::Value)?;
+                column.nullable = Some(false);
+                (column.auto_increment, column.unique) = (true, true);
+                return Ok(true);
+            }
             Keyword::Unique => {
                 self.advance();
                 self.accept_word(Keyword::Key);
                 column.unique = true;
                 return Ok(true);
             }
-            _ => return self.long_column_attribute(keyword, column, unsupported),
+            _ => return self.long_column_attribute(keyword, column, checks),
         }
         self.advance();
         Ok(true)
@@ -66,7 +77,7 @@ impl Parser<'_> {
         &mut self,
         keyword: Keyword,
         column: &mut ColumnDefinition,
-        unsupported: &mut Vec<Unsupported>,
+        checks: &mut Vec<Check>,
     ) -> Parse<bool> {
         match keyword {
             Keyword::Not | Keyword::Default | Keyword::On | Keyword::Primary | Keyword::Comment | Keyword::Collate => {
@@ -80,14 +91,17 @@ impl Parser<'_> {
                 }
                 return Ok(true);
             }
-            Keyword::Constraint | Keyword::Check => return self.column_check(unsupported).map(|()| true),
+            Keyword::Constraint | Keyword::Check => {
+                checks.push(self.column_check(Some(&column.name))?);
+                return Ok(true);
+            }
             Keyword::References => {
                 column.references = Some(self.references()?);
                 return Ok(true);
             }
             Keyword::Generated | Keyword::As => {
-                unsupported.push(Unsupported { what: "generated column" });
-                return self.skip_definition().map(|()| true);
+                column.generated = Some(self.generated_column()?);
+                return Ok(true);
             }
             _ => return Ok(false),
         }
@@ -99,7 +113,7 @@ impl Parser<'_> {
             Keyword::Default => column.default = Some(self.default_value()?),
             Keyword::On => {
                 self.expect_word(Keyword::Update)?;
-                column.on_update = Some(self.default_value()?);
+                column.on_update = Some(self.plain_default()?);
             }
             Keyword::Primary => {
                 self.accept_word(Keyword::Key);
@@ -111,30 +125,58 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    /// `[CONSTRAINT [name]] CHECK (...) [[NOT] ENFORCED]` of a column.
-    pub(super) fn column_check(&mut self, unsupported: &mut Vec<Unsupported>) -> Parse<()> {
-        if self.accept_word(Keyword::Constraint) && !self.at_word(Keyword::Check) {
-            self.name()?;
+    /// `[GENERATED ALWAYS] AS (expression) [VIRTUAL | STORED]`
+    fn generated_column(&mut self) -> Parse<GeneratedColumn> {
+        if self.accept_word(Keyword::Generated) {
+            self.expect_word(Keyword::Always)?;
         }
-        self.expect_word(Keyword::Check)?;
-        unsupported.push(Unsupported { what: "CHECK" });
-        self.skip_brackets()?;
-        if self.next_is_word(Keyword::Enforced) {
-            self.accept_word(Keyword::Not);
-        }
-        self.accept_word(Keyword::Enforced);
-        Ok(())
+        self.expect_word(Keyword::As)?;
+        let expression = self.bracketed_expression()?;
+        let stored = self.accept_any(&[Keyword::Virtual, Keyword::Stored]) == Some(Keyword::Stored);
+        Ok(GeneratedColumn { expression, stored })
     }
 
-    /// The value of DEFAULT: a literal with an optional sign, a call such as CURRENT_TIMESTAMP, or an
-    /// expression in parentheses.
-    pub(super) fn default_value(&mut self) -> Parse<Expression> {
+    fn bracketed_expression(&mut self) -> Parse<Expression> {
+        self.expect(TokenKind::Open)?;
+        let expression = self.expression()?;
+        self.expect(TokenKind::Close)?;
+        Ok(expression)
+    }
+
+    /// `[CONSTRAINT [name]] CHECK (...) [[NOT] ENFORCED]`, of a column or of the table.
+    pub(super) fn column_check(&mut self, column: Option<&str>) -> Parse<Check> {
+        let has_name = self.accept_word(Keyword::Constraint) && !self.at_word(Keyword::Check);
+        let name = if has_name { Some(self.name()?) } else { None };
+        self.check(name, column)
+    }
+
+    /// `CHECK (...) [[NOT] ENFORCED]`
+    pub(super) fn check(&mut self, name: Option<String>, column: Option<&str>) -> Parse<Check> {
+        self.expect_word(Keyword::Check)?;
+        let expression = self.bracketed_expression()?;
+        // NOT without ENFORCED begins NOT NULL of the column.
+        let is_enforcement = self.at_word(Keyword::Enforced) || self.next_is_word(Keyword::Enforced);
+        let enforced = !is_enforcement || self.enforcement()?;
+        Ok(Check { name, expression, enforced, column: column.map(str::to_owned) })
+    }
+
+    /// `[NOT] ENFORCED`
+    pub(super) fn enforcement(&mut self) -> Parse<bool> {
+        let is_not = self.accept_word(Keyword::Not);
+        self.expect_word(Keyword::Enforced)?;
+        Ok(!is_not)
+    }
+
+    /// The value of DEFAULT: an expression in parentheses, or a plain value.
+    pub(super) fn default_value(&mut self) -> Parse<DefaultValue> {
         if self.current.kind == TokenKind::Open {
-            self.advance();
-            let value = self.expression()?;
-            self.expect(TokenKind::Close)?;
-            return Ok(value);
+            return Ok(DefaultValue::Computed(self.bracketed_expression()?));
         }
+        Ok(DefaultValue::Plain(self.plain_default()?))
+    }
+
+    /// A literal with an optional sign, or a call such as CURRENT_TIMESTAMP.
+    pub(super) fn plain_default(&mut self) -> Parse<Expression> {
         let sign = match self.current.kind {
             TokenKind::Plus | TokenKind::Minus => Some(self.current.kind),
             _ => None,

@@ -33,6 +33,7 @@ impl Parser<'_> {
             columns: Vec::new(),
             indexes: Vec::new(),
             foreign_keys: Vec::new(),
+            checks: Vec::new(),
             unsupported: Vec::new(),
             options: Vec::new(),
             partitioning: None,
@@ -67,7 +68,10 @@ impl Parser<'_> {
     fn table_item(&mut self, table: &mut CreateTable) -> Parse<()> {
         match self.word() {
             Some(Keyword::Constraint) => self.constraint(table),
-            Some(Keyword::Check) => self.column_check(&mut table.unsupported),
+            Some(Keyword::Check) => {
+                table.checks.push(self.check(None, None)?);
+                Ok(())
+            }
             Some(Keyword::Foreign) => {
                 let key = self.foreign_key(None)?;
                 table.foreign_keys.push(key);
@@ -81,7 +85,7 @@ impl Parser<'_> {
                 Ok(())
             }
             _ => {
-                let column = self.column_definition(&mut table.unsupported)?;
+                let column = self.column_definition(&mut table.checks)?;
                 table.columns.push(column);
                 Ok(())
             }
@@ -89,13 +93,13 @@ impl Parser<'_> {
     }
 
     fn constraint(&mut self, table: &mut CreateTable) -> Parse<()> {
-        if self.next_is_word(Keyword::Check) {
-            return self.column_check(&mut table.unsupported);
-        }
         self.advance();
         let name = if Self::is_name(self.current) { Some(self.name()?) } else { None };
         match self.word() {
-            Some(Keyword::Check) => self.column_check(&mut table.unsupported),
+            Some(Keyword::Check) => {
+                table.checks.push(self.check(name, None)?);
+                Ok(())
+            }
             Some(Keyword::Foreign) => {
                 let key = self.foreign_key(name)?;
                 table.foreign_keys.push(key);

@@ -3,7 +3,7 @@
 //! - `parser`: the entry points, the token window, names and limits;
 //! - `statement`: recognises a statement by its first words;
 //! - `operator`, `primary`, `function`: expressions;
-//! - `select`, `modify`: queries and changes of rows;
+//! - `select`, `modify`, `load`: queries and changes of rows;
 //! - `define`, `column`, `foreign_key`, `alter`: tables, indexes, databases and column types;
 //! - `set`, `show`, `control`: session statements.
 
@@ -13,6 +13,7 @@ mod control;
 mod define;
 mod foreign_key;
 mod function;
+mod load;
 mod modify;
 mod operator;
 mod parser;
@@ -22,4 +23,6 @@ mod set;
 mod show;
 mod statement;
 
-pub use parser::{Parameterised, Parsed, first_statement_end, parse, parse_in, parse_next, parse_with_parameters};
+pub use parser::{
+    Parameterised, Parsed, first_statement_end, parse, parse_expression, parse_in, parse_next, parse_with_parameters,
+};

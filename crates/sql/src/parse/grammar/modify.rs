@@ -14,6 +14,7 @@ impl Parser<'_> {
         let _ = self.accept_any(&[Keyword::LowPriority, Keyword::Delayed, Keyword::HighPriority]);
         let ignore = !replace && self.accept_word(Keyword::Ignore);
         self.may_return = true;
+        self.may_select_into = false;
         self.accept_word(Keyword::Into);
         let table = self.object_name()?;
         if self.at_word(Keyword::Partition) {
@@ -109,7 +110,7 @@ impl Parser<'_> {
     }
 
     /// `column = value`, also spelled with `:=` as MySQL allows.
-    fn assignment(&mut self) -> Parse<Assignment> {
+    pub(super) fn assignment(&mut self) -> Parse<Assignment> {
         let column = self.column_reference()?;
         if !self.accept(TokenKind::Assign) {
             self.expect(TokenKind::Equal)?;

@@ -2,6 +2,7 @@
 
 use crate::parse::dialect::Dialect;
 use crate::parse::error::{ParseError, ParseErrorKind};
+use crate::parse::expression::Expression;
 use crate::parse::expression::ParameterNumber;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::{Lexer, Token, TokenKind, is_blank_byte};
@@ -54,6 +55,17 @@ pub fn parse_in(text: &[u8], dialect: Dialect) -> Result<Parsed, ParseError> {
         return Err(ParseError::at(ParseErrorKind::Syntax, without_end(text), token.start as usize));
     }
     Ok(parsed)
+}
+
+/// Parses a text that is an expression, in the default dialect.
+pub fn parse_expression(text: &str) -> Result<Expression, ParseError> {
+    let mut parser = Parser::new(text.as_bytes(), 0, None, Dialect::default());
+    let end = |parser: &Parser<'_>| parser.current.start as usize;
+    match parser.expression() {
+        Ok(expression) if parser.current.kind == TokenKind::End => Ok(expression),
+        Err(Stop::Error(kind, position)) => Err(ParseError::at(kind, text.as_bytes(), position as usize)),
+        _ => Err(ParseError::at(ParseErrorKind::Syntax, text.as_bytes(), end(&parser))),
+    }
 }
 
 /// Parses the statement that begins at byte `from` of a text of several. Error positions count from the
@@ -168,6 +180,8 @@ pub(super) struct Parser<'a> {
     rows_used: bool,
     /// Whether RETURNING may end the statement.
     pub(super) may_return: bool,
+    /// Whether the query may have INTO.
+    pub(super) may_select_into: bool,
     /// How the text is read.
     pub(super) dialect: Dialect,
 }
@@ -190,6 +204,7 @@ impl<'a> Parser<'a> {
             kept: &[],
             rows_used: false,
             may_return: false,
+            may_select_into: true,
             dialect,
         }
     }

@@ -16,9 +16,7 @@ impl Parser<'_> {
         let mut select = Select::default();
         self.select_options(&mut select);
         select.projection = self.select_list()?;
-        if self.at_word(Keyword::Into) {
-            return self.unsupported("SELECT ... INTO");
-        }
+        self.parse_into_variables(&mut select)?;
         if self.accept_word(Keyword::From) && !self.accept_word(Keyword::Dual) {
             select.from = Some(self.from()?);
         }
@@ -26,15 +24,13 @@ impl Parser<'_> {
         self.grouping(&mut select)?;
         select.order_by = self.order_by()?;
         select.limit = self.limit()?;
-        if self.at_word(Keyword::Into) {
-            return self.unsupported("SELECT ... INTO");
-        }
+        self.parse_into_variables(&mut select)?;
         (select.lock, select.lock_names) = self.locking_clause()?;
+        self.parse_into_variables(&mut select)?;
         match self.word() {
             Some(Keyword::Union) => self.unsupported("UNION"),
             Some(Keyword::Intersect) => self.unsupported("INTERSECT"),
             Some(Keyword::Except) => self.unsupported("EXCEPT"),
-            Some(Keyword::Into) => self.unsupported("SELECT ... INTO"),
             _ => Ok(select),
         }
     }
@@ -55,6 +51,26 @@ impl Parser<'_> {
             }
             _ => Ok(select),
         }
+    }
+
+    /// INTO, which may be in several places, but only once.
+    fn parse_into_variables(&mut self, select: &mut Select) -> Parse<()> {
+        if !self.at_word(Keyword::Into) {
+            return Ok(());
+        }
+        if !select.into.is_empty() || !self.may_select_into {
+            return self.syntax();
+        }
+        self.advance();
+        match self.current.kind {
+            TokenKind::Keyword(Keyword::Outfile) => return self.unsupported("SELECT ... INTO OUTFILE"),
+            TokenKind::Name if self.bytes(self.current).eq_ignore_ascii_case(b"DUMPFILE") => {
+                return self.unsupported("SELECT ... INTO DUMPFILE");
+            }
+            _ => {}
+        }
+        select.into = self.comma_list(Self::user_variable_name)?;
+        Ok(())
     }
 
     fn select_options(&mut self, select: &mut Select) {

@@ -17,6 +17,7 @@ impl Parser<'_> {
         match keyword {
             Keyword::Select => Ok(Statement::Select(Box::new(self.select()?))),
             Keyword::Insert | Keyword::Replace => Ok(Statement::Insert(Box::new(self.insert()?))),
+            Keyword::Load if !self.next_is_word(Keyword::Index) => Ok(Statement::Insert(Box::new(self.load()?))),
             Keyword::Update => Ok(Statement::Update(Box::new(self.update()?))),
             Keyword::Delete => Ok(Statement::Delete(Box::new(self.delete()?))),
             Keyword::Begin => self.begin(),
@@ -141,7 +142,7 @@ impl Parser<'_> {
             (Keyword::Table, _) => "TABLE statement",
             (Keyword::Values, _) => "VALUES statement",
             (Keyword::With, _) => "common table expression",
-            (Keyword::Load, _) => "LOAD DATA",
+            (Keyword::Load, _) => "LOAD INDEX",
             (Keyword::Call, _) => "CALL",
             (Keyword::Handler, _) => "HANDLER",
             (Keyword::Xa, _) => "XA transactions",

@@ -371,6 +371,7 @@ impl Substitution<'_> {
                         InsertSource::Rows(rows.collect())
                     }
                     InsertSource::Select(select) => InsertSource::Select(Box::new(self.select(&select))),
+                    InsertSource::Load(load) => InsertSource::Load(load),
                 };
                 self.row = 0;
                 for assignment in &mut insert.on_duplicate {

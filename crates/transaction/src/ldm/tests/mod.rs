@@ -17,7 +17,7 @@ use junctor_signals::Module;
 use junctor_signals::commit_transaction::{CommitTransaction, PrepareTransaction, TransactionPart, UndoTransaction};
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::{
-    Access, Aggregate, Assignment, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram,
+    Access, Aggregate, Assignment, AssignmentKind, LockMode, Output, ReadProgram, WhenLocked, WriteAction, WriteProgram,
 };
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
@@ -79,8 +79,10 @@ impl SampleTable {
     }
 
     pub(super) fn update(&self, access: Access, assignments: Vec<(ColumnNumber, Expression)>) -> Arc<WriteProgram> {
-        let assignments =
-            assignments.into_iter().map(|(column, value)| Assignment { column, value, if_changed: false }).collect();
+        let assignments = assignments
+            .into_iter()
+            .map(|(column, value)| Assignment { column, value, kind: AssignmentKind::Always })
+            .collect();
         self.program(WriteAction::Update { assignments, ignore: false }, access, true)
     }
 

@@ -81,6 +81,7 @@ impl Stage {
             writers: vec![address(Module::Tc, 0), address(Module::Main, 0)],
             sync_interval_ms: 2000,
             segments_max: super::SEGMENTS_MAX_DEFAULT,
+            is_shared: false,
         };
         let layout = NodeLayout::new(&[&[(Module::Main, 0), (Module::Log, 0)][..]]);
         Stage {
@@ -184,6 +185,7 @@ impl Stage {
             log_id: 5,
             segment_bytes: SEGMENT_BYTES,
             checkpoint: self.checkpoint,
+            limit: CommitNumber(u64::MAX),
         }));
         self.run_disk();
         match self.sent.pop() {

@@ -125,3 +125,78 @@ fn a_number_that_was_taken_before_the_epoch_commits_and_later_writes_have_no_bac
     assert_eq!(undo.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [ldm(1)]);
     assert_eq!(stage.undone_in(Epoch(2), ldm(1), transaction).len(), 1);
 }
+
+/// Partition 0 has its primary at node 1, partition 1 at node 2.
+fn with_two_primaries() -> Stage {
+    let mut stage = Stage::in_cluster(true);
+    let mut catalog = Catalog::clone(&stage.tc.catalog);
+    for layout in [&stage.table.layout, &stage.table.entries] {
+        catalog.distribution.put(PartitionId { table: layout.definition.id, index: 1 }, vec![backup(1), ldm(1)]);
+    }
+    stage.publish(catalog);
+    stage
+}
+
+fn is_lost(sent: Vec<(Address, Signal)>) -> bool {
+    answer(sent).error.is_some_and(|error| error.code == ErrorCode::Deadlock && error.message.contains("has left"))
+}
+
+fn targets(sent: &[(Address, Signal)]) -> Vec<Address> {
+    sent.iter().map(|(to, _)| *to).collect()
+}
+
+#[test]
+fn a_statement_with_parts_at_a_node_that_is_gone_fails_when_the_other_parts_have_answered() {
+    let mut stage = with_two_primaries();
+    let parts = stage.execute(NONE, false, &[0, 1]);
+    assert_eq!(parts.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [ldm(0), backup(1)]);
+    let transaction = parts[0].1.transaction;
+    assert_eq!(names(&stage.send(main(), without_backups(1))), [(0, "InterruptWrites")]);
+    // An answer that was under way.
+    assert!(stage.written(&parts[1], Vec::new()).is_empty());
+    let undo = stage.written(&parts[0], Vec::new());
+    assert_eq!(targets(&undo), [ldm(0)]);
+    assert!(is_lost(stage.undone_in(Epoch(1), ldm(0), transaction)));
+    assert_eq!(stage.tc.transactions_open(), 0);
+}
+
+#[test]
+fn a_transaction_with_writes_at_a_node_that_is_gone_cannot_go_on() {
+    for commits in [true, false] {
+        let mut stage = with_two_primaries();
+        let parts = stage.execute(NONE, false, &[1]);
+        let transaction = parts[0].1.transaction;
+        stage.written(&parts[0], Vec::new());
+        assert!(stage.send(main(), without_backups(1)).is_empty());
+        let sent =
+            if commits { stage.end(transaction, Ending::Commit) } else { stage.request(transaction, false, &[0]) };
+        match commits {
+            true => match &sent[..] {
+                [(_, Signal::Sql(SqlSignal::EndTransactionReply(reply)))] => assert!(reply.error.is_some()),
+                other => panic!("{other:?}"),
+            },
+            false => assert!(is_lost(sent)),
+        }
+        assert_eq!(stage.tc.transactions_open(), 0);
+        // The next one writes at the backup that is primary now.
+        let parts = stage.execute(NONE, false, &[1]);
+        assert_eq!(parts[0].0, ldm(1));
+    }
+}
+
+#[test]
+fn a_decided_commit_does_not_wait_for_the_locks_of_a_node_that_is_gone() {
+    let mut stage = with_two_primaries();
+    let first = stage.execute(NONE, false, &[0]);
+    let transaction = first[0].1.transaction;
+    stage.written(&first[0], Vec::new());
+    let second = stage.execute(transaction, false, &[1]);
+    let reply = WriteRowsReply { changed: 0, ..reply_of(&second[0].1, Vec::new(), None) };
+    stage.send(backup(1), TcSignal::WriteRowsReply(reply));
+    assert_eq!(names(&stage.end(transaction, Ending::Commit)), [(0, "PrepareTransaction")]);
+    request(stage.prepared(ldm(0), transaction, None));
+    assert!(stage.number_taken(transaction, 9).is_empty());
+    assert!(stage.send(main(), without_backups(1)).is_empty());
+    assert_eq!(stage.confirmed(9).len(), 1);
+    assert_eq!(stage.tc.transactions_open(), 0);
+}

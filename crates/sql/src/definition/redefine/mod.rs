@@ -4,37 +4,41 @@
 //! keys of the same statement are added to it like those of any other ALTER TABLE. Otherwise the definition
 //! contains all changes of the statement, and the rows are copied.
 
+mod copy;
+
 use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::foreign_key::{ForeignKey, check_parent, check_set_null, supporting_index};
-use junctor_model::id::{ColumnNumber, IndexId};
-use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
-use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, IndexState, TableDefinition};
-use junctor_model::scratch::Scratch;
-use junctor_model::store::{StoreMode, StoreTarget};
+use junctor_model::id::ColumnNumber;
+use junctor_model::limit::COLUMNS_MAX;
+use junctor_model::schema::{CheckConstraint, ColumnDefinition, ExpressionKind, IndexDefinition, TableDefinition};
 use junctor_model::temporal::ValueRules;
-use junctor_model::value::Value;
+
+pub(super) use copy::CopiedTable;
 
 use super::create_table::{self, Options};
 use super::structure::DefinitionContext;
-use super::{column, default_value, foreign_key, index, message};
+use super::{check, column, default_value, expression, foreign_key, index, message};
 use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
-use crate::parse::definition::{ColumnPlace, TableChange};
+use crate::parse::definition::{ColumnPlace, DefaultValue, TableChange};
 use crate::parse::expression::Expression;
 
 /// MySQL's number for a warning without a number of its own.
 const UNKNOWN_ERROR: u16 = 1105;
 
-/// Whether a change concerns columns, the primary key, partitioning or options.
-pub(super) fn redefines(change: &TableChange) -> bool {
+/// Whether a change concerns columns, the primary key, CHECK constraints, partitioning or options.
+pub(super) fn redefines(change: &TableChange, table: &TableDefinition) -> bool {
     match change {
         TableChange::AddColumn { .. }
         | TableChange::ChangeColumn { .. }
         | TableChange::DropColumn(_)
         | TableChange::RenameColumn(..)
         | TableChange::SetDefault(..)
+        | TableChange::SetVisible(..)
+        | TableChange::AddCheck(_)
+        | TableChange::DropCheck(_)
+        | TableChange::AlterCheck { .. }
         | TableChange::Options(_)
         | TableChange::ConvertTo { .. }
         | TableChange::PartitionBy(_)
@@ -43,13 +47,16 @@ pub(super) fn redefines(change: &TableChange) -> bool {
         | TableChange::CoalescePartitions(_)
         | TableChange::OrderBy
         | TableChange::Force => true,
-        TableChange::AddIndex(index) => index.kind == ast::IndexKind::Primary,
-        TableChange::DropIndex(name) => name.eq_ignore_ascii_case(index::PRIMARY),
+        TableChange::AddIndex(index) => index.kind == ast::IndexKind::Primary || index::has_prefixes(index),
+        TableChange::DropIndex(name) => name.eq_ignore_ascii_case(index::PRIMARY) || has_hidden_parts(table, name),
+        TableChange::DropConstraint(name) => {
+            check::position(&table.checks, name).is_some() || has_hidden_parts(table, name)
+        }
         TableChange::Rename(_)
         | TableChange::AddForeignKey(_)
         | TableChange::RenameIndex(..)
+        | TableChange::ShowIndex(..)
         | TableChange::DropForeignKey(_)
-        | TableChange::DropConstraint(_)
         | TableChange::SwitchKeys => false,
     }
 }
@@ -64,7 +71,7 @@ struct NewColumn {
 }
 
 struct WrittenColumn {
-    default: Option<Expression>,
+    default: Option<DefaultValue>,
     on_update: Option<Expression>,
     nullable: Option<bool>,
 }
@@ -78,6 +85,13 @@ pub(super) struct Draft<'a> {
     rules: ValueRules,
     auto_increment: Option<u64>,
     partitioning: Partitioning,
+    /// The CHECK constraints: the first `kept_checks` are the old ones.
+    checks: Vec<CheckConstraint>,
+    kept_checks: usize,
+    /// The names of the indexes that the statement drops.
+    dropped_indexes: Vec<String>,
+    /// Whether the rows must be checked, because the statement enforces a constraint.
+    checks_rows: bool,
     /// Keys among the attributes of new columns.
     pub keys: Vec<TableChange>,
 }
@@ -111,7 +125,7 @@ impl<'a> Draft<'a> {
         context: &DefinitionContext<'_>,
         notes: &mut Vec<Note>,
     ) -> Result<Draft<'a>> {
-        let is_visible = |(_, column): &(usize, &ColumnDefinition)| !column.hidden;
+        let is_visible = |(_, column): &(usize, &ColumnDefinition)| !column.is_hidden_key();
         let columns = old.columns.iter().enumerate().filter(is_visible).map(|(position, column)| NewColumn {
             definition: column.clone(),
             old: Some(ColumnNumber(position as u16)),
@@ -125,19 +139,85 @@ impl<'a> Draft<'a> {
             rules: context.rules,
             auto_increment: None,
             partitioning: Partitioning::Kept,
+            checks: old.checks.clone(),
+            kept_checks: 0,
+            dropped_indexes: Vec::new(),
+            checks_rows: false,
             keys: Vec::new(),
         };
         for change in changes {
-            if let TableChange::DropColumn(name) = change {
-                let position = draft.old_column(name).ok_or_else(|| cannot_drop(name))?;
-                draft.columns.remove(position);
-            }
+            draft.drop(change)?;
         }
+        draft.kept_checks = draft.checks.len();
         for change in changes {
             draft.apply(change, context, notes)?;
         }
+        draft.update_prefixes();
+        for change in changes {
+            if let TableChange::AddIndex(written) = change {
+                let columns: Vec<ColumnDefinition> =
+                    draft.columns.iter().map(|column| column.definition.clone()).collect();
+                let hidden = index::hidden_columns(written, &columns)?.into_iter();
+                draft.columns.extend(hidden.map(|definition| NewColumn { definition, old: None, written: None }));
+            }
+        }
         draft.check_columns()?;
         Ok(draft)
+    }
+
+    /// Removes the prefixes of columns and indexes that are dropped, and defines those of changed columns
+    /// again.
+    fn update_prefixes(&mut self) {
+        let (old, dropped) = (self.old, &self.dropped_indexes);
+        let is_kept = |index: &&IndexDefinition| !dropped.iter().any(|name| index.name.eq_ignore_ascii_case(name));
+        let used: Vec<ColumnNumber> =
+            old.indexes.iter().filter(is_kept).flat_map(|index| index.columns.iter().copied()).collect();
+        let columns = std::mem::take(&mut self.columns);
+        let now: Vec<(Option<ColumnNumber>, ColumnDefinition)> =
+            columns.iter().map(|column| (column.old, column.definition.clone())).collect();
+        self.columns = columns
+            .into_iter()
+            .filter_map(|mut column| {
+                let Some(prefix) = column.definition.key_prefix() else { return Some(column) };
+                let base = old.column(prefix.column);
+                let (_, base) = now.iter().find(|(old, _)| base.is_some() && *old == base)?;
+                column.old.filter(|column| used.contains(column))?;
+                column.definition = index::prefix_column(prefix, base);
+                Some(column)
+            })
+            .collect();
+    }
+
+    /// Drops a column or a CHECK constraint; ignores other changes.
+    fn drop(&mut self, change: &TableChange) -> Result<()> {
+        match change {
+            TableChange::DropColumn(name) => {
+                let position = self.old_column(name).ok_or_else(|| cannot_drop(name))?;
+                self.columns.remove(position);
+                // A constraint of this column only goes with it.
+                let mut kept = Vec::with_capacity(self.checks.len());
+                for check in self.checks.drain(..) {
+                    let used = expression::columns_of_text(&check.expression)?;
+                    if used.is_empty() || used.iter().any(|used| !used.eq_ignore_ascii_case(name)) {
+                        kept.push(check);
+                    }
+                }
+                self.checks = kept;
+            }
+            TableChange::DropCheck(name) => {
+                let position = check::position(&self.checks, name).ok_or_else(|| check::not_found(name))?;
+                self.checks.remove(position);
+            }
+            TableChange::DropConstraint(name) => {
+                if let Some(position) = check::position(&self.checks, name) {
+                    self.checks.remove(position);
+                }
+                self.dropped_indexes.push(name.clone());
+            }
+            TableChange::DropIndex(name) => self.dropped_indexes.push(name.clone()),
+            _ => {}
+        }
+        Ok(())
     }
 
     fn apply(&mut self, change: &TableChange, context: &DefinitionContext<'_>, notes: &mut Vec<Note>) -> Result<()> {
@@ -151,6 +231,10 @@ impl<'a> Draft<'a> {
             TableChange::ChangeColumn { from, column: written, place } => {
                 let position = self.old_column(from).ok_or_else(|| self.unknown_column(from))?;
                 let definition = self.define(written, notes)?;
+                if is_virtual(&definition) != is_virtual(&self.columns[position].definition) {
+                    let text = "'Changing the STORED status' is not supported for generated columns.";
+                    return Err(Error::new(ErrorCode::UnsupportedOnGeneratedColumn, text));
+                }
                 self.columns[position].definition = definition;
                 self.columns[position].written = Some(WrittenColumn::of(written));
                 if place.is_some() {
@@ -165,10 +249,32 @@ impl<'a> Draft<'a> {
             TableChange::SetDefault(name, default) => {
                 let position = self.old_column(name).ok_or_else(|| self.unknown_column(name))?;
                 let definition = &mut self.columns[position].definition;
+                if definition.is_generated() {
+                    let text = "Incorrect usage of DEFAULT and generated column";
+                    return Err(Error::new(ErrorCode::WrongUsage, text));
+                }
                 match default {
-                    None => (definition.default, definition.default_now) = (None, false),
+                    None => {
+                        (definition.default, definition.default_now) = (None, false);
+                        definition.expression = None;
+                    }
                     Some(written) => default_value::set_default(definition, Some(written), context.rules)?,
                 }
+            }
+            TableChange::SetVisible(name, visible) => {
+                let position = self.old_column(name).ok_or_else(|| self.unknown_column(name))?;
+                self.columns[position].definition.invisible = !visible;
+            }
+            TableChange::AddCheck(written) => {
+                check::add(written, self.old, &mut self.checks, context)?;
+                self.checks_rows |= written.enforced;
+            }
+            TableChange::AlterCheck { name, enforced, any_constraint } => {
+                let Some(position) = check::position(&self.checks, name) else {
+                    return Err(self.no_check(name, *any_constraint));
+                };
+                self.checks_rows |= *enforced && !self.checks[position].enforced;
+                self.checks[position].enforced = *enforced;
             }
             TableChange::Options(options) => self.set_options(options, context, notes)?,
             TableChange::ConvertTo { character_set, collation } => {
@@ -258,6 +364,24 @@ impl<'a> Draft<'a> {
         Error::new(ErrorCode::UnknownColumn, format!("Unknown column '{name}' in '{}'", self.old.name))
     }
 
+    /// Error 3821, 3940 or 3941 for a constraint that is no CHECK.
+    #[cold]
+    fn no_check(&self, name: &str, any_constraint: bool) -> Box<Error> {
+        let is_index = self.old.index_named(name).is_some_and(IndexDefinition::is_unique);
+        let is_key = self.old.foreign_keys.iter().any(|key| key.name.eq_ignore_ascii_case(name));
+        match any_constraint {
+            false => check::not_found(name),
+            true if is_index || is_key => {
+                let text = format!(
+                    "Altering constraint enforcement is not supported for the constraint '{name}'. Enforcement state \
+                     alter is not supported for the PRIMARY, UNIQUE and FOREIGN KEY type constraints."
+                );
+                Error::new(ErrorCode::NotAlterableConstraint, text)
+            }
+            true => Error::new(ErrorCode::NoSuchConstraint, format!("Constraint '{name}' does not exist.")),
+        }
+    }
+
     fn place(&mut self, position: usize, place: Option<&ColumnPlace>) -> Result<()> {
         let column = self.columns.remove(position);
         let to = match place {
@@ -287,29 +411,39 @@ impl<'a> Draft<'a> {
                 return Err(message::duplicate_column(&column.definition.name));
             }
         }
-        Ok(())
+        let is_gone = |name: &str| {
+            let Some(number) = self.old.column(name) else { return false };
+            let now = self.columns.iter().find(|column| column.old == Some(number));
+            now.is_none_or(|now| !now.definition.name.eq_ignore_ascii_case(name))
+        };
+        let kept = self.columns.iter().filter(|column| column.written.is_none() && column.old.is_some());
+        let kept = kept.map(|column| &column.definition);
+        expression::check_dependants(&self.old.name, kept, &self.checks[..self.kept_checks], &is_gone)
     }
 
     /// Whether the rows of the old table have the form of the new one, if no key of the statement changes the
     /// primary key.
     fn keeps_rows(&self) -> bool {
-        let visible = self.old.columns.iter().filter(|column| !column.hidden).count();
+        let visible = self.old.columns.iter().filter(|column| !column.is_hidden_key()).count();
         let is_kept = |(position, new): (usize, &NewColumn)| {
             let Some(old) = new.old.filter(|old| usize::from(old.0) == position) else { return false };
             let old = &self.old.columns[usize::from(old.0)];
             let new = &new.definition;
+            let is_computed = old.is_generated() || new.is_generated();
             old.nullable == new.nullable
+                && (!is_computed || old.expression == new.expression)
                 && old.auto_increment == new.auto_increment
                 && new.column_type.has_values_of(&old.column_type)
         };
         matches!(self.partitioning, Partitioning::Kept)
+            && !self.checks_rows
             && self.columns.len() == visible
             && self.columns.iter().enumerate().all(is_kept)
     }
 
     /// The column of the new table that has the values of a column of the old one.
     fn new_number(&self, old: ColumnNumber) -> Option<ColumnNumber> {
-        if self.old.columns[usize::from(old.0)].hidden {
+        if self.old.columns[usize::from(old.0)].is_hidden_key() {
             return Some(ColumnNumber(self.columns.len() as u16));
         }
         let position = self.columns.iter().position(|column| column.old == Some(old))?;
@@ -317,7 +451,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The definition, if the rows keep their form. Indexes and foreign keys are the old ones.
-    pub fn in_place(&mut self, changes_primary: bool) -> Result<Option<Redefinition>> {
+    pub fn in_place(&mut self, changes_primary: bool, context: &DefinitionContext<'_>) -> Result<Option<Redefinition>> {
         if changes_primary {
             return Ok(None);
         }
@@ -333,14 +467,16 @@ impl<'a> Draft<'a> {
             return Ok(None);
         }
         self.set_defaults()?;
-        let hidden = self.old.columns.iter().filter(|column| column.hidden).cloned();
+        let hidden = self.old.columns.iter().filter(|column| column.is_hidden_key()).cloned();
         let columns: Vec<ColumnDefinition> =
             self.columns.iter().map(|column| column.definition.clone()).chain(hidden).collect();
         check_rows_and_keys(&columns, &self.old.indexes)?;
         let mut new =
             TableDefinition { columns, collation: self.collation, comment: self.comment.clone(), ..self.old.clone() };
+        new.checks = self.checks.clone();
         let renamed_columns = self.renamed_columns();
         rename_own_parents(&mut new, &renamed_columns);
+        expression::check_table(&new, context)?;
         Ok(Some(self.redefinition(new, None, renamed_columns)))
     }
 
@@ -378,204 +514,6 @@ impl<'a> Draft<'a> {
         }
         Ok(())
     }
-
-    /// The definition with all changes of the statement, for rows that are copied.
-    ///
-    /// # Errors
-    /// The errors of CREATE TABLE, and 1091, 1176, 1553, 1828 and 1832 for keys and their columns.
-    pub fn with_copy(
-        mut self,
-        keys: &KeyChanges<'_>,
-        context: &DefinitionContext<'_>,
-        notes: &mut Vec<Note>,
-    ) -> Result<(Redefinition, Vec<ForeignKey>)> {
-        let mut columns: Vec<ColumnDefinition> = self.columns.iter().map(|column| column.definition.clone()).collect();
-        let mut indexes = self.kept_indexes(keys.alteration)?;
-        let has_hidden_key = self.define_primary(&mut columns, &mut indexes, keys, notes)?;
-        for written in keys.indexes.iter().filter(|written| written.kind != ast::IndexKind::Primary) {
-            indexes.push(index::define(written, &columns, &indexes, notes)?);
-        }
-        if indexes.len() > INDEXES_MAX {
-            return Err(message::too_many_keys());
-        }
-        for (column, definition) in self.columns.iter_mut().zip(&columns) {
-            column.definition.nullable = definition.nullable;
-        }
-        self.set_defaults()?;
-        for (definition, column) in columns.iter_mut().zip(&mut self.columns) {
-            // A column that a primary key has made NOT NULL has no default of NULL.
-            if !definition.nullable && column.definition.default == Some(Value::Null) {
-                column.definition.default = None;
-            }
-            definition.default.clone_from(&column.definition.default);
-            definition.default_now = column.definition.default_now;
-            definition.on_update_now = column.definition.on_update_now;
-        }
-        create_table::check_auto_increment(&columns, &indexes)?;
-        let (clause, partition_columns) = self.partition_clause(&columns, &indexes[0], has_hidden_key)?;
-        let partition_count = match &self.partitioning {
-            Partitioning::Kept => self.old.partition_count,
-            Partitioning::Removed => create_table::partition_count(None, context.default_partition_count)?,
-            Partitioning::Count(count) if *count > u64::from(PARTITIONS_PER_TABLE_MAX) => {
-                return Err(create_table::too_many_partitions());
-            }
-            Partitioning::Count(count) => *count as u16,
-            Partitioning::By(written) => create_table::partition_count(Some(written), context.default_partition_count)?,
-        };
-        let sources = self.sources(has_hidden_key, context)?;
-        let mut new = TableDefinition {
-            columns,
-            indexes,
-            partition_columns,
-            partition_count,
-            has_partition_clause: clause,
-            collation: self.collation,
-            comment: self.comment.clone(),
-            foreign_keys: self.kept_foreign_keys(keys.alteration, context)?,
-            ..self.old.clone()
-        };
-        let renamed_columns = self.renamed_columns();
-        rename_own_parents(&mut new, &renamed_columns);
-        check_supported(self.old, &new)?;
-        for key in &new.foreign_keys {
-            check_set_null(key, &new)?;
-            if key.parent == (new.database.clone(), new.name.clone()) {
-                check_parent(key, &new, &new, true)?;
-            }
-        }
-        let mut added = Vec::new();
-        for written in &keys.foreign_keys {
-            let key = foreign_key::define(written, &mut new, context)?;
-            new.foreign_keys.push(key.clone());
-            added.push(key);
-        }
-        for (position, index) in new.indexes.iter_mut().enumerate() {
-            index.id = IndexId(position as u16);
-            index.state = IndexState::Online;
-        }
-        check_rows_and_keys(&new.columns, &new.indexes)?;
-        Ok((self.redefinition(new, Some(sources), renamed_columns), added))
-    }
-
-    /// The indexes that the statement does not drop, over the new columns. An index loses the columns that
-    /// are dropped, and disappears with its last one. Hidden keys are not among them.
-    fn kept_indexes(&self, alteration: &Alteration) -> Result<Vec<IndexDefinition>> {
-        let has_hidden_key = self.old.columns.last().is_some_and(|column| column.hidden);
-        let mut indexes: Vec<IndexDefinition> = self.old.indexes[usize::from(has_hidden_key)..].to_vec();
-        for name in &alteration.drop_indexes {
-            let found = indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name));
-            indexes.remove(found.ok_or_else(|| cannot_drop(name))?);
-        }
-        for (from, to) in &alteration.rename_indexes {
-            let is_it = |index: &&mut IndexDefinition| index.name.eq_ignore_ascii_case(from);
-            let Some(renamed) = indexes.iter_mut().find(is_it).filter(|index| !is_primary(index)) else {
-                let text = format!("Key '{from}' doesn't exist in table '{}'", self.old.name);
-                return Err(Error::new(ErrorCode::KeyDoesNotExist, text));
-            };
-            renamed.name = to.clone();
-        }
-        for index in &mut indexes {
-            index.columns = index.columns.iter().filter_map(|column| self.new_number(*column)).collect();
-        }
-        indexes.retain(|index| !index.columns.is_empty());
-        Ok(indexes)
-    }
-
-    /// Puts the primary key at the beginning: the old one, the one of the statement, or a hidden one. Its
-    /// columns become NOT NULL. Returns whether it is hidden.
-    fn define_primary(
-        &self,
-        columns: &mut Vec<ColumnDefinition>,
-        indexes: &mut Vec<IndexDefinition>,
-        keys: &KeyChanges<'_>,
-        notes: &mut Vec<Note>,
-    ) -> Result<bool> {
-        let mut added = keys.indexes.iter().filter(|written| written.kind == ast::IndexKind::Primary);
-        let new = added.next();
-        let has_old = indexes.first().is_some_and(is_primary);
-        if added.next().is_some() || (has_old && new.is_some()) {
-            return Err(message::multiple_primary());
-        }
-        if let Some(written) = new {
-            let defined = index::define(written, columns, &[], notes)?;
-            indexes.insert(0, defined);
-        } else if !has_old {
-            indexes.insert(0, create_table::hidden_key(columns));
-            return Ok(true);
-        }
-        for part in indexes[0].columns.clone() {
-            let position = usize::from(part.0);
-            let written = self.columns[position].written.as_ref();
-            if written.is_some_and(|written| written.nullable == Some(true)) {
-                return Err(message::primary_null());
-            }
-            columns[position].nullable = false;
-        }
-        Ok(false)
-    }
-
-    /// Whether the table has a PARTITION BY clause, and the columns that choose the partition.
-    fn partition_clause(
-        &self,
-        columns: &[ColumnDefinition],
-        primary: &IndexDefinition,
-        has_hidden_key: bool,
-    ) -> Result<(bool, Vec<ColumnNumber>)> {
-        let is_kept = matches!(self.partitioning, Partitioning::Kept | Partitioning::Count(_));
-        let old = self.old;
-        if is_kept && old.has_partition_clause && old.partition_columns != old.primary().columns {
-            let kept = old.partition_columns.iter().map(|column| self.new_number(*column));
-            let kept: Option<Vec<ColumnNumber>> = kept.collect();
-            let kept = kept.filter(|kept| kept.iter().all(|column| primary.columns.contains(column)));
-            return kept.map(|kept| (true, kept)).ok_or_else(create_table::partition_key_not_primary);
-        }
-        let clause = match &self.partitioning {
-            Partitioning::By(written) => Some(written),
-            _ => None,
-        };
-        let chosen = create_table::partition_columns(clause, columns, primary, has_hidden_key)?;
-        Ok((clause.is_some() || (is_kept && old.has_partition_clause), chosen))
-    }
-
-    fn sources(&self, has_hidden_key: bool, context: &DefinitionContext<'_>) -> Result<Vec<ColumnSource>> {
-        let sources = self.columns.iter().map(|column| column.source(context));
-        let mut sources = sources.collect::<Result<Vec<ColumnSource>>>()?;
-        if has_hidden_key {
-            let old = self.old.columns.iter().position(|column| column.hidden);
-            let kept = old.map(|position| ColumnSource::Column(ColumnNumber(position as u16)));
-            sources.push(kept.unwrap_or(ColumnSource::Numbers));
-        }
-        Ok(sources)
-    }
-
-    /// The foreign keys that the statement does not drop, over the new columns.
-    fn kept_foreign_keys(&self, alteration: &Alteration, context: &DefinitionContext<'_>) -> Result<Vec<ForeignKey>> {
-        let mut keys = self.old.foreign_keys.clone();
-        for name in &alteration.drop_foreign_keys {
-            let found = keys.iter().position(|key| key.name.eq_ignore_ascii_case(name));
-            keys.remove(found.ok_or_else(|| cannot_drop(name))?);
-        }
-        for key in &mut keys {
-            let mut columns = Vec::with_capacity(key.columns.len());
-            for column in &key.columns {
-                let old = &self.old.columns[usize::from(column.0)];
-                let Some(new) = self.new_number(*column) else {
-                    let text =
-                        format!("Cannot drop column '{}': needed in a foreign key constraint '{}'", old.name, key.name);
-                    return Err(Error::new(ErrorCode::ColumnNeededByForeignKey, text));
-                };
-                let now = &self.columns[usize::from(new.0)].definition;
-                if context.foreign_key_checks && !now.column_type.has_values_of(&old.column_type) {
-                    let text =
-                        format!("Cannot change column '{}': used in a foreign key constraint '{}'", old.name, key.name);
-                    return Err(Error::new(ErrorCode::ColumnUsedByForeignKey, text));
-                }
-                columns.push(new);
-            }
-            key.columns = columns;
-        }
-        Ok(keys)
-    }
 }
 
 impl WrittenColumn {
@@ -586,31 +524,6 @@ impl WrittenColumn {
             nullable: written.nullable,
         }
     }
-}
-
-impl NewColumn {
-    fn source(&self, context: &DefinitionContext<'_>) -> Result<ColumnSource> {
-        let definition = &self.definition;
-        Ok(match (self.old, &definition.default) {
-            (Some(old), _) => ColumnSource::Column(old),
-            (None, _) if definition.auto_increment => ColumnSource::Numbers,
-            (None, Some(default)) => ColumnSource::Value(default.clone()),
-            (None, None) if definition.default_now => {
-                let scratch = Scratch::new();
-                scratch.set_value_rules(context.rules);
-                scratch.set_now(context.now_us);
-                let target = StoreTarget { column: definition, row_number: 1, mode: StoreMode::Strict };
-                let now = target.convert(scratch.now(definition.column_type.scale()), &scratch)?;
-                ColumnSource::Value(now.to_value())
-            }
-            (None, None) if definition.nullable => ColumnSource::Value(Value::Null),
-            (None, None) => ColumnSource::Value(definition.column_type.implicit_default()),
-        })
-    }
-}
-
-fn is_primary(index: &IndexDefinition) -> bool {
-    matches!(index.kind, IndexKind::Primary { .. })
 }
 
 /// Renames columns in the foreign keys with which a table references itself.
@@ -624,20 +537,6 @@ fn rename_own_parents(table: &mut TableDefinition, renamed: &[(Box<str>, Box<str
     }
 }
 
-/// Error 1553 if a kept foreign key has lost its index.
-fn check_supported(old: &TableDefinition, new: &TableDefinition) -> Result<()> {
-    let Some(key) = new.foreign_keys.iter().find(|key| supporting_index(new, &key.columns).is_none()) else {
-        return Ok(());
-    };
-    let before = old.foreign_keys.iter().find(|before| before.name == key.name);
-    let lost = before.and_then(|before| {
-        let mut indexes = old.indexes.iter();
-        indexes.find(|index| index.columns.starts_with(&before.columns)).map(|index| &*index.name)
-    });
-    let text = format!("Cannot drop index '{}': needed in a foreign key constraint", lost.unwrap_or(&key.name));
-    Err(Error::new(ErrorCode::IndexNeededByForeignKey, text))
-}
-
 /// Errors 1118, 1170 and 1071 for rows and keys that are too long.
 fn check_rows_and_keys(columns: &[ColumnDefinition], indexes: &[IndexDefinition]) -> Result<()> {
     create_table::check_row_bytes(columns)?;
@@ -646,6 +545,16 @@ fn check_rows_and_keys(columns: &[ColumnDefinition], indexes: &[IndexDefinition]
         index::check_key_bytes(parts.map(|part| (&*part.name, &part.column_type)))?;
     }
     Ok(())
+}
+
+/// Whether an index has a part that is no column of users.
+fn has_hidden_parts(table: &TableDefinition, name: &str) -> bool {
+    let is_hidden = |part: &ColumnNumber| table.columns[usize::from(part.0)].key_prefix().is_some();
+    table.index_named(name).is_some_and(|index| index.columns.iter().any(is_hidden))
+}
+
+fn is_virtual(column: &ColumnDefinition) -> bool {
+    column.expression.as_ref().is_some_and(|expression| expression.kind == ExpressionKind::Virtual)
 }
 
 #[cold]

@@ -1,0 +1,549 @@
+//! The schema of a cluster. Main of the node with the sequencer runs all schema changes and hands out
+//! AUTO_INCREMENT numbers; mains of other nodes pass requests on to it. It knows the blocks of every node
+//! that serves clients, because each of these nodes introduces itself before it serves. Its records go to the
+//! logs of all data nodes under one commit number, so that each disk has the whole schema, and every data
+//! node can go on when the node with the sequencer ends.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use junctor_kernel::{Address, NodeId, Outbox, Time};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation, TableId};
+use junctor_model::schema::TableKind;
+use junctor_model::stored_mark::CounterMark;
+use junctor_model::stored_schema::DictionaryChange;
+use junctor_signals::ask_snapshot::{AskSnapshot, AskSnapshotReply, LeaveSessions, UseHost};
+use junctor_signals::change_schema::{Catalog, PublishCatalog, SchemaChange};
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::share_schema::{IntroduceNode, ShareRecords, ShareRecordsReply, WelcomeNode};
+use junctor_signals::{LdmSignal, MainSignal, Module, QuerySignal, Signal, SqlSignal, TcSignal};
+
+use super::block::MainBlock;
+use super::records::Draft;
+use super::reserve_auto_increment::Counter;
+use super::state::Requester;
+use crate::membership::{Membership, NodeSet};
+
+/// A node, and one life of it.
+type Life = (NodeId, Incarnation);
+
+/// What main of a node in a cluster knows about the schema of the others.
+#[derive(Debug, Default)]
+pub(super) struct SchemaShare {
+    /// The nodes whose blocks get every catalog from here.
+    nodes: BTreeMap<NodeId, Incarnation>,
+    introductions: VecDeque<(Life, IntroduceNode)>,
+    /// The node whose blocks get the catalog now.
+    publishing: Option<Publishing>,
+    /// The life of the node with the sequencer that has welcomed this one.
+    welcomed_by: Option<Life>,
+    /// Records without a number.
+    prepared: Option<ShareRecords>,
+    /// Records that are not on every disk yet.
+    undurable: VecDeque<(CommitNumber, ShareRecords)>,
+    /// Records that wait for other nodes to keep them, or for their number.
+    shared: Option<SharedRecords>,
+    ids: u64,
+    /// The snapshots of sql blocks of nodes without data.
+    pins: BTreeMap<Address, CommitNumber>,
+    /// On a node without data: where its statements run, and how many tcs a data node has.
+    host: Option<NodeId>,
+    tcs: u16,
+}
+
+#[derive(Debug)]
+struct Publishing {
+    life: Life,
+    introduction: IntroduceNode,
+    stage: u64,
+    outstanding: usize,
+}
+
+#[derive(Debug)]
+struct SharedRecords {
+    id: u64,
+    draft: Draft,
+    /// The nodes that keep them.
+    kept_by: NodeSet,
+}
+
+impl MainBlock {
+    fn membership(&self) -> Option<&Arc<Membership>> {
+        self.member.as_ref()?.membership().filter(|membership| membership.epoch.0 > 0)
+    }
+
+    /// The node with the sequencer, which runs the schema changes of the cluster.
+    fn schema_life(&self) -> Option<Life> {
+        let membership = self.membership()?;
+        membership.record(membership.sequencer).map(|record| (record.node, record.incarnation))
+    }
+
+    /// Whether schema changes run here: on a node alone, and on the node with the sequencer.
+    pub(super) fn runs_schema_changes(&self) -> bool {
+        self.member.is_none() || self.schema_life().is_some_and(|(node, _)| node == self.own.node)
+    }
+
+    /// Whether this node has started the epoch of the membership.
+    fn has_started(&self, membership: &Membership) -> bool {
+        self.epochs.as_ref().is_some_and(|epochs| epochs.progress().started == membership.epoch)
+    }
+
+    /// The life of another node: a data node's as the membership has it, the linked one of others.
+    fn life_of(&self, node: NodeId) -> Option<Incarnation> {
+        match self.membership()?.record(node) {
+            Some(record) => record.is_member().then_some(record.incarnation),
+            None => self.member.as_ref()?.linked_life(node),
+        }
+    }
+
+    /// The other data nodes that serve.
+    fn other_serving(&self) -> NodeSet {
+        let own = self.own.node;
+        let membership = self.membership().map(|membership| &**membership);
+        let serving = membership.into_iter().flat_map(Membership::serving).map(|record| record.node);
+        serving.filter(|node| *node != own).collect()
+    }
+
+    /// Whether the next schema change may begin: in a cluster, every serving data node has introduced itself
+    /// to this one, and no node gets the catalog at the moment.
+    pub(super) fn may_begin_changes(&self) -> bool {
+        if self.member.is_none() {
+            return true;
+        }
+        let Some(membership) = self.membership() else { return false };
+        let is_known = |node: NodeId| {
+            let life = self.life_of(node);
+            life.is_some() && self.share.nodes.get(&node).copied() == life
+        };
+        let mut clients = self.member.as_ref().into_iter().flat_map(|member| member.clients());
+        self.runs_schema_changes()
+            && self.has_started(membership)
+            && self.share.publishing.is_none()
+            && self.share.undurable.is_empty()
+            && self.other_serving().iter().all(is_known)
+            && clients.all(is_known)
+    }
+
+    /// Whether the node has the schema, and every change of it will reach the node.
+    pub(super) fn is_welcome(&self) -> bool {
+        self.share.welcomed_by.is_some()
+    }
+
+    /// Whether the node knows anything that a node without data would have to copy.
+    pub(super) fn has_schema(&self) -> bool {
+        self.catalog.dictionary.version > 0 || self.running.is_some() || self.share.prepared.is_some()
+    }
+
+    /// Why a change is not possible in a cluster.
+    pub(super) fn cluster_refusal(&self, change: &SchemaChange) -> Option<Box<Error>> {
+        let membership = self.membership()?;
+        if membership.groups().count() > 1 {
+            return Some(Error::not_supported("tables in a cluster of several node groups"));
+        }
+        match change {
+            SchemaChange::LockTables { .. } => return Some(Error::not_supported("LOCK TABLES in a cluster")),
+            SchemaChange::AlterTable { alteration, .. } if alteration.has_several_steps() => {
+                return Some(Error::not_supported("ALTER TABLE that reads rows in a cluster"));
+            }
+            _ => {}
+        }
+        let is_incomplete = membership.nodes.iter().any(|record| !record.is_serving());
+        let message = "Got temporary error: a data node does not serve";
+        is_incomplete.then(|| Error::new(ErrorCode::TemporaryFailure, message))
+    }
+
+    /// Passes a request of a session to the node that runs schema changes. Returns the signals that this main
+    /// handles.
+    pub(super) fn pass_on(&mut self, signal: MainSignal, outbox: &mut Outbox<Signal>) -> Option<MainSignal> {
+        let is_of_schema = matches!(
+            signal,
+            MainSignal::ChangeSchema(_)
+                | MainSignal::ReserveAutoIncrement(_)
+                | MainSignal::ReturnAutoIncrement(_)
+                | MainSignal::UnlockTables(_)
+                | MainSignal::BlockTablesReply(_)
+                | MainSignal::RecallTables(_)
+                | MainSignal::CancelSchemaChange(_)
+        );
+        if !is_of_schema || self.runs_schema_changes() {
+            return Some(signal);
+        }
+        match (self.schema_life(), signal) {
+            (Some((node, _)), signal) if self.epochs.is_some() || self.is_welcome() => {
+                outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal));
+            }
+            (_, MainSignal::ChangeSchema(request)) => {
+                let requester = Requester::of(&request);
+                let error = Error::not_supported("tables on a node without data");
+                super::change_schema::reply(&requester, Err(error), outbox);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn own_count(&self, module: Module) -> u16 {
+        self.own_blocks.iter().filter(|at| at.module == module).count() as u16
+    }
+
+    /// On a node without data: chooses the data node where the statements of this node run, if the one before
+    /// does not serve any more.
+    pub(super) fn choose_host(&mut self, outbox: &mut Outbox<Signal>) {
+        if self.epochs.is_some() || !self.is_welcome() {
+            return;
+        }
+        let Some((member, membership)) = self.member.as_ref().zip(self.membership()) else { return };
+        let is_linked = |node: &NodeId| {
+            membership
+                .record(*node)
+                .is_some_and(|it| it.is_serving() && member.linked_life(*node) == Some(it.incarnation))
+        };
+        let nodes: Vec<NodeId> = membership.serving().map(|record| record.node).filter(is_linked).collect();
+        if self.share.host.is_some_and(|host| nodes.contains(&host)) {
+            return;
+        }
+        // The nodes without data spread over those with data.
+        let host = nodes.get(usize::from(self.own.node.0) % nodes.len().max(1)).copied();
+        if self.share.host == host && host.is_some() {
+            return;
+        }
+        self.share.host = host;
+        let signal = UseHost { node: host.unwrap_or_default(), tc: self.share.tcs };
+        for to in &self.sql_blocks {
+            outbox.send(*to, Signal::Sql(SqlSignal::UseHost(signal)));
+        }
+    }
+
+    /// Answers a sql block of a node without data with the newest snapshot, whose versions this node keeps
+    /// until the next request.
+    pub(super) fn on_ask_snapshot(&mut self, ask: AskSnapshot, outbox: &mut Outbox<Signal>) {
+        let Some((number, reported)) = self.epochs.as_ref().and_then(|epochs| epochs.snapshot()) else { return };
+        // The versions that an earlier host of the block kept may be gone.
+        self.share.pins.insert(ask.reply_to, ask.oldest.clamp(reported.min(number), number));
+        let reply = AskSnapshotReply { request: ask.request, number };
+        outbox.send(ask.reply_to, Signal::Sql(SqlSignal::AskSnapshotReply(reply)));
+    }
+
+    /// The oldest snapshot of nodes without data whose versions this node keeps.
+    pub(super) fn oldest_pin(&self) -> CommitNumber {
+        self.share.pins.values().copied().min().unwrap_or(CommitNumber(u64::MAX))
+    }
+
+    /// A node without data is gone, and its sessions with it.
+    pub(super) fn leave_client(&mut self, node: NodeId, now: Time, outbox: &mut Outbox<Signal>) {
+        if self.member.as_ref().is_none_or(|member| member.has_data(node)) {
+            return self.choose_host(outbox);
+        }
+        self.share.pins.retain(|at, _| at.node != node);
+        for at in self.own_blocks.iter().filter(|at| at.module == Module::Tc && self.epochs.is_some()) {
+            outbox.send(*at, Signal::Tc(TcSignal::LeaveSessions(LeaveSessions { node })));
+        }
+        self.leave_nodes(std::iter::once(node).collect(), now, outbox);
+    }
+
+    /// Introduces this node until it is welcome, and begins what has become possible.
+    pub(super) fn advance_schema(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let (Some(life), Some(epoch)) = (self.schema_life(), self.membership().map(|it| it.epoch)) else { return };
+        let has_started = match &self.epochs {
+            Some(epochs) => epochs.progress().started == epoch,
+            None => self.member.as_ref().is_some_and(|member| member.serves_clients()),
+        };
+        if !has_started {
+            return;
+        }
+        self.choose_host(outbox);
+        if life.0 == self.own.node {
+            if self.share.welcomed_by != Some(life) && self.share.undurable.is_empty() {
+                // The introductions to the node before are not known here, and that node may have died before
+                // all blocks had the catalog of its last change. A change without a number is lost with it.
+                if self.share.welcomed_by.replace(life).is_some() {
+                    self.share.prepared = None;
+                    self.share.introductions.push_back((life, self.introduction(epoch)));
+                    self.publish_to_next(outbox);
+                }
+                self.write_records(outbox);
+            }
+            if !self.waiting.is_empty() {
+                self.begin_changes(now, outbox);
+            }
+            return;
+        }
+        if self.share.welcomed_by == Some(life) || !self.share.undurable.is_empty() {
+            return;
+        }
+        let introduction = self.introduction(epoch);
+        outbox.send(Address::new(life.0, Module::Main, 0), Signal::Main(MainSignal::IntroduceNode(introduction)));
+    }
+
+    fn introduction(&self, epoch: Epoch) -> IntroduceNode {
+        IntroduceNode {
+            epoch,
+            sql: self.own_count(Module::Sql),
+            tc: self.own_count(Module::Tc),
+            ldm: self.ldm_instances,
+            query: self.own_count(Module::Query),
+            version: self.catalog.dictionary.version,
+        }
+    }
+
+    pub(super) fn on_introduce_node(&mut self, from: NodeId, introduction: IntroduceNode, outbox: &mut Outbox<Signal>) {
+        let Some(membership) = self.membership() else { return };
+        let record = membership.record(from).copied();
+        let Some(incarnation) = self.life_of(from).filter(|_| introduction.epoch == membership.epoch) else { return };
+        // Before its epoch, this node may know a membership of its life before.
+        if !self.runs_schema_changes() || !self.has_started(membership) {
+            return;
+        }
+        let life = (from, incarnation);
+        let version = self.catalog.dictionary.version;
+        let mut refusal = None;
+        let own = (self.ldm_instances, self.own_count(Module::Tc));
+        let its = (introduction.ldm, introduction.tc);
+        let Some(record) = record else { return self.take_introduction(life, introduction, outbox) };
+        if own != its {
+            refusal = Some(format!("it has {its:?} instances of ldm and tc, and the others have {own:?}"));
+        } else if !record.is_serving() && self.has_schema() {
+            refusal = Some("a node that returns cannot copy rows yet".to_owned());
+        } else if self.next_change == 1 && introduction.version != version {
+            refusal =
+                Some(format!("it has version {} of the schema, and the others have {version}", introduction.version));
+        }
+        if let Some(refusal) = refusal {
+            return self.welcome(life.0, introduction, Some(refusal.into()), outbox);
+        }
+        self.take_introduction(life, introduction, outbox);
+    }
+
+    fn take_introduction(&mut self, life: Life, introduction: IntroduceNode, outbox: &mut Outbox<Signal>) {
+        if self.share.nodes.get(&life.0) == Some(&life.1) {
+            return self.welcome(life.0, introduction, None, outbox);
+        }
+        let is_known = self.share.introductions.iter().any(|(known, _)| *known == life)
+            || self.share.publishing.as_ref().is_some_and(|publishing| publishing.life == life);
+        if !is_known {
+            self.share.introductions.push_back((life, introduction));
+        }
+        self.publish_to_next(outbox);
+    }
+
+    fn welcome(
+        &self,
+        node: NodeId,
+        introduction: IntroduceNode,
+        refusal: Option<Box<str>>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let welcome = WelcomeNode { epoch: introduction.epoch, tc: self.own_count(Module::Tc), refusal };
+        outbox.send(Address::new(node, Module::Main, 0), Signal::Main(MainSignal::WelcomeNode(welcome)));
+    }
+
+    /// Gives the catalog to the blocks of the next node, unless a change runs.
+    pub(super) fn publish_to_next(&mut self, outbox: &mut Outbox<Signal>) {
+        if self.share.publishing.is_some() || self.running.is_some() || !self.runs_schema_changes() {
+            return;
+        }
+        let Some((life, introduction)) = self.share.introductions.pop_front() else { return };
+        self.stage += 1;
+        let blocks = blocks_of(life.0, &introduction);
+        for to in &blocks {
+            self.publish_to(*to, OperationId(self.stage), outbox);
+        }
+        let (stage, outstanding) = (self.stage, blocks.len());
+        self.share.publishing = Some(Publishing { life, introduction, stage, outstanding });
+    }
+
+    /// Sends the newest catalog to a block.
+    pub(super) fn publish_to(&self, to: Address, operation: OperationId, outbox: &mut Outbox<Signal>) {
+        let signal = PublishCatalog { operation, reply_to: self.own, catalog: Arc::clone(&self.catalog) };
+        let signal = match Module::of(to.module) {
+            Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
+            Module::Ldm => Signal::Ldm(LdmSignal::PublishCatalog(signal)),
+            Module::Query => Signal::Query(QuerySignal::PublishCatalog(signal)),
+            _ => Signal::Sql(SqlSignal::PublishCatalog(signal)),
+        };
+        outbox.send(to, signal);
+    }
+
+    /// Counts the answer of a block of a node that introduces itself. Returns whether the answer was one.
+    pub(super) fn takes_introduction_reply(
+        &mut self,
+        operation: OperationId,
+        now: Time,
+        outbox: &mut Outbox<Signal>,
+    ) -> bool {
+        let Some(publishing) = self.share.publishing.as_mut().filter(|it| it.stage == operation.0) else {
+            return false;
+        };
+        publishing.outstanding -= 1;
+        if publishing.outstanding > 0 {
+            return true;
+        }
+        let Some(Publishing { life, introduction, .. }) = self.share.publishing.take() else { return true };
+        if life.0 == self.own.node {
+            // Its blocks get every catalog anyway.
+            self.publish_to_next(outbox);
+            self.begin_changes(now, outbox);
+            return true;
+        }
+        self.share.nodes.insert(life.0, life.1);
+        for at in blocks_of(life.0, &introduction) {
+            if at.module == Module::Sql {
+                self.session_blocks.push(at);
+            }
+            self.subscribers.push(at);
+        }
+        // The sessions of the node must leave the tables of waiting changes, too.
+        self.withdraw_all(outbox);
+        self.welcome(life.0, introduction, None, outbox);
+        self.publish_to_next(outbox);
+        self.begin_changes(now, outbox);
+        true
+    }
+
+    pub(super) fn on_welcome_node(&mut self, from: NodeId, signal: WelcomeNode, outbox: &mut Outbox<Signal>) {
+        let life = self.schema_life().filter(|(node, _)| *node == from);
+        if life.is_none() || self.membership().is_none_or(|membership| membership.epoch != signal.epoch) {
+            return;
+        }
+        match signal.refusal {
+            None => {
+                self.share.welcomed_by = life;
+                self.share.tcs = signal.tc;
+                self.choose_host(outbox);
+            }
+            Some(refusal) => {
+                let message = format!("this node cannot serve in the cluster: {refusal}");
+                outbox.request(junctor_kernel::WorldRequest::Halt { message: message.into() });
+            }
+        }
+    }
+
+    /// These nodes are gone, and their blocks with them.
+    pub(super) fn forget_blocks(&mut self, gone: &NodeSet, outbox: &mut Outbox<Signal>) {
+        let is_left = |node: NodeId| !gone.contains(node);
+        let before = self.subscribers.len();
+        self.subscribers.retain(|at| is_left(at.node));
+        self.session_blocks.retain(|at| is_left(at.node));
+        self.share.nodes.retain(|node, _| is_left(*node));
+        self.share.introductions.retain(|((node, _), _)| is_left(*node));
+        self.share.publishing.take_if(|publishing| !is_left(publishing.life.0));
+        if self.subscribers.len() < before {
+            self.withdraw_all(outbox);
+        }
+    }
+
+    /// Lets the other data nodes keep the next records, and asks for their number once all do.
+    pub(super) fn share_records(&mut self, outbox: &mut Outbox<Signal>) {
+        if !self.runs_schema_changes() {
+            return;
+        }
+        let others = self.other_serving();
+        if self.share.shared.is_none() {
+            let Some((draft, catalog)) = self.records.take_draft() else { return };
+            self.share.ids += 1;
+            let records = ShareRecords {
+                id: self.share.ids,
+                dictionary: draft.dictionary.as_ref().map(|body| body.clone().into_boxed_slice()),
+                catalog,
+                marks: draft.marks.values().map(|mark| Box::from(&mark.encode()[..])).collect(),
+                next_place: self.next_place as u64,
+            };
+            for node in others.iter() {
+                let signal = MainSignal::ShareRecords(records.clone());
+                outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal));
+            }
+            self.share.shared = Some(SharedRecords { id: records.id, draft, kept_by: NodeSet::EMPTY });
+        }
+        let Some(shared) = &self.share.shared else { return };
+        if others.without(&shared.kept_by).is_empty() {
+            let nodes: Vec<NodeId> = std::iter::once(self.own.node).chain(others.iter()).collect();
+            let id = shared.id;
+            self.request_records_number(id, &nodes, outbox);
+        }
+    }
+
+    pub(super) fn on_share_records(&mut self, from: NodeId, signal: ShareRecords, outbox: &mut Outbox<Signal>) {
+        let reply = ShareRecordsReply { id: signal.id };
+        self.share.prepared = Some(signal);
+        outbox.send(Address::new(from, Module::Main, 0), Signal::Main(MainSignal::ShareRecordsReply(reply)));
+    }
+
+    pub(super) fn on_share_records_reply(&mut self, from: NodeId, id: u64, outbox: &mut Outbox<Signal>) {
+        if let Some(shared) = self.share.shared.as_mut().filter(|shared| shared.id == id) {
+            shared.kept_by.insert(from);
+            self.share_records(outbox);
+        }
+    }
+
+    /// Writes the records that have got a number.
+    pub(super) fn write_shared(
+        &mut self,
+        number: CommitNumber,
+        transaction: GlobalTransactionId,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        if self.member.is_none() {
+            let draft = self.records.take_draft().map(|(draft, _)| draft).unwrap_or_default();
+            return self.write_numbered(number, draft, true, outbox);
+        }
+        if transaction.node == self.own.node.0 {
+            if let Some(SharedRecords { draft, .. }) = self.share.shared.take_if(|it| it.id == transaction.counter) {
+                self.write_numbered(number, draft, true, outbox);
+            }
+            return;
+        }
+        let prepared = self.share.prepared.take_if(|it| it.id == transaction.counter);
+        let Some(records) = prepared else {
+            junctor_kernel::invariant::fail("main keeps records before their number", format_args!("{transaction:?}"))
+        };
+        let mut draft = Draft { dictionary: records.dictionary.as_ref().map(|body| body.to_vec()), ..Draft::default() };
+        draft.marks = decode_marks(&records.marks).map(|mark| (mark.table, mark)).collect();
+        self.write_numbered(number, draft, false, outbox);
+        self.share.undurable.push_back((number, records));
+    }
+
+    /// Takes over the schema of records that are on every disk.
+    pub(super) fn install_shared(&mut self, durable: CommitNumber) {
+        while let Some((_, records)) = self.share.undurable.pop_front_if(|(number, _)| *number <= durable) {
+            if let (Some(catalog), Some(body)) = (records.catalog, &records.dictionary) {
+                let Ok(change) = DictionaryChange::decode(body) else {
+                    junctor_kernel::invariant::fail("main sends a change of the schema", format_args!("{durable:?}"))
+                };
+                self.next_table = change.next_table;
+                self.install_catalog(catalog);
+            }
+            self.next_place = records.next_place as usize;
+            for mark in decode_marks(&records.marks) {
+                if let Some(layout) = self.catalog.dictionary.table(mark.table) {
+                    self.counters.insert(mark.table, Counter::restored(&layout.definition, mark.mark));
+                }
+            }
+        }
+    }
+
+    fn install_catalog(&mut self, catalog: Arc<Catalog>) {
+        self.counters.retain(|table, _| catalog.dictionary.table(*table).is_some());
+        let base = catalog.dictionary.tables().filter(|layout| layout.definition.kind == TableKind::Base);
+        for layout in base {
+            let table: TableId = layout.definition.id;
+            self.counters.entry(table).or_insert_with(|| Counter::restored(&layout.definition, 1));
+        }
+        self.catalog = catalog;
+    }
+}
+
+fn decode_marks(marks: &[Box<[u8]>]) -> impl Iterator<Item = CounterMark> {
+    marks.iter().map(|bytes| match CounterMark::decode(bytes) {
+        Ok(mark) => mark,
+        Err(error) => junctor_kernel::invariant::fail("main sends marks", format_args!("{error}")),
+    })
+}
+
+/// The blocks of a node that get every catalog.
+fn blocks_of(node: NodeId, introduction: &IntroduceNode) -> Vec<Address> {
+    let IntroduceNode { sql, tc, ldm, query, .. } = *introduction;
+    let modules = [(Module::Tc, tc), (Module::Ldm, ldm), (Module::Query, query), (Module::Sql, sql)];
+    let of = |(module, count): (Module, u16)| (0..count).map(move |instance| Address::new(node, module, instance));
+    modules.into_iter().flat_map(of).collect()
+}

@@ -1,0 +1,163 @@
+//! Nodes that leave the cluster: reads at them fail, and later ones go elsewhere.
+
+use junctor_kernel::{Address, Handle, NodeId};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::PartitionId;
+use junctor_signals::change_schema::ChangeSchemaReply;
+use junctor_signals::read_rows::{BookedCost, OperationId, ReadRowsReply};
+use junctor_signals::report_node::NodeWords;
+use junctor_signals::reserve_auto_increment::ReserveAutoIncrementReply;
+use junctor_signals::start_epoch::{BeginEpoch, SequencerLost, has_node, lost_with_node};
+use junctor_signals::{Signal, SqlSignal};
+
+use crate::gateway::Gateway;
+use crate::operation::{Operation, Work};
+use crate::transaction::Transaction;
+use crate::turn_context::TurnContext;
+
+/// Maximum number of parts that one signal fails. The others follow in the next turns.
+const FAILED_PER_SIGNAL_MAX: usize = 32;
+
+impl Gateway {
+    /// Handles the start of an epoch: the parts of reads that nodes owe which are gone fail.
+    pub fn on_begin_epoch(&mut self, signal: BeginEpoch, turn: &mut TurnContext<'_>) {
+        let before = self.gone;
+        self.gone = signal.gone;
+        if self.gone != before {
+            self.losses.push(before);
+        }
+        let mut lost = Vec::new();
+        for place in 0..self.operations.high_water() as u32 {
+            let Some(handle) = self.operations.handle_at(place) else { continue };
+            let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(handle) else { continue };
+            let gone = self.gone;
+            let of_lost = work.remote.extract_if(.., |(_, node)| has_node(&gone, *node));
+            let table = work.program.table.definition.id;
+            lost.extend(of_lost.map(|(index, _)| (OperationId(handle.to_u64()), PartitionId { table, index })));
+            if lost.len() >= FAILED_PER_SIGNAL_MAX {
+                turn.outbox.send(self.own, Signal::Sql(SqlSignal::BeginEpoch(signal)));
+                break;
+            }
+        }
+        for (operation, partition) in lost {
+            self.fail_part(operation, partition, node_has_left(), turn);
+        }
+    }
+
+    /// Fails the requests that the node with the sequencer answers, because it is lost.
+    pub fn on_sequencer_lost(&mut self, turn: &mut TurnContext<'_>) {
+        let mut failed = 0;
+        for place in 0..self.operations.high_water() as u32 {
+            let Some(handle) = self.operations.handle_at(place) else { continue };
+            let operation = OperationId(handle.to_u64());
+            let error = Some(node_has_left());
+            let reply = match self.operations.get(handle).map(|operation| &operation.work) {
+                Some(Work::Schema) => {
+                    SqlSignal::ChangeSchemaReply(ChangeSchemaReply { operation, notes: Vec::new(), rows: 0, error })
+                }
+                Some(Work::AutoIncrement) => {
+                    let (first, count) = (0, 0);
+                    SqlSignal::ReserveAutoIncrementReply(ReserveAutoIncrementReply { operation, first, count, error })
+                }
+                _ => continue,
+            };
+            if failed == FAILED_PER_SIGNAL_MAX {
+                turn.outbox.send(self.own, Signal::Sql(SqlSignal::SequencerLost(SequencerLost {})));
+                return;
+            }
+            failed += 1;
+            turn.outbox.send(self.own, Signal::Sql(reply));
+        }
+    }
+
+    /// Whether the node has left the cluster.
+    pub(crate) fn is_gone(&self, node: NodeId) -> bool {
+        has_node(&self.gone, node)
+    }
+
+    /// The primary of a partition.
+    pub(crate) fn primary(&self, partition: PartitionId) -> Option<Address> {
+        self.primary_without(partition, &self.gone)
+    }
+
+    fn primary_without(&self, partition: PartitionId, gone: &NodeWords) -> Option<Address> {
+        let chain = self.catalog.distribution.chain(partition)?;
+        chain.iter().copied().find(|at| !has_node(gone, at.node))
+    }
+
+    /// Whether nodes have left since the first write of the transaction.
+    #[inline]
+    pub(crate) fn has_lost_nodes(&self, transaction: &Transaction) -> bool {
+        transaction.id.is_some() && transaction.losses as usize != self.losses.len()
+    }
+
+    /// Rolls the transaction back if a node has left at which it has written: a read would miss its writes.
+    ///
+    /// # Errors
+    /// The transaction is rolled back.
+    #[cold]
+    pub(crate) fn check_writes(&mut self, transaction: &mut Transaction, turn: &mut TurnContext<'_>) -> Result<()> {
+        let before = self.losses[transaction.losses as usize];
+        let has_moved = |partition: &PartitionId| {
+            self.primary_without(*partition, &before) != self.primary_without(*partition, &self.gone)
+        };
+        if !transaction.written.iter().any(has_moved) {
+            transaction.losses = self.losses.len() as u32;
+            return Ok(());
+        }
+        transaction.ended = true;
+        self.order_rollback(transaction, turn);
+        Err(lost_with_node())
+    }
+
+    /// The replica that serves reads of this node: its own one if there is one, or that of its host.
+    #[inline]
+    pub(crate) fn reader(&self, partition: PartitionId) -> Option<Address> {
+        let chain = self.catalog.distribution.chain(partition)?;
+        match chain.first() {
+            Some(first) if first.node == self.own.node => Some(*first),
+            _ => {
+                let near = self.catalog.distribution.member_on(partition, self.data_node());
+                near.filter(|at| !self.is_gone(at.node)).or_else(|| self.primary(partition))
+            }
+        }
+    }
+
+    /// Notes that a part of a read is under way at another node.
+    #[cold]
+    pub(crate) fn note_remote(&mut self, operation: OperationId, index: u16, node: NodeId) {
+        let found = self.operations.get_mut(Handle::from_u64(operation.0));
+        if let Some(Operation { work: Work::Read(work), .. }) = found {
+            work.remote.push((index, node));
+        }
+    }
+
+    /// Fails a part of a read, as a reply with this error would.
+    pub(crate) fn fail_part(
+        &mut self,
+        operation: OperationId,
+        partition: PartitionId,
+        error: Box<Error>,
+        turn: &mut TurnContext<'_>,
+    ) {
+        let reply = ReadRowsReply {
+            operation,
+            partition,
+            rows: 0,
+            service_ns: 0,
+            booked_cost: BookedCost::default(),
+            input: Vec::new(),
+            output: Vec::new(),
+            resume: None,
+            diagnostics: None,
+            error: Some(error),
+        };
+        turn.outbox.send(self.own, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
+    }
+}
+
+/// The error of a read at a node that has left.
+pub(crate) fn node_has_left() -> Box<Error> {
+    let message = "A node of the cluster has left before it answered; try again";
+    Error::new(ErrorCode::TemporaryFailure, message)
+}

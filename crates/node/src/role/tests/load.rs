@@ -1,0 +1,98 @@
+//! LOAD DATA LOCAL: parts of a file, KILL and lost connections.
+
+use super::*;
+
+const LOAD: &str = "LOAD DATA LOCAL INFILE 'f' REPLACE INTO TABLE d.t";
+
+fn node() -> Node {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    (1..3).for_each(|connection| node.open(connection, false));
+    node.execute(2, &["SET GLOBAL local_infile = 1", "CREATE DATABASE d"]);
+    node.execute(2, &["CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(9))"]);
+    node
+}
+
+impl Node {
+    /// Sends the next part of a file if the session awaits one. Returns whether it does.
+    fn send_part(&mut self, part: &str) -> bool {
+        let awaits = self.awaits_file.remove(&ConnectionId(1));
+        if awaits {
+            let (bytes, end) = (part.as_bytes().to_vec(), part.len() as u32);
+            let signal = ReceiveFile { connection: ConnectionId(1), bytes, start: 0, end };
+            self.send(1, SqlSignal::ReceiveFile(signal));
+        }
+        awaits
+    }
+
+    /// Sends the parts and the end of the file. Calls `interfere` before each signal.
+    fn load(&mut self, parts: &[&str], interfere: &mut dyn FnMut(&mut Node)) {
+        self.begin_query(1, LOAD);
+        let mut parts = parts.iter().chain([&""]).copied().peekable();
+        loop {
+            interfere(self);
+            if let Some(part) = parts.peek().copied()
+                && self.send_part(part)
+            {
+                parts.next();
+            }
+            if !self.step() && !self.awaits_file.contains(&ConnectionId(1)) {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_is_loaded_whatever_the_sizes_of_its_parts() {
+    for parts in [&["1\ta\n2\tb\n3\tc\n"][..], &["1", "\ta", "\n2\tb\n3\t", "c"], &["\\N\ta\n0\tb\n", "3\tc\n"]] {
+        let mut node = node();
+        node.load(parts, &mut |_| {});
+        assert_eq!(node.answer(1).expect("a request")[4..], *b"\xfbf");
+        assert_eq!(node.rows(1), Vec::<String>::new());
+        assert_eq!(node.query(2, "SELECT CONCAT(id, v) FROM d.t ORDER BY id"), ["1a", "2b", "3c"]);
+    }
+}
+
+#[test]
+fn the_rest_of_a_file_is_discarded_before_the_error_of_a_line_is_sent() {
+    let mut node = node();
+    node.load(&["1\ta\nx\tb\n", "3\tc\n", "4\td\n"], &mut |_| {});
+    assert_eq!(node.answer(1).expect("a request")[4..], *b"\xfbf");
+    assert_eq!(node.rows(1), ["#HY000Incorrect integer value: 'x' for column 'id' at row 2"]);
+    assert_eq!(node.query(1, "SELECT COUNT(*) FROM d.t"), ["0"]);
+}
+
+#[test]
+fn a_kill_at_any_moment_of_a_load_leaves_all_rows_or_none() {
+    for steps in 0..60 {
+        for kill in ["KILL QUERY 1", "KILL 1", ""] {
+            let mut node = node();
+            let mut before = steps;
+            node.load(&["1\ta\n", "2\tb\n", "3\tc\n"], &mut |node| {
+                if before == 0 && kill.is_empty() {
+                    node.send(1, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(1) }));
+                } else if before == 0 {
+                    node.begin_query(2, kill);
+                }
+                before -= 1;
+            });
+            node.run();
+            // The answer to KILL, if it was sent.
+            node.answer(2);
+            let count = node.query(2, "SELECT COUNT(*) FROM d.t");
+            assert!(count == ["0"] || count == ["3"], "{kill} after {steps} steps: {count:?}");
+            match kill {
+                "KILL QUERY 1" => {
+                    assert!(node.answer(1).is_some(), "{kill} after {steps} steps");
+                    while node.answer(1).is_some() {}
+                    assert_eq!(node.query(1, "SELECT 1"), ["1"], "{kill} after {steps} steps");
+                    assert_eq!(node.resources_held(), 2, "{kill} after {steps} steps");
+                }
+                _ if before < 0 => {
+                    assert_eq!(node.query(2, "SELECT COUNT(*) FROM information_schema.PROCESSLIST"), ["1"])
+                }
+                _ => {}
+            }
+        }
+    }
+}

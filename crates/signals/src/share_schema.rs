@@ -1,0 +1,68 @@
+//! The schema of a cluster. Main of the node with the sequencer runs the schema changes. Main of every other
+//! node introduces its blocks to it, gets the catalog for them, and keeps a copy of the schema.
+
+use std::sync::Arc;
+
+use junctor_model::id::Epoch;
+
+use crate::change_schema::Catalog;
+
+/// The blocks of a node that need every catalog. From main of a node to main of the node with the sequencer,
+/// repeated until it is welcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntroduceNode {
+    /// The epoch that the node has installed.
+    pub epoch: Epoch,
+    /// Number of its sql blocks.
+    pub sql: u16,
+    /// Number of its tc blocks.
+    pub tc: u16,
+    /// Number of its ldm blocks.
+    pub ldm: u16,
+    /// Number of its query blocks.
+    pub query: u16,
+    /// The version of the schema that the node has recovered.
+    pub version: u64,
+}
+
+layout! { IntroduceNode { epoch, sql, tc, ldm, query, version } }
+
+/// Every block of the node has the catalog: the node may serve clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WelcomeNode {
+    /// The epoch of the introduction.
+    pub epoch: Epoch,
+    /// Number of tc blocks of each data node.
+    pub tc: u16,
+    /// Why the node must not serve.
+    pub refusal: Option<Box<str>>,
+}
+
+layout! { WelcomeNode { epoch, tc, refusal } }
+
+/// Records of main that every data node writes to its log, once the sequencer has given them a number. From
+/// main of the node with the sequencer to main of every other serving data node.
+#[derive(Clone, Debug)]
+pub struct ShareRecords {
+    /// Identifies the records among those of the sending node.
+    pub id: u64,
+    /// The encoded change of the schema.
+    pub dictionary: Option<Box<[u8]>>,
+    /// The schema after the change, and where its partitions are.
+    pub catalog: Option<Arc<Catalog>>,
+    /// Encoded marks of AUTO_INCREMENT counters.
+    pub marks: Vec<Box<[u8]>>,
+    /// The place of the next partition.
+    pub next_place: u64,
+}
+
+layout! { ShareRecords { id, dictionary, catalog, marks, next_place } }
+
+/// The node keeps the records until they have a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShareRecordsReply {
+    /// Copied from the request.
+    pub id: u64,
+}
+
+layout! { ShareRecordsReply { id } }

@@ -1,0 +1,307 @@
+//! LOAD DATA: reads the lines of a file and inserts them in batches, like the rows of a query.
+//!
+//! The client of LOAD DATA LOCAL sends the file in packets, each at the server's request, so that at most one
+//! packet and an incomplete line are in memory. The client sends the file to its end whatever happens.
+//! After an error the session therefore discards the rest of the file and then answers.
+
+use junctor_expression::ParametersBuilder;
+use junctor_gateway::gateway::NO_OPERATION;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::schema::ColumnDefinition;
+use junctor_model::store::StoreMode;
+use junctor_model::value::{Value, ValueRef};
+
+use super::drive::{Next, continue_steps, unexpected_step};
+use super::insert::Insert;
+use super::lines::{Line, LineOutcome, LineReader};
+use super::source::{BATCH_ROWS_MAX, SelectedRows, make_batch};
+use super::state::{CompoundState, Step, Work};
+use crate::execute::completion::{fail, interrupted};
+use crate::execute::context::StatementContext;
+use crate::execute::state::Execution;
+use crate::mysql_catalog::show::WarningLevel;
+use crate::plan::{InsertPlan, LoadPlan, LoadTarget};
+use crate::result::Progress;
+
+/// Maximum bytes of a line. A longer line is error 1153.
+const LINE_BYTES_MAX: usize = 64 << 20;
+
+/// The file of a LOAD DATA.
+#[derive(Debug)]
+pub(super) struct LoadInput {
+    reader: LineReader,
+    line: Line,
+    /// A field in UTF-8.
+    converted: Vec<u8>,
+    /// Lines that are still to be skipped.
+    skipped_lines: u64,
+    has_ended: bool,
+    /// The values of the variables among the fields, from the last line.
+    variables: Vec<(Box<str>, Value)>,
+}
+
+impl LoadInput {
+    pub fn new(plan: &LoadPlan) -> LoadInput {
+        LoadInput {
+            reader: LineReader::new(&plan.format),
+            line: Line::default(),
+            converted: Vec::new(),
+            skipped_lines: plan.skipped_lines,
+            has_ended: false,
+            variables: Vec::new(),
+        }
+    }
+}
+
+/// The rest of a file that a client sends although its statement has failed.
+#[derive(Debug)]
+pub(crate) struct DiscardState {
+    /// The error of the statement.
+    pub error: Box<Error>,
+}
+
+/// Requests the file of LOAD DATA LOCAL from the client. Errors: 3948; 1290 for files of the server.
+pub(super) fn request_file(context: &mut StatementContext<'_, '_>, plan: &LoadPlan) -> Result<()> {
+    if !plan.is_local {
+        let message =
+            "The MySQL server is running with the --secure-file-priv option so it cannot execute this statement";
+        return Err(Error::new(ErrorCode::OptionPreventsStatement, message));
+    }
+    let is_allowed = context.engine.globals.value_named("local_infile") == Value::Int(1);
+    if !is_allowed || !context.sink.request_file(&plan.file) {
+        let message = "Loading local data is disabled; this must be enabled on both the client and server sides";
+        return Err(Error::new(ErrorCode::LocalFilesDisabled, message));
+    }
+    Ok(())
+}
+
+/// Continues a LOAD DATA with bytes of its file. Empty bytes are the end of the file.
+pub(crate) fn receive_file(context: &mut StatementContext<'_, '_>, bytes: &[u8]) -> Progress {
+    match std::mem::take(&mut context.session.execution) {
+        Execution::Compound(mut state) if state.steps.awaits_input => {
+            state.steps.awaits_input = false;
+            state.steps.is_receiving = !bytes.is_empty();
+            let CompoundState { steps, work: Work::Insert(plan, work) } = &mut *state else {
+                unexpected_step("bytes of a file for a statement that loads none")
+            };
+            if !matches!(steps.step, Step::Select) {
+                // The statement is being rolled back.
+                context.session.execution = Execution::Compound(state);
+                return Progress::Waiting;
+            }
+            if let Some(load) = work.source.as_mut().and_then(|source| source.load.as_mut()) {
+                match bytes.is_empty() {
+                    true => load.reader.end(),
+                    false => load.reader.push(bytes),
+                }
+            }
+            let next = match steps.is_stopped {
+                true => Err(interrupted()),
+                false => advance_load(context, &mut Insert { plan, steps, work }),
+            };
+            continue_steps(context, state, next)
+        }
+        Execution::Discarding(state) if bytes.is_empty() => fail(context, &state.error),
+        Execution::Discarding(state) => {
+            context.session.execution = Execution::Discarding(state);
+            Progress::AwaitsInput
+        }
+        other => {
+            context.session.execution = other;
+            Progress::Waiting
+        }
+    }
+}
+
+/// Inserts the next lines, or requests more of the file. No insert may be pending.
+pub(super) fn advance_load(context: &mut StatementContext<'_, '_>, insert: &mut Insert<'_>) -> Result<Next> {
+    insert.steps.step = Step::Select;
+    insert.steps.operation = NO_OPERATION;
+    loop {
+        let Some(source) = insert.work.source.as_deref_mut() else { unexpected_step("a file without a source") };
+        let (Some(load), Some(plan)) = (source.load.as_mut(), insert.plan.load.as_ref()) else {
+            unexpected_step("a file that the statement does not load")
+        };
+        let session_values = junctor_expression::Parameters::from_bytes(&insert.steps.parameters);
+        let mut rows = RowMaker { plan: insert.plan, load: plan, session_values, batch: &mut source.batch };
+        rows.batch.clear();
+        let outcome = rows.read_lines(context, load, source.rows_before);
+        if source.batch.len() > 0 {
+            // An error of a line is reported when the lines before it are inserted, unless a strict mode
+            // makes it the error of the statement.
+            outcome?;
+            if let Some(next) = make_batch(context, insert)? {
+                return Ok(next);
+            }
+            continue;
+        }
+        if outcome? == LineOutcome::End {
+            load.has_ended = true;
+            for (name, value) in load.variables.drain(..) {
+                context.session.variables.put_user_variable(&name, value)?;
+            }
+            return Ok(Next::Done);
+        }
+        insert.steps.awaits_input = true;
+        return Ok(Next::AwaitInput);
+    }
+}
+
+/// Makes rows of lines.
+struct RowMaker<'a> {
+    plan: &'a InsertPlan,
+    load: &'a LoadPlan,
+    session_values: junctor_expression::Parameters<'a>,
+    batch: &'a mut SelectedRows,
+}
+
+impl RowMaker<'_> {
+    /// Reads lines until the batch is full or the file is used up. A line with warnings is the last one of
+    /// its batch, so that the warnings are in the order of the lines.
+    fn read_lines(
+        &mut self,
+        context: &mut StatementContext<'_, '_>,
+        input: &mut LoadInput,
+        rows_before: u64,
+    ) -> Result<LineOutcome> {
+        let scratch = &mut context.engine.work.scratch;
+        scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
+        while input.skipped_lines > 0 {
+            match input.reader.skip_line() {
+                LineOutcome::Line => input.skipped_lines -= 1,
+                other => return input.check_length(other),
+            }
+        }
+        while self.batch.len() < BATCH_ROWS_MAX {
+            match input.reader.next_line(self.load.fields.len(), &mut input.line) {
+                LineOutcome::Line => {}
+                other => return input.check_length(other),
+            }
+            let row_number = rows_before + self.batch.len() as u64 + 1;
+            let warnings_before = context.session.warning_count;
+            self.push_row(context, input, row_number)?;
+            if context.session.warning_count != warnings_before {
+                break;
+            }
+        }
+        Ok(LineOutcome::Line)
+    }
+
+    /// Adds the row of the current line to the batch.
+    fn push_row(
+        &mut self,
+        context: &mut StatementContext<'_, '_>,
+        input: &mut LoadInput,
+        row_number: u64,
+    ) -> Result<()> {
+        let mut builder = std::mem::take(&mut context.engine.work.builder);
+        builder.clear();
+        let made = self.add_values(context, input, row_number, &mut builder);
+        let made = made.and_then(|()| self.batch.append(&mut builder));
+        context.engine.work.builder = builder;
+        made
+    }
+
+    fn add_values(
+        &mut self,
+        context: &mut StatementContext<'_, '_>,
+        input: &mut LoadInput,
+        row_number: u64,
+        builder: &mut ParametersBuilder,
+    ) -> Result<()> {
+        let add_session_values = |builder: &mut ParametersBuilder| {
+            (0..self.session_values.count()).for_each(|number| builder.push(self.session_values.get(number as u16)));
+        };
+        if self.load.session_values_first {
+            add_session_values(builder);
+        }
+        input.variables.clear();
+        let LoadInput { line, variables, converted, .. } = input;
+        let mut start = 0;
+        for (position, target) in self.load.fields.iter().enumerate() {
+            let field = line.fields.get(position).copied();
+            let value = match field {
+                None => None,
+                Some((end, is_null)) => {
+                    let mut bytes = &line.bytes[start..end];
+                    start = end;
+                    converted.clear();
+                    if self.load.encoding.convert(bytes, converted) {
+                        bytes = converted;
+                    }
+                    Some(if is_null { ValueRef::Null } else { ValueRef::Bytes(bytes) })
+                }
+            };
+            match target {
+                LoadTarget::Variable(name) => {
+                    let value = value.unwrap_or(ValueRef::Null);
+                    builder.push(value);
+                    variables.retain(|(known, _)| known != name);
+                    variables.push((name.clone(), value.to_value()));
+                }
+                LoadTarget::Column(column) => {
+                    let column = &self.plan.table.definition.columns[usize::from(column.0)];
+                    self.add_column(context, (column, value), row_number, builder)?;
+                }
+            }
+        }
+        if line.has_more {
+            let message =
+                format!("Row {row_number} was truncated; it contained more data than there were input columns");
+            self.warn(context, ErrorCode::TooManyFields, message)?;
+        }
+        if !self.load.session_values_first {
+            add_session_values(builder);
+        }
+        Ok(())
+    }
+
+    /// Adds the value of a field for a column. `None` is a field that the line does not have.
+    fn add_column(
+        &self,
+        context: &mut StatementContext<'_, '_>,
+        (column, value): (&ColumnDefinition, Option<ValueRef<'_>>),
+        row_number: u64,
+        builder: &mut ParametersBuilder,
+    ) -> Result<()> {
+        match value {
+            Some(ValueRef::Null) if !column.nullable && !column.auto_increment => {
+                let name = &column.name;
+                let message = format!(
+                    "Column set to default value; NULL supplied to NOT NULL column '{name}' at row {row_number}"
+                );
+                self.warn(context, ErrorCode::LoadedNull, message)?;
+                builder.push(column.column_type.implicit_default().as_ref());
+            }
+            Some(value) => builder.push(value),
+            None => {
+                let message = format!("Row {row_number} doesn't contain data for all columns");
+                self.warn(context, ErrorCode::TooFewFields, message)?;
+                match column.default_now {
+                    true => builder.push(context.engine.work.scratch.now(column.column_type.scale())),
+                    false if column.auto_increment => builder.push(ValueRef::Null),
+                    false => builder.push(column.value_before_assignment().as_ref()),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a warning, which is an error in a strict mode.
+    fn warn(&self, context: &mut StatementContext<'_, '_>, code: ErrorCode, message: String) -> Result<()> {
+        if self.plan.mode == StoreMode::Strict {
+            return Err(Error::new(code, message));
+        }
+        context.session.warn(WarningLevel::Warning, code.errno(), message.into());
+        Ok(())
+    }
+}
+
+impl LoadInput {
+    fn check_length(&self, outcome: LineOutcome) -> Result<LineOutcome> {
+        if outcome == LineOutcome::NeedsMore && self.reader.unread_bytes() > LINE_BYTES_MAX {
+            return Err(Error::new(ErrorCode::PacketTooLarge, "Got a packet bigger than 'max_allowed_packet' bytes"));
+        }
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,202 @@
+//! LOAD DATA: the target of each field of the file.
+
+use junctor_expression::{Kind, Scratch};
+use junctor_model::collation::{CharacterSet, CollationLookupError};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::ColumnNumber;
+use junctor_model::schema::TableDefinition;
+use junctor_model::store::StoreMode;
+
+use super::insert::{ComputedDefaults, InsertValue, RowPlanner, targets};
+use crate::bind::{Binder, Environment, ParameterKind, Scope, message};
+use crate::parse::statement::{FileFormat, LoadData, LoadField};
+
+/// The file of LOAD DATA, and the targets of its fields.
+#[derive(Debug)]
+pub struct LoadPlan {
+    /// LOCAL: the client sends the file.
+    pub is_local: bool,
+    /// The name of the file as written.
+    pub file: Box<[u8]>,
+    /// How the bytes of a field become a value.
+    pub encoding: FileEncoding,
+    /// FIELDS and LINES.
+    pub format: FileFormat,
+    /// Number of lines to skip at the beginning of the file.
+    pub skipped_lines: u64,
+    /// The target of each field of a line.
+    pub fields: Vec<LoadTarget>,
+    /// Whether the values of the session precede the fields among the parameters of a row. They follow the
+    /// fields if the statement has a list of fields.
+    pub session_values_first: bool,
+    /// SET: values that replace those of the fields, in the order of the statement.
+    pub assignments: Vec<(ColumnNumber, InsertValue)>,
+}
+
+/// The character set of a file, as far as its fields must be converted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileEncoding {
+    /// UTF-8 or bytes, which need no conversion.
+    Utf8,
+    /// One character a byte. MySQL's latin1 is Windows-1252.
+    Latin1,
+    /// One character a byte; bytes from 128 on are question marks.
+    Ascii,
+}
+
+impl FileEncoding {
+    /// Appends the UTF-8 form of a field, unless its bytes are that form already.
+    pub(crate) fn convert(self, field: &[u8], out: &mut Vec<u8>) -> bool {
+        if self == FileEncoding::Utf8 || field.is_ascii() {
+            return false;
+        }
+        let mut buffer = [0; 4];
+        for byte in field {
+            let character = match (byte, self) {
+                (0x80..=0x9f, FileEncoding::Latin1) => WINDOWS_1252[usize::from(byte - 0x80)],
+                (0x80.., FileEncoding::Ascii) => '?',
+                _ => char::from(*byte),
+            };
+            out.extend_from_slice(character.encode_utf8(&mut buffer).as_bytes());
+        }
+        true
+    }
+}
+
+/// The characters of the bytes 0x80 to 0x9f. As in MySQL, the five bytes that Windows leaves free are control
+/// characters.
+const WINDOWS_1252: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}', '‘', '’',
+    '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+/// The target of a field of LOAD DATA.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadTarget {
+    /// A column of the table.
+    Column(ColumnNumber),
+    /// The user variable of this name, in lower case.
+    Variable(Box<str>),
+}
+
+/// Resolves the fields of a LOAD DATA, and binds its assignments in this mode.
+///
+/// # Errors
+/// 1083 for a separator of several bytes, 1115 for a character set, 1235 for rows of fixed size, errors of
+/// binding.
+pub(super) fn plan_load(
+    environment: &Environment<'_>,
+    (load, definition, defaults): (&LoadData, &TableDefinition, &ComputedDefaults),
+    scope: Scope<'_>,
+    mode: StoreMode,
+) -> Result<LoadPlan> {
+    check_format(&load.format)?;
+    let encoding = encoding_of(load.character_set.as_deref())?;
+    if load.format.field_terminator.is_empty() && load.format.enclosed_by.is_empty() {
+        return Err(Error::not_supported("LOAD DATA of rows with a fixed size"));
+    }
+    let fields = field_targets(load, definition)?;
+    let session_values_first = load.fields.is_none();
+    let of_fields = std::iter::repeat_n(ParameterKind::of(Kind::String), fields.len());
+    let of_session = environment.parameters.iter().copied();
+    let kinds: Vec<ParameterKind> = match session_values_first {
+        true => of_session.chain(of_fields).collect(),
+        false => of_fields.chain(of_session).collect(),
+    };
+    let environment = Environment { parameters: &kinds, ..*environment };
+    let mut binder = Binder::new(&environment, scope);
+    let mut scratch = Scratch::new();
+    scratch.set_strict(mode == StoreMode::Strict);
+    scratch.set_value_rules(environment.rules);
+    let mut assignments = Vec::with_capacity(load.assignments.len());
+    for assignment in &load.assignments {
+        let column = definition
+            .column(&assignment.column.name)
+            .ok_or_else(|| message::unknown_column(&assignment.column.name, "field list"))?;
+        if definition.auto_increment_column() == Some(column) {
+            return Err(Error::not_supported("SET of an AUTO_INCREMENT column in LOAD DATA"));
+        }
+        let planner = RowPlanner { definition, binder: &mut binder, scratch: &scratch, row_number: 1, mode, defaults };
+        // A default that is missing is reported for each row of the table, not for the statement.
+        let value = planner.value(column, &assignment.value, &mut Vec::new())?;
+        assignments.push((column, value));
+    }
+    Ok(LoadPlan {
+        is_local: load.is_local,
+        file: load.file.as_slice().into(),
+        encoding,
+        format: load.format.clone(),
+        skipped_lines: load.skipped_lines,
+        fields,
+        session_values_first,
+        assignments,
+    })
+}
+
+impl LoadPlan {
+    /// The columns that get fields, each once, with the parameter of the last field for it.
+    /// `session_values` is the number of values that only the session knows.
+    pub(super) fn column_parameters(&self, session_values: usize) -> Vec<(ColumnNumber, u16)> {
+        let first = if self.session_values_first { session_values } else { 0 };
+        let mut columns: Vec<(ColumnNumber, u16)> = Vec::with_capacity(self.fields.len());
+        for (position, field) in self.fields.iter().enumerate() {
+            let LoadTarget::Column(column) = field else { continue };
+            columns.retain(|(known, _)| known != column);
+            columns.push((*column, (first + position) as u16));
+        }
+        columns
+    }
+}
+
+fn field_targets(load: &LoadData, definition: &TableDefinition) -> Result<Vec<LoadTarget>> {
+    let Some(fields) = &load.fields else {
+        return Ok(targets(definition, None)?.into_iter().map(LoadTarget::Column).collect());
+    };
+    let target = |field: &LoadField| match field {
+        LoadField::Variable(name) => Ok(LoadTarget::Variable(name.to_lowercase().into())),
+        LoadField::Column(name) => match definition.column(name) {
+            Some(column) => Ok(LoadTarget::Column(column)),
+            None => Err(message::unknown_column(name, "field list")),
+        },
+    };
+    fields.iter().map(target).collect()
+}
+
+/// Error 1083 for a format that no file can have.
+pub(super) fn check_format(format: &FileFormat) -> Result<()> {
+    if format.enclosed_by.len() > 1 || format.escaped_by.len() > 1 {
+        let message = "Field separator argument is not what is expected; check the manual";
+        return Err(Error::new(ErrorCode::WrongFieldTerminators, message));
+    }
+    Ok(())
+}
+
+/// The encoding of a file. Error 1115 for an unknown character set, 1235 for one that is not supported.
+fn encoding_of(name: Option<&str>) -> Result<FileEncoding> {
+    let Some(name) = name else { return Ok(FileEncoding::Utf8) };
+    match CharacterSet::from_name(name) {
+        Ok(_) => Ok(FileEncoding::Utf8),
+        Err(_) if name.eq_ignore_ascii_case("latin1") => Ok(FileEncoding::Latin1),
+        Err(_) if name.eq_ignore_ascii_case("ascii") => Ok(FileEncoding::Ascii),
+        Err(CollationLookupError::Unsupported) => Err(Error::not_supported(&format!("character set {name}"))),
+        Err(_) => Err(Error::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_other_character_sets_become_utf8() {
+        let converted = |encoding: FileEncoding, field: &[u8]| {
+            let mut out = Vec::new();
+            encoding.convert(field, &mut out).then(|| String::from_utf8(out).expect("UTF-8"))
+        };
+        assert_eq!(converted(FileEncoding::Latin1, b"Zo\xeb \x80\x9f\xff"), Some("Zoë €Ÿÿ".into()));
+        assert_eq!(converted(FileEncoding::Latin1, b"\x81"), Some("\u{81}".into()));
+        assert_eq!(converted(FileEncoding::Ascii, b"a\xeb"), Some("a?".into()));
+        assert_eq!(converted(FileEncoding::Latin1, b"plain"), None);
+        assert_eq!(converted(FileEncoding::Utf8, "ë".as_bytes()), None);
+    }
+}

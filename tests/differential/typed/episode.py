@@ -1,0 +1,135 @@
+"""An episode: a session's modes, a table with columns of any types, and statements on it."""
+
+from columns import Column, assignment, draw_column, draw_type, literal_of
+from functions import AGGREGATES, Expressions
+from tree import Form, Many, Statement, number, words
+
+STRICT = "ONLY_FULL_GROUP_BY,STRICT_TRANS_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+MODES = [
+    STRICT, STRICT, STRICT, "NO_ENGINE_SUBSTITUTION", "NO_ENGINE_SUBSTITUTION", "STRICT_ALL_TABLES", "STRICT_TRANS_TABLES,ALLOW_INVALID_DATES", "NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO",
+    STRICT + ",NO_UNSIGNED_SUBTRACTION", STRICT + ",PAD_CHAR_TO_FULL_LENGTH", STRICT + ",PIPES_AS_CONCAT", STRICT + ",HIGH_NOT_PRECEDENCE", STRICT + ",NO_BACKSLASH_ESCAPES", STRICT + ",ANSI_QUOTES", STRICT + ",REAL_AS_FLOAT",
+]
+ZONES = ["+00:00", "+00:00", "+00:00", "+02:00", "-05:30"]
+
+
+def plain(text, **more):
+    return Statement(words(text), **more)
+
+
+class Episode:
+    """Draws the statements of one episode: `setup` first, then any number from `next`."""
+
+    def __init__(self, random):
+        self.random = random
+        self.mode = random.choice(MODES)
+        self.columns = [draw_column(random, f"c{n}") for n in range(1, random.randint(2, 8))]
+        self.expressions = Expressions(random, self.columns)
+        self.constants = Expressions(random, [])
+        self.rows = 0
+        self.writes = random.randint(4, 14)
+
+    def setup(self):
+        parts = [words("id INT NOT NULL PRIMARY KEY")] + [column.definition() for column in self.columns]
+        for column in self.columns:
+            if column.family != "json" and "TEXT" not in column.kind and "BLOB" not in column.kind and self.random.random() < 0.25:
+                parts.append(words(f"KEY ({column.name})"))
+        # MariaDB cuts fractions of seconds, unless it is told to round them as MySQL does.
+        yield Statement(words(f"SET SESSION sql_mode = '{self.mode}'"), theirs=f"SET SESSION sql_mode = '{self.mode},TIME_ROUND_FRACTIONAL'")
+        yield plain(f"SET SESSION time_zone = '{self.random.choice(ZONES)}'")
+        yield plain("SET SESSION timestamp = 1700000000.25")
+        yield Statement(Form("CREATE TABLE t ({*})", [Many(parts, least=2)]), features=["create"])
+
+    def next(self):
+        random = self.random
+        if self.writes > 0 or random.random() < 0.12:
+            self.writes -= 1
+            return self.prepared(self.write())
+        pick = random.random()
+        if pick < 0.05:
+            return plain("SELECT * FROM t ORDER BY id", prepared=random.random() < 0.5, check=["columns"])
+        if pick < 0.50:
+            items = Many([self.expressions.top(random.choice([1, 1, 1, 2])) for _ in range(random.choice([1, 1, 2]))])
+            return self.prepared(Statement(Form("SELECT {} FROM t ORDER BY id", [items]), features=["rows"]))
+        if pick < 0.72:
+            return self.prepared(Statement(Form("SELECT {}", [Many([self.constants.top(random.choice([1, 1, 2]))])])))
+        if pick < 0.86:
+            return self.prepared(Statement(Form("SELECT id FROM t WHERE {} ORDER BY id", [self.expressions.comparison(1)]), features=["where"]))
+        if pick < 0.92:
+            return self.aggregate()
+        if pick < 0.95:
+            return self.ordered()
+        return self.change()
+
+    def prepared(self, statement):
+        """Sends some statements prepared, with some of their literals as parameters."""
+        if self.random.random() < 0.4:
+            statement.prepared = True
+            open_nodes = [statement.root]
+            while open_nodes:
+                node = open_nodes.pop()
+                if hasattr(node, "sent"):
+                    node.sent = self.random.random() < 0.6
+                open_nodes += node.children()
+        return statement
+
+    def value(self, column):
+        if self.random.random() < 0.1:
+            return self.constants.top(1)
+        return literal_of(self.random, column.family)
+
+    def write(self):
+        random = self.random
+        pick = random.random()
+        if self.rows > 0 and pick < 0.15:
+            column = random.choice(self.columns)
+            key = number(str(random.randint(1, self.rows)))
+            return Statement(Form(f"UPDATE t SET {column.name} = {{}} WHERE id = {{}}", [self.expressions.draw(column.family, 1), key]), features=["write"])
+        if self.rows > 0 and pick < 0.22 and len(self.columns) > 1:
+            target, source = random.sample(self.columns, 2)
+            ignore = random.choice(["", "IGNORE "])
+            return Statement(words(f"UPDATE {ignore}t SET {target.name} = {source.name} WHERE id = {random.randint(1, self.rows)}"), features=["write"])
+        self.rows += 1
+        ignore = "IGNORE " if random.random() < 0.15 else ""
+        chosen = [column for column in self.columns if random.random() < 0.85]
+        if random.random() < 0.6:
+            chosen = [random.choice(self.columns)]
+        if random.random() < 0.15:
+            rows = []
+            for _ in range(random.randint(2, 3)):
+                values = [number(str(self.rows))] + [self.value(column) for column in chosen]
+                rows.append(Form("({*})", values))
+                self.rows += 1
+            names = ", ".join(["id"] + [column.name for column in chosen])
+            return Statement(Form(f"INSERT {ignore}INTO t ({names}) VALUES {{}}", [Many(rows)]), features=["write", "several"])
+        sets = [words(f"id = {self.rows}")] + [assignment(column, self.value(column)) for column in chosen]
+        return Statement(Form(f"INSERT {ignore}INTO t SET {{}}", [Many(sets)]), features=["write"])
+
+    def aggregate(self):
+        items = []
+        for _ in range(self.random.randint(1, 3)):
+            name = self.random.choice(AGGREGATES)
+            operand = words(self.random.choice(self.columns).name) if self.random.random() < 0.7 else self.expressions.top(1)
+            distinct = "DISTINCT " if self.random.random() < 0.15 and name in ("COUNT", "SUM", "AVG") else ""
+            items.append(Form(f"{name}({distinct}{{}})", [operand], name))
+        return Statement(Form("SELECT {} FROM t", [Many(items)]), features=["aggregate"])
+
+    def ordered(self):
+        # JSON is text in MariaDB, with the order of text.
+        others = [column for column in self.columns if column.family != "json"]
+        if not others:
+            return plain("SELECT COUNT(*) FROM t")
+        column = self.random.choice(others)
+        if self.random.random() < 0.5:
+            return plain(f"SELECT DISTINCT {column.name} FROM t ORDER BY {column.name}", check=["fold"])
+        return plain(f"SELECT id FROM t ORDER BY {column.name}{self.random.choice(['', ' DESC'])}, id")
+
+    def change(self):
+        """A column gets another type."""
+        column = self.random.choice(self.columns)
+        kind, family = draw_type(self.random)
+        if self.random.random() < 0.3:
+            changed = draw_column(self.random, column.name)
+        else:
+            changed = Column(column.name, kind, family, " NULL")
+        self.columns[self.columns.index(column)] = changed
+        return Statement(words(f"ALTER TABLE t MODIFY {changed.definition().text}"), features=["alter", "write"])

@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""Sends random statements over every type and function to Junctor and MariaDB, as text and prepared, and
+compares the answers. A difference is printed as the smallest script found.
+
+    python3 main.py --junctor PORT --mariadb PORT [--seed N] [--statements N] [--seconds N] [--gate] [--keep-going]
+
+Requires PyMySQL. The exit status is 1 if a difference has no reason in excuses.py; with --gate, if a stored value
+or the description of a column has none, or a connection is lost."""
+
+import argparse
+import collections
+import multiprocessing
+import queue
+import random
+import re
+import sys
+import time
+from pathlib import Path
+
+from compare import difference, signature
+from episode import Episode, plain
+from excuses import excuse
+from functions import LEFT_OUT, SIGNATURES
+from wire import Server
+
+REFUSED = 1235
+EPISODE_STATEMENTS = 120
+SHRINKS_MAX = 80
+REGISTRY = Path(__file__).parents[3] / "docs/generated/functions.md"
+
+
+def send(servers, statement):
+    """Sends a statement to both. What Junctor refuses is not sent to MariaDB."""
+    text, parameters = statement.sent()
+    ours = servers[0].run(text, parameters)
+    if ours.kind == "error" and ours.number == REFUSED:
+        return ours, None, None
+    theirs = servers[1].run(statement.theirs or text, parameters)
+    return ours, theirs, difference(ours, theirs, statement)
+
+
+def is_grave(found, steps):
+    """Whether a difference fails `--gate`: a lost connection, or a stored value or the description of a column in an
+    episode that has used no function and changed no column so far. The others are only counted."""
+    kind = found.partition(":")[0]
+    is_plain = not any(step.names() or "alter" in step.features for step in steps)
+    return kind == "lost" or is_plain and kind not in ("kind", "error", "warnings", "affected")
+
+
+def unexplained(statement, ours, theirs, found):
+    return found is not None and excuse(found, statement, ours, theirs) is None
+
+
+def replay(servers, steps):
+    """Whether the last step still has an unexplained difference."""
+    for server in servers:
+        server.run("DROP TABLE IF EXISTS t")
+    for step in steps[:-1]:
+        send(servers, step)
+    ours, theirs, found = send(servers, steps[-1])
+    return (ours, theirs, found) if theirs is not None and unexplained(steps[-1], ours, theirs, found) else None
+
+
+def shrink(servers, steps, kind):
+    """Drops steps and makes statements smaller while a difference of the same kind remains."""
+    tries = 0
+
+    def differs(tried):
+        nonlocal tries
+        tries += 1
+        result = replay(servers, tried)
+        return result is not None and result[2].partition(":")[0] == kind
+
+    if not differs(steps):
+        return steps
+    size = max(1, len(steps) // 2)
+    while size >= 1 and tries < SHRINKS_MAX:
+        position = 0
+        while position < len(steps) - 1 and tries < SHRINKS_MAX:
+            tried = steps[:position] + steps[min(position + size, len(steps) - 1):]
+            if differs(tried):
+                steps = tried
+            else:
+                position += size
+        size //= 2
+    changed = True
+    while changed and tries < SHRINKS_MAX:
+        changed = False
+        for position in range(len(steps) - 1, -1, -1):
+            for variant in steps[position].variants():
+                if tries >= SHRINKS_MAX:
+                    break
+                tried = steps[:position] + [variant] + steps[position + 1:]
+                if differs(tried):
+                    steps, changed = tried, True
+                    break
+    return steps
+
+
+def shown(statement):
+    text, parameters = statement.sent()
+    return f"{text};" + (f"  -- prepared with {parameters}" if parameters is not None else "")
+
+
+def report(servers, seed, steps, found):
+    """The report of a difference, and its signature."""
+    for server in servers:
+        if server.run("DO 0").kind == "lost":
+            server.connect()
+            server.use()
+    steps = shrink(servers, steps, found.partition(":")[0])
+    result = replay(servers, steps)
+    if result is None:
+        return f"-- seed {seed}: not reproducible: {found}\n" + "\n".join(shown(step) for step in steps), "not reproducible"
+    ours, theirs, found = result
+    lines = [f"-- seed {seed}: {found}"] + [shown(step) for step in steps]
+    lines += [f"--   {server.name}: {outcome}" for server, outcome in zip(servers, (ours, theirs))]
+    return "\n".join(lines) + "\n", signature(found, steps[-1])
+
+
+class Tally:
+    """What a worker saw."""
+
+    def __init__(self):
+        self.sent, self.differing, self.grave = 0, 0, 0
+        self.refused, self.excused, self.found = (collections.Counter() for _ in range(3))
+
+    def add(self, other):
+        self.sent += other.sent
+        self.differing += other.differing
+        self.grave += other.grave
+        for name in ("refused", "excused", "found"):
+            getattr(self, name).update(getattr(other, name))
+
+
+def run_episode(servers, seed, seen, options):
+    """Runs one episode. Returns its tally and its reports."""
+    episode, tally, reports, steps = Episode(random.Random(seed)), Tally(), [], []
+    for server in servers:
+        server.run("DROP TABLE IF EXISTS t")
+    setup = list(episode.setup())
+    while tally.sent < EPISODE_STATEMENTS:
+        is_setup = bool(setup)
+        statement = setup.pop(0) if setup else episode.next()
+        steps.append(statement)
+        ours, theirs, found = send(servers, statement)
+        tally.sent += 1
+        creates = "create" in statement.features
+        if theirs is None:
+            tally.refused[re.sub(r"'[^']*'|\d+", "_", ours.message) if "FUNCTION" not in ours.message else ours.message] += 1
+            steps.pop()
+            if creates:
+                break
+            continue
+        if found is None:
+            if ours.kind == "error":
+                if creates:
+                    break
+                steps.pop()
+            elif "write" not in statement.features and not is_setup:
+                steps.pop()
+            continue
+        reason = excuse(found, statement, ours, theirs)
+        if reason is not None:
+            tally.excused[reason] += 1
+        else:
+            tally.differing += 1
+            grave = is_grave(found, steps)
+            tally.grave += grave
+            rough = signature(found, statement)
+            seen[rough] += 1
+            if seen[rough] > 2 or options.gate and not grave:
+                tally.found[rough] += 1
+            else:
+                text, exact = report(servers, seed, list(steps), found)
+                seen[exact] += 1
+                tally.found[exact] += 1
+                if seen[exact] <= 1 or exact == rough and seen[exact] <= 3:
+                    reports.append(text)
+                return tally, reports  # the session's state is that of the replay
+        if ours.kind != theirs.kind and statement.features & {"create", "alter"} or found.startswith("lost"):
+            break
+        if "write" in statement.features:
+            whole = plain("SELECT * FROM t ORDER BY id")
+            if send(servers, whole)[2] is not None:
+                break
+        elif not is_setup:
+            steps.pop()
+    return tally, reports
+
+
+def work(options, worker, reports):
+    database = f"typed_{worker}"
+    servers = [Server("junctor", options.junctor, database), Server("mariadb", options.mariadb, database)]
+    for server in servers:
+        server.use()
+    seed, sent, seen, end = options.seed + worker, 0, collections.Counter(), time.monotonic() + options.seconds
+    while sent < options.statements / options.workers and time.monotonic() < end:
+        tally, found = run_episode(servers, seed, seen, options)
+        sent += tally.sent
+        reports.put((tally, found))
+        seed += options.workers
+        if any(server.run("DO 0").kind == "lost" for server in servers):
+            for server in servers:
+                server.connect()
+                server.use()
+    for server in servers:
+        server.run(f"DROP DATABASE IF EXISTS {server.database}")
+    reports.put(None)
+
+
+def check_registry():
+    """Every function of the registry is drawn or left out with a reason."""
+    names = set(re.findall(r"^\| ([A-Z0-9_]+) \|", REGISTRY.read_text(), re.MULTILINE))
+    missing = names - set(SIGNATURES) - set(LEFT_OUT)
+    if missing:
+        sys.exit(f"functions.py has no signature and no reason for: {', '.join(sorted(missing))}")
+    return len(names & set(SIGNATURES))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--statements", type=int, default=20000)
+    parser.add_argument("--seconds", type=int, default=10**6, help="end after this time")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--junctor", type=int, required=True, metavar="PORT")
+    parser.add_argument("--mariadb", type=int, required=True, metavar="PORT")
+    parser.add_argument("--keep-going", action="store_true", help="continue after a difference")
+    parser.add_argument("--gate", action="store_true", help="fail only for stored values, columns and lost connections")
+    parser.add_argument("--summary", action="store_true", help="print what was refused, excused and found, with counts")
+    options = parser.parse_args()
+    functions = check_registry()
+    reports, start, total = multiprocessing.Queue(), time.monotonic(), Tally()
+    workers = [multiprocessing.Process(target=work, args=(options, number, reports), daemon=True) for number in range(options.workers)]
+    for worker in workers:
+        worker.start()
+    running = len(workers)
+    while running > 0:
+        try:
+            result = reports.get(timeout=10)
+        except queue.Empty:
+            if any(worker.is_alive() for worker in workers):
+                continue
+            print("the workers ended early", file=sys.stderr)
+            return 1
+        if result is None:
+            running -= 1
+            continue
+        total.add(result[0])
+        for text in result[1]:
+            print(text, flush=True)
+        if total.grave + (0 if options.gate else total.differing) and not options.keep_going:
+            break
+    if options.summary:
+        for title, counts in (("refused", total.refused), ("excused", total.excused), ("unexplained", total.found)):
+            for text, count in counts.most_common(400):
+                print(f"{title:12} {count:6} {text}")
+    per_hour = total.sent / max(time.monotonic() - start, 0.001) * 3600
+    print(
+        f"{total.sent} typed statements over {functions} functions from seed {options.seed}, {per_hour:,.0f} per hour: "
+        f"{total.differing} unexplained differences, {total.grave} of them grave, {sum(total.excused.values())} with a reason, {sum(total.refused.values())} refused"
+    )
+    return 1 if total.grave or total.differing and not options.gate else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""Statements as trees, so that a failing statement can be made smaller."""
+
+from wire import DOUBLE, LONGLONG, NULL, STRING
+
+
+class Literal:
+    """A constant. `parameter` is its type and value if it can be sent as a parameter."""
+
+    def __init__(self, text, parameter=None):
+        self.text, self.parameter, self.sent = text, parameter, False
+
+    def render(self, parameters):
+        if self.sent and parameters is not None and self.parameter is not None:
+            parameters.append(self.parameter)
+            return "?"
+        return self.text
+
+    def children(self):
+        return []
+
+    def smaller(self):
+        return []
+
+
+class Words:
+    """A piece of text that cannot be made smaller: a keyword, a unit, the name of a column."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def render(self, _):
+        return self.text
+
+    def children(self):
+        return []
+
+    def smaller(self):
+        return []
+
+
+class Form:
+    """A text with operands: `{}` stands for the next one, `{*}` for all others, separated by commas."""
+
+    def __init__(self, pattern, operands, name=None):
+        self.pattern, self.operands, self.name = pattern, operands, name
+
+    def render(self, parameters):
+        operands = list(self.operands)
+        pieces = []
+        for piece in self.pattern.replace("{*}", "\0*").replace("{}", "\0").split("\0"):
+            if not pieces:
+                pieces.append(piece)
+                continue
+            if piece.startswith("*"):
+                pieces.append(", ".join(operand.render(parameters) for operand in operands) + piece[1:])
+                operands = []
+            else:
+                pieces.append(operands.pop(0).render(parameters) + piece)
+        return "".join(pieces)
+
+    def children(self):
+        return self.operands
+
+    def smaller(self):
+        """Operands instead of the form."""
+        return [operand for operand in self.operands if not isinstance(operand, Words)]
+
+
+class Many:
+    """A list of which all but `least` items can be dropped."""
+
+    def __init__(self, items, separator=", ", least=1):
+        self.items, self.separator, self.least = items, separator, least
+
+    def render(self, parameters):
+        return self.separator.join(item.render(parameters) for item in self.items)
+
+    def children(self):
+        return self.items
+
+    def smaller(self):
+        if len(self.items) <= self.least:
+            return []
+        return [Many(self.items[:n] + self.items[n + 1:], self.separator, self.least) for n in range(len(self.items))]
+
+
+class Statement:
+    """A tree and how it is sent. `check` has keywords for the comparison, `theirs` what MariaDB gets instead."""
+
+    def __init__(self, root, prepared=False, check=(), features=(), theirs=None):
+        self.root, self.prepared, self.theirs = root, prepared, theirs
+        self.check, self.features = frozenset(check), frozenset(features)
+
+    def text(self):
+        return self.root.render(None)
+
+    def sent(self):
+        """The statement as it is sent and its parameters, `None` for text."""
+        if not self.prepared:
+            return self.root.render(None), None
+        parameters = []
+        return self.root.render(parameters), parameters
+
+    def assignments(self):
+        """The number of columns that an INSERT assigns, and of the rows that an ALTER may convert."""
+        if self.features & {"several", "alter"}:
+            return 2
+        return self.text().count(" = ") - 1 if self.text().startswith("INSERT") else 1
+
+    def names(self):
+        """The names of the functions and operators."""
+        found, open_nodes = set(), [self.root]
+        while open_nodes:
+            node = open_nodes.pop()
+            if getattr(node, "name", None):
+                found.add(node.name)
+            open_nodes += node.children()
+        return found
+
+    def with_root(self, root):
+        return Statement(root, self.prepared, self.check, self.features)
+
+    def variants(self):
+        """Smaller statements, the smallest first."""
+        if self.theirs is not None:
+            return
+        if self.prepared:
+            yield Statement(self.root, False, self.check, self.features)
+        for root in reduced(self.root):
+            yield self.with_root(root)
+
+
+def reduced(node):
+    """Trees with one place made smaller. Places near the root come first."""
+    yield from node.smaller()
+    children = node.children()
+    for position, child in enumerate(children):
+        for smaller in reduced(child):
+            changed = children[:position] + [smaller] + children[position + 1:]
+            yield Many(changed, node.separator, node.least) if isinstance(node, Many) else Form(node.pattern, changed, node.name)
+
+
+def number(text):
+    """A numeric literal."""
+    if "e" in text:
+        value = float(text)
+        return Literal(text, (DOUBLE, value) if abs(value) != float("inf") else None)
+    if "." in text:
+        return Literal(text, (246, text.encode()))
+    value = int(text)
+    return Literal(text, (LONGLONG, value) if -(2**63) <= value < 2**64 else None)
+
+
+def string(text):
+    return Literal("'" + text.replace("\\", "\\\\").replace("'", "''") + "'", (STRING, text.encode()))
+
+
+def null():
+    return Literal("NULL", (NULL, None))
+
+
+def words(text):
+    return Words(text)

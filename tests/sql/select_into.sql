@@ -1,0 +1,41 @@
+CREATE DATABASE select_into;
+USE select_into;
+CREATE TABLE t (id INT PRIMARY KEY, name VARCHAR(20), d DATE, n DECIMAL(10,2), KEY (name));
+INSERT INTO t VALUES (1, 'one', '2024-02-29', 1.50), (2, 'two', NULL, 22.25), (3, NULL, '2024-03-01', -3);
+SELECT name, n INTO @name, @n FROM t WHERE id = 1;
+SELECT @name, @n;
+SELECT name, d FROM t WHERE id = 2 INTO @name, @d;
+SELECT ROW_COUNT(), @name, @d;
+SELECT name, d FROM t WHERE id = 3 FOR UPDATE INTO @name, @d;
+SELECT @name, @d;
+SELECT COUNT(*), SUM(n) INTO @count, @sum FROM t;
+SELECT @count, @sum;
+SELECT name INTO @name FROM t ORDER BY n DESC LIMIT 1;
+SELECT @name;
+SELECT 1 + 1, 'x' INTO @a, @b;
+SELECT @a, @b;
+-- No row: a warning, and the variables keep their values.
+SELECT name INTO @name FROM t WHERE id = 9;
+SHOW WARNINGS;
+SELECT @name;
+-- Several rows: an error.
+SELECT name INTO @name FROM t;
+SELECT name INTO @name FROM t ORDER BY name;
+SELECT name INTO @name FROM t WHERE id IN (1, 2);
+SELECT @name;
+-- Another number of variables.
+SELECT name, n INTO @name FROM t WHERE id = 1;
+SELECT 1 INTO @a, @b;
+SELECT 1 INTO @a FROM t WHERE id = 1 INTO @b;
+INSERT INTO t SELECT 5, 'x', NULL, 1 INTO @a;
+PREPARE s FROM 'SELECT name INTO @name FROM t WHERE id = ?';
+SET @id = 1;
+EXECUTE s USING @id;
+SELECT @name;
+SET @id = 2;
+EXECUTE s USING @id;
+SELECT @name;
+SET @name = 'three';
+SELECT id, @name INTO @id, @old FROM t WHERE name = 'two';
+SELECT @id, @old;
+DROP DATABASE select_into;
