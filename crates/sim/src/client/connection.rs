@@ -111,6 +111,7 @@ impl Client {
             capabilities = capabilities.without(Capabilities::CONNECT_WITH_DB);
         }
         capabilities = capabilities.without(Capabilities::FOUND_ROWS).without(Capabilities::CONNECT_ATTRS);
+        capabilities = capabilities.without(Capabilities::QUERY_ATTRIBUTES);
         Self {
             options,
             capabilities,
