@@ -48,6 +48,8 @@ pub struct DevOptions {
 enum News {
     /// A line of its standard output.
     Line(usize, String),
+    /// The process has ended: its standard output is closed.
+    Ended(usize),
     /// This one is to stop.
     Stop,
 }
@@ -58,6 +60,7 @@ struct Member {
     /// The port for clients, on a SQL node.
     port: Option<u16>,
     child: Child,
+    has_ended: bool,
     started: Instant,
     is_ready: bool,
     /// When it is started again, after its end.
@@ -95,7 +98,7 @@ pub fn run(options: &DevOptions) -> Result<()> {
     });
     let mut cluster = Cluster { folder, sender, members: Vec::new(), is_announced: false };
     let result = cluster.start(&config).and_then(|()| cluster.watch(&receiver, !options.no_restart));
-    cluster.end();
+    cluster.end(&receiver);
     result
 }
 
@@ -190,7 +193,15 @@ impl Cluster {
             std::fs::create_dir_all(&folder)?;
             let port = if node.roles.sql { Some(client_port(&folder)?) } else { None };
             let child = self.spawn(self.members.len(), node, port)?;
-            let member = Member { node: node.clone(), port, child, started: now(), is_ready: false, restart_at: None };
+            let member = Member {
+                node: node.clone(),
+                port,
+                child,
+                has_ended: false,
+                started: now(),
+                is_ready: false,
+                restart_at: None,
+            };
             self.members.push(member);
             self.announce_member(self.members.len() - 1);
         }
@@ -215,6 +226,7 @@ impl Cluster {
                 for line in BufReader::new(output).lines().map_while(std::result::Result::ok) {
                     let _ = sender.send(News::Line(index, line));
                 }
+                let _ = sender.send(News::Ended(index));
             });
         }
         Ok(child)
@@ -230,43 +242,50 @@ impl Cluster {
     /// Serves until a signal comes, or until no process is left.
     fn watch(&mut self, news: &Receiver<News>, restarts: bool) -> Result<()> {
         loop {
-            match news.recv_timeout(Duration::from_millis(20)) {
+            let restart_at = self.members.iter().filter_map(|it| it.restart_at).min();
+            let time = restart_at.map_or(Duration::MAX, |at| at.saturating_duration_since(now()));
+            match news.recv_timeout(time) {
                 Ok(News::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Ok(News::Line(index, line)) if line.starts_with("ready:") => {
                     self.members[index].is_ready = true;
                     self.announce();
                 }
-                Ok(News::Line(..)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(News::Ended(index)) => self.on_end(index, restarts)?,
+                Ok(News::Line(..)) => {}
+                Err(RecvTimeoutError::Timeout) => self.restart()?,
             }
-            self.look(restarts)?;
-            if self.members.iter_mut().all(|it| it.restart_at.is_none() && has_ended(&mut it.child)) {
+            if self.members.iter().all(|it| it.restart_at.is_none() && it.has_ended) {
                 return Err("all processes have ended".into());
             }
         }
     }
 
-    /// Looks for processes that have ended, and starts them again when it is time.
-    fn look(&mut self, restarts: bool) -> Result<()> {
+    fn on_end(&mut self, index: usize, restarts: bool) -> Result<()> {
+        let member = &mut self.members[index];
+        member.reap();
+        if !restarts {
+            return Ok(());
+        }
+        if !self.is_announced && !member.is_ready && member.started.elapsed() < RESTART_PAUSE {
+            let (id, folder) = (member.node.node.0, self.folder.display());
+            return Err(format!("node {id} did not start; see {folder}/node-{id}/log.txt").into());
+        }
+        member.is_ready = false;
+        member.restart_at = Some((member.started + RESTART_PAUSE).max(now()));
+        Ok(())
+    }
+
+    /// Starts the processes again whose time has come.
+    fn restart(&mut self) -> Result<()> {
         for index in 0..self.members.len() {
-            let member = &mut self.members[index];
-            let Some(at) = member.restart_at else {
-                if has_ended(&mut member.child) && restarts {
-                    if !self.is_announced && !member.is_ready && member.started.elapsed() < RESTART_PAUSE {
-                        let (id, folder) = (member.node.node.0, self.folder.display());
-                        return Err(format!("node {id} did not start; see {folder}/node-{id}/log.txt").into());
-                    }
-                    member.is_ready = false;
-                    member.restart_at = Some((member.started + RESTART_PAUSE).max(now()));
-                }
+            let member = &self.members[index];
+            if member.restart_at.is_none_or(|at| at > now()) {
                 continue;
-            };
-            if at <= now() {
-                let (node, port) = (member.node.clone(), member.port);
-                let child = self.spawn(index, &node, port)?;
-                let member = &mut self.members[index];
-                (member.child, member.started, member.restart_at) = (child, now(), None);
-                self.announce_member(index);
             }
+            let child = self.spawn(index, &member.node, member.port)?;
+            let member = &mut self.members[index];
+            (member.child, member.has_ended, member.started, member.restart_at) = (child, false, now(), None);
+            self.announce_member(index);
         }
         Ok(())
     }
@@ -284,40 +303,44 @@ impl Cluster {
     }
 
     /// Stops all processes: first in order, then at once.
-    #[expect(clippy::disallowed_methods, reason = "this process starts nodes, and is none itself")]
-    fn end(&mut self) {
-        let kill = |member: &Member, signal| {
-            if let Ok(id) = i32::try_from(member.child.id())
-                && let Some(pid) = rustix::process::Pid::from_raw(id)
-            {
-                // It may have ended.
-                let _ = rustix::process::kill_process(pid, signal);
-            }
-        };
+    fn end(&mut self, news: &Receiver<News>) {
         // A management node that is still there would evict the data node that ends first.
         for has_data in [false, true] {
-            let members = self.members.iter_mut().filter(|member| member.node.roles.data == has_data);
-            let mut left: Vec<&mut Member> = members.filter_map(running).collect();
-            left.iter().for_each(|member| kill(member, rustix::process::Signal::TERM));
-            let deadline = now() + STOP_MAX;
-            while !left.is_empty() && now() < deadline {
-                std::thread::sleep(Duration::from_millis(10));
-                left.retain_mut(|member| !has_ended(&mut member.child));
+            let is_left = |it: &Member| it.node.roles.data == has_data && !it.has_ended;
+            for member in self.members.iter().filter(|it| is_left(it)) {
+                member.signal(rustix::process::Signal::TERM);
             }
-            for member in left {
-                kill(member, rustix::process::Signal::KILL);
-                let _ = member.child.wait();
+            let deadline = now() + STOP_MAX;
+            while self.members.iter().any(is_left) {
+                match news.recv_timeout(deadline.saturating_duration_since(now())) {
+                    Ok(News::Ended(index)) => self.members[index].reap(),
+                    Ok(_) => {}
+                    Err(_) => break,
+                }
+            }
+            for member in self.members.iter_mut().filter(|it| is_left(it)) {
+                member.signal(rustix::process::Signal::KILL);
+                member.reap();
             }
         }
     }
 }
 
-fn running(member: &mut Member) -> Option<&mut Member> {
-    if has_ended(&mut member.child) { None } else { Some(member) }
-}
+impl Member {
+    fn signal(&self, signal: rustix::process::Signal) {
+        if let Ok(id) = i32::try_from(self.child.id())
+            && let Some(pid) = rustix::process::Pid::from_raw(id)
+        {
+            // It may have ended.
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+    }
 
-fn has_ended(child: &mut Child) -> bool {
-    !matches!(child.try_wait(), Ok(None))
+    /// Waits for the end of the process, which is near.
+    fn reap(&mut self) {
+        let _ = self.child.wait();
+        self.has_ended = true;
+    }
 }
 
 #[allow(clippy::disallowed_methods, reason = "outside every block")]
