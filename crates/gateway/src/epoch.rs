@@ -1,13 +1,18 @@
-//! Nodes that leave the cluster: reads at them fail, and later ones go elsewhere.
+//! Nodes that leave the cluster: reads at them fail, and later ones go elsewhere. On a node without data, the
+//! statements and transactions at their tcs fail, too.
 
 use junctor_kernel::{Address, Handle, NodeId};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::PartitionId;
+use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
 use junctor_signals::change_schema::ChangeSchemaReply;
+use junctor_signals::commit_transaction::coordinator;
+use junctor_signals::end_transaction::EndTransactionReply;
+use junctor_signals::execute_statement::ExecuteStatementReply;
 use junctor_signals::read_rows::{BookedCost, OperationId, ReadRowsReply};
 use junctor_signals::report_node::NodeWords;
 use junctor_signals::reserve_auto_increment::ReserveAutoIncrementReply;
 use junctor_signals::start_epoch::{BeginEpoch, SequencerLost, has_node, lost_with_node};
+use junctor_signals::undo_statements::UndoStatementsReply;
 use junctor_signals::{Signal, SqlSignal};
 
 use crate::gateway::Gateway;
@@ -19,7 +24,8 @@ use crate::turn_context::TurnContext;
 const FAILED_PER_SIGNAL_MAX: usize = 32;
 
 impl Gateway {
-    /// Handles the start of an epoch: the parts of reads that nodes owe which are gone fail.
+    /// Handles the start of an epoch, and the loss of a data node on a node without data. What nodes owe that
+    /// are gone fails.
     pub fn on_begin_epoch(&mut self, signal: BeginEpoch, turn: &mut TurnContext<'_>) {
         let before = self.gone;
         self.gone = signal.gone;
@@ -27,14 +33,23 @@ impl Gateway {
             self.losses.push(before);
         }
         let mut lost = Vec::new();
+        let mut failed = 0;
         for place in 0..self.operations.high_water() as u32 {
             let Some(handle) = self.operations.handle_at(place) else { continue };
-            let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(handle) else { continue };
             let gone = self.gone;
+            let Some(Operation { work, .. }) = self.operations.get_mut(handle) else { continue };
+            let Work::Read(work) = work else {
+                failed += usize::from(self.fail_at_lost_tc(OperationId(handle.to_u64()), turn));
+                if failed >= FAILED_PER_SIGNAL_MAX {
+                    turn.outbox.send(self.own, Signal::Sql(SqlSignal::BeginEpoch(signal)));
+                    break;
+                }
+                continue;
+            };
             let of_lost = work.remote.extract_if(.., |(_, node)| has_node(&gone, *node));
             let table = work.program.table.definition.id;
             lost.extend(of_lost.map(|(index, _)| (OperationId(handle.to_u64()), PartitionId { table, index })));
-            if lost.len() >= FAILED_PER_SIGNAL_MAX {
+            if lost.len() + failed >= FAILED_PER_SIGNAL_MAX {
                 turn.outbox.send(self.own, Signal::Sql(SqlSignal::BeginEpoch(signal)));
                 break;
             }
@@ -42,6 +57,62 @@ impl Gateway {
         for (operation, partition) in lost {
             self.fail_part(operation, partition, node_has_left(), turn);
         }
+    }
+
+    /// Fails an operation whose tc is gone. Returns whether it is one.
+    fn fail_at_lost_tc(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) -> bool {
+        let Some(found) = self.operations.get_mut(Handle::from_u64(operation.0)) else { return false };
+        let (tc, is_unknown) = match &mut found.work {
+            Work::Statement { tc, may_commit } => (tc, *may_commit),
+            Work::End { tc, commits } => (tc, *commits),
+            Work::Undo(tc) => (tc, false),
+            _ => return false,
+        };
+        if !has_node(&self.gone, tc.node) {
+            return false;
+        }
+        // The operation fails once: it belongs to no tc any more.
+        tc.node = self.own.node;
+        match found.work {
+            Work::Statement { .. } if is_unknown => self.fail_statement(operation, unknown_outcome(), turn),
+            Work::Statement { .. } => self.fail_statement(operation, lost_with_node(), turn),
+            Work::End { .. } => self.end_lost(operation, is_unknown.then(unknown_outcome), turn),
+            _ => turn.outbox.send(self.own, undone(operation)),
+        }
+        true
+    }
+
+    /// Fails a statement, and ends its transaction here.
+    pub(crate) fn fail_statement(&self, operation: OperationId, error: Box<Error>, turn: &mut TurnContext<'_>) {
+        let reply = ExecuteStatementReply {
+            operation,
+            transaction: TransactionId::default(),
+            statement: StatementNumber(0),
+            matched: 0,
+            changed: 0,
+            diagnostics: None,
+            outputs: Vec::new(),
+            written: Vec::new(),
+            error: Some(error),
+        };
+        turn.outbox.send(self.own, Signal::Sql(SqlSignal::ExecuteStatementReply(reply)));
+    }
+
+    /// Answers the end of a transaction whose tc is gone.
+    pub(crate) fn end_lost(&self, operation: OperationId, error: Option<Box<Error>>, turn: &mut TurnContext<'_>) {
+        let reply = EndTransactionReply { operation, error };
+        turn.outbox.send(self.own, Signal::Sql(SqlSignal::EndTransactionReply(reply)));
+    }
+
+    /// Whether the node with the tc of the transaction has left since its first write. No node knows the
+    /// transaction any more.
+    pub(crate) fn has_lost_tc(&self, transaction: &Transaction) -> bool {
+        if !self.has_lost_nodes(transaction) {
+            return false;
+        }
+        let later = self.losses.get(transaction.losses as usize + 1..).unwrap_or_default();
+        let node = coordinator(transaction.id).node;
+        later.iter().chain([&self.gone]).any(|gone| has_node(gone, node))
     }
 
     /// Fails the requests that the node with the sequencer answers, because it is lost.
@@ -97,6 +168,10 @@ impl Gateway {
     /// The transaction is rolled back.
     #[cold]
     pub(crate) fn check_writes(&mut self, transaction: &mut Transaction, turn: &mut TurnContext<'_>) -> Result<()> {
+        if self.has_lost_tc(transaction) {
+            transaction.ended = true;
+            return Err(lost_with_node());
+        }
         let before = self.losses[transaction.losses as usize];
         let has_moved = |partition: &PartitionId| {
             self.primary_without(*partition, &before) != self.primary_without(*partition, &self.gone)
@@ -154,6 +229,18 @@ impl Gateway {
         };
         turn.outbox.send(self.own, Signal::Sql(SqlSignal::ReadRowsReply(reply)));
     }
+}
+
+/// The reply to the undoing of statements.
+pub(crate) fn undone(operation: OperationId) -> Signal {
+    Signal::Sql(SqlSignal::UndoStatementsReply(UndoStatementsReply { operation }))
+}
+
+/// The error of a commit whose tc is gone: the other nodes commit it or roll it back.
+fn unknown_outcome() -> Box<Error> {
+    let message = "A node of the cluster has left during the commit: the transaction has either been committed or \
+                   rolled back";
+    Error::new(ErrorCode::CommitOutcomeUnknown, message)
 }
 
 /// The error of a read at a node that has left.

@@ -22,11 +22,13 @@ use junctor_signals::reserve_auto_increment::{
     ReserveAutoIncrement, ReserveAutoIncrementReply, ReturnAutoIncrement, ReturnedNumbers,
 };
 use junctor_signals::set_globals::{ApplyGlobalsReply, GlobalValues, PersistedChanges, SetGlobals, SetGlobalsReply};
+use junctor_signals::start_epoch::lost_with_node;
 use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::snapshot::ActiveSnapshots;
 
+use crate::epoch::undone;
 use crate::event::Event;
 use crate::keys::PartitionInputs;
 use crate::operation::{Operation, ReadWork, RowBound, Work};
@@ -258,8 +260,12 @@ impl Gateway {
             _ => None,
         };
         let tc = tc.unwrap_or_else(|| self.tc_of(transaction));
-        let operation = self.open(session, Work::Statement(tc))?;
+        let operation = self.open(session, Work::Statement { tc, may_commit: !transaction.explicit })?;
         let parts = take_parts(inputs);
+        if self.has_lost_tc(transaction) {
+            self.fail_statement(operation, lost_with_node(), turn);
+            return Ok(operation);
+        }
         let request = ExecuteStatement {
             operation,
             reply_to: self.own,
@@ -289,7 +295,7 @@ impl Gateway {
     /// operations continue.
     pub fn interrupt_statement(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
         let found = self.operations.get(Handle::from_u64(operation.0));
-        if let Some(Operation { work: Work::Statement(tc), .. }) = found {
+        if let Some(Operation { work: Work::Statement { tc, .. }, .. }) = found {
             let signal = InterruptStatement { operation, reply_to: self.own };
             turn.outbox.send(*tc, Signal::Tc(TcSignal::InterruptStatement(signal)));
         }
@@ -379,10 +385,14 @@ impl Gateway {
             self.forget(transaction);
             return Ok(None);
         }
-        let operation = self.open(session, Work::End)?;
-        let request = EndTransaction { operation, reply_to: self.own, transaction: transaction.id, ending, durability };
         let tc = self.tc_of(transaction);
-        turn.outbox.send(tc, Signal::Tc(TcSignal::EndTransaction(request)));
+        let commits = ending == Ending::Commit;
+        let operation = self.open(session, Work::End { tc, commits })?;
+        let request = EndTransaction { operation, reply_to: self.own, transaction: transaction.id, ending, durability };
+        match self.has_lost_tc(transaction) {
+            true => self.end_lost(operation, commits.then(lost_with_node), turn),
+            false => turn.outbox.send(tc, Signal::Tc(TcSignal::EndTransaction(request))),
+        }
         self.forget(transaction);
         Ok(Some(operation))
     }
@@ -390,7 +400,7 @@ impl Gateway {
     /// Rolls back the transaction of a lost session. No event follows. Unlike [`Gateway::end`] this cannot
     /// fail, so no session leaves locks behind.
     pub fn abandon(&mut self, transaction: &mut Transaction, turn: &mut TurnContext<'_>) {
-        if transaction.id.is_some() {
+        if transaction.id.is_some() && !self.has_lost_tc(transaction) {
             self.order_rollback(transaction, turn);
         }
         self.forget(transaction);
@@ -424,10 +434,14 @@ impl Gateway {
         if !transaction.id.is_some() || transaction.statement <= newer_than {
             return Ok(None);
         }
-        let operation = self.open(session, Work::Undo)?;
-        let request = UndoStatements { operation, reply_to: self.own, transaction: transaction.id, newer_than };
         let tc = self.tc_of(transaction);
-        turn.outbox.send(tc, Signal::Tc(TcSignal::UndoStatements(request)));
+        let operation = self.open(session, Work::Undo(tc))?;
+        let request = UndoStatements { operation, reply_to: self.own, transaction: transaction.id, newer_than };
+        match self.has_lost_tc(transaction) {
+            // The next request of the transaction fails.
+            true => turn.outbox.send(self.own, undone(operation)),
+            false => turn.outbox.send(tc, Signal::Tc(TcSignal::UndoStatements(request))),
+        }
         Ok(Some(operation))
     }
 
@@ -565,7 +579,7 @@ impl Gateway {
         transaction: &mut Transaction,
     ) -> Option<Event> {
         let Operation { work, .. } = self.operations.remove(Handle::from_u64(reply.operation.0))?;
-        require!(matches!(work, Work::Statement(_)), "a statement's reply names the operation of a statement");
+        require!(matches!(work, Work::Statement { .. }), "a statement's reply names the operation of a statement");
         let ExecuteStatementReply {
             operation,
             transaction: id,
@@ -618,7 +632,10 @@ impl Gateway {
     /// Completes COMMIT or ROLLBACK.
     pub fn on_end_transaction_reply(&mut self, reply: EndTransactionReply) -> Option<(ConnectionId, Event)> {
         let operation = self.operations.remove(Handle::from_u64(reply.operation.0))?;
-        require!(matches!(operation.work, Work::End), "the end of a transaction names the operation that ended it");
+        require!(
+            matches!(operation.work, Work::End { .. }),
+            "the end of a transaction names the operation that ended it"
+        );
         Some((operation.session, Event::Ended { operation: reply.operation, error: reply.error }))
     }
 
@@ -638,7 +655,7 @@ impl Gateway {
             }
             SqlSignal::UndoStatementsReply(UndoStatementsReply { operation }) => {
                 let record = self.operations.remove(Handle::from_u64(operation.0))?;
-                require!(matches!(record.work, Work::Undo), "undone statements are those of the operation");
+                require!(matches!(record.work, Work::Undo(_)), "undone statements are those of the operation");
                 Some((record.session, Event::Undone { operation }))
             }
             SqlSignal::ReadStatusReply(reply) => self.on_read_status_reply(reply),

@@ -43,10 +43,18 @@ pub(crate) struct Operation {
 #[derive(Debug)]
 pub(crate) enum Work {
     Read(ReadWork),
-    /// A statement at this tc.
-    Statement(Address),
-    End,
-    Undo,
+    /// A statement at a tc. `may_commit` tells whether it commits without a further request.
+    Statement {
+        tc: Address,
+        may_commit: bool,
+    },
+    /// The end of a transaction at a tc.
+    End {
+        tc: Address,
+        commits: bool,
+    },
+    /// Statements of a transaction at this tc that are undone.
+    Undo(Address),
     Schema,
     AutoIncrement,
     /// KILL. `outstanding` is the number of sql blocks that have not replied yet, and `is_known` tells

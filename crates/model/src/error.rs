@@ -195,6 +195,8 @@ errors! {
     LockWaitTimeout = 1205, "HY000";
     /// The transaction was chosen as the victim of a deadlock and is rolled back.
     Deadlock = 1213, "40001";
+    /// The node that ran the commit is lost. Nobody has told whether the transaction was committed.
+    CommitOutcomeUnknown = 1180, "08007";
     /// Wrong arguments to a function or statement.
     WrongArguments = 1210, "HY000";
     /// SET GLOBAL of a variable that has session scope only.

@@ -300,7 +300,7 @@ inbox! {
         Installed: Reserved, 1, crosses 23;
         StartEpoch: Reserved, 1, crosses 24;
         IntroduceNode: Reserved, 64, crosses 26;
-        WelcomeNode: Reserved, 16, crosses 27;
+        WelcomeNode: Reserved, 64, crosses 27;
         ShareRecords: Reserved, 2, crosses 28;
         ShareRecordsReply: Reserved, 16, crosses 29;
         AskSnapshot: Reserved, 1, crosses 30;

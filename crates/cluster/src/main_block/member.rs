@@ -199,6 +199,7 @@ impl MainBlock {
         if let Some(membership) = admitted {
             self.install_epoch(&membership, now, outbox);
         }
+        self.choose_host(outbox);
     }
 
     pub(super) fn on_member_file(&mut self, result: FileResult, now: Time, outbox: &mut Outbox<Signal>) {

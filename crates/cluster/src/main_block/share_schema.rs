@@ -17,13 +17,14 @@ use junctor_signals::ask_snapshot::{AskSnapshot, AskSnapshotReply, LeaveSessions
 use junctor_signals::change_schema::{Catalog, PublishCatalog, SchemaChange};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::share_schema::{IntroduceNode, ShareRecords, ShareRecordsReply, WelcomeNode};
+use junctor_signals::start_epoch::{BeginEpoch, SequencerLost};
 use junctor_signals::{LdmSignal, MainSignal, Module, QuerySignal, Signal, SqlSignal, TcSignal};
 
 use super::block::MainBlock;
 use super::records::Draft;
 use super::reserve_auto_increment::Counter;
 use super::state::Requester;
-use crate::membership::{Membership, NodeSet};
+use crate::membership::{Membership, NodeRecord, NodeSet};
 
 /// A node, and one life of it.
 type Life = (NodeId, Incarnation);
@@ -50,6 +51,10 @@ pub(super) struct SchemaShare {
     /// On a node without data: where its statements run, and how many tcs a data node has.
     host: Option<NodeId>,
     tcs: u16,
+    /// On a node without data: the data nodes that its statements cannot use, and the life of the node with
+    /// the sequencer.
+    unusable: NodeSet,
+    asked: Option<Life>,
 }
 
 #[derive(Debug)]
@@ -194,12 +199,24 @@ impl MainBlock {
             return;
         }
         let Some((member, membership)) = self.member.as_ref().zip(self.membership()) else { return };
-        let is_linked = |node: &NodeId| {
-            membership
-                .record(*node)
-                .is_some_and(|it| it.is_serving() && member.linked_life(*node) == Some(it.incarnation))
-        };
-        let nodes: Vec<NodeId> = membership.serving().map(|record| record.node).filter(is_linked).collect();
+        let is_usable = |it: &NodeRecord| it.is_serving() && member.linked_life(it.node) == Some(it.incarnation);
+        let (usable, unusable): (Vec<&NodeRecord>, Vec<&NodeRecord>) =
+            membership.nodes.iter().partition(|it| is_usable(it));
+        let nodes: Vec<NodeId> = usable.iter().map(|it| it.node).collect();
+        let (epoch, unusable) = (membership.epoch, unusable.iter().map(|it| it.node).collect());
+        let asked = self.schema_life();
+        let has_lost_sequencer = asked != self.share.asked && self.share.asked.is_some();
+        let has_news = unusable != self.share.unusable;
+        (self.share.unusable, self.share.asked) = (unusable, asked);
+        let gone = unusable.to_words();
+        for to in &self.sql_blocks {
+            if has_news {
+                outbox.send(*to, Signal::Sql(SqlSignal::BeginEpoch(BeginEpoch { epoch, gone })));
+            }
+            if has_lost_sequencer {
+                outbox.send(*to, Signal::Sql(SqlSignal::SequencerLost(SequencerLost {})));
+            }
+        }
         if self.share.host.is_some_and(|host| nodes.contains(&host)) {
             return;
         }

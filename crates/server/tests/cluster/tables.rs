@@ -46,6 +46,54 @@ fn nodes_without_data_serve_clients() {
     assert!(format!("{error:?}").contains("1146"), "{error:?}");
 }
 
+#[test]
+fn a_statement_at_a_lost_node_gets_an_answer() {
+    let mut cluster = Cluster::new("under-way", &["data,sql", "data,sql", "management", "sql"], "");
+    cluster.start_serving([2, 4]);
+    cluster.await_address(1);
+    let mut holder = cluster.session(2);
+    holder.query("CREATE DATABASE d").expect("a database");
+    holder.query("CREATE TABLE d.t (a INT PRIMARY KEY, b INT) PARTITION BY KEY (a) PARTITIONS 8").expect("a table");
+    let rows: Vec<String> = (1..=40).map(|row| format!("({row}, {row})")).collect();
+    holder.query(&format!("INSERT INTO d.t VALUES {}", rows.join(","))).expect("rows");
+    // Node 4 runs its statements at node 1.
+    let [mut commits, mut ends, mut reads] = [(); 3].map(|()| cluster.session(4));
+    for (session, row) in [(&mut commits, 1), (&mut ends, 2), (&mut reads, 3)] {
+        session.query("BEGIN").expect("a transaction");
+        session.query(&format!("UPDATE d.t SET b = 0 WHERE a = {row}")).expect("a change");
+    }
+    holder.query("BEGIN").expect("a transaction");
+    holder.query("UPDATE d.t SET b = b WHERE a > 30").expect("locks");
+    let waiting = ["BEGIN", "SET autocommit = 1"].map(|first| {
+        let mut session = cluster.session(4);
+        std::thread::spawn(move || {
+            session.query(first).expect("no tables");
+            let error = session.query("UPDATE d.t SET b = b + 1 WHERE a > 20").expect_err("its node is lost");
+            (session, format!("{error:?}"))
+        })
+    });
+    wait_until("both wait", || {
+        let waits =
+            value(&mut cluster, 1, "SELECT COUNT(DISTINCT waiting_transaction_id) FROM junctor_info.lock_waits");
+        (waits.as_deref() == Some("2")).then_some(())
+    });
+    cluster.kill(1);
+    let [explicit, alone] = waiting.map(|thread| thread.join().expect("an answer"));
+    assert!(explicit.1.contains("1213"), "{}", explicit.1);
+    assert!(alone.1.contains("1180"), "nobody asks for its commit any more: {}", alone.1);
+    let error = format!("{:?}", commits.query("COMMIT").expect_err("its changes are lost"));
+    assert!(error.contains("1213"), "{error}");
+    ends.query("ROLLBACK").expect("it is rolled back");
+    let error = format!("{:?}", reads.query("SELECT SUM(b) FROM d.t").expect_err("its changes are lost"));
+    assert!(error.contains("1213"), "{error}");
+    drop(holder);
+    for mut session in [explicit.0, alone.0, commits, ends, reads] {
+        retry(&mut session, "UPDATE d.t SET b = b + 1");
+    }
+    let sum = (820 + 5 * 40).to_string();
+    assert_eq!(value(&mut cluster, 4, "SELECT SUM(b) FROM d.t"), Some(sum));
+}
+
 fn value(cluster: &mut Cluster, node: u8, query: &str) -> Option<String> {
     cluster.session(node).query(query).expect("a result").rows[0][0].clone()
 }
