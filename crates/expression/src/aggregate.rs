@@ -178,12 +178,7 @@ impl Accumulator {
             State::Extreme(best) => keep_extreme(self.kind, self.operand.collation, best, value),
             State::Distinct { keys, bytes } => {
                 let collation = self.operand.collation;
-                let key = scratch.build_text(|buffer| match value {
-                    ValueRef::Bytes(text) => collation.append_weight_key(text, buffer),
-                    ValueRef::Json(document) => json::append_sort_key(document, buffer),
-                    ValueRef::Choice(choice) => collation.append_weight_key(&choice.to_choice().text, buffer),
-                    other => append_value(canonical(other), buffer),
-                })?;
+                let key = scratch.build_text(|buffer| append_distinct_key(value, collation, buffer))?;
                 insert_distinct(keys, bytes, key)?;
             }
         }
@@ -343,6 +338,17 @@ fn keep_extreme(kind: AggregateKind, collation: CollationId, best: &mut Value, v
     }
 }
 
+/// Appends bytes that are equal for equal values of one type or of different numeric types. Text is compared
+/// in `collation`.
+pub fn append_distinct_key(value: ValueRef<'_>, collation: CollationId, out: &mut Vec<u8>) {
+    match value {
+        ValueRef::Bytes(text) => collation.append_weight_key(text, out),
+        ValueRef::Json(document) => json::append_sort_key(document, out),
+        ValueRef::Choice(choice) => collation.append_weight_key(&choice.to_choice().text, out),
+        other => append_value(canonical(other), out),
+    }
+}
+
 /// The canonical form of a number, so that equal numbers of different types are one key of COUNT(DISTINCT).
 fn canonical(value: ValueRef<'_>) -> ValueRef<'_> {
     match value {
@@ -355,7 +361,10 @@ fn canonical(value: ValueRef<'_>) -> ValueRef<'_> {
                 value.mantissa /= 10;
                 value.scale -= 1;
             }
-            ValueRef::Decimal(value)
+            match (value.scale, i64::try_from(value.mantissa)) {
+                (0, Ok(integer)) => ValueRef::Int(integer),
+                _ => ValueRef::Decimal(value),
+            }
         }
         other => other,
     }

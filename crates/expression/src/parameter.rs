@@ -180,6 +180,17 @@ impl<'a> Parameters<'a> {
         Parameters::split(bytes).unwrap_or(Parameters::NONE)
     }
 
+    /// The parameters at these offsets in `values`, which are little-endian.
+    #[inline]
+    pub fn from_parts(values: &'a [u8], offsets: &'a [[u8; 4]]) -> Parameters<'a> {
+        Parameters { values, offsets }
+    }
+
+    /// The values and their little-endian offsets, the inverse of [`Self::from_parts`].
+    pub fn parts(&self) -> (&'a [u8], &'a [[u8; 4]]) {
+        (self.values, self.offsets)
+    }
+
     /// Whether the byte string is well-formed to its end. Check this before using bytes from another node.
     pub fn is_well_formed(bytes: &[u8]) -> bool {
         if bytes.is_empty() {

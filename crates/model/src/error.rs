@@ -217,6 +217,24 @@ errors! {
     NotSupportedYet = 1235, "42000";
     /// A row constructor with a wrong number of columns.
     OperandColumns = 1241, "21000";
+    /// A subquery that is a value returns more than one row.
+    SubqueryRows = 1242, "21000";
+    /// A query in FROM without a name.
+    DerivedWithoutAlias = 1248, "42000";
+    /// A column or alias that a clause cannot refer to.
+    IllegalReference = 1247, "42S22";
+    /// A column that GROUP BY does not determine, under ONLY_FULL_GROUP_BY.
+    ColumnNotInGroupBy = 1055, "42000";
+    /// GROUP BY of an aggregate.
+    WrongGroupField = 1056, "42000";
+    /// A text of GROUP_CONCAT was cut at group_concat_max_len.
+    CutGroupConcat = 1260, "HY000";
+    /// The argument of GROUPING is not in GROUP BY.
+    WrongGrouping = 3148, "HY000";
+    /// A recursive common table expression without a query that does not refer to it.
+    RecursionWithoutSeed = 3573, "HY000";
+    /// A recursive common table expression ran too often.
+    RecursionTooDeep = 3636, "HY000";
     /// A prepared statement that does not exist.
     UnknownPreparedStatement = 1243, "HY000";
     /// A line of LOAD DATA with too few fields.

@@ -4,6 +4,7 @@ use junctor_model::error::Result;
 
 use super::unify::{convert_to, unify};
 use crate::program::{CompareOperator, Expression, Node};
+use crate::result_type::ResultType;
 
 impl Expression {
     /// CASE. If there is an operand, it is compared with the first expression of each branch. There must be
@@ -39,5 +40,16 @@ impl Expression {
         result.nullable = operands.iter().all(|operand| operand.result.nullable);
         let operands = operands.into_iter().map(|operand| convert_to(operand, result)).collect();
         Ok(Expression { node: Node::Coalesce(operands), result })
+    }
+
+    /// The type of a column whose values are those of all these expressions, as in UNION. Error: 1267 for an
+    /// illegal mix of collations.
+    pub fn common_type(operands: &[Expression]) -> Result<ResultType> {
+        unify("union", operands)
+    }
+
+    /// The expression with values of this type.
+    pub fn converted(self, result: ResultType) -> Expression {
+        convert_to(self, result)
     }
 }

@@ -89,6 +89,7 @@ pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r
         Kind::Int => ValueRef::Int(to_integer(value, scratch)?.clamp(i64::MIN.into(), i64::MAX.into()) as i64),
         Kind::UInt => ValueRef::UInt(to_integer(value, scratch)?.clamp(0, u64::MAX.into()) as u64),
         Kind::Double => ValueRef::Double(to_double(value, scratch)?),
+        Kind::Enum | Kind::Set if matches!(value, ValueRef::Choice(_)) => value,
         // The members of an ENUM or SET are known to its column only.
         Kind::String | Kind::Enum | Kind::Set => ValueRef::Bytes(to_text(value, scratch)?),
         Kind::Json => ValueRef::Json(super::compare::to_document(value, scratch)?),

@@ -37,8 +37,8 @@ pub(crate) struct Context<'r> {
 }
 
 impl Expression {
-    /// The value for one row: NULL or a value of `self.result.kind`. `row` may be `None` if the expression
-    /// names no column.
+    /// The value for one row: NULL or a value of `self.result.kind`. If `row` is `None`, a column is the
+    /// parameter with its number.
     ///
     /// Errors: 1690 when a number is out of range; 1292, 1364 and 1365 in strict writes, where other
     /// statements get a warning; 1041 when the strings of one row exceed the memory limit; 1105 for a column
@@ -107,13 +107,22 @@ impl Expression {
         match &self.node {
             Node::Column { index, .. } => match &context.row {
                 Some(row) => Ok(context.scratch.in_session_zone(row.column(*index))),
-                None => Err(no_row(self)),
+                None => self.slot(index.0, context),
             },
             Node::Constant(value) => Ok(value.as_ref()),
             Node::Parameter(ordinal) => {
                 self.parameter_value(context.scratch.in_session_zone(context.parameters.get(*ordinal)), context)
             }
             _ => self.computed_value(context),
+        }
+    }
+
+    /// A column of a joined row, whose values are parameters.
+    #[inline(never)]
+    fn slot<'r>(&'r self, index: u16, context: &Context<'r>) -> Result<ValueRef<'r>> {
+        match usize::from(index) < context.parameters.count() {
+            true => self.parameter_value(context.parameters.get(index), context),
+            false => Err(no_row(self)),
         }
     }
 

@@ -1,13 +1,15 @@
 //! Binds expressions: resolves their names and determines their types.
 
-use junctor_expression::{Expression, IsTest};
+use junctor_expression::{CompareOperator, Expression, IsTest};
 use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::value::Value;
 use junctor_signals::program::{Aggregate, Projection};
 
+use super::block::SlotSpace;
 use super::column_default::default_of;
+use super::group_function::GroupFunctions;
 use super::literal::{among_numbers, bind_literal};
 use super::scope::{RowSource, shown};
 use super::{Environment, ParameterKind, Scope, SelectList, item_named, message};
@@ -27,6 +29,10 @@ pub enum Clause {
     Having,
     /// RETURNING.
     Returning,
+    /// ON.
+    On,
+    /// GROUP BY.
+    Group,
 }
 
 impl Clause {
@@ -38,13 +44,15 @@ impl Clause {
             Clause::Order => "order clause",
             Clause::Having => "having clause",
             Clause::Returning => "RETURNING",
+            Clause::On => "on clause",
+            Clause::Group => "group statement",
         }
     }
 }
 
 /// Whether aggregates are allowed at the current position.
-#[derive(Clone, Debug)]
-pub enum Aggregation {
+#[derive(Debug)]
+pub enum Aggregation<'a> {
     /// An aggregate is error 1111.
     Forbidden,
     /// Aggregates are allowed. Each becomes a parameter, which receives the aggregate's result.
@@ -54,6 +62,32 @@ pub enum Aggregation {
         /// The distinct aggregates found so far, in the order of their parameters.
         aggregates: Vec<Aggregate>,
     },
+    /// Aggregates of a query block are allowed. Each becomes a slot of this space.
+    Grouped {
+        /// The slots of the block.
+        space: &'a SlotSpace,
+        /// The aggregates found so far.
+        functions: GroupFunctions,
+    },
+}
+
+/// Plans the subqueries of the expressions of a query block.
+pub trait Subqueries {
+    /// The value of a subquery. `is_in_aggregate` tells whether the rows of a group need it.
+    fn bind_subquery(&self, form: SubqueryForm<'_>, is_in_aggregate: bool) -> Result<Expression>;
+}
+
+/// The use of a subquery in an expression.
+#[derive(Debug)]
+pub enum SubqueryForm<'q> {
+    /// The value of its only row.
+    Value(&'q Select),
+    /// Whether it has a row.
+    Exists(&'q Select),
+    /// Whether the comparison of the operands holds for one of its rows, or for all.
+    Quantified(CompareOperator, bool, Vec<Expression>, &'q Select),
+    /// Whether the comparison of the operands holds for its only row.
+    Row(CompareOperator, Vec<Expression>, &'q Select),
 }
 
 /// The row that INSERT tried to insert, to which ON DUPLICATE KEY UPDATE refers.
@@ -86,7 +120,11 @@ pub struct Binder<'a> {
     /// The clause that is being bound, for error messages.
     pub clause: Clause,
     /// Whether aggregates are allowed at the current position.
-    pub aggregation: Aggregation,
+    pub aggregation: Aggregation<'a>,
+    /// Whether an argument of an aggregate is being bound.
+    pub is_in_aggregate: bool,
+    /// Plans subqueries; `None` where they are not supported.
+    pub subqueries: Option<&'a dyn Subqueries>,
     /// The first column bound outside an aggregate since the caller cleared this field, as error messages
     /// show it.
     pub first_bare_column: Option<String>,
@@ -113,6 +151,8 @@ impl<'a> Binder<'a> {
             scope,
             clause: Clause::FieldList,
             aggregation: Aggregation::Forbidden,
+            is_in_aggregate: false,
+            subqueries: None,
             first_bare_column: None,
             named: None,
             wraps_bare_columns: false,
@@ -178,9 +218,26 @@ impl<'a> Binder<'a> {
             Ast::Function(_) => self.function(expression),
             Ast::Trim { side, removed, operand } => self.trim(*side, removed.as_deref(), operand),
             Ast::Row(_) => Err(message::operand_columns(1)),
+            Ast::Subquery(query) => self.subquery(SubqueryForm::Value(query)),
+            Ast::Exists(query) => self.subquery(SubqueryForm::Exists(query)),
+            Ast::Quantified { operator, all, operand, query } => {
+                let operands = match &**operand {
+                    Ast::Row(members) => self.bind_all(members)?,
+                    operand => vec![self.bind(operand)?],
+                };
+                self.subquery(SubqueryForm::Quantified(compare_operator(*operator)?, *all, operands, query))
+            }
             Ast::Default(Some(reference)) => self.default_of(reference),
             Ast::Default(None) => Err(Error::not_supported("DEFAULT in expressions")),
             Ast::InsertedValue(reference) => self.inserted_value(reference),
+        }
+    }
+
+    /// The value of a subquery. Error: 1235 where none is supported.
+    pub(super) fn subquery(&mut self, form: SubqueryForm<'_>) -> Result<Expression> {
+        match self.subqueries {
+            Some(subqueries) => subqueries.bind_subquery(form, self.is_in_aggregate),
+            None => Err(Error::not_supported("a subquery in this statement")),
         }
     }
 
@@ -258,6 +315,9 @@ impl<'a> Binder<'a> {
         if self.first_bare_column.is_none() {
             let Scope { database, table, .. } = self.scope;
             self.first_bare_column = Some(format!("{database}.{table}.{}", found.column.org_name));
+        }
+        if let RowSource::Block(_) = self.scope.source {
+            return Ok(found.expression);
         }
         let column = self.wrap_bare_column(&found.expression).unwrap_or(found.expression);
         match self.environment.modes.pads_char && self.clause == Clause::FieldList {
@@ -346,7 +406,7 @@ impl<'a> Binder<'a> {
 
     /// `@name := value`. The session must evaluate it, so the statement must not read a stored table.
     fn assign_variable(&mut self, name: &str, value: &ast::Expression) -> Result<Expression> {
-        if matches!(self.scope.source, RowSource::Table(_)) {
+        if matches!(self.scope.source, RowSource::Table(_) | RowSource::Block(_)) {
             return Err(Error::not_supported("assignment of user variables in a statement of a table"));
         }
         let name = Value::Bytes(name.to_lowercase().into_bytes());
@@ -414,5 +474,19 @@ pub(super) fn character_set_named(name: &str) -> Result<CharacterSet> {
         CollationLookupError::Unknown => {
             Error::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))
         }
+    })
+}
+
+/// The comparison that an operator of the syntax tree denotes. Error: 1064 for another operator.
+pub(super) fn compare_operator(operator: ast::BinaryOperator) -> Result<CompareOperator> {
+    Ok(match operator {
+        ast::BinaryOperator::Equal => CompareOperator::Equal,
+        ast::BinaryOperator::NullSafeEqual => CompareOperator::NullSafeEqual,
+        ast::BinaryOperator::NotEqual => CompareOperator::NotEqual,
+        ast::BinaryOperator::Less => CompareOperator::Less,
+        ast::BinaryOperator::LessOrEqual => CompareOperator::LessOrEqual,
+        ast::BinaryOperator::Greater => CompareOperator::Greater,
+        ast::BinaryOperator::GreaterOrEqual => CompareOperator::GreaterOrEqual,
+        _ => return Err(Error::new(ErrorCode::SyntaxError, "You have an error in your SQL syntax")),
     })
 }

@@ -9,32 +9,25 @@ use super::literal::among_numbers;
 use super::{Aggregation, Binder, message};
 use crate::parse::expression::{self as ast, FunctionCall};
 
-/// Aggregates of MySQL that are recognised but not supported.
-const AGGREGATES_MISSING: [&str; 11] = [
-    "BIT_AND",
-    "BIT_OR",
-    "BIT_XOR",
-    "STD",
-    "STDDEV",
-    "STDDEV_POP",
-    "STDDEV_SAMP",
-    "VAR_POP",
-    "VAR_SAMP",
-    "VARIANCE",
-    "JSON_ARRAYAGG",
-];
-
 impl Binder<'_> {
     pub(super) fn function(&mut self, expression: &ast::Expression) -> Result<Expression> {
         let ast::Expression::Function(call) = expression else { return self.bind(expression) };
         if call.database.is_some() {
             return Err(Error::not_supported("stored functions"));
         }
+        if let Aggregation::Grouped { space, .. } = self.aggregation {
+            if call.is_aggregate() || call.name.eq_ignore_ascii_case("ANY_VALUE") {
+                return self.group_function(call, space);
+            }
+            if call.name.eq_ignore_ascii_case("GROUPING") {
+                return self.grouping(call, space);
+            }
+        }
         if let Some(kind) = self.aggregate_kind(&call.name) {
             return self.aggregate(kind, call);
         }
-        if let Some(missing) = AGGREGATES_MISSING.iter().find(|name| name.eq_ignore_ascii_case(&call.name)) {
-            return Err(Error::not_supported(missing));
+        if call.is_aggregate() || call.name.eq_ignore_ascii_case("GROUPING") {
+            return Err(message::invalid_use_of_group());
         }
         if let Some(value) = self.session_constant(expression)? {
             return Ok(value);
@@ -76,7 +69,12 @@ impl Binder<'_> {
                 arguments.extend(self.bind_all(&with_settings.settings)?);
             }
         }
-        let mut bound = Expression::call(&call.name, arguments)?;
+        self.bind_call(&call.name, arguments)
+    }
+
+    /// A call of a function with bound arguments.
+    pub(super) fn bind_call(&self, name: &str, arguments: Vec<Expression>) -> Result<Expression> {
+        let mut bound = Expression::call(name, arguments)?;
         let result = &mut bound.result;
         if result.kind == Kind::String && result.coercibility == Coercibility::Numeric {
             // Text that the function makes has the collation of the connection, like a literal.
@@ -147,9 +145,6 @@ impl Binder<'_> {
         let argument = match (call.star, call.arguments.as_slice()) {
             (true, _) => return Ok(Aggregate { kind: AggregateKind::CountRows, argument: None, distinct: false }),
             (false, [argument]) => Some(self.bind(argument)?),
-            (false, [_, ..]) if kind == AggregateKind::Count => {
-                return Err(Error::not_supported("COUNT(DISTINCT) of several expressions"));
-            }
             (false, _) => {
                 let name = call.name.to_ascii_uppercase();
                 let message = format!("Incorrect parameter count in the call to native function '{name}'");
@@ -160,8 +155,6 @@ impl Binder<'_> {
             (AggregateKind::Count, true) => {
                 Ok(Aggregate { kind: AggregateKind::CountDistinct, argument, distinct: true })
             }
-            (AggregateKind::Sum, true) => Err(Error::not_supported("SUM(DISTINCT)")),
-            (AggregateKind::Average(_), true) => Err(Error::not_supported("AVG(DISTINCT)")),
             // DISTINCT does not change a minimum or maximum.
             _ => Ok(Aggregate { kind, argument, distinct: false }),
         }

@@ -2,9 +2,11 @@
 //! programs. Errors are MySQL's.
 
 mod binder;
+pub(crate) mod block;
 mod call;
 mod column_default;
 mod environment;
+pub(crate) mod group_function;
 mod literal;
 pub mod message;
 mod operator;
@@ -12,12 +14,13 @@ mod scope;
 mod select_list;
 mod stored_expression;
 
-pub use binder::{Aggregation, Binder, Clause, InsertedRow, SelectedRow};
+pub use binder::{Aggregation, Binder, Clause, InsertedRow, SelectedRow, Subqueries, SubqueryForm};
 pub use call::operand_type;
 pub(crate) use column_default::{default_into, no_default};
 pub use environment::{Environment, Modes, ParameterKind, PatternPrefix, SessionConstant};
 pub use literal::decimal_of_text;
 pub(crate) use literal::{among_numbers, number_of_literal};
-pub use scope::{RowSource, Scope};
+pub use scope::{FoundColumn, RowSource, Scope};
+pub(crate) use select_list::bind_item;
 pub use select_list::{SelectList, bind_returning_list, bind_select_list, item_named};
 pub(crate) use stored_expression::StoredExpressions;

@@ -8,6 +8,7 @@ use junctor_model::id::ColumnNumber;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::TableLayout;
 
+use super::block::BlockView;
 use super::message;
 use crate::parse::expression::ColumnReference;
 
@@ -27,6 +28,8 @@ pub enum RowSource<'a> {
         /// Number of the first column's parameter.
         first_parameter: u16,
     },
+    /// The rows of a query block with any number of relations.
+    Block(&'a BlockView<'a>),
 }
 
 /// A statement's rows and the names by which it refers to them.
@@ -59,6 +62,11 @@ impl<'a> Scope<'a> {
         Scope { source: RowSource::Nothing, database: "", table: "", has_alias: false }
     }
 
+    /// The scope of a query block.
+    pub fn of_block(view: &'a BlockView<'a>) -> Scope<'a> {
+        Scope { source: RowSource::Block(view), ..Scope::empty() }
+    }
+
     /// The scope of a statement on one table.
     pub fn of_table(table: &'a Arc<TableLayout>, alias: Option<&'a str>) -> Scope<'a> {
         let definition = &table.definition;
@@ -82,7 +90,7 @@ impl<'a> Scope<'a> {
     pub fn visible_columns(&self) -> Vec<ColumnNumber> {
         let indexes = |count: usize| (0..count as u16).map(ColumnNumber);
         match self.source {
-            RowSource::Nothing => Vec::new(),
+            RowSource::Nothing | RowSource::Block(_) => Vec::new(),
             RowSource::Table(table) => {
                 let columns = &table.definition.columns;
                 {
@@ -95,8 +103,11 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The column that a reference resolves to. Error 1054, which names the clause.
+    /// The column that a reference resolves to. Errors: 1052 and 1054, which name the clause.
     pub fn resolve(&self, reference: &ColumnReference, clause: &str) -> Result<FoundColumn> {
+        if let RowSource::Block(view) = self.source {
+            return view.resolve(reference, clause);
+        }
         let qualifies = match &reference.table {
             Some(table) => self.is_named(reference.database.as_deref(), table),
             None => true,
@@ -109,7 +120,7 @@ impl<'a> Scope<'a> {
 
     fn position(&self, name: &str) -> Option<ColumnNumber> {
         match self.source {
-            RowSource::Nothing => None,
+            RowSource::Nothing | RowSource::Block(_) => None,
             RowSource::Table(table) => table.definition.column(name),
             RowSource::Virtual { columns, .. } => {
                 let position = columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
@@ -135,7 +146,7 @@ impl<'a> Scope<'a> {
                 let ordinal = first_parameter.saturating_add(index.0);
                 FoundColumn { index, expression: Expression::parameter_of_type(ordinal, types[position]), column }
             }
-            RowSource::Nothing => {
+            RowSource::Nothing | RowSource::Block(_) => {
                 let expression = Expression::null();
                 let column = expression.result.result_column("");
                 FoundColumn { index, expression, column }

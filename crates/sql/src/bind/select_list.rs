@@ -2,6 +2,7 @@
 
 use junctor_expression::Expression;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::row_encoding::ResultColumn;
 use junctor_signals::program::{Aggregate, Projection};
 
 use super::{Aggregation, Binder, Clause, RowSource, message};
@@ -42,7 +43,9 @@ pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_par
             }
             SelectItem::Expression { expression, alias, text } => {
                 let name = alias.as_deref().unwrap_or(text);
-                bind_item(binder, Clause::FieldList, expression, (name, alias.is_some()), &mut projection)?;
+                let (value, column) = bind_item(binder, Clause::FieldList, expression, (name, alias.is_some()))?;
+                projection.values.push(value);
+                projection.columns.push(column);
             }
         }
         if first_plain.is_none() {
@@ -51,7 +54,7 @@ pub fn bind_select_list(binder: &mut Binder<'_>, items: &[SelectItem], first_par
     }
     let aggregates = match std::mem::replace(&mut binder.aggregation, Aggregation::Forbidden) {
         Aggregation::Allowed { aggregates, .. } => aggregates,
-        Aggregation::Forbidden => Vec::new(),
+        _ => Vec::new(),
     };
     check_columns(&projection)?;
     match (aggregates.is_empty() || binder.wraps_bare_columns, first_plain) {
@@ -84,7 +87,9 @@ pub fn bind_returning_list(binder: &mut Binder<'_>, items: &[SelectItem]) -> Res
             }
             SelectItem::Expression { expression, alias, text } => {
                 let name = alias.as_deref().unwrap_or(text);
-                bind_item(binder, Clause::Returning, expression, (name, alias.is_some()), &mut projection)?;
+                let (value, column) = bind_item(binder, Clause::Returning, expression, (name, alias.is_some()))?;
+                projection.values.push(value);
+                projection.columns.push(column);
             }
         }
     }
@@ -128,13 +133,13 @@ fn bind_all_columns(
     Ok(())
 }
 
-fn bind_item(
+/// The value of a select item and the column that describes it. Errors: those of [`Binder::bind`].
+pub(crate) fn bind_item(
     binder: &mut Binder<'_>,
     clause: Clause,
     expression: &ast::Expression,
     (name, is_alias): (&str, bool),
-    projection: &mut Projection,
-) -> Result<()> {
+) -> Result<(Expression, ResultColumn)> {
     let value = binder.bind_in(clause, expression)?;
     let column = match expression {
         ast::Expression::Column(reference) => {
@@ -150,9 +155,7 @@ fn bind_item(
         }
         _ => value.result.result_column(&column_name(expression, name, is_alias)),
     };
-    projection.values.push(value);
-    projection.columns.push(column);
-    Ok(())
+    Ok((value, column))
 }
 
 /// The name of a result column: its alias, the value of a plain string literal, or otherwise the text as

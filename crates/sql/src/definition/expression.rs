@@ -76,6 +76,9 @@ impl Purpose<'_> {
                 return Err(self.has_variable());
             }
             Expression::Default(_) => return Err(self.disallowed("default")),
+            Expression::Subquery(_) | Expression::Exists(_) | Expression::Quantified { .. } => {
+                return Err(Error::not_supported("a subquery in a table definition"));
+            }
             Expression::InsertedValue(_) => return Err(self.disallowed("values")),
             Expression::Function(call) if !self.allows(call) => {
                 return Err(self.disallowed(&shown_name(call)));

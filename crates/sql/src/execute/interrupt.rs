@@ -114,6 +114,22 @@ impl Engine {
                 }
                 return has_ended;
             }
+            Execution::Tree(mut state) => {
+                let mut all_ended = true;
+                for inner in state.inner() {
+                    session.execution = std::mem::take(inner);
+                    if !matches!(session.execution, Execution::Idle) && !self.stop(session, turn) {
+                        *inner = std::mem::take(&mut session.execution);
+                        all_ended = false;
+                    }
+                }
+                if !all_ended {
+                    state.stop();
+                    session.execution = Execution::Tree(state);
+                    return false;
+                }
+                state.release(self, session, turn);
+            }
             Execution::Discarding(_) if session.interrupted || session.is_closing => {}
             other => {
                 session.execution = other;

@@ -22,6 +22,7 @@ use super::resume::{continue_output, resume, run_requested_step};
 use super::retry::StatementInput;
 use super::session::Session;
 use super::state::{Execution, PlanInput};
+use super::tree::start_tree;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{IntoPlan, Plan, QueryPlan, TableUse};
 use crate::result::Progress;
@@ -87,6 +88,7 @@ fn start(context: &mut StatementContext<'_, '_>, query: &QueryPlan, target: Targ
         match query {
             QueryPlan::Select(plan) => start_select(context, plan, &input),
             QueryPlan::Compute(plan) => start_compute(context, plan, input.protocol),
+            QueryPlan::Tree(plan) => start_tree(context, plan, &input),
         }
     })
 }

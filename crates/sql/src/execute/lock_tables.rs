@@ -159,9 +159,9 @@ impl Engine {
             Plan::Insert(insert) => Some((insert.table.definition.id, &*insert.table.definition.name)),
             Plan::Into(into) => match &into.query {
                 QueryPlan::Select(select) => Some((select.table.definition.id, &*select.table_alias)),
-                QueryPlan::Compute(_) => None,
+                QueryPlan::Compute(_) | QueryPlan::Tree(_) => None,
             },
-            Plan::Compute(_) | Plan::Control(_) => None,
+            Plan::Compute(_) | Plan::Control(_) | Plan::Tree(_) => None,
         };
         for used in plan.table_uses() {
             let shown = own.filter(|(table, _)| *table == used.table).map(|(_, shown)| shown);

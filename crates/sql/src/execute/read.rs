@@ -671,5 +671,9 @@ fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, tu
 
 /// Ends the snapshot that a query with two reads has taken.
 fn release_snapshot(engine: &mut Engine, session: &mut Session) {
+    // The snapshot belongs to a tree of operators.
+    if session.shares_snapshot {
+        return;
+    }
     engine.gateway.end_statement(&mut session.transaction);
 }

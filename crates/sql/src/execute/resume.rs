@@ -23,6 +23,7 @@ use super::schema::resume_schema;
 use super::state::{Execution, StatusState};
 use super::table_statistics::resume_table_statistics;
 use super::transaction::{finish_set, resume_ending};
+use super::tree::{continue_tree, continue_tree_output, resume_tree};
 use super::unique_key::resume_unique_key;
 use super::user_lock::resume_user_lock;
 use super::write::{StatementOutcome, resume_write};
@@ -69,6 +70,7 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
         },
         Execution::Compound(state) => resume_compound(context, state, event),
         Execution::Into(state) => resume_into(context, state, event),
+        Execution::Tree(state) => resume_tree(context, state, event),
         Execution::Numbers(state) => match event {
             Event::AutoIncrement { first, count, error, .. } => resume_insert(context, *state, (first, count), error),
             other => unexpected("an INSERT", &other),
@@ -145,6 +147,7 @@ pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progres
             state.awaits_room = false;
             send_sorted_rows(context)
         }
+        Execution::Tree(state) if state.awaits_room => continue_tree_output(context),
         Execution::Received(state) if state.awaits_room => {
             state.awaits_room = false;
             continue_received(context)
@@ -166,6 +169,9 @@ pub(crate) fn continue_statement(context: &mut StatementContext<'_, '_>) -> Prog
     if let Execution::Compound(_) = &context.session.execution {
         return continue_compound(context);
     }
+    if let Execution::Tree(state) = &mut context.session.execution {
+        return if state.take_request() { continue_tree(context) } else { Progress::Waiting };
+    }
     match context.session.execution.step_requested().is_some_and(std::mem::take) {
         true => run_requested_step(context),
         false => Progress::Waiting,
@@ -177,6 +183,7 @@ pub(super) fn run_requested_step(context: &mut StatementContext<'_, '_>) -> Prog
     match &context.session.execution {
         Execution::Sorted(_) => send_sorted_rows(context),
         Execution::Into(_) => continue_into(context),
+        Execution::Tree(_) => continue_tree(context),
         _ => continue_received(context),
     }
 }

@@ -71,6 +71,8 @@ pub struct Session {
     /// Whether the connection closes after the current statement, because of KILL or a time limit.
     pub(crate) is_closing: bool,
     /// Whether KILL arrived too late to stop the current statement and must stop the statements after it.
+    /// Whether a tree of operators holds the snapshot that its reads share.
+    pub(crate) shares_snapshot: bool,
     pub(crate) next_statements_stopped: bool,
     /// Whether a text may contain several statements.
     pub(crate) multi_statements: bool,

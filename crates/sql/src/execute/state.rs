@@ -23,6 +23,7 @@ use super::schema::SchemaState;
 use super::sorter::{IdleSorters, Sorter};
 use super::table_statistics::TableStatisticsState;
 use super::transaction::AfterTransactionEnd;
+use super::tree::TreeState;
 use super::unique_key::UniqueKeyState;
 use super::user_lock::UserLockState;
 use crate::bind::ParameterKind;
@@ -58,6 +59,8 @@ pub(crate) enum Execution {
     Compound(Box<CompoundState>),
     /// Waits for rows of SELECT ... INTO.
     Into(Box<IntoState>),
+    /// Waits for a step of a tree of operators.
+    Tree(Box<TreeState>),
     /// Discards the rest of the file that the client sends, before the error of its LOAD DATA is sent.
     Discarding(DiscardState),
     /// Waits for a lock call's result from the main block.
@@ -96,6 +99,7 @@ impl Execution {
             | Execution::TableStatistics(_)
             | Execution::Discarding(_)
             | Execution::Into(_)
+            | Execution::Tree(_)
             | Execution::Compound(_) => "executing",
             Execution::Ending(..) => "ending the transaction",
             Execution::Undoing(_) => "undoing to a savepoint",
@@ -120,6 +124,7 @@ impl Execution {
             Execution::Numbers(state) => state.operation == operation,
             Execution::Compound(state) => state.awaits(operation),
             Execution::Into(state) => state.awaits(operation),
+            Execution::Tree(state) => state.awaits(operation),
             Execution::Ending(awaited, _) | Execution::Undoing(awaited) | Execution::BackupLock(awaited) => {
                 *awaited == operation
             }
@@ -144,6 +149,7 @@ impl Execution {
             Execution::Read(state) => state.awaits_room,
             Execution::Received(state) => state.awaits_room,
             Execution::Sorted(state) => state.awaits_room,
+            Execution::Tree(state) => state.awaits_room,
             _ => false,
         }
     }
@@ -155,6 +161,7 @@ impl Execution {
             Execution::Received(state) => Some(&mut state.step_requested),
             Execution::Sorted(state) => Some(&mut state.step_requested),
             Execution::Into(state) => state.step_requested(),
+            Execution::Tree(state) => Some(&mut state.step_requested),
             _ => None,
         }
     }
@@ -169,6 +176,7 @@ impl Execution {
             Execution::Numbers(state) => Plan::Insert(Arc::clone(&state.plan)),
             Execution::Compound(state) => state.plan(),
             Execution::Into(state) => return state.table_uses(),
+            Execution::Tree(state) => Plan::Tree(Arc::clone(&state.plan)),
             _ => return Vec::new(),
         };
         plan.table_uses().collect()

@@ -34,6 +34,8 @@ pub enum ParseErrorKind {
     InvalidCharacter,
     /// A name has more than [`super::limit::NAME_CHARACTERS_MAX`] characters (1059).
     NameTooLong,
+    /// A query in FROM has no alias (1248).
+    DerivedWithoutAlias,
     /// The text is longer than [`super::limit::STATEMENT_BYTES_MAX`] bytes (1153).
     StatementTooLong,
 }
@@ -65,6 +67,7 @@ impl ParseErrorKind {
             ParseErrorKind::InvalidCharacter => ErrorCode::InvalidCharacterString,
             ParseErrorKind::NameTooLong => ErrorCode::IdentifierTooLong,
             ParseErrorKind::StatementTooLong => ErrorCode::PacketTooLarge,
+            ParseErrorKind::DerivedWithoutAlias => ErrorCode::DerivedWithoutAlias,
         }
     }
 }
@@ -90,6 +93,7 @@ impl fmt::Display for ParseError {
                 write!(formatter, "Invalid utf8mb4 character string: '{near}'")
             }
             ParseErrorKind::NameTooLong => write!(formatter, "Identifier name '{near}' is too long"),
+            ParseErrorKind::DerivedWithoutAlias => formatter.write_str("Every derived table must have its own alias"),
             ParseErrorKind::StatementTooLong => {
                 formatter.write_str("Got a packet bigger than 'max_allowed_packet' bytes")
             }

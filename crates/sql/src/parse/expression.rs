@@ -2,6 +2,8 @@
 
 use junctor_expression::function::Setting;
 
+use super::statement::{OrderItem, Select};
+
 /// The number of a parameter, from 0. A parameter is a value that the execution supplies: the n-th `?` of the
 /// text, or the n-th literal (or list of literals) that was lifted, which means replaced by a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,6 +126,21 @@ pub enum Expression {
     },
     /// `(a, b, ...)` or `ROW(a, b, ...)` with at least two members.
     Row(Vec<Expression>),
+    /// A query in brackets: a value, or a row where rows are compared.
+    Subquery(Box<Select>),
+    /// `EXISTS (query)`
+    Exists(Box<Select>),
+    /// `operand operator ANY|ALL (query)`. IN is `= ANY`, and NOT IN is `<> ALL`.
+    Quantified {
+        /// The comparison.
+        operator: BinaryOperator,
+        /// Whether the comparison must hold for all rows, not only for one.
+        all: bool,
+        /// The value to compare with the rows.
+        operand: Box<Expression>,
+        /// The rows.
+        query: Box<Select>,
+    },
     /// `DEFAULT` as a whole value, or `DEFAULT(column)`.
     Default(Option<Box<ColumnReference>>),
     /// `VALUES(column)` in ON DUPLICATE KEY UPDATE.
@@ -367,6 +384,36 @@ pub struct FunctionCall {
     pub arguments: Vec<Expression>,
     /// The values of the session that the function needs, once they are added.
     pub settings: Vec<Expression>,
+    /// ORDER BY of GROUP_CONCAT.
+    pub order: Vec<OrderItem>,
+    /// SEPARATOR of GROUP_CONCAT; `None` for a comma.
+    pub separator: Option<Vec<u8>>,
+}
+
+/// The aggregates that queries of one table without groups compute at the partitions.
+const PARTIAL_AGGREGATES: [&str; 5] = ["COUNT", "SUM", "AVG", "MIN", "MAX"];
+/// The other aggregates.
+const TREE_AGGREGATES: [&str; 14] = [
+    "BIT_AND",
+    "BIT_OR",
+    "BIT_XOR",
+    "GROUPING",
+    "GROUP_CONCAT",
+    "JSON_ARRAYAGG",
+    "JSON_OBJECTAGG",
+    "STD",
+    "STDDEV",
+    "STDDEV_POP",
+    "STDDEV_SAMP",
+    "VARIANCE",
+    "VAR_POP",
+    "VAR_SAMP",
+];
+
+/// Whether this is the name of an aggregate.
+pub(crate) fn is_aggregate(name: &str) -> bool {
+    let mut known = PARTIAL_AGGREGATES.iter().chain(&TREE_AGGREGATES);
+    known.any(|known| known.eq_ignore_ascii_case(name) && *known != "GROUPING")
 }
 
 /// The side that TRIM removes from.
@@ -379,6 +426,21 @@ pub enum TrimSide {
 }
 
 impl FunctionCall {
+    /// Whether the function is an aggregate.
+    pub fn is_aggregate(&self) -> bool {
+        self.database.is_none() && is_aggregate(&self.name)
+    }
+
+    /// Whether only a tree of operators computes the function.
+    pub fn needs_tree(&self) -> bool {
+        let is_one_of = |names: &[&str]| names.iter().any(|known| known.eq_ignore_ascii_case(&self.name));
+        let is_plain_count = self.name.eq_ignore_ascii_case("COUNT") && self.arguments.len() == 1;
+        let is_distinct = self.distinct
+            && !is_plain_count
+            && !["MIN", "MAX"].iter().any(|known| known.eq_ignore_ascii_case(&self.name));
+        self.database.is_none() && (is_one_of(&TREE_AGGREGATES) || is_one_of(&PARTIAL_AGGREGATES) && is_distinct)
+    }
+
     /// Adds the values of the session that the function needs.
     pub fn add_settings(&mut self) {
         let Some(function) = junctor_expression::function::find(&self.name) else { return };
@@ -402,7 +464,7 @@ impl Expression {
         Expression::Function(Box::new(call))
     }
 
-    /// Calls `visit` for each direct operand.
+    /// Calls `visit` for each direct operand. Subqueries are not entered.
     pub fn for_each_operand<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         match self {
             Expression::Unary { operand, .. }
@@ -435,13 +497,20 @@ impl Expression {
                 }
                 case.otherwise.iter().for_each(visit);
             }
-            Expression::Function(call) => call.arguments.iter().chain(&call.settings).for_each(visit),
+            Expression::Function(call) => {
+                let order = call.order.iter().map(|item| &item.expression);
+                call.arguments.iter().chain(&call.settings).chain(order).for_each(visit);
+            }
             Expression::Trim { removed, operand, .. } => {
                 removed.iter().for_each(|removed| visit(removed));
                 visit(operand);
             }
-            Expression::AssignUserVariable { value, .. } => visit(value),
-            Expression::Literal(_)
+            Expression::AssignUserVariable { value: operand, .. } | Expression::Quantified { operand, .. } => {
+                visit(operand);
+            }
+            Expression::Subquery(_)
+            | Expression::Exists(_)
+            | Expression::Literal(_)
             | Expression::Parameter(_)
             | Expression::Column(_)
             | Expression::UserVariable(_)

@@ -30,3 +30,9 @@ pub const SHAPE_BYTES_MAX: usize = 16 * 1024;
 /// Maximum number of lifted literals in a statement shape. A statement with more literals is parsed at each
 /// execution.
 pub const SHAPE_LITERALS_MAX: usize = 1 << 18;
+
+/// Maximum number of queries inside each other.
+pub const QUERY_NESTING_MAX: u32 = 24;
+
+/// Maximum number of tables and joins in brackets in FROM, as in MySQL.
+pub const JOINED_TABLES_MAX: u32 = 61;

@@ -15,6 +15,7 @@ pub(crate) mod lift;
 pub mod limit;
 pub mod literal;
 pub mod print;
+pub mod query;
 pub(crate) mod session_value;
 pub mod shape;
 pub mod statement;

@@ -118,6 +118,9 @@ impl Printer {
             | Expression::UserVariable(_)
             | Expression::AssignUserVariable { .. }
             | Expression::SystemVariable(_)
+            | Expression::Subquery(_)
+            | Expression::Exists(_)
+            | Expression::Quantified { .. }
             | Expression::InList { .. }
             | Expression::Default(_)
             | Expression::InsertedValue(_) => None,

@@ -4,6 +4,7 @@
 
 use super::expression::{Expression, InList, Literal, ParameterNumber, StringLiteral};
 use super::limit::PARAMETERS_MAX;
+use super::query::{DerivedSource, FromItem, JoinCondition};
 use super::statement::{Assignment, InsertSource, LoadField, OrderItem, Select, SelectItem, Statement};
 
 /// An implicit parameter of a statement: an expression whose value only the session knows.
@@ -98,10 +99,35 @@ impl Lifter<'_> {
     }
 
     fn select(&mut self, select: &mut Select) {
+        select.with.iter_mut().for_each(|table| self.select(&mut table.query));
         self.items(&mut select.projection);
+        if let Some(from) = &mut select.from {
+            self.from(from);
+        }
         self.all(&mut select.filter);
         self.all(&mut select.having);
         self.order(&mut select.order_by);
+    }
+
+    fn from(&mut self, from: &mut FromItem) {
+        match from {
+            FromItem::Table(_) => {}
+            FromItem::Join(join) => {
+                self.from(&mut join.left);
+                self.from(&mut join.right);
+                if let JoinCondition::On(condition) = &mut join.condition {
+                    self.value(condition);
+                }
+            }
+            FromItem::Derived(derived) => match &mut derived.source {
+                DerivedSource::Select(query) => self.select(query),
+                DerivedSource::Set { first, rest } => {
+                    self.select(first);
+                    rest.iter_mut().for_each(|operand| self.select(&mut operand.query));
+                }
+                DerivedSource::Values(rows) => rows.iter_mut().for_each(|row| self.all(row)),
+            },
+        }
     }
 
     fn items(&mut self, items: &mut [SelectItem]) {
@@ -208,6 +234,7 @@ impl Lifter<'_> {
             }
             Expression::Function(call) => {
                 self.all(&mut call.arguments);
+                self.order(&mut call.order);
                 if !self.finds_assigned {
                     call.add_settings();
                 }
@@ -218,6 +245,11 @@ impl Lifter<'_> {
                 self.value(operand);
             }
             Expression::AssignUserVariable { value, .. } => self.value(value),
+            Expression::Quantified { operand, query, .. } => {
+                self.value(operand);
+                self.select(query);
+            }
+            Expression::Subquery(query) | Expression::Exists(query) => self.select(query),
             Expression::Literal(_)
             | Expression::Parameter(_)
             | Expression::Column(_)

@@ -6,6 +6,7 @@ use super::definition::{
     DropTable,
 };
 use super::expression::{ColumnReference, Expression, ParameterNumber, StringLiteral, VariableScope};
+use super::query::FromItem;
 
 /// A statement, before names are resolved.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,17 +95,21 @@ pub struct ObjectName {
     pub name: String,
 }
 
-/// A query of one table or of none.
+/// A query.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Select {
     /// DISTINCT: equal rows are returned once.
     pub distinct: bool,
+    /// STRAIGHT_JOIN: tables are read in the order of FROM.
+    pub keeps_order: bool,
     /// SQL_CALC_FOUND_ROWS: FOUND_ROWS() counts rows as if there were no LIMIT.
     pub calc_found_rows: bool,
     /// The select list.
     pub projection: Vec<SelectItem>,
-    /// The table of FROM; `None` without FROM and for DUAL.
-    pub from: Option<TableReference>,
+    /// WITH: the queries that this query and those in it may name like tables.
+    pub with: Vec<CommonTable>,
+    /// FROM; `None` without FROM and for DUAL.
+    pub from: Option<FromItem>,
     /// WHERE.
     pub filter: Option<Expression>,
     /// GROUP BY. A direction after a member, which older versions of MySQL allow, is accepted and ignored.
@@ -123,6 +128,21 @@ pub struct Select {
     pub lock_names: Vec<ObjectName>,
     /// The user variables of INTO; empty without INTO.
     pub into: Vec<String>,
+    /// Whether the query was in brackets, so that clauses after them do not belong to it.
+    pub is_bracketed: bool,
+}
+
+/// A query of WITH.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommonTable {
+    /// Its name.
+    pub name: String,
+    /// The names of its columns; empty if they keep those of the query.
+    pub columns: Vec<String>,
+    /// The query.
+    pub query: Select,
+    /// WITH RECURSIVE.
+    pub recursive: bool,
 }
 
 /// A member of a select list.

@@ -71,7 +71,7 @@ pub(super) fn plan_compute(
     let (database, virtual_source) = source.unzip();
     let columns = virtual_source.as_ref().map_or(&[][..], |source| &source.columns);
     let types: Vec<ResultType> = columns.iter().map(type_of_column).collect();
-    let reference = select.from.as_ref();
+    let reference = select.table();
     let table = reference.map_or("", |reference| reference.alias.as_deref().unwrap_or(&reference.name.name));
     let scope = Scope {
         source: match virtual_source {

@@ -8,7 +8,7 @@ use junctor_model::value::Value;
 use junctor_signals::program::{Output, ReadProgram};
 
 use super::access::{AccessPath, KeyTemplate, ScopeTemplate};
-use super::{ChangeKind, ComputeSource, FinalStep, KeyValues, Plan};
+use super::{ChangeKind, ComputeSource, FinalStep, KeyValues, Plan, QueryPlan, TreePlan};
 
 /// The columns of EXPLAIN's result, and its single row.
 pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
@@ -49,10 +49,33 @@ pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
                 }
             }
         },
+        Plan::Tree(plan) => return explain_tree(plan),
         Plan::Into(plan) => return explain_plan(&plan.query.clone().into()),
         Plan::Control(_) => row.extra.push("No tables used"),
     }
     (columns(), vec![row.values()])
+}
+
+/// A row for each read of a table, in the order of the operators.
+fn explain_tree(plan: &TreePlan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
+    let mut rows = Vec::new();
+    for leaf in &plan.leaves {
+        let mut row = Row { select_type: "SIMPLE", ..Row::default() };
+        match &leaf.query {
+            QueryPlan::Select(select) => {
+                row.set_access_path(&select.table, &leaf.alias, &select.path);
+                row.output(&select.program, &select.final_step);
+            }
+            _ => row.access = Some("ALL"),
+        }
+        rows.push(row.values());
+    }
+    if rows.is_empty() {
+        let mut row = Row { select_type: "SIMPLE", ..Row::default() };
+        row.extra.push("No tables used");
+        rows.push(row.values());
+    }
+    (columns(), rows)
 }
 
 #[derive(Default)]

@@ -325,7 +325,7 @@ fn named_source<'a>(
     select: &'a Select,
     planned: &Planned<QueryPlan>,
 ) -> Result<Option<Scope<'a>>> {
-    let (QueryPlan::Select(plan), Some(reference)) = (&planned.plan, &select.from) else { return Ok(None) };
+    let (QueryPlan::Select(plan), Some(reference)) = (&planned.plan, select.table()) else { return Ok(None) };
     if matches!(plan.final_step, FinalStep::Aggregate { .. }) {
         return Ok(None);
     }

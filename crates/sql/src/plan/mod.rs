@@ -20,6 +20,7 @@ mod restriction;
 mod select;
 mod shared_statements;
 mod statement;
+pub(crate) mod tree;
 
 pub use access::{AccessPath, KeyTemplate, RangeTemplate, ScopeTemplate};
 pub use cache::{CachedShape, PlanCache, PlanKey, PlanVariants};
@@ -39,6 +40,7 @@ pub use select::{FinalStep, SelectPlan};
 pub(crate) use shared_statements::{SHARED_BYTES_MAX, SharedStatements, StatementKey};
 pub(crate) use statement::TableUse;
 pub use statement::{ControlPlan, FindVirtual, IntoPlan, Plan, Planned, QueryPlan, VirtualSource, plan_statement};
+pub use tree::TreePlan;
 
 #[cfg(test)]
 mod tests;

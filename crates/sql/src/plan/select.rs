@@ -18,8 +18,8 @@ use super::operation_kind::OperationKind;
 use super::order::{bind_order_of, check_distinct_order, plain_order};
 use super::prefix::{WithPrefixes, with_prefixes};
 use super::statement::{Planned, QueryPlan};
-use crate::bind::{Binder, Environment, Scope, bind_select_list, message};
-use crate::parse::statement::{self, LockingClause, ObjectName, Select};
+use crate::bind::{Binder, Environment, ParameterKind, Scope, bind_select_list, message};
+use crate::parse::statement::{self, LockingClause, ObjectName, Select, TableReference};
 use crate::result::ResultHeader;
 
 /// Maximum length, in characters, of a string column whose index keys are never truncated. Only such an index
@@ -100,7 +100,7 @@ pub(super) fn plan_select(
     layout: &Arc<TableLayout>,
 ) -> Result<Planned<QueryPlan>> {
     reject_unsupported(select)?;
-    let reference = select.from.as_ref();
+    let reference = select.table();
     let alias = reference.and_then(|reference| reference.alias.as_deref());
     let mut binder = Binder::new(environment, Scope::of_table(layout, alias));
     check_lock_names(&select.lock_names, |database, table| binder.scope.is_named(database, table))?;
@@ -164,6 +164,58 @@ pub(super) fn plan_select(
     Ok(Planned { plan: QueryPlan::Select(Arc::new(plan)), is_volatile: binder.is_volatile })
 }
 
+/// A query of one table whose rows enter a tree of operators.
+pub(super) struct LeafRequest<'a> {
+    pub layout: &'a Arc<TableLayout>,
+    pub reference: &'a TableReference,
+    pub filter: Option<Expression>,
+    pub projection: Projection,
+    /// The kinds of the parameters: those of the statement and those of the tree.
+    pub kinds: Vec<ParameterKind>,
+    pub lock: Option<LockingClause>,
+}
+
+impl LeafRequest<'_> {
+    /// The access path. Errors: those of [`choose`].
+    pub fn path(&self, environment: &Environment<'_>) -> Result<AccessPath> {
+        let WithPrefixes { filter, .. } = with_prefixes(self.filter.clone(), &self.layout.definition)?;
+        Ok(self.choose(environment, filter.as_ref())?.path)
+    }
+
+    fn choose(&self, environment: &Environment<'_>, filter: Option<&Expression>) -> Result<ChosenPath> {
+        choose(&AccessRequest {
+            dictionary: environment.dictionary,
+            layout: self.layout,
+            parameters: &self.kinds,
+            conjuncts: filter.map_or(&[][..], Expression::conjuncts),
+            hints: &self.reference.index_hints,
+            for_write: self.lock.is_some(),
+            order: None,
+            descending: false,
+        })
+    }
+}
+
+/// Plans a leaf. Errors: those of [`choose`].
+pub(super) fn plan_leaf(environment: &Environment<'_>, request: LeafRequest<'_>) -> Result<SelectPlan> {
+    let layout = request.layout;
+    let WithPrefixes { filter, implied } = with_prefixes(request.filter.clone(), &layout.definition)?;
+    let mut chosen = request.choose(environment, filter.as_ref())?;
+    chosen.implied.extend(implied);
+    let parts = Parts {
+        header: ResultHeader::new(request.projection.columns.clone()),
+        filter,
+        output: Output::Packets(request.projection),
+        final_step: FinalStep::Stream,
+        is_single: is_single_row(&chosen.path),
+        lock: request.lock,
+        is_strict: environment.is_strict,
+        rules: environment.rules,
+    };
+    let alias = request.reference.alias.as_deref().unwrap_or(&layout.definition.name);
+    build(&Select::default(), layout, alias, chosen, parts)
+}
+
 struct Parts {
     header: ResultHeader,
     filter: Option<Expression>,
@@ -185,7 +237,7 @@ pub(super) fn check_lock_names(names: &[ObjectName], is_named: impl Fn(Option<&s
 
 /// The locks of the query; `None` if it locks nothing. These are the locks that the query requests, or shared
 /// locks if the transaction locks all rows that it reads (SERIALIZABLE).
-fn locking_clause(environment: &Environment<'_>, select: &Select) -> Option<LockingClause> {
+pub(super) fn locking_clause(environment: &Environment<'_>, select: &Select) -> Option<LockingClause> {
     let implied = LockingClause { exclusive: false, when_locked: statement::WhenLocked::Wait };
     select.lock.or(environment.locks_reads.then_some(implied))
 }

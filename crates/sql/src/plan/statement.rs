@@ -13,9 +13,10 @@ use super::compute::plan_compute;
 use super::insert::plan_insert;
 use super::process_list::plan_process_list;
 use super::select::{check_lock_names, plan_select};
+use super::tree::{TreePlan, TreeTable, plan_tree};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, SelectPlan};
 use crate::bind::{Environment, message};
-use crate::parse::statement::{AccessMode, Select, Show, Statement, TransactionEnd};
+use crate::parse::statement::{AccessMode, ObjectName, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 
 /// The plan of a statement. A clone only increments a reference count.
@@ -25,6 +26,8 @@ pub enum Plan {
     Select(Arc<SelectPlan>),
     /// A query that the session answers without the storage engine.
     Compute(Arc<ComputePlan>),
+    /// A query that a tree of operators executes.
+    Tree(Arc<TreePlan>),
     /// A query whose row goes to variables.
     Into(Arc<IntoPlan>),
     /// INSERT or REPLACE.
@@ -51,6 +54,8 @@ pub enum QueryPlan {
     Select(Arc<SelectPlan>),
     /// A query that the session answers without the storage engine.
     Compute(Arc<ComputePlan>),
+    /// A query that a tree of operators executes.
+    Tree(Arc<TreePlan>),
 }
 
 impl From<QueryPlan> for Plan {
@@ -58,6 +63,7 @@ impl From<QueryPlan> for Plan {
         match plan {
             QueryPlan::Select(plan) => Plan::Select(plan),
             QueryPlan::Compute(plan) => Plan::Compute(plan),
+            QueryPlan::Tree(plan) => Plan::Tree(plan),
         }
     }
 }
@@ -68,6 +74,7 @@ impl QueryPlan {
         match self {
             QueryPlan::Select(plan) => &plan.header,
             QueryPlan::Compute(plan) => &plan.header,
+            QueryPlan::Tree(plan) => &plan.header,
         }
     }
 
@@ -75,7 +82,15 @@ impl QueryPlan {
     pub(crate) fn table(&self) -> Option<(&Arc<TableLayout>, bool)> {
         match self {
             QueryPlan::Select(plan) => Some((&plan.table, plan.locking_program.is_some())),
-            QueryPlan::Compute(_) => None,
+            QueryPlan::Compute(_) | QueryPlan::Tree(_) => None,
+        }
+    }
+
+    /// The stored tables that a tree reads.
+    pub(crate) fn tree_tables(&self) -> &[TreeTable] {
+        match self {
+            QueryPlan::Tree(plan) => &plan.tables,
+            _ => &[],
         }
     }
 }
@@ -189,25 +204,40 @@ pub(super) fn plan_query(
     select: &Select,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned<QueryPlan>> {
-    let Some(reference) = &select.from else {
+    if select.needs_tree() {
+        return plan_tree(environment, select, find_virtual);
+    }
+    let Some(reference) = select.table() else {
         check_lock_names(&select.lock_names, |_, _| false)?;
         return plan_compute(environment, select, None);
     };
-    let database = environment.database_of(&reference.name)?;
-    let virtual_database = SYSTEM_DATABASES.iter().find(|name| name.eq_ignore_ascii_case(database));
-    let Some(virtual_database) = virtual_database else {
+    let Some((virtual_database, source)) = virtual_source(environment, &reference.name, find_virtual)? else {
         let layout = environment.table(&reference.name)?;
         return plan_select(environment, select, layout);
-    };
-    let Some(source) = find_virtual(virtual_database, &reference.name.name) else {
-        return Err(match *virtual_database {
-            "information_schema" => message::unknown_information_table(&reference.name.name),
-            _ => message::no_such_table(virtual_database, &reference.name.name),
-        });
     };
     // The rows were computed for this execution only.
     let planned = plan_compute(environment, select, Some((virtual_database, source)))?;
     Ok(Planned { is_volatile: true, ..planned })
+}
+
+/// The database and the columns of a virtual table; `None` for a name in an ordinary database. Errors: 1109
+/// and 1146 for an unknown virtual table.
+pub(super) fn virtual_source(
+    environment: &Environment<'_>,
+    name: &ObjectName,
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Option<(&'static str, VirtualSource)>> {
+    let database = environment.database_of(name)?;
+    let Some(database) = SYSTEM_DATABASES.iter().find(|known| known.eq_ignore_ascii_case(database)) else {
+        return Ok(None);
+    };
+    match find_virtual(database, &name.name) {
+        Some(source) => Ok(Some((database, source))),
+        None => Err(match *database {
+            "information_schema" => message::unknown_information_table(&name.name),
+            _ => message::no_such_table(database, &name.name),
+        }),
+    }
 }
 
 impl Plan {
@@ -219,20 +249,33 @@ impl Plan {
             Plan::Insert(plan) => Some(&plan.table),
             Plan::Change(plan) => Some(&plan.table),
             Plan::Into(plan) => plan.query.table().map(|(table, _)| table),
-            Plan::Compute(_) | Plan::Control(_) => None,
+            Plan::Compute(_) | Plan::Control(_) | Plan::Tree(_) => None,
+        }
+    }
+
+    /// The stored tables that a tree of the statement reads.
+    pub(crate) fn tree_tables(&self) -> &[TreeTable] {
+        match self {
+            Plan::Tree(plan) => &plan.tables,
+            Plan::Into(plan) => plan.query.tree_tables(),
+            Plan::Insert(plan) => plan.select.as_ref().map_or(&[], QueryPlan::tree_tables),
+            _ => &[],
         }
     }
 
     /// Whether the dictionary still has the version of the tables for which the plan was made.
     pub fn is_current(&self, dictionary: &Dictionary) -> bool {
+        let is_same = |table: &TableLayout| {
+            let definition = &table.definition;
+            dictionary.table(definition.id).is_some_and(|now| now.definition.version == definition.version)
+        };
+        if !self.tree_tables().iter().all(|table| is_same(&table.layout)) {
+            return false;
+        }
         let Some(table) = self.table() else { return true };
         let queried = match self {
             Plan::Insert(plan) => plan.select.as_ref().and_then(QueryPlan::table),
             _ => None,
-        };
-        let is_same = |table: &TableLayout| {
-            let definition = &table.definition;
-            dictionary.table(definition.id).is_some_and(|now| now.definition.version == definition.version)
         };
         is_same(table) && queried.is_none_or(|(table, _)| is_same(table))
     }
@@ -242,6 +285,7 @@ impl Plan {
         match self {
             Plan::Select(plan) => Some(&plan.header),
             Plan::Compute(plan) => Some(&plan.header),
+            Plan::Tree(plan) => Some(&plan.header),
             Plan::Insert(plan) => plan.returning.as_ref().map(|returning| &returning.header),
             Plan::Change(plan) => plan.returning.as_ref(),
             Plan::Into(_) | Plan::Control(_) => None,
@@ -277,7 +321,7 @@ impl Plan {
         let foreign = match self {
             Plan::Insert(plan) => [plan.program.foreign_keys.as_ref(), plan.conflict.foreign_keys()],
             Plan::Change(plan) => [plan.program.foreign_keys.as_ref(), None],
-            Plan::Select(_) | Plan::Into(_) | Plan::Compute(_) | Plan::Control(_) => [None, None],
+            Plan::Select(_) | Plan::Into(_) | Plan::Compute(_) | Plan::Tree(_) | Plan::Control(_) => [None, None],
         };
         let reachable = foreign.into_iter().flatten().flat_map(|foreign| foreign.reachable.iter().copied());
         // The query of INSERT ... SELECT adds the table that it reads.
@@ -286,7 +330,9 @@ impl Plan {
             _ => None,
         };
         let selected = selected.map(|(table, locks)| TableUse { table: table.definition.id, writes: locks });
-        own.into_iter().chain(reachable).map(move |table| TableUse { table, writes }).chain(selected)
+        let of_tree = self.tree_tables().iter();
+        let of_tree = of_tree.map(|table| TableUse { table: table.layout.definition.id, writes: table.locks });
+        own.into_iter().chain(reachable).map(move |table| TableUse { table, writes }).chain(selected).chain(of_tree)
     }
 
     /// Whether the statement reads existing rows by a condition or a query. Checks for existing keys do not
@@ -295,7 +341,8 @@ impl Plan {
         match self {
             Plan::Select(_) | Plan::Change(_) => true,
             Plan::Insert(plan) => plan.select.is_some(),
-            Plan::Into(plan) => plan.query.table().is_some(),
+            Plan::Into(plan) => plan.query.table().is_some() || !plan.query.tree_tables().is_empty(),
+            Plan::Tree(plan) => !plan.tables.is_empty(),
             Plan::Compute(_) | Plan::Control(_) => false,
         }
     }

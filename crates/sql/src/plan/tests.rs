@@ -289,6 +289,7 @@ impl Dump<'_> {
 
     fn plan(&mut self, plan: &Plan) {
         match plan {
+            Plan::Tree(tree) => self.line(format!("tree of {} leaves", tree.leaves.len())),
             Plan::Select(select) => {
                 self.path(&select.path);
                 self.one_time_filter(&select.one_time_filter);

@@ -6,7 +6,7 @@
 use junctor_model::schema::{ColumnDefinition, Dictionary, TableDefinition};
 
 use crate::parse::Statement;
-use crate::parse::expression::{ColumnReference, Expression, FunctionCall, Literal};
+use crate::parse::expression::{ColumnReference, Expression, Literal};
 use crate::parse::statement::{Assignment, ObjectName};
 
 /// Adds the assignments for the columns with ON UPDATE that a statement does not set, and replaces DEFAULT of
@@ -47,12 +47,5 @@ fn complete(definition: &TableDefinition, assignments: &mut Vec<Assignment>) {
 
 fn now(column: &ColumnDefinition) -> Expression {
     let digits = Expression::Literal(Literal::Integer(column.column_type.scale().into()));
-    Expression::Function(Box::new(FunctionCall {
-        database: None,
-        name: "NOW".into(),
-        distinct: false,
-        star: false,
-        arguments: vec![digits],
-        settings: Vec::new(),
-    }))
+    Expression::call("NOW", vec![digits])
 }

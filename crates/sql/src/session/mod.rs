@@ -85,6 +85,7 @@ impl Engine {
             found_rows_wanted: opening.found_rows,
             multi_statements: opening.multi_statements,
             next_statement_at: 0,
+            shares_snapshot: false,
             next_statements_stopped: false,
             is_interactive: opening.is_interactive,
             variables,

@@ -14,7 +14,7 @@ use crate::bind::{Environment, ParameterKind, message};
 use crate::execute::Engine;
 use crate::execute::{
     Execution, InputForm, LockCallMode, LockCalls, PlanInput, RetryInput, RetryState, StatementContext, StatementInput,
-    fail, start_change, start_compute, start_control, start_cursor, start_insert, start_into, start_select,
+    fail, start_change, start_compute, start_control, start_cursor, start_insert, start_into, start_select, start_tree,
 };
 use crate::parse::{ParameterNumber, ShapeOutcome, Statement, first_statement_end, parse_in, scan};
 use crate::plan::fill_from_shape;
@@ -182,10 +182,19 @@ impl StatementContext<'_, '_> {
                 }
                 start_compute(self, plan, input.protocol)
             }
+            Plan::Tree(plan) => {
+                self.session.operation = OperationKind::Other;
+                self.engine.counters.selects += 1;
+                if self.session.cursor_wanted != 0 {
+                    return start_cursor(self, QueryPlan::Tree(Arc::clone(plan)));
+                }
+                let progress = start_tree(self, plan, input);
+                self.retry_if_requested(progress)
+            }
             Plan::Into(plan) => {
                 self.session.operation = match &plan.query {
                     QueryPlan::Select(plan) => plan.operation,
-                    QueryPlan::Compute(_) => OperationKind::Other,
+                    QueryPlan::Compute(_) | QueryPlan::Tree(_) => OperationKind::Other,
                 };
                 self.engine.counters.selects += 1;
                 start_into(self, plan)

@@ -25,6 +25,7 @@ use crate::execute::read::{abandon_read, start_select};
 use crate::execute::resume::{continue_output, resume, run_requested_step};
 use crate::execute::retry::StatementInput;
 use crate::execute::state::{Execution, PlanInput};
+use crate::execute::tree::start_tree;
 use crate::plan::{LoadPlan, QueryPlan};
 use crate::result::{Completion, Progress, ResultHeader, ResultSink};
 
@@ -148,6 +149,7 @@ impl Source {
             }
             Execution::Received(state) => state.abandon(context.engine, context.session, context.turn),
             Execution::Sorted(state) => state.sorter.retire(&mut context.engine.work.sorters),
+            Execution::Tree(state) => state.abandon(context),
             // Other states need no message: their reply is dropped as stale when it arrives.
             _ => {}
         }
@@ -215,6 +217,7 @@ pub(super) fn start_source(context: &mut StatementContext<'_, '_>, insert: &mut 
         match query {
             QueryPlan::Select(plan) => start_select(context, plan, &input),
             QueryPlan::Compute(plan) => start_compute(context, plan, input.protocol),
+            QueryPlan::Tree(plan) => start_tree(context, plan, &input),
         }
     });
     context.session.variables.select_limit = select_limit;

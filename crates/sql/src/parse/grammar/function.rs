@@ -2,6 +2,7 @@
 
 use super::operator::Level;
 use super::parser::{Parse, Parser};
+use crate::parse::expression::is_aggregate;
 use crate::parse::expression::{
     BinaryOperator, CastTarget, Expression, FunctionCall, Literal, StringLiteral, TrimSide,
 };
@@ -33,7 +34,7 @@ impl Parser<'_> {
             Keyword::Substring | Keyword::Substr => self.substring()?,
             Keyword::Position => self.position()?,
             Keyword::Extract => self.extract()?,
-            Keyword::GroupConcat => return self.unsupported("GROUP_CONCAT"),
+            Keyword::GroupConcat => self.group_concat()?,
             Keyword::Timestampadd | Keyword::Timestampdiff => self.timestamp_function(keyword)?,
             Keyword::CumeDist
             | Keyword::DenseRank
@@ -105,6 +106,24 @@ impl Parser<'_> {
             return self.unsupported("window function");
         }
         self.with_interval(call)
+    }
+
+    /// `GROUP_CONCAT([DISTINCT] values [ORDER BY ...] [SEPARATOR text])`
+    fn group_concat(&mut self) -> Parse<Expression> {
+        let mut call = FunctionCall { name: self.any_word()?, ..FunctionCall::default() };
+        self.expect(TokenKind::Open)?;
+        call.distinct = self.accept_word(Keyword::Distinct);
+        call.arguments = self.comma_list(Self::expression)?;
+        call.order = self.order_by()?;
+        if self.accept_word(Keyword::Separator) {
+            call.separator = Some(self.string()?);
+        }
+        self.expect(TokenKind::Close)?;
+        if self.at_word(Keyword::Over) {
+            return self.unsupported("window function");
+        }
+        self.grow()?;
+        Ok(Expression::Function(Box::new(call)))
     }
 
     /// `CHAR(n)` or `BINARY(n)` after AS in WEIGHT_STRING: a cast of the argument.
@@ -407,10 +426,4 @@ pub(super) fn binary(operator: BinaryOperator, left: Expression, right: Expressi
 fn unit_literal(name: &str) -> Expression {
     let bytes = name.as_bytes().to_vec();
     Expression::Literal(Literal::String(StringLiteral { bytes, character_set: None }))
-}
-
-/// Whether the function accepts DISTINCT before its arguments.
-fn is_aggregate(name: &str) -> bool {
-    const AGGREGATES: [&str; 5] = ["COUNT", "SUM", "AVG", "MIN", "MAX"];
-    AGGREGATES.iter().any(|aggregate| aggregate.eq_ignore_ascii_case(name))
 }

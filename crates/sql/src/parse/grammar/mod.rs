@@ -18,6 +18,7 @@ mod modify;
 mod operator;
 mod parser;
 mod primary;
+mod query;
 mod select;
 mod set;
 mod show;

@@ -32,9 +32,8 @@ impl Parser<'_> {
                 columns = Some(names);
                 InsertSource::Rows(vec![row])
             }
-            Some(Keyword::Select) => InsertSource::Select(Box::new(self.select()?)),
-            Some(Keyword::With | Keyword::Table) => return self.unsupported("INSERT ... SELECT of this form"),
-            _ if self.current.kind == TokenKind::Open => InsertSource::Select(Box::new(self.bracketed_select()?)),
+            Some(Keyword::Select | Keyword::With | Keyword::Table) => InsertSource::Select(Box::new(self.query()?)),
+            _ if self.current.kind == TokenKind::Open => InsertSource::Select(Box::new(self.query()?)),
             _ => return self.syntax(),
         };
         let row_alias = self.row_alias()?;

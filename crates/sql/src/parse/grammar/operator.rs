@@ -87,7 +87,14 @@ impl Parser<'_> {
                 }
                 Infix::Binary(operator) => {
                     self.advance();
-                    self.refuse_quantified(level)?;
+                    if level == Level::Comparison
+                        && let Some(all) = self.quantifier()
+                    {
+                        let query = Box::new(self.subquery()?);
+                        self.grow()?;
+                        left = Expression::Quantified { operator, all, operand: Box::new(left), query };
+                        continue;
+                    }
                     let right = self.expression_at(above(level))?;
                     self.grow()?;
                     binary(operator, left, right)
@@ -95,15 +102,6 @@ impl Parser<'_> {
             };
         }
         Ok(left)
-    }
-
-    /// Refuses a comparison with ANY, SOME or ALL of a subquery.
-    fn refuse_quantified(&self, level: Level) -> Parse<()> {
-        let is_quantifier = matches!(self.word(), Some(Keyword::Any | Keyword::Some | Keyword::All));
-        if level == Level::Comparison && is_quantifier && self.next.kind == TokenKind::Open {
-            return self.unsupported("subquery");
-        }
-        Ok(())
     }
 
     /// An operand with its prefix operators, and the level of the tightest infix operator that may follow it.
@@ -189,6 +187,9 @@ impl Parser<'_> {
                 let high = Box::new(self.expression_at(Level::Predicate)?);
                 Expression::Between { negated, operand, low, high }
             }
+            Some(Keyword::In) if self.current.kind == TokenKind::Open && self.is_query_next() => {
+                Expression::in_query(negated, operand, self.subquery()?)
+            }
             Some(Keyword::In) => Expression::InList { negated, operand, list: self.in_list()? },
             Some(Keyword::Like) => {
                 let pattern = Box::new(self.expression_at(Level::Simple)?);
@@ -230,9 +231,6 @@ impl Parser<'_> {
 
     fn in_list(&mut self) -> Parse<InList> {
         self.expect(TokenKind::Open)?;
-        if self.at_query() {
-            return self.unsupported("subquery");
-        }
         let list = match self.lifted_list() {
             Some(ordinal) => InList::Parameters(ordinal),
             None => InList::Expressions(self.comma_list(Self::expression)?),

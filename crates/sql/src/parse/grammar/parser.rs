@@ -178,6 +178,10 @@ pub(super) struct Parser<'a> {
     /// Lifted literals that are nevertheless parsed as literals, in ascending order.
     kept: &'a [ParameterNumber],
     rows_used: bool,
+    /// The number of open queries.
+    pub(super) query_depth: u32,
+    /// The number of members of FROM of the innermost open query.
+    pub(super) joined_tables: u32,
     /// Whether RETURNING may end the statement.
     pub(super) may_return: bool,
     /// Whether the query may have INTO.
@@ -203,6 +207,8 @@ impl<'a> Parser<'a> {
             shape,
             kept: &[],
             rows_used: false,
+            query_depth: 0,
+            joined_tables: 0,
             may_return: false,
             may_select_into: true,
             dialect,

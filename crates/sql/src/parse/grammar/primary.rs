@@ -53,7 +53,10 @@ impl Parser<'_> {
                 let operand = Box::new(self.expression_at(Level::Simple)?);
                 Ok(Expression::Cast { operand, target: CastTarget::Binary(None) })
             }
-            Keyword::Exists => self.unsupported("EXISTS subquery"),
+            Keyword::Exists => {
+                self.advance();
+                Ok(Expression::Exists(Box::new(self.subquery()?)))
+            }
             Keyword::Interval if self.next.kind == TokenKind::Open => self.interval_function(),
             Keyword::Interval => self.interval(),
             Keyword::Match => self.unsupported("full-text search"),
@@ -137,10 +140,10 @@ impl Parser<'_> {
     }
 
     fn brackets(&mut self) -> Parse<Expression> {
-        self.expect(TokenKind::Open)?;
-        if self.at_query() {
-            return self.unsupported("subquery");
+        if self.is_query_next() {
+            return Ok(Expression::Subquery(Box::new(self.subquery()?)));
         }
+        self.expect(TokenKind::Open)?;
         let mut members = self.comma_list(Self::expression)?;
         self.expect(TokenKind::Close)?;
         match (members.pop(), members.is_empty()) {

@@ -1,4 +1,4 @@
-//! Queries, and the clauses that UPDATE and DELETE share with them.
+//! The clauses of queries, also those that UPDATE and DELETE share with them.
 
 use super::parser::{Parse, Parser};
 use crate::parse::keyword::Keyword;
@@ -10,51 +10,8 @@ use crate::parse::statement::{
 };
 
 impl Parser<'_> {
-    /// A query that begins with SELECT.
-    pub(super) fn select(&mut self) -> Parse<Select> {
-        self.expect_word(Keyword::Select)?;
-        let mut select = Select::default();
-        self.select_options(&mut select);
-        select.projection = self.select_list()?;
-        self.parse_into_variables(&mut select)?;
-        if self.accept_word(Keyword::From) && !self.accept_word(Keyword::Dual) {
-            select.from = Some(self.from()?);
-        }
-        select.filter = self.condition_after(Keyword::Where)?;
-        self.grouping(&mut select)?;
-        select.order_by = self.order_by()?;
-        select.limit = self.limit()?;
-        self.parse_into_variables(&mut select)?;
-        (select.lock, select.lock_names) = self.locking_clause()?;
-        self.parse_into_variables(&mut select)?;
-        match self.word() {
-            Some(Keyword::Union) => self.unsupported("UNION"),
-            Some(Keyword::Intersect) => self.unsupported("INTERSECT"),
-            Some(Keyword::Except) => self.unsupported("EXCEPT"),
-            _ => Ok(select),
-        }
-    }
-
-    /// A query in parentheses that is a statement or the source of an INSERT.
-    pub(super) fn bracketed_select(&mut self) -> Parse<Select> {
-        self.enter()?;
-        self.expect(TokenKind::Open)?;
-        let select = if self.current.kind == TokenKind::Open { self.bracketed_select()? } else { self.select()? };
-        self.expect(TokenKind::Close)?;
-        self.leave();
-        match self.word() {
-            Some(Keyword::Union) => self.unsupported("UNION"),
-            Some(Keyword::Intersect) => self.unsupported("INTERSECT"),
-            Some(Keyword::Except) => self.unsupported("EXCEPT"),
-            Some(Keyword::Order | Keyword::Limit | Keyword::For | Keyword::Lock | Keyword::Into) => {
-                self.unsupported("clauses after a query in brackets")
-            }
-            _ => Ok(select),
-        }
-    }
-
     /// INTO, which may be in several places, but only once.
-    fn parse_into_variables(&mut self, select: &mut Select) -> Parse<()> {
+    pub(super) fn parse_into_variables(&mut self, select: &mut Select) -> Parse<()> {
         if !self.at_word(Keyword::Into) {
             return Ok(());
         }
@@ -73,14 +30,14 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn select_options(&mut self, select: &mut Select) {
+    pub(super) fn select_options(&mut self, select: &mut Select) {
         while let Some(keyword) = self.word() {
             match keyword {
                 Keyword::Distinct | Keyword::Distinctrow => select.distinct = true,
                 Keyword::SqlCalcFoundRows => select.calc_found_rows = true,
+                Keyword::StraightJoin => select.keeps_order = true,
                 Keyword::All
                 | Keyword::HighPriority
-                | Keyword::StraightJoin
                 | Keyword::SqlSmallResult
                 | Keyword::SqlBigResult
                 | Keyword::SqlBufferResult
@@ -127,27 +84,6 @@ impl Parser<'_> {
         Ok(SelectItem::Expression { expression, alias, text })
     }
 
-    fn from(&mut self) -> Parse<TableReference> {
-        if self.current.kind == TokenKind::Open {
-            let what = match self.next.kind {
-                TokenKind::Keyword(Keyword::Select | Keyword::With | Keyword::Values | Keyword::Table)
-                | TokenKind::Open => "derived table",
-                _ => "join",
-            };
-            return self.unsupported(what);
-        }
-        match self.word() {
-            Some(Keyword::Lateral) => return self.unsupported("LATERAL"),
-            Some(Keyword::JsonTable) => return self.unsupported("JSON_TABLE"),
-            _ => {}
-        }
-        let table = self.table_reference()?;
-        if self.at_join() {
-            return self.unsupported("join");
-        }
-        Ok(table)
-    }
-
     /// Whether another table follows, by a comma or a join.
     pub(super) fn at_join(&self) -> bool {
         self.current.kind == TokenKind::Comma
@@ -190,7 +126,7 @@ impl Parser<'_> {
         Self::is_name(self.current) && !(self.may_return && self.at_word(Keyword::Returning))
     }
 
-    fn table_alias(&mut self) -> Parse<Option<String>> {
+    pub(super) fn table_alias(&mut self) -> Parse<Option<String>> {
         if self.accept_word(Keyword::As) || self.at_bare_alias() { Ok(Some(self.alias()?)) } else { Ok(None) }
     }
 
@@ -215,7 +151,7 @@ impl Parser<'_> {
         Ok(IndexHint { kind, indexes })
     }
 
-    fn grouping(&mut self, select: &mut Select) -> Parse<()> {
+    pub(super) fn grouping(&mut self, select: &mut Select) -> Parse<()> {
         if self.accept_words(Keyword::Group, Keyword::By) {
             select.group_by = self.comma_list(|parser| {
                 let expression = parser.expression()?;
@@ -273,7 +209,7 @@ impl Parser<'_> {
         }
     }
 
-    fn locking_clause(&mut self) -> Parse<(Option<LockingClause>, Vec<ObjectName>)> {
+    pub(super) fn locking_clause(&mut self) -> Parse<(Option<LockingClause>, Vec<ObjectName>)> {
         if self.accept_words(Keyword::Lock, Keyword::In) {
             self.expect_word(Keyword::Share)?;
             self.expect_word(Keyword::Mode)?;

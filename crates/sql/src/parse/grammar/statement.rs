@@ -9,13 +9,15 @@ impl Parser<'_> {
     /// A statement without its semicolon.
     pub(super) fn statement(&mut self) -> Parse<Statement> {
         if self.current.kind == TokenKind::Open {
-            return Ok(Statement::Select(Box::new(self.bracketed_select()?)));
+            return Ok(Statement::Select(Box::new(self.query()?)));
         }
         let Some(keyword) = self.word() else {
             return self.unsupported_by_text();
         };
         match keyword {
-            Keyword::Select => Ok(Statement::Select(Box::new(self.select()?))),
+            Keyword::Select | Keyword::With | Keyword::Table | Keyword::Values => {
+                Ok(Statement::Select(Box::new(self.query()?)))
+            }
             Keyword::Insert | Keyword::Replace => Ok(Statement::Insert(Box::new(self.insert()?))),
             Keyword::Load if !self.next_is_word(Keyword::Index) => Ok(Statement::Insert(Box::new(self.load()?))),
             Keyword::Update => Ok(Statement::Update(Box::new(self.update()?))),
@@ -139,9 +141,6 @@ impl Parser<'_> {
             (Keyword::Rename, Some(Keyword::User)) => "RENAME USER",
             (Keyword::Checksum, _) => "CHECKSUM TABLE",
             (Keyword::Import, _) => "IMPORT TABLE",
-            (Keyword::Table, _) => "TABLE statement",
-            (Keyword::Values, _) => "VALUES statement",
-            (Keyword::With, _) => "common table expression",
             (Keyword::Load, _) => "LOAD INDEX",
             (Keyword::Call, _) => "CALL",
             (Keyword::Handler, _) => "HANDLER",

@@ -1,0 +1,316 @@
+//! The names of a query block with any number of relations, and the slots of its rows.
+//!
+//! A row of a block is a list of slots after the parameters of the statement. A slot is made when a name
+//! first resolves to it. In bound expressions a slot is a column with the number of the slot.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use junctor_expression::{Expression, ResultType};
+use junctor_model::error::{Error, Result};
+use junctor_model::id::ColumnNumber;
+use junctor_model::row_encoding::{ResultColumn, column_flag};
+use junctor_model::schema::TableLayout;
+
+use super::message;
+use super::scope::{FoundColumn, shown};
+use crate::parse::expression::ColumnReference;
+
+/// Maximum number of slots and parameters. Their numbers have 16 bits, and each row has an offset for each.
+const SLOTS_MAX: usize = 16 * 1024;
+
+/// The source of a slot's value.
+#[derive(Clone, Debug)]
+pub enum SlotOwner {
+    /// A column of a relation, which is named by its number in the space.
+    Column(u16, ColumnNumber),
+    /// A value of the outer block's row, as an expression over that row.
+    Outer(Expression),
+    /// An operator computes the value.
+    Computed,
+}
+
+/// The slots of a row, which one or several blocks use.
+#[derive(Debug)]
+pub struct SlotSpace {
+    first: usize,
+    owners: RefCell<Vec<SlotOwner>>,
+    relations: RefCell<u16>,
+}
+
+impl SlotSpace {
+    /// A space without slots, after `first` parameters.
+    pub fn new(first: usize) -> SlotSpace {
+        SlotSpace { first, owners: RefCell::new(Vec::new()), relations: RefCell::new(0) }
+    }
+
+    /// Adds a slot. Error: 1235 if there are too many.
+    pub fn add(&self, owner: SlotOwner) -> Result<u16> {
+        let mut owners = self.owners.borrow_mut();
+        let slot = self.first + owners.len();
+        if slot >= SLOTS_MAX {
+            return Err(Error::not_supported("so many columns and parameters in a query of several tables"));
+        }
+        owners.push(owner);
+        Ok(slot as u16)
+    }
+
+    /// A column whose value an operator computes.
+    pub fn computed(&self, result: ResultType, name: &str) -> Result<Expression> {
+        Ok(Expression::column_of_type(ColumnNumber(self.add(SlotOwner::Computed)?), result, name))
+    }
+
+    /// The source of a slot.
+    pub fn owner(&self, slot: ColumnNumber) -> Option<SlotOwner> {
+        let place = usize::from(slot.0).checked_sub(self.first)?;
+        self.owners.borrow().get(place).cloned()
+    }
+
+    /// The number of parameters and slots.
+    pub fn width(&self) -> usize {
+        self.first + self.owners.borrow().len()
+    }
+
+    /// The slots that have values of the outer block, with these.
+    pub fn outer_values(&self) -> Vec<(u16, Expression)> {
+        let owners = self.owners.borrow();
+        let outer = owners.iter().enumerate().filter_map(|(place, owner)| match owner {
+            SlotOwner::Outer(value) => Some(((self.first + place) as u16, value.clone())),
+            _ => None,
+        });
+        outer.collect()
+    }
+
+    /// A number for another relation.
+    pub fn next_relation(&self) -> u16 {
+        let mut next = self.relations.borrow_mut();
+        *next += 1;
+        *next - 1
+    }
+
+    /// The slots of a relation's columns, in the order in which they were made.
+    pub fn columns_of(&self, relation: u16) -> Vec<(u16, ColumnNumber)> {
+        let owners = self.owners.borrow();
+        let columns = owners.iter().enumerate().filter_map(|(place, owner)| match owner {
+            SlotOwner::Column(of, column) if *of == relation => Some(((self.first + place) as u16, *column)),
+            _ => None,
+        });
+        columns.collect()
+    }
+
+    fn slot_of(&self, owner: &SlotOwner) -> Option<u16> {
+        let is_it = |known: &SlotOwner| match (known, owner) {
+            (SlotOwner::Column(left, column), SlotOwner::Column(right, other)) => left == right && column == other,
+            (SlotOwner::Outer(left), SlotOwner::Outer(right)) => left == right,
+            _ => false,
+        };
+        let place = self.owners.borrow().iter().position(is_it)?;
+        Some((self.first + place) as u16)
+    }
+
+    fn slot_for(&self, owner: SlotOwner) -> Result<u16> {
+        match self.slot_of(&owner) {
+            Some(slot) => Ok(slot),
+            None => self.add(owner),
+        }
+    }
+}
+
+/// A relation of FROM.
+#[derive(Debug)]
+pub struct Relation<'a> {
+    /// The number in the slot space.
+    pub id: u16,
+    /// The alias, or the table's name.
+    pub name: String,
+    /// The database; empty for a query.
+    pub database: String,
+    /// Whether the relation has an alias.
+    pub has_alias: bool,
+    /// The columns.
+    pub source: RelationSource<'a>,
+    /// Whether the relation is on the inner side of an outer join, so that its columns can be NULL.
+    pub is_nullable: bool,
+}
+
+/// The columns of a relation.
+#[derive(Debug)]
+pub enum RelationSource<'a> {
+    /// The columns of a stored table.
+    Table(&'a Arc<TableLayout>),
+    /// The columns of a virtual table or of a query.
+    Rows {
+        /// The columns as a client sees them.
+        columns: Vec<ResultColumn>,
+        /// Their types.
+        types: Vec<ResultType>,
+        /// Whether this is a table of a system schema, whose names are case-insensitive.
+        is_virtual: bool,
+    },
+}
+
+impl Relation<'_> {
+    fn is_named(&self, database: Option<&str>, table: &str) -> bool {
+        let is_virtual = matches!(self.source, RelationSource::Rows { is_virtual: true, .. });
+        let same = |left: &str, right: &str| left == right || is_virtual && left.eq_ignore_ascii_case(right);
+        same(&self.name, table) && database.is_none_or(|database| !self.has_alias && same(&self.database, database))
+    }
+
+    fn position(&self, name: &str) -> Option<ColumnNumber> {
+        match &self.source {
+            RelationSource::Table(table) => table.definition.column(name),
+            RelationSource::Rows { columns, .. } => {
+                let place = columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
+                place.map(|place| ColumnNumber(place as u16))
+            }
+        }
+    }
+
+    /// The names of the columns, and whether `*` includes them.
+    fn names(&self) -> Vec<(String, bool)> {
+        match &self.source {
+            RelationSource::Table(table) => {
+                let columns = table.definition.columns.iter();
+                columns.map(|column| (column.name.to_string(), !column.hidden && !column.invisible)).collect()
+            }
+            RelationSource::Rows { columns, .. } => {
+                columns.iter().map(|column| (column.name.to_string(), true)).collect()
+            }
+        }
+    }
+}
+
+/// A column that an unqualified name can refer to.
+#[derive(Clone, Debug)]
+pub struct VisibleColumn {
+    /// The name.
+    pub name: String,
+    /// The position of the relation in the block.
+    pub relation: usize,
+    /// The column.
+    pub column: ColumnNumber,
+    /// Whether `*` includes it.
+    pub is_shown: bool,
+}
+
+/// The relations of a query block and the block around it.
+#[derive(Debug)]
+pub struct BlockScope<'a> {
+    /// The slots of the block's rows.
+    pub space: &'a SlotSpace,
+    /// The relations of FROM, in their order.
+    pub relations: Vec<Relation<'a>>,
+    /// The names of the block around this one.
+    pub outer: Option<&'a BlockView<'a>>,
+    /// Whether the rows of the outer block are the beginning of this block's rows.
+    pub shares_rows: bool,
+}
+
+/// The names that one clause of a block can use.
+#[derive(Clone, Debug)]
+pub struct BlockView<'a> {
+    /// The block.
+    pub block: &'a BlockScope<'a>,
+    /// The columns that unqualified names can refer to, in the order of `*`.
+    pub names: Vec<VisibleColumn>,
+    /// The positions of the relations that qualified names can refer to.
+    pub relations: Vec<usize>,
+}
+
+impl<'a> BlockScope<'a> {
+    /// The columns of one relation.
+    pub fn names_of(&self, relation: usize) -> Vec<VisibleColumn> {
+        let names = self.relations[relation].names().into_iter().enumerate();
+        let visible = names.map(|(column, (name, is_shown))| VisibleColumn {
+            name,
+            relation,
+            column: ColumnNumber(column as u16),
+            is_shown,
+        });
+        visible.collect()
+    }
+
+    /// A column of a relation.
+    pub fn column(&self, relation: usize, column: ColumnNumber) -> Result<FoundColumn> {
+        let of = &self.relations[relation];
+        let slot = self.space.slot_for(SlotOwner::Column(of.id, column))?;
+        let place = usize::from(column.0);
+        let (mut described, result) = match &of.source {
+            RelationSource::Table(table) => {
+                let definition = &table.definition;
+                (ResultColumn::of_table(definition, column), ResultType::of_column(&definition.columns[place]))
+            }
+            RelationSource::Rows { columns, types, .. } => (columns[place].clone(), types[place]),
+        };
+        described.table = of.name.as_str().into();
+        if of.is_nullable {
+            described.flags &= !column_flag::NOT_NULL;
+        }
+        let shown = match of.database.as_str() {
+            "" => format!("`{}`.`{}`", of.name, described.name),
+            database => format!("`{database}`.`{}`.`{}`", of.name, described.name),
+        };
+        let result = result.with_nullable(result.nullable || of.is_nullable);
+        let expression = Expression::column_of_type(ColumnNumber(slot), result, &shown);
+        Ok(FoundColumn { index: column, expression, column: described })
+    }
+}
+
+impl BlockView<'_> {
+    /// The column that a reference resolves to, in this block or in those around it. Errors: 1052, 1054.
+    pub fn resolve(&self, reference: &ColumnReference, clause: &str) -> Result<FoundColumn> {
+        if let Some(found) = self.find(reference, clause)? {
+            return Ok(found);
+        }
+        let Some(outer) = self.block.outer else { return Err(message::unknown_column(&shown(reference), clause)) };
+        let found = outer.resolve(reference, clause)?;
+        if self.block.shares_rows {
+            return Ok(found);
+        }
+        let FoundColumn { index, expression, column } = found;
+        let slot = self.block.space.slot_for(SlotOwner::Outer(expression.clone()))?;
+        let name = match &expression.node {
+            junctor_expression::Node::Column { name, .. } => name.to_string(),
+            _ => String::new(),
+        };
+        let expression = Expression::column_of_type(ColumnNumber(slot), expression.result, &name);
+        Ok(FoundColumn { index, expression, column })
+    }
+
+    /// The column of this block that a reference resolves to. Error: 1052.
+    pub fn find(&self, reference: &ColumnReference, clause: &str) -> Result<Option<FoundColumn>> {
+        let ambiguous = || message::ambiguous_column(&shown(reference), clause);
+        let place = match &reference.table {
+            None => {
+                let mut fitting = self.names.iter().filter(|name| name.name.eq_ignore_ascii_case(&reference.name));
+                match (fitting.next(), fitting.next()) {
+                    (Some(found), None) => Some((found.relation, found.column)),
+                    (Some(_), Some(_)) => return Err(ambiguous()),
+                    (None, _) => None,
+                }
+            }
+            Some(table) => {
+                let database = reference.database.as_deref();
+                let mut fitting = self.relations.iter().filter_map(|relation| {
+                    let of = &self.block.relations[*relation];
+                    let column = of.is_named(database, table).then(|| of.position(&reference.name))??;
+                    Some((*relation, column))
+                });
+                match (fitting.next(), fitting.next()) {
+                    (Some(found), None) => Some(found),
+                    (Some(_), Some(_)) => return Err(ambiguous()),
+                    (None, _) => None,
+                }
+            }
+        };
+        place.map(|(relation, column)| self.block.column(relation, column)).transpose()
+    }
+
+    /// The columns of `table.*`. Error 1051 for an unknown table.
+    pub fn columns_of(&self, database: Option<&str>, table: &str) -> Result<Vec<VisibleColumn>> {
+        let mut of_table =
+            self.relations.iter().filter(|place| self.block.relations[**place].is_named(database, table));
+        let relation = of_table.next().ok_or_else(|| message::unknown_table(table))?;
+        Ok(self.block.names_of(*relation).into_iter().filter(|column| column.is_shown).collect())
+    }
+}

@@ -1,0 +1,188 @@
+//! Batches of rows. A batch is one byte string of tagged values and one array of their offsets.
+
+use std::sync::Arc;
+
+use junctor_expression::Parameters;
+use junctor_expression::parameter::{append_value, read_value};
+use junctor_model::error::{Error, Result};
+use junctor_model::value::ValueRef;
+
+/// Maximum number of rows in a batch.
+pub(super) const BATCH_ROWS: usize = 256;
+/// Bytes of values from which a batch counts as full.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// The beginning of every batch of one execution of a block: the values of the statement's parameters and of
+/// the outer block, NULL, and the offsets of a row without other values.
+#[derive(Debug)]
+pub(in crate::execute) struct Frame {
+    bytes: Vec<u8>,
+    offsets: Vec<[u8; 4]>,
+    null: [u8; 4],
+}
+
+/// Rows of a block.
+#[derive(Clone, Debug)]
+pub(in crate::execute) struct Batch {
+    frame: Arc<Frame>,
+    bytes: Vec<u8>,
+    offsets: Vec<[u8; 4]>,
+}
+
+impl Frame {
+    /// The frame of rows of `width` parameters and slots. `own` are the statement's parameters.
+    pub fn new(own: Parameters<'_>, width: usize) -> Frame {
+        let (values, offsets) = own.parts();
+        let mut bytes = values.to_vec();
+        let null = (bytes.len() as u32).to_le_bytes();
+        append_value(ValueRef::Null, &mut bytes);
+        let mut offsets = offsets.to_vec();
+        offsets.resize(width.max(offsets.len()), null);
+        Frame { bytes, offsets, null }
+    }
+
+    /// Sets the value of a slot in all rows.
+    pub fn set(&mut self, slot: u16, value: ValueRef<'_>) {
+        let at = (self.bytes.len() as u32).to_le_bytes();
+        append_value(value, &mut self.bytes);
+        if let Some(offset) = self.offsets.get_mut(usize::from(slot)) {
+            *offset = at;
+        }
+    }
+
+    /// The values that all rows have.
+    pub fn row(&self) -> Parameters<'_> {
+        Parameters::from_parts(&self.bytes, &self.offsets)
+    }
+}
+
+impl Batch {
+    /// A batch without rows.
+    pub fn new(frame: &Arc<Frame>) -> Batch {
+        Batch { frame: Arc::clone(frame), bytes: frame.bytes.clone(), offsets: Vec::new() }
+    }
+
+    /// A batch of one row of another batch.
+    pub fn of_row(from: &Batch, row: usize) -> Batch {
+        let mut batch = Batch::new(&from.frame);
+        batch.push_copy(from, row);
+        batch
+    }
+
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.offsets.len() / self.width()
+    }
+
+    /// Whether the batch should be passed on.
+    pub fn is_full(&self) -> bool {
+        self.len() >= BATCH_ROWS || self.bytes.len() >= BATCH_BYTES + self.frame.bytes.len()
+    }
+
+    /// The memory of the batch in bytes.
+    pub fn memory(&self) -> usize {
+        self.bytes.len() + 4 * self.offsets.len()
+    }
+
+    fn width(&self) -> usize {
+        self.frame.offsets.len().max(1)
+    }
+
+    /// The values of a row.
+    pub fn row(&self, row: usize) -> Parameters<'_> {
+        let width = self.frame.offsets.len();
+        Parameters::from_parts(&self.bytes, &self.offsets[row * width..(row + 1) * width])
+    }
+
+    /// Adds a row that has only the values of the frame.
+    pub fn push(&mut self) {
+        if self.frame.offsets.is_empty() {
+            // A row needs an offset, to be counted.
+            self.offsets.push([0; 4]);
+        }
+        self.offsets.extend_from_slice(&self.frame.offsets);
+    }
+
+    /// Sets a value of a row.
+    pub fn set(&mut self, row: usize, slot: u16, value: ValueRef<'_>) {
+        let at = (self.bytes.len() as u32).to_le_bytes();
+        append_value(value, &mut self.bytes);
+        self.point(row, slot, at);
+    }
+
+    fn point(&mut self, row: usize, slot: u16, at: [u8; 4]) {
+        let place = row * self.width() + usize::from(slot);
+        if let Some(offset) = self.offsets.get_mut(place) {
+            *offset = at;
+        }
+    }
+
+    /// Adds a row of tagged values, which belong to these slots. Error: 1105 for malformed values.
+    pub fn push_values(&mut self, values: &[u8], slots: &[Option<u16>]) -> Result<()> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(values);
+        self.push();
+        let row = self.len() - 1;
+        let mut rest = values;
+        for slot in slots {
+            let at = start + (values.len() - rest.len());
+            let (_, after) = read_value(rest).ok_or_else(Error::broken_reply)?;
+            if let Some(slot) = slot {
+                self.point(row, *slot, (at as u32).to_le_bytes());
+            }
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Adds a copy of a row of a batch with the same frame.
+    pub fn push_copy(&mut self, from: &Batch, row: usize) {
+        let width = self.width();
+        self.push();
+        let own = self.len() - 1;
+        for slot in 0..width {
+            self.copy((own, slot), from, row);
+        }
+    }
+
+    /// Copies values of a row of a batch with the same frame into the last row.
+    pub fn join(&mut self, from: &Batch, row: usize, slots: &[u16]) {
+        let own = self.len() - 1;
+        for slot in slots {
+            self.copy((own, usize::from(*slot)), from, row);
+        }
+    }
+
+    fn copy(&mut self, (own, slot): (usize, usize), from: &Batch, row: usize) {
+        let width = self.width();
+        let offset = from.offsets[row * width + slot];
+        let at = u32::from_le_bytes(offset) as usize;
+        if at < self.frame.bytes.len() {
+            self.offsets[own * width + slot] = offset;
+            return;
+        }
+        let tail = &from.bytes[at..];
+        let length = read_value(tail).map_or(0, |(_, rest)| tail.len() - rest.len());
+        let to = (self.bytes.len() as u32).to_le_bytes();
+        self.bytes.extend_from_slice(&tail[..length]);
+        self.offsets[own * width + slot] = if length == 0 { self.frame.null } else { to };
+    }
+
+    /// Removes the last row.
+    pub fn pop(&mut self) {
+        self.offsets.truncate(self.offsets.len() - self.width());
+    }
+
+    /// Keeps the rows for which `keep` has true.
+    pub fn retain(&mut self, keep: &[bool]) {
+        let width = self.width();
+        let mut to = 0;
+        for (row, keep) in keep.iter().enumerate() {
+            if *keep {
+                self.offsets.copy_within(row * width..(row + 1) * width, to * width);
+                to += 1;
+            }
+        }
+        self.offsets.truncate(to * width);
+    }
+}

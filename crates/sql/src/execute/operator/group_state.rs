@@ -1,0 +1,175 @@
+//! The running state of one aggregate over one group.
+
+use junctor_expression::aggregate::{Accumulator, AggregateKind};
+use junctor_expression::{Parameters, Scratch};
+use junctor_model::error::{ErrorCode, Result};
+use junctor_model::scratch::to_text;
+use junctor_model::value::{Value, ValueRef};
+
+use super::append_key;
+use super::key_table::KeyTable;
+use crate::bind::group_function::{GroupFunction, GroupFunctionKind};
+
+/// The state of an aggregate.
+#[derive(Debug)]
+pub(super) struct GroupState {
+    state: State,
+    /// The values so far of an aggregate with DISTINCT.
+    distinct: Option<KeyTable>,
+    memory: usize,
+}
+
+#[derive(Debug)]
+enum State {
+    Plain(Box<Accumulator>),
+    Bits(u64),
+    /// Number of values, mean, and sum of the squared differences from the mean.
+    Variance(u64, f64, f64),
+    /// The texts with the values of ORDER BY.
+    Texts(Vec<(Vec<Value>, Vec<u8>)>),
+}
+
+impl GroupState {
+    pub fn new(function: &GroupFunction) -> GroupState {
+        let operand = function.arguments.first().map(|argument| argument.result);
+        let state = match function.kind {
+            GroupFunctionKind::Plain(kind) => {
+                let operand = operand.unwrap_or_else(junctor_expression::ResultType::null);
+                State::Plain(Box::new(Accumulator::new(kind, operand)))
+            }
+            GroupFunctionKind::BitAnd => State::Bits(u64::MAX),
+            GroupFunctionKind::BitOr | GroupFunctionKind::BitXor => State::Bits(0),
+            GroupFunctionKind::Variance { .. } => State::Variance(0, 0.0, 0.0),
+            GroupFunctionKind::Concat => State::Texts(Vec::new()),
+        };
+        GroupState { state, distinct: function.distinct.then(KeyTable::default), memory: 0 }
+    }
+
+    /// Adds a row. Returns by how many bytes the state has grown.
+    pub fn add(&mut self, function: &GroupFunction, row: Parameters<'_>, scratch: &mut Scratch) -> Result<usize> {
+        scratch.reset();
+        let scratch: &Scratch = scratch;
+        let before = self.memory;
+        let is_plain_count = function.kind == GroupFunctionKind::Plain(AggregateKind::CountRows);
+        let first = match function.arguments.first() {
+            Some(argument) => argument.evaluate_unrounded(None, row, scratch)?,
+            None => ValueRef::Null,
+        };
+        let is_any = function.kind == GroupFunctionKind::Plain(AggregateKind::AnyValue);
+        for argument in function.arguments.iter().skip(1) {
+            if argument.evaluate(None, row, scratch)?.is_null() {
+                return Ok(0);
+            }
+        }
+        if first.is_null() && !is_plain_count && !is_any {
+            return Ok(0);
+        }
+        if let Some(distinct) = &mut self.distinct {
+            let mut key = Vec::new();
+            for argument in &function.arguments {
+                append_key(argument.evaluate(None, row, scratch)?, argument.result.collation, &mut key);
+            }
+            let held = distinct.memory();
+            if !distinct.insert(&key, 0).1 {
+                return Ok(0);
+            }
+            self.memory += distinct.memory() - held;
+        }
+        match &mut self.state {
+            State::Plain(accumulator) => {
+                accumulator.add(first, scratch)?;
+                // Distinct values and extremes hold values.
+                self.memory += match function.kind {
+                    GroupFunctionKind::Plain(AggregateKind::CountDistinct) => 24,
+                    _ => 0,
+                };
+            }
+            State::Bits(bits) => {
+                let number = match first.as_number() {
+                    ValueRef::Int(value) => value as u64,
+                    ValueRef::UInt(value) => value,
+                    other => {
+                        let value = other.to_double().unwrap_or_else(|text| {
+                            std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0.0)
+                        });
+                        let value = value.round_ties_even();
+                        if value < 0.0 { value as i64 as u64 } else { value as u64 }
+                    }
+                };
+                match function.kind {
+                    GroupFunctionKind::BitAnd => *bits &= number,
+                    GroupFunctionKind::BitOr => *bits |= number,
+                    _ => *bits ^= number,
+                }
+            }
+            State::Variance(count, mean, squares) => {
+                let value = first.as_number().to_double().unwrap_or_else(|text| {
+                    std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0.0)
+                });
+                *count += 1;
+                let delta = value - *mean;
+                *mean += delta / *count as f64;
+                *squares += delta * (value - *mean);
+            }
+            State::Texts(texts) => {
+                let mut keys = Vec::with_capacity(function.order.len());
+                for key in &function.order {
+                    keys.push(key.value.evaluate(None, row, scratch)?.to_value());
+                }
+                let text = to_text(first, scratch)?.to_vec();
+                self.memory += text.len() + 48 * (1 + keys.len());
+                texts.push((keys, text));
+            }
+        }
+        Ok(self.memory - before)
+    }
+
+    /// The result.
+    pub fn finish(&mut self, function: &GroupFunction, scratch: &Scratch) -> Result<Value> {
+        Ok(match &mut self.state {
+            State::Plain(accumulator) => accumulator.finish()?,
+            State::Bits(bits) => Value::UInt(*bits),
+            State::Variance(count, _, squares) => {
+                let GroupFunctionKind::Variance { is_sample, is_deviation } = function.kind else {
+                    return Ok(Value::Null);
+                };
+                let divisor = count.saturating_sub(u64::from(is_sample));
+                if divisor == 0 {
+                    return Ok(Value::Null);
+                }
+                let variance = *squares / divisor as f64;
+                Value::Double(if is_deviation { variance.sqrt() } else { variance })
+            }
+            State::Texts(texts) if texts.is_empty() => Value::Null,
+            State::Texts(texts) => {
+                texts.sort_by(|(left, _), (right, _)| {
+                    let pairs = function.order.iter().zip(left.iter().zip(right));
+                    for (key, (left, right)) in pairs {
+                        let order = super::sort::compare(key, left.as_ref(), right.as_ref());
+                        if order.is_ne() {
+                            return order;
+                        }
+                    }
+                    std::cmp::Ordering::Equal
+                });
+                let mut joined = Vec::new();
+                for (place, (_, text)) in texts.iter().enumerate() {
+                    if place > 0 {
+                        joined.extend_from_slice(&function.separator);
+                    }
+                    joined.extend_from_slice(text);
+                    if joined.len() as u64 > function.length_max {
+                        joined.truncate(function.length_max as usize);
+                        while std::str::from_utf8(&joined).is_err_and(|error| error.error_len().is_none()) {
+                            joined.pop();
+                        }
+                        let row = place + 1;
+                        scratch.warn(ErrorCode::CutGroupConcat, || format!("Row {row} was cut by GROUP_CONCAT()"))?;
+                        break;
+                    }
+                }
+                Value::Bytes(joined)
+            }
+        })
+    }
+}

@@ -1,0 +1,155 @@
+//! Batch operators. `next` returns a batch, the end, or that the operator waits. Only [`scan`] waits for
+//! other threads; every other operator waits when the step has done enough, and when its input waits.
+
+mod aggregate;
+mod apply;
+mod batch;
+mod distinct;
+mod filter;
+mod group_state;
+mod join;
+mod key_table;
+mod limit;
+mod project;
+mod scan;
+mod set;
+mod sort;
+
+use std::sync::Arc;
+
+use junctor_expression::aggregate::append_distinct_key;
+use junctor_expression::{Expression, Parameters, Scratch};
+use junctor_model::collation::CollationId;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::ValueRef;
+
+use super::context::StatementContext;
+use crate::plan::tree::{BlockPlan, PlanNode, TreePlan};
+
+use batch::{Batch, Frame};
+pub(super) use scan::Leaf;
+
+/// Number of rows that one step may touch, which takes about 100 microseconds.
+pub(super) const STEP_ROWS: u32 = 512;
+
+/// The circumstances of a step.
+pub(super) struct Run<'r, 'c, 't> {
+    pub context: &'r mut StatementContext<'c, 't>,
+    pub plan: &'r TreePlan,
+    /// The statement's parameters.
+    pub parameters: &'r [u8],
+    pub leaves: &'r mut [Leaf],
+    pub scratch: &'r mut Scratch,
+    /// Number of rows that the step may still touch.
+    pub rows_left: u32,
+    /// Whether an operator has stopped because the step has done enough.
+    pub yields: bool,
+    /// Bytes that the operators hold, and their maximum.
+    pub memory: &'r mut usize,
+    pub memory_max: usize,
+}
+
+/// What an operator has.
+#[derive(Debug)]
+pub(super) enum Step {
+    Batch(Batch),
+    /// The operator must be called again: a reply is missing, or the step has done enough.
+    Wait,
+    Done,
+}
+
+/// A source of rows.
+pub(super) trait Operator: std::fmt::Debug + Send {
+    fn next(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Step>;
+}
+
+pub(super) type Input = Box<dyn Operator>;
+
+impl Run<'_, '_, '_> {
+    /// Spends rows of the step. Returns whether the step has done enough; the caller then waits.
+    pub fn is_spent(&mut self, rows: usize) -> bool {
+        self.rows_left = self.rows_left.saturating_sub(rows as u32);
+        self.yields |= self.rows_left == 0;
+        self.rows_left == 0
+    }
+
+    /// Counts bytes that an operator holds. Error 1041 beyond the maximum.
+    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
+        *self.memory += bytes;
+        if *self.memory > self.memory_max {
+            let message = "Out of memory; the joins, groups and sorts of the query exceed the memory limit";
+            return Err(Error::new(ErrorCode::OutOfResources, message));
+        }
+        Ok(())
+    }
+
+    /// Whether all conditions are true for a row.
+    pub fn all_true(&mut self, conditions: &[Expression], row: Parameters<'_>) -> Result<bool> {
+        self.scratch.reset();
+        for condition in conditions {
+            if !condition.is_true(None, row, self.scratch)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The operators of a block for one execution. `values` are those of the outer block's row.
+pub(super) fn open_block(
+    run: &Run<'_, '_, '_>,
+    block: &Arc<BlockPlan>,
+    values: &[(u16, junctor_model::value::Value)],
+) -> Input {
+    let mut frame = Frame::new(Parameters::from_bytes(run.parameters), block.width);
+    for (slot, value) in values {
+        frame.set(*slot, value.as_ref());
+    }
+    let frame = Arc::new(frame);
+    open(&block.root, &frame)
+}
+
+fn open(node: &PlanNode, frame: &Arc<Frame>) -> Input {
+    let input = |node: &PlanNode| open(node, frame);
+    match node {
+        PlanNode::Once => Box::new(limit::Once::new(frame, true)),
+        PlanNode::Nothing => Box::new(limit::Once::new(frame, false)),
+        PlanNode::Scan(leaf) => Box::new(scan::Scan::new(*leaf, frame)),
+        PlanNode::Project(block, slots) => Box::new(project::Project::new(block, slots, frame)),
+        PlanNode::Values(rows, slots) => Box::new(project::Rows::new(rows, slots, frame)),
+        PlanNode::Filter(from, conditions) => Box::new(filter::Filter::new(input(from), conditions)),
+        PlanNode::Compute(from, values) => Box::new(filter::Compute::new(input(from), values)),
+        PlanNode::Apply(from, plan) => Box::new(apply::Apply::new(input(from), plan)),
+        PlanNode::Join(left, right, plan) => Box::new(join::Join::new((input(left), input(right)), plan, frame)),
+        PlanNode::Aggregate(from, plan) => Box::new(aggregate::Aggregate::new(input(from), plan, frame)),
+        PlanNode::Distinct(from, values) => Box::new(distinct::Distinct::new(input(from), values)),
+        PlanNode::Sort(from, keys, limit) => Box::new(sort::Sort::new(input(from), keys, limit.as_ref(), frame)),
+        PlanNode::Limit(from, limit) => Box::new(limit::Limit::new(input(from), limit)),
+        PlanNode::Concat(left, right) => Box::new(set::Concat::new(input(left), input(right))),
+        PlanNode::Set(left, right, plan) => Box::new(set::Set::new((input(left), input(right)), plan)),
+    }
+}
+
+/// Appends a value to a key: equal values have equal bytes, and no key is the beginning of another.
+fn append_key(value: ValueRef<'_>, collation: CollationId, key: &mut Vec<u8>) {
+    if value.is_null() {
+        key.push(0);
+        return;
+    }
+    key.push(1);
+    let at = key.len();
+    key.extend_from_slice(&[0; 4]);
+    append_distinct_key(value, collation, key);
+    let length = (key.len() - at - 4) as u32;
+    key[at..at + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// The key of the values of a row.
+fn key_of(values: &[Expression], row: Parameters<'_>, scratch: &mut Scratch, key: &mut Vec<u8>) -> Result<()> {
+    scratch.reset();
+    key.clear();
+    for value in values {
+        append_key(value.evaluate(None, row, scratch)?, value.result.collation, key);
+    }
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! The result rows of a block as rows of another block, and the rows of VALUES.
+
+use std::sync::Arc;
+
+use junctor_expression::Expression;
+use junctor_model::error::Result;
+use junctor_model::value::Value;
+
+use super::batch::{BATCH_ROWS, Batch, Frame};
+use super::{Input, Operator, Run, Step, open_block};
+use crate::plan::tree::BlockPlan;
+
+/// The result rows of a block.
+#[derive(Debug)]
+pub(super) struct Project {
+    block: Arc<BlockPlan>,
+    slots: Arc<[(usize, u16)]>,
+    frame: Arc<Frame>,
+    input: Option<Input>,
+}
+
+impl Project {
+    pub fn new(block: &Arc<BlockPlan>, slots: &Arc<[(usize, u16)]>, frame: &Arc<Frame>) -> Project {
+        Project { block: Arc::clone(block), slots: Arc::clone(slots), frame: Arc::clone(frame), input: None }
+    }
+}
+
+impl Operator for Project {
+    fn next(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Step> {
+        if self.input.is_none() {
+            let mut values: Vec<(u16, Value)> = Vec::new();
+            run.scratch.reset();
+            for (slot, value) in &self.block.outer {
+                values.push((*slot, value.evaluate(None, self.frame.row(), run.scratch)?.to_value()));
+            }
+            self.input = Some(open_block(run, &self.block, &values));
+        }
+        let Some(input) = &mut self.input else { return Ok(Step::Done) };
+        let from = match input.next(run)? {
+            Step::Batch(batch) => batch,
+            other => return Ok(other),
+        };
+        let mut batch = Batch::new(&self.frame);
+        for row in 0..from.len() {
+            run.scratch.reset();
+            batch.push();
+            for (place, slot) in &*self.slots {
+                let value = self.block.values[*place].evaluate(None, from.row(row), run.scratch)?;
+                batch.set(row, *slot, value);
+            }
+        }
+        run.is_spent(from.len());
+        Ok(Step::Batch(batch))
+    }
+}
+
+/// The rows of VALUES.
+#[derive(Debug)]
+pub(super) struct Rows {
+    rows: Arc<[Vec<Expression>]>,
+    slots: Arc<[u16]>,
+    frame: Arc<Frame>,
+    next: usize,
+}
+
+impl Rows {
+    pub fn new(rows: &Arc<[Vec<Expression>]>, slots: &Arc<[u16]>, frame: &Arc<Frame>) -> Rows {
+        Rows { rows: Arc::clone(rows), slots: Arc::clone(slots), frame: Arc::clone(frame), next: 0 }
+    }
+}
+
+impl Operator for Rows {
+    fn next(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Step> {
+        let mut batch = Batch::new(&self.frame);
+        for values in self.rows.iter().skip(self.next).take(BATCH_ROWS) {
+            run.scratch.reset();
+            batch.push();
+            for (value, slot) in values.iter().zip(&*self.slots) {
+                let value = value.evaluate(None, self.frame.row(), run.scratch)?;
+                let row = batch.len() - 1;
+                batch.set(row, *slot, value);
+            }
+        }
+        self.next += batch.len();
+        run.is_spent(batch.len());
+        Ok(if batch.len() > 0 { Step::Batch(batch) } else { Step::Done })
+    }
+}

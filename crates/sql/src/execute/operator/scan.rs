@@ -1,0 +1,128 @@
+//! The read of a table: a query of one table whose rows enter the tree.
+
+use std::sync::Arc;
+
+use junctor_expression::ParametersBuilder;
+use junctor_model::error::Result;
+use junctor_model::value::Value;
+
+use super::batch::{BATCH_ROWS, Batch, Frame};
+use super::{Operator, Run, Step};
+use crate::execute::compound::Source;
+use crate::execute::compute::start_compute;
+use crate::execute::packets::{RowPackets, row_start};
+use crate::execute::read::start_select;
+use crate::execute::resume::continue_output;
+use crate::execute::retry::StatementInput;
+use crate::execute::state::PlanInput;
+use crate::plan::QueryPlan;
+use crate::plan::tree::leaf_parameters;
+use junctor_signals::program::RowProtocol;
+
+/// The execution of a leaf. It outlives the operators, because replies find it by its position.
+#[derive(Debug, Default)]
+pub(in crate::execute) struct Leaf {
+    pub source: Option<Source>,
+    /// Row packets that no batch has yet, from `taken` on.
+    packets: Vec<u8>,
+    taken: usize,
+}
+
+/// The rows of a leaf.
+#[derive(Debug)]
+pub(super) struct Scan {
+    leaf: usize,
+    frame: Arc<Frame>,
+    is_started: bool,
+    /// The keys that a lookup reads.
+    keys: Vec<Value>,
+}
+
+impl Scan {
+    pub fn new(leaf: usize, frame: &Arc<Frame>) -> Scan {
+        Scan { leaf, frame: Arc::clone(frame), is_started: false, keys: Vec::new() }
+    }
+
+    /// The rows with these keys.
+    pub fn of_keys(leaf: usize, frame: &Arc<Frame>, keys: Vec<Value>) -> Scan {
+        Scan { keys, ..Scan::new(leaf, frame) }
+    }
+
+    fn start(&mut self, run: &mut Run<'_, '_, '_>) -> Result<()> {
+        self.is_started = true;
+        let plan = &run.plan.leaves[self.leaf];
+        let mut builder = ParametersBuilder::new();
+        run.scratch.reset();
+        for value in &plan.parameters {
+            builder.push(value.evaluate(None, self.frame.row(), run.scratch)?);
+        }
+        if plan.has_list {
+            builder.begin_list();
+            self.keys.iter().for_each(|key| builder.push(key.as_ref()));
+            builder.end_list();
+        }
+        let parameters = leaf_parameters(run.parameters, &mut builder)?;
+        let mut source = Source::new(false);
+        let own = std::mem::replace(&mut run.context.engine.work.parameters, parameters);
+        // SQL_SELECT_LIMIT bounds the rows sent to clients.
+        let select_limit = std::mem::replace(&mut run.context.session.variables.select_limit, u64::MAX);
+        source.run(run.context, |context| {
+            let input = PlanInput { protocol: RowProtocol::Values, shaped_text: None, input: StatementInput::NONE };
+            match &plan.query {
+                QueryPlan::Select(plan) => start_select(context, plan, &input),
+                QueryPlan::Compute(plan) => start_compute(context, plan, input.protocol),
+                QueryPlan::Tree(_) => {
+                    junctor_gateway::invariant::fail("a leaf reads one table", format_args!("it is a tree"))
+                }
+            }
+        });
+        run.context.session.variables.select_limit = select_limit;
+        run.context.engine.work.parameters = own;
+        let leaf = &mut run.leaves[self.leaf];
+        if let Some(before) = leaf.source.replace(source) {
+            before.stop(run.context);
+        }
+        leaf.packets.clear();
+        leaf.taken = 0;
+        Ok(())
+    }
+}
+
+impl Operator for Scan {
+    fn next(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Step> {
+        if !self.is_started {
+            self.start(run)?;
+        }
+        loop {
+            let leaf = &mut run.leaves[self.leaf];
+            let Some(source) = &mut leaf.source else { return Ok(Step::Done) };
+            if let Some(error) = source.take_error() {
+                leaf.source = None;
+                return Err(error);
+            }
+            if leaf.taken == leaf.packets.len() {
+                leaf.packets = source.take_packets();
+                leaf.taken = 0;
+            }
+            if leaf.taken < leaf.packets.len() {
+                let rest = &leaf.packets[leaf.taken..];
+                let mut batch = Batch::new(&self.frame);
+                for row in RowPackets::new(rest).take(BATCH_ROWS) {
+                    batch.push_values(&row, &run.plan.leaves[self.leaf].slots)?;
+                }
+                leaf.taken += row_start(rest, batch.len() as u64);
+                run.is_spent(batch.len());
+                return Ok(Step::Batch(batch));
+            }
+            if source.has_ended() {
+                leaf.source = None;
+                return Ok(Step::Done);
+            }
+            if !source.awaits_room() {
+                source.request_step(run.context);
+                return Ok(Step::Wait);
+            }
+            source.run(run.context, continue_output);
+        }
+    }
+}

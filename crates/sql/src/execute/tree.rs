@@ -1,0 +1,299 @@
+//! Executes trees of operators: starts them, runs steps when replies arrive, and sends the rows.
+
+use std::sync::Arc;
+
+use junctor_expression::{Parameters, Scratch};
+use junctor_gateway::{Event, TurnContext, invariant};
+use junctor_model::error::{ErrorCode, Result};
+use junctor_signals::program::RowProtocol;
+use junctor_signals::read_rows::OperationId;
+
+use super::completion::{fail, finish_rows, interrupted};
+use super::context::StatementContext;
+use super::engine::Engine;
+use super::operator::{Input, Leaf, Run, STEP_ROWS, Step, open_block};
+use super::packets::{Window, append_row};
+use super::read::window_of;
+use super::resume::{resume, run_requested_step};
+use super::retry::{RetryInput, RetryState};
+use super::session::Session;
+use super::state::{Execution, PlanInput};
+use crate::mysql_catalog::show::WarningLevel;
+use crate::plan::TreePlan;
+use crate::result::{OUTPUT_PART_BYTES, Progress};
+
+/// The execution of a tree.
+#[derive(Debug)]
+pub(crate) struct TreeState {
+    pub plan: Arc<TreePlan>,
+    protocol: RowProtocol,
+    parameters: Vec<u8>,
+    root: Option<Input>,
+    leaves: Vec<Leaf>,
+    scratch: Scratch,
+    window: Window,
+    /// Rows returned, and rows found without LIMIT.
+    rows: u64,
+    found: u64,
+    memory: usize,
+    header_sent: bool,
+    /// Whether the statement was stopped, and ends when its locking read has ended.
+    is_stopped: bool,
+    /// Whether the session waits until the client has received the last part.
+    pub awaits_room: bool,
+    /// Whether the session has sent itself a `ContinueStatement` signal.
+    pub step_requested: bool,
+    retry: RetryInput,
+}
+
+impl TreeState {
+    /// Whether a leaf waits for a reply of this operation.
+    pub fn awaits(&self, operation: OperationId) -> bool {
+        self.leaves.iter().any(|leaf| leaf.source.as_ref().is_some_and(|source| source.awaits(operation)))
+    }
+
+    /// Whether a step has been requested, by the tree or by a leaf.
+    pub fn take_request(&mut self) -> bool {
+        let mut is_requested = std::mem::take(&mut self.step_requested);
+        for leaf in &mut self.leaves {
+            if let Some(source) = &mut leaf.source {
+                is_requested |= source.inner().step_requested().is_some_and(|requested| *requested);
+            }
+        }
+        is_requested
+    }
+
+    /// The executions of the leaves, for KILL.
+    pub fn inner(&mut self) -> impl Iterator<Item = &mut Execution> {
+        self.leaves.iter_mut().filter_map(|leaf| leaf.source.as_mut()).map(|source| source.inner())
+    }
+
+    /// Notes that the statement ends when its locking read has ended.
+    pub fn stop(&mut self) {
+        self.is_stopped = true;
+    }
+
+    /// Ends a tree whose rows are no longer wanted.
+    pub fn abandon(mut self: Box<Self>, context: &mut StatementContext<'_, '_>) {
+        close(context, &mut self);
+        self.release(context.engine, context.session, context.turn);
+    }
+
+    /// Ends the snapshot and the copies of the statement. The leaves have ended or are stale.
+    pub fn release(mut self, engine: &mut Engine, session: &mut Session, turn: &mut TurnContext<'_>) {
+        std::mem::take(&mut self.retry).release(turn);
+        session.shares_snapshot = false;
+        engine.gateway.end_statement(&mut session.transaction);
+    }
+}
+
+/// Starts a tree. The parameters are in the workspace.
+pub(crate) fn start_tree(
+    context: &mut StatementContext<'_, '_>,
+    plan: &Arc<TreePlan>,
+    input: &PlanInput<'_>,
+) -> Progress {
+    match begin(context, plan, input) {
+        Ok(state) => drive(context, Box::new(state)),
+        Err(error) => fail(context, &error),
+    }
+}
+
+fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &PlanInput<'_>) -> Result<TreeState> {
+    context.session.enter_statement();
+    let parameters = context.engine.work.parameters.clone();
+    let select_limit = context.session.variables.select_limit;
+    let window = window_of(plan.limit.as_ref(), Parameters::from_bytes(&parameters), select_limit)?;
+    if !plan.tables.is_empty() {
+        context.engine.gateway.take_snapshot(&mut context.session.transaction)?;
+        context.session.shares_snapshot = true;
+    }
+    let in_transaction = context.session.transaction.explicit;
+    let retry = input.input.keep(in_transaction, &context.engine.work.parameters, context.turn);
+    let mut scratch = Scratch::new();
+    scratch.set_strict(plan.is_strict);
+    scratch.set_warnings_max(context.session.variables.warnings_max);
+    scratch.set_value_rules(context.session.variables.value_rules());
+    let leaves = plan.leaves.iter().map(|_| Leaf::default()).collect();
+    Ok(TreeState {
+        plan: Arc::clone(plan),
+        protocol: input.protocol,
+        parameters,
+        root: None,
+        leaves,
+        scratch,
+        window,
+        rows: 0,
+        found: 0,
+        memory: 0,
+        header_sent: false,
+        is_stopped: false,
+        awaits_room: false,
+        step_requested: false,
+        retry,
+    })
+}
+
+/// Continues a tree with a reply for one of its leaves.
+pub(super) fn resume_tree(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>, event: Event) -> Progress {
+    let operation = super::resume::operation_of(&event);
+    let awaiting = state.leaves.iter_mut().filter_map(|leaf| leaf.source.as_mut());
+    let mut awaiting = awaiting.filter(|source| source.awaits(operation));
+    if let Some(source) = awaiting.next() {
+        source.run(context, |context| resume(context, event));
+    }
+    drop(awaiting);
+    drive(context, state)
+}
+
+/// Runs the steps that the tree and its leaves have requested.
+pub(super) fn continue_tree(context: &mut StatementContext<'_, '_>) -> Progress {
+    let Execution::Tree(mut state) = std::mem::take(&mut context.session.execution) else {
+        invariant::fail("a step of a tree belongs to one", format_args!("{:?}", context.session.execution))
+    };
+    for leaf in &mut state.leaves {
+        if let Some(source) = &mut leaf.source
+            && source.inner().step_requested().is_some_and(std::mem::take)
+        {
+            source.run(context, run_requested_step);
+        }
+    }
+    drive(context, state)
+}
+
+/// Runs one step of the operators.
+fn drive(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>) -> Progress {
+    let stepped = if state.is_stopped { stopped(&mut state) } else { step(context, &mut state) };
+    context.session.note_evaluated(WarningLevel::Warning, &mut state.scratch);
+    match stepped {
+        Ok(Outcome::Waits) => {
+            context.session.execution = Execution::Tree(state);
+            Progress::Waiting
+        }
+        Ok(Outcome::Yields) => {
+            if !std::mem::replace(&mut state.step_requested, true) {
+                context.request_step();
+            }
+            context.session.execution = Execution::Tree(state);
+            Progress::Waiting
+        }
+        Ok(Outcome::Full) => {
+            state.awaits_room = true;
+            context.session.execution = Execution::Tree(state);
+            Progress::MoreOutput
+        }
+        Ok(Outcome::Done) => {
+            close(context, &mut state);
+            if !state.header_sent {
+                context.sink.header(&state.plan.header, &context.session.completion());
+            }
+            let rows = if state.plan.calc_found_rows { state.found } else { state.rows };
+            state.release(context.engine, context.session, context.turn);
+            finish_rows(context, rows)
+        }
+        Err(error) => {
+            close(context, &mut state);
+            let retries = error.code == ErrorCode::TableDefinitionChanged
+                && !state.header_sent
+                && !context.session.interrupted
+                && !state.retry.is_none();
+            let retry = std::mem::take(&mut state.retry);
+            state.release(context.engine, context.session, context.turn);
+            if retries {
+                context.session.execution = Execution::Retry(Box::new(RetryState::of_input(retry)));
+                return Progress::Waiting;
+            }
+            retry.release(context.turn);
+            fail(context, &error)
+        }
+    }
+}
+
+/// The state of the tree after a step.
+enum Outcome {
+    Waits,
+    Yields,
+    Full,
+    Done,
+}
+
+fn stopped(state: &mut TreeState) -> Result<Outcome> {
+    let runs = state.leaves.iter().filter_map(|leaf| leaf.source.as_ref()).any(|source| source.statement().is_some());
+    if runs { Ok(Outcome::Waits) } else { Err(interrupted()) }
+}
+
+fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result<Outcome> {
+    let TreeState { plan, parameters, root, leaves, scratch, memory, .. } = state;
+    let memory_max = context.engine.settings.sort_buffer_bytes_max;
+    let mut run = Run {
+        context,
+        plan: plan.as_ref(),
+        parameters,
+        leaves,
+        scratch,
+        rows_left: STEP_ROWS,
+        yields: false,
+        memory,
+        memory_max,
+    };
+    if root.is_none() {
+        *root = Some(open_block(&run, &run.plan.root, &[]));
+    }
+    let Some(root) = root else { return Ok(Outcome::Done) };
+    let counts_all = run.plan.calc_found_rows;
+    loop {
+        if state.window.remaining == 0 && !counts_all {
+            return Ok(Outcome::Done);
+        }
+        let batch = match root.next(&mut run)? {
+            Step::Batch(batch) => batch,
+            Step::Wait if run.yields => return Ok(Outcome::Yields),
+            Step::Wait => return Ok(Outcome::Waits),
+            Step::Done => return Ok(Outcome::Done),
+        };
+        state.found += batch.len() as u64;
+        let (skipped, taken) = state.window.take(batch.len() as u64);
+        let mut packets = Vec::new();
+        for row in skipped..skipped + taken {
+            run.scratch.reset();
+            let row = batch.row(row as usize);
+            let mut values = Vec::with_capacity(run.plan.root.values.len());
+            for (value, column) in run.plan.root.values.iter().zip(&run.plan.header.columns) {
+                values.push((value.evaluate(None, row, run.scratch)?, column));
+            }
+            append_row(state.protocol, values.into_iter(), &mut packets);
+        }
+        state.rows += taken;
+        if taken > 0 {
+            if !std::mem::replace(&mut state.header_sent, true) {
+                run.context.sink.header(&run.plan.header, &run.context.session.completion());
+            }
+            run.context.sink.row_packets(&packets);
+        }
+        if run.context.sink.pending_bytes() >= OUTPUT_PART_BYTES && !run.context.session.interrupted && taken > 0 {
+            return Ok(Outcome::Full);
+        }
+        if run.is_spent(batch.len()) {
+            return Ok(Outcome::Yields);
+        }
+    }
+}
+
+/// Ends the leaves that still run.
+fn close(context: &mut StatementContext<'_, '_>, state: &mut TreeState) {
+    state.root = None;
+    for leaf in &mut state.leaves {
+        if let Some(source) = leaf.source.take() {
+            source.stop(context);
+        }
+    }
+}
+
+/// Continues a tree once the client can receive more.
+pub(super) fn continue_tree_output(context: &mut StatementContext<'_, '_>) -> Progress {
+    let Execution::Tree(mut state) = std::mem::take(&mut context.session.execution) else {
+        invariant::fail("a tree is continued", format_args!("{:?}", context.session.execution))
+    };
+    state.awaits_room = false;
+    drive(context, state)
+}

@@ -1,0 +1,198 @@
+//! The syntax tree of queries of several tables.
+//!
+//! Every query is a [`Select`]. A set operation, VALUES, or a query in brackets that has clauses of its own
+//! after it is a [`Select`] of all columns of a derived table without a name.
+
+use super::expression::{BinaryOperator, Expression};
+use super::statement::{Select, SelectItem, TableReference};
+
+/// A member of FROM: a table, a query, or a join of two members.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum FromItem {
+    Table(TableReference),
+    Derived(Box<DerivedTable>),
+    Join(Box<Join>),
+}
+
+/// A query in FROM.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DerivedTable {
+    /// The rows.
+    pub source: DerivedSource,
+    /// The table's name within this statement; `None` for the operand of a statement that the parser made.
+    pub alias: Option<String>,
+    /// The names of the columns; empty if they keep those of the query.
+    pub columns: Vec<String>,
+}
+
+/// The rows of a derived table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DerivedSource {
+    /// A query.
+    Select(Box<Select>),
+    /// UNION, INTERSECT and EXCEPT, from left to right.
+    Set {
+        /// The leftmost query.
+        first: Box<Select>,
+        /// The others, each with the operation that combines it with all queries before it.
+        rest: Vec<SetOperand>,
+    },
+    /// `VALUES ROW(...), ...`
+    Values(Vec<Vec<Expression>>),
+}
+
+/// A query that a set operation combines with those before it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetOperand {
+    /// The operation.
+    pub operator: SetOperator,
+    /// ALL: equal rows are not merged.
+    pub all: bool,
+    /// The query.
+    pub query: Select,
+}
+
+/// The set operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum SetOperator {
+    Union,
+    Intersect,
+    Except,
+}
+
+/// Two members of FROM.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct Join {
+    pub kind: JoinKind,
+    pub left: FromItem,
+    pub right: FromItem,
+    pub condition: JoinCondition,
+}
+
+/// The kinds of join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    /// Comma, JOIN, INNER JOIN and CROSS JOIN.
+    Inner,
+    /// STRAIGHT_JOIN: the left member is read first.
+    Straight,
+    /// LEFT JOIN.
+    Left,
+    /// RIGHT JOIN.
+    Right,
+}
+
+/// The condition of a join.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JoinCondition {
+    /// None is written.
+    Always,
+    /// ON.
+    On(Expression),
+    /// USING: columns that are equal and appear once.
+    Using(Vec<String>),
+    /// NATURAL: USING with all common columns.
+    Natural,
+}
+
+impl Select {
+    /// The table of a query of one table.
+    pub fn table(&self) -> Option<&TableReference> {
+        match &self.from {
+            Some(FromItem::Table(table)) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// Whether the query reads more than one table, or has groups, subqueries or aggregates that only a tree
+    /// of operators computes.
+    pub fn needs_tree(&self) -> bool {
+        let in_items = |item: &SelectItem| match item {
+            SelectItem::Expression { expression, .. } => expression.needs_tree(),
+            SelectItem::All(_) => false,
+        };
+        matches!(self.from, Some(FromItem::Derived(_) | FromItem::Join(_)))
+            || !self.with.is_empty()
+            || !self.group_by.is_empty()
+            || self.projection.iter().any(in_items)
+            || self.filter.as_ref().is_some_and(Expression::needs_tree)
+            || self.having.as_ref().is_some_and(|having| having.needs_tree() || having.has_aggregate())
+            || self.order_by.iter().any(|item| item.expression.needs_tree())
+    }
+}
+
+impl Expression {
+    /// Calls `visit` for this expression and every expression in it, parents before operands. Subqueries are
+    /// not entered.
+    pub fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        visit(self);
+        self.for_each_operand(&mut |operand| operand.visit(visit));
+    }
+
+    /// Whether only a tree of operators computes the expression.
+    pub fn needs_tree(&self) -> bool {
+        let mut needs = false;
+        self.visit(&mut |inner| {
+            needs |= match inner {
+                Expression::Subquery(_) | Expression::Exists(_) | Expression::Quantified { .. } => true,
+                Expression::Function(call) => call.needs_tree(),
+                _ => false,
+            }
+        });
+        needs
+    }
+
+    /// Whether an aggregate is called outside subqueries.
+    pub fn has_aggregate(&self) -> bool {
+        let mut has = false;
+        self.visit(&mut |inner| has |= matches!(inner, Expression::Function(call) if call.is_aggregate()));
+        has
+    }
+
+    /// `operand IN (query)` as a quantified comparison.
+    pub fn in_query(negated: bool, operand: Box<Expression>, query: Select) -> Expression {
+        let operator = if negated { BinaryOperator::NotEqual } else { BinaryOperator::Equal };
+        Expression::Quantified { operator, all: negated, operand, query: Box::new(query) }
+    }
+}
+
+impl FromItem {
+    /// Whether a member has this alias, or this name without an alias.
+    pub fn names(&self, table: &str) -> bool {
+        match self {
+            FromItem::Table(reference) => reference.alias.as_deref().unwrap_or(&reference.name.name) == table,
+            FromItem::Derived(derived) => derived.alias.as_deref() == Some(table),
+            FromItem::Join(join) => join.left.names(table) || join.right.names(table),
+        }
+    }
+
+    /// Whether a member is a query.
+    pub fn has_query(&self) -> bool {
+        match self {
+            FromItem::Table(_) => false,
+            FromItem::Derived(_) => true,
+            FromItem::Join(join) => join.left.has_query() || join.right.has_query(),
+        }
+    }
+
+    /// Whether a table of this name is read, here or in a query in FROM.
+    pub fn reads(&self, table: &str) -> bool {
+        let in_query = |select: &Select| select.from.as_ref().is_some_and(|from| from.reads(table));
+        match self {
+            FromItem::Table(reference) => {
+                reference.name.database.is_none() && reference.name.name.eq_ignore_ascii_case(table)
+            }
+            FromItem::Join(join) => join.left.reads(table) || join.right.reads(table),
+            FromItem::Derived(derived) => match &derived.source {
+                DerivedSource::Select(select) => in_query(select),
+                DerivedSource::Set { first, rest } => {
+                    in_query(first) || rest.iter().any(|operand| in_query(&operand.query))
+                }
+                DerivedSource::Values(_) => false,
+            },
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! A query block: from FROM to LIMIT.
+
+use std::sync::Arc;
+
+use junctor_expression::Expression;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::row_encoding::ResultColumn;
+use junctor_signals::program::{Projection, SortKey};
+
+use super::check::GroupCheck;
+use super::from::bind_from;
+use super::join::{JoinNode, relations_of};
+use super::subquery::{BlockSubqueries, SemiJoin};
+use super::{AggregatePlan, ApplyPlan, BlockPlan, PlanNode, TreePlanner};
+use crate::bind::block::{BlockScope, BlockView, SlotSpace};
+use crate::bind::group_function::GroupFunctions;
+use crate::bind::{Aggregation, Binder, Clause, Scope, bind_item, message};
+use crate::parse::expression as ast;
+use crate::parse::statement::{CommonTable, Select, SelectItem};
+use crate::plan::operand::LimitTemplate;
+use crate::plan::order::{bind_order, check_distinct_order};
+
+/// Maximum number of columns in a result, as in MySQL.
+const RESULT_COLUMNS_MAX: usize = 4096;
+
+/// The tables of WITH that a block can name.
+#[derive(Clone, Copy)]
+pub(super) struct CommonTables<'a> {
+    /// The innermost WITH, as far as its tables are visible.
+    pub tables: &'a [CommonTable],
+    /// The WITH around it.
+    pub outer: Option<&'a CommonTables<'a>>,
+}
+
+impl CommonTables<'_> {
+    /// No tables.
+    pub const NONE: CommonTables<'static> = CommonTables { tables: &[], outer: None };
+}
+
+/// The bound clauses of a block after WHERE.
+struct Lists {
+    projection: Projection,
+    keys: Vec<Expression>,
+    having: Option<Expression>,
+    sort: Vec<SortKey>,
+    functions: GroupFunctions,
+}
+
+/// The values of a select list and the columns that describe them.
+type BoundList = (Vec<Expression>, Vec<ResultColumn>);
+
+impl TreePlanner<'_> {
+    /// Plans a block. The caller applies LIMIT if `is_root`.
+    pub(super) fn block(
+        &self,
+        select: &Select,
+        outer: Option<&BlockView<'_>>,
+        tables: &CommonTables<'_>,
+        is_root: bool,
+    ) -> Result<BlockPlan> {
+        let own;
+        let tables = match select.with.is_empty() {
+            true => tables,
+            false => {
+                own = CommonTables { tables: &select.with, outer: Some(tables) };
+                &own
+            }
+        };
+        if !is_root && !select.into.is_empty() {
+            return Err(Error::new(ErrorCode::WrongUsage, "Incorrect usage of INTO and subquery"));
+        }
+        let space = SlotSpace::new(self.environment.parameters.len());
+        let mut relations = Vec::new();
+        let shape = match &select.from {
+            Some(from) => {
+                let scope = BlockScope { space: &space, relations: Vec::new(), outer, shares_rows: false };
+                let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
+                Some(self.collect(from, false, (&space, tables, &view), &mut relations)?)
+            }
+            None => None,
+        };
+        let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
+        let block = BlockScope { space: &space, relations, outer, shares_rows: false };
+        let lock = self.locking_clause(select);
+        let mut joined = match &shape {
+            Some(shape) => Some(bind_from(self, shape, &block)?),
+            None => None,
+        };
+        let names = joined.as_ref().map_or_else(Vec::new, |joined| joined.names.clone());
+        let view = BlockView { block: &block, names, relations: (0..block.relations.len()).collect() };
+        let subqueries = BlockSubqueries::new(self, &view, tables);
+
+        let (conditions, semijoins) = self.bind_where(select, &view, &subqueries)?;
+        let where_applies = subqueries.take();
+
+        let lists = self.bind_lists(select, &view, &subqueries)?;
+        let Lists { projection, mut keys, mut having, mut sort, functions } = lists;
+        let is_grouped = !keys.is_empty() || !functions.functions.is_empty();
+        let (mut values, columns) = (projection.values, projection.columns);
+        GroupCheck {
+            only_full: self.environment.modes.only_full_group_by,
+            is_grouped,
+            space: &space,
+            block: &block,
+            keys: &keys,
+            conditions: &joined.as_ref().map_or_else(Vec::new, |joined| joined.node.inner_conditions(&conditions)),
+        }
+        .check(&values, having.as_ref(), &sort)?;
+        if !is_grouped && !functions.groupings.is_empty() {
+            return Err(message::invalid_use_of_group());
+        }
+
+        // The operators. Conditions that read the value of a subquery are above the joins.
+        let (above, conditions): (Vec<_>, Vec<_>) =
+            conditions.into_iter().partition(|condition| relations_of(condition, &space).is_none());
+        let from = joined.take().map_or(JoinNode::nothing(), |joined| joined.node);
+        let mut node = self.join(from, (conditions, semijoins), (&block, &sources), lock)?;
+        if !where_applies.is_empty() {
+            node = subqueries.place_all(node, where_applies);
+        }
+        node = filtered(node, above);
+        if is_grouped {
+            let in_aggregates = subqueries.take_inner();
+            node = subqueries.place_all(node, in_aggregates);
+            let aggregate = self.aggregate(&mut keys, functions, select.with_rollup, &space)?;
+            if select.with_rollup {
+                let replace = |value: &mut Expression| replace_keys(value, &aggregate);
+                values.iter_mut().for_each(replace);
+                having.iter_mut().for_each(replace);
+                sort.iter_mut().for_each(|key| replace(&mut key.value));
+            }
+            node = PlanNode::Aggregate(Box::new(node), Arc::new(aggregate));
+        }
+        let after = subqueries.take();
+        node = subqueries.place_all(node, after);
+        if let Some(having) = having {
+            node = filtered(node, having.conjuncts().to_vec());
+        }
+        node = last_clauses(node, (select, is_root), &mut values, sort, &space)?;
+        Ok(BlockPlan { root: node, width: space.width(), values, columns, outer: space.outer_values() })
+    }
+
+    /// Binds WHERE. Conjuncts that are semijoins are returned apart.
+    fn bind_where<'q>(
+        &self,
+        select: &'q Select,
+        view: &'q BlockView<'q>,
+        subqueries: &BlockSubqueries<'q>,
+    ) -> Result<(Vec<Expression>, Vec<SemiJoin<'q>>)> {
+        let (mut conditions, mut semijoins) = (Vec::new(), Vec::new());
+        let mut binder = self.binder(view);
+        binder.subqueries = Some(subqueries);
+        for conjunct in select.filter.iter().flat_map(conjuncts) {
+            if let Some(semijoin) = subqueries.semijoin(conjunct)? {
+                semijoins.push(semijoin);
+                continue;
+            }
+            let bound = crate::bind::among_numbers(conjunct, binder.bind_in(Clause::Where, conjunct)?);
+            conditions.extend(bound.conjuncts().iter().cloned());
+        }
+        self.note(&binder);
+        Ok((conditions, semijoins))
+    }
+
+    /// Binds the select list, GROUP BY, HAVING and ORDER BY. Errors: those of binding; 3065.
+    fn bind_lists<'q>(
+        &self,
+        select: &'q Select,
+        view: &'q BlockView<'q>,
+        subqueries: &BlockSubqueries<'q>,
+    ) -> Result<Lists> {
+        let mut binder = self.binder(view);
+        binder.subqueries = Some(subqueries);
+        binder.aggregation = Aggregation::Grouped { space: view.block.space, functions: GroupFunctions::default() };
+        let (values, columns) = self.select_list(&mut binder, select, view)?;
+        let projection = Projection::new(values, columns);
+        let keys = self.group_keys(select, &projection, view, subqueries)?;
+        binder.named = Some((&select.projection, projection.clone()));
+        let having = match &select.having {
+            Some(having) => {
+                let bound = binder.bind_in(Clause::Having, having)?;
+                Some(crate::bind::among_numbers(having, bound))
+            }
+            None => None,
+        };
+        binder.named = None;
+        let sort = bind_order(&mut binder, &select.order_by, &select.projection, &projection)?;
+        self.note(&binder);
+        let Aggregation::Grouped { functions, .. } = std::mem::replace(&mut binder.aggregation, Aggregation::Forbidden)
+        else {
+            return Err(message::invalid_use_of_group());
+        };
+        if select.distinct {
+            check_distinct_order(&sort, &projection)?;
+        }
+        Ok(Lists { projection, keys, having, sort, functions })
+    }
+
+    /// A binder of expressions over the rows of a block.
+    pub(super) fn binder<'v>(&'v self, view: &'v BlockView<'v>) -> Binder<'v> {
+        Binder::new(self.environment, Scope::of_block(view))
+    }
+
+    /// Notes whether the binder found values that may differ in another execution.
+    pub(super) fn note(&self, binder: &Binder<'_>) {
+        self.is_volatile.set(self.is_volatile.get() || binder.is_volatile);
+    }
+
+    fn select_list(&self, binder: &mut Binder<'_>, select: &Select, view: &BlockView<'_>) -> Result<BoundList> {
+        let mut list = BoundList::default();
+        for item in &select.projection {
+            let named = match item {
+                SelectItem::Expression { expression, alias, text } => {
+                    let name = alias.as_deref().unwrap_or(text);
+                    let (value, column) = bind_item(binder, Clause::FieldList, expression, (name, alias.is_some()))?;
+                    list.0.push(value);
+                    list.1.push(column);
+                    continue;
+                }
+                SelectItem::All(named) => named,
+            };
+            if select.from.is_none() {
+                return Err(Error::new(ErrorCode::NoTablesUsed, "No tables used"));
+            }
+            let columns = match named {
+                Some(table) => view.columns_of(table.database.as_deref(), &table.name)?,
+                None => view.names.iter().filter(|name| name.is_shown).cloned().collect(),
+            };
+            for column in columns {
+                let found = view.block.column(column.relation, column.column)?;
+                list.0.push(found.expression);
+                list.1.push(found.column);
+            }
+        }
+        if list.0.len() > RESULT_COLUMNS_MAX {
+            return Err(Error::new(ErrorCode::TooManyColumns, "Too many columns"));
+        }
+        Ok(list)
+    }
+}
+
+/// The conjuncts of a condition as written.
+pub(super) fn conjuncts(condition: &ast::Expression) -> Vec<&ast::Expression> {
+    match condition {
+        ast::Expression::And(operands) => operands.iter().flat_map(conjuncts).collect(),
+        other => vec![other],
+    }
+}
+
+/// The rows of `node` for which all conditions are true.
+pub(super) fn filtered(node: PlanNode, conditions: Vec<Expression>) -> PlanNode {
+    if conditions.is_empty() { node } else { PlanNode::Filter(Box::new(node), conditions.into()) }
+}
+
+/// Computes the values of the select list once, because ORDER BY and DISTINCT refer to the same values.
+fn compute_values(
+    node: PlanNode,
+    values: &mut [Expression],
+    sort: &mut [SortKey],
+    space: &SlotSpace,
+) -> Result<PlanNode> {
+    let mut computed = Vec::new();
+    for value in values.iter_mut() {
+        if value.as_column().is_some() || value.as_constant().is_some() {
+            continue;
+        }
+        let slot = space.computed(value.result, "")?;
+        for key in sort.iter_mut() {
+            key.value.rewrite(&mut |inner| (inner == value).then(|| slot.clone()));
+        }
+        let number = slot.as_column().map_or(0, |column| column.0);
+        computed.push((std::mem::replace(value, slot), number));
+    }
+    Ok(if computed.is_empty() { node } else { PlanNode::Compute(Box::new(node), computed.into()) })
+}
+
+/// Replaces the keys of groups by their slots, in which WITH ROLLUP sets NULL.
+fn replace_keys(value: &mut Expression, aggregate: &AggregatePlan) {
+    value.rewrite(&mut |inner| {
+        let (key, slot) = aggregate.keys.iter().find(|(key, _)| key == inner)?;
+        let result = key.result.with_nullable(true);
+        Some(Expression::column_of_type(junctor_model::id::ColumnNumber(*slot), result, ""))
+    });
+}
+
+/// A subquery that is placed above the rows it needs.
+pub(super) type Applies = Vec<ApplyPlan>;
+
+/// DISTINCT, ORDER BY and LIMIT. The driver applies the LIMIT of the whole query.
+fn last_clauses(
+    mut node: PlanNode,
+    (select, is_root): (&Select, bool),
+    values: &mut [Expression],
+    mut sort: Vec<SortKey>,
+    space: &SlotSpace,
+) -> Result<PlanNode> {
+    if select.distinct || !sort.is_empty() {
+        node = compute_values(node, values, &mut sort, space)?;
+    }
+    if select.distinct {
+        node = PlanNode::Distinct(Box::new(node), values.to_vec().into());
+    }
+    let limit = select.limit.map(LimitTemplate::of).transpose()?;
+    if !sort.is_empty() {
+        let bound = if select.calc_found_rows { None } else { limit };
+        node = PlanNode::Sort(Box::new(node), sort.into(), bound);
+    }
+    if let Some(limit) = limit.filter(|_| !is_root) {
+        node = PlanNode::Limit(Box::new(node), limit);
+    }
+    Ok(node)
+}

@@ -1,0 +1,265 @@
+//! FROM: its relations, and the conditions of its joins.
+
+use std::sync::Arc;
+
+use junctor_expression::{CompareOperator, Expression, ResultType};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::ColumnNumber;
+use junctor_model::row_encoding::ResultColumn;
+use junctor_model::schema::TableLayout;
+
+use super::block::CommonTables;
+use super::join::JoinNode;
+use super::{BlockPlan, TreePlanner};
+use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotSpace, VisibleColumn};
+use crate::bind::{Clause, among_numbers, message};
+use crate::parse::query::{DerivedSource, DerivedTable, FromItem, JoinCondition, JoinKind};
+use crate::parse::statement::{CommonTable, TableReference};
+use crate::plan::compute::type_of_column;
+use crate::plan::statement::{VirtualSource, virtual_source};
+
+/// The rows of a relation.
+pub(super) enum SourcePlan<'a> {
+    /// A stored table.
+    Table(&'a Arc<TableLayout>, &'a TableReference),
+    /// A virtual table.
+    Virtual(VirtualSource),
+    /// A query.
+    Query(Arc<BlockPlan>),
+}
+
+/// The tree of joins as written. Relations are positions in the block.
+pub(super) enum Shape<'a> {
+    Relation(usize),
+    Join { kind: JoinKind, left: Box<Shape<'a>>, right: Box<Shape<'a>>, condition: &'a JoinCondition },
+}
+
+/// A bound FROM.
+pub(super) struct BoundFrom {
+    pub node: JoinNode,
+    /// The columns that unqualified names can refer to, in the order of `*`.
+    pub names: Vec<VisibleColumn>,
+    relations: Vec<usize>,
+}
+
+type Relations<'a> = Vec<(Relation<'a>, SourcePlan<'a>)>;
+
+impl<'a> TreePlanner<'a> {
+    /// Collects the relations of FROM and plans its queries. Error 1066 for a name that occurs twice.
+    pub(super) fn collect<'f>(
+        &self,
+        item: &'f FromItem,
+        is_nullable: bool,
+        (space, tables, outer): (&SlotSpace, &CommonTables<'_>, &BlockView<'_>),
+        relations: &mut Relations<'f>,
+    ) -> Result<Shape<'f>>
+    where
+        'a: 'f,
+    {
+        let named = match item {
+            FromItem::Join(join) => {
+                let left = is_nullable || join.kind == JoinKind::Right;
+                let right = is_nullable || join.kind == JoinKind::Left;
+                let left = Box::new(self.collect(&join.left, left, (space, tables, outer), relations)?);
+                let right = Box::new(self.collect(&join.right, right, (space, tables, outer), relations)?);
+                return Ok(Shape::Join { kind: join.kind, left, right, condition: &join.condition });
+            }
+            FromItem::Table(reference) => self.table(reference, tables)?,
+            FromItem::Derived(derived) => {
+                let block = self.derived(derived, tables, outer)?;
+                let name = derived.alias.clone().unwrap_or_default();
+                self.query_relation(name, block, &derived.columns)?
+            }
+        };
+        let (mut relation, source) = named;
+        (relation.id, relation.is_nullable) = (space.next_relation(), is_nullable);
+        let is_same = |known: &Relation<'_>| {
+            known.name.eq_ignore_ascii_case(&relation.name) && known.database == relation.database
+        };
+        if relations.iter().any(|(known, _)| is_same(known)) {
+            let text = format!("Not unique table/alias: '{}'", relation.name);
+            return Err(Error::new(ErrorCode::NonUniqueTable, text));
+        }
+        relations.push((relation, source));
+        Ok(Shape::Relation(relations.len() - 1))
+    }
+
+    fn table<'f>(
+        &self,
+        reference: &'f TableReference,
+        tables: &CommonTables<'_>,
+    ) -> Result<(Relation<'f>, SourcePlan<'f>)>
+    where
+        'a: 'f,
+    {
+        let name = reference.alias.as_deref().unwrap_or(&reference.name.name).to_owned();
+        if reference.name.database.is_none()
+            && let Some((table, visible)) = find_common(tables, &reference.name.name)
+        {
+            let block = self.common_table(table, &visible)?;
+            return self.query_relation(name, block, &table.columns);
+        }
+        let relation = |database: &str, source| Relation {
+            id: 0,
+            name: name.clone(),
+            database: if reference.alias.is_some() { String::new() } else { database.to_owned() },
+            has_alias: reference.alias.is_some(),
+            source,
+            is_nullable: false,
+        };
+        let environment = self.environment;
+        if let Some((database, source)) = virtual_source(environment, &reference.name, self.find_virtual)? {
+            self.is_volatile.set(true);
+            let types = source.columns.iter().map(type_of_column).collect();
+            let rows = RelationSource::Rows { columns: source.columns.clone(), types, is_virtual: true };
+            return Ok((relation(database, rows), SourcePlan::Virtual(source)));
+        }
+        let layout: &'f Arc<TableLayout> = environment.table(&reference.name)?;
+        let relation = relation(&layout.definition.database, RelationSource::Table(layout));
+        Ok((relation, SourcePlan::Table(layout, reference)))
+    }
+
+    /// The block of a table of WITH. The tables before it are visible in it.
+    fn common_table(&self, table: &CommonTable, visible: &CommonTables<'_>) -> Result<BlockPlan> {
+        if table.recursive && refers_to(&table.query, &table.name) {
+            return Err(Error::not_supported("WITH RECURSIVE"));
+        }
+        self.block(&table.query, None, visible, false)
+    }
+
+    /// A relation of the result of a block. Errors: 1060, 1353.
+    fn query_relation<'f>(
+        &self,
+        name: String,
+        mut block: BlockPlan,
+        names: &[String],
+    ) -> Result<(Relation<'f>, SourcePlan<'f>)> {
+        let described = std::mem::take(&mut block.columns);
+        if !names.is_empty() && names.len() != described.len() {
+            return Err(message::alias_column_count());
+        }
+        let mut columns: Vec<ResultColumn> = Vec::with_capacity(described.len());
+        for (place, mut column) in described.into_iter().enumerate() {
+            if let Some(name) = names.get(place) {
+                column.name = name.as_str().into();
+            }
+            let is_known = |known: &ResultColumn| known.name.eq_ignore_ascii_case(&column.name);
+            if !name.is_empty() && columns.iter().any(is_known) {
+                let text = format!("Duplicate column name '{}'", column.name);
+                return Err(Error::new(ErrorCode::DuplicateColumn, text));
+            }
+            columns.push(column);
+        }
+        let types: Vec<ResultType> = block.values.iter().map(|value| value.result).collect();
+        let source = RelationSource::Rows { columns, types, is_virtual: false };
+        let relation = Relation { id: 0, name, database: String::new(), has_alias: true, source, is_nullable: false };
+        Ok((relation, SourcePlan::Query(Arc::new(block))))
+    }
+
+    /// Plans a query in FROM. It can name columns of the blocks around the one that it belongs to.
+    fn derived(&self, derived: &DerivedTable, tables: &CommonTables<'_>, outer: &BlockView<'_>) -> Result<BlockPlan> {
+        match &derived.source {
+            DerivedSource::Select(select) => self.block(select, Some(outer), tables, false),
+            DerivedSource::Set { first, rest } => self.set(first, rest, tables, outer),
+            DerivedSource::Values(rows) => self.values(rows, outer),
+        }
+    }
+}
+
+/// The table of WITH that has this name, and the tables that are visible in it.
+fn find_common<'t>(tables: &CommonTables<'t>, name: &str) -> Option<(&'t CommonTable, CommonTables<'t>)> {
+    let mut scope = Some(*tables);
+    while let Some(tables) = scope {
+        if let Some(place) = tables.tables.iter().position(|table| table.name.eq_ignore_ascii_case(name)) {
+            let visible = CommonTables { tables: &tables.tables[..place], outer: tables.outer };
+            return Some((&tables.tables[place], visible));
+        }
+        scope = tables.outer.copied();
+    }
+    None
+}
+
+/// Whether FROM of a query, or of a query in it, names this table.
+fn refers_to(select: &crate::parse::statement::Select, name: &str) -> bool {
+    select.from.as_ref().is_some_and(|from| from.reads(name))
+}
+
+/// Binds the conditions of the joins. Errors: 1052, 1054.
+pub(super) fn bind_from<'s>(
+    planner: &TreePlanner<'_>,
+    shape: &Shape<'_>,
+    block: &'s BlockScope<'s>,
+) -> Result<BoundFrom> {
+    let (kind, left, right, condition) = match shape {
+        Shape::Relation(relation) => {
+            let names = block.names_of(*relation);
+            return Ok(BoundFrom { node: JoinNode::Relation(*relation), names, relations: vec![*relation] });
+        }
+        Shape::Join { kind, left, right, condition } => (*kind, left, right, *condition),
+    };
+    let left = bind_from(planner, left, block)?;
+    let right = bind_from(planner, right, block)?;
+    let mut relations = left.relations;
+    relations.extend(&right.relations);
+    let mut conditions = Vec::new();
+    let all = || left.names.iter().chain(&right.names).cloned().collect::<Vec<_>>();
+    let names = match condition {
+        JoinCondition::Always => all(),
+        JoinCondition::On(condition) => {
+            let view = BlockView { block, names: all(), relations: relations.clone() };
+            let mut binder = planner.binder(&view);
+            let bound = among_numbers(condition, binder.bind_in(Clause::On, condition)?);
+            planner.note(&binder);
+            conditions.extend(bound.conjuncts().iter().cloned());
+            all()
+        }
+        JoinCondition::Using(columns) => merge(block, (&left.names, &right.names), columns, kind, &mut conditions)?,
+        JoinCondition::Natural => {
+            let is_common = |name: &&VisibleColumn| {
+                let in_right = |other: &VisibleColumn| other.is_shown && other.name.eq_ignore_ascii_case(&name.name);
+                name.is_shown && right.names.iter().any(in_right)
+            };
+            let columns: Vec<String> = left.names.iter().filter(is_common).map(|name| name.name.clone()).collect();
+            merge(block, (&left.names, &right.names), &columns, kind, &mut conditions)?
+        }
+    };
+    let (left, right) = (left.node, right.node);
+    let node = match kind {
+        JoinKind::Inner => JoinNode::inner(left, right, conditions, false),
+        JoinKind::Straight => JoinNode::inner(left, right, conditions, true),
+        JoinKind::Left => JoinNode::Outer { left: Box::new(left), right: Box::new(right), conditions },
+        JoinKind::Right => JoinNode::Outer { left: Box::new(right), right: Box::new(left), conditions },
+    };
+    Ok(BoundFrom { node, names, relations })
+}
+
+/// Makes the columns of USING equal. Returns the names of the join: first the common columns, once.
+fn merge(
+    block: &BlockScope<'_>,
+    (left, right): (&[VisibleColumn], &[VisibleColumn]),
+    columns: &[String],
+    kind: JoinKind,
+    conditions: &mut Vec<Expression>,
+) -> Result<Vec<VisibleColumn>> {
+    let clause = "from clause";
+    let find = |names: &[VisibleColumn], name: &str| {
+        let mut fitting = names.iter().filter(|column| column.name.eq_ignore_ascii_case(name));
+        match (fitting.next(), fitting.next()) {
+            (Some(found), None) => Ok(found.clone()),
+            (Some(_), Some(_)) => Err(message::ambiguous_column(name, clause)),
+            (None, _) => Err(message::unknown_column(name, clause)),
+        }
+    };
+    let mut names = Vec::new();
+    for name in columns {
+        let (of_left, of_right) = (find(left, name)?, find(right, name)?);
+        let value = |column: &VisibleColumn| block.column(column.relation, ColumnNumber(column.column.0));
+        let operands = (value(&of_left)?.expression, value(&of_right)?.expression);
+        conditions.push(Expression::comparison(CompareOperator::Equal, operands.0, operands.1)?);
+        names.push(if kind == JoinKind::Right { of_right } else { of_left });
+    }
+    let is_other = |column: &&VisibleColumn| !columns.iter().any(|name| name.eq_ignore_ascii_case(&column.name));
+    names.extend(left.iter().filter(is_other).cloned());
+    names.extend(right.iter().filter(is_other).cloned());
+    Ok(names)
+}

@@ -1,0 +1,114 @@
+//! GROUP BY and aggregates.
+
+use junctor_expression::Expression;
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_signals::program::Projection;
+
+use super::subquery::BlockSubqueries;
+use super::{AggregatePlan, TreePlanner};
+use crate::bind::block::{BlockView, SlotOwner, SlotSpace};
+use crate::bind::group_function::GroupFunctions;
+use crate::bind::{Clause, item_named, message};
+use crate::parse::expression as ast;
+use crate::parse::statement::Select;
+
+impl TreePlanner<'_> {
+    /// The values of GROUP BY. A number refers to a select item; a name is first a column, then an alias.
+    /// Errors: 1052, 1054, 1056, 1111.
+    pub(super) fn group_keys(
+        &self,
+        select: &Select,
+        projection: &Projection,
+        view: &BlockView<'_>,
+        subqueries: &BlockSubqueries<'_>,
+    ) -> Result<Vec<Expression>> {
+        let clause = Clause::Group;
+        let space = view.block.space;
+        let mut keys: Vec<Expression> = Vec::with_capacity(select.group_by.len());
+        let mut binder = self.binder(view);
+        binder.subqueries = Some(subqueries);
+        let before = subqueries.take();
+        for item in &select.group_by {
+            let named = match item {
+                ast::Expression::Literal(ast::Literal::Integer(number)) => {
+                    let place = usize::try_from(*number).ok().and_then(|number| number.checked_sub(1));
+                    let value = place.and_then(|place| Some((place, projection.values.get(place)?)));
+                    let Some((place, value)) = value else {
+                        return Err(message::unknown_column(&number.to_string(), clause.name()));
+                    };
+                    Some((value.clone(), projection.columns[place].name.to_string()))
+                }
+                ast::Expression::Column(reference) if reference.table.is_none() => {
+                    match view.find(reference, clause.name())? {
+                        Some(_) => None,
+                        None => item_named(&select.projection, projection, &reference.name, clause)?
+                            .map(|value| (value.clone(), reference.name.clone())),
+                    }
+                }
+                _ => None,
+            };
+            let key = match named {
+                Some((value, name)) => {
+                    if reads_aggregate(&value, space) {
+                        let text = format!("Can't group on '{name}'");
+                        return Err(Error::new(ErrorCode::WrongGroupField, text));
+                    }
+                    value
+                }
+                None => binder.bind_in(clause, item)?,
+            };
+            if !keys.contains(&key) || select.with_rollup {
+                keys.push(key);
+            }
+        }
+        self.note(&binder);
+        subqueries.move_inner();
+        subqueries.restore(before);
+        Ok(keys)
+    }
+
+    /// The aggregation of a block. Error: 3150 for an argument of GROUPING that is no key.
+    pub(super) fn aggregate(
+        &self,
+        keys: &mut Vec<Expression>,
+        functions: GroupFunctions,
+        rollup: bool,
+        space: &SlotSpace,
+    ) -> Result<AggregatePlan> {
+        let GroupFunctions { functions, groupings } = functions;
+        let mut with_slots = Vec::with_capacity(keys.len());
+        for key in keys.drain(..) {
+            // Without ROLLUP the values of the first row of a group serve, so no slot is needed.
+            let slot = match rollup {
+                true => space.computed(key.result, "")?.as_column().map_or(0, |column| column.0),
+                false => u16::MAX,
+            };
+            with_slots.push((key, slot));
+        }
+        let mut placed = Vec::new();
+        for (arguments, slot) in groupings {
+            let mut places = Vec::new();
+            for (number, argument) in arguments.iter().enumerate() {
+                let place = with_slots.iter().position(|(key, _)| key == argument).ok_or_else(|| {
+                    let text = format!("Argument #{number} of GROUPING function is not in GROUP BY");
+                    Error::new(ErrorCode::WrongGrouping, text)
+                })?;
+                places.push(place);
+            }
+            placed.push((places, slot));
+        }
+        Ok(AggregatePlan { keys: with_slots, functions, rollup, groupings: placed })
+    }
+}
+
+/// Whether a value of the select list depends on an aggregate. At that place in the planning, computed values
+/// are those of aggregates and subqueries.
+fn reads_aggregate(value: &Expression, space: &SlotSpace) -> bool {
+    let mut reads = false;
+    value.visit(&mut |inner| {
+        if let Some(slot) = inner.as_column() {
+            reads |= matches!(space.owner(slot), Some(SlotOwner::Computed));
+        }
+    });
+    reads
+}

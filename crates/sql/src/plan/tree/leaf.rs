@@ -1,0 +1,256 @@
+//! The reads of tables. A leaf is a query of one table with the columns and conditions that the tree needs.
+
+use std::sync::Arc;
+
+use junctor_expression::{Expression, ParametersBuilder};
+use junctor_model::error::Result;
+use junctor_model::id::ColumnNumber;
+use junctor_model::row_encoding::ResultColumn;
+use junctor_model::schema::TableLayout;
+use junctor_model::value::Value;
+use junctor_signals::program::{Projection, SortKey};
+
+use super::{JoinKey, JoinLookup, LeafPlan, TreePlanner, TreeTable};
+use crate::bind::ParameterKind;
+use crate::bind::block::{SlotOwner, SlotSpace};
+use crate::parse::statement::{LockingClause, TableReference};
+use crate::plan::select::{LeafRequest, plan_leaf};
+use crate::plan::statement::{QueryPlan, VirtualSource};
+use crate::plan::{AccessPath, ComputePlan};
+use crate::result::ResultHeader;
+
+/// The slots of a relation's columns.
+type Columns = [(u16, ColumnNumber)];
+/// A stored table and its place in FROM.
+type Table<'t> = (&'t Arc<TableLayout>, &'t TableReference);
+
+/// An expression over the columns of one table, and the values of the tree's row that it reads.
+struct Localised<'s> {
+    space: &'s SlotSpace,
+    layout: &'s TableLayout,
+    first_parameter: usize,
+    parameters: Vec<Expression>,
+}
+
+impl Localised<'_> {
+    /// Replaces slots by columns of the table. Values of the outer block become parameters.
+    fn localise(&mut self, value: &Expression) -> Expression {
+        let mut value = value.clone();
+        value.rewrite(&mut |inner| {
+            let slot = inner.as_column()?;
+            match self.space.owner(slot)? {
+                SlotOwner::Column(_, column) => {
+                    let definition = &self.layout.definition.columns[usize::from(column.0)];
+                    let name = match &inner.node {
+                        junctor_expression::Node::Column { name, .. } => name,
+                        _ => "",
+                    };
+                    Some(Expression::column(column, definition, name))
+                }
+                SlotOwner::Outer(_) | SlotOwner::Computed => {
+                    let known = self.parameters.iter().position(|known| known == inner);
+                    let place = known.unwrap_or_else(|| {
+                        self.parameters.push(inner.clone());
+                        self.parameters.len() - 1
+                    });
+                    let ordinal = (self.first_parameter + place) as u16;
+                    Some(Expression::parameter_of_type(ordinal, inner.result.with_nullable(true)))
+                }
+            }
+        });
+        value
+    }
+}
+
+impl TreePlanner<'_> {
+    /// Plans the read of a table. Returns the position of the leaf.
+    pub(super) fn table_leaf(
+        &self,
+        table: Table<'_>,
+        (space, columns): (&SlotSpace, &Columns),
+        conditions: Vec<Expression>,
+        lock: Option<LockingClause>,
+    ) -> Result<usize> {
+        self.leaf(table, (space, columns), (&conditions, None), lock)
+    }
+
+    /// Plans the read of a table by the keys of a join, if an index serves it.
+    pub(super) fn lookup_leaf(
+        &self,
+        table: Table<'_>,
+        columns: &Columns,
+        (space, conditions, keys): (&SlotSpace, &[Expression], &[JoinKey]),
+        lock: Option<LockingClause>,
+    ) -> Result<Option<JoinLookup>> {
+        for (place, key) in keys.iter().enumerate() {
+            if self.has_lookup(table.0, table.1, (space, conditions, key)) {
+                let leaf = self.leaf(table, (space, columns), (conditions, Some(key)), lock)?;
+                return Ok(Some(JoinLookup { leaf, key: place }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether an index of the table serves a read by a list of values of this key.
+    pub(super) fn has_lookup(
+        &self,
+        layout: &Arc<TableLayout>,
+        reference: &TableReference,
+        (space, conditions, key): (&SlotSpace, &[Expression], &JoinKey),
+    ) -> bool {
+        let Some(column) = self.key_column(layout, space, key) else { return false };
+        let request = self.request((layout, reference), space, (conditions, Some(key)), None);
+        let Ok((request, _)) = request else { return false };
+        let is_first = |columns: &[ColumnNumber]| columns.contains(&column);
+        match request.path(self.environment) {
+            Ok(AccessPath::PrimaryKeys(keys) | AccessPath::UniqueKeys { keys, .. }) => is_first(&keys.columns),
+            Ok(AccessPath::Ranges { ranges, .. }) => {
+                ranges.columns.iter().take(ranges.prefix.len()).any(|prefix| *prefix == column)
+            }
+            _ => false,
+        }
+    }
+
+    /// A measure of how many rows the conditions leave: 0 for one row.
+    pub(super) fn access_weight(
+        &self,
+        layout: &Arc<TableLayout>,
+        reference: &TableReference,
+        (space, conditions): (&SlotSpace, &[Expression]),
+    ) -> u8 {
+        let Ok((request, _)) = self.request((layout, reference), space, (conditions, None), None) else { return 4 };
+        match request.path(self.environment) {
+            Ok(AccessPath::Nothing | AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. }) => 0,
+            Ok(AccessPath::Ranges { .. }) => 1,
+            _ if !conditions.is_empty() => 2,
+            _ => 3,
+        }
+    }
+
+    /// The column of the table whose values are those of a join key, in the same form on both sides.
+    fn key_column(&self, layout: &TableLayout, space: &SlotSpace, key: &JoinKey) -> Option<ColumnNumber> {
+        if key.null_safe || key.left.result.kind != key.right.result.kind {
+            return None;
+        }
+        let SlotOwner::Column(_, column) = space.owner(key.right.as_column()?)? else { return None };
+        let definition = &layout.definition.columns[usize::from(column.0)];
+        let has_collation = definition.column_type.collation().is_none_or(|of_column| of_column == key.collation);
+        has_collation.then_some(column)
+    }
+
+    fn leaf(
+        &self,
+        (layout, reference): Table<'_>,
+        (space, columns): (&SlotSpace, &Columns),
+        (conditions, key): (&[Expression], Option<&JoinKey>),
+        lock: Option<LockingClause>,
+    ) -> Result<usize> {
+        let (mut request, parameters) = self.request((layout, reference), space, (conditions, key), lock)?;
+        let definition = &layout.definition;
+        for (_, column) in columns {
+            let own = &definition.columns[usize::from(column.0)];
+            request.projection.values.push(Expression::column(*column, own, &own.name));
+            request.projection.columns.push(ResultColumn::of_table(definition, *column));
+        }
+        let mut slots: Vec<Option<u16>> = columns.iter().map(|(slot, _)| Some(*slot)).collect();
+        if slots.is_empty() {
+            let one = Expression::constant(Value::Int(1), self.environment.collation);
+            request.projection.columns.push(one.result.result_column("1"));
+            request.projection.values.push(one);
+            slots.push(None);
+        }
+        let query = plan_leaf(self.environment, request)?;
+        let alias: Box<str> = reference.alias.as_deref().unwrap_or(&definition.name).into();
+        let locks = query.locking_program.is_some();
+        self.tables.borrow_mut().push(TreeTable { layout: Arc::clone(layout), alias: alias.clone(), locks });
+        let mut leaves = self.leaves.borrow_mut();
+        let query = QueryPlan::Select(Arc::new(query));
+        leaves.push(LeafPlan { query, slots, parameters, has_list: key.is_some(), locks, alias });
+        Ok(leaves.len() - 1)
+    }
+
+    fn request<'r>(
+        &self,
+        (layout, reference): Table<'r>,
+        space: &SlotSpace,
+        (conditions, key): (&[Expression], Option<&JoinKey>),
+        lock: Option<LockingClause>,
+    ) -> Result<(LeafRequest<'r>, Vec<Expression>)> {
+        let first_parameter = self.environment.parameters.len();
+        let mut local = Localised { space, layout, first_parameter, parameters: Vec::new() };
+        let mut filter: Vec<Expression> = conditions.iter().map(|condition| local.localise(condition)).collect();
+        let right = key.map(|key| local.localise(&key.right));
+        let mut kinds = self.environment.parameters.to_vec();
+        kinds.extend(local.parameters.iter().map(|value| ParameterKind::exactly(value.result)));
+        if let (Some(key), Some(right)) = (key, right) {
+            let ordinal = kinds.len() as u16;
+            let item = key.left.result;
+            kinds.push(ParameterKind { is_list: true, ..ParameterKind::exactly(item) });
+            filter.push(Expression::in_parameters(false, right, ordinal, item.with_nullable(true))?);
+        }
+        let filter = match filter.len() {
+            0 => None,
+            1 => filter.pop(),
+            _ => Some(Expression::and(filter)),
+        };
+        let projection = Projection::new(Vec::new(), Vec::new());
+        let request = LeafRequest { layout, reference, filter, projection, kinds, lock };
+        Ok((request, local.parameters))
+    }
+
+    /// Plans the read of a virtual table. Returns its node.
+    pub(super) fn virtual_leaf(&self, source: &VirtualSource, columns: &Columns) -> Result<super::PlanNode> {
+        let first_column = self.environment.parameters.len() as u16;
+        let types: Vec<_> = source.columns.iter().map(super::super::compute::type_of_column).collect();
+        let mut projection = Projection::new(Vec::new(), Vec::new());
+        for (_, column) in columns {
+            let place = usize::from(column.0);
+            projection.values.push(Expression::parameter_of_type(first_column + column.0, types[place]));
+            projection.columns.push(source.columns[place].clone());
+        }
+        let mut slots: Vec<Option<u16>> = columns.iter().map(|(slot, _)| Some(*slot)).collect();
+        if slots.is_empty() {
+            let one = Expression::constant(Value::Int(1), self.environment.collation);
+            projection.columns.push(one.result.result_column("1"));
+            projection.values.push(one);
+            slots.push(None);
+        }
+        let plan = ComputePlan {
+            is_strict: self.environment.is_strict,
+            header: ResultHeader::new(projection.columns.clone()),
+            source: source.rows.clone(),
+            table_alias: "".into(),
+            filter: None,
+            projection,
+            aggregates: Vec::new(),
+            sort: Vec::<SortKey>::new(),
+            distinct: false,
+            limit: None,
+            first_column,
+            first_aggregate: first_column + source.columns.len() as u16,
+        };
+        let query = QueryPlan::Compute(Arc::new(plan));
+        let mut leaves = self.leaves.borrow_mut();
+        leaves.push(LeafPlan { query, slots, parameters: Vec::new(), has_list: false, locks: false, alias: "".into() });
+        Ok(super::PlanNode::Scan(leaves.len() - 1))
+    }
+}
+
+/// The parameters of a leaf: those of the statement, then these values, then a list of keys.
+pub(crate) fn leaf_parameters(own: &[u8], more: &mut ParametersBuilder) -> Result<Vec<u8>> {
+    let mut added = Vec::new();
+    more.append_to(&mut added)?;
+    let own = junctor_expression::Parameters::from_bytes(own);
+    let added = junctor_expression::Parameters::from_bytes(&added);
+    let ((values, offsets), (more_values, more_offsets)) = (own.parts(), added.parts());
+    let mut bytes = Vec::with_capacity(values.len() + more_values.len() + 4 * (offsets.len() + more_offsets.len()) + 2);
+    bytes.extend_from_slice(values);
+    bytes.extend_from_slice(more_values);
+    offsets.iter().for_each(|offset| bytes.extend_from_slice(offset));
+    for offset in more_offsets {
+        let moved = u32::from_le_bytes(*offset) + values.len() as u32;
+        bytes.extend_from_slice(&moved.to_le_bytes());
+    }
+    bytes.extend_from_slice(&((offsets.len() + more_offsets.len()) as u16).to_le_bytes());
+    Ok(bytes)
+}

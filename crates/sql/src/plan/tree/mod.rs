@@ -1,0 +1,302 @@
+//! Plans of queries that a tree of batch operators executes: queries of several tables, with groups,
+//! subqueries or set operations.
+//!
+//! [`block`] plans a query block, [`from`] its FROM, [`join`] the order and the places of conditions,
+//! [`group`] its aggregates, [`subquery`] its subqueries, [`set`] set operations, and [`leaf`] the reads of
+//! tables.
+
+mod block;
+mod check;
+mod from;
+mod group;
+mod join;
+mod leaf;
+mod set;
+mod subquery;
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+
+use junctor_expression::{CompareOperator, Expression};
+use junctor_model::collation::CollationId;
+use junctor_model::error::Result;
+use junctor_model::row_encoding::ResultColumn;
+use junctor_model::schema::TableLayout;
+use junctor_signals::program::SortKey;
+
+use super::operand::LimitTemplate;
+use super::select::check_lock_names;
+use super::statement::{FindVirtual, Planned, QueryPlan};
+use crate::bind::Environment;
+use crate::bind::group_function::GroupFunction;
+use crate::parse::query::SetOperator;
+use crate::parse::statement::{LockingClause, Select};
+use crate::result::ResultHeader;
+
+use block::CommonTables;
+pub(crate) use leaf::leaf_parameters;
+
+/// A query that a tree of operators executes.
+#[derive(Debug)]
+pub struct TreePlan {
+    /// The columns of the result.
+    pub header: ResultHeader,
+    /// The query.
+    pub root: Arc<BlockPlan>,
+    /// The reads of tables. Operators name them by position.
+    pub leaves: Vec<LeafPlan>,
+    /// The stored tables that the query reads.
+    pub tables: Vec<TreeTable>,
+    /// LIMIT and OFFSET of the whole query.
+    pub limit: Option<LimitTemplate>,
+    /// SQL_CALC_FOUND_ROWS: FOUND_ROWS() ignores LIMIT.
+    pub calc_found_rows: bool,
+    /// Whether truncation and division by zero are errors, because the statement writes in strict mode.
+    pub is_strict: bool,
+    /// The number of the statement's parameters.
+    pub parameter_count: usize,
+}
+
+/// A stored table of a tree.
+#[derive(Clone, Debug)]
+pub struct TreeTable {
+    /// The table.
+    pub layout: Arc<TableLayout>,
+    /// The alias, or the name.
+    pub alias: Box<str>,
+    /// Whether its rows are locked.
+    pub locks: bool,
+}
+
+/// The read of a table: a query of one table whose rows enter a tree.
+#[derive(Debug)]
+pub struct LeafPlan {
+    /// The query of the table.
+    pub query: QueryPlan,
+    /// The slot of each column of the query; `None` for a column that nothing reads.
+    pub slots: Vec<Option<u16>>,
+    /// Values of the tree's row that the query has as parameters after those of the statement.
+    pub parameters: Vec<Expression>,
+    /// Whether a list of keys is the last parameter.
+    pub has_list: bool,
+    /// Whether the read locks rows.
+    pub locks: bool,
+    /// The name of the table, for EXPLAIN.
+    pub alias: Box<str>,
+}
+
+/// A query block: the operators that make its rows, and the values of a result row.
+#[derive(Debug)]
+pub struct BlockPlan {
+    /// The operators.
+    pub root: PlanNode,
+    /// Number of parameters and slots of a row.
+    pub width: usize,
+    /// The values of a result row.
+    pub values: Vec<Expression>,
+    /// Their description.
+    pub columns: Vec<ResultColumn>,
+    /// The slots that have values of the outer block's row, with these values.
+    pub outer: Vec<(u16, Expression)>,
+}
+
+/// An operator and its inputs.
+#[derive(Debug)]
+pub enum PlanNode {
+    /// One row without values.
+    Once,
+    /// No row.
+    Nothing,
+    /// The rows of a leaf.
+    Scan(usize),
+    /// The result rows of a block: the slot of each value that is read.
+    Project(Arc<BlockPlan>, Arc<[(usize, u16)]>),
+    /// Rows of VALUES in these slots.
+    Values(Arc<[Vec<Expression>]>, Arc<[u16]>),
+    /// Rows for which all conditions are true.
+    Filter(Box<PlanNode>, Arc<[Expression]>),
+    /// Values that are added to each row.
+    Compute(Box<PlanNode>, Arc<[(Expression, u16)]>),
+    /// The value of a subquery, which is added to each row.
+    Apply(Box<PlanNode>, Arc<ApplyPlan>),
+    /// A join.
+    Join(Box<PlanNode>, Box<PlanNode>, Arc<JoinPlan>),
+    /// Groups.
+    Aggregate(Box<PlanNode>, Arc<AggregatePlan>),
+    /// One of several rows with equal values.
+    Distinct(Box<PlanNode>, Arc<[Expression]>),
+    /// Rows in order.
+    Sort(Box<PlanNode>, Arc<[SortKey]>, Option<LimitTemplate>),
+    /// The rows of a window.
+    Limit(Box<PlanNode>, LimitTemplate),
+    /// The rows of both inputs.
+    Concat(Box<PlanNode>, Box<PlanNode>),
+    /// INTERSECT or EXCEPT of rows with these values.
+    Set(Box<PlanNode>, Box<PlanNode>, Arc<SetPlan>),
+}
+
+/// The kinds of join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinForm {
+    /// Pairs of rows.
+    Inner,
+    /// Pairs, and left rows without a partner.
+    Left,
+    /// Left rows with a partner.
+    Semi,
+    /// Left rows without a partner.
+    Anti,
+    /// Left rows without a partner, where an unknown condition counts as one: NOT IN.
+    NullAwareAnti,
+}
+
+/// A join.
+#[derive(Debug)]
+pub struct JoinPlan {
+    /// The kind of join.
+    pub form: JoinForm,
+    /// Values that are equal in all pairs.
+    pub keys: Vec<JoinKey>,
+    /// The conditions of a pair, those of the keys too.
+    pub conditions: Vec<Expression>,
+    /// The slots of the right rows.
+    pub right_slots: Vec<u16>,
+    /// The read of the right rows by the keys of left rows.
+    pub lookup: Option<JoinLookup>,
+}
+
+/// A read by the keys of left rows.
+#[derive(Clone, Copy, Debug)]
+pub struct JoinLookup {
+    /// The leaf.
+    pub leaf: usize,
+    /// The position of the key whose values are the list of the leaf.
+    pub key: usize,
+}
+
+/// Values of the two sides of a join that are equal in all pairs.
+#[derive(Clone, Debug)]
+pub struct JoinKey {
+    /// The value of the left row.
+    pub left: Expression,
+    /// The value of the right row.
+    pub right: Expression,
+    /// The collation of text.
+    pub collation: CollationId,
+    /// Whether NULL equals NULL.
+    pub null_safe: bool,
+}
+
+/// Groups and aggregates.
+#[derive(Debug)]
+pub struct AggregatePlan {
+    /// The values that are equal in a group, and the slot of each, if it is read.
+    pub keys: Vec<(Expression, u16)>,
+    /// The aggregates.
+    pub functions: Vec<GroupFunction>,
+    /// WITH ROLLUP.
+    pub rollup: bool,
+    /// The calls of GROUPING: the positions of the keys, and the slot of the result.
+    pub groupings: Vec<(Vec<usize>, u16)>,
+}
+
+/// INTERSECT or EXCEPT.
+#[derive(Debug)]
+pub struct SetPlan {
+    /// The operation.
+    pub operator: SetOperator,
+    /// Whether equal rows are counted.
+    pub all: bool,
+    /// The values of a row.
+    pub values: Vec<Expression>,
+}
+
+/// A subquery as a value.
+#[derive(Debug)]
+pub struct ApplyPlan {
+    /// The subquery.
+    pub block: Arc<BlockPlan>,
+    /// Its use.
+    pub form: ApplyForm,
+    /// The slot of the value.
+    pub slot: u16,
+}
+
+/// The uses of a subquery.
+#[derive(Debug)]
+pub enum ApplyForm {
+    /// The value of the only row.
+    Value,
+    /// Whether there is a row.
+    Exists,
+    /// Whether a comparison holds for a row, or for all rows.
+    Quantified {
+        /// ALL.
+        all: bool,
+        /// The comparison of the operands with the values of a row, which are in `slots`.
+        condition: Expression,
+        /// The slots of the values of a row of the subquery.
+        slots: Vec<u16>,
+    },
+    /// Whether a comparison holds for the only row.
+    Row {
+        /// The comparison.
+        condition: Expression,
+        /// The slots of the values of the subquery's row.
+        slots: Vec<u16>,
+    },
+}
+
+impl ApplyForm {
+    /// Whether a comparison is a quantified one that needs an unused operator.
+    pub(super) fn is_equality(operator: CompareOperator) -> bool {
+        matches!(operator, CompareOperator::Equal | CompareOperator::NotEqual | CompareOperator::NullSafeEqual)
+    }
+}
+
+/// The parts of a tree while it is planned.
+pub(super) struct TreePlanner<'a> {
+    environment: &'a Environment<'a>,
+    find_virtual: &'a FindVirtual<'a>,
+    leaves: RefCell<Vec<LeafPlan>>,
+    tables: RefCell<Vec<TreeTable>>,
+    is_volatile: Cell<bool>,
+}
+
+/// Plans a query as a tree. Errors: those of binding.
+pub(super) fn plan_tree(
+    environment: &Environment<'_>,
+    select: &Select,
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Planned<QueryPlan>> {
+    let planner = TreePlanner {
+        environment,
+        find_virtual,
+        leaves: RefCell::new(Vec::new()),
+        tables: RefCell::new(Vec::new()),
+        is_volatile: Cell::new(false),
+    };
+    let is_known = |_: Option<&str>, table: &str| select.from.as_ref().is_some_and(|from| from.names(table));
+    check_lock_names(&select.lock_names, is_known)?;
+    let mut root = planner.block(select, None, &CommonTables::NONE, true)?;
+    let limit = select.limit.map(LimitTemplate::of).transpose()?;
+    let columns = std::mem::take(&mut root.columns);
+    let plan = TreePlan {
+        header: ResultHeader::new(columns),
+        root: Arc::new(root),
+        leaves: planner.leaves.into_inner(),
+        tables: planner.tables.into_inner(),
+        limit,
+        calc_found_rows: select.calc_found_rows,
+        is_strict: environment.is_strict,
+        parameter_count: environment.parameters.len(),
+    };
+    Ok(Planned { plan: QueryPlan::Tree(Arc::new(plan)), is_volatile: planner.is_volatile.get() })
+}
+
+impl TreePlanner<'_> {
+    /// The locks of the rows of a block; `None` if it locks nothing.
+    fn locking_clause(&self, select: &Select) -> Option<LockingClause> {
+        super::select::locking_clause(self.environment, select)
+    }
+}

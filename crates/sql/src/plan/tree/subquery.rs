@@ -1,0 +1,223 @@
+//! Subqueries of a block: values that an operator adds to the rows, and semijoins.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use junctor_expression::{CompareOperator, Expression, ResultType};
+use junctor_model::error::Result;
+
+use super::block::{Applies, CommonTables, conjuncts};
+use super::from::{SourcePlan, bind_from};
+use super::join::JoinNode;
+use super::{ApplyForm, ApplyPlan, JoinForm, PlanNode, TreePlanner};
+use crate::bind::block::{BlockScope, BlockView};
+use crate::bind::{Clause, Subqueries, SubqueryForm, among_numbers, message};
+use crate::parse::expression as ast;
+use crate::parse::statement::{Select, SelectItem};
+
+/// The subqueries of a block.
+pub(super) struct BlockSubqueries<'b> {
+    planner: &'b TreePlanner<'b>,
+    view: &'b BlockView<'b>,
+    tables: &'b CommonTables<'b>,
+    /// The subqueries of the current clause.
+    applies: RefCell<Applies>,
+    /// The subqueries in arguments of aggregates and in GROUP BY.
+    inner: RefCell<Applies>,
+}
+
+/// A subquery whose relations are joined with the rows of the block.
+pub(super) struct SemiJoin<'b> {
+    pub block: BlockScope<'b>,
+    pub sources: Vec<SourcePlan<'b>>,
+    pub node: JoinNode,
+    pub conditions: Vec<Expression>,
+    pub form: JoinForm,
+}
+
+impl<'b> BlockSubqueries<'b> {
+    pub fn new(
+        planner: &'b TreePlanner<'b>,
+        view: &'b BlockView<'b>,
+        tables: &'b CommonTables<'b>,
+    ) -> BlockSubqueries<'b> {
+        BlockSubqueries { planner, view, tables, applies: RefCell::default(), inner: RefCell::default() }
+    }
+
+    /// Takes the subqueries found since the last call.
+    pub fn take(&self) -> Applies {
+        self.applies.take()
+    }
+
+    /// Takes those in arguments of aggregates.
+    pub fn take_inner(&self) -> Applies {
+        self.inner.take()
+    }
+
+    /// Marks the subqueries of the current clause as needed by the groups.
+    pub fn move_inner(&self) {
+        self.inner.borrow_mut().extend(self.applies.take());
+    }
+
+    /// Puts back subqueries that `take` has returned.
+    pub fn restore(&self, applies: Applies) {
+        *self.applies.borrow_mut() = applies;
+    }
+
+    /// Adds the values of subqueries to the rows of `node`.
+    pub fn place_all(&self, node: PlanNode, applies: Applies) -> PlanNode {
+        applies.into_iter().fold(node, |node, apply| PlanNode::Apply(Box::new(node), Arc::new(apply)))
+    }
+
+    /// The semijoin of a conjunct of WHERE that is EXISTS or IN of a plain query, or their negation.
+    pub fn semijoin<'q>(&self, conjunct: &'q ast::Expression) -> Result<Option<SemiJoin<'q>>>
+    where
+        'b: 'q,
+    {
+        let (form, query, operand) = match conjunct {
+            ast::Expression::Exists(query) => (JoinForm::Semi, query, None),
+            ast::Expression::Unary { operator: ast::UnaryOperator::Not, operand } => match &**operand {
+                ast::Expression::Exists(query) => (JoinForm::Anti, query, None),
+                _ => return Ok(None),
+            },
+            ast::Expression::Quantified { operator, all, operand, query } => match (operator, all) {
+                (ast::BinaryOperator::Equal, false) => (JoinForm::Semi, query, Some(operand)),
+                (ast::BinaryOperator::NotEqual, true) => (JoinForm::NullAwareAnti, query, Some(operand)),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let Some(from) = query.from.as_ref().filter(|from| is_plain(query) && !from.has_query()) else {
+            return Ok(None);
+        };
+        let planner = self.planner;
+        let space = self.view.block.space;
+        let mut relations = Vec::new();
+        let shape = planner.collect(from, false, (space, self.tables, self.view), &mut relations)?;
+        let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
+        let block = BlockScope { space, relations, outer: Some(self.view), shares_rows: true };
+        let mut conditions = Vec::new();
+        let mut form = form;
+        let node = {
+            let bound = bind_from(planner, &shape, &block)?;
+            let view = BlockView { block: &block, names: bound.names, relations: (0..sources.len()).collect() };
+            let mut binder = planner.binder(&view);
+            for conjunct in query.filter.iter().flat_map(conjuncts) {
+                let condition = among_numbers(conjunct, binder.bind_in(Clause::Where, conjunct)?);
+                conditions.extend(condition.conjuncts().iter().cloned());
+            }
+            if let Some(operand) = operand {
+                let operands = match &**operand {
+                    ast::Expression::Row(members) => members.iter().collect(),
+                    operand => vec![operand],
+                };
+                let [item] = &*query.projection else { return Ok(None) };
+                let (SelectItem::Expression { expression, .. }, [operand]) = (item, &*operands) else {
+                    return Ok(None);
+                };
+                let mut outer = planner.binder(self.view);
+                let operand = outer.bind_in(Clause::Where, operand)?;
+                let value = binder.bind_in(Clause::FieldList, expression)?;
+                if form == JoinForm::NullAwareAnti && !operand.result.nullable && !value.result.nullable {
+                    form = JoinForm::Anti;
+                }
+                conditions.push(Expression::comparison(CompareOperator::Equal, operand, value)?);
+                planner.note(&outer);
+            }
+            planner.note(&binder);
+            bound.node
+        };
+        Ok(Some(SemiJoin { block, sources, node, conditions, form }))
+    }
+
+    fn plan(&self, form: SubqueryForm<'_>) -> Result<(ApplyPlan, ResultType)> {
+        let space = self.view.block.space;
+        let query = match &form {
+            SubqueryForm::Value(query)
+            | SubqueryForm::Exists(query)
+            | SubqueryForm::Quantified(_, _, _, query)
+            | SubqueryForm::Row(_, _, query) => *query,
+        };
+        let block = self.planner.block(query, Some(self.view), self.tables, false)?;
+        let operand_count = match &form {
+            SubqueryForm::Value(_) => 1,
+            SubqueryForm::Exists(_) => block.values.len(),
+            SubqueryForm::Quantified(_, _, operands, _) | SubqueryForm::Row(_, operands, _) => operands.len(),
+        };
+        if block.values.len() != operand_count {
+            return Err(message::operand_columns(operand_count));
+        }
+        let (form, result) = match form {
+            SubqueryForm::Value(_) => (ApplyForm::Value, block.values[0].result.with_nullable(true)),
+            SubqueryForm::Exists(_) => (ApplyForm::Exists, ResultType::boolean()),
+            SubqueryForm::Quantified(operator, all, operands, _) => {
+                let (condition, slots) = self.comparison(operator, operands, &block.values)?;
+                let result = ResultType::boolean().with_nullable(true);
+                (ApplyForm::Quantified { all, condition, slots }, result)
+            }
+            SubqueryForm::Row(operator, operands, _) => {
+                let (condition, slots) = self.comparison(operator, operands, &block.values)?;
+                (ApplyForm::Row { condition, slots }, ResultType::boolean().with_nullable(true))
+            }
+        };
+        let slot = space.computed(result, "")?.as_column().map_or(0, |column| column.0);
+        Ok((ApplyPlan { block: Arc::new(block), form, slot }, result))
+    }
+
+    /// The comparison of operands with values of the subquery's rows, which get slots.
+    fn comparison(
+        &self,
+        operator: CompareOperator,
+        operands: Vec<Expression>,
+        values: &[Expression],
+    ) -> Result<(Expression, Vec<u16>)> {
+        let mut slots = Vec::new();
+        let mut compared = Vec::new();
+        let each = match operator {
+            CompareOperator::NotEqual if operands.len() > 1 => CompareOperator::Equal,
+            operator => operator,
+        };
+        if operands.len() > 1 && !ApplyForm::is_equality(operator) {
+            return Err(junctor_model::error::Error::not_supported("an ordering of rows with a subquery"));
+        }
+        for (operand, value) in operands.into_iter().zip(values) {
+            let slot = self.view.block.space.computed(value.result, "")?;
+            slots.extend(slot.as_column().map(|column| column.0));
+            compared.push(Expression::comparison(each, operand, slot)?);
+        }
+        let condition = Expression::and(compared);
+        Ok((if each == operator { condition } else { Expression::logical_not(condition) }, slots))
+    }
+}
+
+impl Subqueries for BlockSubqueries<'_> {
+    fn bind_subquery(&self, form: SubqueryForm<'_>, is_in_aggregate: bool) -> Result<Expression> {
+        let (apply, result) = self.plan(form)?;
+        let slot = junctor_model::id::ColumnNumber(apply.slot);
+        let place = if is_in_aggregate { &self.inner } else { &self.applies };
+        place.borrow_mut().push(apply);
+        Ok(Expression::column_of_type(slot, result, ""))
+    }
+}
+
+/// Whether the rows of a query are those of its FROM and WHERE, and WHERE has no subqueries.
+fn is_plain(query: &Select) -> bool {
+    let inner = Select {
+        from: None,
+        group_by: Vec::new(),
+        projection: query.projection.clone(),
+        filter: query.filter.clone(),
+        order_by: Vec::new(),
+        ..Select::default()
+    };
+    let has_aggregate = query.projection.iter().any(|item| match item {
+        SelectItem::Expression { expression, .. } => expression.has_aggregate(),
+        SelectItem::All(_) => false,
+    });
+    query.with.is_empty()
+        && query.group_by.is_empty()
+        && query.having.is_none()
+        && query.limit.is_none()
+        && !has_aggregate
+        && !inner.needs_tree()
+}

@@ -1,0 +1,308 @@
+"""Sends random queries of several tables to Junctor and MariaDB and compares the rows."""
+
+import argparse
+import random
+import sys
+
+import pymysql
+
+TABLES = ("q0", "q1", "q2", "q3")
+COLUMNS = {"id": "int", "a": "int", "b": "int", "s": "text", "d": "decimal", "t": "date"}
+MODE = "STRICT_TRANS_TABLES"
+
+
+class Maker:
+    """Makes statements from a seed."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def pick(self, items):
+        return self.random.choice(list(items))
+
+    def chance(self, share):
+        return self.random.random() < share
+
+    def value(self, kind):
+        if self.chance(0.15):
+            return "NULL"
+        if kind == "int":
+            return str(self.random.randint(-3, 8))
+        if kind == "text":
+            return "'%s'" % self.pick(("", "a", "b", "A", "ab", "b ", "c", "zz"))
+        if kind == "decimal":
+            return "%d.%02d" % (self.random.randint(-2, 5), self.random.choice((0, 25, 50)))
+        return "'2024-0%d-0%d'" % (self.random.randint(1, 3), self.random.randint(1, 4))
+
+    def tables(self):
+        for number, table in enumerate(TABLES):
+            yield f"DROP TABLE IF EXISTS {table}"
+            keys = self.random.sample(
+                ["KEY (a)", "KEY (b, a)", "KEY (s)", "UNIQUE KEY (a, id)", "KEY (t)"], self.random.randint(0, 3)
+            )
+            definitions = ["id INT NOT NULL PRIMARY KEY", "a INT", "b INT", "s VARCHAR(10)", "d DECIMAL(8,2)", "t DATE"]
+            yield f"CREATE TABLE {table} ({', '.join(definitions + keys)})"
+            count = 0 if self.chance(0.1) else self.random.choice((1, 3, 8, 25))
+            for row in range(count):
+                values = [str(row)] + [self.value(kind) for name, kind in COLUMNS.items() if name != "id"]
+                yield f"INSERT INTO {table} VALUES ({', '.join(values)})"
+
+    def change(self):
+        table = self.pick(TABLES)
+        kind = self.random.randint(0, 2)
+        if kind == 0:
+            values = [self.value(kind) for name, kind in COLUMNS.items() if name != "id"]
+            return f"REPLACE INTO {table} VALUES ({self.random.randint(0, 30)}, {', '.join(values)})"
+        if kind == 1:
+            return f"UPDATE {table} SET a = {self.value('int')} WHERE id = {self.random.randint(0, 9)}"
+        return f"DELETE FROM {table} WHERE id = {self.random.randint(0, 9)}"
+
+    def column(self, names, kind=None):
+        """A column of one of the named tables: a list of (alias, columns)."""
+        fitting = [(alias, name) for alias, columns in names for name, of in columns.items() if kind in (None, of)]
+        if not fitting:
+            return self.value(kind or "int"), kind or "int"
+        alias, name = self.pick(fitting)
+        kinds = dict(names)[alias]
+        return f"{alias}.{name}", kinds[name]
+
+    def scalar(self, names, kind, depth=0):
+        roll = self.random.random()
+        if roll < 0.55:
+            return self.column(names, kind)[0]
+        if roll < 0.75:
+            return self.value(kind)
+        if kind == "int":
+            left, right = self.scalar(names, kind, depth + 1), self.scalar(names, kind, depth + 1)
+            return self.pick((f"({left} + {right})", f"({left} - {right})", f"({left} * {right})",
+                              f"COALESCE({left}, {right})", f"ABS({left})", f"CASE WHEN {left} > 1 THEN {right} ELSE 0 END"))
+        if kind == "text":
+            inner = self.column(names, kind)[0]
+            return self.pick((f"CONCAT({inner}, 'x')", f"UPPER({inner})", f"COALESCE({inner}, 'n')"))
+        return self.column(names, kind)[0]
+
+    def condition(self, names, depth=0):
+        roll = self.random.random()
+        if roll < 0.2 and depth < 2:
+            word = self.pick((" AND ", " OR "))
+            return "(" + word.join(self.condition(names, depth + 1) for _ in range(2)) + ")"
+        if roll < 0.27 and depth < 2:
+            return f"NOT ({self.condition(names, depth + 1)})"
+        kind = self.pick(("int", "int", "int", "text", "decimal", "date"))
+        left = self.scalar(names, kind)
+        if roll < 0.37:
+            return f"{left} IS {self.pick(('', 'NOT '))}NULL"
+        if roll < 0.47:
+            values = ", ".join(self.value(kind) for _ in range(self.random.randint(1, 3)))
+            return f"{left} {self.pick(('', 'NOT '))}IN ({values})"
+        if roll < 0.55:
+            return f"{left} BETWEEN {self.value(kind)} AND {self.value(kind)}"
+        if roll < 0.70 and depth < 2:
+            return self.subquery(names)
+        operator = self.pick(("=", "=", "=", "<", ">", "<=", ">=", "<>", "<=>"))
+        return f"{left} {operator} {self.scalar(names, kind)}"
+
+    def subquery(self, names):
+        table = self.pick(TABLES)
+        alias = f"s{self.random.randint(0, 999)}"
+        inner = [(alias, COLUMNS)]
+        where = self.condition(inner, 2) if self.chance(0.5) else "1"
+        if self.chance(0.5):
+            kind = self.pick(("int", "int", "text"))
+            where += f" AND {self.column(inner, kind)[0]} = {self.column(names, kind)[0]}"
+        roll = self.random.randint(0, 4)
+        kind = self.pick(("int", "text"))
+        if roll == 0:
+            return f"{self.pick(('', 'NOT '))}EXISTS (SELECT 1 FROM {table} {alias} WHERE {where})"
+        if roll == 1:
+            value = self.column(inner, kind)[0]
+            return f"{self.scalar(names, kind)} {self.pick(('', 'NOT '))}IN (SELECT {value} FROM {table} {alias} WHERE {where})"
+        if roll == 2:
+            function = self.pick(("MAX", "MIN", "COUNT", "SUM"))
+            value = self.column(inner, "int")[0]
+            return f"{self.scalar(names, 'int')} {self.pick(('<', '>', '='))} (SELECT {function}({value}) FROM {table} {alias} WHERE {where})"
+        if roll == 3:
+            operator = self.pick(("=", "<", ">=", "<>"))
+            value = self.column(inner, kind)[0]
+            return f"{self.scalar(names, kind)} {operator} {self.pick(('ANY', 'ALL'))} (SELECT {value} FROM {table} {alias} WHERE {where})"
+        return f"(SELECT COUNT(*) FROM {table} {alias} WHERE {where}) {self.pick(('=', '>'))} {self.random.randint(0, 3)}"
+
+    def member(self, number):
+        """A member of FROM and its names."""
+        alias = f"t{number}"
+        if self.chance(0.15):
+            table = self.pick(TABLES)
+            inner = [("x", COLUMNS)]
+            where = f" WHERE {self.condition(inner, 2)}" if self.chance(0.4) else ""
+            if self.chance(0.5):
+                return (f"(SELECT a, s, COUNT(*) id, SUM(b) b FROM {table} x{where} GROUP BY a, s) {alias}",
+                        (alias, {"a": "int", "s": "text", "id": "int", "b": "int"}))
+            return (f"(SELECT id, a, b, s FROM {table} x{where}) {alias}",
+                    (alias, {"id": "int", "a": "int", "b": "int", "s": "text"}))
+        return f"{self.pick(TABLES)} {alias}", (alias, COLUMNS)
+
+    def joins(self):
+        count = self.pick((1, 2, 2, 3, 3, 4))
+        text, first = self.member(0)
+        names = [first]
+        for number in range(1, count):
+            member, own = self.member(number)
+            kind = self.pick(("JOIN", "LEFT JOIN", "RIGHT JOIN", "INNER JOIN", "CROSS JOIN", "LEFT JOIN"))
+            if kind == "CROSS JOIN" and self.chance(0.6):
+                kind = "JOIN"
+            both = names + [own]
+            if kind == "CROSS JOIN":
+                text += f" CROSS JOIN {member}"
+            else:
+                key = self.pick(("int", "int", "int", "text"))
+                on = f"{self.column(names, key)[0]} = {self.column([own], key)[0]}"
+                if self.chance(0.15):
+                    on = self.plain_condition(both)
+                elif self.chance(0.3):
+                    on += f" AND {self.plain_condition(both)}"
+                text += f" {kind} {member} ON {on}"
+            names = both
+        return text, names
+
+    def plain_condition(self, names):
+        """A condition of ON. With `=` and `<=>` of the same columns, MariaDB joins rows whose columns are NULL."""
+        while True:
+            made = self.condition(names, 1)
+            if "SELECT" not in made and "<=>" not in made:
+                return made
+
+    def query(self):
+        text, names = self.joins()
+        where = f" WHERE {self.condition(names)}" if self.chance(0.6) else ""
+        if self.chance(0.35):
+            return self.grouped(text, names, where)
+        items = []
+        for number in range(self.random.randint(1, 4)):
+            kind = self.pick(("int", "int", "text", "decimal", "date"))
+            items.append(f"{self.scalar(names, kind)} c{number}")
+        if self.chance(0.1):
+            table = self.pick(TABLES)
+            items.append(f"(SELECT COUNT(*) FROM {table} z WHERE z.a = {self.column(names, 'int')[0]}) n")
+        distinct = "DISTINCT " if self.chance(0.2) else ""
+        made = f"SELECT {distinct}{', '.join(items)} FROM {text}{where}"
+        if self.chance(0.15):
+            other = ", ".join(self.value("int") for _ in items)
+            made += f" {self.pick(('UNION', 'UNION ALL'))} SELECT {other}"
+            return made
+        if self.chance(0.3):
+            order = ", ".join(f"{place + 1}{self.pick(('', ' DESC'))}" for place in range(len(items)))
+            made += f" ORDER BY {order}"
+            if self.chance(0.5) and "d " not in made:
+                made += f" LIMIT {self.random.randint(0, 5)}"
+        return made
+
+    def aggregate(self, names):
+        kind = self.pick(("int", "int", "decimal", "text"))
+        value = self.scalar(names, kind)
+        numeric = self.scalar(names, self.pick(("int", "decimal")))
+        return self.pick((
+            "COUNT(*)", f"COUNT({value})", f"SUM({numeric})", f"AVG({numeric})", f"MIN({value})", f"MAX({value})",
+            f"COUNT(DISTINCT {value})", f"SUM(DISTINCT {numeric})", f"COUNT(DISTINCT {value}, {numeric})",
+            f"BIT_OR({self.scalar(names, 'int')})", f"BIT_AND({self.scalar(names, 'int')})",
+            f"GROUP_CONCAT(DISTINCT {numeric} ORDER BY 1)",
+        ))
+
+    def grouped(self, text, names, where):
+        keys = []
+        for _ in range(self.random.randint(0, 2)):
+            key = self.column(names)[0]
+            if key not in keys:
+                keys.append(key)
+        items = [f"{key} k{place}" for place, key in enumerate(keys)]
+        items += [f"{self.aggregate(names)} g{place}" for place in range(self.random.randint(1, 3))]
+        made = f"SELECT {', '.join(items)} FROM {text}{where}"
+        if keys:
+            made += f" GROUP BY {', '.join(keys)}"
+            # MariaDB adds up the distinct values of groups for the rows of ROLLUP.
+            if self.chance(0.1) and "DISTINCT" not in made:
+                made += " WITH ROLLUP"
+                return made
+        if self.chance(0.3):
+            made += f" HAVING {self.pick(('COUNT(*)', 'SUM(t0.id)', 'MAX(t0.a)'))} {self.pick(('>', '<', '='))} {self.random.randint(0, 5)}"
+        return made
+
+
+def shown(value):
+    """A value as compared. Text is compared without letter case, which groups do not keep."""
+    if isinstance(value, float):
+        return "%.9g" % value
+    if value is None:
+        return "NULL"
+    text = str(value)
+    try:
+        number = float(text)
+        return "%.9g" % number
+    except ValueError:
+        return text.lower().rstrip(" ")
+
+
+def rows_of(cursor, statement, prepared):
+    try:
+        if prepared:
+            cursor.execute("PREPARE p FROM '%s'" % statement.replace("'", "''"))
+            cursor.execute("EXECUTE p")
+        else:
+            cursor.execute(statement)
+        found = [tuple(map(shown, row)) for row in cursor.fetchall() or ()]
+        return ("rows", sorted(found), found)
+    except pymysql.err.Error as error:
+        return ("error", error.args[0], str(error))
+
+
+def connect(port):
+    connection = pymysql.connect(host="127.0.0.1", port=port, user="root", autocommit=True, charset="utf8mb4")
+    cursor = connection.cursor()
+    cursor.execute("DROP DATABASE IF EXISTS queries_test")
+    cursor.execute("CREATE DATABASE queries_test CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
+    cursor.execute("USE queries_test")
+    cursor.execute(f"SET sql_mode = '{MODE}'")
+    cursor.execute("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci")
+    return cursor
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--junctor", type=int, required=True)
+    parser.add_argument("--mariadb", type=int, required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--statements", type=int, default=2000)
+    parser.add_argument("--keep-going", action="store_true")
+    options = parser.parse_args()
+    junctor, mariadb = connect(options.junctor), connect(options.mariadb)
+    maker = Maker(options.seed)
+    different = failed = 0
+    for number in range(options.statements):
+        if number % 100 == 0:
+            for cursor in (junctor, mariadb):
+                cursor.execute("ROLLBACK")
+            for statement in maker.tables():
+                junctor.execute(statement)
+                mariadb.execute(statement)
+            in_transaction = maker.chance(0.4)
+            if in_transaction:
+                for cursor in (junctor, mariadb):
+                    cursor.execute("BEGIN")
+        if in_transaction and maker.chance(0.2):
+            statement = maker.change()
+            for cursor in (junctor, mariadb):
+                cursor.execute(statement)
+        statement, prepared = maker.query(), maker.chance(0.2)
+        ours, theirs = rows_of(junctor, statement, prepared), rows_of(mariadb, statement, prepared)
+        failed += theirs[0] == "error"
+        if ours[:2] != theirs[:2]:
+            different += 1
+            print(f"seed {options.seed}, statement {number}: {statement};\n  Junctor: {ours[0]} {ours[-1]}\n"
+                  f"  MariaDB: {theirs[0]} {theirs[-1]}")
+            if not options.keep_going:
+                break
+    print(f"{options.statements} queries, {failed} errors in MariaDB, {different} differences")
+    sys.exit(1 if different else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+-- Queries of several tables: joins, groups, subqueries, set operations.
+-- not recorded: some errors are MySQL's. Random queries are compared by tests/differential/queries.py.
+CREATE DATABASE cli_queries;
+USE cli_queries;
+create table a(id int primary key, x int, s varchar(20)); create table b(id int primary key, aid int, y decimal(10,2), key(aid));
+insert into a values(1,10,'one'),(2,20,'two'),(3,null,'three'),(4,20,'four'); insert into b values(1,1,1.5),(2,1,2.5),(3,2,3),(4,null,4),(5,9,5);
+select a.id,b.id,s,y from a join b on a.id=b.aid order by 1,2;
+select a.id,b.id from a left join b on a.id=b.aid order by a.id,b.id;
+select a.id,b.id from a right join b on a.id=b.aid order by b.id;
+select x,count(*),sum(id),group_concat(s order by s) from a group by x order by x;
+select x,count(*) c from a group by x having c>1;
+select * from a natural join b order by id;
+select s from a where id in (select aid from b) order by 1;
+select s from a where id not in (select aid from b) order by 1;
+select s from a where id not in (select aid from b where aid is not null) order by 1;
+select s,(select count(*) from b where b.aid=a.id) n from a order by a.id;
+select s from a where exists(select 1 from b where b.aid=a.id and y>2) order by s;
+select 1 union select 2 union all select 2 order by 1 desc;
+select * from (select x,count(*) n from a group by x) t join a on a.x=t.x order by a.id;
+with c as (select id from a where x=20) select * from c c1 join c c2 on c1.id=c2.id order by 1;
+select distinct x+1 from a order by x+1;
+select max(y),a.s from a,b where a.id=b.aid group by a.id order by 1;
+select s, x from a group by x;
+select count(distinct x, s), stddev(x), bit_or(x) from a;
+select id from a intersect select aid from b order by 1; select id from a except select aid from b order by 1;
+values row(1,2),row(3,4) order by 1; table b order by id limit 2;
+select a.id from a join a on 1; select id from a,b; select (select id from a); select * from (select 1,1) t; select x from a group by count(*);
+SELECT table_name, t.engine FROM information_schema.tables t JOIN a ON a.id = 1 WHERE table_schema = 'cli_queries' ORDER BY 1;
+insert into b select id+100,id,1 from (select a.id from a left join b on b.aid=a.id where b.id is null) z; select count(*) from b;
+select a.id,b.id from a join b using(id) where a.x=20 order by 1 for update;
+SELECT x, SUM(id) s, GROUPING(x) g FROM a GROUP BY x WITH ROLLUP HAVING g = 1;
+DROP DATABASE cli_queries;
