@@ -36,3 +36,6 @@ pub const QUERY_NESTING_MAX: u32 = 24;
 
 /// Maximum number of tables and joins in brackets in FROM, as in MySQL.
 pub const JOINED_TABLES_MAX: u32 = 61;
+
+/// Maximum number of queries in a statement. Each is at least one operator on top of others.
+pub const QUERIES_MAX: u32 = 128;

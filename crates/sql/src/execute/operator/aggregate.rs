@@ -66,7 +66,7 @@ impl Aggregate {
             ends.push(key.len());
             let lowest = if plan.rollup { 0 } else { plan.keys.len() };
             for level in (lowest..=plan.keys.len()).rev() {
-                let mut of_level = vec![level as u8];
+                let mut of_level = (level as u32).to_le_bytes().to_vec();
                 of_level.extend_from_slice(&key[..ends[level]]);
                 let number = self.groups.len() as u32;
                 let (group, is_new) = self.known.insert(&of_level, number);

@@ -178,6 +178,8 @@ pub(super) struct Parser<'a> {
     /// Lifted literals that are nevertheless parsed as literals, in ascending order.
     kept: &'a [ParameterNumber],
     rows_used: bool,
+    /// The number of queries so far.
+    pub(super) query_count: u32,
     /// The number of open queries.
     pub(super) query_depth: u32,
     /// The number of members of FROM of the innermost open query.
@@ -207,6 +209,7 @@ impl<'a> Parser<'a> {
             shape,
             kept: &[],
             rows_used: false,
+            query_count: 0,
             query_depth: 0,
             joined_tables: 0,
             may_return: false,

@@ -4,7 +4,7 @@ use super::parser::{Parse, Parser, Stop};
 use crate::parse::error::ParseErrorKind;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
-use crate::parse::limit::{JOINED_TABLES_MAX, QUERY_NESTING_MAX};
+use crate::parse::limit::{JOINED_TABLES_MAX, QUERIES_MAX, QUERY_NESTING_MAX};
 use crate::parse::query::{
     DerivedSource, DerivedTable, FromItem, Join, JoinCondition, JoinKind, SetOperand, SetOperator,
 };
@@ -98,6 +98,10 @@ impl Parser<'_> {
 
     /// A query without set operators outside brackets, and without ORDER BY, LIMIT and FOR UPDATE.
     fn simple_query(&mut self) -> Parse<Select> {
+        self.query_count += 1;
+        if self.query_count > QUERIES_MAX {
+            return self.unsupported("so many queries in a statement");
+        }
         match self.word() {
             Some(Keyword::Select) => self.select(),
             Some(Keyword::Values) => self.values(),

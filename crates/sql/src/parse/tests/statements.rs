@@ -344,6 +344,8 @@ fn unsupported_statements_are_named() {
     ] {
         assert_eq!(missing_part(text), what, "{text}");
     }
+    let many = vec!["SELECT 1"; 200].join(" UNION ");
+    assert_eq!(missing_part(&many), "so many queries in a statement");
     assert_eq!(error_of("SELECT * FROM a JOIN b ON 'open").0, ParseErrorKind::Syntax);
 }
 
