@@ -11,7 +11,7 @@ use junctor_signals::execute_statement::ExecuteStatementReply;
 use junctor_signals::read_rows::{BookedCost, OperationId, ReadRowsReply};
 use junctor_signals::report_node::NodeWords;
 use junctor_signals::reserve_auto_increment::ReserveAutoIncrementReply;
-use junctor_signals::start_epoch::{BeginEpoch, SequencerLost, has_node, lost_with_node};
+use junctor_signals::start_epoch::{BeginEpoch, LateNodes, SequencerLost, has_node, lost_with_node};
 use junctor_signals::undo_statements::UndoStatementsReply;
 use junctor_signals::{Signal, SqlSignal};
 
@@ -27,10 +27,10 @@ impl Gateway {
     /// Handles the start of an epoch, and the loss of a data node on a node without data. What nodes owe that
     /// are gone fails.
     pub fn on_begin_epoch(&mut self, signal: BeginEpoch, turn: &mut TurnContext<'_>) {
-        let before = self.gone;
-        self.gone = signal.gone;
-        if self.gone != before {
-            self.losses.push(before);
+        let (gone, late) = (signal.gone, signal.late.clone());
+        if self.gone != gone {
+            self.losses.push((self.gone, std::mem::replace(&mut self.late, late)));
+            self.gone = gone;
         }
         let mut lost = Vec::new();
         let mut failed = 0;
@@ -112,7 +112,7 @@ impl Gateway {
         }
         let later = self.losses.get(transaction.losses as usize + 1..).unwrap_or_default();
         let node = coordinator(transaction.id).node;
-        later.iter().chain([&self.gone]).any(|gone| has_node(gone, node))
+        later.iter().map(|(gone, _)| gone).chain([&self.gone]).any(|gone| has_node(gone, node))
     }
 
     /// Fails the requests that the node with the sequencer answers, because it is lost.
@@ -148,12 +148,11 @@ impl Gateway {
 
     /// The primary of a partition.
     pub(crate) fn primary(&self, partition: PartitionId) -> Option<Address> {
-        self.primary_without(partition, &self.gone)
+        self.primary_in(partition, (&self.gone, &self.late))
     }
 
-    fn primary_without(&self, partition: PartitionId, gone: &NodeWords) -> Option<Address> {
-        let chain = self.catalog.distribution.chain(partition)?;
-        chain.iter().copied().find(|at| !has_node(gone, at.node))
+    fn primary_in(&self, partition: PartitionId, (gone, late): (&NodeWords, &LateNodes)) -> Option<Address> {
+        late.primary(self.catalog.distribution.chain(partition)?, gone)
     }
 
     /// Whether nodes have left since the first write of the transaction.
@@ -172,10 +171,8 @@ impl Gateway {
             transaction.ended = true;
             return Err(lost_with_node());
         }
-        let before = self.losses[transaction.losses as usize];
-        let has_moved = |partition: &PartitionId| {
-            self.primary_without(*partition, &before) != self.primary_without(*partition, &self.gone)
-        };
+        let (gone, late) = &self.losses[transaction.losses as usize];
+        let has_moved = |partition: &PartitionId| self.primary_in(*partition, (gone, late)) != self.primary(*partition);
         if !transaction.written.iter().any(has_moved) {
             transaction.losses = self.losses.len() as u32;
             return Ok(());

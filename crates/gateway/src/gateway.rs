@@ -22,7 +22,7 @@ use junctor_signals::reserve_auto_increment::{
     ReserveAutoIncrement, ReserveAutoIncrementReply, ReturnAutoIncrement, ReturnedNumbers,
 };
 use junctor_signals::set_globals::{ApplyGlobalsReply, GlobalValues, PersistedChanges, SetGlobals, SetGlobalsReply};
-use junctor_signals::start_epoch::lost_with_node;
+use junctor_signals::start_epoch::{LateNodes, lost_with_node};
 use junctor_signals::undo_statements::{UndoStatements, UndoStatementsReply};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, RecvSignal, Signal, SqlSignal, TcSignal};
@@ -59,8 +59,10 @@ pub struct Gateway {
     pub(crate) catalog: Arc<Catalog>,
     /// Nodes that have left the cluster.
     pub(crate) gone: NodeWords,
-    /// The nodes that were gone before each loss of nodes.
-    pub(crate) losses: Vec<NodeWords>,
+    /// The order of the others in chains.
+    pub(crate) late: LateNodes,
+    /// The nodes that were gone before each loss or return of nodes, and the order of the others.
+    pub(crate) losses: Vec<(NodeWords, LateNodes)>,
     snapshots: ActiveSnapshots,
     /// On a node without data: where statements run, and how many tc instances that node has.
     host: Option<(NodeId, u16)>,
@@ -165,6 +167,7 @@ impl Gateway {
             held: Vec::new(),
             catalog: Arc::new(Catalog::default()),
             gone: NodeWords::default(),
+            late: LateNodes::default(),
             losses: Vec::new(),
             snapshots,
             host: None,

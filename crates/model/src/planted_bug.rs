@@ -55,6 +55,8 @@ planted_bugs! {
     PurgeUnstamped = "purge_unstamped",
     /// A schema change is published before its record is durable.
     PublishSchemaEarly = "publish_schema_early",
+    /// A row that is deleted while rows are copied to a node that returns is copied afterwards.
+    ForgetDeletionInCopy = "forget_deletion_in_copy",
     /// A manifest is written before its newest commit is durable.
     EarlyManifest = "early_manifest",
     /// The replay position of a checkpoint ignores the chunks of long transactions.

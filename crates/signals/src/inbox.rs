@@ -19,6 +19,7 @@ use crate::codec::page::Page;
 use crate::codec::sample::Draw;
 use crate::codec::{LinkDecoder, LinkEncoder, Reader, Result, VERSION, VERSION_MIN, Wire, Writer};
 use crate::commit_transaction::*;
+use crate::copy_rows::*;
 use crate::decide::*;
 use crate::end_transaction::*;
 use crate::execute_statement::*;
@@ -247,6 +248,9 @@ inbox! {
         BeginEpoch: Reserved, 64, local;
         ReplicateRows: Reserved, 2, crosses 6;
         ReplicateRowsReply: Reserved, 2, crosses 7;
+        CopyRows: Reserved, 2, crosses 13;
+        CopyRowsReply: Reserved, 4, crosses 14;
+        CopyPartitions: Reserved, 2, local;
         AppendRecordsReply: Reserved, 1, local;
         DeliverRecords: Reserved, 1, local;
         ReplayRows: Reserved, 4, local;
@@ -304,6 +308,8 @@ inbox! {
         ShareRecords: Reserved, 2, crosses 28;
         ShareRecordsReply: Reserved, 16, crosses 29;
         AskSnapshot: Reserved, 1, crosses 30;
+        HandOverSchema: Reserved, 64, crosses 31;
+        CopyPartitionsReply: Reserved, 64, local;
         RequestNumber: Reserved, 1, local;
         CommitTransactionReply: Reserved, 1, local;
         AwaitStable: Reserved, 1, local;

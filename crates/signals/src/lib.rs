@@ -27,6 +27,7 @@ pub mod start_epoch;
 pub mod append_records;
 pub mod ask_snapshot;
 pub mod replicate_rows;
+pub mod copy_rows;
 pub mod lock_wait;
 
 // The control plane.

@@ -64,10 +64,10 @@ pub struct NodeReport {
     pub disk: Option<WaitingDisk>,
     /// Whether a joining node has the rows that it must have to serve.
     pub has_copies: bool,
-    /// Whether the node knows a schema, so that a node that joins would have to copy rows.
-    pub has_schema: bool,
+    /// On the node with the sequencer: the nodes whose disks have everything that they need for a mark.
+    pub markable: NodeWords,
     /// The voter of the node.
     pub voter: VoterReport,
 }
 
-layout! { NodeReport { incarnation, hears, leader, index, started, leases_over, disk, has_copies, has_schema, voter } }
+layout! { NodeReport { incarnation, hears, leader, index, started, leases_over, disk, has_copies, markable, voter } }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use junctor_model::id::Epoch;
+use junctor_model::id::{Epoch, TableId};
 
 use crate::change_schema::Catalog;
 
@@ -23,9 +23,11 @@ pub struct IntroduceNode {
     pub query: u16,
     /// The version of the schema that the node has recovered.
     pub version: u64,
+    /// Whether the node joins, and does not have the schema yet.
+    pub needs_schema: bool,
 }
 
-layout! { IntroduceNode { epoch, sql, tc, ldm, query, version } }
+layout! { IntroduceNode { epoch, sql, tc, ldm, query, version, needs_schema } }
 
 /// Every block of the node has the catalog: the node may serve clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +41,24 @@ pub struct WelcomeNode {
 }
 
 layout! { WelcomeNode { epoch, tc, refusal } }
+
+/// The schema for a node that returns. From main of the node with the sequencer, which begins no schema change
+/// as long as a data node does not serve.
+#[derive(Clone, Debug)]
+pub struct HandOverSchema {
+    /// The epoch of the introduction.
+    pub epoch: Epoch,
+    /// The schema, and where its partitions are.
+    pub catalog: Arc<Catalog>,
+    /// The id of the next table.
+    pub next_table: TableId,
+    /// The place of the next partition.
+    pub next_place: u64,
+    /// Encoded marks of all AUTO_INCREMENT counters.
+    pub marks: Vec<Box<[u8]>>,
+}
+
+layout! { HandOverSchema { epoch, catalog, next_table, next_place, marks } }
 
 /// Records of main that every data node writes to its log, once the sequencer has given them a number. From
 /// main of the node with the sequencer to main of every other serving data node.

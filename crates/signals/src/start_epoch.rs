@@ -1,6 +1,8 @@
 //! The change to a new epoch: reports of all members to its sequencer, and its start at each of them.
 
-use junctor_kernel::NodeId;
+use std::sync::Arc;
+
+use junctor_kernel::{Address, NodeId};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, Epoch};
 
@@ -24,12 +26,52 @@ layout! { Installed { epoch, passed, durable, decisions } }
 
 /// From main to every sql, tc and ldm block of its node: an epoch starts, behind all orders of the epochs
 /// before.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct BeginEpoch {
     /// The epoch.
     pub epoch: Epoch,
-    /// The data nodes that do not serve.
+    /// The data nodes that are no members.
     pub gone: NodeWords,
+    /// The order of the others in chains.
+    pub late: LateNodes,
+    /// Set while this node copies rows: all numbers above reach it as images.
+    pub copies_at: Option<CommitNumber>,
+}
+
+/// The nodes that serve since a later epoch than others, and those that do not serve yet. They are the last
+/// ones in each chain, in this order, so that a node that returns takes no partition from its primary.
+#[derive(Clone, Debug, Default)]
+pub struct LateNodes(Option<Arc<[NodeId]>>);
+
+impl LateNodes {
+    /// These nodes, in this order.
+    pub fn new(nodes: &[NodeId]) -> LateNodes {
+        LateNodes((!nodes.is_empty()).then(|| nodes.into()))
+    }
+
+    /// The primary of a chain without the nodes that are gone.
+    #[inline]
+    pub fn primary(&self, chain: &[Address], gone: &NodeWords) -> Option<Address> {
+        let left = || chain.iter().copied().filter(|at| !has_node(gone, at.node));
+        match &self.0 {
+            None => left().next(),
+            Some(late) => left().min_by_key(|at| place(late, at.node)),
+        }
+    }
+
+    /// The replicas of a chain without those on nodes that are gone, the primary first.
+    pub fn order(&self, chain: &[Address], gone: &NodeWords) -> Vec<Address> {
+        let mut left: Vec<Address> = chain.iter().copied().filter(|at| !has_node(gone, at.node)).collect();
+        if let Some(late) = &self.0 {
+            left.sort_by_key(|at| place(late, at.node));
+        }
+        left
+    }
+}
+
+/// The place of a node behind those that are not late, which have place 0.
+fn place(late: &[NodeId], node: NodeId) -> usize {
+    late.iter().position(|it| *it == node).map_or(0, |place| place + 1)
 }
 
 /// From main to every sql block of its node: the node that ran the schema changes of the cluster is lost, and

@@ -23,6 +23,7 @@ use super::member::{ClusterMember, MEMBER_FILE, MEMBER_TIMER};
 use super::persisted_settings::{SETTINGS_FILE, SettingsFile};
 use super::records::{MainLog, RecordStream};
 use super::recover::{RECOVERY_WORK, Recovery};
+use super::rejoin::{COPY_WORK, Rejoin};
 use super::reserve_auto_increment::Counter;
 use super::restart_info::RestartInfo;
 use super::share_schema::SchemaShare;
@@ -73,6 +74,8 @@ pub struct MainBlock {
     pub(super) own_blocks: Vec<Address>,
     /// The schema of a cluster.
     pub(super) share: SchemaShare,
+    /// The copy of all rows to this node, if it returns.
+    pub(super) rejoin: Rejoin,
     pub(super) catalog: Arc<Catalog>,
     pub(super) next_table: TableId,
     /// The place of the next partition.
@@ -161,6 +164,7 @@ impl MainBlock {
             session_blocks: sql_blocks.clone(),
             sql_blocks,
             share: SchemaShare::default(),
+            rejoin: Rejoin::default(),
             gateway,
             inputs: PartitionInputs::default(),
             jobs: Vec::new(),
@@ -209,6 +213,7 @@ impl MainBlock {
                 self.on_recovery_reply(error, outbox);
             }
             MainSignal::PublishCatalogReply(_) if self.is_recovering() => self.on_recovery_reply(None, outbox),
+            MainSignal::ChangePartitionReply(_) if self.is_making_partitions() => self.on_partition_made(outbox),
             MainSignal::ChangePartitionReply(signal) => {
                 self.on_change_partition_reply((from.node, signal), context, outbox);
             }
@@ -217,6 +222,8 @@ impl MainBlock {
             }
             MainSignal::IntroduceNode(signal) => self.on_introduce_node(from.node, signal, outbox),
             MainSignal::WelcomeNode(signal) => self.on_welcome_node(from.node, signal, outbox),
+            MainSignal::HandOverSchema(signal) => self.on_hand_over_schema(from.node, signal, outbox),
+            MainSignal::CopyPartitionsReply(signal) => self.on_copy_partitions_reply(signal, outbox),
             MainSignal::ShareRecords(signal) => self.on_share_records(from.node, signal, outbox),
             MainSignal::ShareRecordsReply(signal) => self.on_share_records_reply(from.node, signal.id, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
@@ -240,12 +247,13 @@ impl MainBlock {
             MainSignal::ContinueWork(signal) if signal.work == DURABLE_WORK => {
                 self.on_durable_everywhere(context, outbox);
             }
+            MainSignal::ContinueWork(signal) if signal.work == COPY_WORK => self.make_copied_partitions(outbox),
             MainSignal::ContinueWork(_) => self.send_unsent(outbox),
             MainSignal::StartLogReply(_) => self.on_log_started(outbox),
             MainSignal::AppendRecordsReply(signal) => self.records.reuse(signal.bytes),
             MainSignal::CommitStable(signal) => self.on_commit_stable(signal.number, outbox),
             MainSignal::AwaitDurableReply(signal) if self.epochs.is_some() => {
-                self.on_log_durable(signal.durable, outbox);
+                self.on_log_durable(signal.durable, context.turn_start, outbox);
             }
             MainSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, context, outbox),
             MainSignal::LogSpaceChanged(signal) => self.on_log_space_changed(signal, outbox),

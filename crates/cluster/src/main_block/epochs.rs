@@ -17,7 +17,7 @@ use junctor_signals::commit_transaction::{
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::install_membership::InstallMembership;
 use junctor_signals::recover_log::OpenToClients;
-use junctor_signals::start_epoch::{BeginEpoch, Installed, SequencerLost, StartEpoch};
+use junctor_signals::start_epoch::{BeginEpoch, Installed, LateNodes, SequencerLost, StartEpoch};
 use junctor_signals::take_number::{Decision, NumberTaken, Participant, Participants, RequestNumber};
 use junctor_signals::{LdmSignal, MainSignal, Module, RecvSignal, Signal, SqlSignal, TcSignal, crash_point};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -85,6 +85,8 @@ pub(super) struct Epochs {
     tcs: Vec<TcWaits>,
     /// Whether main has asked for the number of its records.
     is_number_requested: bool,
+    /// The last number that the log of the node has reported.
+    log_durable: CommitNumber,
     /// The durable number that main itself knows.
     told_durable: CommitNumber,
     /// The last epoch for whose sequencer the leases of evicted nodes are over.
@@ -118,6 +120,7 @@ impl Epochs {
             recv_blocks: recv_blocks.to_vec(),
             tcs: vec![TcWaits::default(); tcs],
             is_number_requested: false,
+            log_durable: CommitNumber(0),
             told_durable: CommitNumber(0),
             leases_over: Epoch(0),
             all_gone: NodeSet::EMPTY,
@@ -136,13 +139,37 @@ impl Epochs {
     /// The number that main should ask the log for: a client or main waits for it, and it is stable.
     pub fn wanted_on_disk(&self) -> Option<CommitNumber> {
         let mirror = self.mirror.as_ref()?;
-        let wanted = mirror.wanted_on_disk().min(mirror.stable());
-        (wanted > mirror.durable()).then_some(wanted)
+        let stable = mirror.stable();
+        let membership = mirror.membership().filter(|_| self.settings.fixed.is_none());
+        // A mark waits for the disks of all.
+        let is_unmarked = membership.is_some_and(|it| it.serving().any(|record| !record.is_durable));
+        let wanted = if is_unmarked { stable } else { mirror.wanted_on_disk().min(stable) };
+        (wanted > self.log_durable).then_some(wanted)
+    }
+
+    /// Versions from here on are kept, because nodes that join copy rows as a snapshot at the start of their
+    /// epoch sees them.
+    pub fn oldest_copied(&self) -> Option<CommitNumber> {
+        let membership = self.mirror.as_ref()?.membership()?;
+        let joining = membership.members().filter(|record| !record.is_serving());
+        joining.map(|record| CommitNumber(CommitNumber::start_of(record.admitted).0 - 1)).min()
+    }
+
+    /// G, as main knows it.
+    pub fn durable_everywhere(&self) -> CommitNumber {
+        self.told_durable
+    }
+
+    /// Reports what the log has synced.
+    pub fn report_durable(&mut self) {
+        if let Some(mirror) = self.mirror.as_mut() {
+            mirror.set_durable(self.log_durable.min(mirror.stable()).max(mirror.durable()));
+        }
     }
 
     /// The last number that the log of the node has reported.
     pub fn durable(&self) -> CommitNumber {
-        self.mirror.as_ref().map_or(CommitNumber(0), Mirror::durable)
+        self.log_durable
     }
 
     fn schedule(&mut self, outbox: &mut Outbox<Signal>) {
@@ -196,7 +223,10 @@ impl Epochs {
     /// How far the epochs of this node are.
     pub fn progress(&self) -> EpochProgress {
         let leases_over = self.leases_over;
-        EpochProgress { started: self.started().unwrap_or(Epoch(0)), leases_over }
+        let started = self.started().unwrap_or(Epoch(0));
+        let sequencer = self.sequencer.as_ref().filter(|sequencer| sequencer.epoch() == started);
+        let markable = sequencer.map_or(NodeSet::EMPTY, Sequencer::durable_candidates);
+        EpochProgress { started, leases_over, markable }
     }
 
     fn started(&self) -> Option<Epoch> {
@@ -321,8 +351,12 @@ impl Epochs {
         let has_lost_sequencer = self.settings.fixed.is_none() && self.before.as_ref().is_some_and(is_lost);
         // All of them: a node may return that was gone in the epoch before.
         let gone = self.all_gone.to_words();
+        let installed = self.installed.as_ref();
+        let late = LateNodes::new(&installed.map(|installed| installed.late()).unwrap_or_default());
+        let own = installed.and_then(|installed| installed.record(self.own.node));
+        let copies_at = own.filter(|own| !own.is_serving()).map(|own| CommitNumber::start_of(own.admitted));
         for at in self.blocks.clone() {
-            let signal = BeginEpoch { epoch, gone };
+            let signal = BeginEpoch { epoch, gone, late: late.clone(), copies_at };
             let signal = match Module::of(at.module) {
                 Module::Tc => Signal::Tc(TcSignal::BeginEpoch(signal)),
                 Module::Sql => Signal::Sql(SqlSignal::BeginEpoch(signal)),
@@ -533,13 +567,16 @@ impl MainBlock {
     }
 
     /// The log of this node has synced commits.
-    pub(super) fn on_log_durable(&mut self, durable: CommitNumber, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_log_durable(&mut self, durable: CommitNumber, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(asked) = self.records.take_asked() else {
             junctor_kernel::invariant::fail("the log answers main once", format_args!("{durable:?}"))
         };
         require!(durable >= asked, "the log reports at least the awaited number: {durable}, {asked}");
-        if let Some(Epochs { mirror: Some(mirror), .. }) = self.epochs.as_deref_mut() {
-            mirror.set_durable(durable.min(mirror.stable()));
+        if let Some(epochs) = self.epochs.as_deref_mut() {
+            epochs.log_durable = epochs.log_durable.max(durable);
+        }
+        if !self.counts_for_durability() {
+            self.on_checkpoint_durable(durable, now, outbox);
         }
         self.schedule_epochs(outbox);
     }
@@ -553,8 +590,11 @@ impl MainBlock {
     /// Takes everything that has come since the last turn of this work.
     pub(super) fn run_epochs(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let now = context.turn_start;
-        let pinned = self.oldest_pin();
+        let (pinned, counts) = (self.oldest_pin(), self.counts_for_durability());
         let Some(epochs) = &mut self.epochs else { return };
+        if counts {
+            epochs.report_durable();
+        }
         epochs.is_scheduled = false;
         let oldest = epochs.settings.snapshots.oldest().min(pinned);
         if let Some(mirror) = epochs.mirror.as_mut().filter(|mirror| mirror.started().0 > 0) {

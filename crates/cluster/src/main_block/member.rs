@@ -117,11 +117,11 @@ impl MainBlock {
     }
 
     pub(super) fn on_member_timer(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
-        let (is_welcome, has_schema) = (self.is_welcome(), self.has_schema());
+        let has_copies = self.is_welcome() && self.has_rows();
         let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
         if let Some(epochs) = &self.epochs {
             cluster.member.set_progress(epochs.progress());
-            cluster.member.set_schema(is_welcome, has_schema);
+            cluster.member.set_copies(has_copies);
         }
         cluster.member.tick(now);
         outbox.request(WorldRequest::StartTimer { after: TICK, token: MEMBER_TIMER });
@@ -193,7 +193,7 @@ impl MainBlock {
             self.open_to_clients(outbox);
         }
         if let Some(cut) = cut {
-            self.on_cut_known(cut, outbox);
+            self.on_cut_known(cut, self.is_joining(), outbox);
         }
         // The links refuse the lives that it evicts, and its admission is on disk.
         if let Some(membership) = admitted {

@@ -21,7 +21,7 @@
 //! [`change_schema`], running stages; [`plan`], the stages of each change; [`alter_table`], the stages of
 //! alterations; [`alteration`], their other work; [`definition`], completed definitions; [`foreign_key`],
 //! related tables; [`lock_tables`]; [`records`], what main writes to the log; [`epochs`], the node's part in
-//! the epochs of a cluster; [`recover`], the start of a
+//! the epochs of a cluster; [`rejoin`], the copy of all rows; [`recover`], the start of a
 //! durable node; [`restore`], the schema from the log; [`reserve_auto_increment`]; [`persisted_settings`],
 //! SET GLOBAL and SET PERSIST; [`member`], the node's part in a cluster; [`use_user_lock`], [`user_locks`]
 //! and [`backup_lock`].
@@ -42,6 +42,7 @@ mod definition;
 mod foreign_key;
 mod reserve_auto_increment;
 mod records;
+mod rejoin;
 mod share_schema;
 mod epochs;
 mod persisted_settings;

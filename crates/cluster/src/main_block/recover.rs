@@ -387,8 +387,12 @@ impl MainBlock {
     }
 
     /// The cluster restarts at this number. What the log has above it was never acknowledged as durable.
-    pub(super) fn on_cut_known(&mut self, cut: CommitNumber, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_cut_known(&mut self, cut: CommitNumber, is_joining: bool, outbox: &mut Outbox<Signal>) {
         let Some(recovery) = self.recovery.as_mut().filter(|it| matches!(it.step, Step::AwaitCut)) else { return };
+        if is_joining {
+            // The rows of the disk are too old: the node copies all of them.
+            return self.begin_next_life(outbox);
+        }
         let stable = recovery.recovered.last_commit_kept;
         recovery.limit = cut.min(stable);
         if cut < stable {

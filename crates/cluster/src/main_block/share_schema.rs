@@ -16,8 +16,8 @@ use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::ask_snapshot::{AskSnapshot, AskSnapshotReply, LeaveSessions, UseHost};
 use junctor_signals::change_schema::{Catalog, PublishCatalog, SchemaChange};
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::share_schema::{IntroduceNode, ShareRecords, ShareRecordsReply, WelcomeNode};
-use junctor_signals::start_epoch::{BeginEpoch, SequencerLost};
+use junctor_signals::share_schema::{HandOverSchema, IntroduceNode, ShareRecords, ShareRecordsReply, WelcomeNode};
+use junctor_signals::start_epoch::{BeginEpoch, LateNodes, SequencerLost};
 use junctor_signals::{LdmSignal, MainSignal, Module, QuerySignal, Signal, SqlSignal, TcSignal};
 
 use super::block::MainBlock;
@@ -46,6 +46,8 @@ pub(super) struct SchemaShare {
     /// Records that wait for other nodes to keep them, or for their number.
     shared: Option<SharedRecords>,
     ids: u64,
+    /// The joining nodes that have introduced themselves, and whether they have the schema.
+    joining: BTreeMap<NodeId, (Incarnation, bool)>,
     /// The snapshots of sql blocks of nodes without data.
     pins: BTreeMap<Address, CommitNumber>,
     /// On a node without data: where its statements run, and how many tcs a data node has.
@@ -74,7 +76,7 @@ struct SharedRecords {
 }
 
 impl MainBlock {
-    fn membership(&self) -> Option<&Arc<Membership>> {
+    pub(super) fn membership(&self) -> Option<&Arc<Membership>> {
         self.member.as_ref()?.membership().filter(|membership| membership.epoch.0 > 0)
     }
 
@@ -110,6 +112,24 @@ impl MainBlock {
         serving.filter(|node| *node != own).collect()
     }
 
+    /// The other data nodes that write main's records: those that serve, and those that join and have the
+    /// schema. `None` until all that join have introduced themselves.
+    fn keepers(&self) -> Option<NodeSet> {
+        let membership = self.membership()?;
+        let mut keepers = self.other_serving();
+        for record in membership.members().filter(|record| !record.is_serving() && record.node != self.own.node) {
+            match self.share.joining.get(&record.node) {
+                Some((life, has_schema)) if *life == record.incarnation => {
+                    if *has_schema {
+                        keepers.insert(record.node);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        Some(keepers)
+    }
+
     /// Whether the next schema change may begin: in a cluster, every serving data node has introduced itself
     /// to this one, and no node gets the catalog at the moment.
     pub(super) fn may_begin_changes(&self) -> bool {
@@ -133,11 +153,6 @@ impl MainBlock {
     /// Whether the node has the schema, and every change of it will reach the node.
     pub(super) fn is_welcome(&self) -> bool {
         self.share.welcomed_by.is_some()
-    }
-
-    /// Whether the node knows anything that a node without data would have to copy.
-    pub(super) fn has_schema(&self) -> bool {
-        self.catalog.dictionary.version > 0 || self.running.is_some() || self.share.prepared.is_some()
     }
 
     /// Why a change is not possible in a cluster.
@@ -203,15 +218,18 @@ impl MainBlock {
         let (usable, unusable): (Vec<&NodeRecord>, Vec<&NodeRecord>) =
             membership.nodes.iter().partition(|it| is_usable(it));
         let nodes: Vec<NodeId> = usable.iter().map(|it| it.node).collect();
-        let (epoch, unusable) = (membership.epoch, unusable.iter().map(|it| it.node).collect());
+        let (epoch, unusable): (_, NodeSet) = (membership.epoch, unusable.iter().map(|it| it.node).collect());
         let asked = self.schema_life();
         let has_lost_sequencer = asked != self.share.asked && self.share.asked.is_some();
         let has_news = unusable != self.share.unusable;
+        let (gone, late) = (unusable.to_words(), LateNodes::new(&membership.late()));
         (self.share.unusable, self.share.asked) = (unusable, asked);
-        let gone = unusable.to_words();
         for to in &self.sql_blocks {
             if has_news {
-                outbox.send(*to, Signal::Sql(SqlSignal::BeginEpoch(BeginEpoch { epoch, gone })));
+                outbox.send(
+                    *to,
+                    Signal::Sql(SqlSignal::BeginEpoch(BeginEpoch { epoch, gone, late: late.clone(), copies_at: None })),
+                );
             }
             if has_lost_sequencer {
                 outbox.send(*to, Signal::Sql(SqlSignal::SequencerLost(SequencerLost {})));
@@ -244,7 +262,8 @@ impl MainBlock {
 
     /// The oldest snapshot of nodes without data whose versions this node keeps.
     pub(super) fn oldest_pin(&self) -> CommitNumber {
-        self.share.pins.values().copied().min().unwrap_or(CommitNumber(u64::MAX))
+        let copied = self.epochs.as_ref().and_then(|epochs| epochs.oldest_copied());
+        self.share.pins.values().copied().chain(copied).min().unwrap_or(CommitNumber(u64::MAX))
     }
 
     /// A node without data is gone, and its sessions with it.
@@ -301,6 +320,7 @@ impl MainBlock {
             ldm: self.ldm_instances,
             query: self.own_count(Module::Query),
             version: self.catalog.dictionary.version,
+            needs_schema: self.needs_schema(),
         }
     }
 
@@ -320,16 +340,63 @@ impl MainBlock {
         let Some(record) = record else { return self.take_introduction(life, introduction, outbox) };
         if own != its {
             refusal = Some(format!("it has {its:?} instances of ldm and tc, and the others have {own:?}"));
-        } else if !record.is_serving() && self.has_schema() {
-            refusal = Some("a node that returns cannot copy rows yet".to_owned());
-        } else if self.next_change == 1 && introduction.version != version {
+        } else if record.is_serving() && self.next_change == 1 && introduction.version != version {
             refusal =
                 Some(format!("it has version {} of the schema, and the others have {version}", introduction.version));
         }
         if let Some(refusal) = refusal {
             return self.welcome(life.0, introduction, Some(refusal.into()), outbox);
         }
+        if !record.is_serving() {
+            self.share.joining.insert(from, (incarnation, !introduction.needs_schema));
+            if introduction.needs_schema {
+                return self.hand_over_schema(from, incarnation, introduction.epoch, outbox);
+            }
+            self.share_records(outbox);
+        }
         self.take_introduction(life, introduction, outbox);
+    }
+
+    /// Gives a joining node the schema, unless the schema changes at the moment. No change begins until the
+    /// node serves.
+    fn hand_over_schema(&mut self, node: NodeId, life: Incarnation, epoch: Epoch, outbox: &mut Outbox<Signal>) {
+        let is_changing = self.running.is_some() || self.share.shared.is_some() || !self.share.undurable.is_empty();
+        if is_changing || self.records.under_way().is_some() {
+            return self.share_records(outbox);
+        }
+        self.share.joining.insert(node, (life, true));
+        let marks = self.counters.iter().map(|(table, counter)| {
+            let mark = CounterMark { table: *table, mark: counter.requested.max(counter.next), is_exact: false };
+            Box::from(&mark.encode()[..])
+        });
+        let signal = HandOverSchema {
+            epoch,
+            catalog: Arc::clone(&self.catalog),
+            next_table: self.next_table,
+            next_place: self.next_place as u64,
+            marks: marks.collect(),
+        };
+        outbox.send(Address::new(node, Module::Main, 0), Signal::Main(MainSignal::HandOverSchema(signal)));
+    }
+
+    /// Takes the schema over from the node with the sequencer.
+    pub(super) fn on_hand_over_schema(&mut self, from: NodeId, signal: HandOverSchema, outbox: &mut Outbox<Signal>) {
+        if !self.needs_schema() || self.schema_life().is_none_or(|(node, _)| node != from) {
+            return;
+        }
+        self.next_table = signal.next_table;
+        self.next_place = signal.next_place as usize;
+        self.install_catalog(signal.catalog);
+        self.install_marks(&signal.marks);
+        self.begin_copy(outbox);
+    }
+
+    fn install_marks(&mut self, marks: &[Box<[u8]>]) {
+        for mark in decode_marks(marks) {
+            if let Some(layout) = self.catalog.dictionary.table(mark.table) {
+                self.counters.insert(mark.table, Counter::restored(&layout.definition, mark.mark));
+            }
+        }
     }
 
     fn take_introduction(&mut self, life: Life, introduction: IntroduceNode, outbox: &mut Outbox<Signal>) {
@@ -444,6 +511,7 @@ impl MainBlock {
         self.session_blocks.retain(|at| is_left(at.node));
         self.share.nodes.retain(|node, _| is_left(*node));
         self.share.introductions.retain(|((node, _), _)| is_left(*node));
+        self.share.joining.retain(|node, _| is_left(*node));
         self.share.publishing.take_if(|publishing| !is_left(publishing.life.0));
         if self.subscribers.len() < before {
             self.withdraw_all(outbox);
@@ -455,7 +523,7 @@ impl MainBlock {
         if !self.runs_schema_changes() {
             return;
         }
-        let others = self.other_serving();
+        let Some(others) = self.keepers() else { return };
         if self.share.shared.is_none() {
             let Some((draft, catalog)) = self.records.take_draft() else { return };
             self.share.ids += 1;
@@ -531,11 +599,7 @@ impl MainBlock {
                 self.install_catalog(catalog);
             }
             self.next_place = records.next_place as usize;
-            for mark in decode_marks(&records.marks) {
-                if let Some(layout) = self.catalog.dictionary.table(mark.table) {
-                    self.counters.insert(mark.table, Counter::restored(&layout.definition, mark.mark));
-                }
-            }
+            self.install_marks(&records.marks);
         }
     }
 

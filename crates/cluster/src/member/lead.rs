@@ -7,7 +7,7 @@ use junctor_model::id::Incarnation;
 use junctor_signals::install_membership::{InstallMembership, LeasesOver};
 use junctor_signals::report_node::NodeReport;
 
-use super::machine::{Member, MemberMessage, Peer, WAIT_TOLD_EVERY};
+use super::machine::{Member, MemberMessage, Peer};
 use crate::membership::detector::{HeardBy, Hearing};
 use crate::membership::membership::PresentDisk;
 use crate::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
@@ -132,14 +132,16 @@ impl Member {
             let all = membership.members().all(has_started);
             return all.then(|| (MembershipChange::NoteStarted { epoch }, String::new()));
         }
-        let is_unmarked = |record: &&NodeRecord| !record.is_durable;
+        let of_sequencer = membership
+            .record(membership.sequencer)
+            .and_then(|record| report(record).filter(|it| is_of_life(record, it)).filter(|it| it.started == epoch));
+        let markable = of_sequencer.map_or(NodeSet::EMPTY, |report| NodeSet::from_words(report.markable));
+        let is_unmarked = |record: &&NodeRecord| !record.is_durable && markable.contains(record.node);
         let nodes: NodeSet = membership.serving().filter(is_unmarked).map(|record| record.node).collect();
         let mark = MembershipChange::MarkDurable { nodes, epoch };
         if !nodes.is_empty() && membership.apply(&mark).is_ok() {
             return Some((mark, String::new()));
         }
-        let has_schema = membership.serving().filter_map(report).any(|report| report.has_schema);
-        let mut refused = None;
         for record in &membership.nodes {
             let (node, Some(report)) = (record.node, report(record)) else { continue };
             match record.state {
@@ -147,7 +149,6 @@ impl Member {
                     let reason = format!("node {}: serves", node.0);
                     return Some((MembershipChange::Serve { node, epoch }, reason));
                 }
-                NodeState::Away if has_schema && report.disk.is_some() => refused = Some(node.0),
                 NodeState::Away if self.may_join(membership, record, report, &own) => {
                     let incarnation = report.incarnation;
                     let reason = format!("node {}: admitted, incarnation {incarnation}", node.0);
@@ -155,10 +156,6 @@ impl Member {
                 }
                 _ => {}
             }
-        }
-        if let Some(node) = refused.filter(|_| self.now.since(self.told_waiting) >= WAIT_TOLD_EVERY) {
-            self.told_waiting = self.now;
-            self.log(format!("node {node}: not admitted, because a node that returns cannot copy rows yet"));
         }
         None
     }

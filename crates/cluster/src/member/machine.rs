@@ -45,6 +45,8 @@ pub struct EpochProgress {
     pub started: Epoch,
     /// The last epoch for whose sequencer, on this node, the leases of evicted nodes are over.
     pub leases_over: Epoch,
+    /// On the node with the sequencer: the nodes whose disks have everything that they need for a mark.
+    pub markable: NodeSet,
 }
 
 /// Work for the caller, in the order of the fields.
@@ -101,9 +103,8 @@ pub struct Member {
     recovered: Option<CommitNumber>,
     /// `None` without epochs.
     progress: Option<EpochProgress>,
-    /// Whether the node has the schema of the cluster, and whether the schema has anything.
-    is_welcome: bool,
-    has_schema: bool,
+    /// Whether the node has the schema and the rows of the cluster.
+    has_copies: bool,
     /// Whether the membership has admitted this life of this node.
     is_admitted: bool,
     /// The last epoch whose start of this node is durable.
@@ -144,8 +145,7 @@ impl Member {
             leader: NodeId(0),
             recovered: None,
             progress: None,
-            is_welcome: true,
-            has_schema: false,
+            has_copies: true,
             is_admitted: false,
             started: settings.started,
             leading_since: None,
@@ -216,9 +216,9 @@ impl Member {
         self.progress = Some(progress);
     }
 
-    /// Whether the node has the schema of the cluster, and whether the schema has anything.
-    pub fn set_schema(&mut self, is_welcome: bool, has_schema: bool) {
-        (self.is_welcome, self.has_schema) = (is_welcome, has_schema);
+    /// Whether the node has the schema and the rows of the cluster.
+    pub fn set_copies(&mut self, has_copies: bool) {
+        self.has_copies = has_copies;
     }
 
     /// The last number that the disk of this life keeps, once the life is admitted.
@@ -342,9 +342,8 @@ impl Member {
             },
             leases_over: self.progress.map_or(Epoch(0), |progress| progress.leases_over),
             disk,
-            // A node joins only as long as there are no rows to copy.
-            has_copies: has_started && self.is_welcome,
-            has_schema: self.has_schema,
+            has_copies: has_started && self.has_copies,
+            markable: self.progress.map_or([u64::MAX; 4], |progress| progress.markable.to_words()),
             voter: VoterReport {
                 voter: self.voter.as_ref().map_or(0, |voter| voter.replica().voter().0),
                 had_files: self.had_voter_files,

@@ -263,6 +263,19 @@ impl Membership {
         later.fold(disk.stable, CommitNumber::min)
     }
 
+    /// The nodes that are last in chains: those that serve since a later epoch than others, then those that
+    /// do not serve yet.
+    pub fn late(&self) -> Vec<NodeId> {
+        let since = |record: &NodeRecord| match record.is_serving() {
+            true => (record.serving_since, record.admitted),
+            false => (Epoch(u32::MAX), record.admitted),
+        };
+        let first = self.members().map(|record| since(record).0).min();
+        let mut late: Vec<&NodeRecord> = self.members().filter(|record| Some(since(record).0) != first).collect();
+        late.sort_by_key(|record| since(record));
+        late.into_iter().map(|record| record.node).collect()
+    }
+
     /// Whether a serving node has every commit of the epochs before: it serves since an epoch that has
     /// started everywhere, or since the last restart of all nodes.
     fn is_complete(&self, record: &NodeRecord) -> bool {

@@ -6,4 +6,5 @@ mod failover;
 mod links;
 mod membership;
 mod nodes;
+mod rejoin;
 mod tables;

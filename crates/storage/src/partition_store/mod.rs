@@ -8,6 +8,7 @@
 mod check;
 mod checkpoint;
 mod commit;
+mod copy;
 mod digest;
 mod index_change;
 mod purge;
@@ -18,6 +19,7 @@ mod scan;
 mod write;
 
 pub use checkpoint::{CheckpointCursor, CheckpointStep};
+pub use copy::CopyError;
 pub use purge::PurgeProgress;
 pub use read::Batch;
 pub use replay::{IndexRebuild, ReplayError};
@@ -60,6 +62,9 @@ pub struct PartitionStore {
     /// Snapshots below this floor cannot be read here any more, because versions that they need were given
     /// up.
     snapshot_floor: CommitNumber,
+    /// The same for versions that a copy of the rows has left out. Unlike the other floor, it lets purge
+    /// nothing.
+    copy_floor: CommitNumber,
     /// Cache of recently purged rows with long version chains, each with the commit number of the oldest
     /// version that was kept.
     purged_deep: Box<[(RowId, CommitNumber)]>,
@@ -144,6 +149,7 @@ impl PartitionStore {
             purge_horizon: CommitNumber(0),
             newest_commit: CommitNumber(0),
             snapshot_floor: CommitNumber(0),
+            copy_floor: CommitNumber(0),
             purged_deep: Box::default(),
             live_rows: 0,
             is_replaying: false,
@@ -172,7 +178,7 @@ impl PartitionStore {
     /// The lowest snapshot that can still be read here.
     #[inline]
     pub fn snapshot_floor(&self) -> CommitNumber {
-        self.snapshot_floor
+        self.snapshot_floor.max(self.copy_floor)
     }
 
     /// Counts and sizes for the status tables.

@@ -7,9 +7,10 @@ use junctor_kernel::{Address, Context, Outbox, WireSignal, WorldEvent};
 use junctor_model::id::{CommitNumber, Epoch, PartitionId, TransactionId};
 use junctor_signals::change_schema::{PublishCatalog, PublishCatalogReply};
 use junctor_signals::counter::LdmCounters;
+use junctor_signals::replicate_rows::ReplicateRows;
 use junctor_signals::report_node::NodeWords;
 use junctor_signals::restart_progress::RestartProgress;
-use junctor_signals::start_epoch::has_node;
+use junctor_signals::start_epoch::{LateNodes, has_node};
 use junctor_signals::write_rows::WriteRows;
 use junctor_signals::{LdmSignal, MainSignal, Signal};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -19,6 +20,7 @@ use junctor_storage::page::PagePool;
 use junctor_storage::snapshot::SnapshotRegistry;
 
 use super::checkpoint::{CHECKPOINT_FILE, CHECKPOINT_TIMER, CheckpointWriter, TOKEN_KIND_SHIFT};
+use super::copy_rows::CopyRun;
 use super::deferred::DeferredWork;
 use super::load_checkpoint::{CheckpointLoad, LOAD_FILE};
 use super::lock_wait::LockWaits;
@@ -66,6 +68,14 @@ pub struct LdmBlock {
     pub(super) epoch: Epoch,
     /// Nodes that have left the cluster. Nothing waits for them.
     pub(super) gone: NodeWords,
+    /// The order of the others in chains.
+    pub(super) late: LateNodes,
+    /// Set while the node copies rows: all later changes come as images.
+    pub(super) copies_at: Option<CommitNumber>,
+    /// The copy under way.
+    pub(super) copying: Option<Box<CopyRun>>,
+    /// Images for partitions that the node does not have yet.
+    pub(super) unplaced: Vec<ReplicateRows>,
     /// Signals of an epoch that has not started here.
     pub(super) parked: Vec<LdmSignal>,
     pub(super) partitions: PartitionTable,
@@ -98,6 +108,10 @@ impl LdmBlock {
             own,
             epoch: Epoch(0),
             gone: NodeWords::default(),
+            late: LateNodes::default(),
+            copies_at: None,
+            copying: None,
+            unplaced: Vec::new(),
             parked: Vec::new(),
             partitions: PartitionTable::new(seed),
             participants: ParticipantTable::new(seed),
@@ -152,6 +166,9 @@ impl LdmBlock {
             LdmSignal::BeginEpoch(signal) => self.on_begin_epoch(signal, context, outbox),
             LdmSignal::ReplicateRows(signal) => self.on_replicate_rows(signal, context, outbox),
             LdmSignal::ReplicateRowsReply(signal) => self.on_replicate_rows_reply(signal, context, outbox),
+            LdmSignal::CopyRows(signal) => self.on_copy_rows(signal, context, outbox),
+            LdmSignal::CopyRowsReply(signal) => self.on_copy_rows_reply(signal, context, outbox),
+            LdmSignal::CopyPartitions(signal) => self.on_copy_partitions(signal, outbox),
             LdmSignal::ReplayRows(signal) => self.on_replay_rows(signal, outbox),
             LdmSignal::BuildIndexes(signal) => self.on_build_indexes(signal, outbox),
             LdmSignal::WriteCheckpoint(signal) => self.on_write_checkpoint(signal, context, outbox),

@@ -12,12 +12,12 @@ use junctor_signals::change_schema::{
     ChangePartition, ChangePartitionReply, OpenPartition, PartitionChange, PartitionHandle,
 };
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::start_epoch::has_node;
 use junctor_signals::{MainSignal, QuerySignal, Signal};
 use junctor_storage::guard::{OwnerToken, PartitionGuard};
 use junctor_storage::partition_store::PartitionStore;
 
 use super::block::LdmBlock;
+use super::copy_rows::PartitionCopy;
 use super::deferred::Deferred;
 use super::partition_table::{PartitionSlot, SlotIndex};
 
@@ -71,14 +71,14 @@ impl LdmBlock {
     }
 
     fn create_partition(&mut self, partition: NewPartition, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let NewPartition { id: partition, layout, mut chain } = partition;
+        let NewPartition { id: partition, layout, chain: configured } = partition;
         if self.partitions.find(partition).is_some() {
             return;
         }
         let store = PartitionStore::new(Arc::clone(&layout), Arc::clone(&self.shared.pages));
         let token = OwnerToken::new();
         let guard = Arc::new(PartitionGuard::new(&token, &self.shared.readers, store));
-        chain.retain(|at| *at == self.own || !has_node(&self.gone, at.node));
+        let chain = self.late.order(&configured, &self.gone);
         let Some(chain_position) = chain.iter().position(|member| *member == self.own) else {
             junctor_kernel::invariant::fail("an ldm is in the chain of its partition", format_args!("{partition:?}"))
         };
@@ -89,11 +89,13 @@ impl LdmBlock {
             guard,
             token,
             layout,
+            configured,
             chain,
             chain_position,
             writers_version: SchemaVersion(0),
             participants: 0,
             images: 0,
+            copy: self.copies_at.map(|at| Box::new(PartitionCopy::new(at))),
             is_dropped: false,
             is_purging: false,
             purged: 0,
@@ -101,6 +103,7 @@ impl LdmBlock {
             is_stamping: false,
         };
         self.partitions.insert(slot);
+        self.resume_unplaced(partition, outbox);
     }
 
     /// Opens or closes a partition to the query blocks of the node.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use junctor_kernel::{Context, Outbox};
 use junctor_model::id::{PartitionId, TransactionId};
 use junctor_signals::change_schema::ChangePartition;
+use junctor_signals::copy_rows::CopyRowsReply;
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::replicate_rows::ReplicateRows;
 use junctor_signals::{LdmSignal, Signal};
@@ -33,6 +34,8 @@ pub(super) enum Deferred {
     ReleaseLocks(TransactionId),
     Images(ImagesEnd),
     ReplicateRows(Box<ReplicateRows>),
+    /// Copied rows that wait for a reader.
+    CopyRows(Box<CopyRowsReply>),
     ChangePartition(Box<ChangePartition>),
     /// Writes whose partition may be written now.
     HeldWrites,
@@ -110,6 +113,7 @@ impl LdmBlock {
                 Some(Deferred::Resolution(participant)) => self.run_resolution(participant, outbox),
                 Some(Deferred::Images(end)) => self.resolve_images(end, outbox),
                 Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, context, outbox),
+                Some(Deferred::CopyRows(reply)) => self.on_copy_rows_reply(*reply, context, outbox),
                 Some(Deferred::ChangePartition(signal)) => self.on_change_partition(*signal, context, outbox),
                 Some(Deferred::HeldWrites) => self.resume_held_writes(context, outbox),
                 Some(Deferred::BuildIndex(build)) => self.build_index(build, outbox),

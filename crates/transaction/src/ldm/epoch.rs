@@ -22,16 +22,17 @@ impl LdmBlock {
     /// primary; its writers wait until no image is left. What a tc that is gone has not decided is undone.
     pub(super) fn on_begin_epoch(
         &mut self,
-        BeginEpoch { epoch, gone }: BeginEpoch,
+        BeginEpoch { epoch, gone, late, copies_at }: BeginEpoch,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
         outbox.crash_point(crash_point::EPOCH_LDM.before());
-        self.gone = gone;
+        (self.gone, self.late, self.copies_at) = (gone, late, copies_at);
         let own = self.own;
         for index in self.partitions.indexes() {
             let slot = self.partitions.slot(index);
-            slot.chain.retain(|at| *at == own || !has_node(&gone, at.node));
+            slot.chain = self.late.order(&slot.configured, &gone);
+            require!(copies_at.is_some() || slot.copy.is_none(), "a node serves when it has all rows: {:?}", slot.id);
             let position = slot.chain.iter().position(|at| *at == own);
             slot.chain_position = position.unwrap_or_default();
         }
@@ -51,6 +52,7 @@ impl LdmBlock {
             self.defer(Deferred::Images(end), outbox);
         }
         self.resume_held_writes(context, outbox);
+        self.request_copy(outbox);
         outbox.crash_point(crash_point::EPOCH_LDM.after());
     }
 

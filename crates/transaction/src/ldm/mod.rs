@@ -14,7 +14,7 @@
 //! life of a write in [`write_rows`], [`evaluate_rows`], [`update_row`], [`change_rows`], [`unique_entry`],
 //! [`foreign_key`], [`range_lock`], [`lock_wait`] and [`interrupt_writes`]; the end of a transaction in
 //! [`prepare_transaction`], [`replicate_rows`], [`resolve_transaction`], [`resolve_images`] and [`epoch`];
-//! then [`read_rows`], [`deferred`], [`change_partition`], [`purge`], [`record_stream`], [`replay`],
+//! [`copy_rows`] for a node that returns; then [`read_rows`], [`deferred`], [`change_partition`], [`purge`], [`record_stream`], [`replay`],
 //! [`checkpoint`], [`read_status`] and [`verify`].
 
 pub mod block;
@@ -23,6 +23,7 @@ mod change_rows;
 mod checkpoint;
 mod checkpoint_left;
 mod checkpoint_speed;
+mod copy_rows;
 mod deferred;
 mod epoch;
 mod evaluate_rows;

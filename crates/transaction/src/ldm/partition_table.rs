@@ -11,6 +11,7 @@ use junctor_model::planted_bug::PlantedBug;
 use junctor_model::schema::TableLayout;
 use junctor_storage::guard::OwnerToken;
 
+use super::copy_rows::PartitionCopy;
 use crate::GuardedPartition;
 
 /// Index of a partition's slot. It stays valid as long as any transaction touches the partition.
@@ -23,7 +24,9 @@ pub(super) struct PartitionSlot {
     pub guard: Arc<GuardedPartition>,
     pub token: OwnerToken,
     pub layout: Arc<TableLayout>,
-    /// The ldm instances of the partition, the primary first.
+    /// The ldm instances of the partition on all nodes that are configured.
+    pub configured: Vec<Address>,
+    /// Those on nodes that are left, the primary first.
     pub chain: Vec<Address>,
     /// Position of this ldm in the chain; 0 is the primary.
     pub chain_position: usize,
@@ -33,6 +36,8 @@ pub(super) struct PartitionSlot {
     pub participants: u32,
     /// Number of transactions whose images are not resolved here.
     pub images: u32,
+    /// The copy of the rows, while it is not complete.
+    pub copy: Option<Box<PartitionCopy>>,
     /// Whether the partition is freed when the last of these transactions ends.
     pub is_dropped: bool,
     /// Whether the purge queue contains the partition.

@@ -80,7 +80,10 @@ impl LdmBlock {
             // Unlike `try_enter`, this leaves the guard open to readers if it fails.
             let Some(mut store) = slot.guard.try_write(&mut slot.token) else { return true };
             let rows = if scarce { 0 } else { store.statistics().live_rows as usize };
-            store.limit_old_versions(rows.saturating_add(kept_min), stable);
+            // Copied rows belong below all versions.
+            if slot.copy.is_none() {
+                store.limit_old_versions(rows.saturating_add(kept_min), stable);
+            }
             let progress = store.purge_step(horizon, ROWS_PER_HOLD_MAX);
             *has_more |= progress.has_more;
             steps += progress.steps;

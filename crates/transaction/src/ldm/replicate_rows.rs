@@ -17,6 +17,7 @@ use junctor_storage::page::OutOfMemory;
 use junctor_storage::partition_store::{PartitionStore, WriteError, Writer};
 
 use super::block::LdmBlock;
+use super::copy_rows::PartitionCopy;
 use super::deferred::Deferred;
 use super::participant_table::ParticipantHandle;
 use super::partition_table::{PartitionSlot, SlotIndex};
@@ -28,13 +29,13 @@ const DELETE: u8 = 1;
 /// Maximum number of rows that are shipped in one step.
 const ROWS_SHIPPED_MAX: usize = 256;
 /// Every version at a backup has the first statement's number, because shipped images are final.
-const SHIPPED: StatementNumber = StatementNumber(1);
+pub(super) const SHIPPED: StatementNumber = StatementNumber(1);
 
-struct ShippedRow<'a> {
-    row: RowId,
+pub(super) struct ShippedRow<'a> {
+    pub row: RowId,
     kind: u8,
-    key: &'a [u8],
-    image: &'a [u8],
+    pub key: &'a [u8],
+    pub image: &'a [u8],
 }
 
 /// Why a backup could not keep the images.
@@ -146,6 +147,9 @@ impl LdmBlock {
         }
         let ReplicateRows { transaction, partition, chain_position, .. } = signal;
         let Some(index) = self.partitions.find(partition) else {
+            if self.copies_at.is_some() {
+                return self.unplaced.push(signal);
+            }
             // This cannot happen for a partition in use: main creates a partition at its whole chain before
             // anyone writes it, and closes it to writers before it drops it.
             return answer(signal, Some(Error::table_definition_changed()), context, outbox);
@@ -161,11 +165,14 @@ impl LdmBlock {
         };
         outbox.crash_point(crash_point::IMAGES_KEEP.before());
         let mut rows = Vec::new();
-        let kept = keep_images(&mut store, &signal.images, transaction, &mut rows);
+        let kept = keep_images((&mut store, slot.copy.as_deref_mut()), &signal.images, transaction, &mut rows);
         if kept.is_err() {
             rows.iter().for_each(|row| store.undo(*row, transaction, StatementNumber(0)));
         }
         drop(store);
+        if let (Err(_), Some(copy)) = (&kept, &mut slot.copy) {
+            rows.iter().for_each(|row| copy.undo(*row, transaction));
+        }
         match kept {
             Ok(()) => {}
             Err(NotKept::Follows(other)) => return self.wait_for_images(other, signal),
@@ -265,18 +272,23 @@ fn append_newest(
     builder.key.clear();
     append_row_key(&definition.columns, &definition.primary().columns, view, &mut builder.key);
     let image = if newest.is_deleted() { &[][..] } else { view.image() };
+    append_shipped(row, newest.is_deleted(), (&builder.key, image), out);
+}
+
+/// Appends a row as it is shipped.
+pub(super) fn append_shipped(row: RowId, is_deleted: bool, (key, image): (&[u8], &[u8]), out: &mut Vec<u8>) {
     out.extend_from_slice(&row.0.to_le_bytes());
-    out.push(if newest.is_deleted() { DELETE } else { PUT });
-    out.extend_from_slice(&(builder.key.len() as u16).to_le_bytes());
+    out.push(if is_deleted { DELETE } else { PUT });
+    out.extend_from_slice(&(key.len() as u16).to_le_bytes());
     out.extend_from_slice(&(image.len() as u32).to_le_bytes());
-    out.extend_from_slice(&builder.key);
+    out.extend_from_slice(key);
     out.extend_from_slice(image);
 }
 
 /// Writes shipped rows as uncommitted versions. After an error, `rows` has the rows that were written before
 /// it.
 fn keep_images(
-    store: &mut PartitionStore,
+    (store, mut copy): (&mut PartitionStore, Option<&mut PartitionCopy>),
     mut images: &[u8],
     transaction: TransactionId,
     rows: &mut Vec<RowId>,
@@ -288,6 +300,18 @@ fn keep_images(
             return Err(NotKept::Failed(Error::new(ErrorCode::UnknownError, message)));
         }
         let hash = key_hash(key);
+        if let Some(copy) = &mut copy {
+            match copy.deleted_by(row) {
+                Some(other) if other != transaction => return Err(NotKept::Follows(other)),
+                Some(_) => continue,
+                None if kind == DELETE && store.newest(row).is_none() && copy.lacks(row) => {
+                    copy.delete(row, transaction);
+                    rows.push(row);
+                    continue;
+                }
+                None => {}
+            }
+        }
         let written = match kind {
             // A row that several statements changed may be shipped more than once.
             DELETE if is_deleted_by(store, row, transaction) => Ok(()),
@@ -330,7 +354,7 @@ fn is_deleted_by(store: &PartitionStore, row: RowId, transaction: TransactionId)
         .is_some_and(|newest| newest.is_deleted() && store.state(&newest).transaction() == Some(transaction))
 }
 
-fn next_shipped<'a>(images: &mut &'a [u8]) -> Option<ShippedRow<'a>> {
+pub(super) fn next_shipped<'a>(images: &mut &'a [u8]) -> Option<ShippedRow<'a>> {
     let (row, rest) = images.split_first_chunk::<4>()?;
     let (kind, rest) = rest.split_first()?;
     let (key_length, rest) = rest.split_first_chunk::<2>()?;

@@ -80,6 +80,21 @@ impl LdmBlock {
         let index = kept.slot;
         let slot = partitions.slot(index);
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
+        let taken = match end.kind {
+            ImagesEndKind::Undo(_) => kept.rows.len().saturating_sub(ROWS_PER_HOLD_MAX),
+            ImagesEndKind::Commit { .. } => 0,
+        };
+        if let Some(copy) = &mut slot.copy {
+            let is_commit = matches!(end.kind, ImagesEndKind::Commit { .. });
+            for row in &kept.rows[taken..] {
+                let newest = store.newest(*row).filter(|newest| newest.is_deleted());
+                let deleted_by = newest.and_then(|newest| store.state(&newest).transaction());
+                match is_commit {
+                    true => copy.commit(*row, end.transaction, deleted_by == Some(end.transaction)),
+                    false => copy.undo(*row, end.transaction),
+                }
+            }
+        }
         match end.kind {
             ImagesEndKind::Commit { number, .. } if kept.rows.len() > ROWS_PER_HOLD_MAX => {
                 store.settle(end.transaction, number, std::mem::take(&mut kept.rows));
@@ -88,8 +103,7 @@ impl LdmBlock {
                 kept.rows.drain(..).for_each(|row| store.commit(row, end.transaction, number));
             }
             ImagesEndKind::Undo(_) => {
-                let left = kept.rows.len().saturating_sub(ROWS_PER_HOLD_MAX);
-                let rows = kept.rows.drain(left..);
+                let rows = kept.rows.drain(taken..);
                 rows.for_each(|row| store.undo(row, end.transaction, StatementNumber(0)));
             }
         }

@@ -24,8 +24,9 @@ impl TcBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let BeginEpoch { epoch, gone } = signal;
+        let BeginEpoch { epoch, gone, .. } = signal;
         if epoch > self.epoch {
+            self.late = signal.late.clone();
             outbox.crash_point(crash_point::EPOCH_TC.before());
             self.start_epoch(epoch);
             self.leave_nodes(&gone);
@@ -126,7 +127,16 @@ impl TransactionRecord {
     /// Forgets nodes that are gone. The transaction is lost if it has versions or locks there, unless it is
     /// decided.
     fn leave_nodes(&mut self, gone: &NodeWords) {
-        self.backups.retain(|backup| !has_node(gone, backup.at.node));
+        let is_ending = !matches!(
+            self.phase,
+            Phase::Idle
+                | Phase::Executing
+                | Phase::UndoingStatement
+                | Phase::UndoingStatements
+                | Phase::WaitingLogSpace
+                | Phase::WaitingSeen
+        );
+        self.backups.retain(|backup| !is_ending || !has_node(gone, backup.at.node));
         let is_gone = |at: &junctor_kernel::Address| has_node(gone, at.node);
         if !self.participants.iter().any(|participant| is_gone(&participant.at)) {
             return;

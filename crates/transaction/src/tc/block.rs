@@ -12,7 +12,7 @@ use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::counter::TcCounters;
 use junctor_signals::lock_wait::ProbeDeadlock;
 use junctor_signals::report_node::NodeWords;
-use junctor_signals::start_epoch::has_node;
+use junctor_signals::start_epoch::{LateNodes, has_node};
 use junctor_signals::take_number::Participant;
 use junctor_signals::{MainSignal, Signal, TcSignal};
 use junctor_storage::commit_sequence::CommitSequence;
@@ -35,6 +35,8 @@ pub struct TcBlock {
     pub(super) numbering: Numbering,
     /// Nodes that have left the cluster. Nothing waits for them.
     pub(super) gone: NodeWords,
+    /// The order of the others in chains.
+    pub(super) late: LateNodes,
     /// In a cluster, the last number of which main has said that it is confirmed.
     pub(super) confirmed: CommitNumber,
     pub(super) catalog: Arc<Catalog>,
@@ -74,6 +76,7 @@ impl TcBlock {
             sequence,
             numbering: Numbering::Local,
             gone: NodeWords::default(),
+            late: LateNodes::default(),
             confirmed: CommitNumber(0),
             catalog: Arc::new(Catalog::default()),
             transactions: Pool::new(transactions_max),

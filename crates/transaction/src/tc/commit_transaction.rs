@@ -50,14 +50,14 @@ impl TcBlock {
 
     /// Prepares the participants of a commit that has its blocks of the log.
     pub(super) fn prepare(&mut self, handle: TransactionHandle, outbox: &mut Outbox<Signal>) {
-        let (own, epoch) = (self.own, self.epoch);
+        let (own, epoch, gone) = (self.own, self.epoch, self.gone);
         let record = self.record(handle);
         if record.is_lost {
             record.running.error = Some(lost_with_node());
             return self.roll_back(handle, outbox);
         }
         if !record.backups.is_empty() {
-            record.keep_written_backups();
+            record.keep_written_backups(&gone);
         }
         let writers = record.participants.iter().filter(|participant| participant.has_written);
         let has_backups = !record.backups.is_empty();

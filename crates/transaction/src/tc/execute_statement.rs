@@ -11,8 +11,7 @@ use junctor_signals::diagnostics;
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, Parts, Reading};
 use junctor_signals::program::{WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::report_node::NodeWords;
-use junctor_signals::start_epoch::{has_node, lost_with_node};
+use junctor_signals::start_epoch::lost_with_node;
 use junctor_signals::write_rows::{WriteRows, WriteRowsReply};
 use junctor_signals::{LdmSignal, Signal, SqlSignal};
 
@@ -132,15 +131,18 @@ impl TcBlock {
     ) {
         let RoundPart { partition, program, input, part } = part;
         let own = self.own;
-        let TcBlock { catalog, transactions, gone, epoch, .. } = self;
+        let TcBlock { catalog, transactions, gone, late, epoch, .. } = self;
         let record = record_of(transactions, handle);
         let chain = catalog.distribution.chain(partition);
-        let chain = chain.map(|chain| if epoch.0 == 0 { chain } else { without_lost(chain, gone) });
-        let Some((owner, backups)) = chain.and_then(<[Address]>::split_first) else {
+        let found = chain.and_then(|chain| match epoch.0 {
+            0 => chain.first().map(|owner| (owner, chain)),
+            _ => late.primary(chain, gone).and_then(|at| Some((chain.iter().find(|it| **it == at)?, chain))),
+        });
+        let Some((owner, chain)) = found else {
             record.running.error.get_or_insert_with(Error::table_definition_changed);
             return context.buffers.give(input);
         };
-        record.touch(*owner, partition, backups, gone);
+        record.touch(*owner, partition, chain);
         record.outstanding += 1;
         require!(record.phase == Phase::Executing, "parts belong to a statement that executes");
         let number = record.running.parts.len() as u64;
@@ -329,12 +331,6 @@ impl TcBlock {
         };
         outbox.send(running.reply_to, Signal::Sql(SqlSignal::ExecuteStatementReply(reply)));
     }
-}
-
-/// The chain from its first node that is left. Statements touch no backup that is gone.
-fn without_lost<'a>(chain: &'a [Address], gone: &NodeWords) -> &'a [Address] {
-    let lost = chain.iter().take_while(|at| has_node(gone, at.node)).count();
-    &chain[lost..]
 }
 
 pub(super) fn refuse(

@@ -400,9 +400,9 @@ impl TransactionRecord {
         self.outstanding == 0
     }
 
-    /// Records that `at` gets a part of the current statement for a partition with these backups, except on
-    /// nodes that are gone.
-    pub fn touch(&mut self, at: Address, partition: PartitionId, backups: &[Address], gone: &NodeWords) {
+    /// Records that `at` gets a part of the current statement for a partition with this chain. A node of the
+    /// chain that is gone may be back when the transaction prepares.
+    pub fn touch(&mut self, at: Address, partition: PartitionId, chain: &[Address]) {
         // Few instances take part, so a linear search is cheaper than a map.
         if !self.participants.iter().any(|participant| participant.at == at) {
             self.participants.push(Participant {
@@ -414,7 +414,8 @@ impl TransactionRecord {
                 has_released: false,
             });
         }
-        for at in backups.iter().copied().filter(|at| !has_node(gone, at.node)) {
+        let primary = at;
+        for at in chain.iter().copied().filter(|at| *at != primary) {
             // A change of the schema may hide the partition before its reply arrives, so its chain is noted
             // now.
             if !self.backups.iter().any(|backup| (backup.at, backup.partition) == (at, partition)) {
@@ -440,9 +441,9 @@ impl TransactionRecord {
         participant
     }
 
-    /// Keeps one entry for each ldm that gets images.
-    pub fn keep_written_backups(&mut self) {
-        self.backups.retain(|backup| backup.has_written);
+    /// Keeps one entry for each ldm that gets images: none on nodes that are gone.
+    pub fn keep_written_backups(&mut self, gone: &NodeWords) {
+        self.backups.retain(|backup| backup.has_written && !has_node(gone, backup.at.node));
         self.backups.sort_unstable();
         self.backups.dedup_by_key(|backup| backup.at);
     }

@@ -145,6 +145,11 @@ impl Checkpoints {
         Some(round.newest)
     }
 
+    /// The least generation of a round that has not begun.
+    pub fn next_generation_to_begin(&self) -> u64 {
+        self.next_generation + u64::from(self.round.is_some())
+    }
+
     /// Begins no more rounds: the node stops.
     pub fn stop(&mut self) {
         self.is_stopping = true;
@@ -284,7 +289,8 @@ impl MainBlock {
     fn begin_round_if_due(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let checkpoints = &mut self.checkpoints;
         let can_begin = checkpoints.is_ready && !checkpoints.is_stopping && now >= checkpoints.earliest_begin;
-        if !can_begin || !checkpoints.controller.is_due() {
+        let is_due = checkpoints.controller.is_due() || self.rejoin.needs_checkpoint();
+        if !can_begin || !is_due {
             return;
         }
         checkpoints.controller.begin_round();
@@ -401,6 +407,12 @@ impl MainBlock {
             return self.on_checkpoint_durable(newest, context.turn_start, outbox);
         }
         self.ask_for_durable(outbox);
+        if let Some(epochs) = &self.epochs {
+            // The number may be on disk already, so that no further answer comes.
+            let of_log = !self.counts_for_durability();
+            let durable = if of_log { epochs.durable() } else { epochs.durable_everywhere() };
+            self.on_checkpoint_durable(durable, context.turn_start, outbox);
+        }
     }
 
     /// Every commit up to `durable` survives a crash.
@@ -431,6 +443,7 @@ impl MainBlock {
         unnamed.append(&mut checkpoints.doubtful_files);
         unnamed.retain(|file| manifest.file(*file).is_none());
         checkpoints.manifest = *manifest;
+        self.note_checkpoint(round.generation, round.newest);
         self.end_at_ldms(&round, true, outbox);
         self.checkpoints.superseded.files.append(&mut unnamed);
         self.checkpoints.superseded.replay_from = Some(round.replay_from);
