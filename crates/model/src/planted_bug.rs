@@ -55,6 +55,8 @@ planted_bugs! {
     PurgeUnstamped = "purge_unstamped",
     /// A schema change is published before its record is durable.
     PublishSchemaEarly = "publish_schema_early",
+    /// A copied row replaces a newer one that is there already.
+    CopyOverNewerRow = "copy_over_newer_row",
     /// A row that is deleted while rows are copied to a node that returns is copied afterwards.
     ForgetDeletionInCopy = "forget_deletion_in_copy",
     /// A manifest is written before its newest commit is durable.

@@ -58,6 +58,20 @@ const EXPECTED: [(PlantedBug, FoundBy); PlantedBug::ALL.len()] = [
     ),
     (PlantedBug::PublishSchemaEarly, Plan("durability")),
     (
+        PlantedBug::CopyOverNewerRow,
+        Test(
+            "junctor-transaction",
+            "ldm::tests::copy_rows::the_copy_has_the_rows_of_the_primary_whatever_others_write",
+        ),
+    ),
+    (
+        PlantedBug::ForgetDeletionInCopy,
+        Test(
+            "junctor-transaction",
+            "ldm::tests::copy_rows::the_copy_has_the_rows_of_the_primary_whatever_others_write",
+        ),
+    ),
+    (
         PlantedBug::EarlyManifest,
         Test(
             "junctor-cluster",

@@ -26,7 +26,7 @@ use super::replicate_rows::{SHIPPED, append_shipped, next_shipped};
 /// Bytes after which a reply ends.
 const REPLY_BYTES: usize = 64 << 10;
 /// Maximum number of row ids that one request examines.
-const ROW_IDS_MAX: u32 = 2048;
+const ROW_IDS_MAX: u32 = if cfg!(test) { 2 } else { 2048 };
 
 /// The copy of one partition while it is not complete.
 #[derive(Debug)]
@@ -152,7 +152,7 @@ impl LdmBlock {
                     if store.snapshot_floor() > at {
                         reply.error = Some(given_up());
                     }
-                    next = append_rows(store, first, at, builder, rows);
+                    next = append_rows(store, (first, stop), at, builder, rows);
                 });
             }
             reply.next = next;
@@ -209,14 +209,14 @@ impl LdmBlock {
 /// Appends up to a hold of rows that the snapshot sees. Returns where to continue.
 fn append_rows(
     store: &PartitionStore,
-    first: RowId,
+    (first, stop): (RowId, u32),
     at: CommitNumber,
     builder: &mut super::update_row::RowBuilder,
     out: &mut Vec<u8>,
 ) -> Option<RowId> {
     let limit = store.row_id_limit();
     let definition = &store.layout().definition;
-    let end = limit.0.min(first.0.saturating_add(ROWS_PER_HOLD_MAX as u32));
+    let end = limit.0.min(stop).min(first.0.saturating_add(ROWS_PER_HOLD_MAX as u32));
     for row in (first.0..end).map(RowId) {
         if let Some(version) = store.visible(row, at, None) {
             let view = store.view(&version, &mut builder.image);

@@ -581,6 +581,20 @@ impl Harness {
         &self.nodes[usize::from(address.node.0) - 1].ldms[usize::from(address.instance)]
     }
 
+    /// The ldms of a node have lost everything. Returns the data that they share.
+    pub fn empty_node(&mut self, node: u8) -> LdmShared {
+        let Node { ldms, shared, .. } = &mut self.nodes[usize::from(node) - 1];
+        for (instance, ldm) in (0..).zip(ldms) {
+            *ldm = LdmBlock::new(Address::new(NodeId(node), Module::Ldm, instance), shared.clone(), 7);
+        }
+        shared.clone()
+    }
+
+    /// The data that the ldms of the first node share.
+    pub fn shared(&self) -> &LdmShared {
+        &self.nodes[0].shared
+    }
+
     pub fn ldm_mut(&mut self, address: Address) -> &mut LdmBlock {
         &mut self.nodes[usize::from(address.node.0) - 1].ldms[usize::from(address.instance)]
     }

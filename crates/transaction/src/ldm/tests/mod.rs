@@ -28,6 +28,7 @@ use crate::ldm::LdmWork;
 use crate::tests::harness::{Harness, ID, INDEX_K, INDEX_U, K, SampleTable, TestSession, U};
 
 mod checkpoint;
+mod copy_rows;
 mod diagnostics;
 mod epoch;
 mod index_scan;

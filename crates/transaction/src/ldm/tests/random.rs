@@ -15,16 +15,16 @@ use junctor_signals::read_rows::OperationId;
 use super::RANGES;
 use crate::tests::harness::{Harness, ID, K, SampleTable, TestSession, U};
 
-const SESSIONS: usize = 6;
-const STATEMENTS_PER_SESSION: u32 = 12;
+pub(super) const SESSIONS: usize = 6;
+pub(super) const STATEMENTS_PER_SESSION: u32 = 12;
 const IDS: u64 = 12;
 
 #[derive(Default)]
-struct Session {
-    transaction: TransactionId,
+pub(super) struct Session {
+    pub transaction: TransactionId,
     /// The statement in progress, and whether it is autocommit.
-    running: Option<(OperationId, bool)>,
-    statements: u32,
+    pub running: Option<(OperationId, bool)>,
+    pub statements: u32,
 }
 
 #[test]
@@ -70,7 +70,13 @@ pub(super) fn random_history(seed: u64, nodes: u8) -> (Harness, SampleTable) {
 }
 
 /// Handles the session's reply, or begins the session's next statement.
-fn advance(harness: &mut Harness, table: &SampleTable, session: &mut Session, number: usize, random: &mut Random) {
+pub(super) fn advance(
+    harness: &mut Harness,
+    table: &SampleTable,
+    session: &mut Session,
+    number: usize,
+    random: &mut Random,
+) {
     if let Some((operation, autocommit)) = session.running {
         let Some(reply) = harness.statement(operation) else { return };
         session.running = None;

@@ -1,7 +1,7 @@
 //! Commits whose numbers come from the sequencer of a cluster.
 
 use junctor_signals::MainSignal;
-use junctor_signals::start_epoch::BeginEpoch;
+use junctor_signals::start_epoch::{BeginEpoch, LateNodes};
 use junctor_signals::take_number::{NumberTaken, RequestNumber};
 
 use super::*;
@@ -83,7 +83,8 @@ fn a_participant_with_locks_only_may_answer_before_the_number_arrives() {
 
 /// Node 2 has left with the epochs before.
 fn without_backups(epoch: u32) -> TcSignal {
-    TcSignal::BeginEpoch(BeginEpoch { epoch: Epoch(epoch), gone: [1 << 2, 0, 0, 0] })
+    let late = LateNodes::default();
+    TcSignal::BeginEpoch(BeginEpoch { epoch: Epoch(epoch), gone: [1 << 2, 0, 0, 0], late, copies_at: None })
 }
 
 #[test]
@@ -121,7 +122,9 @@ fn a_number_that_was_taken_before_the_epoch_commits_and_later_writes_have_no_bac
     stage.written(&parts[0], Vec::new());
     let transaction = parts[0].1.transaction;
     // Nothing is left to prepare without backups.
-    let undo = stage.send(main(), TcSignal::BeginEpoch(BeginEpoch { epoch: Epoch(2), gone: [0; 4] }));
+    let late = LateNodes::default();
+    let begin = BeginEpoch { epoch: Epoch(2), gone: [0; 4], late, copies_at: None };
+    let undo = stage.send(main(), TcSignal::BeginEpoch(begin));
     assert_eq!(undo.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [ldm(1)]);
     assert_eq!(stage.undone_in(Epoch(2), ldm(1), transaction).len(), 1);
 }
