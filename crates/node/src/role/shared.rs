@@ -322,8 +322,8 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         sort_buffer_bytes_max: config.sort_memory_bytes_max as usize,
         lock_wait_timeout_s: config.lock_wait_timeout_s,
         read_routing: config.read_routing,
-        // Nothing of a node in memory is durable.
-        commit_durability: match config.is_durable {
+        // Nothing of a node in memory is durable. A node without data commits at those with data.
+        commit_durability: match config.is_durable || config.cluster.node_id.is_some() {
             true => config.commit_durability,
             false => CommitDurability::Memory,
         },

@@ -232,6 +232,16 @@ impl Cluster {
         kill_process(Pid::from_child(child), signal).expect("the node runs");
     }
 
+    /// Starts the nodes again whose processes have ended by themselves.
+    pub fn start_ended(&mut self) {
+        let has_ended = |node: &mut Node| {
+            let ended = node.child.as_mut().is_some_and(|child| child.try_wait().expect("a child").is_some());
+            ended.then_some(node.id)
+        };
+        let ended: Vec<u8> = self.nodes.iter_mut().filter_map(has_ended).collect();
+        ended.into_iter().for_each(|node| self.start(node));
+    }
+
     /// Waits until a process ends by itself.
     pub fn await_end(&mut self, node: u8) -> ExitStatus {
         let mut child = self.node(node).child.take().expect("the node runs");
