@@ -69,6 +69,7 @@ fn layout() -> Arc<TableLayout> {
         database: "test".into(),
         name: "sample".into(),
         kind: TableKind::Base,
+        sharing: Default::default(),
         partition_columns: vec![ColumnNumber(0)],
         columns: vec![column.clone(), ColumnDefinition { name: "text".into(), column_type: text, ..column }],
         next_index: IndexId(1),

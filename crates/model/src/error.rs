@@ -305,6 +305,8 @@ errors! {
     WrongPartition = 1503, "HY000";
     /// More partitions than a table may have.
     TooManyPartitions = 1499, "HY000";
+    /// PARTITION BY of a temporary table.
+    PartitionedTemporaryTable = 1562, "HY000";
     /// A foreign key that is not allowed.
     CannotAddForeignKey = 1215, "HY000";
     /// A foreign key whose column lists differ in length.

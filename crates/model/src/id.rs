@@ -61,6 +61,10 @@ id! {
     /// A client connection of one node, as CONNECTION_ID() returns it.
     ConnectionId(u32)
 }
+id! {
+    /// A session that has tables of its own. Never used twice while the node runs.
+    TableOwner(u64)
+}
 
 /// One partition of one table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::collation::CollationId;
 use crate::foreign_key::ForeignKey;
-use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
+use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
 use crate::types::DataType;
 use crate::value::Value;
 
@@ -254,6 +254,28 @@ pub enum TableKind {
     },
 }
 
+/// The sessions that can find a table, or the table of a unique index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// All sessions.
+    #[default]
+    Shared,
+    /// One session: a temporary table. Neither its definition nor its rows are in the log or in checkpoints.
+    Temporary(TableOwner),
+    /// One session, which fills the new table with the rows of a query. A restart drops the table.
+    Unfinished(TableOwner),
+}
+
+impl Sharing {
+    /// The session that alone can find the table.
+    pub fn owner(self) -> Option<TableOwner> {
+        match self {
+            Sharing::Shared => None,
+            Sharing::Temporary(owner) | Sharing::Unfinished(owner) => Some(owner),
+        }
+    }
+}
+
 /// The definition of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDefinition {
@@ -267,6 +289,8 @@ pub struct TableDefinition {
     pub name: Box<str>,
     /// A table of users, or the entries of a unique index.
     pub kind: TableKind,
+    /// The sessions that can find the table.
+    pub sharing: Sharing,
     /// The columns in order, a hidden key column last.
     pub columns: Vec<ColumnDefinition>,
     /// The indexes; the first is the primary key.
@@ -304,6 +328,7 @@ impl TableDefinition {
             database: database.into(),
             name: name.into(),
             kind: TableKind::Base,
+            sharing: Sharing::Shared,
             columns,
             partition_columns: indexes[0].columns.clone(),
             partition_count: 1,
@@ -338,6 +363,12 @@ impl TableDefinition {
         self.indexes.iter().find(|index| index.id == id)
     }
 
+    /// Whether the table is temporary, so that nothing of it is written to disk.
+    #[inline]
+    pub fn is_temporary(&self) -> bool {
+        matches!(self.sharing, Sharing::Temporary(_))
+    }
+
     /// The AUTO_INCREMENT column.
     pub fn auto_increment_column(&self) -> Option<ColumnNumber> {
         self.columns.iter().position(|column| column.auto_increment).map(|position| ColumnNumber(position as u16))
@@ -361,6 +392,8 @@ pub struct Dictionary {
     databases: BTreeMap<Box<str>, DatabaseDefinition>,
     tables: BTreeMap<TableId, Arc<TableLayout>>,
     names: BTreeMap<(Box<str>, Box<str>), TableId>,
+    /// The tables of single sessions: (owner, database, table).
+    owned: BTreeMap<(TableOwner, Box<str>, Box<str>), TableId>,
 }
 
 /// A table's definition and the row format derived from it.
@@ -397,6 +430,34 @@ impl Dictionary {
         // shape, off the hot path.
         let id = self.names.get(&(Box::from(database), Box::from(name)))?;
         self.tables.get(id)
+    }
+
+    /// The table that a session finds under this name: its temporary table, or the one of all sessions.
+    pub fn table_seen_by(&self, owner: Option<TableOwner>, database: &str, name: &str) -> Option<&Arc<TableLayout>> {
+        let temporary = owner.and_then(|owner| self.owned_table(owner, database, name));
+        let temporary = temporary.filter(|layout| layout.definition.is_temporary());
+        temporary.or_else(|| self.table_named(database, name))
+    }
+
+    /// The table of one session with this name, temporary or unfinished.
+    pub fn owned_table(&self, owner: TableOwner, database: &str, name: &str) -> Option<&Arc<TableLayout>> {
+        if self.owned.is_empty() {
+            return None;
+        }
+        let id = self.owned.get(&(owner, Box::from(database), Box::from(name)))?;
+        self.tables.get(id)
+    }
+
+    /// The tables of one session, by name.
+    pub fn tables_owned_by(&self, owner: TableOwner) -> impl Iterator<Item = &Arc<TableLayout>> {
+        let from = (owner, Box::from(""), Box::from(""));
+        let own = self.owned.range(from..).take_while(move |(key, _)| key.0 == owner);
+        own.filter_map(|(_, id)| self.tables.get(id))
+    }
+
+    /// The tables of a database that only one session finds.
+    pub fn owned_tables_of<'a>(&'a self, database: &'a str) -> impl Iterator<Item = &'a Arc<TableLayout>> {
+        self.owned.iter().filter(move |(key, _)| &*key.1 == database).filter_map(|(_, id)| self.tables.get(id))
     }
 
     /// The table with this id.
@@ -455,7 +516,11 @@ impl Dictionary {
         let table = &layout.definition;
         // Hidden tables are found by id only; their names may not hide a user's table.
         if table.kind == TableKind::Base {
-            self.names.insert((table.database.clone(), table.name.clone()), table.id);
+            let (database, name) = (table.database.clone(), table.name.clone());
+            match table.sharing.owner() {
+                None => self.names.insert((database, name), table.id),
+                Some(owner) => self.owned.insert((owner, database, name), table.id),
+            };
         }
         self.tables.insert(table.id, layout);
     }
@@ -464,6 +529,13 @@ impl Dictionary {
     pub fn remove_table(&mut self, id: TableId) {
         if let Some(layout) = self.tables.remove(&id) {
             let definition = &layout.definition;
+            if let Some(owner) = definition.sharing.owner() {
+                let name = (owner, definition.database.clone(), definition.name.clone());
+                if self.owned.get(&name) == Some(&id) {
+                    self.owned.remove(&name);
+                }
+                return;
+            }
             let name = (definition.database.clone(), definition.name.clone());
             // A hidden table has no name here, but a user's table may have the same one.
             if self.names.get(&name) == Some(&id) {

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::collation::CollationId;
 use crate::foreign_key::{ForeignKey, ReferentialAction};
-use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
+use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
 use crate::limit::PARTITIONS_PER_TABLE_MAX;
 use crate::schema::{
     CheckConstraint, ColumnDefinition, ColumnExpression, DatabaseDefinition, Dictionary, ExpressionKind,
-    IndexAttributes, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
+    IndexAttributes, IndexDefinition, IndexKind, IndexState, Sharing, TableDefinition, TableKind, TableLayout,
 };
 use crate::stored_type::StoredType;
 use crate::stored_value::StoredValue;
@@ -65,11 +65,14 @@ impl std::error::Error for StoredSchemaError {}
 
 impl DictionaryChange {
     /// The change from one dictionary to a later one.
+    /// Temporary tables are left out.
     pub fn between(before: &Dictionary, after: &Dictionary, next_table: TableId) -> DictionaryChange {
+        let is_kept = |layout: &&Arc<TableLayout>| !layout.definition.is_temporary();
         let is_new_database = |database: &&DatabaseDefinition| before.database(&database.name) != Some(*database);
         let databases_before = before.databases().filter(|database| after.database(&database.name).is_none());
-        let tables_before = before.tables().filter(|layout| after.table(layout.definition.id).is_none());
-        let changed_tables = after.tables().filter(|layout| {
+        let tables_before = before.tables().filter(is_kept);
+        let tables_before = tables_before.filter(|layout| after.table(layout.definition.id).is_none());
+        let changed_tables = after.tables().filter(is_kept).filter(|layout| {
             let old = before.table(layout.definition.id);
             old.is_none_or(|old| !Arc::ptr_eq(old, layout) && old.definition != layout.definition)
         });
@@ -193,6 +196,9 @@ struct StoredTable {
     /// The table that an ALTER TABLE replaces by this one when the rows are copied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     replaces: Option<u32>,
+    /// Whether a CREATE TABLE ... SELECT has not filled the table yet.
+    #[serde(default, skip_serializing_if = "is_false")]
+    unfinished: bool,
     columns: Vec<StoredColumn>,
     indexes: Vec<StoredIndex>,
     partition_columns: Vec<u16>,
@@ -342,6 +348,7 @@ impl From<&TableDefinition> for StoredTable {
                 TableKind::Base | TableKind::UniqueEntries { .. } => None,
                 TableKind::Replacement { of } => Some(of.0),
             },
+            unfinished: matches!(table.sharing, Sharing::Unfinished(_)),
             columns: table.columns.iter().map(StoredColumn::from).collect(),
             indexes: table.indexes.iter().map(StoredIndex::from).collect(),
             partition_columns: numbers(&table.partition_columns),
@@ -385,6 +392,10 @@ impl TryFrom<StoredTable> for TableDefinition {
                 (None, None) => TableKind::Base,
                 (None, Some(of)) => TableKind::Replacement { of: TableId(of) },
                 (Some((base, index)), _) => TableKind::UniqueEntries { base: TableId(base), index: IndexId(index) },
+            },
+            sharing: match stored.unfinished {
+                true => Sharing::Unfinished(TableOwner::default()),
+                false => Sharing::Shared,
             },
             columns,
             indexes,
@@ -607,6 +618,7 @@ mod tests {
             database: "shop".into(),
             name: name.into(),
             kind: TableKind::Base,
+            sharing: Sharing::Shared,
             columns: vec![
                 key,
                 label,

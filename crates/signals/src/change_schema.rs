@@ -9,7 +9,7 @@ use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Error;
 use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
-use junctor_model::schema::{Dictionary, TableDefinition, TableLayout};
+use junctor_model::schema::{Dictionary, Sharing, TableDefinition, TableLayout};
 
 use crate::read_rows::OperationId;
 use crate::row_expressions::RowExpressions;
@@ -80,6 +80,25 @@ pub enum SchemaChange {
     LockTables {
         /// Each table once.
         tables: Vec<TableLockRequest>,
+    },
+    /// CREATE TEMPORARY TABLE, and the first step of CREATE TABLE ... SELECT.
+    CreateOwnTable {
+        /// The definition, without ids and version.
+        definition: Box<TableDefinition>,
+        /// The session that finds the table.
+        sharing: Sharing,
+        /// The first AUTO_INCREMENT value.
+        auto_increment: u64,
+    },
+    /// Drops tables of one session, as far as they exist.
+    DropOwnTables {
+        /// The tables.
+        tables: Vec<TableId>,
+    },
+    /// The last step of CREATE TABLE ... SELECT: all sessions find the table.
+    FinishTable {
+        /// The table that the session has filled.
+        table: TableId,
     },
 }
 

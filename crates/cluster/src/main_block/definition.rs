@@ -152,6 +152,7 @@ fn entries_table(base: &TableDefinition, index: &IndexDefinition, id: TableId) -
     let primary = IndexDefinition::new(IndexId(0), "PRIMARY", kind, vec![ColumnNumber(0)]);
     TableDefinition {
         kind: TableKind::UniqueEntries { base: base.id, index: index.id },
+        sharing: base.sharing,
         partition_count: base.partition_count,
         collation: CollationId::BINARY,
         ..TableDefinition::new(id, (&base.database, &entries_name(base, index)), columns, vec![primary])

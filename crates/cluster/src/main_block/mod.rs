@@ -33,6 +33,7 @@ mod recover;
 mod checkpoint;
 mod wait_for_tables;
 mod change_schema;
+mod own_table;
 mod plan;
 mod alter_table;
 mod replace_table;

@@ -15,7 +15,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{ForeignKey, check_key_name};
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
-use junctor_model::schema::{DatabaseDefinition, TableDefinition, TableKind, TableLayout};
+use junctor_model::schema::{DatabaseDefinition, Sharing, TableDefinition, TableKind, TableLayout};
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, SchemaChange, TableRename};
 
@@ -62,6 +62,11 @@ impl MainBlock {
             SchemaChange::AlterTable { table, alteration, .. } => self.plan_alter_table(table, &alteration),
             SchemaChange::RenameTables { renames } => self.plan_rename_tables(&renames),
             SchemaChange::LockTables { .. } => Ok(Plan::default()),
+            SchemaChange::CreateOwnTable { definition, sharing, auto_increment } => {
+                self.plan_create_own_table(*definition, sharing, auto_increment)
+            }
+            SchemaChange::DropOwnTables { tables } => Ok(self.plan_drop_own_tables(&tables)),
+            SchemaChange::FinishTable { table } => self.plan_finish_table(table, foreign_key_checks),
         }
     }
 
@@ -95,13 +100,17 @@ impl MainBlock {
             return note_or_refuse(plan, if_exists, ErrorCode::DatabaseDropMissing, message);
         }
         let mut catalog = self.next_catalog();
-        let tables: Vec<TableId> = self.catalog.dictionary.tables_of(name).map(|layout| layout.definition.id).collect();
+        let dictionary = &self.catalog.dictionary;
+        let shared: Vec<TableId> = dictionary.tables_of(name).map(|layout| layout.definition.id).collect();
         if checks {
-            foreign_key::check_drop(&self.catalog.dictionary, &tables)?;
+            foreign_key::check_drop(dictionary, &shared)?;
         }
+        // A table cannot be without its database, so the tables of single sessions go, too.
+        let own = dictionary.owned_tables_of(name).map(|layout| layout.definition.id);
+        let tables: Vec<TableId> = shared.iter().copied().chain(own).collect();
         let works = self.drop_from(&mut catalog, &tables);
         catalog.dictionary.remove_database(name);
-        plan.then_partitions(self.renew_related(&mut catalog, &self.names_of_tables(&tables), &[], &BTreeSet::new()));
+        plan.then_partitions(self.renew_related(&mut catalog, &self.names_of_tables(&shared), &[], &BTreeSet::new()));
         plan.then_publish(catalog);
         plan.then(StageWork::Partitions(works), None);
         Ok(plan)
@@ -176,6 +185,9 @@ impl MainBlock {
     fn plan_truncate_table(&self, table: TableId, checks: bool) -> Result<Plan> {
         let mut plan = Plan::default();
         let old = self.base_table(table)?;
+        if old.definition.sharing != Sharing::Shared {
+            return Ok(self.plan_truncate_own_table(old));
+        }
         if checks {
             foreign_key::check_truncate(&self.catalog.dictionary, &old.definition)?;
         }

@@ -51,6 +51,8 @@ pub(super) struct Counter {
     pub durable: u64,
     /// The mark that is durable, or being written.
     pub requested: u64,
+    /// Whether the log has marks of the counter. A temporary table needs none.
+    pub is_logged: bool,
     /// Values by which the mark is raised ahead of need.
     pub chunk: u64,
     /// Reservations that wait for a durable mark, in the order of arrival.
@@ -70,6 +72,7 @@ impl Counter {
             durable: 1,
             requested: 1,
             chunk,
+            is_logged: !table.is_temporary(),
             waiting: VecDeque::new(),
             returned: Vec::new(),
         }
@@ -132,7 +135,7 @@ impl MainBlock {
         let refusal = self.log_refusal();
         match self.counters.get_mut(&table) {
             None => refuse(request, Error::table_definition_changed(), outbox),
-            Some(counter) if refusal.is_some() && counter.needed(&request) > counter.durable => {
+            Some(counter) if refusal.is_some() && counter.is_logged && counter.needed(&request) > counter.durable => {
                 refuse(request, refusal.unwrap_or_else(Error::disk_full), outbox);
             }
             Some(counter) => {
@@ -176,7 +179,9 @@ impl MainBlock {
         if self.log_space != LogSpace::Free || !self.records.is_enabled() {
             return;
         }
-        let is_ahead = |counter: &Counter| counter.durable > counter.next && counter.requested == counter.durable;
+        let is_ahead = |counter: &Counter| {
+            counter.is_logged && counter.durable > counter.next && counter.requested == counter.durable
+        };
         let ahead = self.counters.iter_mut().filter(|(_, counter)| is_ahead(counter));
         for (table, counter) in ahead.take(EXACT_MARKS_MAX) {
             // Numbers from here on wait for a higher mark.
@@ -229,8 +234,8 @@ impl MainBlock {
     /// Answers the waiting reservations of a table as far as the durable mark allows, and raises the mark if
     /// it is needed soon.
     fn answer_reservations(&mut self, table: TableId, outbox: &mut Outbox<Signal>) {
-        let is_enabled = self.records.is_enabled();
         let Some(counter) = self.counters.get_mut(&table) else { return };
+        let is_enabled = self.records.is_enabled() && counter.is_logged;
         let is_limited = is_enabled && !PlantedBug::CounterBeyondMark.is_planted();
         for _ in 0..ANSWERED_MAX {
             let Some(request) = counter.waiting.front() else { break };
@@ -271,7 +276,9 @@ impl MainBlock {
     /// Adds a mark for the counter of each new table whose first number the user has chosen. Such a counter
     /// is above its mark.
     pub(super) fn add_first_marks(&mut self) {
-        for (table, counter) in self.counters.iter_mut().filter(|(_, counter)| counter.next > counter.requested) {
+        for (table, counter) in
+            self.counters.iter_mut().filter(|(_, counter)| counter.is_logged && counter.next > counter.requested)
+        {
             counter.requested = counter.next;
             self.records.add_mark(CounterMark { table: *table, mark: counter.next, is_exact: false });
         }

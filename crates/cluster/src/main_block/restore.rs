@@ -16,7 +16,7 @@ use std::sync::Arc;
 use junctor_kernel::{Address, NodeId, require};
 use junctor_model::alteration::without_building;
 use junctor_model::id::{PartitionId, TableId};
-use junctor_model::schema::{TableDefinition, TableKind, TableLayout};
+use junctor_model::schema::{Sharing, TableDefinition, TableKind, TableLayout};
 use junctor_model::stored_lists::CheckpointLists;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
@@ -169,6 +169,10 @@ fn undo_unfinished(catalog: &mut Catalog) -> Vec<TableId> {
     for (replacement, _) in &replacements {
         dictionary.remove_table(*replacement);
     }
+    let is_unfinished = |layout: &&Arc<TableLayout>| layout.definition.sharing != Sharing::Shared;
+    let unfinished: Vec<TableId> =
+        dictionary.tables().filter(is_unfinished).map(|layout| layout.definition.id).collect();
+    unfinished.into_iter().for_each(|table| dictionary.remove_table(table));
     let undone: Vec<TableDefinition> = dictionary
         .tables()
         .map(|layout| without_building(&layout.definition))

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use junctor_kernel::{Address, NodeId, Outbox, Time};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation, TableId};
-use junctor_model::schema::TableKind;
+use junctor_model::schema::{Sharing, TableKind};
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::ask_snapshot::{AskSnapshot, AskSnapshotReply, LeaveSessions, UseHost};
@@ -158,11 +158,20 @@ impl MainBlock {
     /// Why a change is not possible in a cluster.
     pub(super) fn cluster_refusal(&self, change: &SchemaChange) -> Option<Box<Error>> {
         let membership = self.membership()?;
+        if matches!(change, SchemaChange::DropOwnTables { .. }) {
+            return None;
+        }
         if membership.groups().count() > 1 {
             return Some(Error::not_supported("tables in a cluster of several node groups"));
         }
         match change {
             SchemaChange::LockTables { .. } => return Some(Error::not_supported("LOCK TABLES in a cluster")),
+            SchemaChange::CreateOwnTable { sharing: Sharing::Temporary(_), .. } => {
+                return Some(Error::not_supported("CREATE TEMPORARY TABLE in a cluster"));
+            }
+            SchemaChange::CreateOwnTable { .. } => {
+                return Some(Error::not_supported("CREATE TABLE ... SELECT in a cluster"));
+            }
             SchemaChange::AlterTable { alteration, .. } if alteration.has_several_steps() => {
                 return Some(Error::not_supported("ALTER TABLE that reads rows in a cluster"));
             }

@@ -28,6 +28,7 @@ use super::block::MainBlock;
 use super::change_schema::reply;
 use super::foreign_key;
 use super::lock_tables::tolerates_locks;
+use super::own_table::is_of_own_table;
 use super::state::{AlterationStep, Requester, TableName, Task, WaitState, WaitingChange};
 
 /// Maximum number of waiting changes. Further ones are refused.
@@ -55,12 +56,14 @@ impl MainBlock {
         if let Some(error) = self.cluster_refusal(&change) {
             return reply(&requester, Err(error), outbox);
         }
-        if self.waiting.len().max(self.jobs.len()) >= QUEUE_MAX {
+        // A session drops its tables when it ends, and cannot try again.
+        let is_end = matches!(*change, SchemaChange::DropOwnTables { .. });
+        if self.waiting.len().max(self.jobs.len()) >= QUEUE_MAX && !is_end {
             let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes are waiting");
             return reply(&requester, Err(error), outbox);
         }
         let is_lock = matches!(*change, SchemaChange::LockTables { .. });
-        if let Some(error) = self.log_refusal().filter(|_| !is_lock) {
+        if let Some(error) = self.log_refusal().filter(|_| !is_lock && !is_end) {
             return reply(&requester, Err(error), outbox);
         }
         let task = match *change {
@@ -118,6 +121,10 @@ impl MainBlock {
             }
             names
         };
+        let sharing_of = |id: TableId| dictionary.table(id).map(|layout| layout.definition.sharing);
+        if is_of_own_table(task, &sharing_of) {
+            return Vec::new();
+        }
         let change = match task {
             Task::Step { step: AlterationStep::Undo, table, .. } => return name_of(table).into_iter().collect(),
             Task::Step { table, alteration, .. } => return of_alteration(table, alteration),
@@ -137,7 +144,11 @@ impl MainBlock {
                 renames.iter().flat_map(|rename| [rename.from.clone(), rename.to.clone()]).collect()
             }
             SchemaChange::LockTables { tables } => tables.iter().map(|request| request.name.clone()).collect(),
-            SchemaChange::TruncateTable { table } => name_of(table).into_iter().collect(),
+            SchemaChange::TruncateTable { table } | SchemaChange::FinishTable { table } => {
+                name_of(table).into_iter().collect()
+            }
+            // Their names are no other session's.
+            SchemaChange::CreateOwnTable { .. } | SchemaChange::DropOwnTables { .. } => Vec::new(),
             SchemaChange::AlterTable { table, alteration, .. } => of_alteration(table, alteration),
         }
     }
@@ -193,7 +204,10 @@ impl MainBlock {
             true => BTreeSet::new(),
             false => foreign_key::related(dictionary, &own, keys),
         };
-        if matches!(task, Task::Requested(change) if matches!(**change, SchemaChange::CreateTable { .. })) {
+        let creates = |change: &SchemaChange| {
+            matches!(change, SchemaChange::CreateTable { .. } | SchemaChange::FinishTable { .. })
+        };
+        if matches!(task, Task::Requested(change) if creates(change)) {
             own.clear();
         }
         let ids: BTreeSet<TableId> = own.iter().filter_map(id_of).collect();

@@ -185,6 +185,43 @@ fn schema_changes_survive_a_kill() {
 }
 
 #[test]
+fn tables_of_queries_survive_a_kill_and_temporary_tables_do_not() {
+    let folder = folder("own_tables");
+    let mut server = Server::start(&folder);
+    let mut session = server.session();
+    run(
+        &mut session,
+        &[
+            "CREATE DATABASE shop",
+            "CREATE TABLE shop.a (id INT PRIMARY KEY, n INT)",
+            "INSERT INTO shop.a VALUES (1, 10), (2, 20)",
+            "CREATE TEMPORARY TABLE shop.a AS SELECT id, n + 1 AS n FROM shop.a",
+            "INSERT INTO shop.a VALUES (3, 30)",
+            "BEGIN",
+            "INSERT INTO shop.a VALUES (4, 40)",
+            "CREATE TEMPORARY TABLE shop.t (id INT AUTO_INCREMENT PRIMARY KEY)",
+            "INSERT INTO shop.t VALUES (), ()",
+            "COMMIT",
+            "CREATE TABLE shop.copy (PRIMARY KEY (id)) SELECT * FROM shop.a",
+        ],
+    );
+    assert_eq!(rows(&mut session, "SELECT SUM(n) FROM shop.copy"), [["102"]]);
+    server.kill();
+    server = Server::start(&folder);
+    let mut session = server.session();
+    assert_eq!(rows(&mut session, "SHOW TABLES FROM shop"), [["a"], ["copy"]]);
+    assert_eq!(rows(&mut session, "SELECT SUM(n) FROM shop.copy"), [["102"]]);
+    assert_eq!(rows(&mut session, "SELECT SUM(n) FROM shop.a"), [["30"]]);
+    // The ids of the temporary tables are used again.
+    run(&mut session, &["CREATE TABLE shop.b (id INT AUTO_INCREMENT PRIMARY KEY)", "INSERT INTO shop.b VALUES (), ()"]);
+    server.kill();
+    server = Server::start(&folder);
+    assert_eq!(rows(&mut server.session(), "SELECT id FROM shop.b"), [["1"], ["2"]]);
+    server.kill();
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
 fn a_directory_belongs_to_one_process() {
     let folder = folder("lock");
     let server = Server::start(&folder);

@@ -20,7 +20,7 @@ use crate::read_rows::OperationId;
 
 identifiers! {
     CommitNumber ConnectionId Epoch Incarnation NodeId OperationId RowId SchemaVersion StatementNumber TableId
-    TransactionId ValueRules
+    TableOwner TransactionId ValueRules
 }
 
 layout! { PartitionId { table, index } }

@@ -4,7 +4,7 @@ use junctor_kernel::DecodeError;
 use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::foreign_key::ForeignKey;
 use junctor_model::schema::{
-    DatabaseDefinition, Dictionary, IndexAttributes, IndexDefinition, IndexKind, IndexState, TableDefinition,
+    DatabaseDefinition, Dictionary, IndexAttributes, IndexDefinition, IndexKind, IndexState, Sharing, TableDefinition,
     TableLayout,
 };
 use junctor_model::stored_schema::DictionaryChange;
@@ -35,6 +35,7 @@ layout! { RowExpressions { columns, checks } }
 layout! { Redefinition { old, new, copy, renamed_columns, auto_increment, rules } }
 layout! { TableLockRequest { name, writes } }
 layout! { TableRename { from, to } }
+choices! { Sharing { 0 Shared; 1 Temporary(owner); 2 Unfinished(owner); } }
 choices! {
     SchemaChange {
         0 CreateDatabase { name, collation, if_not_exists };
@@ -46,6 +47,9 @@ choices! {
         6 RenameTables { renames };
         7 LockTables { tables };
         8 AlterDatabase { name, collation };
+        9 CreateOwnTable { definition, sharing, auto_increment };
+        10 DropOwnTables { tables };
+        11 FinishTable { table };
     }
 }
 choices! { PartitionChange { 0 Create { chain }; 1 Drop; 2 ReplaceLayout; 3 BuildIndex(index); } }

@@ -3,6 +3,7 @@
 use junctor_expression::{Kind, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::TableOwner;
 use junctor_model::schema::{Dictionary, TableLayout};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
@@ -119,6 +120,8 @@ impl Default for Modes {
 pub struct Environment<'a> {
     /// The databases and tables.
     pub dictionary: &'a Dictionary,
+    /// The session, if it may have temporary tables. They hide other tables of the same name.
+    pub owner: Option<TableOwner>,
     /// The session's database, if one is selected.
     pub database: Option<&'a str>,
     /// The collation of literals (`collation_connection`).
@@ -147,6 +150,7 @@ impl<'a> Environment<'a> {
     pub fn plain(dictionary: &'a Dictionary) -> Environment<'a> {
         Environment {
             dictionary,
+            owner: None,
             database: None,
             collation: CollationId::DEFAULT,
             parameters: &[],
@@ -174,7 +178,7 @@ impl<'a> Environment<'a> {
     /// The table that a name refers to. Errors: 1046, 1049 if the database is unknown, 1146 if the table is.
     pub fn table(&self, name: &ObjectName) -> Result<&'a Arc<TableLayout>> {
         let database = self.database_of(name)?;
-        if let Some(table) = self.dictionary.table_named(database, &name.name) {
+        if let Some(table) = self.dictionary.table_seen_by(self.owner, database, &name.name) {
             return Ok(table);
         }
         if self.dictionary.database(database).is_none() {

@@ -231,6 +231,6 @@ impl Changes {
         expression::check_table(&after, context)?;
         let (alteration, expressions) = (Arc::new(self.alteration), Arc::new(self.expressions));
         let change = SchemaChange::AlterTable { table: table.id, alteration, expressions };
-        Ok(CheckedDefinition { change, notes: self.notes })
+        Ok(CheckedDefinition { notes: self.notes, ..CheckedDefinition::plain(change) })
     }
 }

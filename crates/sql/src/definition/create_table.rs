@@ -5,14 +5,13 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
 use junctor_model::schema::{
-    ColumnDefinition, ExpressionKind, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind,
+    ColumnDefinition, ExpressionKind, IndexDefinition, IndexKind, IndexState, Sharing, TableDefinition, TableKind,
 };
 use junctor_model::temporal::ValueRules;
 use junctor_model::types::DataType;
-use junctor_signals::change_schema::SchemaChange;
 
 use super::structure::{CheckedDefinition, DefinitionContext, check_name};
-use super::{check, column, default_value, expression, foreign_key, index, message};
+use super::{check, column, default_value, expression, foreign_key, index, message, own_table};
 use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::TableOption;
@@ -33,15 +32,20 @@ const OTHER_ENGINES: &[&str] =
 /// # Errors
 /// MySQL's errors for an invalid definition; 1235 names an unsupported feature.
 pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
-    if table.temporary {
-        return Err(Error::not_supported("CREATE TEMPORARY TABLE"));
-    }
     let database = context.known_database(&table.name)?;
     let name = &table.name.name;
     check_name(name, ErrorCode::WrongTableName, "table")?;
     if let Some(unsupported) = table.unsupported.first() {
         return Err(Error::not_supported(unsupported.what));
     }
+    let merged;
+    let table = match context.query {
+        Some(columns) => {
+            merged = own_table::with_query_columns(table, columns, context)?;
+            &merged
+        }
+        None => table,
+    };
     let mut notes = Vec::new();
     let options = Options::read((name, &table.options), database.collation, context, &mut notes)?;
     // Keys come before defaults: a primary key makes its columns NOT NULL, which rules out DEFAULT NULL.
@@ -59,6 +63,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         database: database.name.clone(),
         name: name.as_str().into(),
         kind: TableKind::Base,
+        sharing: Sharing::Shared,
         columns,
         // The main block sets this to the id after the last index.
         next_index: IndexId(0),
@@ -78,12 +83,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     }
     definition.checks = checks;
     expression::check_table(&definition, context)?;
-    let change = SchemaChange::CreateTable {
-        definition: Box::new(definition),
-        if_not_exists: table.if_not_exists,
-        auto_increment: options.auto_increment,
-    };
-    Ok(CheckedDefinition { change, notes })
+    own_table::checked(definition, table, (options.auto_increment, notes), context)
 }
 
 /// The table options after the closing parenthesis.

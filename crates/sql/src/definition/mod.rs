@@ -14,6 +14,7 @@ mod foreign_key;
 mod index;
 mod redefine;
 mod message;
+mod own_table;
 mod alter_table;
 mod schema;
 mod structure;

@@ -3,11 +3,11 @@
 use junctor_model::alteration::without_building;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::schema::TableDefinition;
+use junctor_model::schema::{Sharing, TableDefinition};
 use junctor_signals::change_schema::{SchemaChange, TableRename};
 
-use super::check;
 use super::structure::{CheckedDefinition, DefinitionContext, check_name};
+use super::{check, own_table};
 use crate::mysql_catalog::variable::collation_of;
 use crate::parse::definition as ast;
 use crate::parse::statement::ObjectName;
@@ -50,25 +50,26 @@ pub fn alter_database(statement: &ast::AlterDatabase, context: &DefinitionContex
 /// source, but neither its foreign keys nor its AUTO_INCREMENT number.
 ///
 /// # Errors
-/// 1046, 1044, 1049, 1103 and 1146 for the tables; 1235 for a temporary one.
+/// 1046, 1044, 1049, 1103 and 1146 for the tables.
 pub fn create_table_like(
     statement: &ast::CreateTableLike,
     context: &DefinitionContext<'_>,
 ) -> Result<CheckedDefinition> {
-    if statement.temporary {
-        return Err(Error::not_supported("CREATE TEMPORARY TABLE"));
-    }
     let database = context.known_database(&statement.name)?;
     check_name(&statement.name.name, ErrorCode::WrongTableName, "table")?;
-    let source = without_building(&context.table(&statement.source)?.definition).0;
+    let source = without_building(&context.any_table(&statement.source)?.definition).0;
     let definition = TableDefinition {
         database: database.name.clone(),
         name: statement.name.name.as_str().into(),
         foreign_keys: Vec::new(),
+        sharing: Sharing::Shared,
         checks: check::copied(&source.checks, &statement.name.name),
         ..source
     };
     let if_not_exists = statement.if_not_exists;
+    if statement.temporary {
+        return own_table::temporary(definition, if_not_exists, (1, Vec::new()), context);
+    }
     let change = SchemaChange::CreateTable { definition: Box::new(definition), if_not_exists, auto_increment: 1 };
     Ok(CheckedDefinition::plain(change))
 }
@@ -87,12 +88,10 @@ pub fn drop_database(statement: &ast::DropDatabase, context: &DefinitionContext<
 /// Checks DROP TABLE. The main block decides whether the tables exist.
 ///
 /// # Errors
-/// 1046, 1044, 1066 for a table named twice, 1235 for temporary tables.
+/// 1046, 1044, 1066 for a table named twice; 1051 for a missing temporary table.
 pub fn drop_tables(statement: &ast::DropTable, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
-    if statement.temporary {
-        return Err(Error::not_supported("DROP TEMPORARY TABLE"));
-    }
     let mut names: Vec<(Box<str>, Box<str>)> = Vec::with_capacity(statement.tables.len());
+    let (mut own, mut missing) = (Vec::new(), Vec::new());
     let mut seen = std::collections::BTreeSet::new();
     for table in &statement.tables {
         let name = (Box::from(context.database_of(table)?), Box::from(table.name.as_str()));
@@ -100,9 +99,34 @@ pub fn drop_tables(statement: &ast::DropTable, context: &DefinitionContext<'_>) 
             let text = format!("Not unique table/alias: '{}'", table.name);
             return Err(Error::new(ErrorCode::NonUniqueTable, text));
         }
-        names.push(name);
+        match context.temporary_table(table)? {
+            Some(layout) => own.push(layout.definition.id),
+            None if statement.temporary => missing.push(format!("{}.{}", name.0, name.1)),
+            None => names.push(name),
+        }
     }
-    Ok(CheckedDefinition::plain(SchemaChange::DropTables { names, if_exists: statement.if_exists }))
+    if !statement.temporary && own.is_empty() {
+        return Ok(CheckedDefinition::plain(SchemaChange::DropTables { names, if_exists: statement.if_exists }));
+    }
+    if !statement.temporary {
+        let drop_own = SchemaChange::DropOwnTables { tables: own };
+        return Ok(match names.is_empty() {
+            true => CheckedDefinition::plain(drop_own),
+            false => CheckedDefinition {
+                then: Some(drop_own),
+                ..CheckedDefinition::plain(SchemaChange::DropTables { names, if_exists: statement.if_exists })
+            },
+        });
+    }
+    if !missing.is_empty() && !statement.if_exists {
+        return Err(Error::new(ErrorCode::UnknownTable, format!("Unknown table '{}'", missing.join(","))));
+    }
+    let note = |name: String| (ErrorCode::UnknownTable.errno(), format!("Unknown table '{name}'").into());
+    Ok(CheckedDefinition {
+        existence_notes: missing.into_iter().map(note).collect(),
+        commits: false,
+        ..CheckedDefinition::plain(SchemaChange::DropOwnTables { tables: own })
+    })
 }
 
 /// Checks TRUNCATE TABLE.
@@ -110,7 +134,7 @@ pub fn drop_tables(statement: &ast::DropTable, context: &DefinitionContext<'_>) 
 /// # Errors
 /// 1046, 1044, 1146.
 pub fn truncate_table(table: &ObjectName, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
-    let table = context.table(table)?.definition.id;
+    let table = context.any_table(table)?.definition.id;
     Ok(CheckedDefinition::plain(SchemaChange::TruncateTable { table }))
 }
 

@@ -1,7 +1,9 @@
 //! The input and the result of a checked definition statement.
 
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::TableOwner;
 use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
+use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::{DatabaseDefinition, Dictionary, TableLayout};
 use junctor_model::temporal::ValueRules;
 use junctor_signals::change_schema::SchemaChange;
@@ -17,6 +19,10 @@ use crate::parse::statement::ObjectName;
 pub struct DefinitionContext<'a> {
     /// All tables and databases, as this node knows them now.
     pub dictionary: &'a Dictionary,
+    /// The number of the session for tables of its own.
+    pub owner: TableOwner,
+    /// The columns of the query of CREATE TABLE ... SELECT.
+    pub query: Option<&'a [ResultColumn]>,
     /// The session's current database, for unqualified names.
     pub database: Option<&'a str>,
     /// Number of partitions of a table whose statement has no PARTITIONS clause.
@@ -43,11 +49,26 @@ pub struct CheckedDefinition {
     pub change: SchemaChange,
     /// Warnings, as (errno, message).
     pub notes: Vec<Note>,
+    /// Notes of IF EXISTS and IF NOT EXISTS that are known already.
+    pub existence_notes: Vec<Note>,
+    /// Whether the open transaction is committed first. Only changes of temporary tables keep it open.
+    pub commits: bool,
+    /// Whether the table of CREATE TABLE is created, so that the rows of its query may be inserted.
+    pub creates: bool,
+    /// A second change.
+    pub then: Option<SchemaChange>,
 }
 
 impl CheckedDefinition {
     pub(super) fn plain(change: SchemaChange) -> CheckedDefinition {
-        CheckedDefinition { change, notes: Vec::new() }
+        CheckedDefinition {
+            change,
+            notes: Vec::new(),
+            existence_notes: Vec::new(),
+            commits: true,
+            creates: true,
+            then: None,
+        }
     }
 }
 
@@ -72,13 +93,29 @@ impl<'a> DefinitionContext<'a> {
         self.dictionary.database(database).ok_or_else(unknown)
     }
 
-    /// The table with this name. Errors: 1046, 1044, 1146.
+    /// The table with this name, to be altered. Errors: 1046, 1044, 1146, and 1235 for a temporary table.
     pub(super) fn table(&self, name: &ObjectName) -> Result<&'a TableLayout> {
+        let layout = self.any_table(name)?;
+        match layout.definition.is_temporary() {
+            true => Err(Error::not_supported("a change of the definition of a temporary table")),
+            false => Ok(layout),
+        }
+    }
+
+    /// The table with this name, which may be temporary. Errors: 1046, 1044, 1146.
+    pub(super) fn any_table(&self, name: &ObjectName) -> Result<&'a TableLayout> {
         let database = self.database_of(name)?;
-        match self.dictionary.table_named(database, &name.name) {
+        match self.dictionary.table_seen_by(self.environment.owner, database, &name.name) {
             Some(layout) => Ok(layout),
             None => Err(message::no_such_table(database, &name.name)),
         }
+    }
+
+    /// The session's temporary table with this name. Errors: 1046, 1044.
+    pub(super) fn temporary_table(&self, name: &ObjectName) -> Result<Option<&'a TableLayout>> {
+        let database = self.database_of(name)?;
+        let own = |owner| self.dictionary.owned_table(owner, database, &name.name);
+        Ok(self.environment.owner.and_then(own).map(|layout| &**layout))
     }
 
     /// Error 1044 for a database whose tables are all virtual.

@@ -18,6 +18,8 @@ use crate::parse::{Statement, parse};
 
 fn context(dictionary: &Dictionary) -> DefinitionContext<'_> {
     DefinitionContext {
+        owner: Default::default(),
+        query: None,
         dictionary,
         database: Some("t"),
         default_partition_count: 4,
@@ -72,7 +74,9 @@ fn outcome(text: &str) -> String {
     let mut out = String::new();
     match define(text, &databases()) {
         Err(error) => writeln!(out, "{error}").expect("a String takes everything"),
-        Ok(CheckedDefinition { change: SchemaChange::CreateTable { definition, auto_increment, .. }, notes }) => {
+        Ok(CheckedDefinition {
+            change: SchemaChange::CreateTable { definition, auto_increment, .. }, notes, ..
+        }) => {
             let shown = create_table_text(&definition, Some(auto_increment));
             out.push_str(&String::from_utf8(shown).expect("the texts of these tests are UTF-8"));
             out.push('\n');
@@ -295,6 +299,10 @@ fn every_create_table_of_the_corpus_is_defined_or_refused_by_name() {
     for text in STATEMENTS.split("--\n").map(str::trim) {
         let Ok(parsed) = parse(text.as_bytes()) else { continue };
         let Statement::CreateTable(table) = parsed.statement else { continue };
+        if table.select.is_some() {
+            // The columns of the query are planned elsewhere.
+            continue;
+        }
         tables += 1;
         if let Err(error) = create_table(&table, &context(&databases())) {
             // Error 1824: the parents of foreign keys are missing from this dictionary.

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use junctor_gateway::Gateway;
+use junctor_model::id::TableId;
 use junctor_signals::counter::SqlCounters;
 
 use super::latency::Latencies;
@@ -43,6 +44,10 @@ pub struct Engine {
     /// Reserved AUTO_INCREMENT values.
     pub(crate) ranges: AutoIncrementRanges,
     pub(crate) tables: BlockingChanges,
+    /// How many owners and private keys sessions have got.
+    pub(crate) private_count: u64,
+    /// Tables of sessions that have ended, which main has not been asked to drop.
+    pub(crate) undropped_tables: Vec<TableId>,
     pub(crate) prepared_count: usize,
     /// Bytes of the rows of all open cursors.
     pub(crate) cursor_bytes: usize,

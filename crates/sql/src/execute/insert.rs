@@ -123,7 +123,7 @@ pub(crate) fn start_insert(
     input: &PlanInput<'_>,
 ) -> Progress {
     if plan.select.is_some() || plan.load.is_some() {
-        return start_insert_select(context, plan, input);
+        return start_insert_select(context, plan, input, None);
     }
     match send_insert(context, plan, input) {
         Ok(Started::Sent) => Progress::Waiting,
@@ -149,7 +149,7 @@ fn send_insert(
     plan: &Arc<InsertPlan>,
     input: &PlanInput<'_>,
 ) -> Result<Started> {
-    check_writable(context.session)?;
+    check_writable(context.session, &plan.table)?;
     context.session.enter_statement();
     let Engine { work, shape, ranges, settings, .. } = &mut *context.engine;
     require!(plan.uniform_rows.is_none() || input.shaped_text.is_some(), "rows that come with the text have a text");

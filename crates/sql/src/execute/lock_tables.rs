@@ -90,6 +90,10 @@ impl Engine {
                 return Err(Error::new(ErrorCode::NoDatabaseSelected, "No database selected"));
             };
             let name = &lock.table.name;
+            let own = session.temporary_owner().and_then(|owner| dictionary.owned_table(owner, database, name));
+            if own.is_some() {
+                continue;
+            }
             let Some(layout) = dictionary.table_named(database, name) else {
                 return Err(match dictionary.database(database) {
                     None => message::unknown_database(database),

@@ -53,7 +53,7 @@ mod user_lock;
 mod write;
 
 pub(crate) use completion::{ChangeCounts, fail, finish_ok, finish_rows, interrupted};
-pub(crate) use compound::receive_file;
+pub(crate) use compound::{receive_file, start_insert_select};
 pub(crate) use compute::start_compute;
 pub(crate) use context::StatementContext;
 pub use engine::Engine;
@@ -70,7 +70,9 @@ pub(crate) use read::start_select;
 pub(crate) use resume::{continue_output, continue_statement, resume};
 pub(crate) use retry::{InputForm, RetryInput, RetryState, StatementInput};
 pub(crate) use savepoint::{release_savepoint, set_savepoint, start_rollback_to};
-pub(crate) use schema::{note_change_wait, start_schema_change};
+pub(crate) use schema::{
+    AfterSchemaChange, FillTable, FilledTable, note_change_wait, send_schema_change, start_schema_change, undo_creation,
+};
 pub use session::{Session, SessionOpening};
 pub(crate) use settings::READ_ROUTING;
 pub use settings::ServerSettings;

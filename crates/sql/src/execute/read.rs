@@ -113,7 +113,7 @@ fn send_select(
     input: &PlanInput<'_>,
 ) -> Result<Started> {
     if plan.locking_program.as_ref().is_some_and(|lock| locks_exclusively(lock)) {
-        check_writable(context.session)?;
+        check_writable(context.session, &plan.table)?;
     }
     context.session.enter_statement();
     let parameters = Parameters::from_bytes(&context.engine.work.parameters);

@@ -3,6 +3,7 @@
 use junctor_gateway::threads::Time;
 use junctor_gateway::{Event, SchemaRequest};
 use junctor_model::alteration::Alteration;
+use junctor_model::error::Error;
 use junctor_model::id::TableId;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::end_transaction::Ending;
@@ -10,12 +11,22 @@ use junctor_signals::read_rows::OperationId;
 
 use super::completion::{ChangeCounts, fail, finish_ok};
 use super::context::StatementContext;
+use super::engine::Engine;
 use super::resume::unexpected;
+use super::retry::{RetryInput, RetryState};
 use super::session::Session;
 use super::state::Execution;
 use super::transaction::{AfterTransactionEnd, start_ending};
 use crate::mysql_catalog::show::WarningLevel;
+use crate::plan::QueryPlan;
 use crate::result::Progress;
+
+/// Multiplier of the numbers of private keys: odd and without a pattern, so that a key is never that of other
+/// settings.
+const PRIVATE_KEY_FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;
+
+/// Warnings or notes, as (errno, message).
+type Notes = Vec<(u16, Box<str>)>;
 
 /// A schema change of the session. The main block carries it out.
 #[derive(Debug)]
@@ -26,6 +37,44 @@ pub(crate) struct SchemaState {
     altered: Option<TableId>,
     affected_rows: u64,
     has_info: bool,
+    /// Whether the change is one of the session's own tables.
+    is_own: bool,
+    then: AfterSchemaChange,
+}
+
+/// The action that follows a schema change.
+#[derive(Debug)]
+pub(crate) enum AfterSchemaChange {
+    /// The statement's answer.
+    Answer,
+    /// Another change.
+    Change(Box<SchemaChange>),
+    /// The rows of a query are inserted into the new table.
+    Fill(Box<FillTable>),
+    /// The answer of a CREATE TABLE ... SELECT: counts, and the text for the client.
+    Filled(FilledTable, ChangeCounts, String),
+    /// The error for which a CREATE TABLE ... SELECT is undone.
+    Fail(Box<Error>),
+}
+
+/// A CREATE TABLE ... SELECT whose table is being created.
+#[derive(Debug)]
+pub(crate) struct FillTable {
+    /// The database and the name of the table.
+    pub name: (Box<str>, Box<str>),
+    pub is_temporary: bool,
+    pub query: QueryPlan,
+    pub ignores: bool,
+    pub replaces: bool,
+    /// The statement's parameters.
+    pub parameters: Vec<u8>,
+}
+
+/// The table that a CREATE TABLE ... SELECT fills.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FilledTable {
+    pub table: TableId,
+    pub is_temporary: bool,
 }
 
 /// Whether a change waits for other sessions to stop using its tables.
@@ -51,6 +100,12 @@ impl SchemaState {
         self.altered.filter(|_| self.waits == ChangeWait::Over)
     }
 
+    /// Whether other sessions may have to finish their use of tables first. No other session uses the own
+    /// tables of the session.
+    pub(crate) fn waits_for_others(&self) -> bool {
+        !self.is_own
+    }
+
     /// The text of the state in SHOW PROCESSLIST.
     pub(crate) fn name(&self) -> &'static str {
         match self.waits {
@@ -66,16 +121,24 @@ pub(crate) fn start_schema_change(
     change: SchemaChange,
     notes: Vec<(u16, Box<str>)>,
 ) -> Progress {
-    let after = AfterTransactionEnd::Schema { change: Box::new(change), notes };
+    let after = AfterTransactionEnd::Schema {
+        change: Box::new(change),
+        notes,
+        existence_notes: Vec::new(),
+        then: AfterSchemaChange::Answer,
+    };
     start_ending(context, Ending::Commit, after)
 }
 
-/// Asks the main block for the change. No transaction may be open.
-pub(super) fn send_schema_change(
+/// Asks the main block for the change. No transaction may be open, unless the change is one of the session's
+/// own tables. `notes` are warnings.
+pub(crate) fn send_schema_change(
     context: &mut StatementContext<'_, '_>,
     change: SchemaChange,
-    notes: Vec<(u16, Box<str>)>,
+    (notes, existence_notes): (Notes, Notes),
+    then: AfterSchemaChange,
 ) -> Progress {
+    add_notes(context.session, existence_notes);
     if let SchemaChange::AlterTable { alteration, .. } = &change
         && alteration.rename.is_none()
         && only_renames(alteration)
@@ -99,6 +162,7 @@ pub(super) fn send_schema_change(
         SchemaChange::AlterTable { table, .. } => Some(*table),
         _ => None,
     };
+    let is_own = matches!(change, SchemaChange::CreateOwnTable { .. } | SchemaChange::DropOwnTables { .. });
     let variables = &context.session.variables;
     let request = SchemaRequest {
         session: context.session.connection,
@@ -110,7 +174,7 @@ pub(super) fn send_schema_change(
     match context.engine.gateway.change_schema(request, context.turn) {
         Ok(operation) => {
             let waits = ChangeWait::Since(context.turn.turn_start);
-            let state = SchemaState { operation, waits, altered, affected_rows, has_info };
+            let state = SchemaState { operation, waits, altered, affected_rows, has_info, is_own, then };
             context.session.execution = Execution::Schema(Box::new(state));
             Progress::Waiting
         }
@@ -143,7 +207,28 @@ pub(crate) fn note_change_wait(session: &mut Session, waits: bool, now: Time) {
 pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: SchemaState, event: Event) -> Progress {
     let Event::SchemaChanged { notes, rows, error, .. } = event else { unexpected("a schema change", &event) };
     add_notes(context.session, notes);
-    context.engine.finish_table_locks(context.session, error.is_none());
+    if state.is_own {
+        context.engine.note_own_tables(context.session);
+    } else {
+        context.engine.finish_table_locks(context.session, error.is_none());
+    }
+    let error = match (state.then, error) {
+        (AfterSchemaChange::Fail(error), _) => Some(error),
+        (AfterSchemaChange::Filled(filled, ..), Some(error)) => return undo_creation(context, filled, error),
+        (_, Some(error)) => Some(error),
+        (AfterSchemaChange::Answer, None) => None,
+        (AfterSchemaChange::Change(change), None) => {
+            return send_schema_change(context, *change, Default::default(), AfterSchemaChange::Answer);
+        }
+        (AfterSchemaChange::Fill(fill), None) => {
+            context.session.execution = Execution::Retry(Box::new(RetryState::of_input(RetryInput::Fill(fill))));
+            return Progress::Waiting;
+        }
+        (AfterSchemaChange::Filled(_, counts, info), None) => {
+            context.engine.work.info = info;
+            return finish_ok(context, counts);
+        }
+    };
     if let Some(error) = error {
         return fail(context, &error);
     }
@@ -152,6 +237,44 @@ pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: Schem
         write_records_info(context, rows);
     }
     finish_ok(context, ChangeCounts { affected_rows: affected_rows + rows, has_info, ..ChangeCounts::default() })
+}
+
+/// Continues a CREATE TABLE ... SELECT whose rows are inserted and committed. The text for the client is in
+/// the workspace.
+pub(super) fn finish_filled(
+    context: &mut StatementContext<'_, '_>,
+    filled: FilledTable,
+    counts: ChangeCounts,
+) -> Progress {
+    if filled.is_temporary {
+        return finish_ok(context, counts);
+    }
+    let then = AfterSchemaChange::Filled(filled, counts, std::mem::take(&mut context.engine.work.info));
+    send_schema_change(context, SchemaChange::FinishTable { table: filled.table }, Default::default(), then)
+}
+
+/// Drops the table of a CREATE TABLE ... SELECT that has failed with this error.
+pub(crate) fn undo_creation(
+    context: &mut StatementContext<'_, '_>,
+    filled: FilledTable,
+    error: Box<Error>,
+) -> Progress {
+    let change = SchemaChange::DropOwnTables { tables: vec![filled.table] };
+    send_schema_change(context, change, Default::default(), AfterSchemaChange::Fail(error))
+}
+
+impl Engine {
+    /// Must be called when the session's temporary tables have changed: its plans are then others.
+    fn note_own_tables(&mut self, session: &mut Session) {
+        let mut own = self.gateway.catalog().dictionary.tables_owned_by(session.owner);
+        session.private_key = match own.any(|layout| layout.definition.is_temporary()) {
+            true => {
+                self.private_count += 1;
+                self.private_count.wrapping_mul(PRIVATE_KEY_FACTOR)
+            }
+            false => 0,
+        };
+    }
 }
 
 fn add_notes(session: &mut Session, notes: Vec<(u16, Box<str>)>) {

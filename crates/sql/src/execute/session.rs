@@ -6,7 +6,7 @@ use junctor_expression::Scratch;
 use junctor_gateway::Transaction;
 use junctor_gateway::transaction::Isolation;
 use junctor_model::error::Error;
-use junctor_model::id::ConnectionId;
+use junctor_model::id::{ConnectionId, TableOwner};
 use junctor_signals::diagnostics::{self, Diagnostics};
 use junctor_signals::program::RowProtocol;
 
@@ -107,6 +107,8 @@ pub struct Session {
     /// The `BlockingChange::number` of this sql block's newest schema change at the time when the transaction
     /// first used a table.
     pub(crate) tables_since: u64,
+    /// Distinguishes the plans of a session with temporary tables from all others; 0 without such tables.
+    pub(crate) private_key: u64,
     /// The savepoints, in the order in which they were set.
     pub(crate) savepoints: Vec<Savepoint>,
     pub(crate) diagnostics: Vec<Warning>,
@@ -120,6 +122,8 @@ pub struct Session {
     pub(crate) key_readers: BTreeMap<u32, Box<KeyReader>>,
     pub(crate) user: Box<str>,
     pub(crate) host: Box<str>,
+    /// The number under which the session's own tables are found.
+    pub(crate) owner: TableOwner,
 }
 
 // Thousands of idle sessions must fit into memory.
@@ -177,10 +181,14 @@ impl Session {
         self.multi_statements
     }
 
-    /// Whether the session waits for a table or changes the schema. During that time it holds no admission
-    /// ticket.
+    /// Whether the session waits for a table or changes the schema of other sessions. During that time it
+    /// holds no admission ticket.
     pub fn waits_for_tables(&self) -> bool {
-        matches!(self.execution, Execution::Tables(_) | Execution::Schema(_))
+        match &self.execution {
+            Execution::Tables(_) => true,
+            Execution::Schema(state) => state.waits_for_others(),
+            _ => false,
+        }
     }
 
     /// The user name of the login.
@@ -349,7 +357,14 @@ impl Session {
     pub(crate) fn plan_settings(&self) -> u64 {
         // The constant is odd and without a pattern, so that the two keys of a session do not collide with
         // those of other sessions.
-        self.variables.plan_key().wrapping_add(u64::from(self.locks_reads()).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+        let common = self.variables.plan_key().wrapping_add(self.private_key);
+        common.wrapping_add(u64::from(self.locks_reads()).wrapping_mul(0x9E37_79B9_7F4A_7C15))
+    }
+
+    /// The number of the session's temporary tables; `None` if it has none.
+    #[inline]
+    pub(crate) fn temporary_owner(&self) -> Option<TableOwner> {
+        (self.private_key != 0).then_some(self.owner)
     }
 
     /// Whether queries take shared locks on the rows that they read, because a SERIALIZABLE transaction of

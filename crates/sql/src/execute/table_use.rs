@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use junctor_gateway::{TurnContext, threads::Time};
-use junctor_model::error::Error;
+use junctor_model::error::{Error, Result};
 use junctor_model::id::{ConnectionId, TableId, TransactionId};
 use junctor_model::value::Value;
 use junctor_signals::block_tables::{BlockTables, BlockedTable, Exclusion, TableUsers, UnblockTables};
@@ -168,6 +168,36 @@ impl StatementContext<'_, '_> {
         if plan.reads_rows() && wanted.iter().any(|used| self.session.transaction.is_older_than(used.table)) {
             return Some(fail(self, &Error::table_definition_changed()));
         }
+        self.use_tables(wanted);
+        None
+    }
+
+    /// Like `enter_tables`, for a statement that cannot start again: where it would have to wait, it fails.
+    ///
+    /// # Errors
+    /// 1099, 1100, and 1412 for a table that a schema change blocks, or that is younger than the snapshot.
+    pub(crate) fn enter_tables_now(&mut self, plan: &Plan) -> Result<()> {
+        self.engine.check_table_locks(self.session, plan)?;
+        let used: Vec<TableUse> = plan.table_uses().collect();
+        if self.engine.tables.any() && !used.is_empty() {
+            let seniority = TableSeniority::of(self.session);
+            if self.engine.tables.is_excluded(self.session.connection, &seniority, &used) {
+                return Err(Error::table_definition_changed());
+            }
+            self.engine.tables.note_users(self.session.connection, &used);
+        }
+        if !self.session.transaction.explicit {
+            return Ok(());
+        }
+        let wanted: Vec<TableUse> = used.into_iter().filter(|used| !self.session.has_used(*used)).collect();
+        if wanted.iter().any(|used| self.session.transaction.is_older_than(used.table)) {
+            return Err(Error::table_definition_changed());
+        }
+        self.use_tables(wanted);
+        Ok(())
+    }
+
+    fn use_tables(&mut self, wanted: Vec<TableUse>) {
         if self.session.tables.is_empty() {
             self.session.tables_since = self.engine.tables.last;
         }
@@ -177,7 +207,6 @@ impl StatementContext<'_, '_> {
                 None => self.session.tables.push(used),
             }
         }
-        None
     }
 
     /// Suspends the statement until the changes that block its tables are complete.

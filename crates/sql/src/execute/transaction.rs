@@ -8,7 +8,7 @@ use junctor_signals::end_transaction::Ending;
 
 use super::completion::{ChangeCounts, fail, finish_ok};
 use super::context::StatementContext;
-use super::schema::send_schema_change;
+use super::schema::{AfterSchemaChange, send_schema_change};
 use super::session::Session;
 use super::state::Execution;
 use crate::mysql_catalog::show::WarningLevel;
@@ -27,7 +27,12 @@ pub(crate) enum AfterTransactionEnd {
     /// Begins another transaction.
     Begin { read_only: Option<bool>, consistent_snapshot: bool },
     /// Continues with a schema change.
-    Schema { change: Box<SchemaChange>, notes: Vec<(u16, Box<str>)> },
+    Schema {
+        change: Box<SchemaChange>,
+        notes: Vec<(u16, Box<str>)>,
+        existence_notes: Vec<(u16, Box<str>)>,
+        then: AfterSchemaChange,
+    },
     /// Releases the table locks. With an error, the statement then fails.
     UnlockTables { error: Option<Box<Error>> },
     /// Sends the error of the statement that ended the transaction.
@@ -117,7 +122,9 @@ fn continue_after(context: &mut StatementContext<'_, '_>, after: AfterTransactio
                 Err(error) => fail(context, &error),
             }
         }
-        AfterTransactionEnd::Schema { change, notes } => send_schema_change(context, *change, notes),
+        AfterTransactionEnd::Schema { change, notes, existence_notes, then } => {
+            send_schema_change(context, *change, (notes, existence_notes), then)
+        }
         AfterTransactionEnd::Fail(error) => fail(context, &error),
     }
 }

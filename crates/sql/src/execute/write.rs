@@ -11,6 +11,7 @@ use junctor_gateway::invariant;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
 use junctor_model::row_encoding::append_unsigned;
+use junctor_model::schema::TableLayout;
 use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::program::{LockMode, Output, Returning, RowProtocol, WriteAction, WriteProgram};
 use junctor_signals::read_rows::OperationId;
@@ -55,8 +56,8 @@ pub(super) fn write_options(context: &StatementContext<'_, '_>, protocol: RowPro
 /// transaction, because a refused statement must not consume the characteristics that SET TRANSACTION has set
 /// for the next transaction.
 #[inline]
-pub(super) fn check_writable(session: &Session) -> Result<()> {
-    if session.only_reads() { Err(in_read_only_transaction()) } else { Ok(()) }
+pub(super) fn check_writable(session: &Session, table: &TableLayout) -> Result<()> {
+    if session.only_reads() && !table.definition.is_temporary() { Err(in_read_only_transaction()) } else { Ok(()) }
 }
 
 /// Error 1792 of a write in a READ ONLY transaction.
@@ -132,7 +133,7 @@ fn send_change(
     input: &PlanInput<'_>,
     unique_key: Option<&UniqueKeyChange>,
 ) -> Result<Started> {
-    check_writable(context.session)?;
+    check_writable(context.session, &plan.table)?;
     context.session.enter_statement();
     let Workspace { inputs, parameters, scratch, key_builder, .. } = &mut context.engine.work;
     let first_program = match &plan.ordered {

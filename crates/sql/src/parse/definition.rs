@@ -1,9 +1,9 @@
 //! The syntax tree of definitions of tables, indexes and databases.
 
 use super::expression::Expression;
-use super::statement::{ObjectName, Unsupported};
+use super::statement::{ObjectName, Select, Unsupported};
 
-/// CREATE TABLE without LIKE or SELECT.
+/// CREATE TABLE without LIKE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {
     /// TEMPORARY.
@@ -12,7 +12,7 @@ pub struct CreateTable {
     pub if_not_exists: bool,
     /// The new table's name.
     pub name: ObjectName,
-    /// The columns in order, at least one.
+    /// The columns in order; at least one without a query.
     pub columns: Vec<ColumnDefinition>,
     /// Keys that are separate items of the statement, in order. Keys that are attributes of a column are in
     /// [`ColumnDefinition`].
@@ -28,6 +28,19 @@ pub struct CreateTable {
     pub options: Vec<TableOption>,
     /// PARTITION BY KEY.
     pub partitioning: Option<PartitionByKey>,
+    /// The query whose rows are inserted.
+    pub select: Option<CreateSelect>,
+}
+
+/// The query of CREATE TABLE ... SELECT.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateSelect {
+    /// The query.
+    pub query: Box<Select>,
+    /// IGNORE: a row with an existing unique key is left out.
+    pub ignore: bool,
+    /// REPLACE: it replaces the existing row.
+    pub replace: bool,
 }
 
 /// CREATE TABLE ... LIKE.

@@ -142,6 +142,36 @@ pub(super) fn plan_insert(
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned> {
     let layout = environment.table(&insert.table)?;
+    plan_insert_into(environment, insert, layout, Query::Written(find_virtual))
+}
+
+/// Plans the insert of a query's rows into the table of a CREATE TABLE ... SELECT. The statement names the
+/// columns and has no rows.
+///
+/// # Errors
+/// The same as of an INSERT ... SELECT.
+pub(crate) fn plan_fill(
+    environment: &Environment<'_>,
+    insert: &Insert,
+    layout: &Arc<TableLayout>,
+    query: Planned<QueryPlan>,
+) -> Result<Planned> {
+    plan_insert_into(environment, insert, layout, Query::Planned(query))
+}
+
+/// The query of an INSERT ... SELECT.
+enum Query<'q> {
+    /// The statement has it, if any.
+    Written(&'q FindVirtual<'q>),
+    Planned(Planned<QueryPlan>),
+}
+
+fn plan_insert_into(
+    environment: &Environment<'_>,
+    insert: &Insert,
+    layout: &Arc<TableLayout>,
+    query: Query<'_>,
+) -> Result<Planned> {
     let definition = &layout.definition;
     let mut binder = Binder::new(environment, Scope::of_table(layout, None));
     let (forms, uniform_rows) = forms_of(&insert.source)?;
@@ -188,8 +218,7 @@ pub(super) fn plan_insert(
     let (returning, is_volatile) = bind_returning(environment, insert, layout)?;
     binder.is_volatile |= is_volatile;
     let returned = returning.as_ref().map(|returning| &returning.rows);
-    let (selected, conflict) =
-        plan_source_and_conflict(environment, insert, layout, (&targets, returned), find_virtual)?;
+    let (selected, conflict) = plan_source_and_conflict(environment, insert, layout, (&targets, returned), query)?;
     if selected.is_some() {
         targets.iter().try_for_each(|column| check_not_generated(definition, *column))?;
         let parameters: Vec<_> = targets.iter().copied().zip(0..).collect();
@@ -263,14 +292,20 @@ fn plan_source_and_conflict(
     insert: &Insert,
     layout: &Arc<TableLayout>,
     (targets, returned): (&[ColumnNumber], Option<&Projection>),
-    find_virtual: &FindVirtual<'_>,
+    query: Query<'_>,
 ) -> Result<(Option<Planned<QueryPlan>>, PlannedConflict)> {
     let target = InsertTarget { layout, columns: targets };
+    let find_virtual = match query {
+        Query::Written(find_virtual) => find_virtual,
+        Query::Planned(query) => {
+            return Ok((Some(query), plan_conflict(environment, insert, target, None, returned)?));
+        }
+    };
     let InsertSource::Select(select) = &insert.source else {
         return Ok((None, plan_conflict(environment, insert, target, None, returned)?));
     };
     let select = with_numbers(select, &layout.definition, targets);
-    let mut planned = plan_source(environment, insert, &select, find_virtual)?;
+    let mut planned = plan_source(environment, insert.ignore, &select, find_virtual)?;
     if planned.plan.header().columns.len() != targets.len() {
         return Err(message::column_count(1));
     }
@@ -278,7 +313,7 @@ fn plan_source_and_conflict(
     let conflict = plan_conflict(environment, insert, target, source, returned)?;
     if !conflict.selected_columns.is_empty() {
         let select = with_columns(&select, source, &conflict.selected_columns)?;
-        planned = plan_source(environment, insert, &select, find_virtual)?;
+        planned = plan_source(environment, insert.ignore, &select, find_virtual)?;
     }
     Ok((Some(planned), conflict))
 }
@@ -304,14 +339,14 @@ fn with_numbers<'s>(select: &'s Select, definition: &TableDefinition, targets: &
 }
 
 /// Plans the query of INSERT ... SELECT in the INSERT's mode. Errors: those of planning a query.
-fn plan_source(
+pub(crate) fn plan_source(
     environment: &Environment<'_>,
-    insert: &Insert,
+    ignore: bool,
     select: &Select,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned<QueryPlan>> {
     plan_query(
-        &Environment { is_strict: !insert.ignore && !environment.modes.is_lenient, ..*environment },
+        &Environment { is_strict: !ignore && !environment.modes.is_lenient, ..*environment },
         select,
         find_virtual,
     )

@@ -29,6 +29,7 @@ pub use compute::{ComputePlan, ComputeSource, type_of_column};
 pub use conflict::{Conflict, KeyLock};
 pub use explain::explain_plan;
 pub use insert::{AutoColumn, InsertPlan, InsertReturning, InsertValue, RowSteps, UniformRowForm};
+pub(crate) use insert::{plan_fill, plan_source};
 pub use load::{LoadPlan, LoadTarget};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Quantity, ValueSet};
 pub use operation_kind::OperationKind;

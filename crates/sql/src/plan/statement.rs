@@ -317,7 +317,9 @@ impl Plan {
             _ => false,
         };
         let writes = self.writes() || locks;
-        let own = self.table().map(|table| table.definition.id);
+        // No other session can change a temporary table.
+        let is_common = |table: &&Arc<TableLayout>| !table.definition.is_temporary();
+        let own = self.table().filter(is_common).map(|table| table.definition.id);
         let foreign = match self {
             Plan::Insert(plan) => [plan.program.foreign_keys.as_ref(), plan.conflict.foreign_keys()],
             Plan::Change(plan) => [plan.program.foreign_keys.as_ref(), None],
@@ -329,6 +331,7 @@ impl Plan {
             Plan::Insert(plan) => plan.select.as_ref().and_then(QueryPlan::table),
             _ => None,
         };
+        let selected = selected.filter(|(table, _)| is_common(table));
         let selected = selected.map(|(table, locks)| TableUse { table: table.definition.id, writes: locks });
         let of_tree = self.tree_tables().iter();
         let of_tree = of_tree.map(|table| TableUse { table: table.layout.definition.id, writes: table.locks });

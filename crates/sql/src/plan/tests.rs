@@ -42,6 +42,8 @@ fn dictionary() -> Dictionary {
         let statement = parse(text.as_bytes()).expect("the tables of this test are well-formed").statement;
         let Statement::CreateTable(table) = statement else { panic!("{text} makes no table") };
         let context = DefinitionContext {
+            owner: Default::default(),
+            query: None,
             dictionary: &dictionary,
             database: Some("t"),
             default_partition_count: 2,
@@ -110,6 +112,7 @@ fn planned_for(
     kinds: &[ParameterKind],
 ) -> junctor_model::error::Result<Option<Planned>> {
     let environment = Environment {
+        owner: None,
         dictionary,
         database: Some("t"),
         collation: CollationId::DEFAULT,

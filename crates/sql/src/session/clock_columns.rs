@@ -3,6 +3,7 @@
 //! A statement gets the assignments that MySQL makes for such columns before its calls of `NOW()` become
 //! parameters. The partitions then need to know nothing of the clock.
 
+use junctor_model::id::TableOwner;
 use junctor_model::schema::{ColumnDefinition, Dictionary, TableDefinition};
 
 use crate::parse::Statement;
@@ -11,7 +12,11 @@ use crate::parse::statement::{Assignment, ObjectName};
 
 /// Adds the assignments for the columns with ON UPDATE that a statement does not set, and replaces DEFAULT of
 /// columns with a default of CURRENT_TIMESTAMP.
-pub(super) fn add_clock_assignments(statement: &mut Statement, dictionary: &Dictionary, database: Option<&str>) {
+pub(super) fn add_clock_assignments(
+    statement: &mut Statement,
+    (dictionary, owner): (&Dictionary, Option<TableOwner>),
+    database: Option<&str>,
+) {
     let (table, assignments) = match statement {
         Statement::Update(update) => (&update.table.name, &mut update.assignments),
         Statement::Insert(insert) if !insert.on_duplicate.is_empty() => (&insert.table, &mut insert.on_duplicate),
@@ -19,7 +24,7 @@ pub(super) fn add_clock_assignments(statement: &mut Statement, dictionary: &Dict
     };
     let ObjectName { database: named, name, .. } = table;
     let Some(database) = named.as_deref().or(database) else { return };
-    let Some(layout) = dictionary.table_named(database, name) else { return };
+    let Some(layout) = dictionary.table_seen_by(owner, database, name) else { return };
     let definition = &layout.definition;
     if definition.columns.iter().any(|column| column.default_now || column.on_update_now) {
         complete(definition, assignments);

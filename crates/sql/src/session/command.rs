@@ -102,6 +102,8 @@ impl StatementContext<'_, '_> {
         self.engine.forget_prepared(self.session);
         self.engine.release_user_locks(self.session, self.turn);
         self.engine.release_table_locks(self.session, self.turn);
+        self.engine.drop_own_tables(self.session, self.turn);
+        self.session.owner = self.engine.next_owner(self.session.connection);
         let collation = self.session.variables.collation_connection.number;
         self.session.variables = SessionVariables::new(&self.engine.globals, self.session.is_interactive);
         self.session.variables.choose_collation(collation);
@@ -132,7 +134,9 @@ impl Engine {
             return Err(Error::new(ErrorCode::NoDatabaseSelected, "No database selected"));
         };
         let dictionary = &self.gateway.catalog().dictionary;
-        let layout = dictionary.table_named(database, table).ok_or_else(|| message::no_such_table(database, table))?;
+        let layout = dictionary
+            .table_seen_by(session.temporary_owner(), database, table)
+            .ok_or_else(|| message::no_such_table(database, table))?;
         let definition = &layout.definition;
         let collation = junctor_model::collation::CollationId::UTF8MB4_GENERAL_CI;
         let mut columns = Vec::new();

@@ -63,6 +63,7 @@ impl StatementFacts<'_, '_> {
         };
         let facts = ShowContext {
             dictionary: &self.engine.gateway.catalog().dictionary,
+            owner: self.session.temporary_owner(),
             session: &session_context,
             table_statistics: &numbers,
             partition_statistics: &|partition| statistics.of_partition(partition),
@@ -199,6 +200,7 @@ pub(super) fn with_environment<T>(
     };
     use_environment(&Environment {
         dictionary: &facts.engine.gateway.catalog().dictionary,
+        owner: facts.session.temporary_owner(),
         database,
         collation,
         parameters,

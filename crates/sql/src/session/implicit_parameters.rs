@@ -19,7 +19,7 @@ impl StatementContext<'_, '_> {
     /// An expression that is an error stays, so that binding reports the error.
     pub(super) fn lift_session_values(&self, statement: &mut Statement, first: ParameterNumber) -> Vec<SessionValue> {
         let dictionary = &self.engine.gateway.catalog().dictionary;
-        add_clock_assignments(statement, dictionary, self.session.database());
+        add_clock_assignments(statement, (dictionary, self.session.temporary_owner()), self.session.database());
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let session_context = facts.session_context();
         lift_session_values(statement, first, &|expression| match evaluate_session_expression(

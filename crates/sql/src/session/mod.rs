@@ -13,6 +13,7 @@ mod key_reader;
 mod named_statements;
 mod text;
 mod next_statement;
+mod own_tables;
 mod routing;
 mod unplanned;
 mod shape_plans;
@@ -57,6 +58,8 @@ impl Engine {
             lock_calls: Default::default(),
             table_statistics: Default::default(),
             ranges: AutoIncrementRanges::new(),
+            private_count: 0,
+            undropped_tables: Vec::new(),
             tables: BlockingChanges::default(),
             prepared_count: 0,
             prepared_bytes: 0,
@@ -79,6 +82,8 @@ impl Engine {
         variables.choose_collation(opening.character_set);
         let mut session = Session {
             connection: opening.connection,
+            owner: self.next_owner(opening.connection),
+            private_key: 0,
             user: opening.user.into(),
             host: opening.host.into(),
             database: opening.database.map(Box::from),
@@ -133,6 +138,7 @@ impl Engine {
         self.gateway.abandon(&mut session.transaction, turn);
         self.release_user_locks(session, turn);
         self.release_table_locks(session, turn);
+        self.drop_own_tables(session, turn);
         self.forget_prepared(session);
         self.session_count = self.session_count.saturating_sub(1);
     }

@@ -245,6 +245,10 @@ impl StatementContext<'_, '_> {
     /// Executes a statement from the copy of its input.
     pub(super) fn execute_input(&mut self, input: RetryInput, may_retry: bool) -> Progress {
         let again = |form| StatementInput { form, may_retry };
+        let input = match input {
+            RetryInput::Fill(fill) => return self.fill_table(*fill),
+            input => input,
+        };
         let progress = match &input {
             RetryInput::Text(text) => self.execute_text(text, again(InputForm::Text(text))),
             RetryInput::Prepared(statement, parameters) => {
@@ -254,7 +258,9 @@ impl StatementContext<'_, '_> {
                 self.execute_prepared(execution, again(InputForm::Prepared(*statement)))
             }
             RetryInput::Keys(reader, keys) => self.retry_key_read(*reader, again(InputForm::Keys(*reader, keys)), keys),
-            RetryInput::None => invariant::fail("a retry has an input", format_args!("there is none")),
+            RetryInput::None | RetryInput::Fill(_) => {
+                invariant::fail("a retry has an input", format_args!("there is none"))
+            }
         };
         input.release(self.turn);
         progress

@@ -6,8 +6,8 @@ use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
+use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::Value;
-use junctor_signals::end_transaction::Ending;
 use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
 use junctor_signals::program::RowProtocol;
 use junctor_signals::set_globals::{
@@ -17,15 +17,14 @@ use junctor_signals::use_user_lock::UserLockAction;
 
 use super::command::answer;
 use super::facts::{StatementFacts, modes_of, with_environment};
+use super::own_tables::{check_locked, is_temporary};
 use crate::bind::{Binder, Clause, Environment, Modes, RowSource, Scope, SessionConstant};
 use crate::definition::{self, CheckedDefinition, DefinitionContext};
 use crate::execute::Engine;
 use crate::execute::Session;
-use crate::execute::has_locked_tables;
 use crate::execute::{
-    AfterTransactionEnd, Execution, StatementContext, append_row, fail, finish_rows, finish_set,
-    in_read_only_transaction, no_such_thread, release_savepoint, set_savepoint, start_ending, start_rollback_to,
-    start_schema_change,
+    Execution, StatementContext, append_row, fail, finish_rows, finish_set, in_read_only_transaction, no_such_thread,
+    release_savepoint, set_savepoint, start_rollback_to,
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
 use crate::mysql_catalog::variable::{
@@ -33,7 +32,7 @@ use crate::mysql_catalog::variable::{
 };
 use crate::parse::statement::{Explain, SetItem};
 use crate::parse::{Expression, Statement};
-use crate::plan::{OperationKind, explain_plan, type_of_column};
+use crate::plan::{OperationKind, QueryPlan, explain_plan, type_of_column};
 use crate::result::{Progress, ResultHeader};
 
 impl StatementContext<'_, '_> {
@@ -76,11 +75,7 @@ impl StatementContext<'_, '_> {
                 }
                 answer(self, outcome)
             }
-            _ if is_definition(statement) => match self.define(statement) {
-                Ok(CheckedDefinition { change, notes }) => start_schema_change(self, change, notes),
-                // As in MySQL, the open transaction is committed even if the schema change is refused.
-                Err(error) => start_ending(self, Ending::Commit, AfterTransactionEnd::Fail(error)),
-            },
+            _ if is_definition(statement) => self.execute_definition(statement),
             Statement::Savepoint(name) => set_savepoint(self, name),
             Statement::RollbackToSavepoint(name) => start_rollback_to(self, name),
             Statement::ReleaseSavepoint(name) => release_savepoint(self, name),
@@ -92,10 +87,12 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    fn define(&self, statement: &Statement) -> Result<CheckedDefinition> {
+    /// Checks a definition statement. `query` is the query of CREATE TABLE ... SELECT.
+    pub(super) fn define(&self, statement: &Statement, query: Option<&QueryPlan>) -> Result<CheckedDefinition> {
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
+        let columns = query.map(|query| &query.header().columns[..]);
         with_environment(&facts, self.session.database(), &[], &mut |environment| {
-            self.engine.define(self.session, statement, (environment, self.turn.wall_clock_us))
+            self.engine.define(self.session, (statement, columns), (environment, self.turn.wall_clock_us))
         })
     }
 
@@ -272,7 +269,7 @@ impl Engine {
     fn define(
         &self,
         session: &Session,
-        statement: &Statement,
+        (statement, query): (&Statement, Option<&[ResultColumn]>),
         (environment, wall_clock_us): (&Environment<'_>, u64),
     ) -> Result<CheckedDefinition> {
         if let Some(locks) = &session.table_locks {
@@ -282,16 +279,18 @@ impl Engine {
                     let database = alter.table.database.as_deref().or(session.database()).unwrap_or_default();
                     locks.check_write(database, &alter.table.name)?;
                 }
-                _ => return Err(has_locked_tables()),
+                _ => check_locked(statement)?,
             }
         }
         // A schema change ends the open transaction, so the characteristics of the next one apply to it.
-        if session.variables.next_transaction().read_only {
+        if session.variables.next_transaction().read_only && !is_temporary(statement) {
             return Err(in_read_only_transaction());
         }
         let account = format!("'{}'@'{}'", session.user, session.host);
         let context = DefinitionContext {
             dictionary: &self.gateway.catalog().dictionary,
+            owner: session.owner,
+            query,
             database: session.database(),
             default_partition_count: self.settings.partition_count_default,
             account: &account,
@@ -363,6 +362,7 @@ impl Engine {
         };
         let environment = Environment {
             dictionary: &self.gateway.catalog().dictionary,
+            owner: session.temporary_owner(),
             database: session.database(),
             collation,
             parameters: &self.work.kinds,

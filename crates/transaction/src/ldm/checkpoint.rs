@@ -141,7 +141,7 @@ impl LdmBlock {
         let WriteCheckpoint { reply_to, generation, file, file_step, begin, bytes_per_second, rewritten_files } =
             signal;
         require!(self.checkpoint.round.is_none(), "one round runs at a time: generation {generation}");
-        let left = LeftPartitions::new(self.partitions.ids());
+        let left = LeftPartitions::new(self.partitions.kept_ids());
         let now = context.turn_start;
         self.checkpoint.round = Some(Box::new(Round {
             reply_to,

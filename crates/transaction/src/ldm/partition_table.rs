@@ -56,6 +56,12 @@ impl PartitionSlot {
         self.chain_position == 0 && (self.images == 0 || PlantedBug::OpenPromotedEarly.is_planted())
     }
 
+    /// Whether the log has the changes of the rows.
+    #[inline]
+    pub fn is_logged(&self) -> bool {
+        !self.layout.definition.is_temporary()
+    }
+
     /// Records that another transaction touches the partition.
     #[inline]
     pub fn enter(&mut self) {
@@ -133,6 +139,13 @@ impl PartitionTable {
     pub fn ids(&self) -> Vec<PartitionId> {
         let mut ids: Vec<PartitionId> = self.by_id.keys().copied().collect();
         ids.sort_unstable();
+        ids
+    }
+
+    /// The partitions that checkpoints write: those of temporary tables are left out.
+    pub fn kept_ids(&self) -> Vec<PartitionId> {
+        let mut ids = self.ids();
+        ids.retain(|id| self.find(*id).and_then(|index| self.get(index)).is_some_and(PartitionSlot::is_logged));
         ids
     }
 

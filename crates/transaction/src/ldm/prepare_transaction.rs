@@ -202,7 +202,7 @@ impl LdmBlock {
                         continue;
                     }
                     list.push(row);
-                    if !records.is_enabled() {
+                    if !records.is_enabled() || !slot.is_logged() {
                         continue;
                     }
                     if records.open_bytes() == 0 {

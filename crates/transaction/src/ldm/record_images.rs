@@ -64,6 +64,9 @@ impl LdmBlock {
             }
             let slot = &*partitions.slot(kept.slot);
             let mut row = begin;
+            if !slot.is_logged() {
+                row = kept.rows.len();
+            }
             if row < kept.rows.len() {
                 records.begin_section(slot);
             }

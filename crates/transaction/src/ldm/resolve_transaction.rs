@@ -138,6 +138,9 @@ impl LdmBlock {
         records.begin_commit(transaction, number, participants);
         for rows in rows.chunk_by(|one, next| one.slot == next.slot) {
             let slot = partitions.slot(rows[0].slot);
+            if !slot.is_logged() {
+                continue;
+            }
             records.begin_section(slot);
             // The owner reads its changes without keeping readers out.
             slot.guard.owner_read(&slot.token, |store| {

@@ -95,9 +95,11 @@ impl ListContent {
                 }
                 while out.len() < PIECE_BYTES {
                     let tables = dictionary.tables_from(*next).take(TABLES_PER_PART);
-                    let tables: Vec<_> = tables.map(|layout| layout.definition.clone()).collect();
-                    let Some(last) = tables.last() else { break };
-                    *next = TableId(last.id.0 + 1);
+                    let layouts: Vec<_> = tables.collect();
+                    let Some(last) = layouts.last() else { break };
+                    *next = TableId(last.definition.id.0 + 1);
+                    let kept = layouts.iter().filter(|layout| !layout.definition.is_temporary());
+                    let tables = kept.map(|layout| layout.definition.clone()).collect();
                     append_schema_part(&DictionaryChange { tables, ..part.clone() }, &mut out);
                 }
             }
@@ -266,6 +268,7 @@ mod tests {
                 database: "d".into(),
                 name: format!("table_{id}").into(),
                 kind: TableKind::Base,
+                sharing: Default::default(),
                 columns: Vec::new(),
                 indexes: vec![primary.clone()],
                 partition_columns: Vec::new(),

@@ -30,7 +30,12 @@ impl MainBlock {
             "schema changes up to {} are in the dictionary",
             round.begin
         );
-        let marks = self.counters.iter().map(|(table, counter)| (*table, counter.durable)).collect();
+        let marks = self
+            .counters
+            .iter()
+            .filter(|(_, counter)| counter.is_logged)
+            .map(|(table, counter)| (*table, counter.durable))
+            .collect();
         let parts = round.parts.iter_mut().map(|part| std::mem::take(&mut part.partitions));
         let lists = RoundLists::new(Arc::clone(&self.catalog), self.next_table, marks, parts);
         round.step = Step::MergeLists(Box::new(lists));

@@ -60,6 +60,7 @@ fn layout() -> Arc<TableLayout> {
         database: "test".into(),
         name: "sample".into(),
         kind: TableKind::Base,
+        sharing: Default::default(),
         columns: vec![id, text],
         indexes: vec![primary],
         partition_columns: vec![ColumnNumber(0)],

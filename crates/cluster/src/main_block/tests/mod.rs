@@ -30,6 +30,7 @@ mod alteration;
 mod checkpoint;
 mod durable;
 mod fake_log;
+mod own_table;
 mod persisted_settings;
 mod replace_table;
 mod restore;

@@ -73,6 +73,7 @@ pub(in crate::execute) fn start_ordered_change(
         is_stopped: false,
         awaits_input: false,
         is_receiving: false,
+        fills: None,
     };
     let work = ChangeWork {
         locked: None,

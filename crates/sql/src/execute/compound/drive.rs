@@ -13,6 +13,7 @@ use crate::execute::completion::{fail, interrupted};
 use crate::execute::context::StatementContext;
 use crate::execute::resume::{operation_of, unexpected};
 use crate::execute::retry::RetryState;
+use crate::execute::schema::undo_creation;
 use crate::execute::session::Session;
 use crate::execute::state::Execution;
 use crate::execute::transaction::note_lost_transaction;
@@ -232,8 +233,11 @@ fn fail_undone(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundSt
 
 /// Sends the error, after the rest of the file if the client is sending one.
 fn fail_released(context: &mut StatementContext<'_, '_>, state: CompoundState, error: Box<Error>) -> Progress {
-    let StepState { is_receiving, awaits_input, .. } = state.steps;
+    let StepState { is_receiving, awaits_input, fills, .. } = state.steps;
     release(state, context.turn);
+    if let Some(filled) = fills {
+        return undo_creation(context, filled, error);
+    }
     if !is_receiving || context.session.interrupted || context.session.is_closing {
         return fail(context, &error);
     }
@@ -248,7 +252,7 @@ fn complete(context: &mut StatementContext<'_, '_>, state: Box<CompoundState>) -
     steps.retry.release(context.turn);
     context.turn.buffers.give(steps.parameters);
     match work {
-        Work::Insert(plan, work) => insert::complete(context, &plan, work),
+        Work::Insert(plan, work) => insert::complete(context, &plan, work, steps.fills),
         Work::Change(plan, work) => {
             let ChangeWork { matched, changed, outputs, .. } = work;
             finish_change(context, &plan, ChangedRows { matched, changed, outputs })

@@ -34,6 +34,7 @@ use crate::execute::context::StatementContext;
 use crate::execute::insert::{InsertedNumbers, level_of_mode, number_of};
 use crate::execute::received::{RowTarget, process_rows};
 use crate::execute::retry::RetryInput;
+use crate::execute::schema::{FilledTable, finish_filled};
 use crate::execute::state::{PlanInput, Workspace};
 use crate::execute::write::{StatementOutcome, check_writable, forget_taken_numbers, level_of, write_options};
 use crate::mysql_catalog::show::WarningLevel;
@@ -92,6 +93,7 @@ pub(in crate::execute) fn start_insert_rows(
         is_stopped: false,
         awaits_input: false,
         is_receiving: false,
+        fills: None,
     };
     let work = InsertWork { rows, numbered, ..InsertWork::default() };
     let mut state = Box::new(CompoundState { steps, work: Work::Insert(Arc::clone(plan), work) });
@@ -103,13 +105,17 @@ pub(in crate::execute) fn start_insert_rows(
     continue_steps(context, state, next)
 }
 
-/// Inserts the rows of a query or of a file. The parameters are in the workspace.
-pub(in crate::execute) fn start_insert_select(
+/// Inserts the rows of a query or of a file, or those of a CREATE TABLE ... SELECT into its table. The
+/// parameters are in the workspace.
+pub(crate) fn start_insert_select(
     context: &mut StatementContext<'_, '_>,
     plan: &Arc<InsertPlan>,
     input: &PlanInput<'_>,
+    fills: Option<FilledTable>,
 ) -> Progress {
-    if let Err(error) = check_writable(context.session) {
+    if fills.is_none()
+        && let Err(error) = check_writable(context.session, &plan.table)
+    {
         return fail(context, &error);
     }
     if let Some(load) = &plan.load
@@ -135,11 +141,12 @@ pub(in crate::execute) fn start_insert_select(
             Some(_) => RetryInput::None,
             None => input.input.keep(in_transaction, &parameters, context.turn),
         },
-        owns_transaction: open_transaction_if_none(context.session),
+        owns_transaction: open_transaction_if_none(context.session) || fills.is_some_and(|filled| !filled.is_temporary),
         parameters,
         is_stopped: false,
         awaits_input: plan.load.is_some(),
         is_receiving: plan.load.is_some(),
+        fills,
     };
     let source = match &plan.load {
         Some(load) => Source::of_file(load),
@@ -553,7 +560,12 @@ fn referenced(entries: &TableLayout, image: &[u8]) -> Result<(u16, Vec<u8>)> {
 }
 
 /// Sends the answer of a complete INSERT.
-pub(super) fn complete(context: &mut StatementContext<'_, '_>, plan: &InsertPlan, work: InsertWork) -> Progress {
+pub(super) fn complete(
+    context: &mut StatementContext<'_, '_>,
+    plan: &InsertPlan,
+    work: InsertWork,
+    fills: Option<FilledTable>,
+) -> Progress {
     use std::fmt::Write;
     let rows_of_query = work.source.as_ref().map(|source| source.rows_before);
     let Counts { written, deleted, updated, touched } = work.counts;
@@ -586,5 +598,9 @@ pub(super) fn complete(context: &mut StatementContext<'_, '_>, plan: &InsertPlan
         (0, None) if written > 0 => work.explicit_number,
         (first, _) => first,
     };
-    finish_ok(context, ChangeCounts { affected_rows: written + deleted + found, last_insert_id, has_info: true })
+    let counts = ChangeCounts { affected_rows: written + deleted + found, last_insert_id, has_info: true };
+    match fills {
+        Some(filled) => finish_filled(context, filled, counts),
+        None => finish_ok(context, counts),
+    }
 }

@@ -31,7 +31,8 @@ mod state;
 
 pub(super) use change::start_ordered_change;
 pub(super) use drive::{continue_compound, resume_compound};
-pub(super) use insert::{start_insert_rows, start_insert_select};
+pub(super) use insert::start_insert_rows;
+pub(crate) use insert::start_insert_select;
 pub(crate) use load::DiscardState;
 pub(crate) use load::receive_file;
 pub(super) use rows::{RowList, RowRef};

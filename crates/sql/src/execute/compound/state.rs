@@ -14,6 +14,7 @@ use super::rows::RowList;
 use super::source::Source;
 use crate::execute::insert::InsertedNumbers;
 use crate::execute::retry::RetryInput;
+use crate::execute::schema::FilledTable;
 use crate::plan::{ChangePlan, InsertPlan, Plan};
 
 /// A compound statement: one that writes in several steps.
@@ -44,6 +45,8 @@ pub(super) struct StepState {
     pub awaits_input: bool,
     /// Whether the client has been asked for a file and has not sent its end.
     pub is_receiving: bool,
+    /// The table that a CREATE TABLE ... SELECT fills.
+    pub fills: Option<FilledTable>,
 }
 
 impl CompoundState {

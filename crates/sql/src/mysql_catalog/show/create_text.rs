@@ -20,7 +20,7 @@ pub(super) const ENGINE: &str = "Junctor";
 /// The statement that creates the table. `auto_increment` is the next value, printed if it is above 1.
 pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
-    out.extend_from_slice(b"CREATE TABLE ");
+    out.extend_from_slice(if table.is_temporary() { b"CREATE TEMPORARY TABLE " } else { b"CREATE TABLE " });
     append_quoted_name(&table.name, &mut out);
     out.extend_from_slice(b" (\n");
     for (position, column) in visible_columns(table) {
@@ -59,6 +59,12 @@ pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -
         append_partitioning(table, &mut out);
     }
     out
+}
+
+/// The definition of a column, with its character set.
+pub fn column_text(column: &ColumnDefinition, out: &mut Vec<u8>) {
+    // Columns of strings differ from this collation, so their own is printed.
+    append_column(column, CollationId::BINARY, out);
 }
 
 /// The statement that creates the database.

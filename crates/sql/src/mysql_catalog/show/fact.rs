@@ -1,6 +1,6 @@
 //! The inputs of SHOW and of virtual tables.
 
-use junctor_model::id::{PartitionId, TableId};
+use junctor_model::id::{PartitionId, TableId, TableOwner};
 use junctor_model::schema::{Dictionary, TableDefinition};
 
 use crate::mysql_catalog::variable::SessionContext;
@@ -54,6 +54,8 @@ impl WarningLevel {
 pub struct ShowContext<'a> {
     /// All tables and databases.
     pub dictionary: &'a Dictionary,
+    /// The session, if it may have temporary tables.
+    pub owner: Option<TableOwner>,
     /// The properties of the session, with its variables.
     pub session: &'a SessionContext<'a>,
     /// Returns the current statistics of a table.

@@ -27,7 +27,7 @@ mod virtual_schema;
 mod tests;
 
 pub use answer::{describe, show, virtual_table, virtual_table_names};
-pub use create_text::{create_database_text, create_table_text};
+pub use create_text::{column_text, create_database_text, create_table_text};
 pub use fact::{ShowContext, TableStatistics, Warning, WarningLevel};
 pub use filter::{Condition, apply_filter};
 pub use junctor_info::{ThreadFacts, ThreadStatus, status_columns, status_table, thread_rows, thread_status_rows};

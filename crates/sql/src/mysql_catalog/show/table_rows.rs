@@ -236,7 +236,7 @@ pub(super) fn computed_fields(database: &str, table: &str) -> Option<&'static [F
 /// The base table with this name. Errors: 1046, 1049, 1146, and 1235 for a virtual table.
 pub(super) fn table_of<'a>(name: &ObjectName, facts: &ShowContext<'a>) -> Result<&'a Arc<TableLayout>> {
     let database = database_or_current(name.database.as_deref(), facts)?;
-    if let Some(table) = facts.dictionary.table_named(database, &name.name) {
+    if let Some(table) = facts.dictionary.table_seen_by(facts.owner, database, &name.name) {
         return Ok(table);
     }
     if !crate::mysql_catalog::is_system_database(database) {

@@ -42,6 +42,8 @@ impl World {
         for (at, text) in TABLES.iter().enumerate() {
             let Statement::CreateTable(table) = statement(text) else { panic!("{text} makes no table") };
             let context = DefinitionContext {
+                owner: Default::default(),
+                query: None,
                 dictionary: &dictionary,
                 database: Some("t"),
                 default_partition_count: 2,
@@ -80,6 +82,7 @@ impl World {
         };
         let warning = |level, code, message: &str| Warning { level, code, message: message.into() };
         let facts = ShowContext {
+            owner: None,
             dictionary: &self.dictionary,
             session: &session,
             table_statistics: &|table| TableStatistics {

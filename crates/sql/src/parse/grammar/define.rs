@@ -2,8 +2,8 @@
 
 use super::parser::{Parse, Parser};
 use crate::parse::definition::{
-    AlterDatabase, CreateDatabase, CreateIndex, CreateTable, CreateTableLike, DropDatabase, DropIndex, DropTable,
-    IndexAlgorithm, IndexColumn, IndexDefinition, IndexKind, PartitionByKey, TableOption,
+    AlterDatabase, CreateDatabase, CreateIndex, CreateSelect, CreateTable, CreateTableLike, DropDatabase, DropIndex,
+    DropTable, IndexAlgorithm, IndexColumn, IndexDefinition, IndexKind, PartitionByKey, TableOption,
 };
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
@@ -37,12 +37,11 @@ impl Parser<'_> {
             unsupported: Vec::new(),
             options: Vec::new(),
             partitioning: None,
+            select: None,
         };
-        if self.current.kind == TokenKind::Open && !matches!(self.next.kind, TokenKind::Open) {
+        let opens_query = self.next_is_word(Keyword::Select) || self.next_is_word(Keyword::With);
+        if self.current.kind == TokenKind::Open && self.next.kind != TokenKind::Open && !opens_query {
             self.advance();
-            if self.at_query() {
-                return self.unsupported("CREATE TABLE ... SELECT");
-            }
             self.table_item(&mut table)?;
             while self.accept(TokenKind::Comma) {
                 self.table_item(&mut table)?;
@@ -53,16 +52,32 @@ impl Parser<'_> {
         if self.accept_words(Keyword::Partition, Keyword::By) {
             table.partitioning = Some(self.partition_by()?);
         }
-        if self.accept_any(&[Keyword::As, Keyword::Ignore, Keyword::Replace]).is_some()
-            || self.at_query()
-            || self.current.kind == TokenKind::Open
-        {
-            return self.unsupported("CREATE TABLE ... SELECT");
-        }
-        if table.columns.is_empty() {
+        table.select = self.create_select()?;
+        if table.columns.is_empty() && table.select.is_none() {
             return self.syntax();
         }
         Ok(Statement::CreateTable(Box::new(table)))
+    }
+
+    /// The query at the end of CREATE TABLE, if any.
+    fn create_select(&mut self) -> Parse<Option<CreateSelect>> {
+        let duplicates = self.accept_any(&[Keyword::Ignore, Keyword::Replace]);
+        let is_announced = self.accept_word(Keyword::As) || duplicates.is_some();
+        let query = match self.word() {
+            Some(Keyword::Select) => self.select()?,
+            _ if self.current.kind == TokenKind::Open => self.bracketed_select()?,
+            _ if self.at_query() => return self.unsupported("CREATE TABLE ... SELECT of this form"),
+            _ if is_announced => return self.syntax(),
+            _ => return Ok(None),
+        };
+        if !query.into.is_empty() {
+            return self.syntax();
+        }
+        Ok(Some(CreateSelect {
+            query: Box::new(query),
+            ignore: duplicates == Some(Keyword::Ignore),
+            replace: duplicates == Some(Keyword::Replace),
+        }))
     }
 
     fn table_item(&mut self, table: &mut CreateTable) -> Parse<()> {

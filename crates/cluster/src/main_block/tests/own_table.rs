@@ -1,0 +1,97 @@
+//! Temporary tables and the tables of CREATE TABLE ... SELECT.
+
+use junctor_model::id::TableOwner;
+use junctor_model::schema::Sharing;
+
+use super::*;
+
+const OWNER: TableOwner = TableOwner(7);
+
+fn create_own(name: &str, sharing: Sharing) -> SchemaChange {
+    let SchemaChange::CreateTable { definition, auto_increment, .. } =
+        create_table(name, vec![primary(), unique("u")], false)
+    else {
+        panic!("it creates a table")
+    };
+    SchemaChange::CreateOwnTable { definition, sharing, auto_increment }
+}
+
+fn own(stage: &Stage, name: &str) -> TableDefinition {
+    stage.main.catalog().dictionary.owned_table(OWNER, "d", name).expect("it exists").definition.clone()
+}
+
+#[test]
+fn a_temporary_table_hides_a_table_of_its_session_and_leaves_no_record() {
+    let mut stage = Stage::durable();
+    stage.create_database();
+    assert_eq!(stage.create("t", vec![primary()]), None);
+    let base = stage.table("t");
+    assert_eq!(stage.change(create_own("t", Sharing::Temporary(OWNER))).error, None);
+    let temporary = own(&stage, "t");
+    let dictionary = &stage.main.catalog().dictionary;
+    let seen = |owner| dictionary.table_seen_by(owner, "d", "t").map(|layout| layout.definition.id);
+    assert_eq!(
+        [seen(None), seen(Some(OWNER)), seen(Some(TableOwner(8)))],
+        [Some(base.id), Some(temporary.id), Some(base.id)]
+    );
+    assert_eq!(stage.definitions().len(), 3);
+    // Its numbers need no mark in the log.
+    assert!(!stage.reserve(temporary.id, 10, 0).2);
+    assert_eq!(stage.change(SchemaChange::TruncateTable { table: temporary.id }).error, None);
+    let truncated = own(&stage, "t");
+    assert!(truncated.id > temporary.id && truncated.is_temporary());
+    let records = stage.records();
+    let (mut stage, shown) = Stage::restarted(&records);
+    assert_eq!((stage.definitions().len(), shown.undone), (1, Vec::new()));
+    assert_eq!(stage.table("t"), base);
+    assert_eq!(stage.change(drop_table("t")).error, None);
+}
+
+#[test]
+fn a_table_of_a_query_appears_at_once_or_never() {
+    let mut stage = Stage::durable();
+    stage.create_database();
+    assert_eq!(stage.change(create_own("t", Sharing::Unfinished(OWNER))).error, None);
+    let unfinished = own(&stage, "t");
+    assert_eq!(stage.main.catalog().dictionary.table_seen_by(Some(OWNER), "d", "t").map(|_| ()), None);
+    let records = stage.records();
+    let (mut stage, _) = Stage::restarted(&records);
+    assert_eq!(stage.definitions(), []);
+    assert_eq!(stage.change(create_own("t", Sharing::Unfinished(OWNER))).error, None);
+    let again = own(&stage, "t");
+    assert!(again.id > unfinished.id, "the log has rows of the first one");
+    assert_eq!(stage.change(SchemaChange::FinishTable { table: again.id }).error, None);
+    let finished = stage.table("t");
+    assert_eq!((finished.id, finished.sharing), (again.id, Sharing::Shared));
+    assert_eq!(errno(stage.change(SchemaChange::FinishTable { table: again.id }).error), 1412);
+    let (stage, _) = Stage::restarted(&stage.crash(records));
+    assert_eq!((stage.table("t"), stage.definitions().len()), (finished, 2));
+}
+
+#[test]
+fn a_table_of_a_query_whose_name_is_taken_is_refused_and_dropped() {
+    let mut stage = Stage::new(&[]);
+    stage.create_database();
+    assert_eq!(stage.change(create_own("t", Sharing::Unfinished(OWNER))).error, None);
+    let table = own(&stage, "t").id;
+    assert_eq!(stage.create("t", vec![primary()]), None);
+    assert_eq!(errno(stage.change(SchemaChange::FinishTable { table }).error), 1050);
+    assert_eq!(stage.change(SchemaChange::DropOwnTables { tables: vec![table] }).error, None);
+    assert_eq!(stage.change(SchemaChange::DropOwnTables { tables: vec![table] }).error, None);
+    assert_eq!(stage.definitions().len(), 1);
+    stage.nothing_is_held();
+}
+
+#[test]
+fn tables_of_sessions_go_with_their_database() {
+    let mut stage = Stage::durable();
+    stage.create_database();
+    assert_eq!(stage.change(create_own("a", Sharing::Temporary(OWNER))).error, None);
+    assert_eq!(stage.change(create_own("b", Sharing::Unfinished(OWNER))).error, None);
+    let table = own(&stage, "b").id;
+    assert_eq!(stage.change(SchemaChange::DropDatabase { name: "d".into(), if_exists: false }).error, None);
+    assert_eq!(stage.definitions(), []);
+    assert_eq!(errno(stage.change(SchemaChange::FinishTable { table }).error), 1412);
+    let (stage, _) = Stage::restarted(&stage.records());
+    assert_eq!(stage.definitions(), []);
+}
