@@ -66,8 +66,10 @@ pub struct NodeReport {
     pub has_copies: bool,
     /// On the node with the sequencer: the nodes whose disks have everything that they need for a mark.
     pub markable: NodeWords,
+    /// On the node with the sequencer: whether no schema change runs, so that a node may join.
+    pub admits: bool,
     /// The voter of the node.
     pub voter: VoterReport,
 }
 
-layout! { NodeReport { incarnation, hears, leader, index, started, leases_over, disk, has_copies, markable, voter } }
+layout! { NodeReport { incarnation, hears, leader, index, started, leases_over, disk, has_copies, markable, admits, voter } }

@@ -42,8 +42,8 @@ pub struct WelcomeNode {
 
 layout! { WelcomeNode { epoch, tc, refusal } }
 
-/// The schema for a node that returns. From main of the node with the sequencer, which begins no schema change
-/// as long as a data node does not serve.
+/// The schema for a node that returns. From main of the node with the sequencer, which begins no schema
+/// change as long as a node copies rows.
 #[derive(Clone, Debug)]
 pub struct HandOverSchema {
     /// The epoch of the introduction.

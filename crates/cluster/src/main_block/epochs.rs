@@ -226,7 +226,7 @@ impl Epochs {
         let started = self.started().unwrap_or(Epoch(0));
         let sequencer = self.sequencer.as_ref().filter(|sequencer| sequencer.epoch() == started);
         let markable = sequencer.map_or(NodeSet::EMPTY, Sequencer::durable_candidates);
-        EpochProgress { started, leases_over, markable }
+        EpochProgress { started, leases_over, markable, admits: true }
     }
 
     fn started(&self) -> Option<Epoch> {

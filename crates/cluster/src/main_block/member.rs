@@ -16,7 +16,7 @@ use junctor_signals::{MainSignal, Module, Signal};
 
 use super::block::MainBlock;
 use crate::member::node_file::{NEW_NODE_FILE, NODE_FILE, NodeFile, VOTER_FILES};
-use crate::member::{Member, MemberMessage, MemberNode, MemberOutput};
+use crate::member::{EpochProgress, Member, MemberMessage, MemberNode, MemberOutput};
 use crate::membership::Membership;
 
 /// The token of the tick.
@@ -117,10 +117,10 @@ impl MainBlock {
     }
 
     pub(super) fn on_member_timer(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
-        let has_copies = self.is_welcome() && self.has_rows();
+        let (has_copies, admits) = (self.is_welcome() && self.has_rows(), self.running.is_none());
         let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
         if let Some(epochs) = &self.epochs {
-            cluster.member.set_progress(epochs.progress());
+            cluster.member.set_progress(EpochProgress { admits, ..epochs.progress() });
             cluster.member.set_copies(has_copies);
         }
         cluster.member.tick(now);

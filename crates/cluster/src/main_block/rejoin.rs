@@ -1,5 +1,6 @@
 //! A node that returns to a cluster with tables: it takes over the schema, creates its partitions, and lets
-//! its ldms copy all rows (`docs/decisions/0032-copy-of-rows.md`). Its disk counts once a checkpoint has them.
+//! its ldms copy all rows (`docs/decisions/0032-copy-of-rows.md`). Its disk counts once a checkpoint has the
+//! rows.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

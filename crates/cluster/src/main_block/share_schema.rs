@@ -130,8 +130,8 @@ impl MainBlock {
         Some(keepers)
     }
 
-    /// Whether the next schema change may begin: in a cluster, every serving data node has introduced itself
-    /// to this one, and no node gets the catalog at the moment.
+    /// Whether the next schema change may begin: in a cluster, every data node has introduced itself to this
+    /// one, none copies rows, and no node gets the catalog at the moment.
     pub(super) fn may_begin_changes(&self) -> bool {
         if self.member.is_none() {
             return true;
@@ -144,6 +144,7 @@ impl MainBlock {
         let mut clients = self.member.as_ref().into_iter().flat_map(|member| member.clients());
         self.runs_schema_changes()
             && self.has_started(membership)
+            && membership.members().all(|record| record.is_serving())
             && self.share.publishing.is_none()
             && self.share.undurable.is_empty()
             && self.other_serving().iter().all(is_known)

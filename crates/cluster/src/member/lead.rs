@@ -136,6 +136,7 @@ impl Member {
             .record(membership.sequencer)
             .and_then(|record| report(record).filter(|it| is_of_life(record, it)).filter(|it| it.started == epoch));
         let markable = of_sequencer.map_or(NodeSet::EMPTY, |report| NodeSet::from_words(report.markable));
+        let admits = of_sequencer.is_some_and(|report| report.admits);
         let is_unmarked = |record: &&NodeRecord| !record.is_durable && markable.contains(record.node);
         let nodes: NodeSet = membership.serving().filter(is_unmarked).map(|record| record.node).collect();
         let mark = MembershipChange::MarkDurable { nodes, epoch };
@@ -149,7 +150,7 @@ impl Member {
                     let reason = format!("node {}: serves", node.0);
                     return Some((MembershipChange::Serve { node, epoch }, reason));
                 }
-                NodeState::Away if self.may_join(membership, record, report, &own) => {
+                NodeState::Away if admits && self.may_join(membership, record, report, &own) => {
                     let incarnation = report.incarnation;
                     let reason = format!("node {}: admitted, incarnation {incarnation}", node.0);
                     return Some((MembershipChange::Admit { node, incarnation }, reason));

@@ -47,6 +47,8 @@ pub struct EpochProgress {
     pub leases_over: Epoch,
     /// On the node with the sequencer: the nodes whose disks have everything that they need for a mark.
     pub markable: NodeSet,
+    /// On the node with the sequencer: whether no schema change runs, so that a node may join.
+    pub admits: bool,
 }
 
 /// Work for the caller, in the order of the fields.
@@ -344,6 +346,7 @@ impl Member {
             disk,
             has_copies: has_started && self.has_copies,
             markable: self.progress.map_or([u64::MAX; 4], |progress| progress.markable.to_words()),
+            admits: self.progress.is_none_or(|progress| progress.admits),
             voter: VoterReport {
                 voter: self.voter.as_ref().map_or(0, |voter| voter.replica().voter().0),
                 had_files: self.had_voter_files,

@@ -3,19 +3,20 @@
 //! - Owns: the partitions placed here (as primary or backup), their row locks, the record of what each
 //!   transaction has touched here, the redo stream.
 //! - Takes: `ReadRows`, `WriteRows`, `InterruptWrites`, `PrepareTransaction`, `CommitTransaction`,
-//!   `UndoTransaction`, `ReplicateRows`, `ReplicateRowsReply`, `CancelWait`, `ReplayRows`, `BuildIndexes`,
-//!   `WriteCheckpoint`, `SetCheckpointSpeed`, `EndCheckpoint`, `ChangePartition`, `ReadStatus`,
-//!   `PublishCatalog`, `ContinueWork`.
+//!   `UndoTransaction`, `ReplicateRows`, `ReplicateRowsReply`, `CopyRows`, `CancelWait`, `ReplayRows`,
+//!   `BuildIndexes`, `WriteCheckpoint`, `SetCheckpointSpeed`, `EndCheckpoint`, `ChangePartition`,
+//!   `ReadStatus`, `PublishCatalog`, `ContinueWork`.
 //! - Sends: the replies; `LockWaitStarted`, `LockWaitEnded` and `CommitStable` to tc; `ReplicateRows` along
-//!   the chain; `OpenPartition` to the query blocks of its node; file requests for the redo stream.
+//!   the chain; `CopyRows` to primaries; `OpenPartition` to the query blocks of its node; file requests for
+//!   the redo stream.
 //! - Never: serves other partitions; blocks its thread on a lock or on a reader inside a guard.
 //!
 //! Reading order: [`block`]; the records in [`partition_table`], [`participant_table`] and [`state`]; the
 //! life of a write in [`write_rows`], [`evaluate_rows`], [`update_row`], [`change_rows`], [`unique_entry`],
 //! [`foreign_key`], [`range_lock`], [`lock_wait`] and [`interrupt_writes`]; the end of a transaction in
 //! [`prepare_transaction`], [`replicate_rows`], [`resolve_transaction`], [`resolve_images`] and [`epoch`];
-//! [`copy_rows`] for a node that returns; then [`read_rows`], [`deferred`], [`change_partition`], [`purge`], [`record_stream`], [`replay`],
-//! [`checkpoint`], [`read_status`] and [`verify`].
+//! [`copy_rows`] for a node that returns; then [`read_rows`], [`deferred`], [`change_partition`], [`purge`],
+//! [`record_stream`], [`replay`], [`checkpoint`], [`read_status`] and [`verify`].
 
 pub mod block;
 mod change_partition;
