@@ -136,7 +136,13 @@ impl SpaceAccount {
 
     /// Takes a message of a holder.
     pub fn exchange(&mut self, holder: u16, exchange: SpaceExchange) {
-        let SpaceExchange { wanted, spent, returned } = exchange;
+        let SpaceExchange { wanted, mut spent, mut returned } = exchange;
+        self.allowed -= returned;
+        if self.is_shared {
+            let left = self.reserved - self.spent - self.spent_in_cycle;
+            spent = spent.min(left);
+            returned = returned.min(left - spent);
+        }
         require!(
             self.spent + self.spent_in_cycle + spent + returned <= self.reserved,
             "a holder spends and returns what it was granted: {exchange:?} of {}",
@@ -144,7 +150,6 @@ impl SpaceAccount {
         );
         self.spent += spent;
         self.reserved -= returned;
-        self.allowed -= returned;
         let Some(wanted) = wanted else { return };
         match self.requests.iter_mut().find(|(other, _)| *other == holder) {
             Some(request) => request.1 = wanted,
@@ -193,6 +198,9 @@ impl SpaceAccount {
 
     /// Groups contain all of some chunks, or undos of chunks, for which these blocks were reserved.
     pub fn release(&mut self, blocks: u64) {
+        // In a cluster, chunks of other nodes have reserved nothing here. The account is then an estimate.
+        let left = self.reserved - self.spent - self.spent_in_cycle;
+        let blocks = if self.is_shared { blocks.min(left) } else { blocks };
         require!(blocks <= self.reserved, "chunks have reserved their blocks: {blocks} of {}", self.reserved);
         self.reserved -= blocks;
     }

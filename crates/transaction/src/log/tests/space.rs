@@ -2,13 +2,14 @@
 
 use junctor_kernel::Duration;
 use junctor_model::id::CommitNumber;
-use junctor_signals::append_records::LogSpace;
+use junctor_signals::append_records::{LogSpace, SpaceExchange};
 use junctor_signals::checkpoint::{ReadLogUsage, ReadLogUsageReply};
 use junctor_signals::recover_log::RecoveredLog;
 use junctor_signals::{LogSignal, MainSignal, Module, Signal};
 use junctor_storage::log::{RecordBuffer, RecordHeader, RecordKind, commit_blocks};
 
 use super::{PARTITION, SEGMENT_BYTES, Stage, address};
+use crate::log::space::SpaceAccount;
 
 const IMAGE: &[u8] = &[1; 300_000];
 
@@ -163,4 +164,16 @@ fn redo_of_an_update_under_load_is_little_more_than_its_image() {
     }
     let bytes = (stage.usage().written_bytes - before) as usize / (rounds * clients);
     assert!(bytes <= image.len() * 3 / 2 + 64, "{bytes} bytes for each commit");
+}
+
+#[test]
+fn chunks_of_other_nodes_need_no_blocks_of_the_account() {
+    let mut account = SpaceAccount::new(1000, 10, 1).shared(true);
+    let granted = account.first_grant().granted;
+    account.release(granted + 12);
+    account.exchange(0, SpaceExchange { wanted: None, spent: granted - 1, returned: 1 });
+    account.begin_cycle();
+    account.release(5);
+    account.end_cycle();
+    assert_eq!(account.reserved(), 0);
 }
