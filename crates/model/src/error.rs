@@ -305,6 +305,8 @@ errors! {
     WrongPartition = 1503, "HY000";
     /// More partitions than a table may have.
     TooManyPartitions = 1499, "HY000";
+    /// A path of JSON_ARRAY_INSERT that does not end with an element of an array.
+    JsonPathNotCell = 3165, "42000";
     /// PARTITION BY of a temporary table.
     PartitionedTemporaryTable = 1562, "HY000";
     /// A foreign key that is not allowed.

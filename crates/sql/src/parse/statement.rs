@@ -404,6 +404,12 @@ pub enum Show {
         kind: TableMaintenance,
         tables: Vec<ObjectName>,
     },
+    /// CHECKSUM TABLE.
+    Checksum {
+        tables: Vec<ObjectName>,
+        /// QUICK.
+        quick: bool,
+    },
     Databases {
         filter: Option<ShowFilter>,
     },

@@ -5,6 +5,7 @@ mod access;
 mod cache;
 mod change;
 mod conflict;
+mod checksum;
 mod compute;
 mod explain;
 mod insert;

@@ -9,6 +9,7 @@ use junctor_model::schema::SYSTEM_DATABASES;
 use junctor_model::schema::{Dictionary, TableLayout};
 
 use super::change::{plan_delete, plan_update};
+use super::checksum::plan_checksum;
 use super::compute::plan_compute;
 use super::insert::plan_insert;
 use super::process_list::plan_process_list;
@@ -180,6 +181,9 @@ pub fn plan_statement(
         Statement::Rollback(end) => control(ControlPlan::Rollback(*end)),
         Statement::Show(show) => match &**show {
             Show::ProcessList { full } => plan_process_list(environment, *full, find_virtual).map(Planned::from),
+            Show::Checksum { tables, quick } => {
+                plan_checksum(environment, (tables, *quick), find_virtual).map(Planned::from)
+            }
             _ => return Ok(None),
         },
         _ => return Ok(None),

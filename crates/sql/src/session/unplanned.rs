@@ -83,6 +83,11 @@ impl StatementContext<'_, '_> {
                 Ok(connection) => self.start_kill(connection, kill.query_only),
                 Err(error) => fail(self, &error),
             },
+            Statement::Unsupported(unsupported) if unsupported.what.starts_with("SELECT ... INTO") => {
+                // The files of the server are out of reach: `secure_file_priv` is NULL.
+                let message = "The MySQL server is running with the --secure-file-priv option so it cannot execute this statement";
+                fail(self, &Error::new(ErrorCode::OptionPreventsStatement, message))
+            }
             statement => fail(self, &Error::not_supported(name_of(statement))),
         }
     }

@@ -1,6 +1,8 @@
 //! JSON functions that read documents and make new ones.
 
 mod path;
+mod pretty;
+mod search;
 
 use std::sync::Arc;
 
@@ -36,11 +38,18 @@ pub(super) const TABLE: &[Function] = &[
     function("JSON_MERGE_PATCH", 2, ANY, resolve_document, merge_patch),
     function("JSON_MERGE_PRESERVE", 2, ANY, resolve_document, merge_preserve),
     function("JSON_STORAGE_SIZE", 1, 1, resolve_integer, storage_size),
+    function("JSON_STORAGE_FREE", 1, 1, resolve_integer, storage_free),
+    function("JSON_ARRAY_INSERT", 3, ANY, resolve_changes, array_insert),
+    function("JSON_PRETTY", 1, 1, resolve_text, pretty_text),
+    function("JSON_SEARCH", 3, ANY, resolve_document, search::search),
+    function("JSON_VALUE", 2, 2, resolve_value, value),
     function("CAST JSON", 1, 1, resolve_document, cast),
 ];
 
 /// Characters of a document as text, as clients see it.
 const TEXT_CHARACTERS: u32 = u32::MAX / 4;
+/// Characters of the type that JSON_VALUE returns.
+const VALUE_CHARACTERS: u32 = 512;
 
 fn resolve_document(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     Ok(TypedCall { arguments, result: ResultType::json().with_nullable(true) })
@@ -52,6 +61,12 @@ fn resolve_integer(_: &'static str, arguments: Vec<Expression>) -> Result<TypedC
 
 fn resolve_text(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let mut resolved = generated_text(name, arguments, TEXT_CHARACTERS)?;
+    resolved.result.nullable = true;
+    Ok(resolved)
+}
+
+fn resolve_value(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    let mut resolved = generated_text(name, arguments, VALUE_CHARACTERS)?;
     resolved.result.nullable = true;
     Ok(resolved)
 }
@@ -364,6 +379,8 @@ enum Change {
     Insert,
     Replace,
     Append,
+    /// Inserts an element, and moves those behind it.
+    Shift,
     Remove,
 }
 
@@ -379,6 +396,18 @@ fn changed(call: Call<'_>, change: Change) -> Result<ValueRef<'_>> {
         document = next;
     }
     call.json(|buffer| buffer.extend_from_slice(&document))
+}
+
+/// Error 3165 for a path that does not end with an element of an array.
+fn array_insert(call: Call<'_>) -> Result<ValueRef<'_>> {
+    for position in (1..call.count()).step_by(2) {
+        let path = call.plain_path(position)?;
+        if path.is_some_and(|path| !matches!(path.legs.last(), Some(Leg::Element(_)))) {
+            let message = "A path expression is not a path to a cell in an array.";
+            return Err(Error::new(ErrorCode::JsonPathNotCell, message));
+        }
+    }
+    changed(call, Change::Shift)
 }
 
 fn remove(call: Call<'_>) -> Result<ValueRef<'_>> {
@@ -432,6 +461,16 @@ fn append_changed(document: &[u8], legs: &[Leg], (change, value): (Change, &[u8]
             }
             append_object(kept, out);
         }
+        (Leg::Element(index), Json::Array(elements)) if is_last && change == Change::Shift => {
+            let place = match index.from_end {
+                // `last` is the place before the last element.
+                true => index.within(elements.len()).unwrap_or(0),
+                false => index.number.min(elements.len()),
+            };
+            let before = elements.into_iter().take(place);
+            append_array(before.chain([value]).chain(elements.into_iter().skip(place)), out);
+        }
+        (Leg::Element(_), _) if is_last && change == Change::Shift => out.extend_from_slice(document),
         (Leg::Element(index), Json::Array(elements)) => {
             let length = elements.len();
             let place = index.within(length);
@@ -541,6 +580,35 @@ fn append_merged(left: &[u8], right: &[u8], out: &mut Vec<u8>) {
         _ => vec![document],
     };
     append_array(elements(left).into_iter().chain(elements(right)), out);
+}
+
+fn pretty_text(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let Some(document) = call.document(0)? else { return Ok(ValueRef::Null) };
+    call.build(|buffer| pretty::append_pretty(document, 0, buffer))
+}
+
+/// The scalar at the path as text; NULL for other values, and for text that is too long.
+fn value(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let (Some(document), Some(path)) = (call.document(0)?, call.path(1)?) else { return Ok(ValueRef::Null) };
+    let mut found = Vec::new();
+    path.find(document, &mut |value| found.push(value));
+    let [only] = found[..] else { return Ok(ValueRef::Null) };
+    let text = match Json::of(only) {
+        Json::Null | Json::Array(_) | Json::Object(_) => return Ok(ValueRef::Null),
+        Json::String(text) => text,
+        Json::Temporal(_) | Json::Opaque { .. } => {
+            let quoted = call.scratch().build_text(|buffer| json::append_text(only, buffer))?;
+            &quoted[1..quoted.len() - 1]
+        }
+        _ => call.scratch().build_text(|buffer| json::append_text(only, buffer))?,
+    };
+    let characters = String::from_utf8_lossy(text).chars().count();
+    Ok(if characters > VALUE_CHARACTERS as usize { ValueRef::Null } else { ValueRef::Bytes(text) })
+}
+
+/// Documents are stored whole, so no update leaves space behind.
+fn storage_free(call: Call<'_>) -> Result<ValueRef<'_>> {
+    Ok(call.document(0)?.map_or(ValueRef::Null, |_| ValueRef::Int(0)))
 }
 
 fn storage_size(call: Call<'_>) -> Result<ValueRef<'_>> {

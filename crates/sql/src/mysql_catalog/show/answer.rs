@@ -59,6 +59,7 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowContext<'_>) -> Result<(VirtualTab
         // For features that Junctor lacks, the result has MySQL's columns and no rows, because monitoring
         // tools query them.
         Show::EngineStatus { .. } => empty(ENGINE_STATUS),
+        Show::Checksum { .. } => return Err(Error::not_supported("CHECKSUM TABLE here")),
         Show::ProcessList { .. } => return Err(Error::not_supported("SHOW PROCESSLIST here")),
         Show::Plugins => server_rows::show_plugins(),
         Show::Privileges => server_rows::show_privileges(),

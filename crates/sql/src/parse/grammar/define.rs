@@ -436,6 +436,21 @@ impl Parser<'_> {
         Ok(Statement::Show(Box::new(Show::Maintenance { kind, tables })))
     }
 
+    /// CHECKSUM TABLE, starting at its first word.
+    pub(super) fn checksum_table(&mut self) -> Parse<Statement> {
+        self.advance();
+        if self.accept_any(&[Keyword::Table, Keyword::Tables]).is_none() {
+            return self.syntax();
+        }
+        let tables = self.comma_list(Self::object_name)?;
+        let is_option = |word: &[u8], option: &[u8]| word.eq_ignore_ascii_case(option);
+        let quick = is_option(self.bytes(self.current), b"QUICK");
+        if quick || is_option(self.bytes(self.current), b"EXTENDED") {
+            self.advance();
+        }
+        Ok(Statement::Show(Box::new(Show::Checksum { tables, quick })))
+    }
+
     /// DROP TABLE, starting at TEMPORARY or TABLE.
     pub(super) fn drop_table(&mut self) -> Parse<Statement> {
         let temporary = self.accept_word(Keyword::Temporary);

@@ -1,0 +1,32 @@
+-- CHECKSUM TABLE: depends on the rows, not on their order, the session or the partitions.
+DROP DATABASE IF EXISTS checksums;
+CREATE DATABASE checksums;
+USE checksums;
+CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(20), n DECIMAL(8,2), f FLOAT, d DOUBLE, t TIMESTAMP NULL, b BIT(4), j JSON, e ENUM('x','y'), x BLOB, k CHAR(3), tm TIME(2));
+CHECKSUM TABLE a;
+INSERT INTO a VALUES (1, 'one', 1.5, 0.1, 0.1, '2020-01-01 00:00:00', b'101', '{"b": 1, "a": 2}', 'x', 'blob', 'k', '10:00:00.5'),
+  (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (3, '', 0, 0, 0, '2021-06-01 12:00:00', b'0', '[]', 'y', '', '', '-01:00:00');
+CREATE TABLE b LIKE a;
+INSERT INTO b SELECT * FROM a ORDER BY id DESC;
+CREATE TABLE c (id INT, v VARCHAR(20), n DECIMAL(8,2), f FLOAT, d DOUBLE, t TIMESTAMP NULL, b BIT(4), j JSON, e ENUM('x','y'), x BLOB, k CHAR(3), tm TIME(2)) PARTITION BY KEY () PARTITIONS 3;
+INSERT INTO c SELECT * FROM a;
+CHECKSUM TABLE a;
+CHECKSUM TABLE b EXTENDED;
+CHECKSUM TABLE checksums.c;
+SET time_zone = '+05:00', sql_mode = 'ANSI_QUOTES,PAD_CHAR_TO_FULL_LENGTH,NO_BACKSLASH_ESCAPES';
+CHECKSUM TABLE a;
+UPDATE b SET v = '' WHERE id = 2;
+CHECKSUM TABLE b;
+DELETE FROM b WHERE id = 2;
+CHECKSUM TABLE b;
+CHECKSUM TABLE a QUICK;
+CREATE TEMPORARY TABLE a (id INT);
+CHECKSUM TABLE a;
+CHECKSUM TABLE missing;
+CHECKSUM TABLE a, b;
+CHECKSUM TABLE information_schema.tables;
+CHECK TABLE a;
+OPTIMIZE TABLE a;
+SELECT 1 INTO OUTFILE '/tmp/junctor-outfile';
+SELECT 1 INTO DUMPFILE '/tmp/junctor-dumpfile';
+DROP DATABASE checksums;
