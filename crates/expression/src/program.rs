@@ -351,6 +351,44 @@ impl Expression {
         constant
     }
 
+    /// Calls `change` for each direct operand, in the order of evaluation.
+    pub fn for_each_operand_mut(&mut self, change: &mut dyn FnMut(&mut Expression)) {
+        match &mut self.node {
+            Node::Column { .. } | Node::Parameter(_) | Node::Constant(_) | Node::MissingDefault { .. } => {}
+            Node::Convert(operand)
+            | Node::Cast(_, operand)
+            | Node::Collate(operand)
+            | Node::Not(operand)
+            | Node::Is { operand, .. }
+            | Node::InParameters { operand, .. }
+            | Node::Negate(operand)
+            | Node::BitNot(operand) => change(operand),
+            Node::Compare(_, _, operands)
+            | Node::Xor(operands)
+            | Node::Like { operands, .. }
+            | Node::Arithmetic(_, operands)
+            | Node::Bits(_, operands)
+            | Node::NullIf(_, operands) => operands.iter_mut().for_each(change),
+            Node::Between { operands, .. } => operands.iter_mut().for_each(change),
+            Node::And(operands) | Node::Or(operands) | Node::Coalesce(operands) | Node::Call(_, operands) => {
+                operands.iter_mut().for_each(change);
+            }
+            Node::InList { operand, list, .. } => {
+                change(operand);
+                list.iter_mut().for_each(|(_, item)| change(item));
+            }
+            Node::Case { branches, otherwise } => {
+                for (condition, result) in branches {
+                    change(condition);
+                    change(result);
+                }
+                if let Some(otherwise) = otherwise {
+                    change(otherwise);
+                }
+            }
+        }
+    }
+
     /// Calls `visit` for each direct operand, in the order of evaluation.
     pub fn for_each_operand<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         match &self.node {

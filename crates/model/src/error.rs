@@ -307,6 +307,20 @@ errors! {
     TooManyPartitions = 1499, "HY000";
     /// A path of JSON_ARRAY_INSERT that does not end with an element of an array.
     JsonPathNotCell = 3165, "42000";
+    /// A functional index whose values are JSON.
+    FunctionalIndexOnJson = 3753, "HY000";
+    /// A functional index on an AUTO_INCREMENT column.
+    FunctionalIndexOfAutoIncrement = 3754, "HY000";
+    /// A column that a functional index reads is dropped or renamed.
+    ColumnNeededByFunctionalIndex = 3755, "HY000";
+    /// An expression in the primary key.
+    FunctionalPrimaryKey = 3756, "HY000";
+    /// A functional index whose values are TEXT or BLOB.
+    FunctionalIndexOnLob = 3757, "HY000";
+    /// A functional index with a function that may give another value.
+    FunctionalIndexFunction = 3758, "HY000";
+    /// A functional index that is no expression.
+    FunctionalIndexOnColumn = 3762, "HY000";
     /// PARTITION BY of a temporary table.
     PartitionedTemporaryTable = 1562, "HY000";
     /// A foreign key that is not allowed.

@@ -88,6 +88,11 @@ impl ColumnDefinition {
         Some(KeyPrefix { column: rest.get(2..)?, length: length.parse().ok()?, by_weights })
     }
 
+    /// The text of the expression that the column has for a functional part of an index.
+    pub fn key_expression(&self) -> Option<&str> {
+        self.name.strip_prefix(EXPRESSION_NAME).filter(|_| self.hidden)
+    }
+
     /// The text of DEFAULT (expression).
     pub fn default_expression(&self) -> Option<&str> {
         self.expression.as_ref().filter(|expression| expression.kind == ExpressionKind::Default).map(|it| &*it.text)
@@ -96,6 +101,10 @@ impl ColumnDefinition {
 
 /// The beginning of the names of columns with prefixes.
 const PREFIX_NAME: &str = "!prefix ";
+
+/// The beginning of the names of columns with the values of an expression, in an index. The text of the
+/// expression follows.
+pub const EXPRESSION_NAME: &str = "!expression ";
 
 /// The prefixes of a column, in an index. The values are in a hidden generated column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -164,6 +164,7 @@ fn schema_changes_survive_a_kill() {
             "DROP TABLE shop.gone",
             "TRUNCATE TABLE shop.empty",
             "CREATE INDEX by_n ON shop.a (n)",
+            "CREATE INDEX by_sum ON shop.a ((n + id))",
             "CREATE DATABASE other",
             "DROP DATABASE other",
         ],
@@ -174,6 +175,7 @@ fn schema_changes_survive_a_kill() {
     assert_eq!(rows(&mut session, "SHOW TABLES FROM shop"), [["a"], ["b"], ["empty"]]);
     assert_eq!(rows(&mut session, "SELECT COUNT(*) FROM shop.empty"), [["0"]]);
     assert_eq!(rows(&mut session, "SELECT id FROM shop.a WHERE n = 20"), [["2"]]);
+    assert_eq!(rows(&mut session, "SELECT id FROM shop.a WHERE n + id = 22"), [["2"]]);
     assert!(rows(&mut session, "SHOW CREATE TABLE shop.a")[0][1].contains("`by_n`"));
     let refused = session.query("INSERT INTO shop.b VALUES (8, 9)").expect_err("there is no parent");
     assert_eq!(refused.errno(), 1452);

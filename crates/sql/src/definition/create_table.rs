@@ -50,7 +50,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     let options = Options::read((name, &table.options), database.collation, context, &mut notes)?;
     // Keys come before defaults: a primary key makes its columns NOT NULL, which rules out DEFAULT NULL.
     let mut columns = define_columns(table, options.collation, &mut notes)?;
-    let indexes = define_indexes(table, &mut columns, &mut notes)?;
+    let indexes = define_indexes(table, &mut columns, &mut notes, context)?;
     set_defaults(table, &mut columns, context.rules)?;
     check_auto_increment(&columns, &indexes)?;
     let has_hidden_key = columns.last().is_some_and(ColumnDefinition::is_hidden_key);
@@ -170,6 +170,7 @@ fn define_indexes(
     table: &ast::CreateTable,
     columns: &mut Vec<ColumnDefinition>,
     notes: &mut Vec<Note>,
+    context: &DefinitionContext<'_>,
 ) -> Result<Vec<IndexDefinition>> {
     let written = written_indexes(table);
     let primaries = written.iter().filter(|index| index.kind == ast::IndexKind::Primary).count();
@@ -181,7 +182,7 @@ fn define_indexes(
     }
     let mut indexes = Vec::with_capacity(written.len() + 1);
     for index in &written {
-        columns.extend(index::hidden_columns(index, columns)?);
+        columns.extend(index::hidden_columns(index, columns, context)?);
         let defined = index::define(index, columns, &indexes, notes)?;
         match defined.kind {
             IndexKind::Primary { .. } => indexes.insert(0, defined),
@@ -226,7 +227,12 @@ pub(super) fn keys_of_column(column: &ast::ColumnDefinition) -> Vec<ast::IndexDe
         kind,
         name: None,
         algorithm: None,
-        columns: vec![ast::IndexColumn { name: name.to_owned(), prefix_length: None, descending: false }],
+        columns: vec![ast::IndexColumn {
+            name: name.to_owned(),
+            expression: None,
+            prefix_length: None,
+            descending: false,
+        }],
         comment: None,
         invisible: false,
     };

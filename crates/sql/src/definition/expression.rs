@@ -387,6 +387,13 @@ pub(super) fn check_dependants<'c>(
                 );
                 Error::new(ErrorCode::ColumnNeededByDefault, text)
             }
+            _ if column.hidden => {
+                let text = format!(
+                    "Cannot drop column '{gone}' because it is used by a functional index. In order to drop the column, \
+                     you must remove the functional index."
+                );
+                Error::new(ErrorCode::ColumnNeededByFunctionalIndex, text)
+            }
             ExpressionKind::Virtual | ExpressionKind::Stored => {
                 let text = format!("Column '{gone}' has a generated column dependency.");
                 Error::new(ErrorCode::ColumnNeededByGenerated, text)

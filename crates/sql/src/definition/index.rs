@@ -14,7 +14,8 @@ use junctor_model::schema::{
 use junctor_model::types::DataType;
 
 use super::column::{COMMENT_CHARACTERS_MAX, comment_text};
-use super::message;
+use super::structure::DefinitionContext;
+use super::{key_expression, message};
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
 
@@ -39,6 +40,7 @@ pub(super) fn define(
     let name = match (index.kind, &index.name) {
         (ast::IndexKind::Primary, _) => PRIMARY.to_owned(),
         (_, Some(name)) => explicit_name(name, taken)?,
+        (_, None) if index.columns[0].expression.is_some() => generated_name("functional_index", taken),
         (_, None) => generated_name(&find(columns, &index.columns[0].name)?.1.name, taken),
     };
     let by_hash = index.algorithm == Some(ast::IndexAlgorithm::Hash);
@@ -67,9 +69,17 @@ pub(super) fn define(
 pub(super) fn hidden_columns(
     index: &ast::IndexDefinition,
     columns: &[ColumnDefinition],
+    context: &DefinitionContext<'_>,
 ) -> Result<Vec<ColumnDefinition>> {
     let mut hidden: Vec<ColumnDefinition> = Vec::new();
     for part in &index.columns {
+        if let Some(expression) = &part.expression {
+            let column = key_expression::hidden_column(index, expression, columns, context)?;
+            if !columns.iter().chain(&hidden).any(|known| known.hidden && known.name == column.name) {
+                hidden.push(column);
+            }
+            continue;
+        }
         let Some(prefix) = prefix_of(index, part, columns)? else { continue };
         let name = prefix.column_name();
         let is_known = |column: &ColumnDefinition| column.hidden && *column.name == *name;
@@ -82,7 +92,7 @@ pub(super) fn hidden_columns(
 
 /// Whether an index needs hidden columns.
 pub(super) fn has_prefixes(index: &ast::IndexDefinition) -> bool {
-    index.columns.iter().any(|part| part.prefix_length.is_some())
+    index.columns.iter().any(|part| part.prefix_length.is_some() || part.expression.is_some())
 }
 
 /// The prefix of a key part; `None` for a whole column.
@@ -143,6 +153,18 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
     let mut names = std::collections::BTreeSet::new();
     let mut bytes = 0;
     for part in &index.columns {
+        if let Some(expression) = &part.expression {
+            let name = key_expression::column_name(index, expression)?;
+            let found = columns.iter().position(|column| column.hidden && *column.name == *name);
+            let position = found.ok_or_else(|| Error::not_supported("this functional index"))?;
+            if key.contains(&ColumnNumber(position as u16)) {
+                return Err(message::duplicate_column(&name));
+            }
+            let column_type = &columns[position].column_type;
+            bytes += column_type.key_bytes().ok_or_else(|| message::no_whole_key(column_type, &name))?;
+            key.push(ColumnNumber(position as u16));
+            continue;
+        }
         let named = find(columns, &part.name)?;
         if !names.insert(part.name.to_ascii_lowercase()) {
             return Err(message::duplicate_column(&part.name));

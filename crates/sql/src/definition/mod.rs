@@ -13,6 +13,7 @@ mod expression;
 mod foreign_key;
 mod index;
 mod redefine;
+mod key_expression;
 mod message;
 mod own_table;
 mod alter_table;

@@ -177,7 +177,7 @@ fn characters(column: &ResultColumn) -> u32 {
 }
 
 /// The type for the values of an expression. Error: 1235 for a type without columns.
-fn type_of(column: &ResultColumn) -> Result<DataType> {
+pub(super) fn type_of(column: &ResultColumn) -> Result<DataType> {
     let unsigned = column.flags & column_flag::UNSIGNED != 0;
     let digits = column.length;
     let fraction = if column.decimals == DECIMALS_NOT_FIXED { 0 } else { column.decimals.min(6) };

@@ -259,7 +259,7 @@ pub enum LongSize {
 }
 
 /// A key of CREATE TABLE or ALTER TABLE, or the index of CREATE INDEX.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct IndexDefinition {
     /// The uniqueness that the index guarantees.
     pub kind: IndexKind,
@@ -292,11 +292,13 @@ pub enum IndexAlgorithm {
     Ordered,
 }
 
-/// A column of an index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A part of an index.
+#[derive(Clone, Debug, PartialEq)]
 pub struct IndexColumn {
-    /// The column's name.
+    /// The column's name; empty for an expression.
     pub name: String,
+    /// The expression of a functional part.
+    pub expression: Option<Box<Expression>>,
     /// The length of the indexed prefix, in characters for character columns and in bytes for binary columns.
     pub prefix_length: Option<u32>,
     /// DESC.
@@ -343,7 +345,7 @@ pub struct PartitionByKey {
 }
 
 /// CREATE INDEX.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CreateIndex {
     /// The table to index.
     pub table: ObjectName,

@@ -15,6 +15,7 @@ use junctor_signals::row_expressions::ComputedColumn;
 
 use super::access::{AccessPath, AccessRequest, KeyTemplate, UniqueLookup, choose, unique_row};
 use super::conflict::{clustered_columns, lock_program, touches_unique};
+use super::functional::{WithKeyExpressions, with_key_expressions};
 use super::operand::reads_parameter;
 use super::order::{bind_order, plain_order};
 use super::prefix::{WithPrefixes, with_prefixes};
@@ -227,6 +228,8 @@ fn plan_change(
     maintained: Maintained,
 ) -> Result<Planned> {
     let filter = request.filter.map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
+    let WithKeyExpressions { filter, wants_literals } = with_key_expressions(filter, binder.environment, layout)?;
+    binder.is_volatile |= wants_literals;
     let WithPrefixes { filter, implied } = with_prefixes(filter, &layout.definition)?;
     // A change has no select list to which ORDER BY could refer by number or alias.
     let nothing = Projection::new(Vec::new(), Vec::new());

@@ -8,6 +8,7 @@ mod conflict;
 mod checksum;
 mod compute;
 mod explain;
+mod functional;
 mod insert;
 mod load;
 mod operand;

@@ -13,6 +13,7 @@ use junctor_signals::program::{
 };
 
 use super::access::{AccessPath, AccessRequest, ChosenPath, ScopeTemplate, choose, order_is_served};
+use super::functional::{WithKeyExpressions, with_key_expressions};
 use super::operand::{LimitTemplate, is_fixed, reads_parameter};
 use super::operation_kind::OperationKind;
 use super::order::{bind_order_of, check_distinct_order, plain_order};
@@ -107,6 +108,8 @@ pub(super) fn plan_select(
     let first_parameter = environment.parameters.len() as u16;
     let list = bind_select_list(&mut binder, &select.projection, first_parameter)?;
     let filter = binder.bind_conditions(select, &list)?;
+    let WithKeyExpressions { filter, wants_literals } = with_key_expressions(filter, environment, layout)?;
+    binder.is_volatile |= wants_literals;
     let WithPrefixes { filter, implied } = with_prefixes(filter, &layout.definition)?;
     let is_aggregate = !list.aggregates.is_empty();
     let sort = bind_order_of(&mut binder, select, &list)?;

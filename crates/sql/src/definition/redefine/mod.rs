@@ -18,7 +18,7 @@ pub(super) use copy::CopiedTable;
 
 use super::create_table::{self, Options};
 use super::structure::DefinitionContext;
-use super::{check, column, default_value, expression, foreign_key, index, message};
+use super::{check, column, default_value, expression, foreign_key, index, key_expression, message};
 use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::{ColumnPlace, DefaultValue, TableChange};
@@ -152,12 +152,12 @@ impl<'a> Draft<'a> {
         for change in changes {
             draft.apply(change, context, notes)?;
         }
-        draft.update_prefixes();
+        draft.update_prefixes(context)?;
         for change in changes {
             if let TableChange::AddIndex(written) = change {
                 let columns: Vec<ColumnDefinition> =
                     draft.columns.iter().map(|column| column.definition.clone()).collect();
-                let hidden = index::hidden_columns(written, &columns)?.into_iter();
+                let hidden = index::hidden_columns(written, &columns, context)?.into_iter();
                 draft.columns.extend(hidden.map(|definition| NewColumn { definition, old: None, written: None }));
             }
         }
@@ -165,9 +165,9 @@ impl<'a> Draft<'a> {
         Ok(draft)
     }
 
-    /// Removes the prefixes of columns and indexes that are dropped, and defines those of changed columns
-    /// again.
-    fn update_prefixes(&mut self) {
+    /// Removes the hidden columns of indexes and columns that are dropped, and defines those of changed
+    /// columns again. An expression over a dropped column stays, and is refused later.
+    fn update_prefixes(&mut self, context: &DefinitionContext<'_>) -> Result<()> {
         let (old, dropped) = (self.old, &self.dropped_indexes);
         let is_kept = |index: &&IndexDefinition| !dropped.iter().any(|name| index.name.eq_ignore_ascii_case(name));
         let used: Vec<ColumnNumber> =
@@ -175,9 +175,21 @@ impl<'a> Draft<'a> {
         let columns = std::mem::take(&mut self.columns);
         let now: Vec<(Option<ColumnNumber>, ColumnDefinition)> =
             columns.iter().map(|column| (column.old, column.definition.clone())).collect();
+        let visible: Vec<ColumnDefinition> =
+            now.iter().filter(|(_, column)| !column.hidden).map(|(_, column)| column.clone()).collect();
+        let mut failure = None;
         self.columns = columns
             .into_iter()
             .filter_map(|mut column| {
+                if let Some(text) = column.definition.key_expression() {
+                    column.old.filter(|column| used.contains(column))?;
+                    match key_expression::column_of(text, &visible, context) {
+                        Ok(definition) => column.definition = definition,
+                        Err(error) if error.code == ErrorCode::UnknownColumn => {}
+                        Err(error) => failure = Some(error),
+                    }
+                    return Some(column);
+                }
                 let Some(prefix) = column.definition.key_prefix() else { return Some(column) };
                 let base = old.column(prefix.column);
                 let (_, base) = now.iter().find(|(old, _)| base.is_some() && *old == base)?;
@@ -186,6 +198,7 @@ impl<'a> Draft<'a> {
                 Some(column)
             })
             .collect();
+        failure.map_or(Ok(()), Err)
     }
 
     /// Drops a column or a CHECK constraint; ignores other changes.
@@ -549,7 +562,7 @@ fn check_rows_and_keys(columns: &[ColumnDefinition], indexes: &[IndexDefinition]
 
 /// Whether an index has a part that is no column of users.
 fn has_hidden_parts(table: &TableDefinition, name: &str) -> bool {
-    let is_hidden = |part: &ColumnNumber| table.columns[usize::from(part.0)].key_prefix().is_some();
+    let is_hidden = |part: &ColumnNumber| table.columns[usize::from(part.0)].hidden;
     table.index_named(name).is_some_and(|index| index.columns.iter().any(is_hidden))
 }
 

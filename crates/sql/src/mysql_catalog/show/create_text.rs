@@ -182,6 +182,9 @@ fn append_index(index: &IndexDefinition, table: &TableDefinition, out: &mut Vec<
         }
         let part = &table.columns[usize::from(column.0)];
         match part.key_prefix() {
+            None if let Some(expression) = part.key_expression() => {
+                out.extend_from_slice(format!("({expression})").as_bytes());
+            }
             None => append_quoted_name(&part.name, out),
             Some(prefix) => {
                 append_quoted_name(prefix.column, out);

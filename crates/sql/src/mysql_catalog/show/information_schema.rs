@@ -200,6 +200,9 @@ fn key_column_usage(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
         for index in visible_indexes(table).into_iter().filter(|index| index.is_unique()) {
             for (position, part) in index.columns.iter().enumerate() {
                 let column = &table.columns[usize::from(part.0)];
+                if column.key_expression().is_some() {
+                    continue;
+                }
                 let mut row = vec![bytes(CATALOG), bytes(&table.database), bytes(&index.name), bytes(CATALOG)];
                 row.extend([
                     bytes(&table.database),

@@ -127,7 +127,10 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> Vi
                 Value::Int(i64::from(!index.is_unique())),
                 bytes(&index.name),
                 count(position + 1),
-                bytes(prefix.map_or(&*column.name, |prefix| prefix.column)),
+                match column.key_expression() {
+                    Some(_) => Value::Null,
+                    None => bytes(prefix.map_or(&*column.name, |prefix| prefix.column)),
+                },
                 match index.attributes.descending.contains(part) {
                     _ if !index.is_ordered() => Value::Null,
                     true => bytes("D"),
@@ -141,7 +144,7 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> Vi
                 bytes(if index.state == IndexState::Building { "disabled" } else { "" }),
                 bytes(&index.attributes.comment),
                 yes_no(!index.attributes.invisible),
-                Value::Null,
+                column.key_expression().map_or(Value::Null, bytes),
             ]);
         }
     }

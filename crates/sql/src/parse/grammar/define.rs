@@ -227,12 +227,16 @@ impl Parser<'_> {
 
     fn index_column(&mut self) -> Parse<IndexColumn> {
         if self.current.kind == TokenKind::Open {
-            return self.unsupported("functional key part");
+            self.advance();
+            let expression = Some(Box::new(self.expression()?));
+            self.expect(TokenKind::Close)?;
+            let descending = self.accept_any(&[Keyword::Asc, Keyword::Desc]) == Some(Keyword::Desc);
+            return Ok(IndexColumn { name: String::new(), expression, prefix_length: None, descending });
         }
         let name = self.name()?;
         let prefix_length = self.bracketed_number()?;
         let descending = self.accept_any(&[Keyword::Asc, Keyword::Desc]) == Some(Keyword::Desc);
-        Ok(IndexColumn { name, prefix_length, descending })
+        Ok(IndexColumn { name, expression: None, prefix_length, descending })
     }
 
     fn table_options(&mut self, options: &mut Vec<TableOption>) -> Parse<()> {
