@@ -29,6 +29,7 @@ mod interrupt;
 mod load;
 mod metadata_lock;
 mod multi_statement;
+mod own_tables;
 mod status;
 mod steps;
 mod track;
