@@ -70,6 +70,15 @@ EXPLAIN SELECT id FROM v WHERE REPLACE(name, 'a', 'b') IN ('bbb', 'bbc');
 UPDATE v SET n = 7 WHERE n * 2 + 1 = 11 AND id = 1;
 SELECT id FROM v WHERE n * 2 + 1 > 12 ORDER BY id;
 SELECT COUNT(*) FROM v WHERE n * 2 + 1 IS NULL;
+-- Another number of digits in this session gives the expression another type.
+CREATE TABLE x (a INT PRIMARY KEY, KEY ((a / 3)));
+INSERT INTO x VALUES (1), (2), (3);
+SELECT a FROM x WHERE a / 3 = 0.3333;
+EXPLAIN SELECT a FROM x WHERE a / 3 = 0.3333;
+SET div_precision_increment = 8;
+SELECT a FROM x WHERE a / 3 = 0.3333;
+SELECT a FROM x WHERE a / 3 = 0.33333333;
+EXPLAIN SELECT a FROM x WHERE a / 3 = 0.33333333;
 -- Errors.
 CREATE TABLE e (a INT, PRIMARY KEY ((a + 1)));
 CREATE TABLE e (a INT, KEY ((a)));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_expression::{Coercibility, Expression, Node};
+use junctor_expression::{Coercibility, Expression, Kind, Node};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::id::ColumnNumber;
@@ -31,6 +31,11 @@ pub(super) fn with_key_expressions(
         let mut wanted = StoredExpressions::new(environment, layout).bind(text)?;
         forget_collations(&mut wanted);
         let hidden = Expression::column(ColumnNumber(position as u16), column, "");
+        // The settings of this session may give the expression another type than those of the definition.
+        let has_digits = wanted.result.kind == Kind::Decimal || wanted.result.kind.temporal().is_some();
+        if wanted.result.kind != hidden.result.kind || has_digits && wanted.result.decimals != hidden.result.decimals {
+            continue;
+        }
         replaced.wants_literals |= replace(filter, &wanted, &hidden);
     }
     Ok(replaced)
