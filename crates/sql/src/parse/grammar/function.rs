@@ -97,6 +97,9 @@ impl Parser<'_> {
                 let operand = Box::new(Expression::Function(Box::new(call)));
                 return Ok(Expression::ConvertUsing { operand, character_set });
             }
+            if call.name.eq_ignore_ascii_case("JSON_VALUE") && self.current.kind != TokenKind::Close {
+                return self.unsupported("clauses of JSON_VALUE");
+            }
             if call.name.eq_ignore_ascii_case("WEIGHT_STRING") && self.accept_word(Keyword::As) {
                 self.weighed_as(&mut call)?;
             }

@@ -339,6 +339,7 @@ fn unsupported_statements_are_named() {
         ("CREATE TABLE t TABLE u", "CREATE TABLE ... SELECT of this form"),
         ("CREATE TABLE t (a INT) PARTITION BY HASH(a) PARTITIONS 4", "PARTITION BY HASH"),
         ("CREATE VIEW v AS SELECT 1", "CREATE VIEW"),
+        ("SELECT JSON_VALUE(a, '$.b' RETURNING SIGNED) FROM t", "clauses of JSON_VALUE"),
         ("ANALYZE TABLE t UPDATE HISTOGRAM ON a", "histograms"),
     ] {
         assert_eq!(missing_part(text), what, "{text}");
