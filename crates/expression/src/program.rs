@@ -435,41 +435,4 @@ impl Expression {
             None => self.for_each_operand_mut(&mut |operand| operand.rewrite(replace)),
         }
     }
-
-    fn for_each_operand_mut(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
-        match &mut self.node {
-            Node::Column { .. } | Node::Parameter(_) | Node::Constant(_) | Node::MissingDefault { .. } => {}
-            Node::Convert(operand)
-            | Node::Cast(_, operand)
-            | Node::Collate(operand)
-            | Node::Not(operand)
-            | Node::Is { operand, .. }
-            | Node::InParameters { operand, .. }
-            | Node::Negate(operand)
-            | Node::BitNot(operand) => visit(operand),
-            Node::Compare(_, _, operands)
-            | Node::Xor(operands)
-            | Node::Like { operands, .. }
-            | Node::Arithmetic(_, operands)
-            | Node::Bits(_, operands)
-            | Node::NullIf(_, operands) => operands.iter_mut().for_each(visit),
-            Node::Between { operands, .. } => operands.iter_mut().for_each(visit),
-            Node::And(operands) | Node::Or(operands) | Node::Coalesce(operands) | Node::Call(_, operands) => {
-                operands.iter_mut().for_each(visit);
-            }
-            Node::InList { operand, list, .. } => {
-                visit(operand);
-                list.iter_mut().for_each(|(_, item)| visit(item));
-            }
-            Node::Case { branches, otherwise } => {
-                for (condition, result) in branches {
-                    visit(condition);
-                    visit(result);
-                }
-                if let Some(otherwise) = otherwise {
-                    visit(otherwise);
-                }
-            }
-        }
-    }
 }

@@ -63,13 +63,10 @@ impl Parser<'_> {
     fn create_select(&mut self) -> Parse<Option<CreateSelect>> {
         let duplicates = self.accept_any(&[Keyword::Ignore, Keyword::Replace]);
         let is_announced = self.accept_word(Keyword::As) || duplicates.is_some();
-        let query = match self.word() {
-            Some(Keyword::Select) => self.select()?,
-            _ if self.current.kind == TokenKind::Open => self.bracketed_select()?,
-            _ if self.at_query() => return self.unsupported("CREATE TABLE ... SELECT of this form"),
-            _ if is_announced => return self.syntax(),
-            _ => return Ok(None),
-        };
+        if !self.at_query() && self.current.kind != TokenKind::Open {
+            return if is_announced { self.syntax() } else { Ok(None) };
+        }
+        let query = self.query()?;
         if !query.into.is_empty() {
             return self.syntax();
         }
