@@ -21,7 +21,7 @@ SELECT @name;
 -- Several rows: an error.
 SELECT name INTO @name FROM t;
 SELECT name INTO @name FROM t ORDER BY name;
-SELECT name INTO @name FROM t WHERE id IN (1, 2);
+SELECT name INTO @name FROM t WHERE id IN (1, 2) ORDER BY id;
 SELECT @name;
 -- Another number of variables.
 SELECT name, n INTO @name FROM t WHERE id = 1;

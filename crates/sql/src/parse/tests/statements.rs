@@ -336,7 +336,6 @@ fn unsupported_statements_are_named() {
         ("DELETE a FROM a JOIN b", "multi-table DELETE"),
         ("ALTER TABLE t REORGANIZE PARTITION", "ALTER TABLE of single partitions or tablespaces"),
         ("ALTER TABLE t DISCARD TABLESPACE", "ALTER TABLE of single partitions or tablespaces"),
-        ("CREATE TABLE t TABLE u", "CREATE TABLE ... SELECT of this form"),
         ("CREATE TABLE t (a INT) PARTITION BY HASH(a) PARTITIONS 4", "PARTITION BY HASH"),
         ("CREATE VIEW v AS SELECT 1", "CREATE VIEW"),
         ("SELECT JSON_VALUE(a, '$.b' RETURNING SIGNED) FROM t", "clauses of JSON_VALUE"),
