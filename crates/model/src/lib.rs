@@ -24,6 +24,7 @@ pub mod foreign_key;
 mod foreign_key_rule;
 pub mod alteration;
 pub mod json;
+pub mod password;
 pub mod scratch;
 pub mod temporal;
 pub mod store;
