@@ -294,7 +294,7 @@ pub static SETTINGS: &[Setting] = &[
     setting!("MaxNoOfConcurrentTransactions", SettingKind::Count(16, 4096), "4096",
         "Maximum number of concurrent transactions with writes or locks; further statements wait for admission.",
         Number(value) => |config| config.transactions_max = value as u32),
-    setting!("PartitionsPerNode", SettingKind::Count(1, 256), "2", "Partitions of a table whose definition names no number.",
+    setting!("PartitionsPerNode", SettingKind::Count(1, 256), "2", "Partitions of a table whose definition names no number, in each node group.",
         Number(value) => |config| config.partitions_per_node = value as u16),
     setting!("lock_wait_timeout_s", SettingKind::Count(1, 1_073_741_824), "50",
         "Maximum wait for a row lock, in seconds (innodb_lock_wait_timeout of new sessions).",

@@ -27,13 +27,17 @@ pub struct Decide {
     pub durable: CommitNumber,
     /// No snapshot of any serving node is below.
     pub horizon: CommitNumber,
+    /// A client or a node waits until these numbers are on every disk. Every log begins its next cycle at
+    /// once, also that of a node without a part in them.
+    pub wanted_on_disk: CommitNumber,
     /// The decisions, ascending.
     pub decisions: Vec<Decision>,
 }
 
 layout! {
     Decide {
-        epoch, batch, batch_numbered, upto, others, least_applied, confirmed, durable, horizon, decisions,
+        epoch, batch, batch_numbered, upto, others, least_applied, confirmed, durable, horizon,
+        wanted_on_disk, decisions,
     }
 }
 
@@ -52,6 +56,8 @@ pub struct Applied {
     pub durable: CommitNumber,
     /// No snapshot that the node holds or will choose is below.
     pub oldest_snapshot: CommitNumber,
+    /// The node waits until this number is on every disk.
+    pub wanted_on_disk: CommitNumber,
 }
 
-layout! { Applied { epoch, received, applied, stable, durable, oldest_snapshot } }
+layout! { Applied { epoch, received, applied, stable, durable, oldest_snapshot, wanted_on_disk } }

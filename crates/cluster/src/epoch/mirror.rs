@@ -86,6 +86,8 @@ pub struct Mirror {
     stable: CommitNumber,
     durable: CommitNumber,
     wanted_on_disk: CommitNumber,
+    /// The last number for which this node waits, if others do not know it from elsewhere.
+    wish: CommitNumber,
     oldest_snapshot: Option<CommitNumber>,
     /// Values of the sequencer's last message in this epoch.
     others: CommitNumber,
@@ -117,6 +119,7 @@ impl Mirror {
             stable: recovered,
             durable: CommitNumber(0),
             wanted_on_disk: CommitNumber(0),
+            wish: CommitNumber(0),
             oldest_snapshot: None,
             others: CommitNumber(0),
             confirmed: CommitNumber(0),
@@ -150,7 +153,7 @@ impl Mirror {
         self.passed
     }
 
-    /// The last passed number whose client waits for the disk.
+    /// The last number for which a client or a node waits until it is on every disk.
     pub fn wanted_on_disk(&self) -> CommitNumber {
         self.wanted_on_disk
     }
@@ -243,12 +246,13 @@ impl Mirror {
     }
 
     fn take_status(&mut self, message: &Decide) {
-        let Decide { confirmed, durable, horizon, .. } = *message;
+        let Decide { confirmed, durable, horizon, wanted_on_disk, .. } = *message;
         let is_of_epoch = confirmed.0 == 0 || confirmed >= CommitNumber::start_of(message.epoch);
         require!(is_of_epoch, "confirmed numbers are of the epoch or begin it: {confirmed}");
         self.confirmed = self.confirmed.max(confirmed);
         self.durable_everywhere = self.durable_everywhere.max(durable);
         self.horizon = self.horizon.max(horizon);
+        self.wanted_on_disk = self.wanted_on_disk.max(wanted_on_disk);
         self.check_horizon();
     }
 
@@ -256,9 +260,6 @@ impl Mirror {
         let Decision { number, transaction, .. } = decision;
         require!(number > self.passed && number <= upto, "decisions ascend: {number} after {}", self.passed);
         self.passed = number;
-        if decision.awaits_disk {
-            self.wanted_on_disk = number;
-        }
         let position = self.first + self.kept.len() as u64;
         let own = decision.participants.as_slice().iter().filter(|it| it.node == self.node);
         let outstanding = own.clone().filter(|it| it.has_written()).count() as u16;
@@ -317,6 +318,13 @@ impl Mirror {
         self.durable = durable;
     }
 
+    /// This node waits until the number is on every disk.
+    pub fn want_on_disk(&mut self, number: CommitNumber) {
+        if number > self.wanted_on_disk && number > self.durable_everywhere {
+            (self.wanted_on_disk, self.wish) = (number, number);
+        }
+    }
+
     /// The oldest snapshot that the node holds for a reader, if it holds one.
     pub fn set_oldest_snapshot(&mut self, oldest: Option<CommitNumber>) {
         self.oldest_snapshot = oldest;
@@ -341,6 +349,7 @@ impl Mirror {
             stable: self.stable,
             durable: self.durable,
             oldest_snapshot: self.oldest_snapshot.map_or(self.stable, |oldest| oldest.min(self.stable)),
+            wanted_on_disk: self.wish,
         };
         let has_news = Applied { received: 0, ..report } != Applied { received: 0, ..self.reported };
         if !has_news && self.received - self.reported.received < UNANSWERED_MAX {
@@ -383,6 +392,10 @@ impl Mirror {
         self.passed = CommitNumber::start_of(epoch);
         self.others = CommitNumber(0);
         (self.received, self.reported) = (0, Applied::default());
+        // The sequencer before may have told this node alone.
+        if self.wanted_on_disk > self.durable_everywhere {
+            self.wish = self.wanted_on_disk;
+        }
         (self.batch, self.batch_numbered) = (0, 0);
         self.advance();
     }

@@ -64,6 +64,7 @@ struct Status {
     confirmed: CommitNumber,
     durable: CommitNumber,
     horizon: CommitNumber,
+    wanted_on_disk: CommitNumber,
 }
 
 /// The least applied numbers of serving nodes.
@@ -111,6 +112,7 @@ pub struct Sequencer {
     durable: CommitNumber,
     horizon: CommitNumber,
     horizon_from: Time,
+    wanted_on_disk: CommitNumber,
     /// Lists for messages.
     spare: Vec<Vec<Decision>>,
 }
@@ -161,6 +163,7 @@ impl Sequencer {
             durable: CommitNumber(0),
             horizon: CommitNumber(0),
             horizon_from: now.plus(HORIZON_FROZEN),
+            wanted_on_disk: CommitNumber(0),
             spare: Vec::new(),
         }
     }
@@ -281,6 +284,7 @@ impl Sequencer {
         member.stable = member.stable.max(message.stable);
         member.durable = member.durable.max(message.durable);
         member.oldest_snapshot = message.oldest_snapshot;
+        self.wanted_on_disk = self.wanted_on_disk.max(message.wanted_on_disk);
         self.update_applied();
         self.update_confirmed();
         self.update_durable();
@@ -317,6 +321,7 @@ impl Sequencer {
             confirmed: self.confirmed,
             durable: self.durable,
             horizon: self.horizon,
+            wanted_on_disk: self.wanted_on_disk,
         };
         if status == member.last {
             spare.push(decisions);
@@ -324,7 +329,8 @@ impl Sequencer {
         }
         member.last = status;
         member.sent += 1;
-        let Status { batch_numbered, upto, others, least_applied, confirmed, durable, horizon } = status;
+        let Status { batch_numbered, upto, others, least_applied, confirmed, durable, horizon, wanted_on_disk } =
+            status;
         let batch = member.sent;
         let epoch = *epoch;
         Some(Decide {
@@ -337,6 +343,7 @@ impl Sequencer {
             confirmed,
             durable,
             horizon,
+            wanted_on_disk,
             decisions,
         })
     }
@@ -370,6 +377,9 @@ impl Sequencer {
     fn number(&mut self, mut decision: Decision) {
         self.last += 1;
         decision.number = CommitNumber::new(self.epoch, self.last);
+        if decision.awaits_disk {
+            self.wanted_on_disk = decision.number;
+        }
         let mut destinations = self.bits[usize::from(decision.transaction.node)];
         for participant in decision.participants.as_slice() {
             destinations |= self.bits[usize::from(participant.node.0)];

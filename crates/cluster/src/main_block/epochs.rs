@@ -147,6 +147,11 @@ impl Epochs {
         (wanted > self.log_durable).then_some(wanted)
     }
 
+    /// Main or a tc waits until the number is on the disks of all nodes.
+    pub fn want_on_disk(&mut self, number: CommitNumber) {
+        self.mirror.iter_mut().for_each(|mirror| mirror.want_on_disk(number));
+    }
+
     /// Versions from here on are kept, because nodes that join copy rows as a snapshot at the start of their
     /// epoch sees them.
     pub fn oldest_copied(&self) -> Option<CommitNumber> {
@@ -563,6 +568,7 @@ impl MainBlock {
     pub(super) fn on_await_durable(&mut self, signal: AwaitDurable, outbox: &mut Outbox<Signal>) {
         let Some(epochs) = &mut self.epochs else { return };
         epochs.tcs[usize::from(signal.reply_to.instance)].durable = Some(signal.number);
+        epochs.want_on_disk(signal.number);
         epochs.schedule(outbox);
     }
 

@@ -230,6 +230,10 @@ impl MainBlock {
     pub(super) fn ask_for_durable(&mut self, outbox: &mut Outbox<Signal>) {
         let RecordStream { target: Some(target), asked, under_way, .. } = &mut self.records else { return };
         let batch = under_way.as_ref().map(|batch| batch.number);
+        let of_main = batch.max(self.checkpoints.awaited());
+        if let (Some(epochs), Some(number)) = (&mut self.epochs, of_main) {
+            epochs.want_on_disk(number);
+        }
         let stable = target.sequence.stable();
         let of_clients = self.epochs.as_ref().and_then(|epochs| epochs.wanted_on_disk());
         // In a cluster, main waits for other nodes after its own log has answered.

@@ -16,6 +16,7 @@ use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::ask_snapshot::{AskSnapshot, AskSnapshotReply, LeaveSessions, UseHost};
 use junctor_signals::change_schema::{Catalog, PublishCatalog, SchemaChange};
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
 use junctor_signals::share_schema::{HandOverSchema, IntroduceNode, ShareRecords, ShareRecordsReply, WelcomeNode};
 use junctor_signals::start_epoch::{BeginEpoch, LateNodes, SequencerLost};
 use junctor_signals::{LdmSignal, MainSignal, Module, QuerySignal, Signal, SqlSignal, TcSignal};
@@ -162,9 +163,6 @@ impl MainBlock {
         if matches!(change, SchemaChange::DropOwnTables { .. }) {
             return None;
         }
-        if membership.groups().count() > 1 {
-            return Some(Error::not_supported("tables in a cluster of several node groups"));
-        }
         match change {
             SchemaChange::LockTables { .. } => return Some(Error::not_supported("LOCK TABLES in a cluster")),
             SchemaChange::CreateOwnTable { sharing: Sharing::Temporary(_), .. } => {
@@ -199,18 +197,29 @@ impl MainBlock {
         if !is_of_schema || self.runs_schema_changes() {
             return Some(signal);
         }
-        match (self.schema_life(), signal) {
-            (Some((node, _)), signal) if self.epochs.is_some() || self.is_welcome() => {
-                outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal));
-            }
+        let life = match self.epochs.is_some() {
+            true => self.schema_life(),
+            false => self.linked_schema_life().filter(|_| self.is_welcome()),
+        };
+        let refusal = || Error::new(ErrorCode::TemporaryFailure, "Got temporary error: no data node serves");
+        match (life, signal) {
+            (Some((node, _)), signal) => outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal)),
             (_, MainSignal::ChangeSchema(request)) => {
-                let requester = Requester::of(&request);
-                let error = Error::not_supported("tables on a node without data");
-                super::change_schema::reply(&requester, Err(error), outbox);
+                super::change_schema::reply(&Requester::of(&request), Err(refusal()), outbox);
+            }
+            (_, MainSignal::ReserveAutoIncrement(ReserveAutoIncrement { operation, reply_to, .. })) => {
+                let reply = ReserveAutoIncrementReply { operation, first: 0, count: 0, error: Some(refusal()) };
+                outbox.send(reply_to, Signal::Sql(SqlSignal::ReserveAutoIncrementReply(reply)));
             }
             _ => {}
         }
         None
+    }
+
+    /// As `schema_life`, if the node is linked with this life.
+    fn linked_schema_life(&self) -> Option<Life> {
+        let member = self.member.as_ref()?;
+        self.schema_life().filter(|(node, life)| member.linked_life(*node) == Some(*life))
     }
 
     fn own_count(&self, module: Module) -> u16 {
@@ -229,7 +238,8 @@ impl MainBlock {
             membership.nodes.iter().partition(|it| is_usable(it));
         let nodes: Vec<NodeId> = usable.iter().map(|it| it.node).collect();
         let (epoch, unusable): (_, NodeSet) = (membership.epoch, unusable.iter().map(|it| it.node).collect());
-        let asked = self.schema_life();
+        // If a whole group is lost, the membership goes on naming the life that has ended.
+        let asked = self.linked_schema_life();
         let has_lost_sequencer = asked != self.share.asked && self.share.asked.is_some();
         let has_news = unusable != self.share.unusable;
         let (gone, late) = (unusable.to_words(), LateNodes::new(&membership.late()));

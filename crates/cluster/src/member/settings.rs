@@ -144,15 +144,18 @@ pub fn voters(nodes: &[MemberNode], replicas: u8) -> Vec<NodeId> {
 }
 
 /// As [`MemberSettings::unstarted`]. Data nodes form groups in the order of their ids. Each group has a chain
-/// for each of its nodes, of which another node is the first.
+/// for each of its nodes, of which another node is the first. The chains of the groups take turns, because a
+/// table with few partitions uses the first ones.
 fn unstarted(nodes: &[MemberNode], replicas: u8) -> Membership {
     let data = data_nodes(nodes);
-    let (mut groups, mut chains) = (Vec::new(), Vec::new());
-    for (group, members) in data.chunks(usize::from(replicas.max(1))).enumerate() {
-        groups.extend(members.iter().map(|node| (*node, group as u8)));
-        for first in 0..members.len() {
-            chains.push(members[first..].iter().chain(&members[..first]).copied().collect());
-        }
+    let members: Vec<&[NodeId]> = data.chunks(usize::from(replicas.max(1))).collect();
+    let of_group = |(group, members): (usize, &&[NodeId])| members.iter().map(|node| (*node, group as u8)).collect();
+    let groups: Vec<(NodeId, u8)> = members.iter().enumerate().flat_map::<Vec<_>, _>(of_group).collect();
+    let mut chains = Vec::new();
+    for first in 0..usize::from(replicas.max(1)) {
+        let with_primary = |group: &&&[NodeId]| first < group.len();
+        let chain = |group: &&[NodeId]| group[first..].iter().chain(&group[..first]).copied().collect();
+        chains.extend(members.iter().filter(with_primary).map(chain));
     }
     // The first voter tends to lead. The numbers are better given elsewhere.
     let leader = voters(nodes, replicas).first().copied();
@@ -204,7 +207,7 @@ mod tests {
         let groups: Vec<(u8, u8)> = membership.nodes.iter().map(|record| (record.node.0, record.group)).collect();
         assert_eq!(groups, [(1, 0), (2, 0), (4, 1), (5, 1)]);
         let chains: Vec<Vec<u8>> = membership.chains.iter().map(|it| it.iter().map(|node| node.0).collect()).collect();
-        assert_eq!(chains, [vec![1, 2], vec![2, 1], vec![4, 5], vec![5, 4]]);
+        assert_eq!(chains, [vec![1, 2], vec![4, 5], vec![2, 1], vec![5, 4]]);
         assert_eq!(unstarted(&nodes(&["all", "all", "all"]), 3).sequencer, NodeId(2));
     }
 }

@@ -3,6 +3,7 @@
 
 mod dev;
 mod failover;
+mod groups;
 mod links;
 mod membership;
 mod nodes;

@@ -21,7 +21,7 @@ fn is_durable(rows: &[Row]) -> bool {
 }
 
 /// Runs a statement again as long as a change of the membership makes it fail.
-fn retry(session: &mut Connection<TcpStream>, statement: &str) {
+pub fn retry(session: &mut Connection<TcpStream>, statement: &str) {
     wait_until(statement, || match session.query(statement) {
         Ok(_) => Some(()),
         Err(error) => {
@@ -174,7 +174,7 @@ fn check_rows(cluster: &mut Cluster, node: u8, acknowledged: &[u32]) -> Vec<Stri
 }
 
 /// The number of rounds of each test that kills nodes.
-fn rounds() -> u64 {
+pub fn rounds() -> u64 {
     std::env::var("JUNCTOR_REJOINS").ok().and_then(|text| text.parse().ok()).unwrap_or(2)
 }
 

@@ -28,6 +28,7 @@ fn decide(batch: u64, upto: u64, decisions: Vec<Decision>) -> Decide {
         confirmed: CommitNumber(0),
         durable: CommitNumber(0),
         horizon: CommitNumber(0),
+        wanted_on_disk: CommitNumber(0),
         decisions,
     }
 }
@@ -225,4 +226,17 @@ fn a_snapshot_below_the_horizon_stops_the_node() {
     let mut mirror = mirror(&Arc::new(two_nodes()));
     mirror.set_oldest_snapshot(Some(number(1, 2)));
     on_decide(&mut mirror, Decide { horizon: number(1, 3), ..decide(1, 5, Vec::new()) });
+}
+
+#[test]
+fn a_node_tells_the_next_sequencer_what_is_wanted_on_disk() {
+    let membership = noted(&two_nodes());
+    let mut mirror = mirror(&membership);
+    on_decide(&mut mirror, Decide { wanted_on_disk: number(1, 4), ..decide(1, 5, Vec::new()) });
+    assert_eq!(mirror.next_applied().unwrap().wanted_on_disk, CommitNumber(0), "the sequencer knows it");
+    let nodes = [NodeId(1)].into_iter().collect();
+    let next = change(&membership, &MembershipChange::Evict { nodes, avoid: None });
+    mirror.on_install_membership(&next);
+    mirror.on_start_epoch(start(next.epoch.0, number(1, 5), Vec::new()), &mut Vec::new());
+    assert_eq!(mirror.next_applied().unwrap().wanted_on_disk, number(1, 4));
 }

@@ -269,3 +269,16 @@ fn groups_that_lost_their_durable_nodes_get_their_candidates_together() {
     synced(&mut sequencer, 4, start);
     assert_eq!(sequencer.durable_candidates(), [NodeId(2), NodeId(4)].into_iter().collect());
 }
+
+#[test]
+fn every_disk_is_wanted_also_that_of_a_node_without_a_part() {
+    let mut sequencer = sequencer_of(&two_nodes());
+    let awaiting = |counter| Decision { awaits_disk: true, ..decision(counter, &[1]) };
+    request(&mut sequencer, 1, 1, vec![awaiting(7), decision(8, &[1])]);
+    let message = decide(&mut sequencer, 2);
+    assert_eq!((message.decisions.len(), message.wanted_on_disk), (0, number(1, 1)));
+    // A node waits for its checkpoint.
+    let report = Applied { epoch: Epoch(1), received: 1, wanted_on_disk: number(1, 2), ..Applied::default() };
+    sequencer.on_applied(NodeId(2), &report, Time(0));
+    assert_eq!(decide(&mut sequencer, 1).wanted_on_disk, number(1, 2));
+}
