@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{NodeId, Time};
+use junctor_kernel::{Duration, NodeId, Time};
 use junctor_model::id::Incarnation;
 use junctor_signals::install_membership::{InstallMembership, LeasesOver};
 use junctor_signals::report_node::NodeReport;
@@ -12,6 +12,8 @@ use crate::membership::detector::{HeardBy, Hearing};
 use crate::membership::membership::PresentDisk;
 use crate::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
 
+/// Time for which members do not hear each other until one is evicted.
+const CUT_MIN: Duration = Duration::from_millis(50);
 /// Maximum number of nodes that get the membership at a time; the others get it with the next tick.
 const ANNOUNCED_MAX: usize = 32;
 
@@ -20,7 +22,8 @@ impl Member {
     pub(super) fn lead(&mut self, is_tick: bool) {
         let Some(voter) = &self.voter else { return };
         if !voter.is_leader() {
-            (self.leading_since, self.partial_since, self.must_restart, self.announced) = (None, None, false, 0);
+            (self.leading_since, self.partial_since, self.cut_since) = (None, None, None);
+            (self.must_restart, self.announced) = (false, 0);
             return;
         }
         let Some((index, membership)) = self.installed.clone() else { return };
@@ -110,13 +113,28 @@ impl Member {
             let is_kept = |it: &NodeRecord| !nodes.contains(it.node) && self.is_present(it);
             membership.groups().all(|group| membership.members().any(|it| it.group == group && is_kept(it)))
         };
-        let hearing = Hearing { heard: &heard, dead: gone.union(&silent), sequencer: membership.sequencer };
-        let nodes = hearing.to_evict(&|nodes| is_allowed(nodes) && keeps_present(nodes)).unwrap_or_default();
+        let dead = gone.union(&silent);
+        let is_possible = |nodes: NodeSet| is_allowed(nodes) && keeps_present(nodes);
+        let hearing = Hearing { heard: &heard, dead, sequencer: membership.sequencer };
+        let with_cut = hearing.to_evict(&is_possible).unwrap_or_default();
+        let without_cut = if is_possible(dead) { dead } else { NodeSet::EMPTY };
+        let is_certain = self.is_cut_certain(!with_cut.without(&dead).is_empty());
+        let nodes = if is_certain { with_cut } else { without_cut };
         if !nodes.is_empty() {
             let reasons: Vec<String> = nodes.iter().map(|node| reason_of(node, &gone, &silent)).collect();
             return Some((evict(nodes), reasons.join("; ")));
         }
         self.planned_change(membership)
+    }
+
+    /// Whether members have not heard each other for long enough. Another node may have noticed the end of a
+    /// process before this one.
+    fn is_cut_certain(&mut self, is_cut: bool) -> bool {
+        if !is_cut {
+            self.cut_since = None;
+            return true;
+        }
+        self.now.since(*self.cut_since.get_or_insert(self.now)) >= CUT_MIN
     }
 
     /// Changes that wait until the epoch has started everywhere.

@@ -115,6 +115,8 @@ pub struct Member {
     pub(super) leading_since: Option<Time>,
     /// Since when a restart of all nodes is possible without some of them.
     pub(super) partial_since: Option<Time>,
+    /// Since when members do not hear each other, as this leader knows.
+    pub(super) cut_since: Option<Time>,
     /// Whether the data nodes must start again.
     pub(super) must_restart: bool,
     /// Position of the membership that this leader has sent.
@@ -152,6 +154,7 @@ impl Member {
             started: settings.started,
             leading_since: None,
             partial_since: None,
+            cut_since: None,
             must_restart: false,
             announced: 0,
             leader_ended: None,

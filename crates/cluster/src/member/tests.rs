@@ -106,17 +106,23 @@ impl Cluster {
     }
 
     fn kill(&mut self, node: u8) {
+        self.end_process(node);
+        (1..=self.nodes.len() as u8).for_each(|at| self.notice_end(node, at));
+        self.collect();
+    }
+
+    /// A node ends, and no other has noticed it yet.
+    fn end_process(&mut self, node: u8) {
         let place = self.places.get_mut(&NodeId(node)).unwrap();
         place.member = None;
-        let (incarnation, now) = (place.disk.incarnation, self.now);
         self.messages.retain(|(from, to, _)| from.0 != node && to.0 != node);
-        for place in self.places.values_mut() {
-            if let Some(member) = &mut place.member {
-                let death = Death::Refused;
-                member.on_link(LinkNews::Dead { node: NodeId(node), incarnation, death }, now);
-            }
+    }
+
+    fn notice_end(&mut self, node: u8, at: u8) {
+        let (incarnation, now) = (self.places[&NodeId(node)].disk.incarnation, self.now);
+        if let Some(member) = &mut self.places.get_mut(&NodeId(at)).unwrap().member {
+            member.on_link(LinkNews::Dead { node: NodeId(node), incarnation, death: Death::Refused }, now);
         }
-        self.collect();
     }
 
     /// All nodes lose power.
@@ -313,6 +319,24 @@ fn a_killed_node_is_evicted_at_once_and_returns_with_a_new_life() {
         cluster.run_until("it returns", |it| it.serve(&[1, 2]) && it.is_settled());
         let record = *cluster.membership(4).unwrap().record(NodeId(node)).unwrap();
         assert_eq!((record.incarnation, record.is_durable), (Incarnation(2), true));
+    }
+}
+
+#[test]
+fn a_node_that_notices_the_end_of_another_before_the_leader_is_not_evicted() {
+    // Node 2 numbers commits, so the cluster would rather keep it than one that does not hear it.
+    for node in [1, 2] {
+        let mut cluster = formed(&["data", "data", "data", "data", "management"]);
+        let leader = cluster.leader().unwrap();
+        assert_ne!(leader, node);
+        cluster.end_process(node);
+        cluster.notice_end(node, 4);
+        (0..3).for_each(|_| cluster.step());
+        (1..=5).for_each(|at| cluster.notice_end(node, at));
+        cluster.collect();
+        let others: Vec<u8> = (1..=4).filter(|other| *other != node).collect();
+        cluster.run_until("it alone is evicted", |it| it.serve(&others) && it.is_settled());
+        assert!(others.iter().all(|other| cluster.places[&NodeId(*other)].stopped.is_none()));
     }
 }
 

@@ -64,6 +64,14 @@ fn tables_and_transactions_use_all_groups_and_a_restart_keeps_them() {
         assert_eq!(sum, format!("40 {}", 820 + 21_000));
         session.query("ROLLBACK").expect("it is rolled back");
     }
+    // Locks in all groups, and a write in one of them.
+    for (session, row) in sessions.iter_mut().zip(1..) {
+        session.query("BEGIN").expect("a transaction");
+        session.query("SELECT * FROM d.t FOR UPDATE").expect("locks");
+        session.query(&format!("UPDATE d.t SET c = 'one' WHERE a = {row}")).expect("a row");
+        session.query("COMMIT").expect("a commit");
+        session.query(&format!("UPDATE d.t SET c = 'row {row}' WHERE c = 'one'")).expect("the locks are free");
+    }
     let [one, _, three, _, client] = &mut sessions;
     // A snapshot of one group does not see later commits of the other.
     one.query("BEGIN").expect("a transaction");
