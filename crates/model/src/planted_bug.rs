@@ -89,6 +89,16 @@ planted_bugs! {
     ForgetMissing = "forget_missing",
     /// A commit is answered when its own node knows that it is stable.
     AnswerUnconfirmed = "answer_unconfirmed",
+    /// A commit is answered when the nodes of one group have confirmed it.
+    ConfirmOneGroup = "confirm_one_group",
+    /// A number is stable when the nodes of the own group have applied it.
+    StableInOneGroup = "stable_in_one_group",
+    /// A commit is durable when the nodes of one group have synced it.
+    DurableInOneGroup = "durable_in_one_group",
+    /// Only nodes with a part in a commit learn that a client waits for their disks.
+    WakeDisksOfParts = "wake_disks_of_parts",
+    /// A restart of all nodes cuts at the least number of one group.
+    CutOfOneGroup = "cut_of_one_group",
 }
 
 /// The environment variable that plants the bug of this name in a process with the feature `planted_bugs`.

@@ -59,6 +59,8 @@ pub struct Cluster {
     memory: NodeMemory,
     /// Whether the nodes are members of a cluster.
     is_cluster: bool,
+    /// As many nodes form a group.
+    replicas: usize,
     /// Whether every node may be evicted, and clients use all nodes.
     fails_over: bool,
     /// The schema that all nodes got.
@@ -112,6 +114,7 @@ impl Cluster {
             plans,
             memory,
             is_cluster: world.is_cluster,
+            replicas: parameters.replicas,
             fails_over: world.fails_over,
             catalog: Arc::default(),
             evictions: (world.evict_one_in, Random::new(parameters.restart_seed ^ 0x65_7669_6374)),
@@ -149,10 +152,12 @@ impl Cluster {
 
     /// Draws the nodes that crash and are evicted in the life that begins now.
     pub fn next_evictions(&mut self) -> Option<Evictions> {
-        let kept = if self.fails_over { 0 } else { 1 };
-        let nodes: Vec<NodeId> = self.nodes().skip(kept).collect();
+        // Without failover, the first node of each group stays.
+        let (fails_over, replicas) = (self.fails_over, self.replicas);
+        let may_leave = |(position, _): &(usize, NodeId)| fails_over || position % replicas > 0;
+        let nodes: Vec<NodeId> = self.nodes().enumerate().filter(may_leave).map(|(_, node)| node).collect();
+        let count_max = self.plans.len() - self.plans.len() / replicas;
         let (one_in, random) = &mut self.evictions;
-        let count_max = if self.fails_over { nodes.len() - 1 } else { nodes.len() };
         if !self.is_cluster || count_max == 0 || !random.one_in(*one_in) {
             return None;
         }
@@ -206,13 +211,24 @@ impl Cluster {
         if self.fails_over { self.running() } else { vec![SERVING] }
     }
 
-    /// All nodes in one chain, or in each chain another one first; the first node numbers commits.
+    /// All nodes of a group in one chain, or in each chain another one first; the first node numbers commits.
     fn membership(&self) -> Membership {
-        let nodes: Vec<(NodeId, u8)> = self.nodes().map(|node| (node, 0)).collect();
-        let first: Vec<NodeId> = self.nodes().collect();
-        let chains = if self.fails_over { first.len() } else { 1 };
-        let rotated = |by| first.iter().cycle().skip(by).take(first.len()).copied().collect();
-        Membership::create(&nodes, (0..chains).map(rotated).collect(), SERVING)
+        let nodes: Vec<NodeId> = self.nodes().collect();
+        let of_group: Vec<(NodeId, u8)> =
+            (0..).zip(&nodes).map(|(position, node)| (*node, (position / self.replicas) as u8)).collect();
+        let chains = if self.fails_over { self.replicas } else { 1 };
+        let rotated = |by| {
+            let groups = nodes.chunks(self.replicas);
+            groups.map(move |group| group.iter().cycle().skip(by).take(group.len()).copied().collect())
+        };
+        Membership::create(&of_group, (0..chains).flat_map(rotated).collect(), SERVING)
+    }
+
+    /// The nodes that run, by group.
+    pub fn running_groups(&self) -> Vec<Vec<NodeId>> {
+        let nodes: Vec<NodeId> = self.nodes().collect();
+        let is_up = |node: &NodeId| self.simulation.is_up(*node);
+        nodes.chunks(self.replicas).map(|group| group.iter().copied().filter(is_up).collect()).collect()
     }
 
     /// Ends the nodes that still run as `end` says, and drops the memory of all nodes. Then restarts every

@@ -20,6 +20,8 @@ const DRAWS_MAX: u32 = 50;
 pub struct RunParameters {
     /// The `ThreadConfig` and placement of each node. Clients connect to the first one.
     pub nodes: Vec<(String, PlacementPlan)>,
+    /// Number of replicas. As many nodes form a group.
+    pub replicas: usize,
     /// The options of the simulation while the sessions run.
     pub simulation: SimulationOptions,
     /// Maximum number of transactions that a node admits at a time.
@@ -42,7 +44,7 @@ impl RunParameters {
     pub fn new(seed: u64, world: &WorldPlan) -> Result<Self, String> {
         // A separate random sequence from the simulation's, so that changes to one do not alter the other.
         let mut random = Random::new(seed ^ 0x64_7261_7773);
-        let nodes = draw_nodes(world, &mut random)?;
+        let (nodes, replicas) = draw_nodes(world, &mut random)?;
         let mut simulation = SimulationOptions::new(seed);
         simulation.limits = draw_limits(world, &mut random);
         simulation.service_ns_max = pick(&[300, 2_000, 20_000], &mut random);
@@ -57,6 +59,7 @@ impl RunParameters {
         };
         let mut parameters = Self {
             nodes,
+            replicas,
             simulation,
             transactions_max: pick(&[16, 4_096], &mut random) as u32,
             poll_us_max: pick(&[20, 200, 1_000], &mut random),
@@ -75,6 +78,7 @@ impl fmt::Display for RunParameters {
             write!(formatter, "[{config}] ")?;
         }
         let (simulation, limits) = (&self.simulation, &self.simulation.limits);
+        write!(formatter, "replicas={} ", self.replicas)?;
         write!(formatter, "rings={} quota={} reads={} ", limits.ring_slots, limits.quota, limits.read_bytes)?;
         write!(formatter, "service={} wake={} ", simulation.service_ns_max, simulation.wake_ns_max)?;
         write!(formatter, "link={} file={} ", simulation.link_ns_max, simulation.file_ns_max)?;
@@ -105,15 +109,19 @@ fn draw_limits(world: &WorldPlan, random: &mut Random) -> KernelLimits {
     }
 }
 
-/// The placements of all nodes. Each backup has as many ldm instances as the first node, as its partitions
-/// require.
-fn draw_nodes(world: &WorldPlan, random: &mut Random) -> Result<Vec<(String, PlacementPlan)>, String> {
+/// The placements of all nodes, and how many form a group. Each other node has as many ldm instances as the
+/// first one, as its partitions require.
+fn draw_nodes(world: &WorldPlan, random: &mut Random) -> Result<(Vec<(String, PlacementPlan)>, usize), String> {
     let chain_min = if world.fails_over { 2 } else { 1 };
     let chain = chain_min + random.below(u64::from(world.chain_max) + 1 - chain_min as u64) as usize;
     let first = draw_placement(world, random)?;
     let wanted = first.1.instance_count(Module::Ldm);
+    let groups = match world.groups_max {
+        0 | 1 => 1,
+        groups => 2 + random.below(u64::from(groups) - 1) as usize,
+    };
     let mut nodes = vec![first];
-    while nodes.len() < chain {
+    while nodes.len() < chain * groups {
         let mut found = None;
         for _ in 0..DRAWS_MAX {
             let drawn = draw_placement(world, random)?;
@@ -125,7 +133,7 @@ fn draw_nodes(world: &WorldPlan, random: &mut Random) -> Result<Vec<(String, Pla
         let next = found.unwrap_or_else(|| nodes[0].clone());
         nodes.push(next);
     }
-    Ok(nodes)
+    Ok((nodes, chain))
 }
 
 fn draw_placement(world: &WorldPlan, random: &mut Random) -> Result<(String, PlacementPlan), String> {
@@ -168,6 +176,7 @@ mod tests {
     fn world(placement: &str) -> WorldPlan {
         WorldPlan {
             chain_max: 3,
+            groups_max: 1,
             placements: vec![placement.to_owned()],
             tiny_rings_one_in: 2,
             reset_one_in: 0,

@@ -71,7 +71,12 @@ impl Evictions {
     ) -> Evictions {
         let mut lost = Vec::new();
         while lost.len() < count {
-            lost.push(nodes.swap_remove(random.below(nodes.len() as u64) as usize));
+            let node = nodes.swap_remove(random.below(nodes.len() as u64) as usize);
+            // Each group keeps a node.
+            let nodes = lost.iter().copied().chain([node]).collect();
+            if membership.apply(&MembershipChange::Evict { nodes, avoid: None }).is_ok() {
+                lost.push(node);
+            }
         }
         let mut waiting = Vec::new();
         while !lost.is_empty() {

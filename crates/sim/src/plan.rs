@@ -24,6 +24,9 @@ pub struct Plan {
 pub struct WorldPlan {
     /// Maximum number of replicas, 1 to 3.
     pub chain_max: u8,
+    /// Maximum number of node groups of a cluster, 1 to 3. Above 1, there are at least 2. 1 if the plan has
+    /// no such key.
+    pub groups_max: u8,
     /// The names of the placements to choose from; see [`crate::draw`].
     pub placements: Vec<String>,
     /// One in this many runs has rings of 4, 8 or 16 signals.
@@ -132,11 +135,12 @@ impl Plan {
     pub fn to_text(&self) -> String {
         let world = &self.world;
         let mut text = format!(
-            "ci_seeds = {}\n\n[world]\nchain_max = {}\nplacements = {:?}\ntiny_rings_one_in = {}\n\
+            "ci_seeds = {}\n\n[world]\nchain_max = {}\ngroups_max = {}\nplacements = {:?}\ntiny_rings_one_in = {}\n\
              reset_one_in = {}\nvanish_one_in = {}\nhold_one_in = {}\nevict_one_in = {}\n\
              fails_over = {}\nis_cluster = {}\n",
             self.ci_seeds,
             world.chain_max,
+            world.groups_max,
             world.placements,
             world.tiny_rings_one_in,
             world.reset_one_in,
@@ -169,6 +173,7 @@ impl WorldPlan {
         let plan = Self {
             placements: placements.ok_or_else(|| keys.invalid("placements", "a list of names"))?,
             chain_max: keys.number("chain_max", 1, 3)? as u8,
+            groups_max: keys.optional_number("groups_max", 1, 3)? as u8,
             tiny_rings_one_in: keys.number("tiny_rings_one_in", 0, 1_000)?,
             reset_one_in: keys.number("reset_one_in", 0, 1_000_000)?,
             vanish_one_in: keys.number("vanish_one_in", 0, 1_000_000)?,

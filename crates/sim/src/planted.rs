@@ -122,6 +122,23 @@ const EXPECTED: [(PlantedBug, FoundBy); PlantedBug::ALL.len()] = [
     (PlantedBug::CommitLost, Plan("failover")),
     (PlantedBug::ForgetMissing, Plan("failover")),
     (PlantedBug::AnswerUnconfirmed, Plan("failover")),
+    (PlantedBug::ConfirmOneGroup, Plan("groups")),
+    (PlantedBug::StableInOneGroup, Plan("groups")),
+    (
+        PlantedBug::DurableInOneGroup,
+        Test("junctor-cluster", "epoch::tests::sequencer::a_number_is_durable_when_the_disks_of_all_groups_have_it"),
+    ),
+    (
+        PlantedBug::WakeDisksOfParts,
+        Test("junctor-cluster", "epoch::tests::sequencer::every_disk_is_wanted_also_that_of_a_node_without_a_part"),
+    ),
+    (
+        PlantedBug::CutOfOneGroup,
+        Test(
+            "junctor-cluster",
+            "membership::membership::tests::a_restart_needs_a_durable_disk_of_every_group_and_cuts_at_the_least",
+        ),
+    ),
 ];
 
 /// Plants each bug, or only the one with this name, and runs its plan of `folder` or its test until a run

@@ -46,6 +46,7 @@ fn smaller_plans(plan: &Plan) -> Vec<Plan> {
     }
     add_changed(&|plan| plan.restarts = None);
     add_changed(&|plan| plan.world.chain_max = 1);
+    add_changed(&|plan| plan.world.groups_max = 1);
     add_changed(&|plan| plan.world.vanish_one_in = 0);
     add_changed(&|plan| plan.world.reset_one_in = 0);
     add_changed(&|plan| plan.world.hold_one_in = 0);
@@ -81,6 +82,7 @@ mod tests {
             ci_seeds: 1,
             world: WorldPlan {
                 chain_max: 3,
+                groups_max: 1,
                 placements: vec!["receive".to_owned(), "random".to_owned()],
                 tiny_rings_one_in: 2,
                 reset_one_in: 100,

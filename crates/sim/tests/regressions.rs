@@ -62,3 +62,8 @@ fn a_sound_disk_put_back_may_have_lower_numbers() {
 fn the_late_answer_of_a_lost_node_does_not_count_twice() {
     seeds_hold("evictions", &[31]);
 }
+
+#[test]
+fn a_node_may_have_locks_only_in_a_commit() {
+    seeds_hold("groups", &[1]);
+}

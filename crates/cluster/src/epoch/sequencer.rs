@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use junctor_kernel::{Duration, NodeId, Time, require};
 use junctor_model::id::{CommitNumber, Epoch};
+use junctor_model::planted_bug::PlantedBug;
 
 use junctor_signals::decide::{Applied, Decide};
 use junctor_signals::take_number::{Decision, TakeNumber};
@@ -297,9 +298,11 @@ impl Sequencer {
     pub fn next_decide(&mut self, node: NodeId) -> Option<Decide> {
         let index = self.position(node)?;
         let others = match self.least_serving {
+            _ if PlantedBug::StableInOneGroup.is_planted() => self.least_applied_of_group(index),
             LeastServing { second, holder, .. } if holder == index => second,
             LeastServing { first, .. } => first,
         };
+        let without_part = PlantedBug::WakeDisksOfParts.is_planted() && self.members[index].pending.is_empty();
         let Sequencer { epoch, members, kept, released, spare, .. } = self;
         let member = &mut members[index];
         if member.sent - member.answered >= UNANSWERED_MAX {
@@ -321,7 +324,7 @@ impl Sequencer {
             confirmed: self.confirmed,
             durable: self.durable,
             horizon: self.horizon,
-            wanted_on_disk: self.wanted_on_disk,
+            wanted_on_disk: if without_part { CommitNumber(0) } else { self.wanted_on_disk },
         };
         if status == member.last {
             spare.push(decisions);
@@ -346,6 +349,14 @@ impl Sequencer {
             wanted_on_disk,
             decisions,
         })
+    }
+
+    /// The least applied number of the other serving nodes in the group of a member.
+    fn least_applied_of_group(&self, index: usize) -> CommitNumber {
+        let group = self.members[index].group;
+        let others = self.members.iter().enumerate().filter(|(other, it)| *other != index && it.group == group);
+        let least = others.filter(|(_, it)| it.is_serving).map(|(_, it)| it.applied).min();
+        least.unwrap_or(CommitNumber::new(self.epoch, self.last)).max(self.members[index].last.others)
     }
 
     /// Returns the list of a message that was sent, for reuse.
@@ -413,9 +424,13 @@ impl Sequencer {
     fn update_confirmed(&mut self) {
         let mut stable = CommitNumber(u64::MAX);
         let mut passed = stable;
+        let mut of_group = stable;
         for member in &self.members {
             if member.is_serving {
                 stable = stable.min(member.stable);
+                if member.group == self.groups[0] {
+                    of_group = of_group.min(member.stable);
+                }
             } else {
                 passed = passed.min(member.applied);
             }
@@ -425,8 +440,9 @@ impl Sequencer {
             return;
         }
         if self.are_leases_over {
-            require!(stable >= self.confirmed, "confirmed numbers ascend");
-            self.confirmed = stable;
+            let confirmed = if PlantedBug::ConfirmOneGroup.is_planted() { of_group } else { stable };
+            require!(confirmed >= self.confirmed, "confirmed numbers ascend");
+            self.confirmed = confirmed;
         }
         let passed = passed.min(stable);
         if passed >= start {
@@ -441,7 +457,8 @@ impl Sequencer {
     /// number of its copy, which is of an earlier epoch. It therefore counts when no marked disk can lead a
     /// restart below this epoch.
     fn update_durable(&mut self) {
-        let counted = self.members.iter().filter(|member| member.is_durable || member.is_counted);
+        let is_early = |member: &&Member| PlantedBug::DurableInOneGroup.is_planted() && member.group != self.groups[0];
+        let counted = self.members.iter().filter(|it| it.is_durable || it.is_counted).filter(|it| !is_early(it));
         let least = counted.map(|member| member.durable).min().unwrap_or_default();
         if self.has_durable_groups {
             require!(least >= self.durable, "the durable number ascends: {least} after {}", self.durable);

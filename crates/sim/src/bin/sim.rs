@@ -41,6 +41,9 @@ enum Action {
         /// Let the sequencer of a cluster number the commits.
         #[arg(long)]
         cluster: bool,
+        /// Maximum number of node groups of the cluster.
+        #[arg(long, value_name = "N", requires = "cluster", value_parser = clap::value_parser!(u8).range(1..=3))]
+        groups: Option<u8>,
     },
     /// Run every plan of a folder with its CI seeds, each in two processes.
     Ci {
@@ -85,8 +88,9 @@ enum Action {
 
 fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
-        Action::Run { plan, seed, seeds, show_draw, cluster } => read_plan(&plan).map(|mut plan| {
+        Action::Run { plan, seed, seeds, show_draw, cluster, groups } => read_plan(&plan).map(|mut plan| {
             plan.world.is_cluster |= cluster;
+            plan.world.groups_max = groups.unwrap_or(plan.world.groups_max);
             run_seeds(&plan, seed, seeds, show_draw)
         }),
         Action::Ci { plans } => std::env::current_exe()

@@ -9,11 +9,14 @@ use crate::cluster::Cluster;
 
 type Rows = Vec<(RowId, Vec<u8>)>;
 
-/// The differences from the first node, one sentence for each partition.
+/// The differences from the first node of each group, one sentence for each partition.
 pub fn check_replicas(cluster: &mut Cluster) -> Vec<String> {
+    cluster.running_groups().iter().flat_map(|group| check_group(cluster, group)).collect()
+}
+
+fn check_group(cluster: &mut Cluster, group: &[NodeId]) -> Vec<String> {
     let mut faults = Vec::new();
-    let running = cluster.running();
-    let Some((first, others)) = running.split_first() else { return faults };
+    let Some((first, others)) = group.split_first() else { return faults };
     let primary = rows_of(cluster, *first);
     for node in others.iter().copied() {
         let backup = rows_of(cluster, node);

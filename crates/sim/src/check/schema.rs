@@ -11,14 +11,14 @@ use crate::cluster::Cluster;
 /// All inconsistencies, one sentence each.
 pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
     let mut faults = Vec::new();
-    let mut wanted = BTreeSet::new();
+    let mut all = BTreeSet::new();
     let catalog = cluster.catalog();
     for layout in catalog.dictionary.tables() {
         let definition = &layout.definition;
         for index in definition.indexes.iter().filter(|index| index.state == IndexState::Building) {
             faults.push(format!("index {} of table {} is incomplete", index.name, definition.name));
         }
-        wanted.extend((0..definition.partition_count).map(|index| PartitionId { table: definition.id, index }));
+        all.extend((0..definition.partition_count).map(|index| PartitionId { table: definition.id, index }));
     }
     for node in cluster.running() {
         let mut found = BTreeSet::new();
@@ -26,6 +26,10 @@ pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
             let ldm = cluster.simulation.host_mut(node, thread).and_then(|host| host.ldm());
             found.extend(ldm.map(|ldm| ldm.partitions()).unwrap_or_default());
         }
+        let is_here = |partition: &PartitionId| {
+            catalog.distribution.chain(*partition).is_none_or(|chain| chain.iter().any(|at| at.node == node))
+        };
+        let wanted: BTreeSet<PartitionId> = all.iter().copied().filter(is_here).collect();
         if found != wanted {
             let missing: Vec<_> = wanted.difference(&found).collect();
             let left: Vec<_> = found.difference(&wanted).collect();

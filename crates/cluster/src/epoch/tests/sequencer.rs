@@ -282,3 +282,14 @@ fn every_disk_is_wanted_also_that_of_a_node_without_a_part() {
     sequencer.on_applied(NodeId(2), &report, Time(0));
     assert_eq!(decide(&mut sequencer, 1).wanted_on_disk, number(1, 2));
 }
+
+#[test]
+fn a_number_is_durable_when_the_disks_of_all_groups_have_it() {
+    let nodes = [(NodeId(1), 0), (NodeId(2), 1)];
+    let chains = vec![vec![NodeId(1)], vec![NodeId(2)]];
+    let mut sequencer = sequencer_of(&Membership::create(&nodes, chains, NodeId(1)));
+    synced(&mut sequencer, 1, number(1, 0));
+    assert_eq!(sequencer.durable(), CommitNumber(0));
+    synced(&mut sequencer, 2, number(1, 0));
+    assert_eq!(sequencer.durable(), number(1, 0));
+}
