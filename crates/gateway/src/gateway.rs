@@ -527,6 +527,7 @@ impl Gateway {
             | StatusTable::Checkpoints
             | StatusTable::LogSpaces
             | StatusTable::RestartInfo
+            | StatusTable::NodeGroups
             | StatusTable::Nodes => &[Module::Main],
             StatusTable::Counters => &[Module::Main, Module::Recv, Module::Sql, Module::Tc, Module::Ldm, Module::Query],
         };

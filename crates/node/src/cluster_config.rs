@@ -34,6 +34,8 @@ pub struct ClusterConfig {
     pub channels: u8,
     /// Silence in milliseconds after which a node is evicted.
     pub silence_max_ms: u32,
+    /// Time in milliseconds without progress after which a node is evicted.
+    pub standstill_max_ms: u32,
     /// How long a start of all data nodes waits for missing ones, in milliseconds.
     pub partial_start_ms: u32,
     /// Files in PEM: the certificate of the authority, the own certificate, and its private key.
@@ -56,6 +58,7 @@ impl Default for ClusterConfig {
             replicas: 2,
             channels: 1,
             silence_max_ms: 100,
+            standstill_max_ms: 5_000,
             partial_start_ms: 30_000,
             tls: [None, None, None],
             introduction: None,

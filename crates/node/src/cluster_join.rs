@@ -27,11 +27,12 @@ pub(crate) fn shared_settings(cluster: &ClusterConfig, plan: &ClusterPlan) -> St
     });
     format!(
         "cluster_name = {:?}\nNoOfReplicas = {}\nlinks_per_node = {}\nnode_silence_max_ms = {}\n\
-         StartPartialTimeout = {}\nnodes = [\n{}]\n",
+         node_standstill_max_ms = {}\nStartPartialTimeout = {}\nnodes = [\n{}]\n",
         cluster.name,
         cluster.replicas,
         cluster.channels,
         cluster.silence_max_ms,
+        cluster.standstill_max_ms,
         cluster.partial_start_ms,
         nodes.collect::<String>()
     )

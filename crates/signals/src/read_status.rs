@@ -66,6 +66,10 @@ pub enum StatusTable {
     /// links, incarnation, installed epoch (both NULL if unknown), group (NULL without data), whether it is
     /// raft's leader, whether it numbers commits, whether its disk counts, whether it votes, location domain.
     Nodes,
+    /// `junctor_info.node_groups`: from main of a node of a cluster, a row for each group. Columns: group,
+    /// state (`SERVING`, `DOWN`), number of data nodes, of those that serve and are heard, and of disks that
+    /// count.
+    NodeGroups,
 }
 
 choices! {
@@ -85,6 +89,7 @@ choices! {
         12 OperationLatency;
         13 OperationLatencyBuckets;
         14 Nodes;
+        15 NodeGroups;
     }
 }
 

@@ -36,6 +36,17 @@ pub struct VoterReport {
 
 layout! { VoterReport { voter, had_files, is_joining, heard, leases_over } }
 
+/// A node that holds up the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlowNode {
+    /// The node.
+    pub node: NodeId,
+    /// Whether its disk stands still. Otherwise it applies no commits.
+    pub is_disk: bool,
+}
+
+layout! { SlowNode { node, is_disk } }
+
 /// Reports the state of a node. From main to the mains of all voters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportNode {
@@ -68,8 +79,14 @@ pub struct NodeReport {
     pub markable: NodeWords,
     /// On the node with the sequencer: whether no schema change runs, so that a node may join.
     pub admits: bool,
+    /// On the node with the sequencer: a node that stands still while others advance.
+    pub slow: Option<SlowNode>,
     /// The voter of the node.
     pub voter: VoterReport,
 }
 
-layout! { NodeReport { incarnation, hears, leader, index, started, leases_over, disk, has_copies, markable, admits, voter } }
+layout! {
+    NodeReport {
+        incarnation, hears, leader, index, started, leases_over, disk, has_copies, markable, admits, slow, voter,
+    }
+}

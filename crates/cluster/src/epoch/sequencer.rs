@@ -15,6 +15,7 @@ use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::decide::{Applied, Decide};
 use junctor_signals::take_number::{Decision, TakeNumber};
 
+use crate::membership::detector::Progress;
 use crate::membership::{Membership, NodeSet};
 
 /// Decisions that some member has not passed. Beyond it requests wait unnumbered.
@@ -214,11 +215,11 @@ impl Sequencer {
         self.members.iter().filter(|it| it.is_counted && is_complete).map(|it| it.node).collect()
     }
 
-    /// How far each serving node is: applied, and synced if raft has marked it as durable. For the detection
-    /// of slow nodes.
-    pub fn progress(&self) -> impl Iterator<Item = (NodeId, CommitNumber, Option<CommitNumber>)> {
-        let serving = self.members.iter().filter(|member| member.is_serving);
-        serving.map(|member| (member.node, member.applied, member.is_durable.then_some(member.durable)))
+    /// How far each serving node is, for the detection of slow nodes.
+    pub fn progress(&self) -> Vec<(NodeId, Progress)> {
+        let synced = |member: &Member| member.durable.min(self.wanted_on_disk);
+        let progress = |it: &Member| Progress { applied: it.applied, durable: it.is_durable.then(|| synced(it)) };
+        self.members.iter().filter(|it| it.is_serving).map(|it| (it.node, progress(it))).collect()
     }
 
     /// A joining node that is so far behind that requests wait for it. It is evicted.

@@ -17,6 +17,7 @@ use junctor_signals::commit_transaction::{
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::install_membership::InstallMembership;
 use junctor_signals::recover_log::OpenToClients;
+use junctor_signals::report_node::SlowNode;
 use junctor_signals::start_epoch::{BeginEpoch, Installed, LateNodes, SequencerLost, StartEpoch};
 use junctor_signals::take_number::{Decision, NumberTaken, Participant, Participants, RequestNumber};
 use junctor_signals::{LdmSignal, MainSignal, Module, RecvSignal, Signal, SqlSignal, TcSignal, crash_point};
@@ -27,6 +28,7 @@ use super::block::MainBlock;
 use crate::epoch::mirror::Order;
 use crate::epoch::{EpochChange, Mirror, Sequencer};
 use crate::member::EpochProgress;
+use crate::membership::detector::SlowNodes;
 use crate::membership::{Membership, NodeSet};
 
 /// Identifies the work in [`ContinueWork`].
@@ -95,6 +97,7 @@ pub(super) struct Epochs {
     all_gone: NodeSet,
     /// The oldest snapshot that the mirror knows.
     reported_oldest: CommitNumber,
+    slow: SlowNodes,
     is_scheduled: bool,
     is_open: bool,
     is_ending: bool,
@@ -125,6 +128,7 @@ impl Epochs {
             leases_over: Epoch(0),
             all_gone: NodeSet::EMPTY,
             reported_oldest: CommitNumber(0),
+            slow: SlowNodes::default(),
             is_scheduled: false,
             is_open: false,
             is_ending: false,
@@ -231,7 +235,13 @@ impl Epochs {
         let started = self.started().unwrap_or(Epoch(0));
         let sequencer = self.sequencer.as_ref().filter(|sequencer| sequencer.epoch() == started);
         let markable = sequencer.map_or(NodeSet::EMPTY, Sequencer::durable_candidates);
-        EpochProgress { started, leases_over, markable, admits: true }
+        EpochProgress { started, leases_over, markable, admits: true, slow: None }
+    }
+
+    /// On the node with the sequencer: a node that has stood still for `limit` while others advance.
+    pub fn slow_node(&mut self, now: Time, limit: Duration) -> Option<SlowNode> {
+        let progress = self.sequencer.as_ref().map(Sequencer::progress).unwrap_or_default();
+        self.slow.observe(now, limit, &progress)
     }
 
     fn started(&self) -> Option<Epoch> {

@@ -116,11 +116,17 @@ impl MainBlock {
         self.member.as_ref().map(|cluster| cluster.member.rows()).unwrap_or_default()
     }
 
+    /// The rows of `junctor_info.node_groups`.
+    pub(super) fn group_rows(&self) -> Vec<Vec<Value>> {
+        self.member.as_ref().map(|cluster| cluster.member.group_rows()).unwrap_or_default()
+    }
+
     pub(super) fn on_member_timer(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let (has_copies, admits) = (self.is_welcome() && self.has_rows(), self.running.is_none());
         let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
-        if let Some(epochs) = &self.epochs {
-            cluster.member.set_progress(EpochProgress { admits, ..epochs.progress() });
+        if let Some(epochs) = &mut self.epochs {
+            let slow = epochs.slow_node(now, cluster.member.settings().standstill_max);
+            cluster.member.set_progress(EpochProgress { admits, slow, ..epochs.progress() });
             cluster.member.set_copies(has_copies);
         }
         cluster.member.tick(now);

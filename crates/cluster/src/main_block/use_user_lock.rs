@@ -131,6 +131,7 @@ impl MainBlock {
             StatusTable::Checkpoints => status_rows(&self.checkpoints, context.turn_start),
             StatusTable::RestartInfo => self.restart_info.rows(),
             StatusTable::Nodes => self.member_rows(),
+            StatusTable::NodeGroups => self.group_rows(),
             StatusTable::UserLocks => self.user_locks.entries().take(STATUS_ROWS_MAX).map(row).collect(),
             StatusTable::Counters => {
                 let mut rows = thread_counter_rows(context.loads);

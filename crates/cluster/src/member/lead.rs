@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_kernel::{Duration, NodeId, Time};
 use junctor_model::id::Incarnation;
 use junctor_signals::install_membership::{InstallMembership, LeasesOver};
-use junctor_signals::report_node::NodeReport;
+use junctor_signals::report_node::{NodeReport, SlowNode};
 
 use super::machine::{Member, MemberMessage, Peer};
 use crate::membership::detector::{HeardBy, Hearing};
@@ -14,6 +14,9 @@ use crate::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeS
 
 /// Time for which members do not hear each other until one is evicted.
 const CUT_MIN: Duration = Duration::from_millis(50);
+/// Silence after which all nodes of a group count as lost. The others stop, because nothing of the group can
+/// be read or changed.
+const GROUP_SILENCE_MAX: Duration = Duration::from_millis(3000);
 /// Maximum number of nodes that get the membership at a time; the others get it with the next tick.
 const ANNOUNCED_MAX: usize = 32;
 
@@ -93,14 +96,17 @@ impl Member {
             membership.members().filter(|record| self.is_gone(record)).map(|record| record.node).collect();
         let silent: NodeSet = membership
             .members()
-            .filter(|record| !gone.contains(record.node) && self.is_silent(record))
+            .filter(|record| !gone.contains(record.node) && self.is_silent(record, self.settings.silence_max))
             .map(|record| record.node)
             .collect();
         let avoid = membership.record(self.settings.own).map(|record| record.node);
         let evict = |nodes| MembershipChange::Evict { nodes, avoid };
         let is_allowed = |nodes: NodeSet| nodes.is_empty() || membership.apply(&evict(nodes)).is_ok();
         let is_first_start = membership.members().next().is_none();
-        self.must_restart = !is_first_start && !is_allowed(gone);
+        let is_lost = |it: &NodeRecord| gone.contains(it.node) || self.is_silent(it, GROUP_SILENCE_MAX);
+        let is_group_lost = |group| membership.members().filter(|it| it.group == group).all(is_lost);
+        let has_lost_group = !is_allowed(gone) || membership.groups().any(is_group_lost);
+        self.must_restart = !is_first_start && has_lost_group;
         // After a loss of power, nodes come back one by one. An eviction of the first would take the mark
         // from its disk, although the others may be gone, too.
         let is_present = |group| membership.members().any(|it| it.group == group && self.is_present(it));
@@ -118,11 +124,18 @@ impl Member {
         let hearing = Hearing { heard: &heard, dead, sequencer: membership.sequencer };
         let with_cut = hearing.to_evict(&is_possible).unwrap_or_default();
         let without_cut = if is_possible(dead) { dead } else { NodeSet::EMPTY };
+        let is_alone_possible = |slow: &SlowNode| is_possible(std::iter::once(slow.node).collect());
+        let slow = self.slow_node(membership).filter(is_alone_possible);
         let is_certain = self.is_cut_certain(!with_cut.without(&dead).is_empty());
         let nodes = if is_certain { with_cut } else { without_cut };
         if !nodes.is_empty() {
             let reasons: Vec<String> = nodes.iter().map(|node| reason_of(node, &gone, &silent)).collect();
             return Some((evict(nodes), reasons.join("; ")));
+        }
+        if let Some(SlowNode { node, is_disk }) = slow {
+            let why = if is_disk { "its disk syncs nothing" } else { "it applies no commits" };
+            let reason = format!("node {}: evicted, because {why} while others do", node.0);
+            return Some((evict(std::iter::once(node).collect()), reason));
         }
         self.planned_change(membership)
     }
@@ -135,6 +148,15 @@ impl Member {
             return true;
         }
         self.now.since(*self.cut_since.get_or_insert(self.now)) >= CUT_MIN
+    }
+
+    /// A node that the sequencer of the membership finds slow.
+    fn slow_node(&self, membership: &Membership) -> Option<SlowNode> {
+        let sequencer = membership.record(membership.sequencer)?;
+        let own = self.report();
+        let report = self.report_of(sequencer.node, &own)?;
+        let is_current = report.incarnation == sequencer.incarnation && report.started == membership.epoch;
+        report.slow.filter(|slow| is_current && membership.record(slow.node).is_some_and(|it| it.is_member()))
     }
 
     /// Changes that wait until the epoch has started everywhere.
@@ -218,12 +240,12 @@ impl Member {
         self.peers.get(&record.node).is_some_and(is_peer_gone)
     }
 
-    /// Whether nobody hears a member. A leader that has just begun waits.
-    fn is_silent(&self, record: &NodeRecord) -> bool {
+    /// Whether nobody has heard a member for so long. A leader that has just begun waits.
+    fn is_silent(&self, record: &NodeRecord, silence_max: Duration) -> bool {
         let node = record.node;
         let Some(peer) = self.peers.get(&node) else { return false };
         let (Some(since), Some(leading)) = (peer.unheard_since, self.leading_since) else { return false };
-        let is_over = |since: Time| self.now.since(since) >= self.settings.silence_max;
+        let is_over = |since: Time| self.now.since(since) >= silence_max.max(self.settings.silence_max);
         let hears = |other: &Peer| {
             let report = other.report.as_ref().filter(|_| other.unheard_since.is_none());
             report.is_some_and(|report| NodeSet::from_words(report.hears).contains(node))

@@ -10,7 +10,7 @@ use junctor_kernel::transport::link::Death;
 use junctor_kernel::{Duration, NodeId, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 use junctor_signals::install_membership::{InstallMembership, LeasesOver, ReplicateMembership};
-use junctor_signals::report_node::{NodeReport, VoterReport, WaitingDisk};
+use junctor_signals::report_node::{NodeReport, SlowNode, VoterReport, WaitingDisk};
 
 use super::settings::{MemberSettings, VoterStart};
 use crate::membership::lease::{BootTime, EntryId, EvictionReport};
@@ -49,6 +49,8 @@ pub struct EpochProgress {
     pub markable: NodeSet,
     /// On the node with the sequencer: whether no schema change runs, so that a node may join.
     pub admits: bool,
+    /// On the node with the sequencer: a node that stands still while others advance.
+    pub slow: Option<SlowNode>,
 }
 
 /// Work for the caller, in the order of the fields.
@@ -350,6 +352,7 @@ impl Member {
             has_copies: has_started && self.has_copies,
             markable: self.progress.map_or([u64::MAX; 4], |progress| progress.markable.to_words()),
             admits: self.progress.is_none_or(|progress| progress.admits),
+            slow: self.progress.and_then(|progress| progress.slow),
             voter: VoterReport {
                 voter: self.voter.as_ref().map_or(0, |voter| voter.replica().voter().0),
                 had_files: self.had_voter_files,

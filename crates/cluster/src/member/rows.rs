@@ -36,6 +36,22 @@ impl Member {
         ]
     }
 
+    /// A row for each node group, in the order of the table's columns.
+    pub fn group_rows(&self) -> Vec<Vec<Value>> {
+        let Some(membership) = self.membership() else { return Vec::new() };
+        let row = |group: u8| {
+            let of_group = || membership.nodes.iter().filter(move |record| record.group == group);
+            let count = |matches: &dyn Fn(&NodeRecord) -> bool| of_group().filter(|record| matches(record)).count();
+            let serving = count(&|record| self.state_of(record.node, Some(record)) == "SERVING");
+            let state = if serving > 0 { "SERVING" } else { "DOWN" };
+            let numbers = [count(&|_| true), serving, count(&|record| record.is_durable)];
+            let mut row = vec![Value::UInt(u64::from(group)), Value::Bytes(state.as_bytes().to_vec())];
+            row.extend(numbers.map(|number| Value::UInt(number as u64)));
+            row
+        };
+        membership.groups().map(row).collect()
+    }
+
     fn life_of(&self, node: NodeId, record: Option<&NodeRecord>) -> Option<u32> {
         let own = (node == self.settings.own).then_some(self.settings.incarnation);
         let up = own.or_else(|| self.peers.get(&node)?.up);

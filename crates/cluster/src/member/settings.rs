@@ -101,6 +101,8 @@ pub struct MemberSettings {
     pub voter: VoterStart,
     /// A node that is silent for longer is evicted.
     pub silence_max: Duration,
+    /// A node that applies or syncs nothing for longer, while others do, is evicted.
+    pub standstill_max: Duration,
     /// How long a start of all nodes waits for nodes that could be missing.
     pub partial_start_after: Duration,
 }

@@ -7,10 +7,11 @@ use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::transport::link::Death;
 use junctor_kernel::{Duration, NodeId, Random, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
+use junctor_signals::report_node::SlowNode;
 
 use super::settings::{MemberNode, MemberSettings, Roles, VoterStart};
-use super::{Member, MemberMessage};
-use crate::membership::{Membership, NodeState};
+use super::{EpochProgress, Member, MemberMessage};
+use crate::membership::{Membership, NodeSet, NodeState};
 
 const TICK: Duration = Duration::from_millis(10);
 
@@ -76,6 +77,7 @@ impl Cluster {
             started: place.disk.started,
             voter,
             silence_max: Duration::from_millis(50),
+            standstill_max: Duration::from_millis(1000),
             partial_start_after: Duration::from_millis(500),
         };
         let mut member = Member::new(settings, self.now);
@@ -407,6 +409,50 @@ fn a_lost_group_makes_the_others_start_again() {
     cluster.run_until("the others stop", |it| [3, 4].iter().all(|node| it.places[&NodeId(*node)].stopped.is_some()));
     (1..=4).for_each(|node| cluster.start(node));
     cluster.run_until("all start", |it| it.serve(&[1, 2, 3, 4]) && it.is_settled());
+}
+
+#[test]
+fn a_group_that_is_silent_for_long_counts_as_lost() {
+    let mut cluster = formed(&["data", "data", "data", "data", "management"]);
+    [3, 4].into_iter().for_each(|node| cluster.pause(node));
+    cluster.run_until("the others stop", |it| [1, 2].iter().all(|node| it.places[&NodeId(*node)].stopped.is_some()));
+    [1, 2].into_iter().for_each(|node| cluster.start(node));
+    (0..100).for_each(|_| cluster.step());
+    assert!([1, 2].iter().all(|node| cluster.places[&NodeId(*node)].stopped.is_none()), "they wait");
+    [3, 4].into_iter().for_each(|node| cluster.resume(node));
+    cluster.run_until("they stop", |it| [3, 4].iter().all(|node| it.places[&NodeId(*node)].stopped.is_some()));
+    [3, 4].into_iter().for_each(|node| cluster.start(node));
+    cluster.run_until("all start", |it| it.serve(&[1, 2, 3, 4]) && it.is_settled());
+}
+
+#[test]
+fn a_group_that_is_silent_for_a_moment_goes_on() {
+    let mut cluster = formed(&["data", "data", "data", "data", "management"]);
+    [3, 4].into_iter().for_each(|node| cluster.pause(node));
+    (0..200).for_each(|_| cluster.step());
+    [3, 4].into_iter().for_each(|node| cluster.resume(node));
+    cluster.run_until("all serve", |it| it.serve(&[1, 2, 3, 4]) && it.is_settled());
+    assert!((1..=5).all(|node| cluster.places[&NodeId(node)].stopped.is_none()));
+}
+
+#[test]
+fn a_node_that_the_sequencer_finds_slow_is_evicted_with_the_reason() {
+    for (slow, is_disk, why) in [(4, true, "its disk syncs nothing"), (2, false, "it applies no commits")] {
+        let mut cluster = formed(&["data", "data", "data", "data", "management"]);
+        let membership = cluster.membership(5).unwrap();
+        let (sequencer, epoch) = (membership.sequencer, membership.epoch);
+        let slow_node = Some(SlowNode { node: NodeId(slow), is_disk });
+        let (markable, admits) = (NodeSet::EMPTY, true);
+        let progress = EpochProgress { started: epoch, leases_over: epoch, markable, admits, slow: slow_node };
+        let member = cluster.places.get_mut(&sequencer).unwrap().member.as_mut().unwrap();
+        member.set_progress(progress);
+        let is_evicted =
+            |it: &Cluster| it.membership(5).unwrap().record(NodeId(slow)).unwrap().state == NodeState::Away;
+        cluster.run_until("it is evicted", is_evicted);
+        let leader = cluster.leader().unwrap();
+        let log = cluster.places[&NodeId(leader)].log.join("\n");
+        assert!(log.contains(&format!("node {slow}: evicted, because {why} while others do")), "{log}");
+    }
 }
 
 #[test]

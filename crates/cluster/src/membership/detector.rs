@@ -2,11 +2,10 @@
 
 use junctor_kernel::{Duration, NodeId, Time};
 use junctor_model::id::CommitNumber;
+use junctor_signals::report_node::SlowNode;
 
 use super::NodeSet;
 
-/// Time without progress after which a node is slow.
-pub const STANDSTILL: Duration = Duration::from_millis(1000);
 /// Steps of the search for the fewest evictions. A search that needs more evicts greedily: some nodes more
 /// than necessary, in a network with so many cuts that hardly any set of nodes is connected.
 const SEARCH_STEPS_MAX: u32 = 20_000;
@@ -123,17 +122,9 @@ fn keeps_lowest(one: NodeSet, other: NodeSet) -> std::cmp::Ordering {
 pub struct Progress {
     /// The last number that it has applied.
     pub applied: CommitNumber,
-    /// The last number that it has synced; the same for all nodes that do not count as durable.
+    /// The last number that it has synced, but none above the one that all must sync: later ones come when
+    /// they come. `None` for a node that does not count as durable.
     pub durable: Option<CommitNumber>,
-}
-
-/// Why a node is slow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slowness {
-    /// It applies nothing, and others do.
-    Applies,
-    /// It syncs nothing, and others do.
-    Syncs,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -151,10 +142,11 @@ pub struct SlowNodes {
 }
 
 impl SlowNodes {
-    /// Takes the progress of every serving node into account, and returns a node to evict. Between two calls
-    /// at most [`STANDSTILL`] / 4 may pass; otherwise the observer stood still itself, and starts anew.
-    pub fn observe(&mut self, now: Time, nodes: &[(NodeId, Progress)]) -> Option<(NodeId, Slowness)> {
-        let has_stalled = now.since(self.looked) > Duration(STANDSTILL.0 / 4);
+    /// Takes the progress of every serving node into account, and returns a node that has stood still for
+    /// `limit`. Between two calls at most a quarter of it may pass; otherwise the observer stood still
+    /// itself, and starts anew.
+    pub fn observe(&mut self, now: Time, limit: Duration, nodes: &[(NodeId, Progress)]) -> Option<SlowNode> {
+        let has_stalled = now.since(self.looked) > Duration(limit.0 / 4);
         self.looked = now;
         let watched = std::mem::take(&mut self.watches);
         for &(node, progress) in nodes {
@@ -170,12 +162,12 @@ impl SlowNodes {
         let applied = nodes.iter().map(|(_, it)| it.applied).max().unwrap_or_default();
         let durable = nodes.iter().filter_map(|(_, it)| it.durable).max();
         self.watches.iter().find_map(|(node, watch)| {
-            let is_over = |since: Time| now.since(since) >= STANDSTILL;
+            let is_over = |since: Time| now.since(since) >= limit;
             if watch.progress.applied < applied && is_over(watch.applied_since) {
-                return Some((*node, Slowness::Applies));
+                return Some(SlowNode { node: *node, is_disk: false });
             }
             let is_behind = watch.progress.durable.is_some() && watch.progress.durable < durable;
-            (is_behind && is_over(watch.durable_since)).then_some((*node, Slowness::Syncs))
+            (is_behind && is_over(watch.durable_since)).then_some(SlowNode { node: *node, is_disk: true })
         })
     }
 }
@@ -183,6 +175,8 @@ impl SlowNodes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const LIMIT: Duration = Duration::from_millis(1000);
 
     fn set(nodes: &[u8]) -> NodeSet {
         nodes.iter().map(|node| NodeId(*node)).collect()
@@ -256,12 +250,12 @@ mod tests {
         for tick in 0..=60 {
             let now = Time(0).plus(Duration::from_millis(20 * tick));
             let nodes = [(NodeId(1), progress(100 + tick)), (NodeId(2), progress(100)), (NodeId(3), progress(160))];
-            found.extend(slow.observe(now, &nodes).map(|it| (tick, it)));
+            found.extend(slow.observe(now, LIMIT, &nodes).map(|it| (tick, it)));
         }
-        assert_eq!(found.first(), Some(&(50, (NodeId(2), Slowness::Applies))));
+        assert_eq!(found.first(), Some(&(50, SlowNode { node: NodeId(2), is_disk: false })));
         // An observer that stood still itself accuses nobody.
         let later = Time(0).plus(Duration::from_millis(20_000));
-        assert_eq!(slow.observe(later, &[(NodeId(1), progress(500)), (NodeId(2), progress(100))]), None);
+        assert_eq!(slow.observe(later, LIMIT, &[(NodeId(1), progress(500)), (NodeId(2), progress(100))]), None);
     }
 
     #[test]
@@ -271,11 +265,11 @@ mod tests {
         let mut found = None;
         for tick in 0..=50 {
             let now = Time(0).plus(Duration::from_millis(20 * tick));
-            found = slow.observe(now, &[(NodeId(1), progress(9)), (NodeId(2), progress(3))]);
+            found = slow.observe(now, LIMIT, &[(NodeId(1), progress(9)), (NodeId(2), progress(3))]);
         }
-        assert_eq!(found, Some((NodeId(2), Slowness::Syncs)));
+        assert_eq!(found, Some(SlowNode { node: NodeId(2), is_disk: true }));
         // Nobody is slow when nobody is ahead.
         let nodes = [(NodeId(1), progress(9)), (NodeId(2), progress(9))];
-        assert_eq!(slow.observe(Time(0).plus(Duration::from_millis(1010)), &nodes), None);
+        assert_eq!(slow.observe(Time(0).plus(Duration::from_millis(1010)), LIMIT, &nodes), None);
     }
 }

@@ -54,6 +54,9 @@ fn tables_and_transactions_use_all_groups_and_a_restart_keeps_them() {
     let held: Vec<String> = sessions[..4].iter_mut().map(|session| value(session, rows)).collect();
     assert_eq!((&held[0], &held[2]), (&held[1], &held[3]));
     assert_ne!(held[0], held[2]);
+    let groups = "SELECT GROUP_CONCAT(node_group, state, data_nodes, serving_nodes, durable_nodes ORDER BY \
+                  node_group) FROM junctor_info.node_groups";
+    assert_eq!(value(&mut sessions[4], groups), "0SERVING222,1SERVING222");
     // By the primary key, by the unique index, in ranges, and with its own changes.
     for (session, row) in sessions.iter_mut().zip(11..) {
         assert_eq!(value(session, &format!("SELECT c FROM d.t WHERE b = {row}")), format!("row {row}"));

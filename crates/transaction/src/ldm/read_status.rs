@@ -36,6 +36,7 @@ impl LdmBlock {
             | StatusTable::Checkpoints
             | StatusTable::LogSpaces
             | StatusTable::RestartInfo
+            | StatusTable::NodeGroups
             | StatusTable::Nodes
             | StatusTable::UserLocks => Vec::new(),
         };

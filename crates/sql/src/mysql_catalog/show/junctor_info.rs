@@ -160,6 +160,15 @@ const NODES: &[Field] = &[
     text("location_domain", 64),
 ];
 
+/// The node groups of the cluster. A node alone has no row.
+const NODE_GROUPS: &[Field] = &[
+    unsigned("node_group"),
+    text("state", 16),
+    unsigned("data_nodes"),
+    unsigned("serving_nodes"),
+    unsigned("durable_nodes"),
+];
+
 /// Measured costs and chosen locations of reads, one row for each sql block and kind of read. A cost without
 /// samples is NULL.
 const ROUTING: &[Field] = &[
@@ -219,6 +228,7 @@ const TABLES: &[(&str, &[Field])] = &[
     ("logspaces", LOGSPACES),
     ("memoryusage", MEMORYUSAGE),
     ("metadata_locks", METADATA_LOCKS),
+    ("node_groups", NODE_GROUPS),
     ("nodes", NODES),
     ("operation_latency", OPERATION_LATENCY),
     ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
@@ -276,6 +286,7 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
         "logspaces" => Some(StatusTable::LogSpaces),
         "memoryusage" => Some(StatusTable::MemoryUsage),
         "metadata_locks" => Some(StatusTable::MetadataLocks),
+        "node_groups" => Some(StatusTable::NodeGroups),
         "nodes" => Some(StatusTable::Nodes),
         "operation_latency" => Some(StatusTable::OperationLatency),
         "operation_latency_buckets" => Some(StatusTable::OperationLatencyBuckets),
@@ -297,6 +308,7 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::LogSpaces => ("logspaces", LOGSPACES),
         StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
         StatusTable::MetadataLocks => ("metadata_locks", METADATA_LOCKS),
+        StatusTable::NodeGroups => ("node_groups", NODE_GROUPS),
         StatusTable::Nodes => ("nodes", NODES),
         StatusTable::OperationLatency => ("operation_latency", OPERATION_LATENCY),
         StatusTable::OperationLatencyBuckets => ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
