@@ -244,7 +244,9 @@ mod tests {
     }
 
     fn config(change: impl Fn(&mut ClusterConfig)) -> NodeConfig {
-        let folder = std::env::temp_dir().join(format!("junctor-key-{}", std::process::id()));
+        // Tests run at the same time, so each has a file of its own.
+        let thread = std::thread::current().id();
+        let folder = std::env::temp_dir().join(format!("junctor-key-{}-{thread:?}", std::process::id()));
         std::fs::write(&folder, "ab".repeat(32)).unwrap();
         let mut config = NodeConfig { is_durable: true, ..NodeConfig::default() };
         config.cluster.node_id = Some(1);
