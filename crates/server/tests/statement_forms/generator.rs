@@ -34,6 +34,8 @@ pub struct Statement {
     pub is_change: bool,
     /// Whether ORDER BY determines the order of the rows completely.
     pub is_ordered: bool,
+    /// Whether it changes rows that it reads in no defined order, so that "at row N" may name any row.
+    pub reads_in_any_order: bool,
     /// Whether the result may contain any one of several texts that the collation considers equal, so that
     /// two correct results can differ.
     pub shows_any_of_equal: bool,
@@ -246,6 +248,8 @@ impl<'r> Generator<'r> {
             self.number(1, false);
             self.text(", id");
             self.limit();
+        } else {
+            self.statement.reads_in_any_order = true;
         }
     }
 
@@ -271,6 +275,7 @@ impl<'r> Generator<'r> {
             self.value(1, false);
             self.text(", d FROM t");
             self.filter();
+            self.statement.reads_in_any_order = true;
             return;
         }
         self.text(&format!("{verb} INTO t (id, a, b, d, s, k) VALUES "));

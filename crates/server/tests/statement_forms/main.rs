@@ -538,12 +538,27 @@ fn observe(
     }
     for cell in outcome.warnings.iter_mut().flatten().flatten() {
         *cell = cell.replace(HINT, "");
+        if statement.reads_in_any_order {
+            remove_row_number(cell);
+        }
+    }
+    if statement.reads_in_any_order {
+        outcome.error.iter_mut().for_each(remove_row_number);
+        outcome.warnings.sort();
     }
     if statement.is_change {
         outcome.table = normal_rows(run(session, "SELECT * FROM t ORDER BY id"), true);
         run(session, "ROLLBACK");
     }
     outcome
+}
+
+fn remove_row_number(message: &mut String) {
+    if let Some((text, number)) = message.rsplit_once(" at row ")
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        *message = text.to_string();
+    }
 }
 
 /// Formats doubles the same way for both protocols, and sorts rows without a defined order.
