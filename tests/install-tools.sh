@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the external programs that the tests and comparisons need, if they are missing: sysbench, the mysql
-# client, MariaDB for comparison, valgrind and strace. The MariaDB package is the one without a service, so nothing
+# client, MariaDB for comparison, valgrind, strace and openssl. The MariaDB package is the one without a service, so nothing
 # is started now or at boot: the tests run the server themselves, in temporary directories and on free ports.
 #
 #   sh tests/install-tools.sh
@@ -18,6 +18,7 @@ need valgrind valgrind
 need strace strace
 need cc gcc
 need setpriv util-linux
+need openssl openssl
 python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3-venv"
 
 if ! command -v cargo >/dev/null 2>&1; then

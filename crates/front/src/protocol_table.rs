@@ -63,6 +63,12 @@ macro_rules! protocols {
                 }
             }
 
+            pub fn continue_login(&mut self, context: &mut LinkContext<'_>) -> Input {
+                match self {
+                    $(Link::$name(link) => link.continue_login(context),)*
+                }
+            }
+
             pub fn await_file(&mut self) {
                 match self {
                     $(Link::$name(link) => link.await_file(),)*

@@ -129,9 +129,18 @@ impl Attack {
         let mut outcomes = Vec::new();
         for (payload, sequence) in self.payloads.iter().zip((1..).step_by(2)) {
             let mut out = Vec::new();
-            let mut context = LoginContext { accounts: &accounts, sequence, out: &mut out };
+            let mut context = LoginContext {
+                accounts: &accounts,
+                security: None,
+                is_private_required: false,
+                is_private: false,
+                sequence,
+                out: &mut out,
+            };
             outcomes.push(match handshake.on_packet(payload, &mut context) {
                 HandshakeStep::Replied { expected_sequence } => format!("replied, expects {expected_sequence}"),
+                HandshakeStep::Checking => "checks the password".into(),
+                HandshakeStep::StartTls => "starts TLS".into(),
                 HandshakeStep::Authenticated(authenticated) => format!("authenticated {}", authenticated.user),
                 HandshakeStep::Refused(refusal) => {
                     assert_eq!((out[3], out[4]), (sequence + 1, 0xff), "{}: an error packet", self.name);

@@ -36,3 +36,5 @@ pub use turn_context::TurnContext;
 
 // Checks that stop the node, for callers that do not see the kernel.
 pub use junctor_kernel::{invariant, require};
+// TLS of client connections, for callers that do not see the kernel.
+pub use junctor_kernel::transport::security::{Agreed, ClientSecurity};

@@ -209,6 +209,8 @@ errors! {
     WrongTypeForVariable = 1232, "42000";
     /// A statement that an option of the server excludes, such as SET PERSIST with --in-memory.
     OptionPreventsStatement = 1290, "HY000";
+    /// The certificates of TLS cannot be used.
+    TlsSetupFailed = 3888, "HY000";
     /// RESET PERSIST of a variable without a persisted value.
     NotPersisted = 3615, "HY000";
     /// The variable is read-only.

@@ -63,6 +63,8 @@ fn check_new(data: &Path, is_in_cluster: bool) -> Result<(), StartError> {
         let found = match entry.file_name().to_str() {
             Some(LOCK | LOST_AND_FOUND | "identity.new") => None,
             Some(name) if is_in_cluster && is_of_cluster(name) => None,
+            // Certificates for clients.
+            Some("tls" | "tls.new") => None,
             Some(LOG_FOLDER) => first_file(&entry.path(), &is_blank_log).map_err(unreadable)?,
             Some(CHECKPOINT_FOLDER) => first_file(&entry.path(), &|_| Ok(false)).map_err(unreadable)?,
             _ => Some(entry.path()),

@@ -10,6 +10,7 @@ use junctor_cluster::member::{MemberNode, Roles};
 use junctor_gateway::route::ReadRule;
 use junctor_kernel::{FileBackend, SendAssistance, SendSettings, SpinChoice, SpinMethod};
 use junctor_signals::end_transaction::CommitDurability;
+use junctor_tls::client_tls::CertificateFiles;
 use junctor_transaction::log::SEGMENTS_MAX_DEFAULT;
 
 use crate::cluster_config::{ClusterConfig, is_address, parse_node};
@@ -39,6 +40,12 @@ pub struct NodeConfig {
     pub server_version: String,
     /// Users in addition to root: name and password.
     pub users: Vec<(String, String)>,
+    /// Whether clients may use TLS.
+    pub has_tls: bool,
+    /// Files of certificates; without them the node makes its own.
+    pub tls_files: CertificateFiles,
+    /// Whether clients must use TLS.
+    pub secure_transport_required: bool,
     /// The folder of the node's files, unless `file_system_path` names one.
     pub data_directory: String,
     /// `FileSystemPath`: the folder of the node's files; `None` takes `data_directory`.
@@ -108,6 +115,9 @@ impl Default for NodeConfig {
             max_connections: 16_384,
             server_version: "8.0.36-junctor".into(),
             users: Vec::new(),
+            has_tls: true,
+            tls_files: CertificateFiles::default(),
+            secure_transport_required: false,
             data_directory: "junctor-data".into(),
             file_system_path: None,
             log_directory: None,
@@ -253,6 +263,17 @@ pub static SETTINGS: &[Setting] = &[
     setting!("users", SettingKind::Users, "[]",
         "Users in addition to root, as NAME:PASSWORD. User root has no password and may log in over loopback only.",
         Users(value) => |config| config.users = value),
+    setting!("tls", SettingKind::Boolean, "true",
+        "Whether clients of the MySQL protocol may use TLS. Without ssl_cert and ssl_key, the node makes certificates in DataDir/tls at its first start.",
+        Boolean(value) => |config| config.has_tls = value),
+    setting!("require_secure_transport", SettingKind::Boolean, "false", "Whether logins over connections without TLS are refused, with error 3159.",
+        Boolean(value) => |config| config.secure_transport_required = value),
+    setting!("ssl_ca", SettingKind::Text("a path"), "DataDir/tls/ca.pem", "The authorities of the certificates that clients may show, in PEM.",
+        Text(value) => |config| config.tls_files.authority = Some(value.into())),
+    setting!("ssl_cert", SettingKind::Text("a path"), "DataDir/tls/server-cert.pem", "The certificate of the server, in PEM, with those that lead to its authority.",
+        Text(value) => |config| config.tls_files.certificate = Some(value.into())),
+    setting!("ssl_key", SettingKind::Text("a path"), "DataDir/tls/server-key.pem", "The private key of ssl_cert, in PEM.",
+        Text(value) => |config| config.tls_files.key = Some(value.into())),
     setting!("DataDir", SettingKind::Text("a path"), "junctor in the user's state directory",
         "The folder of the node's files. The state directory is $XDG_STATE_HOME, or ~/.local/state.",
         Text(value) => |config| config.data_directory = value),

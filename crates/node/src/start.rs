@@ -16,6 +16,7 @@ use junctor_kernel::real::{Node, NodeOptions, RunningNode};
 use junctor_kernel::{ConnectError, MemoryStream, NodeLayout};
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{Signal, crash_point};
+use junctor_tls::client_tls::ClientTls;
 
 use crate::cluster_config;
 use crate::cluster_join;
@@ -229,6 +230,10 @@ pub fn start_and_report(
         shared = shared.with_member(settings, log_lines);
         links = Some(own);
     }
+    if let Some(tls) = client_tls(&config)? {
+        let files = tls.file_names();
+        shared = shared.with_tls(Arc::new(tls), files);
+    }
     let shared = Arc::new(shared);
     let (readiness, progress) = (Arc::clone(shared.readiness()), Arc::clone(shared.progress()));
     let log_waits_for_room = Arc::clone(shared.log_waits_for_room());
@@ -290,6 +295,16 @@ fn listen_address(config: &NodeConfig, protocol: Protocol) -> Option<SocketAddr>
         Protocol::Native => config.native_port,
     };
     port.filter(|_| config.listens).map(|port| SocketAddr::new(config.listen_address, port))
+}
+
+/// TLS for clients, unless the node opens no port or its configuration turns TLS off.
+fn client_tls(config: &NodeConfig) -> Result<Option<ClientTls>, StartError> {
+    if !config.listens || !config.has_tls {
+        return Ok(None);
+    }
+    let has_folder = config.is_durable || config.cluster.node_id.is_some();
+    let data = has_folder.then(|| Path::new(config.data_folder()));
+    ClientTls::open(data, config.tls_files.clone()).map(Some).map_err(|error| StartError(error.to_string()))
 }
 
 fn accounts(config: &NodeConfig) -> Accounts {

@@ -29,7 +29,7 @@ struct CommandLine {
 enum Command {
     /// Run a node that serves MySQL clients. Each commit is on disk before it is acknowledged.
     #[command(after_help = SERVE_HELP)]
-    Serve(ServeOptions),
+    Serve(Box<ServeOptions>),
     /// Run the benchmark that a directory's autobench.conf describes: sysbench, DBT2 or YCSB.
     #[command(after_help = BENCH_HELP)]
     Bench(autobench::BenchOptions),
@@ -130,8 +130,6 @@ const DEV_HELP: &str = "\
 It prints `node ID ROLE pid PID address HOST:PORT` for each process, and `ready: mysql HOST:PORT,...` when all serve.
 A process that ends is started again. Ctrl-C stops them all; the next start continues from the directory.
 
-A cluster has no tables yet: statements about tables get error 1235.
-
 Try it:
   junctor dev &
   mysql -h 127.0.0.1 -P PORT -u root -e 'SELECT * FROM junctor_info.nodes'";
@@ -177,6 +175,21 @@ struct ServeOptions {
     /// User who may log in from anywhere; may be given several times
     #[arg(long, value_name = "NAME:PASSWORD", value_parser = user)]
     user: Vec<(String, String)>,
+    /// Refuse TLS. Without it, and without --ssl-cert, the node makes its own certificates
+    #[arg(long, conflicts_with_all = ["ssl_ca", "ssl_cert", "ssl_key", "require_secure_transport"])]
+    no_tls: bool,
+    /// Refuse logins over connections without TLS
+    #[arg(long)]
+    require_secure_transport: bool,
+    /// Authorities of the certificates that clients may show, in PEM
+    #[arg(long, value_name = "FILE")]
+    ssl_ca: Option<PathBuf>,
+    /// Certificate of the server, in PEM
+    #[arg(long, value_name = "FILE", requires = "ssl_key")]
+    ssl_cert: Option<PathBuf>,
+    /// Private key of --ssl-cert, in PEM
+    #[arg(long, value_name = "FILE", requires = "ssl_cert")]
+    ssl_key: Option<PathBuf>,
     /// Number of this node in its cluster [default: a node alone]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
     node_id: Option<u8>,
@@ -240,7 +253,7 @@ pub fn run() -> ExitCode {
         }
         Command::Bench(options) => exit_code(autobench::run(&options)),
         Command::Lab(options) => exit_code(lab::run(&options)),
-        Command::Serve(options) => exit_code(serve(options)),
+        Command::Serve(options) => exit_code(serve(*options)),
         Command::Backup(options) => exit_code(backup(&options)),
         Command::Backups { store } => exit_code(list_backups(&store)),
         Command::Restore(options) => exit_code(restore(&options)),
@@ -309,6 +322,12 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, Box<dyn std::error
         return Err("no folder for the data: set HOME or XDG_STATE_HOME, or use --data-dir or --in-memory".into());
     }
     config.users.extend(options.user);
+    config.has_tls &= !options.no_tls;
+    config.secure_transport_required |= options.require_secure_transport;
+    let files = &mut config.tls_files;
+    files.authority = options.ssl_ca.or(files.authority.take());
+    files.certificate = options.ssl_cert.or(files.certificate.take());
+    files.key = options.ssl_key.or(files.key.take());
     let cluster = &mut config.cluster;
     cluster.node_id = options.node_id.or(cluster.node_id);
     cluster.role = options.role.or(cluster.role);

@@ -3,6 +3,7 @@
 //! parts, each on request.
 
 use junctor_kernel::Address;
+use junctor_kernel::transport::security::Agreed;
 use junctor_kernel::{Buffer, SocketId};
 use junctor_model::id::ConnectionId;
 
@@ -36,6 +37,8 @@ pub struct Login {
     pub character_set: u16,
     /// The client's protocol, as its number in `front`'s table of protocols.
     pub protocol: u16,
+    /// The parameters of the connection's TLS; `None` without TLS.
+    pub tls: Option<Agreed>,
 }
 
 /// Executes one command.

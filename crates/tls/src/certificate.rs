@@ -18,6 +18,12 @@ pub struct Certificate {
     pub key: String,
 }
 
+/// The name in the authority of certificates for clients.
+const CLIENTS: &str = "clients";
+
+/// The names by which clients on this machine reach the server.
+const LOCAL_NAMES: &[&str] = &["localhost", "127.0.0.1", "::1"];
+
 /// The name of a node in its certificate.
 pub fn name_of(node: NodeId) -> String {
     format!("node-{}.junctor", node.0)
@@ -48,6 +54,36 @@ pub fn issue(cluster: &str, authority_key: &str, node: NodeId) -> Result<Certifi
     let key = KeyPair::generate()?;
     let certificate = parameters.signed_by(&key, &issuer)?;
     Ok(Certificate { certificate: certificate.pem(), key: key.serialize_pem() })
+}
+
+/// Makes a certificate of a server that clients connect to, or of a client. The server's is valid for this
+/// machine's own names.
+///
+/// # Errors
+/// The key is not a private key in PEM.
+pub fn issue_for_clients(authority_key: &str, is_server: bool) -> Result<Certificate, Error> {
+    let issuer = Issuer::new(authority(CLIENTS)?, KeyPair::from_pem(authority_key)?);
+    let (names, common_name, purpose) = match is_server {
+        true => (LOCAL_NAMES, "Junctor server", ExtendedKeyUsagePurpose::ServerAuth),
+        false => (&[][..], "Junctor client", ExtendedKeyUsagePurpose::ClientAuth),
+    };
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut parameters = CertificateParams::new(names)?;
+    parameters.distinguished_name.push(DnType::CommonName, common_name);
+    parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    parameters.extended_key_usages = vec![purpose];
+    parameters.use_authority_key_identifier_extension = true;
+    let key = KeyPair::generate()?;
+    let certificate = parameters.signed_by(&key, &issuer)?;
+    Ok(Certificate { certificate: certificate.pem(), key: key.serialize_pem() })
+}
+
+/// Makes the authority of a node's certificates for clients.
+///
+/// # Errors
+/// The system has no random bytes.
+pub fn create_authority_for_clients() -> Result<Certificate, Error> {
+    create_authority(CLIENTS)
 }
 
 fn authority(cluster: &str) -> Result<CertificateParams, Error> {

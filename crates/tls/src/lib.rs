@@ -1,11 +1,16 @@
-//! TLS between nodes (`docs/decisions/0026-tls-between-nodes.md`).
+//! TLS between nodes (`docs/decisions/0026-tls-between-nodes.md`) and with clients
+//! (`docs/decisions/0036-tls-and-logins.md`).
 //!
-//! - [`certificate`]: the certificate authority of a cluster, and the certificates of its nodes;
-//! - [`session`]: the sessions of connections, for the kernel's links.
+//! - [`certificate`]: the certificate authority of a cluster, and the certificates that it issues;
+//! - [`session`]: the sessions of connections, for the kernel's links;
+//! - [`client_tls`]: TLS for clients, and the files of its certificates;
+//! - `password_key`: the key with which clients encrypt passwords on connections without TLS.
 
 #![forbid(unsafe_code)]
 
 pub mod certificate;
+pub mod client_tls;
+mod password_key;
 pub mod session;
 
 #[cfg(test)]

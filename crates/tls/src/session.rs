@@ -1,4 +1,4 @@
-//! TLS 1.3 sessions with certificates at both ends.
+//! TLS sessions, and those between nodes: TLS 1.3 with certificates at both ends.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use junctor_kernel::NodeId;
 use junctor_kernel::transport::hello::Refusal;
-use junctor_kernel::transport::security::{Encryption, LinkSecurity, SecurityFault};
+use junctor_kernel::transport::security::{Agreed, Encryption, LinkSecurity, SecurityFault};
 use rustls::client::{Resumption, verify_server_name};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::{NoServerSessionStorage, ParsedCertificate, WebPkiClientVerifier};
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, Connection, Error, RootCertStore, ServerConfig, ServerConnection,
+    CertificateError, CipherSuite, ClientConfig, ClientConnection, Connection, Error, ProtocolVersion, RootCertStore,
+    ServerConfig, ServerConnection,
 };
 
 use crate::certificate::name_of;
@@ -76,7 +77,7 @@ impl LinkSecurity for Tls {
 }
 
 /// The session of one connection.
-struct Session {
+pub(crate) struct Session {
     connection: Connection,
 }
 
@@ -87,7 +88,7 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    fn new(mut connection: Connection) -> Self {
+    pub(crate) fn new(mut connection: Connection) -> Self {
         // Links bound what they send, and everything is taken out at once.
         connection.set_buffer_limit(None);
         Self { connection }
@@ -133,6 +134,36 @@ impl Encryption for Session {
         let parsed = certificate.and_then(|certificate| ParsedCertificate::try_from(certificate).ok());
         let name = ServerName::try_from(name_of(node)).ok();
         parsed.zip(name).is_some_and(|(parsed, name)| verify_server_name(&parsed, &name).is_ok())
+    }
+
+    fn close(&mut self) {
+        self.connection.send_close_notify();
+    }
+
+    fn agreed(&self) -> Option<Agreed> {
+        let version = match self.connection.protocol_version()? {
+            ProtocolVersion::TLSv1_2 => "TLSv1.2",
+            ProtocolVersion::TLSv1_3 => "TLSv1.3",
+            _ => return None,
+        };
+        let cipher = cipher_name(self.connection.negotiated_cipher_suite()?.suite());
+        Some(Agreed { version, cipher, has_certificate: self.connection.peer_certificates().is_some() })
+    }
+}
+
+/// OpenSSL's name of a cipher suite. The list has all suites of the provider.
+fn cipher_name(suite: CipherSuite) -> &'static str {
+    match suite {
+        CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
+        CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
+        CipherSuite::TLS13_CHACHA20_POLY1305_SHA256 => "TLS_CHACHA20_POLY1305_SHA256",
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384 => "ECDHE-ECDSA-AES256-GCM-SHA384",
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 => "ECDHE-ECDSA-AES128-GCM-SHA256",
+        CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256 => "ECDHE-ECDSA-CHACHA20-POLY1305",
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384 => "ECDHE-RSA-AES256-GCM-SHA384",
+        CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => "ECDHE-RSA-AES128-GCM-SHA256",
+        CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => "ECDHE-RSA-CHACHA20-POLY1305",
+        _ => "unknown",
     }
 }
 

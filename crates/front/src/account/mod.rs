@@ -1,13 +1,16 @@
 //! User accounts: which users exist, from which addresses each may log in, and how a password is verified.
 //! All protocols share them.
 //!
-//! Passwords are verified as in `mysql_native_password`: the server keeps SHA1(SHA1(password)), and the
-//! client sends SHA1(password) masked with SHA1(challenge, kept hash). The password itself is never sent.
+//! With `mysql_native_password`, the server keeps SHA1(SHA1(password)), and the client sends SHA1(password)
+//! masked with SHA1(challenge, kept hash). The password itself is never sent. `caching_sha2_password` is in
+//! [`junctor_model::password`].
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use junctor_model::password::caching_sha2::{FastVerifier, StoredPassword};
 use sha1::{Digest, Sha1};
 use subtle::{Choice, ConstantTimeEq};
 
@@ -21,6 +24,12 @@ pub const DATABASE_NAME_BYTES_MAX: usize = 256;
 pub const CHALLENGE_BYTES: usize = 20;
 
 const SHA1_BYTES: usize = 20;
+
+/// Length of a proof of the fast way of `caching_sha2_password` in bytes.
+pub(crate) const FAST_PROOF_BYTES: usize = 32;
+
+/// A credential that no password matches.
+pub(crate) const DECOY: Credential = Credential::CachingSha2(StoredPassword::DECOY);
 
 /// Random bytes that a client mixes into its proof of the password. Each byte is from 1 to 127.
 pub type Challenge = [u8; CHALLENGE_BYTES];
@@ -47,7 +56,7 @@ impl PasswordHash {
     }
 
     /// Whether `proof` was made from the password and `challenge`. The comparison takes constant time.
-    fn accepts(&self, challenge: &Challenge, proof: &[u8; SHA1_BYTES]) -> Choice {
+    pub(crate) fn accepts(&self, challenge: &Challenge, proof: &[u8; SHA1_BYTES]) -> Choice {
         let mut mask = Sha1::new();
         mask.update(challenge);
         mask.update(self.0);
@@ -67,25 +76,42 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
+/// How an account proves its identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credential {
+    /// The account has no password.
+    NoPassword,
+    /// `mysql_native_password`.
+    Native(PasswordHash),
+    /// `caching_sha2_password`.
+    CachingSha2(StoredPassword),
+}
+
 /// The conditions under which one user may log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
-    password_hash: Option<PasswordHash>,
+    credential: Credential,
     loopback_only: bool,
 }
 
 impl Account {
-    /// An account that may log in from any address. An empty password creates an account without a password.
+    /// An account that may log in from any address with `mysql_native_password`. An empty password creates an
+    /// account without a password.
     pub fn with_password(password: &[u8]) -> Self {
         match password {
             [] => Self::without_password(),
-            _ => Self { password_hash: Some(PasswordHash::of_password(password)), loopback_only: false },
+            _ => Self::with_credential(Credential::Native(PasswordHash::of_password(password))),
         }
+    }
+
+    /// An account that may log in from any address.
+    pub const fn with_credential(credential: Credential) -> Self {
+        Self { credential, loopback_only: false }
     }
 
     /// An account without a password, for clients on this machine only.
     pub const fn without_password() -> Self {
-        Self { password_hash: None, loopback_only: true }
+        Self { credential: Credential::NoPassword, loopback_only: true }
     }
 
     /// Restricts the account to clients on this machine.
@@ -94,16 +120,38 @@ impl Account {
     }
 }
 
+/// The account that a client claims, before its proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Candidate {
+    pub credential: Credential,
+    /// Whether a correct proof lets the client in. An unknown user and a forbidden address are examined like
+    /// an account with a password, so that neither answers nor their times reveal which users exist.
+    pub is_admitted: bool,
+}
+
+impl Candidate {
+    /// The stored password of `caching_sha2_password`, if that is the account's method.
+    pub fn stored(&self) -> Option<StoredPassword> {
+        match self.credential {
+            Credential::CachingSha2(stored) => Some(stored),
+            Credential::NoPassword | Credential::Native(_) => None,
+        }
+    }
+}
+
 /// The accounts of this server. User names compare as bytes.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Accounts {
     accounts: BTreeMap<Vec<u8>, Account>,
+    /// For the fast way of `caching_sha2_password`: the passwords of successful logins, with the stored form
+    /// that each has proven. At most one for each account.
+    verifiers: Mutex<BTreeMap<Vec<u8>, (StoredPassword, FastVerifier)>>,
 }
 
 impl Accounts {
     /// No accounts: nobody can log in.
     pub const fn empty() -> Self {
-        Self { accounts: BTreeMap::new() }
+        Self { accounts: BTreeMap::new(), verifiers: Mutex::new(BTreeMap::new()) }
     }
 
     /// Only the user `root`, without a password, from this machine.
@@ -118,22 +166,62 @@ impl Accounts {
         self.accounts.insert(user.as_bytes().to_vec(), account);
     }
 
-    /// Verifies the user, proof and database that a client sent in reply to `challenge`. Returns the names of
-    /// user and database. The caller must still check that the database exists.
+    /// The account that a client at `peer` claims.
+    pub(crate) fn candidate(&self, user: &[u8], peer: Peer) -> Candidate {
+        match self.accounts.get(user) {
+            Some(account) if peer.is_loopback() || !account.loopback_only => {
+                Candidate { credential: account.credential, is_admitted: true }
+            }
+            _ => {
+                // An unknown user gets the method of an existing one, always the same.
+                let mut others = self.accounts.range(user.to_vec()..).chain(&self.accounts);
+                let has_password = |(_, account): &(_, &Account)| account.credential != Credential::NoPassword;
+                let other = others.find(has_password).map(|(_, account)| account.credential);
+                let credential = match other {
+                    Some(Credential::Native(_)) => Credential::Native(PasswordHash([0; SHA1_BYTES])),
+                    _ => DECOY,
+                };
+                Candidate { credential, is_admitted: false }
+            }
+        }
+    }
+
+    /// Verifies the proof of `mysql_native_password` for the claimed account.
+    ///
+    /// # Errors
+    /// As [`Accounts::admit`].
+    pub(crate) fn verify(
+        &self,
+        peer: Peer,
+        (challenge, proof): (&Challenge, &[u8]),
+        claim: Claim<'_>,
+    ) -> Result<(String, Option<String>), Refusal> {
+        let candidate = self.candidate(claim.user, peer);
+        let is_proven = match (candidate.credential, <&[u8; SHA1_BYTES]>::try_from(proof)) {
+            (Credential::Native(hash), Ok(proof)) => bool::from(hash.accepts(challenge, proof)),
+            (Credential::NoPassword, _) => proof.is_empty(),
+            (Credential::Native(_) | Credential::CachingSha2(_), _) => false,
+        };
+        self.admit(candidate, peer, claim, is_proven)
+    }
+
+    /// Decides on a claim after its proof. Returns the names of user and database. The caller must still
+    /// check that the database exists.
     ///
     /// # Errors
     /// 1045 for an unknown user, a wrong proof or a forbidden address; 1049 if no database can have that
     /// name.
-    pub(crate) fn verify(
+    pub(crate) fn admit(
         &self,
+        candidate: Candidate,
         peer: Peer,
-        challenge: &Challenge,
         claim: Claim<'_>,
+        is_proven: bool,
     ) -> Result<(String, Option<String>), Refusal> {
-        let Claim { user: name, proof, database } = claim;
+        let Claim { user: name, has_password, database } = claim;
         let user = shown_name(name, USER_NAME_BYTES_MAX);
-        if !self.admits(name, peer, challenge, proof) {
-            let using_password = if proof.is_empty() { "NO" } else { "YES" };
+        if !is_proven || !candidate.is_admitted {
+            let using_password = if has_password { "YES" } else { "NO" };
             let message = format!("Access denied for user '{user}'@'{peer}' (using password: {using_password})");
             return Err(Refusal { errno: 1045, sqlstate: *b"28000", message });
         }
@@ -147,19 +235,25 @@ impl Accounts {
         }
     }
 
-    /// Whether a client at `peer` may log in as `user` with `proof`.
-    fn admits(&self, user: &[u8], peer: Peer, challenge: &Challenge, proof: &[u8]) -> bool {
-        // Verifying an unknown user costs as much as a wrong password. Otherwise response times would reveal
-        // which users exist.
-        const NOBODY: Account = Account { password_hash: Some(PasswordHash([0; SHA1_BYTES])), loopback_only: true };
-        let found = self.accounts.get(user);
-        let account = found.unwrap_or(&NOBODY);
-        let proven = match (&account.password_hash, <&[u8; SHA1_BYTES]>::try_from(proof)) {
-            (Some(hash), Ok(proof)) => bool::from(hash.accepts(challenge, proof)),
-            (None, _) => proof.is_empty(),
-            (Some(_), Err(_)) => false,
-        };
-        proven && found.is_some() && (peer.is_loopback() || !account.loopback_only)
+    /// Whether `proof` is that of a password which has proven `stored` before.
+    pub(crate) fn accepts_fast(
+        &self,
+        user: &[u8],
+        stored: StoredPassword,
+        challenge: &Challenge,
+        proof: &[u8; FAST_PROOF_BYTES],
+    ) -> bool {
+        let found = self.verifiers().get(user).copied().filter(|(proven, _)| *proven == stored);
+        found.is_some_and(|(_, verifier)| verifier.accepts(challenge, proof))
+    }
+
+    /// Keeps the verifier of the password that a user has proven, for the fast way.
+    pub(crate) fn keep_verifier(&self, user: &[u8], stored: StoredPassword, verifier: FastVerifier) {
+        self.verifiers().insert(user.to_vec(), (stored, verifier));
+    }
+
+    fn verifiers(&self) -> MutexGuard<'_, BTreeMap<Vec<u8>, (StoredPassword, FastVerifier)>> {
+        self.verifiers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -167,8 +261,8 @@ impl Accounts {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Claim<'a> {
     pub user: &'a [u8],
-    /// Empty for an account without a password.
-    pub proof: &'a [u8],
+    /// Whether the client has sent a password or its proof.
+    pub has_password: bool,
     /// Empty for none.
     pub database: &'a [u8],
 }
@@ -193,6 +287,12 @@ impl Refusal {
     /// 1040: the recv block serves its maximum number of connections.
     pub(crate) fn too_many_connections() -> Refusal {
         Refusal { errno: 1040, sqlstate: *b"08004", message: "Too many connections".into() }
+    }
+
+    /// 3159: `require_secure_transport` is on.
+    pub(crate) fn insecure_transport() -> Refusal {
+        let message = "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
+        Refusal { errno: 3159, sqlstate: *b"HY000", message: message.into() }
     }
 
     /// 3168: the node recovers its data.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
+use junctor_kernel::transport::security::ClientSecurity;
 use junctor_kernel::{
     Address, Buffer, Context, Directory, Duration, Outbox, SocketId, Time, WorldEvent, WorldRequest, require,
 };
@@ -28,6 +29,10 @@ pub struct RecvSettings {
     pub server_version: Arc<str>,
     /// The users who may log in.
     pub accounts: Arc<Accounts>,
+    /// TLS for clients; `None` refuses it.
+    pub security: Option<Arc<dyn ClientSecurity>>,
+    /// The variable `require_secure_transport`.
+    pub secure_transport_required: Arc<AtomicBool>,
     /// Maximum number of connections of this block. One more is refused with error 1040.
     pub connections_max: usize,
     /// Maximum length of a command in bytes. A longer command ends its connection with error 1153.
@@ -40,6 +45,10 @@ pub struct RecvSettings {
     /// of their own.
     pub ids: (u32, u32),
 }
+
+/// Tokens of timers.
+const LOGIN_TIMER: u64 = 0;
+const CHECK_TIMER: u64 = 1;
 
 /// Whether the node serves clients. The recv blocks set this shared flag and read it. The thread that starts
 /// the node waits for it.
@@ -85,6 +94,10 @@ pub struct RecvBlock {
     /// Started logins with their deadlines, in order of the deadlines. Some may have ended already.
     logins: VecDeque<(Time, SocketId)>,
     is_login_timer_running: bool,
+    /// Connections whose passwords are being checked, in the order of their turns. A connection has at most
+    /// one check.
+    checks: VecDeque<SocketId>,
+    is_check_timer_running: bool,
     count: usize,
     ids: ConnectionIds,
     sql_instances: u16,
@@ -126,6 +139,8 @@ impl RecvBlock {
             wanting_part: Vec::new(),
             logins: VecDeque::new(),
             is_login_timer_running: false,
+            checks: VecDeque::new(),
+            is_check_timer_running: false,
             count: 0,
             ids: ConnectionIds {
                 first: first_id,
@@ -148,6 +163,7 @@ impl RecvBlock {
             RecvSignal::OpenToClients(_) => self.settings.readiness.open(),
             RecvSignal::ReadStatus(request) => self.on_read_status(request, context, outbox),
         }
+        self.start_check_timer(outbox);
     }
 
     /// Handles one event of a socket or timer.
@@ -170,9 +186,11 @@ impl RecvBlock {
                 }
             }
             WorldEvent::SendDrained { socket } => self.on_send_drained(socket, context, outbox),
-            WorldEvent::Timer { .. } => self.on_login_timer(context, outbox),
+            WorldEvent::Timer { token: LOGIN_TIMER } => self.on_login_timer(context, outbox),
+            WorldEvent::Timer { .. } => self.on_check_timer(context, outbox),
             _ => {}
         }
+        self.start_check_timer(outbox);
     }
 
     /// Requests the next parts of long answers. Only at the end of the turn, after the turn's output is
@@ -226,6 +244,7 @@ impl RecvBlock {
             challenge: challenge_from_random(random),
             server_version: &self.settings.server_version,
             command_bytes_max: self.settings.max_allowed_packet,
+            offers_tls: self.settings.security.is_some(),
         };
         let connection = Connection {
             socket,
@@ -233,6 +252,7 @@ impl RecvBlock {
             peer,
             sql: Address::new(context.own_address.node, Module::Sql, sql),
             link: Link::open(protocol, &opening, &mut greeting),
+            encryption: None,
             flow: Flow::default(),
             received: Buffer::new(),
             position: 0,
@@ -261,7 +281,7 @@ impl RecvBlock {
             && !self.is_login_timer_running
         {
             self.is_login_timer_running = true;
-            outbox.request(WorldRequest::StartTimer { after: deadline.since(context.turn_start), token: 0 });
+            outbox.request(WorldRequest::StartTimer { after: deadline.since(context.turn_start), token: LOGIN_TIMER });
         }
     }
 
@@ -273,10 +293,29 @@ impl RecvBlock {
                 && connection.link.awaits_login()
                 && !connection.flow.is_closing
             {
-                connection.close(outbox);
+                connection.close(&mut RecvTurn { settings: &self.settings, checks: &mut self.checks, context, outbox });
             }
         }
         self.start_login_timer(context, outbox);
+    }
+
+    #[inline]
+    fn start_check_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        if !self.checks.is_empty() && !self.is_check_timer_running {
+            self.is_check_timer_running = true;
+            outbox.request(WorldRequest::StartTimer { after: Duration::ZERO, token: CHECK_TIMER });
+        }
+    }
+
+    /// Takes one step of the check whose turn it is. The commands of other connections run between two steps.
+    fn on_check_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.is_check_timer_running = false;
+        let Some(socket) = self.checks.pop_front() else { return };
+        let Some(connection) = find(&mut self.connections, socket) else { return };
+        let mut turn = RecvTurn { settings: &self.settings, checks: &mut self.checks, context, outbox };
+        if connection.continue_check(&mut turn) {
+            self.checks.push_back(socket);
+        }
     }
 
     fn on_closed(&mut self, socket: SocketId, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
@@ -300,7 +339,10 @@ impl RecvBlock {
         match find(&mut self.connections, socket) {
             None => context.buffers.give(bytes),
             Some(connection) => {
-                connection.on_received(bytes, &mut RecvTurn { settings: &self.settings, context, outbox });
+                connection.on_received(
+                    bytes,
+                    &mut RecvTurn { settings: &self.settings, checks: &mut self.checks, context, outbox },
+                );
             }
         }
     }
@@ -312,7 +354,12 @@ impl RecvBlock {
             connection.request_part(outbox);
         }
         if std::mem::take(&mut connection.flow.wants_next_command) {
-            connection.start_next_command(&mut RecvTurn { settings: &self.settings, context, outbox });
+            connection.start_next_command(&mut RecvTurn {
+                settings: &self.settings,
+                checks: &mut self.checks,
+                context,
+                outbox,
+            });
         }
     }
 
@@ -333,7 +380,7 @@ impl RecvBlock {
         } else {
             self.counted.bytes_sent += packets.len() as u64;
             connection.link.finish_answer(&mut packets, is_unsolicited);
-            outbox.request(WorldRequest::SendBytes { socket, bytes: packets });
+            connection.send(packets, context, outbox);
         }
         match after {
             AfterReply::MoreParts => {
@@ -343,9 +390,16 @@ impl RecvBlock {
             AfterReply::AwaitInput => {
                 connection.link.await_file();
                 connection.flow.awaits_input = true;
-                connection.start_next_command(&mut RecvTurn { settings: &self.settings, context, outbox });
+                connection.start_next_command(&mut RecvTurn {
+                    settings: &self.settings,
+                    checks: &mut self.checks,
+                    context,
+                    outbox,
+                });
             }
-            AfterReply::Close => connection.close(outbox),
+            AfterReply::Close => {
+                connection.close(&mut RecvTurn { settings: &self.settings, checks: &mut self.checks, context, outbox })
+            }
             AfterReply::NextCommand => {
                 connection.flow.is_busy = false;
                 connection.flow.awaits_input = false;
@@ -354,7 +408,12 @@ impl RecvBlock {
                 if connection.flow.is_output_blocked {
                     connection.flow.wants_next_command = true;
                 } else {
-                    connection.start_next_command(&mut RecvTurn { settings: &self.settings, context, outbox });
+                    connection.start_next_command(&mut RecvTurn {
+                        settings: &self.settings,
+                        checks: &mut self.checks,
+                        context,
+                        outbox,
+                    });
                 }
             }
         }

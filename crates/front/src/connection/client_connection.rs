@@ -3,8 +3,11 @@
 //!
 //! One connection: turns received bytes into commands, one at a time.
 
+use std::collections::VecDeque;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
+use junctor_kernel::transport::security::Encryption;
 use junctor_kernel::{Address, Buffer, Context, Outbox, SocketId, WorldRequest, require};
 use junctor_model::id::ConnectionId;
 use junctor_signals::client_command::*;
@@ -19,9 +22,14 @@ use crate::protocol_table::Link;
 /// the command is done, so TCP slows the client down.
 const WAITING_BYTES_MAX: usize = 64 * 1024;
 
+/// Bytes that TLS adds to a short answer, at most.
+const TLS_RECORD_BYTES: usize = 64;
+
 /// The resources that an event handler may use.
 pub(super) struct RecvTurn<'a, 'c> {
     pub settings: &'a RecvSettings,
+    /// Connections whose passwords are being checked.
+    pub checks: &'a mut VecDeque<SocketId>,
     pub context: &'a mut Context<'c>,
     pub outbox: &'a mut Outbox<Signal>,
 }
@@ -35,11 +43,19 @@ pub(super) struct Connection {
     /// The sql block of the session.
     pub sql: Address,
     pub link: Link,
+    /// The connection's TLS. Boxed and rare, so that connections without it stay small.
+    pub encryption: Option<Box<dyn Encryption>>,
     pub flow: Flow,
     /// Received bytes; those before `position` are consumed. The buffer is released while it is empty, so an
     /// idle connection holds no memory.
     pub received: Buffer,
     pub position: usize,
+}
+
+fn link_context<'a>(settings: &'a RecvSettings, is_private: bool, out: &'a mut Buffer) -> LinkContext<'a> {
+    let is_private_required = settings.secure_transport_required.load(Ordering::Relaxed);
+    let security = settings.security.as_deref();
+    LinkContext { accounts: &settings.accounts, security, is_private_required, is_private, out }
 }
 
 /// Flow control between the client and its session.
@@ -49,6 +65,8 @@ pub(super) struct Flow {
     pub has_session: bool,
     /// The sql block is executing a command, or is opening the session.
     pub is_busy: bool,
+    /// The client's password is being checked.
+    pub is_checking: bool,
     /// The session awaits the next part of a file, which arrives like a command.
     pub awaits_input: bool,
     /// The connection is being closed: received bytes are ignored.
@@ -67,13 +85,19 @@ pub(super) struct Flow {
 impl Flow {
     /// Whether the session must answer before it takes anything from the client.
     pub fn is_occupied(&self) -> bool {
-        self.is_busy && !self.awaits_input
+        (self.is_busy && !self.awaits_input) || self.is_checking
     }
 }
 
 impl Connection {
     /// Handles bytes that the socket received.
-    pub fn on_received(&mut self, bytes: Buffer, turn: &mut RecvTurn<'_, '_>) {
+    pub fn on_received(&mut self, mut bytes: Buffer, turn: &mut RecvTurn<'_, '_>) {
+        if self.encryption.is_some() {
+            bytes = self.decrypt(&bytes, turn);
+            if bytes.is_empty() {
+                return turn.context.buffers.give(bytes);
+            }
+        }
         if self.flow.is_occupied() || self.flow.is_output_blocked {
             self.flow.wants_next_command |= !self.flow.is_occupied();
             self.append_received(bytes, turn);
@@ -103,16 +127,16 @@ impl Connection {
     }
 
     /// Reads messages from `bytes` at `position` until one is a command. Keeps the bytes after it.
-    fn dispatch(&mut self, bytes: Buffer, mut position: usize, turn: &mut RecvTurn<'_, '_>) {
+    fn dispatch(&mut self, mut bytes: Buffer, mut position: usize, turn: &mut RecvTurn<'_, '_>) {
         while !self.flow.is_occupied() && !self.flow.is_closing {
             let start = position;
             let mut out = Buffer::new();
-            let mut context = LinkContext { accounts: &turn.settings.accounts, out: &mut out };
+            let mut context = link_context(turn.settings, self.encryption.is_some(), &mut out);
             let (consumed, input) = self.link.next_input(&bytes[position..], &mut context);
             position += consumed;
             require!(position <= bytes.len(), "a protocol consumes no more than it was given");
             if !out.is_empty() {
-                turn.outbox.request(WorldRequest::SendBytes { socket: self.socket, bytes: out });
+                self.send(out, turn.context, turn.outbox);
             }
             match input {
                 Input::Command(payload) => {
@@ -128,8 +152,22 @@ impl Connection {
                 }
                 Input::AssembledCommand(command) => self.forward_whole(command, turn),
                 Input::Handled => {}
+                Input::StartTls => {
+                    self.encryption = turn.settings.security.as_ref().and_then(|security| security.accept());
+                    if self.encryption.is_none() {
+                        self.close(turn);
+                        continue;
+                    }
+                    let plain = self.decrypt(&bytes[position..], turn);
+                    turn.context.buffers.give(std::mem::replace(&mut bytes, plain));
+                    position = 0;
+                }
                 Input::LoggedIn(login) => self.open_session(*login, turn),
-                Input::Close => self.close(turn.outbox),
+                Input::Checking => {
+                    self.flow.is_checking = true;
+                    turn.checks.push_back(self.socket);
+                }
+                Input::Close => self.close(turn),
                 Input::Incomplete => break,
             }
         }
@@ -138,6 +176,26 @@ impl Connection {
         }
         (self.received, self.position) = (bytes, position);
         self.pause_if_full(turn);
+    }
+
+    /// Takes the next step of the check of a password. Returns whether more steps follow.
+    pub fn continue_check(&mut self, turn: &mut RecvTurn<'_, '_>) -> bool {
+        if !self.flow.is_checking || self.flow.is_closing {
+            return false;
+        }
+        let mut out = Buffer::new();
+        let mut context = link_context(turn.settings, self.encryption.is_some(), &mut out);
+        let input = self.link.continue_login(&mut context);
+        if !out.is_empty() {
+            self.send(out, turn.context, turn.outbox);
+        }
+        match input {
+            Input::Checking => return true,
+            Input::LoggedIn(login) => self.open_session(*login, turn),
+            _ => self.close(turn),
+        }
+        self.flow.is_checking = false;
+        false
     }
 
     fn forward_whole(&mut self, command: Buffer, turn: &mut RecvTurn<'_, '_>) {
@@ -168,6 +226,7 @@ impl Connection {
             capabilities: login.capabilities,
             character_set: login.character_set,
             protocol: self.link.protocol().number(),
+            tls: self.encryption.as_ref().and_then(|encryption| encryption.agreed()),
         };
         let signal = OpenSession {
             connection: self.id,
@@ -185,10 +244,61 @@ impl Connection {
         outbox.send(self.sql, Signal::Sql(SqlSignal::ContinueCommand(signal)));
     }
 
+    /// Sends bytes to the client.
+    #[inline]
+    pub fn send(&mut self, bytes: Buffer, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match self.encryption {
+            None => outbox.request(WorldRequest::SendBytes { socket: self.socket, bytes }),
+            Some(_) => self.send_encrypted(bytes, context, outbox),
+        }
+    }
+
     /// Closes the socket once all queued output is written.
-    pub fn close(&mut self, outbox: &mut Outbox<Signal>) {
+    pub fn close(&mut self, turn: &mut RecvTurn<'_, '_>) {
         self.flow.is_closing = true;
-        outbox.request(WorldRequest::CloseSocket { socket: self.socket });
+        if let Some(encryption) = &mut self.encryption {
+            encryption.close();
+            self.write_encrypted(0, turn.context, turn.outbox);
+        }
+        turn.outbox.request(WorldRequest::CloseSocket { socket: self.socket });
+    }
+
+    #[cold]
+    fn send_encrypted(&mut self, bytes: Buffer, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let length = bytes.len();
+        if let Some(encryption) = &mut self.encryption {
+            encryption.send(&bytes);
+        }
+        context.buffers.give(bytes);
+        self.write_encrypted(length, context, outbox);
+    }
+
+    /// Sends what the encryption has to write: records of `length` plain bytes, or of its handshake.
+    fn write_encrypted(&mut self, length: usize, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let Some(encryption) = &mut self.encryption else { return };
+        let mut bytes = context.buffers.take(length + TLS_RECORD_BYTES);
+        encryption.write(&mut bytes);
+        match bytes.is_empty() {
+            true => context.buffers.give(bytes),
+            false => outbox.request(WorldRequest::SendBytes { socket: self.socket, bytes }),
+        }
+    }
+
+    /// The plain bytes in received ones. Ends the connection if they are no TLS.
+    #[cold]
+    fn decrypt(&mut self, received: &[u8], turn: &mut RecvTurn<'_, '_>) -> Buffer {
+        let mut plain = turn.context.buffers.take(received.len());
+        if self.flow.is_closing {
+            return plain;
+        }
+        let Some(encryption) = &mut self.encryption else { return plain };
+        let outcome = encryption.receive(received, &mut plain);
+        self.write_encrypted(0, turn.context, turn.outbox);
+        if outcome.is_err() {
+            plain.clear();
+            self.close(turn);
+        }
+        plain
     }
 
     fn append_received(&mut self, bytes: Buffer, turn: &mut RecvTurn<'_, '_>) {

@@ -48,6 +48,8 @@ impl Recv {
             ids: (0, u32::MAX),
             server_version: "8.0".into(),
             accounts: Arc::new(Accounts::with_local_root()),
+            security: None,
+            secure_transport_required: Arc::default(),
             connections_max: 1,
             max_allowed_packet: 1 << 20,
             login_timeout: Duration::from_seconds(10),

@@ -10,6 +10,8 @@ use super::wire::command::code;
 use super::wire::error::ProtocolError;
 use super::wire::packet::{HANDSHAKE_PAYLOAD_BYTES_MAX, PacketReader, PacketWriter, patch_sequences};
 use super::wire::reply::ErrorReply;
+use zeroize::Zeroizing;
+
 use crate::account::Refusal;
 use crate::protocol::{Input, LinkContext, LinkOpening, LoggedIn, ProtocolLink};
 
@@ -35,7 +37,7 @@ pub(crate) struct Link {
 impl ProtocolLink for Link {
     fn open(opening: &LinkOpening<'_>, out: &mut Vec<u8>) -> Link {
         let handshake = Handshake::new(opening.peer, opening.challenge);
-        handshake.greeting(opening.connection.0, opening.server_version, GREETING_CHARACTER_SET, out);
+        handshake.greeting(opening, GREETING_CHARACTER_SET, out);
         Link {
             // The client's reply to the greeting continues its sequence numbers. Before the login, a smaller
             // payload limit applies.
@@ -84,9 +86,24 @@ impl ProtocolLink for Link {
             };
             return (consumed, input);
         }
-        // Copied, because the payload may lie in the reader, which the login changes.
-        let payload = payload.to_vec();
+        // Copied, because the payload may lie in the reader, which the login changes. It may be a password.
+        let payload = Zeroizing::new(payload.to_vec());
         (consumed, self.on_login_packet(&payload, sequence, context))
+    }
+
+    fn continue_login(&mut self, context: &mut LinkContext<'_>) -> Input {
+        let LinkContext { accounts, security, is_private_required, is_private, out } = context;
+        let mut login = LoginContext {
+            accounts,
+            security: *security,
+            is_private_required: *is_private_required,
+            is_private: *is_private,
+            sequence: 0,
+            out,
+        };
+        let step = self.handshake.continue_check(&mut login);
+        let sequence = login.sequence;
+        self.after_step(step, sequence)
     }
 
     fn await_file(&mut self) {
@@ -108,8 +125,15 @@ impl Link {
     /// Handles COM_QUIT, COM_CHANGE_USER, or a step of a login.
     #[cold]
     fn on_login_packet(&mut self, payload: &[u8], sequence: u8, context: &mut LinkContext<'_>) -> Input {
-        let LinkContext { accounts, out } = context;
-        let mut login = LoginContext { accounts, sequence, out };
+        let LinkContext { accounts, security, is_private_required, is_private, out } = context;
+        let mut login = LoginContext {
+            accounts,
+            security: *security,
+            is_private_required: *is_private_required,
+            is_private: *is_private,
+            sequence,
+            out,
+        };
         let step = match payload {
             _ if !self.is_logged_in => self.handshake.on_packet(payload, &mut login),
             [code::CHANGE_USER, body @ ..] => match ChangeUser::parse(body, self.capabilities) {
@@ -125,10 +149,20 @@ impl Link {
             // COM_QUIT.
             _ => return Input::Close,
         };
+        self.after_step(step, sequence)
+    }
+
+    /// What follows from a step of a login after the packet with this sequence number.
+    fn after_step(&mut self, step: HandshakeStep, sequence: u8) -> Input {
         match step {
             HandshakeStep::Replied { expected_sequence } => {
                 self.reader.expect_sequence(expected_sequence);
                 Input::Handled
+            }
+            HandshakeStep::Checking => Input::Checking,
+            HandshakeStep::StartTls => {
+                self.reader.expect_sequence(sequence.wrapping_add(1));
+                Input::StartTls
             }
             HandshakeStep::Refused(_) => Input::Close,
             HandshakeStep::Authenticated(login) => {

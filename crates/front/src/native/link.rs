@@ -23,7 +23,7 @@ pub(crate) struct Link {
 
 impl ProtocolLink for Link {
     fn open(opening: &LinkOpening<'_>, out: &mut Vec<u8>) -> Link {
-        let LinkOpening { connection, peer, challenge, server_version, command_bytes_max } = *opening;
+        let LinkOpening { connection, peer, challenge, server_version, command_bytes_max, .. } = *opening;
         Greeting { version: VERSION, connection: connection.0, salt: challenge, server_version }.encode(out);
         Link { is_logged_in: false, peer, challenge, command_bytes_max }
     }
@@ -91,8 +91,12 @@ impl Link {
             );
             return Err(Refusal::bad_handshake(message));
         }
-        let claim = Claim { user: login.user.as_bytes(), proof: login.proof, database: login.database.as_bytes() };
-        let (user, database) = context.accounts.verify(self.peer, &self.challenge, claim)?;
+        if context.is_private_required && !context.is_private {
+            return Err(Refusal::insecure_transport());
+        }
+        let has_password = !login.proof.is_empty();
+        let claim = Claim { user: login.user.as_bytes(), has_password, database: login.database.as_bytes() };
+        let (user, database) = context.accounts.verify(self.peer, (&self.challenge, login.proof), claim)?;
         Ok(LoggedIn { user, database, capabilities: 0, character_set: CHARACTER_SET })
     }
 }

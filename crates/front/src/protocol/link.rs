@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use junctor_kernel::Buffer;
+use junctor_kernel::transport::security::ClientSecurity;
 use junctor_model::id::ConnectionId;
 
 use crate::account::{Accounts, Challenge, Peer, Refusal};
@@ -17,12 +18,21 @@ pub(crate) struct LinkOpening<'a> {
     pub server_version: &'a str,
     /// Maximum length of a command in bytes.
     pub command_bytes_max: usize,
+    /// Whether the connection can continue with TLS.
+    pub offers_tls: bool,
 }
 
 /// The resources of a link while it reads input.
 #[derive(Debug)]
 pub(crate) struct LinkContext<'a> {
     pub accounts: &'a Accounts,
+    /// TLS and the key for passwords; `None` if the node has none.
+    pub security: Option<&'a dyn ClientSecurity>,
+    /// Whether every login needs a private connection.
+    pub is_private_required: bool,
+    /// Whether nobody between client and server can read the connection: it has TLS, or it is local to the
+    /// machine by its nature.
+    pub is_private: bool,
     /// Empty at the call. Bytes appended here are sent to the client before the returned [`Input`] takes
     /// effect.
     pub out: &'a mut Vec<u8>,
@@ -40,6 +50,11 @@ pub(crate) enum Input {
     AssembledCommand(Buffer),
     /// The link has processed the message itself, as it does with the steps of a login.
     Handled,
+    /// The client's password is being checked. The connection calls [`ProtocolLink::continue_login`] until
+    /// the outcome is another, and reads nothing meanwhile.
+    Checking,
+    /// The connection continues with TLS. The bytes after the message are the first of its handshake.
+    StartTls,
     /// The client has proved its identity. The connection opens its session, or replaces the existing one. A
     /// protocol without a login message returns this when the first command arrives, and consumes nothing.
     LoggedIn(Box<LoggedIn>),
@@ -76,6 +91,11 @@ pub(crate) trait ProtocolLink: Sized {
     /// Reads the next message. Returns the number of bytes that it consumed from the front of `bytes`. Bytes
     /// of an incomplete message that it consumes are kept in the link.
     fn next_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input);
+
+    /// Takes the next step of a check, after [`Input::Checking`].
+    fn continue_login(&mut self, _context: &mut LinkContext<'_>) -> Input {
+        Input::Close
+    }
 
     /// Notes that the next message is a part of a file, not a command. Called after the answer in which the
     /// session asks for it.

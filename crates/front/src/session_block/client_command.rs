@@ -43,6 +43,7 @@ impl SqlBlock {
             is_interactive: traits.is_interactive,
             tracks_state: traits.tracks_state,
             text_protocol: traits.row_protocol,
+            tls: login.tls,
         };
         let mut answer = turn.buffers.take(64);
         let after = match self.engine.open_session(&opening, turn) {

@@ -1,7 +1,8 @@
-//! The encryption of connections between nodes, as the sockets of links use it. A crate above the kernel
-//! implements it.
+//! The encryption of connections, as the sockets of links and the protocols of clients use it. A crate above
+//! the kernel implements it.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::address::NodeId;
 
@@ -16,7 +17,26 @@ pub trait LinkSecurity: fmt::Debug + Send + Sync {
     fn accept(&self) -> Option<Box<dyn Encryption>>;
 }
 
-/// The encryption of one connection. Both ends prove who they are before any bytes of a link pass.
+/// Begins the encryption of connections that clients make to this node.
+pub trait ClientSecurity: fmt::Debug + Send + Sync {
+    /// The encryption of a connection that this node accepts. `None` if there can be none.
+    fn accept(&self) -> Option<Box<dyn Encryption>>;
+
+    /// The public key with which clients encrypt passwords on connections without TLS, in PEM. `None` if
+    /// there is none yet.
+    fn public_key(&self) -> Option<Arc<str>>;
+
+    /// Decrypts what a client encrypted with the public key. `None` if that is not what it did.
+    fn decrypt(&self, encrypted: &[u8]) -> Option<Vec<u8>>;
+
+    /// Reads the certificates again. Open connections keep theirs.
+    ///
+    /// # Errors
+    /// A sentence that says which file cannot be used. The old certificates remain.
+    fn reload(&self) -> Result<(), String>;
+}
+
+/// The encryption of one connection. Both ends of a link prove who they are before any bytes of it pass.
 pub trait Encryption: fmt::Debug + Send {
     /// Takes bytes of the connection, and appends the plain bytes that they contain.
     ///
@@ -32,6 +52,24 @@ pub trait Encryption: fmt::Debug + Send {
 
     /// Whether the other end has proven to be this node.
     fn is_with(&self, node: NodeId) -> bool;
+
+    /// Ends the connection in this direction. [`Encryption::write`] has the last message.
+    fn close(&mut self);
+
+    /// The parameters on which both ends agreed. `None` before they did.
+    fn agreed(&self) -> Option<Agreed>;
+}
+
+/// The parameters of an encrypted connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Agreed {
+    /// The version of the protocol, as OpenSSL names it: `TLSv1.2` or `TLSv1.3`.
+    pub version: &'static str,
+    /// The cipher suite, as OpenSSL names it.
+    pub cipher: &'static str,
+    /// Whether the other end has shown a certificate. It is valid, because the connection would have ended
+    /// otherwise.
+    pub has_certificate: bool,
 }
 
 /// Why an encrypted connection is over.

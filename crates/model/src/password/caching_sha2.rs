@@ -40,6 +40,11 @@ impl StoredPassword {
     /// Rounds of a new password.
     pub const ROUNDS: u32 = 5 * ROUNDS_UNIT;
 
+    /// A form that no password matches, because no digest ends with this character. It costs what others
+    /// cost.
+    pub const DECOY: StoredPassword =
+        StoredPassword { rounds: Self::ROUNDS, salt: *b"decoy.decoy.decoy.20", digest: [b'z'; DIGEST_CHARACTERS] };
+
     /// Stores a password, which takes milliseconds. The salt is made from 20 random bytes.
     pub fn of_password(password: &[u8], random: [u8; SALT_BYTES]) -> StoredPassword {
         // Printable characters without `$`, so that the form survives every tool that copies it.
@@ -72,15 +77,42 @@ impl StoredPassword {
         stored
     }
 
-    /// Begins the slow digest of a password that a client sent.
-    pub fn start_check(&self, password: &[u8]) -> Sha256Crypt {
-        Sha256Crypt::new(password, &self.salt, self.rounds)
+    /// Begins the check of a password that a client sent.
+    pub fn check(&self, password: &[u8]) -> PasswordCheck {
+        let verifier = FastVerifier::of_password(password);
+        PasswordCheck { stored: *self, verifier, digest: Sha256Crypt::new(password, &self.salt, self.rounds) }
+    }
+}
+
+/// The check of a password against its stored form, in steps.
+#[derive(Debug)]
+pub struct PasswordCheck {
+    stored: StoredPassword,
+    verifier: FastVerifier,
+    digest: Sha256Crypt,
+}
+
+/// The outcome of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checked {
+    /// The password is right. The verifier accepts its later proofs.
+    Right(FastVerifier),
+    /// The password is wrong.
+    Wrong,
+}
+
+impl PasswordCheck {
+    /// The stored form.
+    pub fn stored(&self) -> StoredPassword {
+        self.stored
     }
 
-    /// Whether the digest of [`StoredPassword::start_check`] is that of the stored password. The comparison
-    /// takes constant time.
-    pub fn accepts(&self, digest: &[u8; DIGEST_BYTES]) -> bool {
-        encode_digest(digest).ct_eq(&self.digest).into()
+    /// Computes at most `rounds` rounds. Returns the outcome after the last one. Digests are compared in
+    /// constant time.
+    pub fn step(&mut self, rounds: u32) -> Option<Checked> {
+        let digest = self.digest.step(rounds)?;
+        let is_right = bool::from(encode_digest(&digest).ct_eq(&self.stored.digest));
+        Some(if is_right { Checked::Right(self.verifier) } else { Checked::Wrong })
     }
 }
 
@@ -166,8 +198,9 @@ mod tests {
         for (password, hex) in stored {
             let bytes = from_hex(&hex.replace(' ', ""));
             let parsed = StoredPassword::parse(&bytes).expect("MySQL's form");
-            assert!(parsed.accepts(&parsed.start_check(password.as_bytes()).finish()), "{password}");
-            assert!(!parsed.accepts(&parsed.start_check(b"wrong").finish()));
+            let outcome = parsed.check(password.as_bytes()).step(u32::MAX);
+            assert_eq!(outcome, Some(Checked::Right(FastVerifier::of_password(password.as_bytes()))), "{password}");
+            assert_eq!(parsed.check(b"wrong").step(u32::MAX), Some(Checked::Wrong));
             assert_eq!(parsed.encode(), bytes);
         }
     }

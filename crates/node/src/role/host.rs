@@ -180,6 +180,8 @@ fn recv_settings(assignment: &ThreadAssignment, shared: &Shared) -> RecvSettings
     RecvSettings {
         server_version: shared.config.server_version.as_str().into(),
         accounts: Arc::clone(&shared.accounts),
+        security: shared.settings.security.clone(),
+        secure_transport_required: Arc::clone(&shared.settings.secure_transport_required),
         connections_max: shared.config.max_connections.div_ceil(instances) as usize,
         max_allowed_packet: shared.config.max_allowed_packet_bytes as usize,
         login_timeout: Duration::from_seconds(u64::from(shared.config.connect_timeout_s)),

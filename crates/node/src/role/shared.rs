@@ -10,6 +10,7 @@ use junctor_cluster::membership::Membership;
 use junctor_cluster::{EpochSettings, MainConfiguration, MainLog};
 use junctor_front::Readiness;
 use junctor_front::account::Accounts;
+use junctor_kernel::transport::security::ClientSecurity;
 use junctor_kernel::{Address, Duration, NodeId, ThreadAssignment};
 use junctor_model::id::{CommitNumber, Incarnation};
 use junctor_signals::Module;
@@ -89,6 +90,14 @@ impl Shared {
         plan: &PlacementPlan,
     ) -> Result<(Shared, Vec<ReaderSlot>), String> {
         Shared::build(config, accounts, plan, 1)
+    }
+
+    /// Lets clients use TLS. `files` are its authority, certificate and private key.
+    #[must_use]
+    pub fn with_tls(mut self, security: Arc<dyn ClientSecurity>, files: [String; 3]) -> Shared {
+        let settings = ServerSettings { security: Some(security), tls_files: files, ..(*self.settings).clone() };
+        self.settings = Arc::new(settings);
+        self
     }
 
     fn build(
@@ -329,6 +338,7 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         },
         spin: config.spin,
         send: config.send,
+        secure_transport_required: Arc::new(AtomicBool::new(config.secure_transport_required)),
         connect_timeout_s: config.connect_timeout_s,
         transaction_timeout_s: config.transaction_timeout_s,
         lock_wait_timeout_ends_transaction: config.lock_wait_timeout_ends_transaction,

@@ -15,6 +15,8 @@ use super::key_read::KeyReader;
 use super::lock_tables::TableLocks;
 use super::savepoint::Savepoint;
 use super::state::Execution;
+use junctor_gateway::Agreed;
+
 use crate::mysql_catalog::show::{Warning, WarningLevel};
 use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::{OperationKind, PreparedStatements, TableUse};
@@ -44,6 +46,8 @@ pub struct SessionOpening<'a> {
     pub is_interactive: bool,
     /// Whether OK packets report changes of the session's state (CLIENT_SESSION_TRACK).
     pub tracks_state: bool,
+    /// The parameters of the connection's TLS; `None` without TLS.
+    pub tls: Option<Agreed>,
 }
 
 /// The state of a session. Thousands of sessions do not fit into the CPU's caches, so the fields that every
@@ -114,6 +118,8 @@ pub struct Session {
     pub(crate) diagnostics: Vec<Warning>,
     /// Whether OK packets report changes of the session's state.
     pub(crate) tracks_state: bool,
+    /// The parameters of the connection's TLS; `None` without TLS.
+    pub(crate) tls: Option<Agreed>,
     /// The changes that the next OK packet reports.
     pub(crate) state_changes: Vec<StateChange>,
     /// The open cursors of prepared statements.

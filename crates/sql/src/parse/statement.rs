@@ -56,6 +56,8 @@ pub enum Statement {
     LockInstance,
     /// UNLOCK INSTANCE.
     UnlockInstance,
+    /// ALTER INSTANCE RELOAD TLS.
+    ReloadTls,
     Kill(Box<Kill>),
     /// `DO expression, ...`
     Do(Vec<Expression>),

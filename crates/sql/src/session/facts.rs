@@ -96,9 +96,16 @@ impl StatementFacts<'_, '_> {
             ("Threads_running", 1),
             ("Uptime", self.turn.turn_start.0 / 1_000_000_000),
         ];
-        let mut numbers: Vec<(&'static str, u64)> = numbers.into_iter().chain(engine.settings.cluster.rows()).collect();
-        numbers.sort_unstable();
-        numbers.into_iter().map(|(name, number)| (name, number.to_string())).collect()
+        let numbers = numbers.into_iter().chain(engine.settings.cluster.rows());
+        let tls = self.session.tls;
+        let texts = [
+            ("Ssl_cipher", tls.map_or("", |tls| tls.cipher).to_owned()),
+            ("Ssl_version", tls.map_or("", |tls| tls.version).to_owned()),
+        ];
+        let mut rows: Vec<_> = numbers.map(|(name, number)| (name, number.to_string())).collect();
+        rows.extend(texts);
+        rows.sort_unstable();
+        rows
     }
 
     /// The virtual table of that name; `None` if it does not exist. Includes the rows, unless blocks of the

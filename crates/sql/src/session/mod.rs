@@ -103,6 +103,7 @@ impl Engine {
             named_statements: Default::default(),
             cursors: Vec::new(),
             tracks_state: opening.tracks_state,
+            tls: opening.tls,
             state_changes: Vec::new(),
             cursor_wanted: 0,
             key_readers: Default::default(),

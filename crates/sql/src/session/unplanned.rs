@@ -79,6 +79,17 @@ impl StatementContext<'_, '_> {
             Statement::Savepoint(name) => set_savepoint(self, name),
             Statement::RollbackToSavepoint(name) => start_rollback_to(self, name),
             Statement::ReleaseSavepoint(name) => release_savepoint(self, name),
+            Statement::ReloadTls => {
+                let reloaded = match &self.engine.settings.security {
+                    Some(security) => security.reload(),
+                    None => Err("the server has no TLS".into()),
+                };
+                let failed = |reason: String| {
+                    let message = format!("Failed to set up SSL because of the following SSL library error: {reason}");
+                    Error::new(ErrorCode::TlsSetupFailed, message)
+                };
+                answer(self, reloaded.map_err(failed))
+            }
             Statement::Kill(kill) => match self.connection_to_kill(&kill.connection) {
                 Ok(connection) => self.start_kill(connection, kill.query_only),
                 Err(error) => fail(self, &error),
@@ -333,6 +344,7 @@ impl Engine {
         let names = || signal.values.iter().map(|(variable, _)| VariableId(*variable).variable().name);
         self.apply_spinning(names(), turn);
         self.apply_sending(names(), turn);
+        self.apply_secure_transport(names());
         let reply = SqlSignal::ApplyGlobalsReply(ApplyGlobalsReply { operation: signal.operation });
         turn.outbox.send(signal.reply_to, Signal::Sql(reply));
     }
@@ -344,6 +356,7 @@ impl Engine {
         let names = || signal.persisted.values.keys().map(|name| &**name);
         self.apply_spinning(names(), turn);
         self.apply_sending(names(), turn);
+        self.apply_secure_transport(names());
         turn.outbox.send(signal.reply_to, Signal::Main(MainSignal::RestoreGlobalsReply(RestoreGlobalsReply {})));
     }
 

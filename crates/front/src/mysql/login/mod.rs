@@ -1,9 +1,17 @@
-//! The login exchange, from the greeting to a verified identity; also used for COM_CHANGE_USER. The only
-//! authentication method is `mysql_native_password`. A client that starts with another method is asked to
-//! switch.
+//! The login exchange, from the greeting to a verified identity; also used for COM_CHANGE_USER. The account
+//! decides on the authentication method. A client that starts with another method is asked to switch.
 //!
 //! [`Handshake`] is a state machine that does no I/O: it takes payloads, and appends packets to the caller's
-//! buffer.
+//! buffer. The methods are:
+//!
+//! - `mysql_native_password`: one proof;
+//! - `caching_sha2_password` ([`caching_sha2`]): one proof if the server has seen the password since its
+//!   start, otherwise the password itself over TLS or encrypted with the server's RSA key.
+
+mod caching_sha2;
+
+use junctor_kernel::transport::security::ClientSecurity;
+use junctor_model::password::caching_sha2::{CACHING_SHA2_PASSWORD, PasswordCheck};
 
 use super::wire::authentication_switch::AuthenticationSwitch;
 use super::wire::capability::Capabilities;
@@ -14,7 +22,8 @@ use super::wire::handshake_response::{ClientAnswer, HandshakeResponse};
 use super::wire::packet::PacketWriter;
 use super::wire::reply::ErrorReply;
 use super::wire::status::StatusFlags;
-use crate::account::{self, Accounts, Challenge, Peer, Refusal};
+use crate::account::{self, Accounts, Candidate, Challenge, Credential, DECOY, Peer, Refusal};
+use crate::protocol::LinkOpening;
 
 /// The outcome of one payload from the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +36,10 @@ pub enum HandshakeStep {
     /// The client proved its identity. Nothing was appended: the caller sends the OK packet once it has found
     /// the database.
     Authenticated(Box<Authenticated>),
+    /// The client sent its password, whose check takes several steps of [`Handshake::continue_check`].
+    Checking,
+    /// The connection continues with TLS, in which the client repeats its answer to the greeting.
+    StartTls,
     /// The login failed and its error packet was appended. The connection closes once that packet is sent.
     Refused(Refusal),
 }
@@ -60,6 +73,12 @@ impl Authenticated {
 pub struct LoginContext<'a> {
     /// The accounts of the server.
     pub accounts: &'a Accounts,
+    /// TLS and the key for passwords; `None` if the node has none.
+    pub security: Option<&'a dyn ClientSecurity>,
+    /// Whether every login needs a private connection.
+    pub is_private_required: bool,
+    /// Whether nobody between client and server can read the connection.
+    pub is_private: bool,
     /// Sequence number of the client's last packet. The reply has the next number.
     pub sequence: u8,
     /// The packets of the reply are appended here.
@@ -78,8 +97,12 @@ pub struct Handshake {
 enum State {
     /// The greeting was sent.
     Greeted,
-    /// The client was asked to switch to our method, and must send its proof.
+    /// The client was asked to switch to the account's method, and must send its proof.
     Switched(Box<Claim>),
+    /// The client was asked for its password.
+    AwaitsPassword(Box<Claim>),
+    /// The client's password is being checked.
+    Checking(Box<Checking>),
     /// The login succeeded or failed.
     Finished,
 }
@@ -92,6 +115,18 @@ struct Claim {
     capabilities: Capabilities,
     charset: Option<u16>,
     attributes: Vec<u8>,
+    /// Whether the client has sent a password or its proof.
+    has_password: bool,
+    candidate: Candidate,
+}
+
+/// A password that is being checked.
+#[derive(Debug)]
+struct Checking {
+    claim: Claim,
+    check: PasswordCheck,
+    /// Sequence number of the packet with the password.
+    sequence: u8,
 }
 
 impl Handshake {
@@ -101,15 +136,18 @@ impl Handshake {
     }
 
     /// Appends the greeting, the first packet of the connection. The client's answer has sequence number 1.
-    pub fn greeting(&self, connection_id: u32, server_version: &str, charset: u8, out: &mut Vec<u8>) {
+    pub(crate) fn greeting(&self, opening: &LinkOpening<'_>, charset: u8, out: &mut Vec<u8>) {
         let greeting = Greeting {
-            server_version: server_version.as_bytes(),
-            connection_id,
+            server_version: opening.server_version.as_bytes(),
+            connection_id: opening.connection.0,
             salt: self.challenge,
-            capabilities: Capabilities::SERVER,
+            capabilities: match opening.offers_tls {
+                true => Capabilities::SERVER | Capabilities::SSL,
+                false => Capabilities::SERVER,
+            },
             charset,
             status: StatusFlags::AUTOCOMMIT,
-            plugin: NATIVE_PASSWORD,
+            plugin: CACHING_SHA2_PASSWORD.as_bytes(),
         };
         PacketWriter::new(out, 0).packet(|out| greeting.encode(out));
     }
@@ -120,15 +158,24 @@ impl Handshake {
         match std::mem::replace(&mut self.state, State::Finished) {
             State::Greeted => match ClientAnswer::parse(payload) {
                 Ok(ClientAnswer::Response(response)) => self.on_response(&response, context),
+                Ok(ClientAnswer::TlsRequest) if context.is_private => {
+                    refuse(Refusal::bad_handshake("Bad handshake"), context)
+                }
+                Ok(ClientAnswer::TlsRequest) if context.security.is_some() => {
+                    self.state = State::Greeted;
+                    HandshakeStep::StartTls
+                }
                 Ok(ClientAnswer::TlsRequest) => {
-                    let message = "Bad handshake: TLS is not supported by this server, connect without it";
+                    let message = "Bad handshake: this server has no TLS, connect without it";
                     refuse(Refusal::bad_handshake(message), context)
                 }
                 Ok(ClientAnswer::TooOld) => refuse_old_client(context),
                 Err(_) => refuse(Refusal::bad_handshake("Bad handshake"), context),
             },
-            State::Switched(claim) => self.decide(*claim, payload, context),
-            State::Finished => refuse(Refusal::bad_handshake("Bad handshake"), context),
+            State::Switched(claim) => self.on_proof(*claim, payload, context),
+            State::AwaitsPassword(claim) => self.on_password(claim, payload, context),
+            // The connection reads nothing during a check.
+            State::Checking(_) | State::Finished => refuse(Refusal::bad_handshake("Bad handshake"), context),
         }
     }
 
@@ -146,13 +193,21 @@ impl Handshake {
             capabilities,
             charset: change_user.charset,
             attributes: change_user.attributes.as_bytes().to_vec(),
+            has_password: !is_empty_proof(change_user.auth_response),
+            candidate: context.accounts.candidate(change_user.user, self.peer),
         };
-        self.verify_proof(claim, change_user.plugin, change_user.auth_response, context)
+        self.on_claim(claim, change_user.plugin, change_user.auth_response, context)
     }
 
     fn on_response(&mut self, response: &HandshakeResponse<'_>, context: &mut LoginContext<'_>) -> HandshakeStep {
         if !response.capabilities.contains(Capabilities::SECURE_CONNECTION) {
             return refuse_old_client(context);
+        }
+        if response.capabilities.contains(Capabilities::SSL) && !context.is_private {
+            return refuse(Refusal::bad_handshake("Bad handshake"), context);
+        }
+        if context.is_private_required && !context.is_private {
+            return refuse(Refusal::insecure_transport(), context);
         }
         let claim = Claim {
             user: response.user.to_vec(),
@@ -160,33 +215,65 @@ impl Handshake {
             capabilities: response.capabilities & Capabilities::SERVER,
             charset: Some(u16::from(response.charset)),
             attributes: response.attributes.as_bytes().to_vec(),
+            has_password: !is_empty_proof(response.auth_response),
+            candidate: context.accounts.candidate(response.user, self.peer),
         };
-        self.verify_proof(claim, response.plugin, response.auth_response, context)
+        self.on_claim(claim, response.plugin, response.auth_response, context)
     }
 
-    /// Verifies the proof if it was made with our method. Otherwise asks the client to switch to our method.
-    /// A client that names no method uses ours.
-    fn verify_proof(
+    /// Verifies the proof if it was made with the account's method. Otherwise asks the client to switch to
+    /// that method. A client that names no method uses `mysql_native_password`.
+    fn on_claim(
         &mut self,
-        claim: Claim,
+        mut claim: Claim,
         plugin: Option<&[u8]>,
         proof: &[u8],
         context: &mut LoginContext<'_>,
     ) -> HandshakeStep {
-        if plugin.is_none_or(|plugin| plugin == NATIVE_PASSWORD) {
-            self.state = State::Finished;
-            return self.decide(claim, proof, context);
+        if claim.candidate.credential == Credential::NoPassword {
+            let is_known = plugin.is_none_or(|it| it == NATIVE_PASSWORD || it == CACHING_SHA2_PASSWORD.as_bytes());
+            if is_empty_proof(proof) && is_known {
+                return self.decide(claim, true, context);
+            }
+            // The answers must not reveal that the account has no password.
+            if !is_empty_proof(proof) {
+                claim.candidate = Candidate { credential: DECOY, is_admitted: false };
+            }
+        }
+        // A client that cannot load the method of the greeting names a placeholder (`dummy_fallback_auth`), and
+        // accepts nothing but a switch. Every client has `mysql_native_password` or the method of the greeting.
+        let method = match claim.candidate.credential {
+            Credential::Native(_) | Credential::NoPassword => NATIVE_PASSWORD,
+            Credential::CachingSha2(_) => CACHING_SHA2_PASSWORD.as_bytes(),
+        };
+        match plugin {
+            Some(plugin) if plugin == method => return self.on_proof(claim, proof, context),
+            None if method == NATIVE_PASSWORD => return self.on_proof(claim, proof, context),
+            None => return refuse_old_client(context),
+            Some(_) => {}
         }
         self.state = State::Switched(Box::new(claim));
-        let request = AuthenticationSwitch { plugin: NATIVE_PASSWORD, salt: &self.challenge };
+        let request = AuthenticationSwitch { plugin: method, salt: &self.challenge };
         let mut writer = PacketWriter::new(context.out, context.sequence.wrapping_add(1));
         writer.packet(|out| request.encode(out));
         HandshakeStep::Replied { expected_sequence: writer.sequence() }
     }
 
-    fn decide(&self, claim: Claim, proof: &[u8], context: &mut LoginContext<'_>) -> HandshakeStep {
-        let claimed = account::Claim { user: &claim.user, proof, database: &claim.database };
-        match context.accounts.verify(self.peer, &self.challenge, claimed) {
+    /// Verifies a proof that was made with the account's method.
+    fn on_proof(&mut self, claim: Claim, proof: &[u8], context: &mut LoginContext<'_>) -> HandshakeStep {
+        match claim.candidate.credential {
+            Credential::Native(hash) => {
+                let proven = proof.try_into().is_ok_and(|proof| hash.accepts(&self.challenge, proof).into());
+                self.decide(Claim { has_password: !proof.is_empty(), ..claim }, proven, context)
+            }
+            Credential::CachingSha2(stored) => self.on_fast_proof(claim, stored, proof, context),
+            Credential::NoPassword => self.decide(claim, is_empty_proof(proof), context),
+        }
+    }
+
+    fn decide(&self, claim: Claim, is_proven: bool, context: &mut LoginContext<'_>) -> HandshakeStep {
+        let claimed = account::Claim { user: &claim.user, has_password: claim.has_password, database: &claim.database };
+        match context.accounts.admit(claim.candidate, self.peer, claimed, is_proven) {
             Err(refusal) => refuse(refusal, context),
             Ok((user, database)) => HandshakeStep::Authenticated(Box::new(Authenticated {
                 user,
@@ -198,6 +285,11 @@ impl Handshake {
             })),
         }
     }
+}
+
+/// Whether a proof is that of no password. `caching_sha2_password` sends its terminating zero.
+fn is_empty_proof(proof: &[u8]) -> bool {
+    matches!(proof, [] | [0])
 }
 
 /// Appends the error packet of a refusal with this sequence number.

@@ -54,8 +54,8 @@ impl Capabilities {
     /// Queries and executions carry named attributes.
     pub const QUERY_ATTRIBUTES: Self = Self(1 << 27);
 
-    /// The capabilities of this server. SSL and COMPRESS are missing because the server does not
-    /// implement them.
+    /// The capabilities of this server. COMPRESS is missing because the server does not implement it. SSL is
+    /// added where the server has TLS.
     pub const SERVER: Self = Self(
         Self::LONG_PASSWORD.0
             | Self::FOUND_ROWS.0

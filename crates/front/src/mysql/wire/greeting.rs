@@ -8,7 +8,7 @@ use super::status::StatusFlags;
 /// Length in bytes of the challenge that clients mix into their proof.
 pub const SALT_BYTES: usize = 20;
 
-/// The only authentication method of this server.
+/// The authentication method by SHA-1.
 pub const NATIVE_PASSWORD: &[u8] = b"mysql_native_password";
 
 const PROTOCOL_VERSION: u8 = 10;

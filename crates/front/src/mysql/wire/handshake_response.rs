@@ -57,7 +57,8 @@ impl<'a> ClientAnswer<'a> {
         let packet_bytes_max = fields.u32("packet_bytes_max")?;
         let charset = fields.u8("charset")?;
         fields.bytes(FILLER_BYTES, "filler")?;
-        if capabilities.contains(Capabilities::SSL) {
+        // A client repeats the bit in its whole answer, once the connection has TLS.
+        if capabilities.contains(Capabilities::SSL) && fields.is_empty() {
             return Ok(Self::TlsRequest);
         }
         let user = fields.zero_terminated("user")?;

@@ -215,6 +215,7 @@ impl Node {
             capabilities,
             character_set: 45,
             protocol: Protocol::MySql.number(),
+            tls: None,
         };
         let signal = OpenSession {
             connection: ConnectionId(connection),

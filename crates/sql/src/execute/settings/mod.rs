@@ -4,15 +4,21 @@ mod sending;
 mod spinning;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use junctor_gateway::ClientSecurity;
 use junctor_gateway::route::ReadRule;
 use junctor_gateway::threads::{SendSettings, SpinChoice};
 
+use crate::execute::engine::Engine;
 use crate::mysql_catalog::show::ThreadFacts;
 use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
 use junctor_model::value::Value;
 use junctor_signals::cluster_status::ClusterStatus;
 use junctor_signals::end_transaction::CommitDurability;
+
+/// The name of the system variable that refuses logins over connections without TLS.
+const SECURE_TRANSPORT: &str = "require_secure_transport";
 
 /// The name of the system variable that determines how reads are routed.
 pub(crate) const READ_ROUTING: &str = "read_routing";
@@ -67,6 +73,12 @@ pub struct ServerSettings {
     pub threads: Vec<ThreadFacts>,
     /// Figures about the cluster.
     pub cluster: Arc<ClusterStatus>,
+    /// TLS for clients; `None` without it.
+    pub security: Option<Arc<dyn ClientSecurity>>,
+    /// The files of TLS: authority, certificate and private key. Empty if they are not files.
+    pub tls_files: [String; 3],
+    /// The variable `require_secure_transport`, which the recv blocks read.
+    pub secure_transport_required: Arc<AtomicBool>,
 }
 
 impl Default for ServerSettings {
@@ -95,6 +107,9 @@ impl Default for ServerSettings {
             prepared_statements_max: junctor_model::limit::PREPARED_STATEMENTS_MAX,
             threads: Vec::new(),
             cluster: Arc::default(),
+            security: None,
+            tls_files: Default::default(),
+            secure_transport_required: Arc::default(),
         }
     }
 }
@@ -113,9 +128,10 @@ impl ServerSettings {
             server_uuid: self.server_uuid.as_str().into(),
             max_connections: u64::from(self.max_connections),
             max_allowed_packet: u64::from(self.max_allowed_packet),
-            has_tls: false,
+            has_tls: self.security.is_some(),
         };
         let mut globals = GlobalVariables::new(&facts);
+        let file = |file: usize| Value::Bytes(self.tls_files[file].clone().into());
         let seconds = |seconds: u32| Value::UInt(u64::from(seconds));
         let values = [
             ("innodb_lock_wait_timeout", seconds(self.lock_wait_timeout_s)),
@@ -128,6 +144,10 @@ impl ServerSettings {
                 Value::UInt(if self.commit_durability == CommitDurability::Disk { 1 } else { 2 }),
             ),
             (READ_ROUTING, Value::Bytes(self.read_routing.name().into())),
+            (SECURE_TRANSPORT, Value::Int(i64::from(self.secure_transport_required.load(Ordering::Relaxed)))),
+            ("ssl_ca", file(0)),
+            ("ssl_cert", file(1)),
+            ("ssl_key", file(2)),
         ];
         for (name, value) in values.into_iter().chain(spinning::values(&self.spin)).chain(sending::values(&self.send)) {
             if let Some(id) = find(name) {
@@ -135,5 +155,15 @@ impl ServerSettings {
             }
         }
         globals
+    }
+}
+
+impl Engine {
+    /// Lets the recv blocks know `require_secure_transport` if `set` contains it.
+    pub(crate) fn apply_secure_transport<'a>(&self, mut set: impl Iterator<Item = &'a str>) {
+        if set.any(|name| name == SECURE_TRANSPORT) {
+            let is_required = matches!(self.globals.value_named(SECURE_TRANSPORT), Value::Int(1) | Value::UInt(1));
+            self.settings.secure_transport_required.store(is_required, Ordering::Relaxed);
+        }
     }
 }

@@ -123,6 +123,23 @@ impl Parser<'_> {
         }
     }
 
+    /// ALTER INSTANCE RELOAD TLS [NO ROLLBACK ON ERROR]. A reload is all or nothing in both forms.
+    pub(super) fn alter_instance(&mut self) -> Parse<Statement> {
+        self.advance();
+        self.advance();
+        if !self.accept_text("RELOAD") || !self.accept_text("TLS") {
+            return self.unsupported("ALTER INSTANCE");
+        }
+        if self.accept_word(Keyword::No) {
+            self.expect_word(Keyword::Rollback)?;
+            self.expect_word(Keyword::On)?;
+            if !self.accept_text("ERROR") {
+                return self.syntax();
+            }
+        }
+        Ok(Statement::ReloadTls)
+    }
+
     pub(super) fn kill(&mut self) -> Parse<Statement> {
         self.advance();
         let query_only = match self.accept_any(&[Keyword::Query, Keyword::Connection]) {

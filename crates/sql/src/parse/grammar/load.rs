@@ -131,7 +131,7 @@ impl Parser<'_> {
     }
 
     /// Consumes the current token if it is this word, which is no keyword.
-    fn accept_text(&mut self, word: &str) -> bool {
+    pub(super) fn accept_text(&mut self, word: &str) -> bool {
         let found =
             self.current.kind == TokenKind::Name && self.bytes(self.current).eq_ignore_ascii_case(word.as_bytes());
         if found {

@@ -55,6 +55,7 @@ impl Parser<'_> {
                 self.advance();
                 self.alter_database()
             }
+            Keyword::Alter if self.next_is_word(Keyword::Instance) => self.alter_instance(),
             Keyword::Analyze => self.table_maintenance(TableMaintenance::Analyze),
             Keyword::Check => self.table_maintenance(TableMaintenance::Check),
             Keyword::Optimize => self.table_maintenance(TableMaintenance::Optimize),
@@ -138,7 +139,7 @@ impl Parser<'_> {
             }
             (Keyword::Alter, Some(Keyword::Procedure | Keyword::Function)) => "ALTER PROCEDURE",
             (Keyword::Alter, Some(Keyword::Event)) => "ALTER EVENT",
-            (Keyword::Alter, Some(Keyword::Server | Keyword::Instance)) => "ALTER SERVER",
+            (Keyword::Alter, Some(Keyword::Server)) => "ALTER SERVER",
             (Keyword::Rename, Some(Keyword::User)) => "RENAME USER",
             (Keyword::Import, _) => "IMPORT TABLE",
             (Keyword::Load, _) => "LOAD INDEX",

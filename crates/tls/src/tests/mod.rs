@@ -1,3 +1,5 @@
+mod client_tls;
+
 use std::sync::Arc;
 
 use junctor_kernel::NodeId;

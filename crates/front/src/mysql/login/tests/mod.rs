@@ -1,3 +1,5 @@
+mod caching_sha2;
+
 use junctor_wire::proof::password_proof;
 use proptest::prelude::*;
 
@@ -11,7 +13,9 @@ use crate::mysql::wire::connect_attributes::{ConnectAttributes, put_attribute};
 use crate::mysql::wire::greeting::{Greeting, NATIVE_PASSWORD, SALT_BYTES};
 use crate::mysql::wire::handshake_response::HandshakeResponse;
 use crate::mysql::wire::reply::ErrorReply;
-use crate::protocol::ProtocolLink;
+use crate::protocol::{LinkOpening, ProtocolLink};
+use junctor_model::id::ConnectionId;
+use junctor_model::password::caching_sha2::CACHING_SHA2_PASSWORD;
 
 const SALT: [u8; SALT_BYTES] = *b"abcdefghijklmnopqrst";
 
@@ -51,14 +55,18 @@ fn answer(peer: Peer, response: &HandshakeResponse<'_>, out: &mut Vec<u8>) -> (H
     (handshake, step)
 }
 
+/// A context of a connection without TLS.
+fn context<'a>(accounts: &'a Accounts, sequence: u8, out: &'a mut Vec<u8>) -> LoginContext<'a> {
+    LoginContext { accounts, security: None, is_private_required: false, is_private: false, sequence, out }
+}
+
 /// Passes a packet from the client to the handshake.
 fn take(handshake: &mut Handshake, payload: &[u8], sequence: u8, out: &mut Vec<u8>) -> HandshakeStep {
-    handshake.on_packet(payload, &mut LoginContext { accounts: &accounts(), sequence, out })
+    handshake.on_packet(payload, &mut context(&accounts(), sequence, out))
 }
 
 fn change(handshake: &mut Handshake, command: &ChangeUser<'_>, out: &mut Vec<u8>) -> HandshakeStep {
-    let mut context = LoginContext { accounts: &accounts(), sequence: 0, out };
-    handshake.on_change_user(command, Capabilities::SERVER, &mut context)
+    handshake.on_change_user(command, Capabilities::SERVER, &mut context(&accounts(), 0, out))
 }
 
 /// The error number and text of a refusal, which must also have been sent as packet `sequence`.
@@ -80,11 +88,23 @@ fn is_authenticated(peer: Peer, user: &str, proof: &[u8]) -> bool {
 #[test]
 fn the_greeting_is_the_first_packet_and_carries_the_salt() {
     let mut out = Vec::new();
-    Handshake::new(local(), SALT).greeting(7, "8.0.36-junctor", 255, &mut out);
-    assert_eq!(out[..4], [out.len() as u8 - 4, 0, 0, 0]);
-    let greeting = Greeting::parse(&out[4..]).unwrap();
-    assert_eq!((greeting.connection_id, greeting.salt, greeting.charset), (7, SALT, 255));
-    assert_eq!((greeting.capabilities, greeting.plugin), (Capabilities::SERVER, NATIVE_PASSWORD));
+    for (offers_tls, capabilities) in [(false, Capabilities::SERVER), (true, Capabilities::SERVER | Capabilities::SSL)]
+    {
+        out.clear();
+        let opening = LinkOpening {
+            connection: ConnectionId(7),
+            peer: local(),
+            challenge: SALT,
+            server_version: "8.0.36-junctor",
+            command_bytes_max: 1,
+            offers_tls,
+        };
+        Handshake::new(local(), SALT).greeting(&opening, 255, &mut out);
+        assert_eq!(out[..4], [out.len() as u8 - 4, 0, 0, 0]);
+        let greeting = Greeting::parse(&out[4..]).unwrap();
+        assert_eq!((greeting.connection_id, greeting.salt, greeting.charset), (7, SALT, 255));
+        assert_eq!((greeting.capabilities, greeting.plugin), (capabilities, CACHING_SHA2_PASSWORD.as_bytes()));
+    }
 }
 
 #[test]
@@ -118,7 +138,6 @@ fn everything_but_the_right_password_is_denied() {
         ("nobody", right.clone(), "YES"),
         ("nobody", Vec::new(), "NO"),
         ("", Vec::new(), "NO"),
-        ("root", right, "YES"),
     ] {
         let mut out = Vec::new();
         let (_, step) = answer(local(), &login(user, &proof), &mut out);
@@ -163,6 +182,18 @@ fn a_client_with_another_method_is_asked_to_switch() {
 }
 
 #[test]
+fn a_client_with_an_unknown_method_is_asked_to_switch_although_the_account_has_no_password() {
+    let mut out = Vec::new();
+    let response = HandshakeResponse { plugin: Some(b"dummy_fallback_auth"), ..login("root", b"") };
+    let (mut handshake, step) = answer(local(), &response, &mut out);
+    assert!(matches!(step, HandshakeStep::Replied { expected_sequence: 3 }));
+    let request = AuthenticationSwitch::parse(&out[4..]).unwrap();
+    assert_eq!(request.plugin, NATIVE_PASSWORD);
+    out.clear();
+    assert!(matches!(take(&mut handshake, b"", 3, &mut out), HandshakeStep::Authenticated(_)));
+}
+
+#[test]
 fn a_wrong_password_after_the_switch_is_denied() {
     let mut out = Vec::new();
     let response = HandshakeResponse { plugin: Some(b"caching_sha2_password"), ..login("anna", b"") };
@@ -190,8 +221,14 @@ fn a_client_without_a_method_uses_ours() {
 fn unsupported_clients_are_refused_with_a_reason() {
     let mut out = Vec::new();
     let tls = HandshakeResponse { capabilities: Capabilities::SERVER | Capabilities::SSL, ..login("anna", b"") };
-    let (errno, message) = refused(answer(local(), &tls, &mut out).1, &out, 2);
-    assert!(errno == 1043 && message.contains("TLS is not supported"));
+    assert_eq!(refused(answer(local(), &tls, &mut out).1, &out, 2).0, 1043);
+    out.clear();
+    // The first 32 bytes alone ask for TLS.
+    let mut request = Vec::new();
+    tls.encode(&mut request);
+    let step = take(&mut Handshake::new(local(), SALT), &request[..32], 1, &mut out);
+    let (errno, message) = refused(step, &out, 2);
+    assert!(errno == 1043 && message.contains("has no TLS"));
     for capabilities in [Capabilities::SECURE_CONNECTION, Capabilities::PROTOCOL_41] {
         out.clear();
         let old = HandshakeResponse { capabilities, ..login("anna", b"") };
@@ -266,8 +303,7 @@ proptest! {
             bytes.extend_from_slice(b"anna\0");
             bytes.extend_from_slice(payload);
             for payload in [payload, &bytes] {
-                let mut context = LoginContext { accounts: &accounts, sequence, out: &mut out };
-                let step = handshake.on_packet(payload, &mut context);
+                let step = handshake.on_packet(payload, &mut context(&accounts, sequence, &mut out));
                 prop_assert!(!matches!(step, HandshakeStep::Authenticated(_)));
             }
         }
