@@ -240,8 +240,8 @@ impl Handshake {
                 claim.candidate = Candidate { credential: DECOY, is_admitted: false };
             }
         }
-        // A client that cannot load the method of the greeting names a placeholder (`dummy_fallback_auth`), and
-        // accepts nothing but a switch. Every client has `mysql_native_password` or the method of the greeting.
+        // A client that cannot load the method of the greeting names a placeholder (`dummy_fallback_auth`),
+        // and accepts nothing but a switch.
         let method = match claim.candidate.credential {
             Credential::Native(_) | Credential::NoPassword => NATIVE_PASSWORD,
             Credential::CachingSha2(_) => CACHING_SHA2_PASSWORD.as_bytes(),
