@@ -6,7 +6,7 @@ use junctor_model::id::ColumnNumber;
 use junctor_model::value::Value;
 
 use crate::function::Function;
-use crate::result_type::ResultType;
+use crate::result_type::{Kind, ResultType};
 
 /// A typed expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -327,6 +327,26 @@ impl Expression {
     pub fn visit<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         visit(self);
         self.for_each_operand(&mut |operand| operand.visit(visit));
+    }
+
+    /// Whether this node, not its operands, reads a TIME as a moment of the day of the statement.
+    pub fn needs_day(&self) -> bool {
+        let (mut has_time, mut has_day, mut is_converted) = (false, false, false);
+        self.for_each_operand(&mut |operand| {
+            has_time |= operand.result.kind == Kind::Time;
+            has_day |= operand.result.kind.has_day();
+            is_converted |= operand.makes_moment();
+        });
+        let is_read = match &self.node {
+            Node::Call(function, _) => function.reads_days(),
+            _ => has_day,
+        };
+        has_time && is_read || is_converted || self.makes_moment()
+    }
+
+    /// Whether this is the conversion of a TIME to a day.
+    fn makes_moment(&self) -> bool {
+        matches!(&self.node, Node::Convert(operand) if operand.result.kind == Kind::Time && self.result.kind.has_day())
     }
 
     /// Whether the value depends on a column of the row.

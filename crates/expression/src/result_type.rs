@@ -2,11 +2,14 @@
 
 use junctor_model::collation::CollationId;
 use junctor_model::decimal::DECIMAL_SCALE_MAX;
-use junctor_model::row_encoding::{DECIMALS_NOT_FIXED, ResultColumn, column_flag, wire_type};
+use junctor_model::error::Result;
+use junctor_model::row_encoding::{DECIMALS_NOT_FIXED, ResultColumn, append_text_in, column_flag, wire_type};
 use junctor_model::schema::ColumnDefinition;
 use junctor_model::temporal::TemporalKind;
 use junctor_model::types::Form;
 use junctor_model::value::ValueRef;
+
+use crate::scratch::{Scratch, to_text};
 
 /// Maximum precision that the metadata of a DECIMAL announces. Values have at most 38 digits.
 pub const DECIMAL_PRECISION_MAX: u32 = 65;
@@ -133,6 +136,8 @@ pub struct ResultType {
     pub length: u32,
     /// Digits after the decimal point; 31 for strings and for numbers without a fixed scale.
     pub decimals: u8,
+    /// The width up to which zeros precede the number in its text; 0 without ZEROFILL. Only columns have it.
+    pub zero_fill: u8,
     /// Whether the value can be NULL.
     pub nullable: bool,
 }
@@ -178,6 +183,7 @@ impl ResultType {
             coercibility,
             length,
             decimals: DECIMALS_NOT_FIXED,
+            zero_fill: 0,
             nullable: false,
         }
     }
@@ -196,7 +202,7 @@ impl ResultType {
     pub fn as_number(&self) -> ResultType {
         let integer = |unsigned, length| ResultType::integer(unsigned, length).with_nullable(self.nullable);
         match self.kind {
-            Kind::Null | Kind::Int | Kind::UInt | Kind::Decimal | Kind::Double => *self,
+            Kind::Null | Kind::Int | Kind::UInt | Kind::Decimal | Kind::Double => ResultType { zero_fill: 0, ..*self },
             Kind::Float | Kind::String | Kind::Enum | Kind::Set | Kind::Json => {
                 ResultType::double().with_nullable(self.nullable)
             }
@@ -252,13 +258,16 @@ impl ResultType {
                 ResultType::temporal(kind, column_type.scale())
             }
             Form::Json => ResultType::json(),
-            Form::Bit => ResultType::number(Kind::Bit, column_type.wire().length, 0),
+            Form::Bit => {
+                let number = ResultType::number(Kind::Bit, column_type.wire().length, 0);
+                ResultType { coercibility: Coercibility::Implicit, ..number }
+            }
             Form::Enum | Form::Set => {
                 let kind = if column_type.form() == Form::Enum { Kind::Enum } else { Kind::Set };
                 ResultType { kind, ..text(column_type.collation().unwrap_or_default(), column_type.length()) }
             }
         };
-        ResultType { nullable: column.nullable, ..result }
+        ResultType { nullable: column.nullable, zero_fill: column.zero_fill(), ..result }
     }
 
     /// The type of a literal or parameter with this value. `collation` applies to strings.
@@ -301,9 +310,28 @@ impl ResultType {
         ResultType { nullable, ..self }
     }
 
+    /// Whether the text of a number depends on its type: leading zeros, or a fixed number of digits after the point
+    /// of a double.
+    pub fn is_formatted(&self) -> bool {
+        self.zero_fill > 0 || matches!(self.kind, Kind::Double | Kind::Float) && self.decimals < DECIMALS_NOT_FIXED
+    }
+
+    /// The value of this type as text; NULL is empty. Error: 1041 when the strings of the row are too long.
+    pub(crate) fn printed<'r>(&self, value: ValueRef<'r>, scratch: &'r Scratch) -> Result<&'r [u8]> {
+        match self.is_formatted() {
+            true => scratch.build_text(|buffer| append_text_in(value, self.decimals, self.zero_fill, buffer)),
+            false => to_text(value, scratch),
+        }
+    }
+
     /// Whether the kind is numeric. The kind of NULL is not.
     pub fn is_number(&self) -> bool {
         self.kind.is_number()
+    }
+
+    /// Whether functions that compare several values take these for texts, such as FIELD: texts, NULL, days and times.
+    pub fn is_compared_as_text(&self) -> bool {
+        self.is_text() || self.kind.has_day() || matches!(self.kind, Kind::Null | Kind::Time)
     }
 
     /// Whether the values are integers.
@@ -400,6 +428,7 @@ impl ResultType {
             coercibility: Coercibility::Numeric,
             length,
             decimals,
+            zero_fill: 0,
             nullable: false,
         }
     }

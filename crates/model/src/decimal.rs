@@ -1,7 +1,5 @@
 //! Exact arithmetic on decimals of up to 38 digits. Functions return `None` on overflow.
 
-use std::cmp::Ordering;
-
 use crate::value::Decimal;
 
 /// Maximum number of digits after the decimal point of a DECIMAL.
@@ -97,9 +95,9 @@ fn divide_to(left: Decimal, right: Decimal, scale: u8, rounds: bool) -> Option<D
     let mut digits = i32::from(left.scale) - i32::from(right.scale);
     let digits_wanted = i32::from(scale);
     while digits < digits_wanted {
-        rest = rest.checked_mul(10)?;
-        quotient = quotient.checked_mul(10)?.checked_add(rest / divisor)?;
-        rest %= divisor;
+        let (digit, after) = next_digit(rest, divisor);
+        quotient = quotient.checked_mul(10)?.checked_add(digit)?;
+        rest = after;
         digits += 1;
     }
     let rounds_up = if digits > digits_wanted {
@@ -115,17 +113,53 @@ fn divide_to(left: Decimal, right: Decimal, scale: u8, rounds: bool) -> Option<D
     checked(Decimal { mantissa: if negative { -mantissa } else { mantissa }, scale })
 }
 
-/// The quotient truncated to an integer. The divisor must not be 0.
+/// The quotient truncated to an integer; `None` for more than 38 digits. The divisor must not be 0.
 pub fn divide_integer(left: Decimal, right: Decimal) -> Option<i128> {
-    let (left, right) = aligned(left, right)?;
-    Some(left / right)
+    let (quotient, _) = divided(left, right)?;
+    let quotient = i128::try_from(quotient).ok()?;
+    Some(if (left.mantissa < 0) != (right.mantissa < 0) { -quotient } else { quotient })
 }
 
 /// The remainder, with the sign of `left`. The divisor must not be 0.
 pub fn remainder(left: Decimal, right: Decimal) -> Option<Decimal> {
     let scale = left.scale.max(right.scale);
-    let (left, right) = aligned(left, right)?;
-    Some(Decimal { mantissa: left % right, scale })
+    let (_, rest) = divided(left, right)?;
+    let rest = i128::try_from(rest).ok()?;
+    checked(Decimal { mantissa: if left.mantissa < 0 { -rest } else { rest }, scale })
+}
+
+/// The magnitudes of the integer quotient and of the remainder at the larger scale. `None` for a quotient beyond 128
+/// bits.
+fn divided(left: Decimal, right: Decimal) -> Option<(u128, u128)> {
+    let (dividend, divisor) = (left.mantissa.unsigned_abs(), right.mantissa.unsigned_abs());
+    if left.scale >= right.scale {
+        // A divisor beyond 128 bits is greater than the dividend.
+        let divisor = 10u128.checked_pow((left.scale - right.scale).into()).and_then(|unit| divisor.checked_mul(unit));
+        return Some(divisor.map_or((0, dividend), |divisor| (dividend / divisor, dividend % divisor)));
+    }
+    let (mut quotient, mut rest) = (dividend / divisor, dividend % divisor);
+    for _ in left.scale..right.scale {
+        let (digit, after) = next_digit(rest, divisor);
+        quotient = quotient.checked_mul(10)?.checked_add(digit)?;
+        rest = after;
+    }
+    Some((quotient, rest))
+}
+
+/// The quotient of ten times a rest, and the next rest. Both numbers are less than 10^38, so that no sum overflows.
+fn next_digit(rest: u128, divisor: u128) -> (u128, u128) {
+    if let Some(tenfold) = rest.checked_mul(10) {
+        return (tenfold / divisor, tenfold % divisor);
+    }
+    let (mut digit, mut sum) = (0, 0);
+    for _ in 0..10 {
+        sum += rest;
+        if sum >= divisor {
+            sum -= divisor;
+            digit += 1;
+        }
+    }
+    (digit, sum)
 }
 
 /// Truncates to `places` digits after the point. Negative `places` zero digits before the point; the scale of
@@ -190,17 +224,6 @@ fn without_trailing_zeros(mut value: Decimal) -> Decimal {
         value.scale -= 1;
     }
     value
-}
-
-/// The mantissas of both numbers at their larger scale.
-fn aligned(left: Decimal, right: Decimal) -> Option<(i128, i128)> {
-    match left.scale.cmp(&right.scale) {
-        Ordering::Equal => Some((left.mantissa, right.mantissa)),
-        _ => {
-            let scale = left.scale.max(right.scale);
-            Some((left.rescale(scale)?.mantissa, right.rescale(scale)?.mantissa))
-        }
-    }
 }
 
 /// The value with `places` digits after the point. `round` gets the dropped digits and their power of ten. It

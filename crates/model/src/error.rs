@@ -261,6 +261,8 @@ errors! {
     OutOfRange = 1264, "22003";
     /// A value that lost digits or characters (a warning).
     DataTruncated = 1265, "01000";
+    /// Digits or spaces that the column cannot keep (always a note).
+    TruncationNote = 1265, "01000";
     /// Two collations that cannot be compared.
     CannotAggregateCollations = 1267, "HY000";
     /// Clauses that exclude each other.
@@ -377,6 +379,8 @@ errors! {
     NotInDistinctList = 3065, "HY000";
     /// An invalid byte string for the character set.
     InvalidCharacterString = 1300, "HY000";
+    /// An argument of a type that the function does not take.
+    IncorrectArgumentType = 3064, "HY000";
     /// A number that has no logarithm (a warning).
     InvalidLogarithm = 3020, "2201E";
     /// A statement too deep or too large for the server's limits.

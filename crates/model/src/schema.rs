@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::collation::CollationId;
+use crate::error::Result;
 use crate::foreign_key::ForeignKey;
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
-use crate::types::DataType;
-use crate::value::Value;
+use crate::row_encoding::{append_text, append_text_in};
+use crate::scratch::Scratch;
+use crate::types::{DataType, Form};
+use crate::value::{Value, ValueRef};
 
 /// The databases that have only virtual tables, sorted.
 pub const SYSTEM_DATABASES: [&str; 3] = ["information_schema", "junctor_info", "performance_schema"];
@@ -38,11 +41,42 @@ pub struct ColumnDefinition {
     pub invisible: bool,
     /// COMMENT.
     pub comment: Box<str>,
-    /// The display width as written (`INT(11)`). Only SHOW uses it.
+    /// The display width as written (`INT(11)`). SHOW and ZEROFILL use it.
     pub display_width: Option<u16>,
 }
 
 impl ColumnDefinition {
+    /// The width up to which zeros precede a number; 0 without ZEROFILL.
+    pub fn zero_fill(&self) -> u8 {
+        self.column_type.zero_fill(self.display_width)
+    }
+
+    /// A value of this column that ALTER TABLE assigns to a column of another type. Text has the leading zeros and the
+    /// fixed digits of a number's type, also as a member of an ENUM or SET. BIT becomes the digits of its number in
+    /// CHAR and VARCHAR, and its bytes in TEXT and BLOB. Error: 1041 when the strings of the row are too long.
+    pub fn copied_to<'r>(
+        &self,
+        target: &ColumnDefinition,
+        value: ValueRef<'r>,
+        scratch: &'r Scratch,
+    ) -> Result<ValueRef<'r>> {
+        let is_text = target.column_type.collation().is_some();
+        match value {
+            ValueRef::Bit(_) if target.column_type.form() != Form::Bytes => Ok(value),
+            ValueRef::Bit(bit) if !target.column_type.is_text_or_blob() => {
+                scratch.build_text(|text| append_text(ValueRef::UInt(bit.number), text)).map(ValueRef::Bytes)
+            }
+            ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Decimal(_) | ValueRef::Double(_) | ValueRef::Float(_)
+                if is_text =>
+            {
+                let decimals = self.column_type.wire().decimals;
+                let text = scratch.build_text(|text| append_text_in(value, decimals, self.zero_fill(), text))?;
+                Ok(ValueRef::Bytes(text))
+            }
+            value => Ok(value),
+        }
+    }
+
     /// The value of the column in a new row until the statement has assigned one.
     pub fn value_before_assignment(&self) -> Value {
         match &self.default {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::row_encoding::append_text;
-use crate::temporal::{TemporalKind, ValueRules};
+use crate::temporal::{Parts, Temporal, TemporalKind, ValueRules, add_seconds};
 use crate::value::{ChoiceRef, ChoiceText, Value, ValueRef};
 use bumpalo::Bump;
 
@@ -123,6 +123,24 @@ impl Scratch {
     /// The time of the statement in the time zone of the session, as DATETIME with this number of digits.
     pub fn now(&self, digits: u8) -> ValueRef<'static> {
         ValueRef::Temporal(self.rules.get().zone().date_time_at(self.now_us.get(), digits))
+    }
+
+    /// A TIME as DATETIME: that long after the midnight with which the day of the statement begins. `None` outside
+    /// the years 0 to 9999.
+    pub fn on_this_day(&self, time: Temporal) -> Option<Temporal> {
+        let rules = self.rules.get();
+        let today = match self.now_us.get() {
+            0 => rules.today(),
+            now => rules.at(now).today(),
+        };
+        let today = today.parts();
+        let parts = time.parts();
+        let seconds = i64::from(parts.hour) * 3600 + i64::from(parts.minute) * 60 + i64::from(parts.second);
+        let is_split = parts.negative && parts.microsecond > 0;
+        let microsecond = if is_split { 1_000_000 - parts.microsecond } else { parts.microsecond };
+        let seconds = if parts.negative { -seconds - i64::from(is_split) } else { seconds };
+        let moment = add_seconds(&Parts { microsecond, ..today }, seconds)?;
+        Some(Temporal::from_parts(TemporalKind::DateTime, time.digits, &moment))
     }
 
     /// Whether warnings are errors.

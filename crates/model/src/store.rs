@@ -100,10 +100,10 @@ impl StoreTarget<'_> {
         self.fail_or_warn(ErrorCode::DataTruncated, TRUNCATED, scratch)
     }
 
-    /// Warning 1265, also in strict mode.
+    /// Note 1265, also in strict mode.
     #[cold]
     pub(crate) fn note_truncation(&self, scratch: &Scratch) {
-        scratch.note(ErrorCode::DataTruncated, || self.message(TRUNCATED));
+        scratch.note(ErrorCode::TruncationNote, || self.message(TRUNCATED));
     }
 
     /// Error or warning 1366 for a value of this type.

@@ -108,7 +108,7 @@ def default_of(random, kind, family):
 
 def typed(prefix):
     """A temporal literal such as DATE'2024-02-29'."""
-    return lambda text: Literal(f"{prefix}'{text}'")
+    return lambda text: Literal(f"{prefix}'{text}'", family={"DATE": "date", "TIME": "time"}.get(prefix, "moment"))
 
 
 def literal_of(random, family, odd=0.12):

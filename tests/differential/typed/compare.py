@@ -15,7 +15,7 @@ TEXT_SCALE = 31
 UTF8MB4 = {45, 46, 224, 255}
 FLOATS = {FIELD_TYPE.FLOAT: 1e-5, FIELD_TYPE.DOUBLE: 1e-12}
 # Errors of assignments to columns.
-VALUE_ERRORS = {1048, 1264, 1265, 1292, 1364, 1365, 1366, 1367, 1406, 1411, 1690, 3140, 3141, 4025}
+VALUE_ERRORS = {1048, 1264, 1265, 1292, 1364, 1365, 1366, 1367, 1406, 1411, 1441, 1690, 3140, 3141, 4025}
 NAMES = {value: name.lower() for name, value in vars(FIELD_TYPE).items() if isinstance(value, int)}
 
 

@@ -2,6 +2,9 @@
 case or a recorded file holds Junctor to it."""
 
 import re
+from decimal import Decimal
+
+from wire import NULL
 
 # Numbers of warnings and errors that only one of the two servers has.
 ONLY_OURS = {
@@ -63,6 +66,60 @@ TEMPORAL = {
     "SECOND", "MICROSECOND", "SEC_TO_TIME", "FROM_UNIXTIME", "UNIX_TIMESTAMP", "TIMESTAMPDIFF", "DATEDIFF", "MAKEDATE", "TIME_TO_SEC",
 }
 
+TEMPORAL_FAMILIES = {"date", "time", "moment", "timestamp"}
+ROUNDING = {"CEIL", "CEILING", "FLOOR", "ROUND", "TRUNCATE", "ABS", "neg"}
+ARITHMETIC = {"+", "-", "*", "/", "DIV", "%", "MOD", "neg"}
+CHOICES = {"IF", "CASE", "IFNULL", "COALESCE", "NULLIF"}
+NO_DAY = re.compile(r"(?:datetime|date|time) value: '[-+.e\d]*'")
+
+
+def kind_of(found):
+    return found.partition(":")[0]
+
+
+def number_as_day(found, statement, ours, theirs):
+    """MariaDB reads a number as a day or time wherever one is compared with it, and gives NULL for others."""
+    texts = [text for text in theirs.texts if text.startswith("1292 ")] + ([theirs.message] if theirs.number == 1292 else [])
+    is_read = texts and all(NO_DAY.search(text) for text in texts)
+    return bool(is_read) and (kind_of(found) in ("value", "rows", "warnings") or kind_of(found) == "kind" and 1292 in (ours.number, theirs.number))
+
+
+def compared_number(found, statement, ours, theirs):
+    """A comparison of a number and a day, time or year."""
+    has_number = statement.families() & {"integer", "decimal", "double", "bit"} or re.search(r"(?<![\w'])-?\d", re.sub(r"'[^']*'", "''", statement.text()))
+    is_compared = statement.names() & {"compare", "BETWEEN", "IN", "CASE", "FIELD"} or "where" in statement.features
+    return kind_of(found) in ("value", "rows", "warnings") and bool(has_number and is_compared and statement.families() & (TEMPORAL_FAMILIES | {"year"}))
+
+
+def compared_text(found, statement, ours, theirs):
+    """A comparison of a text and a day or time, with a warning."""
+    is_compared = statement.names() & {"compare", "BETWEEN", "IN", "CASE"} or "where" in statement.features
+    return kind_of(found) in ("value", "rows", "warnings") and bool(is_compared and statement.families() & TEMPORAL_FAMILIES) and 1292 in numbers_of(ours) | numbers_of(theirs)
+
+
+def folded(found):
+    """Whether two texts differ only in letter case and trailing spaces."""
+    pair = re.findall(r"b'([^']*)'", found)
+    return len(pair) == 2 and pair[0].rstrip().lower() == pair[1].rstrip().lower()
+
+
+def same_numbers(found, statement, ours, theirs):
+    """Values that differ only in the zeros after the point."""
+    pair = re.findall(r"b'(-?\d+(?:\.\d+)?)'", found)
+    return kind_of(found) == "value" and len(pair) == 2 and Decimal(pair[0]) == Decimal(pair[1])
+
+
+def document_operand(found, statement, ours, theirs):
+    return "json" in statement.families() and kind_of(found) in ("value", "rows", "warnings", "affected")
+
+
+def overflow_numbers(found, statement, ours, theirs):
+    """1916, and 1105 of CAST AS UNSIGNED, for what MySQL has 1292, 1264 or nothing."""
+    own = {1916} | ({1105} if "CAST UNSIGNED" in statement.names() else set())
+    rest = numbers_of(theirs) - own
+    return kind_of(found) in ("warnings", "error") and bool(own & numbers_of(theirs)) and rest - numbers_of(ours) <= {1292} and numbers_of(ours) - rest <= {1264, 1265, 1292, 1690}
+
+
 EXCUSES = [
     ("MySQL has other numbers for logarithms, addresses and base64, and warns of display widths", only_one),
     ("JSON is a type with errors of its own in MySQL, text with warnings in MariaDB", json_error),
@@ -73,7 +130,7 @@ EXCUSES = [
     ("names of columns beyond 16 bits are ? in MariaDB", lambda found, s, o, t: found.startswith("name") and "?" in found),
     ("REGEXP_SUBSTR without a match is NULL in MySQL, '' in MariaDB", uses("REGEXP_SUBSTR")),
     ("regular expressions of ICU and PCRE report errors differently", lambda f, s, o, t: s.names() & {"REGEXP_INSTR", "REGEXP_REPLACE"} and "kind" in f),
-    ("LEAST and GREATEST of unlike types compare as text in MySQL", lambda f, s, o, t: s.names() & {"LEAST", "GREATEST"} and f.split(":")[0] in ("value", "type", "decimals", "rows", "warnings", "affected")),
+    ("LEAST and GREATEST of unlike types compare as text in MySQL", lambda f, s, o, t: s.names() & {"LEAST", "GREATEST"} and f.split(":")[0] in ("kind", "value", "type", "decimals", "rows", "warnings", "affected")),
     ("UNIX_TIMESTAMP outside of its range is 0 in MySQL", lambda f, s, o, t: "UNIX_TIMESTAMP" in s.names() and (t.kind != "rows" or any(None in row for row in t.rows))),
     ("FORMAT has at most 30 decimals in MySQL, 38 in MariaDB", lambda f, s, o, t: "FORMAT" in s.names() and ", 100)" in s.text()),
     ("PERIOD_ADD and PERIOD_DIFF of wrong periods are error 1210 in MySQL", lambda f, s, o, t: s.names() & {"PERIOD_ADD", "PERIOD_DIFF"} and 1210 in (o.number, t.number)),
@@ -87,11 +144,65 @@ EXCUSES = [
     ("display widths of floating point results", lambda f, s, o, t: f.startswith("decimals: double")),
     ("MAX, MIN and IFNULL of YEAR show 0 as 0000", lambda f, s, o, t: "b'0000'" in f),
     ("DISTINCT of BIT gives integers in MariaDB", lambda f, s, o, t: "DISTINCT" in s.text() and any(field.type_code == 16 for field in o.fields)),
-    ("ALTER TABLE copies CHAR with its padding in MariaDB under PAD_CHAR_TO_FULL_LENGTH", lambda f, s, o, t: f.startswith("value") and f.count("'") == 4 and f.split("'")[1] == f.split("'")[3].rstrip(" ")),
     ("JSON is sorted as text in MariaDB", lambda f, s, o, t: "ORDER BY c" in s.text() and any(field.type_code == 245 for field in o.fields)),
     ("a TIMESTAMP that is too late is 0 in MySQL, and has a fraction in MariaDB", lambda f, s, o, t: "b'0000-00-00 00:00:00" in f and "00.9" in f),
     ("TIME_TO_SEC is an integer in MySQL", uses("TIME_TO_SEC")),
     ("how operands of functions are converted to dates and times, with which warnings", lambda f, s, o, t: f.startswith("warnings") and not is_write(s) and numbers_of(o) | numbers_of(t) <= {1292, 1411, 1441}),
+    ("a document has the value of its type in MySQL, and its text in MariaDB", document_operand),
+    ("JSON_QUOTE of other types than text is error 3064 in MySQL", lambda f, s, o, t: o.number == 3064 and "JSON_QUOTE" in s.names()),
+    ("a key of a column that becomes TEXT or BLOB is error 1170 in MySQL, and gets a prefix in MariaDB", lambda f, s, o, t: o.number == 1170 and "alter" in s.features),
+    ("MariaDB refuses operands by their type (4078, 4079)", lambda f, s, o, t: t.number in (4078, 4079) and o.kind in ("rows", "ok")),
+    ("a wrong regular expression has a number for each reason in MySQL, and 1139 in MariaDB", lambda f, s, o, t: t.number == 1139 and (o.number in (3995, *range(3685, 3700)) or is_write(s))),
+    ("MariaDB reports conversions with 1105 and 1916", overflow_numbers),
+    ("IS_IPV4, IS_IPV6 and their kin of NULL are NULL in MySQL", lambda f, s, o, t: s.names() & {"IS_IPV4", "IS_IPV6", "IS_IPV4_COMPAT", "IS_IPV4_MAPPED"} and f.startswith("value")),
+    ("ROUND and TRUNCATE have at most 30 decimals in MySQL, 38 in MariaDB; those of a parameter are not known; a remainder of 0 has no sign", lambda f, s, o, t: s.names() & {"ROUND", "TRUNCATE", "%", "MOD"} and same_numbers(f, s, o, t)),
+    ("numbers that are no days or times are compared as numbers in MySQL", number_as_day),
+    ("numbers and days or times are compared as numbers in MySQL, unless one is a column", compared_number),
+    ("MariaDB takes a zero date for NULL where NO_ZERO_DATE excludes it", lambda f, s, o, t: s.names() & CHOICES and f.startswith("value") and ": b'0000-00-00" in f),
+    ("MariaDB loses characters beyond 16 bits in texts made of several", lambda f, s, o, t: f.startswith("value") and any(ord(character) > 0xFFFF for character in s.text()) and "\\xc5\\xb8" in f),
+    ("a double that is too long for its column is error 1406 here; MySQL shortens it", lambda f, s, o, t: is_write(s) and o.number == 1406 and t.kind == "ok"),
+    ("negative doubles become unsigned integers modulo 2 to the 64th", lambda f, s, o, t: "CAST UNSIGNED" in s.names() and 1916 in numbers_of(t)),
+    ("a default that loses digits causes a note in MariaDB", lambda f, s, o, t: "create" in s.features and f.startswith("warnings") and numbers_of(t) - numbers_of(o) == {1265}),
+    ("a number beyond hhmmss is no TIME", lambda f, s, o, t: is_write(s) and o.number == 1292 and "Incorrect time value" in o.message and t.kind == "ok"),
+    ("MariaDB warns of addresses that are none", lambda f, s, o, t: s.names() & {"IS_IPV4_COMPAT", "IS_IPV4_MAPPED"} and (f.startswith("warnings") and numbers_of(t) - numbers_of(o) == {1292} or "inet6" in t.message)),
+    ("SET c = c stores no value in MySQL, so that a zero date stays; here it is error 1292", lambda f, s, o, t: o.number == 1292 and re.match(r"UPDATE t SET (\w+) = \1 ", s.text())),
+    ("a parameter that is NULL has the type of its place in MySQL", lambda f, s, o, t: s.prepared and f.startswith(("type", "decimals")) and any(kind == NULL for kind, _ in s.sent()[1] or ())),
+    ("a parameter has any number of digits", lambda f, s, o, t: s.prepared and f in ("type: newdecimal, theirs integer", "type: integer, theirs newdecimal")),
+    ("ROUND of an integer is an integer", lambda f, s, o, t: s.names() & {"ROUND", "TRUNCATE"} and f == "type: integer, theirs newdecimal"),
+    ("signed and unsigned integers together are integers where all values fit", lambda f, s, o, t: s.names() & CHOICES and f.startswith("type: integer, theirs newdecimal")),
+    ("days, times, ENUM and SET are doubles in arithmetic of one operand in MySQL, ENUM and SET in any", lambda f, s, o, t: s.names() & (ROUNDING | ARITHMETIC) and f.startswith(("type: double, theirs", "value")) and s.families() & (TEMPORAL_FAMILIES | {"choice"})),
+    ("an exact number and a day are a decimal in MySQL", lambda f, s, o, t: f.startswith("type: newdecimal, theirs integer") and s.names() & ARITHMETIC and s.families() & TEMPORAL_FAMILIES),
+    ("LOCATE, INSTR and POSITION compare characters by the collation, not bytes", lambda f, s, o, t: s.names() & {"LOCATE", "INSTR", "POSITION"} and f.startswith("value")),
+    ("SHA2 with wrong bits has another type", lambda f, s, o, t: "SHA2" in s.names() and (f.startswith("type") or 1583 in numbers_of(t))),
+    ("CONCAT with GET_FORMAT loses text in MariaDB", lambda f, s, o, t: {"CONCAT", "GET_FORMAT"} <= s.names() and f.startswith("value")),
+    ("REPLACE with NULL is NULL in MySQL", lambda f, s, o, t: "REPLACE" in s.names() and "None, theirs b" in f),
+    ("MariaDB changes some definitions without a copy", lambda f, s, o, t: "alter" in s.features and f.startswith("affected")),
+    ("fractions of seconds are rounded where a time becomes an integer", lambda f, s, o, t: s.names() & {"CAST SIGNED", "CAST UNSIGNED", "INET_NTOA"} and f.startswith("value") and s.families() & TEMPORAL_FAMILIES),
+    ("a text that is no day is the zero date in a comparison in MySQL, NULL or a text in MariaDB", compared_text),
+    ("MIN and MAX of ENUM compare texts; among equal texts they take any", lambda f, s, o, t: s.names() & {"MIN", "MAX"} and f.startswith("value") and ("choice" in s.families() or folded(f))),
+    ("the greatest TIME has no fraction in MySQL", lambda f, s, o, t: f.startswith("value") and "838:59:59.0" in f),
+    ("DIV by a double beyond 64 bits, or so small that it is 0 as a decimal", lambda f, s, o, t: "DIV" in s.names() and (f.startswith("value") or 1365 in numbers_of(o))),
+    ("TIMESTAMP is unsigned in MariaDB", lambda f, s, o, t: t.number == 1690 and "timestamp" in s.families()),
+    ("periods beyond 32 bits", lambda f, s, o, t: s.names() & {"PERIOD_ADD", "PERIOD_DIFF"} and f.startswith("value")),
+    ("BIT stays BIT in CASE and its kin, and is unsigned in every sum", lambda f, s, o, t: "bit" in s.families() and s.names() & (CHOICES | ARITHMETIC) and f.startswith(("type", "value"))),
+    ("SHA2 with NULL for the bits is NULL", lambda f, s, o, t: "SHA2" in s.names() and ": None, theirs" in f),
+    ("a double that is zero keeps its sign in a text", lambda f, s, o, t: f.startswith("value") and "b'-0'" in f),
+    ("a hexadecimal literal in CASE and its kin is a text", lambda f, s, o, t: s.names() & CHOICES and "0x" in s.text() and f.startswith("value")),
+    ("exact numbers have at most 38 digits", lambda f, s, o, t: o.number == 1690 and "DECIMAL value" in o.message and s.names() & {"SUM", "AVG", "*", "/"}),
+    ("ENUM and SET are doubles in sums", lambda f, s, o, t: t.number == 1690 and "choice" in s.families()),
+    ("a day times an unsigned number is unsigned", lambda f, s, o, t: f == "type: unsigned integer, theirs integer" and s.names() & ARITHMETIC and s.families() & TEMPORAL_FAMILIES),
+    ("CAST AS BINARY(n) cuts bytes", lambda f, s, o, t: "CAST BINARY" in s.names() and f.startswith("value")),
+    ("a TIME and an interval with days is a DATETIME in MySQL", lambda f, s, o, t: 1441 in numbers_of(t) and s.names() & {"INTERVAL", "DATE_ADD", "DATE_SUB"} and f.startswith(("kind", "error", "warnings", "value"))),
+    ("wrong compressed bytes are a warning in MySQL", lambda f, s, o, t: t.number == 1259 and is_write(s)),
+    ("COUNT of what is never NULL is not evaluated in MariaDB", lambda f, s, o, t: "COUNT" in s.names() and f.startswith("warnings") and numbers_of(t) < numbers_of(o)),
+    ("invalid bytes are no text: NULL in MySQL, ? in MariaDB", lambda f, s, o, t: "CAST CHAR" in s.names() and 1300 in numbers_of(o) & numbers_of(t)),
+    ("BIT_COUNT counts the bits of bytes in MySQL", lambda f, s, o, t: "BIT_COUNT" in s.names() and f.startswith("value")),
+    ("results of UNSIGNED DECIMAL, FLOAT and DOUBLE are signed here", lambda f, s, o, t: f.startswith("type: integer, theirs unsigned integer")),
+    ("invalid bytes are compared as bytes in MySQL, error 1300 in MariaDB", lambda f, s, o, t: t.number == 1300 and o.kind in ("rows", "ok")),
+    ("texts in SUM and AVG have number 1292 in MySQL, 1366 in MariaDB", lambda f, s, o, t: "aggregate" in s.features and f.startswith("warnings") and numbers_of(o) <= {1292} and numbers_of(t) <= {1265, 1292, 1366}),
+    ("BIT is unsigned in a difference", lambda f, s, o, t: o.number == 1690 and "-" in s.names() and "bit" in s.families()),
+    ("TIMESTAMP NOT NULL takes NULL as the current time in MariaDB, also with IGNORE", lambda f, s, o, t: 1048 in numbers_of(o) and is_write(s) and f.startswith(("affected", "warnings"))),
+    ("which conversions to days and times are errors in strict writes", lambda f, s, o, t: is_write(s) and f.startswith("kind") and {o.number, t.number} == {1292, None} and (s.names() & (TEMPORAL | {"compare", "IN", "BETWEEN", "CASE", "LIKE"}))),
 ]
 
 

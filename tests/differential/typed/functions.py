@@ -80,6 +80,10 @@ NUMERIC = ("integer", "decimal", "double", "bit", "year")
 AGGREGATES = ["COUNT", "COUNT", "MIN", "MAX", "SUM", "AVG", "MIN", "MAX"]
 
 
+def named(column):
+    return words(column.name, family=column.family)
+
+
 class Expressions:
     """Draws expressions over the columns of a table."""
 
@@ -103,9 +107,9 @@ class Expressions:
     def leaf(self, family):
         fitting = [c for c in self.columns if c.family == family]
         if fitting and self.random.random() < 0.6:
-            return words(self.random.choice(fitting).name)
+            return named(self.random.choice(fitting))
         if self.columns and self.random.random() < 0.25:
-            return words(self.random.choice(self.columns).name)
+            return named(self.random.choice(self.columns))
         return literal_of(self.random, family)
 
     def top(self, depth):

@@ -4,10 +4,10 @@ from wire import DOUBLE, LONGLONG, NULL, STRING
 
 
 class Literal:
-    """A constant. `parameter` is its type and value if it can be sent as a parameter."""
+    """A constant. `parameter` is its type and value if it can be sent as a parameter; `family` that of a typed one."""
 
-    def __init__(self, text, parameter=None):
-        self.text, self.parameter, self.sent = text, parameter, False
+    def __init__(self, text, parameter=None, family=None):
+        self.text, self.parameter, self.family, self.sent = text, parameter, family, False
 
     def render(self, parameters):
         if self.sent and parameters is not None and self.parameter is not None:
@@ -23,10 +23,11 @@ class Literal:
 
 
 class Words:
-    """A piece of text that cannot be made smaller: a keyword, a unit, the name of a column."""
+    """A piece of text that cannot be made smaller: a keyword, a unit, the name of a column with its family. A list
+    keeps it if it is `fixed`."""
 
-    def __init__(self, text):
-        self.text = text
+    def __init__(self, text, fixed=False, family=None):
+        self.text, self.fixed, self.family = text, fixed, family
 
     def render(self, _):
         return self.text
@@ -39,10 +40,11 @@ class Words:
 
 
 class Form:
-    """A text with operands: `{}` stands for the next one, `{*}` for all others, separated by commas."""
+    """A text with operands: `{}` stands for the next one, `{*}` for all others, separated by commas. None of the
+    operands can stand for a form that is `whole`, such as a statement."""
 
-    def __init__(self, pattern, operands, name=None):
-        self.pattern, self.operands, self.name = pattern, operands, name
+    def __init__(self, pattern, operands, name=None, whole=False):
+        self.pattern, self.operands, self.name, self.whole = pattern, operands, name, whole
 
     def render(self, parameters):
         operands = list(self.operands)
@@ -63,6 +65,8 @@ class Form:
 
     def smaller(self):
         """Operands instead of the form."""
+        if self.whole:
+            return []
         return [operand for operand in self.operands if not isinstance(operand, Words)]
 
 
@@ -81,7 +85,8 @@ class Many:
     def smaller(self):
         if len(self.items) <= self.least:
             return []
-        return [Many(self.items[:n] + self.items[n + 1:], self.separator, self.least) for n in range(len(self.items))]
+        rest = [n for n, item in enumerate(self.items) if not getattr(item, "fixed", False)]
+        return [Many(self.items[:n] + self.items[n + 1:], self.separator, self.least) for n in rest]
 
 
 class Statement:
@@ -109,11 +114,18 @@ class Statement:
 
     def names(self):
         """The names of the functions and operators."""
+        return self.attributes("name")
+
+    def families(self):
+        """The families of the columns and of the typed literals."""
+        return self.attributes("family")
+
+    def attributes(self, attribute):
         found, open_nodes = set(), [self.root]
         while open_nodes:
             node = open_nodes.pop()
-            if getattr(node, "name", None):
-                found.add(node.name)
+            if getattr(node, attribute, None):
+                found.add(getattr(node, attribute))
             open_nodes += node.children()
         return found
 
@@ -137,7 +149,7 @@ def reduced(node):
     for position, child in enumerate(children):
         for smaller in reduced(child):
             changed = children[:position] + [smaller] + children[position + 1:]
-            yield Many(changed, node.separator, node.least) if isinstance(node, Many) else Form(node.pattern, changed, node.name)
+            yield Many(changed, node.separator, node.least) if isinstance(node, Many) else Form(node.pattern, changed, node.name, node.whole)
 
 
 def number(text):
@@ -159,5 +171,5 @@ def null():
     return Literal("NULL", (NULL, None))
 
 
-def words(text):
-    return Words(text)
+def words(text, fixed=False, family=None):
+    return Words(text, fixed, family)

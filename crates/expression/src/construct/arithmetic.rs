@@ -1,5 +1,6 @@
 //! Arithmetic and bit operators, and the types of their results.
 
+use junctor_model::row_encoding::DECIMALS_NOT_FIXED;
 use junctor_model::value::{Decimal, Value};
 
 use crate::decimal::DECIMAL_SCALE_MAX;
@@ -51,9 +52,11 @@ impl Expression {
         }
         let number = operand.result.as_number();
         let result = match number.kind {
+            // MySQL takes days and times for texts here.
+            _ if operand.result.kind.has_day() || operand.result.kind == Kind::Time => ResultType::double(),
             Kind::Int | Kind::UInt => ResultType::integer(false, number.length + 1),
             Kind::Decimal => number,
-            _ => ResultType::double(),
+            _ => ResultType { decimals: float_decimals(&operand.result), ..ResultType::double() },
         };
         let result = result.with_nullable(operand.result.nullable);
         Expression { node: Node::Negate(Box::new(operand)), result }
@@ -85,19 +88,22 @@ impl Expression {
 }
 
 fn arithmetic_type(operator: ArithmeticOperator, left: &ResultType, right: &ResultType) -> ResultType {
+    if operator == ArithmeticOperator::Divide {
+        return division_type(left, right, DIVISION_SCALE_INCREMENT);
+    }
+    let decimals = float_decimals(left).max(float_decimals(right));
     let (left, right) = (&left.as_number(), &right.as_number());
     let unsigned = left.kind == Kind::UInt || right.kind == Kind::UInt;
     if operator == ArithmeticOperator::DivideInteger {
         return ResultType::integer(unsigned, left.length.clamp(1, INTEGER_LENGTH_MAX));
     }
     if is_inexact(left) || is_inexact(right) {
-        return ResultType::double();
+        return ResultType { decimals, ..ResultType::double() };
     }
     let (left_digits, right_digits) = (left.integer_digits(), right.integer_digits());
     let scale_max = left.scale().max(right.scale());
     let integers = left.kind != Kind::Decimal && right.kind != Kind::Decimal;
     match operator {
-        ArithmeticOperator::Divide => division_type(left, right, DIVISION_SCALE_INCREMENT),
         ArithmeticOperator::Remainder if integers => {
             ResultType::integer(left.kind == Kind::UInt, left.length.max(right.length).max(1))
         }
@@ -117,14 +123,26 @@ fn arithmetic_type(operator: ArithmeticOperator, left: &ResultType, right: &Resu
 }
 
 fn division_type(left: &ResultType, right: &ResultType, increment: u8) -> ResultType {
+    let decimals = float_decimals(left).max(float_decimals(right));
+    let (left, right) = (&left.as_number(), &right.as_number());
     if is_inexact(left) || is_inexact(right) {
-        return ResultType::double();
+        let decimals = decimals.saturating_add(increment).min(DECIMALS_NOT_FIXED);
+        return ResultType { decimals, ..ResultType::double() };
     }
     let scale = left.scale().saturating_add(increment).min(DECIMAL_SCALE_MAX);
     let integer_digits = left.integer_digits() + u32::from(right.scale());
     ResultType::decimal(integer_digits + u32::from(scale), scale)
 }
 
+/// The digits after the point that an operand gives a double.
+fn float_decimals(operand: &ResultType) -> u8 {
+    match operand.kind {
+        Kind::Null => 0,
+        _ => operand.decimals,
+    }
+}
+
 fn is_inexact(result: &ResultType) -> bool {
-    matches!(result.kind, Kind::Double | Kind::String)
+    // MySQL takes NULL for a text here.
+    matches!(result.kind, Kind::Double | Kind::String | Kind::Null)
 }

@@ -33,25 +33,39 @@ impl Expression {
     }
 }
 
-/// The collation of an operation on these operands. Numbers and NULL are ignored. If no operand is a string,
-/// the result is the default collation, with a coercibility so weak that the collation of any string prevails
-/// over it. Error: 1267 if two collations are equally strong.
+/// The collation of an operation on these operands. Numbers and NULL are ignored; BIT counts as bytes. If no
+/// operand is a string, the result is the default collation, with a coercibility so weak that the collation of any
+/// string prevails over it. NULL alone is bytes. Error: 1267 if two collations are equally strong.
 pub(crate) fn aggregate_collations<'e>(
     operation: &str,
     operands: impl IntoIterator<Item = &'e Expression>,
 ) -> Result<DerivedCollation> {
     let mut best: Option<DerivedCollation> = None;
+    let (mut has_null, mut has_number) = (false, false);
     for operand in operands {
-        if !operand.result.is_text() && operand.result.kind != Kind::Json {
-            continue;
-        }
-        let next = DerivedCollation { collation: operand.result.collation, coercibility: operand.result.coercibility };
+        let coercibility = match operand.result.kind {
+            Kind::String | Kind::Enum | Kind::Set | Kind::Json => operand.result.coercibility,
+            Kind::Bit => Coercibility::Implicit,
+            Kind::Null => {
+                has_null = true;
+                continue;
+            }
+            _ => {
+                has_number = true;
+                continue;
+            }
+        };
+        let next = DerivedCollation { collation: operand.result.collation, coercibility };
         best = Some(match best {
             Some(best) => stronger(operation, best, next)?,
             None => next,
         });
     }
-    Ok(best.unwrap_or(DerivedCollation { collation: CollationId::DEFAULT, coercibility: Coercibility::Numeric }))
+    let none = match has_null && !has_number {
+        true => DerivedCollation { collation: CollationId::BINARY, coercibility: Coercibility::Ignorable },
+        false => DerivedCollation { collation: CollationId::DEFAULT, coercibility: Coercibility::Numeric },
+    };
+    Ok(best.unwrap_or(none))
 }
 
 fn stronger(operation: &str, left: DerivedCollation, right: DerivedCollation) -> Result<DerivedCollation> {

@@ -27,7 +27,7 @@ impl Expression {
         let mut low_domain = domain_of("between", &operand, &low)?;
         let mut high_domain = domain_of("between", &operand, &high)?;
         let kinds = [&operand, &low, &high].map(|part| part.result.kind);
-        let is_plain_number = |kind: &Kind| kind.is_number() && kind.temporal().is_none();
+        let is_plain_number = |kind: &Kind| kind.is_number() && !kind.has_day() && *kind != Kind::Time;
         let has_date = kinds.iter().any(|kind| matches!(kind, Kind::Date | Kind::DateTime | Kind::Timestamp));
         if kinds[0] == Kind::String && kinds[1..].iter().any(is_plain_number) {
             // If one bound is a number, MySQL compares a string operand as a number with both bounds.
@@ -117,7 +117,8 @@ pub(super) fn domain_of(operation: &str, left: &Expression, right: &Expression) 
 /// stays a string, so that each comparison causes a warning.
 fn convert_constant(constant: Expression, domain: CompareDomain, other: &Expression) -> Expression {
     let Some(Value::Bytes(text)) = constant.as_constant() else { return constant };
-    if !matches!(domain, CompareDomain::Number | CompareDomain::Double) || other.result.kind == Kind::String {
+    let stays_text = matches!(other.result.kind, Kind::String | Kind::Year);
+    if !matches!(domain, CompareDomain::Number | CompareDomain::Double) || stays_text {
         return constant;
     }
     let parsed = parse_number(text);
@@ -137,6 +138,11 @@ fn convert_constant(constant: Expression, domain: CompareDomain, other: &Express
 /// [`CompareDomain::Number`], if it is one; MySQL does so for columns only, not for other expressions.
 fn exact_domain(domain: CompareDomain, left: &Expression, right: &Expression) -> CompareDomain {
     match domain {
+        CompareDomain::Integer | CompareDomain::Number | CompareDomain::Decimal | CompareDomain::Double
+            if reads_year(left, right) || reads_year(right, left) =>
+        {
+            CompareDomain::Number
+        }
         CompareDomain::Integer | CompareDomain::Number if reads_number(left, right) || reads_number(right, left) => {
             CompareDomain::Number
         }
@@ -148,11 +154,15 @@ fn exact_domain(domain: CompareDomain, left: &Expression, right: &Expression) ->
     }
 }
 
-/// Whether the other side is a number that no row determines, and the column's values are days or years.
+/// Whether the other side is a number or text that no row determines, and the column's values are years.
+fn reads_year(column: &Expression, number: &Expression) -> bool {
+    let kind = number.result.kind;
+    let fits = number.result.is_exact() || matches!(kind, Kind::Double | Kind::String);
+    column.result.kind == Kind::Year && fits && matches!(column.node, Node::Column { .. }) && !number.reads_column()
+}
+
+/// Whether the other side is a number that no row determines, and the column's values are days.
 fn reads_number(column: &Expression, number: &Expression) -> bool {
-    let fits = match column.result.kind {
-        Kind::Year => number.result.is_integer(),
-        kind => kind.has_day() && number.result.is_exact(),
-    };
+    let fits = column.result.kind.has_day() && number.result.is_exact();
     fits && matches!(column.node, Node::Column { .. }) && !number.reads_column()
 }

@@ -1,14 +1,18 @@
 //! CAST and its warnings.
 
+use junctor_model::collation::CharacterSet;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::{Decimal, ValueRef};
 
 use super::convert::{to_decimal, to_double, to_integer};
 use crate::decimal;
 use crate::number::{parse_decimal, parse_integer};
-use crate::program::CastTarget;
-use crate::result_type::ResultType;
+use crate::program::{CastTarget, Expression};
+use crate::result_type::{Kind, ResultType};
 use crate::scratch::{STRING_BYTES_MAX, Scratch, excerpt, to_text};
+
+/// Maximum number of bytes of an invalid text that a message shows.
+const WRONG_BYTES_SHOWN: usize = 6;
 
 pub(super) fn cast<'r>(
     target: CastTarget,
@@ -30,18 +34,53 @@ pub(super) fn cast<'r>(
             let number = to_decimal(value, scratch)?;
             cast_decimal(number, u32::from(precision), result_type.decimals, scratch).map(ValueRef::Decimal)
         }
-        CastTarget::Char { length, .. } => {
-            let text = to_text(value, scratch)?;
-            let Some(length) = length else { return Ok(ValueRef::Bytes(text)) };
-            let cut = result_type.collation.character_set().prefix(text, length as usize);
-            if cut.len() < text.len() {
-                let type_name = format!("CHAR({length})");
-                super::convert::warn_truncated(&type_name, text, scratch)?;
-            }
-            Ok(ValueRef::Bytes(cut))
-        }
-        CastTarget::Binary { length } => cast_binary(to_text(value, scratch)?, length, scratch),
+        CastTarget::Char { .. } | CastTarget::Binary { .. } => unreachable!("these are cast by cast_text"),
     }
+}
+
+/// CAST to CHAR or BINARY. Bytes that are no text of the character set give NULL with warning 1300.
+pub(super) fn cast_text<'r>(
+    target: CastTarget,
+    value: ValueRef<'r>,
+    operand: &Expression,
+    result_type: &ResultType,
+    scratch: &'r Scratch,
+) -> Result<ValueRef<'r>> {
+    if value.is_null() {
+        return Ok(ValueRef::Null);
+    }
+    let text = to_text(value, scratch)?;
+    let length = match target {
+        CastTarget::Char { length, .. } => length,
+        CastTarget::Binary { length } => return cast_binary(text, length, scratch),
+        _ => unreachable!("other types are cast by cast"),
+    };
+    let characters = result_type.collation.character_set();
+    let cut = match length {
+        Some(length) => characters.prefix(text, length as usize),
+        None => text,
+    };
+    let may_be_invalid = operand.result.is_bytes() || operand.result.kind == Kind::Bit;
+    if may_be_invalid && !characters.is_valid(cut) {
+        return invalid_text(characters, cut, scratch);
+    }
+    if let Some(length) = length
+        && cut.len() < text.len()
+    {
+        let type_name = format!("CHAR({length})");
+        super::convert::warn_truncated(&type_name, text, scratch)?;
+    }
+    Ok(ValueRef::Bytes(cut))
+}
+
+/// NULL with warning 1300.
+#[cold]
+fn invalid_text<'r>(characters: CharacterSet, text: &[u8], scratch: &Scratch) -> Result<ValueRef<'r>> {
+    let valid = std::str::from_utf8(text).map_or_else(|error| error.valid_up_to(), |text| text.len());
+    let shown: String = text[valid..].iter().take(WRONG_BYTES_SHOWN).map(|byte| format!("{byte:02X}")).collect();
+    let message = || format!("Invalid {} character string: '{shown}'", characters.name());
+    scratch.warn(ErrorCode::InvalidCharacterString, message)?;
+    Ok(ValueRef::Null)
 }
 
 fn cast_signed(value: ValueRef<'_>, scratch: &Scratch) -> Result<i64> {
@@ -96,6 +135,7 @@ fn cast_unsigned(value: ValueRef<'_>, scratch: &Scratch) -> Result<u64> {
                 }
             }
         }
+        ValueRef::Float(float) => cast_unsigned(ValueRef::Double(float.into()), scratch),
         ValueRef::Double(double) if double < 0.0 && double >= i64::MIN as f64 => {
             Ok(double.round_ties_even() as i64 as u64)
         }

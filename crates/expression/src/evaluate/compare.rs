@@ -14,6 +14,8 @@ use junctor_model::value::{Value, ValueRef};
 use super::Context;
 use super::convert::{to_decimal, to_double, to_number};
 use super::temporal::{to_date_time, to_time};
+use crate::decimal;
+use crate::number::parse_integer;
 use crate::program::{CompareDomain, CompareOperator, Expression, Node};
 use crate::scratch::{Scratch, to_text};
 
@@ -203,14 +205,14 @@ fn order_as_read(left: ValueRef<'_>, right: ValueRef<'_>) -> Option<Ordering> {
 }
 
 fn order_with_number(value: Temporal, number: ValueRef<'_>) -> Option<Ordering> {
+    if value.kind == TemporalKind::Year {
+        return year_of(number).map(|year| value.whole_number().cmp(&year));
+    }
     if !matches!(number, ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Decimal(_)) {
         return None;
     }
     let (whole, nanoseconds, negative) = number_parts(number);
     match value.kind {
-        TemporalKind::Year if !matches!(number, ValueRef::Decimal(_)) => {
-            Some(value.whole_number().cmp(&year_of_digits(whole)))
-        }
         TemporalKind::Year | TemporalKind::Time => None,
         TemporalKind::Date | TemporalKind::DateTime | TemporalKind::Timestamp if negative => None,
         TemporalKind::Date | TemporalKind::DateTime | TemporalKind::Timestamp => {
@@ -218,6 +220,28 @@ fn order_with_number(value: Temporal, number: ValueRef<'_>) -> Option<Ordering> 
             let read = Temporal::from_parts(TemporalKind::DateTime, DIGITS_MAX, &parts);
             Some(value.to_date_time().packed.cmp(&read.packed))
         }
+    }
+}
+
+/// The year that a number or text is, as a YEAR column would store it; `None` for other numbers and texts.
+fn year_of(value: ValueRef<'_>) -> Option<i64> {
+    let (number, is_text) = match value {
+        ValueRef::Int(number) => (number.into(), false),
+        ValueRef::UInt(number) => (number.into(), false),
+        ValueRef::Decimal(number) => (decimal::to_integer(number), false),
+        ValueRef::Double(number) => (number as i128, false),
+        ValueRef::Bytes(text) => {
+            let parsed = parse_integer(text, true);
+            if parsed.is_missing || parsed.is_truncated {
+                return None;
+            }
+            (parsed.value, text.trim_ascii().len() != 4)
+        }
+        _ => return None,
+    };
+    match i64::try_from(number).ok()? {
+        0 if is_text => Some(2000),
+        number => Some(year_of_digits(number)),
     }
 }
 

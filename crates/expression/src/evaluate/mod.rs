@@ -18,7 +18,7 @@ use junctor_model::value::ValueRef;
 
 use crate::function::Call;
 use crate::parameter::Parameters;
-use crate::program::{Expression, Node};
+use crate::program::{CastTarget, Expression, Node};
 use crate::result_type::Kind;
 use crate::scratch::Scratch;
 
@@ -54,7 +54,7 @@ impl Expression {
     }
 
     /// Like [`Expression::evaluate`], but an exact number may have guard digits: digits beyond the scale of
-    /// its type. Aggregates use this function because they round only the final result.
+    /// its type. Aggregates and assignments use this function because they round only the final result.
     #[inline]
     pub fn evaluate_unrounded<'r>(
         &'r self,
@@ -98,6 +98,14 @@ impl Expression {
                 Ok(ValueRef::Decimal(crate::decimal::with_scale(number, self.result.decimals).unwrap_or(number)))
             }
             value => Ok(value),
+        }
+    }
+
+    /// The value, or its text where the text depends on the type and not only on the value.
+    pub(crate) fn printable_value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
+        match self.rounded_value(context)? {
+            value if value.is_null() || !self.result.is_formatted() => Ok(value),
+            value => self.result.printed(value, context.scratch).map(ValueRef::Bytes),
         }
     }
 
@@ -150,7 +158,16 @@ impl Expression {
                 context.scratch.warn(ErrorCode::NoDefault, message)?;
                 Ok(value.as_ref())
             }
-            Node::Convert(operand) => to_kind(operand.rounded_value(context)?, &self.result, context.scratch),
+            Node::Convert(operand) => {
+                let value = match self.result.kind {
+                    Kind::String => operand.printable_value(context)?,
+                    _ => operand.rounded_value(context)?,
+                };
+                to_kind(value, &self.result, context.scratch)
+            }
+            Node::Cast(target @ (CastTarget::Char { .. } | CastTarget::Binary { .. }), operand) => {
+                cast::cast_text(*target, operand.printable_value(context)?, operand, &self.result, context.scratch)
+            }
             Node::Cast(target, operand) => {
                 cast::cast(*target, operand.rounded_value(context)?, &self.result, context.scratch)
             }

@@ -15,18 +15,26 @@ use crate::scratch::Scratch;
 /// The value as a DATETIME with microseconds; the zero date if it is none.
 pub(crate) fn to_date_time(value: ValueRef<'_>, scratch: &Scratch) -> Result<Temporal> {
     let read = match value {
-        ValueRef::Temporal(value) if value.kind != TemporalKind::Year => return Ok(value.to_date_time()),
+        ValueRef::Temporal(value) if value.kind != TemporalKind::Year => return Ok(moment_of(value, scratch)),
         ValueRef::Null => Read::from_parts(TemporalKind::DateTime, Parts::default()),
         ValueRef::Bytes(text) => parse_date_time(text, DateRules::FUZZY),
         ValueRef::Choice(choice) => parse_date_time(&choice.to_choice().text, DateRules::FUZZY),
         number => {
-            let (whole, nanoseconds, _) = number_parts(number);
-            parse_number(whole, nanoseconds, DateRules::FUZZY)
+            let (whole, nanoseconds, negative) = number_parts(number);
+            parse_number(if negative { whole.min(-1) } else { whole }, nanoseconds, DateRules::FUZZY)
         }
     };
     warn_unless_read(&read, "DATETIME", value, scratch)?;
     let parts = read.parts.unwrap_or_default();
     Ok(Temporal::from_parts(TemporalKind::DateTime, 6, &parts))
+}
+
+/// A value other than YEAR as DATETIME. A TIME is on the day of the statement.
+fn moment_of(value: Temporal, scratch: &Scratch) -> Temporal {
+    match value.kind {
+        TemporalKind::Time => scratch.on_this_day(value).unwrap_or(value.to_date_time()),
+        _ => value.to_date_time(),
+    }
 }
 
 /// The value as a TIME with microseconds; zero if it is none.
@@ -68,7 +76,7 @@ pub(crate) fn to_temporal(value: ValueRef<'_>, kind: Kind, digits: u8, scratch: 
     };
     let read = match (value, temporal_kind) {
         (ValueRef::Temporal(value), _) if value.kind != TemporalKind::Year => {
-            let parts = if temporal_kind == TemporalKind::Time { value.to_time() } else { value.to_date_time() };
+            let parts = if temporal_kind == TemporalKind::Time { value.to_time() } else { moment_of(value, scratch) };
             Read::from_parts(temporal_kind, parts.parts())
         }
         (ValueRef::Bytes(text), TemporalKind::Time) => parse_time(text),
@@ -80,8 +88,8 @@ pub(crate) fn to_temporal(value: ValueRef<'_>, kind: Kind, digits: u8, scratch: 
             parse_time_number(whole, negative, nanoseconds)
         }
         (number, _) => {
-            let (whole, nanoseconds, _) = number_parts(number);
-            parse_number(whole, nanoseconds, DateRules::FUZZY)
+            let (whole, nanoseconds, negative) = number_parts(number);
+            parse_number(if negative { whole.min(-1) } else { whole }, nanoseconds, DateRules::FUZZY)
         }
     };
     warn_unless_read(&read, name, value, scratch)?;

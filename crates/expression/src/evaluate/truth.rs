@@ -90,7 +90,7 @@ impl Expression {
             }
             Node::Like { negated, collation, escape, operands } => {
                 let [text, pattern] = &**operands;
-                let (text, pattern) = (text.rounded_value(context)?, pattern.rounded_value(context)?);
+                let (text, pattern) = (text.printable_value(context)?, pattern.printable_value(context)?);
                 if text.is_null() || pattern.is_null() {
                     return Ok(None);
                 }

@@ -21,7 +21,7 @@ pub(super) const TABLE: &[Function] = &[
     function("QUOTE", 1, 1, resolve_quote, quote),
     function("SOUNDEX", 1, 1, resolve_soundex, soundex),
     function("CHAR", 1, ANY, resolve_char, char_of_codes).of_numbers(),
-    function("SUBSTRING_INDEX", 3, 3, resolve_first, substring_index),
+    function("SUBSTRING_INDEX", 3, 3, resolve_substring_index, substring_index),
     function("TO_BASE64", 1, 1, resolve_to_base64, to_base64),
     function("FROM_BASE64", 1, 1, resolve_from_base64, from_base64),
 ];
@@ -31,6 +31,13 @@ const BASE64_LINE: usize = 76;
 const BASE64_DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 /// Maximum number of bits of EXPORT_SET and MAKE_SET.
 const BITS: usize = 64;
+
+/// Text and delimiter have a common collation.
+fn resolve_substring_index(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    let collation = aggregate_collations("substring_index", &arguments[..2])?;
+    let result = ResultType::string(collation.collation, collation.coercibility, arguments[0].result.length);
+    Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
+}
 
 fn resolve_insert(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let collation = aggregate_collations(&name.to_ascii_lowercase(), [&arguments[0], &arguments[3]])?;
@@ -217,7 +224,8 @@ fn char_of_codes(call: Call<'_>) -> Result<ValueRef<'_>> {
             if value.is_null() {
                 continue;
             }
-            let bytes = (to_integer(value, call.scratch())? as u32).to_be_bytes();
+            let code = to_integer(value, call.scratch())?.clamp(i64::MIN.into(), u64::MAX.into());
+            let bytes = (code as u32).to_be_bytes();
             let zeros = bytes.iter().take_while(|byte| **byte == 0).count().min(3);
             buffer.extend_from_slice(&bytes[zeros..]);
         }

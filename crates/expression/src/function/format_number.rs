@@ -1,6 +1,7 @@
 //! FORMAT: a number with separators between groups of digits.
 
 use junctor_model::error::{ErrorCode, Result};
+use junctor_model::row_encoding::append_double_fixed;
 use junctor_model::scratch::excerpt;
 use junctor_model::value::ValueRef;
 
@@ -9,7 +10,7 @@ use crate::decimal::{self, DECIMAL_SCALE_MAX};
 use crate::evaluate::to_double;
 use crate::program::Expression;
 
-pub(super) const TABLE: &[Function] = &[function("FORMAT", 2, 3, resolve, format)];
+pub(super) const TABLE: &[Function] = &[function("FORMAT", 2, 3, resolve, format).of_numbers()];
 
 /// How a locale writes numbers: the decimal point, the separator of groups, and whether all groups but the
 /// last have two digits instead of three.
@@ -98,7 +99,7 @@ fn format(call: Call<'_>) -> Result<ValueRef<'_>> {
         None => {
             let number = to_double(value, call.scratch())?;
             let rounded = super::round::round_double(number, places.into(), false);
-            digits.extend_from_slice(format!("{rounded:.*}", usize::from(places)).as_bytes());
+            append_double_fixed(rounded, places, &mut digits);
         }
     }
     call.build(|buffer| append_grouped(&digits, &locale, buffer))

@@ -32,14 +32,14 @@ fn resolve_pi(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> 
 fn resolve_abs(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let operand = arguments[0].result;
     let result = match operand.kind {
-        Kind::Int | Kind::UInt | Kind::Decimal => operand,
+        Kind::Int | Kind::UInt | Kind::Decimal | Kind::Bit | Kind::Year => operand.as_number(),
         _ => ResultType::double(),
     };
     Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
 }
 
 fn abs(call: Call<'_>) -> Result<ValueRef<'_>> {
-    Ok(match call.value(0)? {
+    Ok(match call.integer_or_value(0)? {
         ValueRef::Null => ValueRef::Null,
         ValueRef::Int(value) => match value.checked_abs() {
             Some(value) => ValueRef::Int(value),
@@ -101,8 +101,12 @@ fn log(call: Call<'_>) -> Result<ValueRef<'_>> {
     if call.count() == 1 {
         return ln(call);
     }
-    let (Some(base), Some(value)) = (call.double(0)?, call.double(1)?) else { return Ok(ValueRef::Null) };
-    if base <= 0.0 || base == 1.0 {
+    let Some(base) = call.double(0)? else { return Ok(ValueRef::Null) };
+    if base <= 0.0 {
+        return invalid_logarithm(call);
+    }
+    let Some(value) = call.double(1)? else { return Ok(ValueRef::Null) };
+    if base == 1.0 {
         return invalid_logarithm(call);
     }
     logarithm(call, Some(value), |value| value.ln() / base.ln())

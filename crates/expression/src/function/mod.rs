@@ -31,13 +31,13 @@ mod uuid;
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::row_encoding::{append_double_in, append_text};
+use junctor_model::row_encoding::append_text_in;
 use junctor_model::value::ValueRef;
 
 use crate::evaluate::{Context, to_bits, to_double, to_integer};
 use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
-use crate::scratch::{Scratch, to_text};
+use crate::scratch::Scratch;
 
 pub use page::functions_page;
 use registry::{Body, TypedCall, function};
@@ -91,6 +91,15 @@ impl<'r> Call<'r> {
         self.arguments[position].value(&self.context)
     }
 
+    /// The argument's value; the number of a BIT or YEAR, which functions of numbers treat as integers.
+    fn integer_or_value(&self, position: usize) -> Result<ValueRef<'r>> {
+        let value = self.value(position)?;
+        match self.arguments[position].result.kind {
+            Kind::Bit | Kind::Year => Ok(value.as_number()),
+            _ => Ok(value),
+        }
+    }
+
     /// The argument's value, rounded to the scale of the argument's type. Functions that convert a number to
     /// text use this.
     fn rounded(&self, position: usize) -> Result<ValueRef<'r>> {
@@ -100,19 +109,14 @@ impl<'r> Call<'r> {
     fn text(&self, position: usize) -> Result<Option<&'r [u8]>> {
         match self.rounded(position)? {
             ValueRef::Null => Ok(None),
-            number @ ValueRef::Double(_) => {
-                self.context.scratch.build_text(|buffer| self.append(position, number, buffer)).map(Some)
-            }
-            value => to_text(value, self.context.scratch).map(Some),
+            value => self.arguments[position].result.printed(value, self.context.scratch).map(Some),
         }
     }
 
-    /// Appends the text of a value of this argument. DOUBLE prints the digits that its type fixes.
+    /// Appends the text of a value of this argument, as its type prints it.
     fn append(&self, position: usize, value: ValueRef<'_>, out: &mut Vec<u8>) {
-        match value {
-            ValueRef::Double(number) => append_double_in(number, self.arguments[position].result.decimals, out),
-            value => append_text(value, out),
-        }
+        let result = &self.arguments[position].result;
+        append_text_in(value, result.decimals, result.zero_fill, out);
     }
 
     /// The argument as an integer, clamped to 64 bits.

@@ -200,6 +200,21 @@ impl Function {
         matches!(self.body, Body::Session)
     }
 
+    /// Whether an argument may be a day, so that a TIME there is on the day of the statement.
+    pub(crate) fn reads_days(&self) -> bool {
+        let of_times = ["HOUR", "MINUTE", "SECOND", "MICROSECOND", "TIME", "TIME_FORMAT", "TIME_TO_SEC"];
+        let tables = [
+            temporal::FIELDS,
+            temporal::WEEK,
+            temporal::ARITHMETIC,
+            temporal::DIFFERENCE,
+            temporal::BUILD,
+            temporal::FORMAT,
+            temporal::ZONE,
+        ];
+        !of_times.contains(&self.name) && tables.into_iter().flatten().any(|function| function.name == self.name)
+    }
+
     /// Whether equal arguments always give the same result.
     pub fn is_immutable(&self) -> bool {
         self.volatility == Volatility::Immutable

@@ -27,7 +27,7 @@ const PLACES_MAX: i64 = 400;
 fn resolve_whole(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let operand = arguments[0].result;
     let result = match operand.kind {
-        Kind::Int | Kind::UInt => operand,
+        Kind::Int | Kind::UInt | Kind::Bit | Kind::Year => operand.as_number(),
         Kind::Decimal if operand.integer_digits() < BIGINT_DIGITS => {
             ResultType::integer(false, operand.integer_digits() + 2)
         }
@@ -46,7 +46,7 @@ fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCa
         Some(_) => None,
     };
     let result = match operand.kind {
-        Kind::Int | Kind::UInt => operand,
+        Kind::Int | Kind::UInt | Kind::Bit | Kind::Year => operand.as_number(),
         Kind::Decimal => {
             let scale = places.unwrap_or(operand.scale()).min(DECIMAL_SCALE_MAX);
             ResultType::decimal(operand.integer_digits() + 1 + u32::from(scale), scale)
@@ -65,7 +65,7 @@ fn ceiling(call: Call<'_>) -> Result<ValueRef<'_>> {
 }
 
 fn to_whole(call: Call<'_>, of_decimal: fn(Decimal) -> i128, of_double: fn(f64) -> f64) -> Result<ValueRef<'_>> {
-    Ok(match call.value(0)? {
+    Ok(match call.integer_or_value(0)? {
         value @ (ValueRef::Null | ValueRef::Int(_) | ValueRef::UInt(_)) => value,
         ValueRef::Decimal(value) => {
             let integer = of_decimal(value);
@@ -89,7 +89,7 @@ fn truncate(call: Call<'_>) -> Result<ValueRef<'_>> {
 
 fn to_places(call: Call<'_>, truncates: bool) -> Result<ValueRef<'_>> {
     let places = if call.count() > 1 { call.integer(1)? } else { Some(0) };
-    let value = call.value(0)?;
+    let value = call.integer_or_value(0)?;
     let Some(places) = places else { return Ok(ValueRef::Null) };
     let places = places.clamp(-PLACES_MAX, PLACES_MAX) as i32;
     let of_decimal = |value: Decimal| match truncates {

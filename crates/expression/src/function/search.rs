@@ -81,7 +81,7 @@ fn strcmp(call: Call<'_>) -> Result<ValueRef<'_>> {
 
 fn field(call: Call<'_>) -> Result<ValueRef<'_>> {
     let Some(wanted) = call.text(0)? else { return Ok(ValueRef::Int(0)) };
-    let all_text = call.arguments.iter().all(|argument| argument.result.is_text());
+    let all_text = call.arguments.iter().all(|argument| argument.result.is_compared_as_text());
     let collation = collation(call);
     for position in 1..call.count() {
         let equal = match all_text {
@@ -110,7 +110,10 @@ fn find_in_set(call: Call<'_>) -> Result<ValueRef<'_>> {
         return Ok(ValueRef::Int(0));
     }
     let collation = collation(call);
-    let found = list.split(|byte| *byte == b',').position(|member| collation.equal(member, wanted));
+    // Trailing spaces count here, also in collations that pad.
+    let spaces = |text: &[u8]| text.iter().rev().take_while(|byte| **byte == b' ').count();
+    let is_equal = |member: &[u8]| collation.equal(member, wanted) && spaces(member) == spaces(wanted);
+    let found = list.split(|byte| *byte == b',').position(is_equal);
     Ok(ValueRef::Int(found.map_or(0, |position| position as i64 + 1)))
 }
 

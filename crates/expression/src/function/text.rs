@@ -4,8 +4,13 @@ use junctor_model::collation::CharacterSet;
 use junctor_model::error::Result;
 use junctor_model::value::{Value, ValueRef};
 
-use super::{ANY, BuildOutcome, Call, Function, TypedCall, function, resolve_first, resolve_integer, resolve_together};
+use super::{
+    ANY, BuildOutcome, Call, Function, TypedCall, function, generated_text, resolve_first, resolve_integer,
+    resolve_together,
+};
+use crate::construct::aggregate_collations;
 use crate::program::Expression;
+use crate::result_type::ResultType;
 use crate::scratch::STRING_BYTES_MAX;
 
 pub(super) const TABLE: &[Function] = &[
@@ -27,7 +32,7 @@ pub(super) const TABLE: &[Function] = &[
     function("RIGHT", 2, 2, resolve_first, right),
     function("REVERSE", 1, 1, resolve_first, reverse),
     function("REPEAT", 2, 2, resolve_long, repeat),
-    function("SPACE", 1, 1, resolve_long, space),
+    function("SPACE", 1, 1, resolve_long, space).of_numbers(),
     function("LPAD", 3, 3, resolve_long, pad_left),
     function("RPAD", 3, 3, resolve_long, pad_right),
     // The value of a CHAR column under PAD_CHAR_TO_FULL_LENGTH.
@@ -53,7 +58,15 @@ fn resolve_long(name: &'static str, arguments: Vec<Expression>) -> Result<TypedC
     };
     let repeated = if name == "REPEAT" { arguments[0].result.length } else { 1 };
     let length_max = (STRING_BYTES_MAX / 4) as u32;
-    let mut resolved = resolve_together(name, arguments)?;
+    let mut resolved = match name {
+        "REPEAT" => resolve_first(name, arguments)?,
+        "SPACE" => generated_text(name, arguments, 0)?,
+        _ => {
+            // The length takes no part in the collation.
+            let collation = aggregate_collations(&name.to_ascii_lowercase(), [&arguments[0], &arguments[2]])?;
+            TypedCall { result: ResultType::string(collation.collation, collation.coercibility, 0), arguments }
+        }
+    };
     resolved.result.length = count.map_or(length_max, |count| count.saturating_mul(repeated).min(length_max));
     resolved.result.nullable = true;
     Ok(resolved)

@@ -72,7 +72,8 @@ fn double(value: &Json<'_>) -> f64 {
     value.as_scalar().and_then(|value| value.to_double().ok()).unwrap_or(0.0)
 }
 
-/// Appends bytes with the order of the documents, except that numbers have it as doubles.
+/// Appends bytes with the order of the documents. Exact numbers that differ in more digits than a double has are in
+/// their own order, and the double is equal to the nearest.
 pub fn append_sort_key(document: &[u8], out: &mut Vec<u8>) {
     let value = Json::of(document);
     out.push(rank(&value));
@@ -102,10 +103,21 @@ pub fn append_sort_key(document: &[u8], out: &mut Vec<u8>) {
                 append_sort_key(value, out);
             }
         }
-        number => {
-            let bits = (double(&number) + 0.0).to_bits();
-            let ordered = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
-            out.extend_from_slice(&ordered.to_be_bytes());
+        number => append_number(double(&number), exact(&number), out),
+    }
+}
+
+/// Appends the nearest double, and the rest of an exact number.
+fn append_number(nearest: f64, exact: Option<Decimal>, out: &mut Vec<u8>) {
+    let bits = (nearest + 0.0).to_bits();
+    let ordered = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
+    out.extend_from_slice(&ordered.to_be_bytes());
+    let of_double = |exact| decimal::subtract(exact, decimal::from_double(nearest, None)?);
+    match exact.and_then(of_double) {
+        Some(rest) if rest.mantissa != 0 => {
+            out.push(if rest.mantissa < 0 { 0 } else { 2 });
+            append_number(rest.to_double(), Some(rest), out);
         }
+        _ => out.push(1),
     }
 }

@@ -19,7 +19,9 @@ pub use packet::{
 };
 pub use plan::RowPlan;
 pub use result_column::{DECIMALS_NOT_FIXED, ResultColumn, column_flag, wire_type};
-pub use text::{append_double_in, append_result_text, append_text, append_text_column, append_text_value};
+pub use text::{
+    append_double_in, append_result_text, append_text, append_text_column, append_text_in, append_text_value,
+};
 
 #[cfg(test)]
 mod tests;

@@ -114,18 +114,28 @@ pub fn append_result_text(value: ValueRef<'_>, column: &ResultColumn, out: &mut 
 /// Appends a number with exactly `decimals` digits after the point, or an integer with zeros to `width`.
 #[inline(never)]
 pub(super) fn append_formatted(value: ValueRef<'_>, decimals: u8, width: u32, out: &mut Vec<u8>) {
+    if !matches!(value, ValueRef::UInt(_) | ValueRef::Double(_) | ValueRef::Float(_)) {
+        return append_text_value(value, out);
+    }
     let mut text = Vec::new();
+    append_text_in(value, decimals, width.min(u8::MAX.into()) as u8, &mut text);
+    append_length_prefixed(&text, out);
+}
+
+/// Like [`append_text`], for a type with a fixed number of digits after the point (31: not fixed), or with
+/// leading zeros up to a width (0: none).
+pub fn append_text_in(value: ValueRef<'_>, decimals: u8, zero_fill: u8, out: &mut Vec<u8>) {
     match value {
         ValueRef::UInt(number) => {
-            append_unsigned(number, &mut text);
-            let zeros = (width as usize).min(usize::from(u8::MAX)).saturating_sub(text.len());
-            text.splice(..0, std::iter::repeat_n(b'0', zeros));
+            let start = out.len();
+            append_unsigned(number, out);
+            let zeros = usize::from(zero_fill).saturating_sub(out.len() - start);
+            out.splice(start..start, std::iter::repeat_n(b'0', zeros));
         }
-        ValueRef::Double(number) => append_double_fixed(number, decimals, &mut text),
-        ValueRef::Float(number) => append_double_fixed(number.into(), decimals, &mut text),
-        value => return append_text_value(value, out),
+        ValueRef::Double(number) => append_double_in(number, decimals, out),
+        ValueRef::Float(number) if decimals < DECIMALS_NOT_FIXED => append_double_fixed(number.into(), decimals, out),
+        value => append_text(value, out),
     }
-    append_length_prefixed(&text, out);
 }
 
 pub(super) fn append_decimal(value: Decimal, out: &mut Vec<u8>) {

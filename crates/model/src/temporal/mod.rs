@@ -171,7 +171,10 @@ impl Temporal {
         self.packed == 0
     }
 
-    /// As DATETIME: the fields of a date at midnight. A TIME counts from the zero date.
+    /// As DATETIME: the fields of a date at midnight. A TIME counts from the zero date; [`Scratch::on_this_day`] has its
+    /// day.
+    ///
+    /// [`Scratch::on_this_day`]: crate::scratch::Scratch::on_this_day
     pub fn to_date_time(self) -> Temporal {
         match self.kind {
             TemporalKind::DateTime => self,
@@ -298,22 +301,24 @@ impl DateRules {
 }
 
 /// The rules of a session for days and times, which travel with its requests: the rules for days in bits 0 to
-/// 2, and the minutes of the time zone above them.
+/// 2, the minutes of the time zone in bits 3 to 15, and above them the day of the statement in that zone, counted
+/// from 1970 on. Plans that need no day have any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ValueRules(pub u16);
+pub struct ValueRules(pub u64);
 
 impl ValueRules {
-    const NO_ZERO_DATE: u16 = 1;
-    const NO_ZERO_IN_DATE: u16 = 2;
-    const ALLOWS_INVALID: u16 = 4;
+    const NO_ZERO_DATE: u64 = 1;
+    const NO_ZERO_IN_DATE: u64 = 2;
+    const ALLOWS_INVALID: u64 = 4;
     const ZONE_SHIFT: u32 = 3;
+    const DAY_SHIFT: u32 = 16;
 
     /// The rules of MySQL's default `sql_mode`, and UTC.
     pub const DEFAULT: ValueRules = ValueRules::new(DateRules::DEFAULT, Zone::UTC);
 
     /// These rules for days, and this zone.
     pub const fn new(dates: DateRules, zone: Zone) -> ValueRules {
-        let mut bits = (zone.minutes as u16) << ValueRules::ZONE_SHIFT;
+        let mut bits = ((zone.minutes as u16) << ValueRules::ZONE_SHIFT) as u64;
         if dates.no_zero_date {
             bits |= ValueRules::NO_ZERO_DATE;
         }
@@ -338,6 +343,19 @@ impl ValueRules {
     /// The zone of TIMESTAMP.
     pub fn zone(self) -> Zone {
         Zone { minutes: self.0 as i16 >> ValueRules::ZONE_SHIFT }
+    }
+
+    /// The same rules on the day of a time in microseconds since 1970 in UTC.
+    pub fn at(self, microseconds: u64) -> ValueRules {
+        let offset = i64::from(self.zone().minutes) * 60;
+        let days = ((microseconds / 1_000_000) as i64 + offset).div_euclid(86_400).max(0) as u64;
+        ValueRules(self.0 & ((1 << ValueRules::DAY_SHIFT) - 1) | days << ValueRules::DAY_SHIFT)
+    }
+
+    /// The day of the statement at midnight.
+    pub fn today(self) -> Temporal {
+        let (year, month, day) = civil_of_days((self.0 >> ValueRules::DAY_SHIFT) as i64);
+        Temporal::date(year.clamp(0, YEAR_MAX.into()) as u16, month, day)
     }
 }
 

@@ -5,9 +5,10 @@ use crate::decimal;
 use crate::error::Result;
 use crate::key::KeyPart;
 use crate::row_encoding::{column_flag, wire_type};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
+use crate::temporal::TemporalKind;
 use crate::value::{Bit, Value, ValueRef};
 
 /// Maximum number of bits.
@@ -73,6 +74,8 @@ impl TypeDescriptor for BitType {
         let number = match value {
             // The bytes of a text are the bits.
             ValueRef::Bytes(text) => bits_of(text),
+            ValueRef::Json(_) => bits_of(to_text(value, scratch)?),
+            ValueRef::Temporal(temporal) if temporal.kind != TemporalKind::Year => bits_of(to_text(value, scratch)?),
             value => match value.as_number() {
                 ValueRef::UInt(number) => Some(number),
                 // A negative number has the bits of its two's complement.

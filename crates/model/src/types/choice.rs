@@ -102,7 +102,7 @@ impl TypeDescriptor for ChoiceType {
     ) -> Result<ValueRef<'r>> {
         let number = match value {
             ValueRef::Choice(choice) if choice.number == 0 => 0,
-            ValueRef::Bytes(_) | ValueRef::Choice(_) | ValueRef::Temporal(_) => {
+            ValueRef::Bytes(_) | ValueRef::Choice(_) | ValueRef::Temporal(_) | ValueRef::Json(_) => {
                 self.number_of_text(data_type, to_text(value, scratch)?, target, scratch)?
             }
             value => self.number_of_number(data_type, value.as_number(), target, scratch)?,
@@ -162,8 +162,9 @@ impl ChoiceType {
         }
     }
 
-    /// The number that a text without other characters is, if the type has such a value.
+    /// The number that a text is, if the type has such a value. Spaces may precede it, and in an ENUM follow it.
     fn numeral(&self, data_type: &DataType, text: &[u8]) -> Option<u64> {
+        let text = if self.is_set { text.trim_ascii_start() } else { text.trim_ascii() };
         let parsed = parse_integer(text, false);
         let is_plain = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
         let least = u64::from(!self.is_set);

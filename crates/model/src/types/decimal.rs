@@ -5,7 +5,7 @@ use crate::decimal::{self, DIGITS_MAX, MANTISSA_LIMIT};
 use crate::error::Result;
 use crate::number::parse_decimal;
 use crate::row_encoding::{column_flag, wire_type};
-use crate::scratch::{Scratch, excerpt};
+use crate::scratch::{Scratch, excerpt, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
 use crate::value::{Decimal, Value, ValueRef};
@@ -65,6 +65,11 @@ impl TypeDescriptor for DecimalType {
         target: &StoreTarget<'_>,
         scratch: &'r Scratch,
     ) -> Result<ValueRef<'r>> {
+        // MySQL stores the text of a document.
+        let value = match value {
+            ValueRef::Json(_) => ValueRef::Bytes(to_text(value, scratch)?),
+            value => value,
+        };
         let is_negative = |value: ValueRef<'_>| match value {
             ValueRef::Bytes(text) => text.trim_ascii_start().starts_with(b"-"),
             value => value.to_double().is_ok_and(|number| number < 0.0),

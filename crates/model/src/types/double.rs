@@ -6,7 +6,7 @@ use crate::key::KeyPart;
 use crate::number::parse_double;
 use crate::row::SlotKind;
 use crate::row_encoding::{DECIMALS_NOT_FIXED, column_flag, wire_type};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
 use crate::value::{Value, ValueRef};
@@ -142,6 +142,10 @@ impl TypeDescriptor for Floating {
 /// The value as a double. Error or warning 1265 for a text that is only partly a number, 1264 for a number
 /// out of range.
 fn number_of(value: ValueRef<'_>, target: &StoreTarget<'_>, scratch: &Scratch) -> Result<f64> {
+    // MySQL stores the text of a document.
+    if let ValueRef::Json(_) = value {
+        return number_of(ValueRef::Bytes(to_text(value, scratch)?), target, scratch);
+    }
     match value.as_number().to_double() {
         Ok(number) => Ok(number),
         Err(text) => {

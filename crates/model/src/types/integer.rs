@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::number::parse_integer;
 use crate::row::SlotKind;
 use crate::row_encoding::{column_flag, wire_type};
-use crate::scratch::{Scratch, excerpt};
+use crate::scratch::{Scratch, excerpt, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
 use crate::temporal::{Temporal, rounded};
@@ -32,7 +32,7 @@ impl DataType {
 }
 
 /// The display width of an unsigned integer for which none is written.
-fn default_width(data_type: &DataType) -> u32 {
+pub(super) fn default_width(data_type: &DataType) -> u32 {
     match data_type.bytes {
         1 => 3,
         2 => 5,
@@ -139,6 +139,10 @@ impl TypeDescriptor for Integer {
             ValueRef::Decimal(value) => decimal::to_integer(value),
             ValueRef::Bytes(text) => parsed(text, target, scratch)?,
             ValueRef::Null => 0,
+            // MySQL stores the text of a document.
+            ValueRef::Json(_) => {
+                return self.store(data_type, ValueRef::Bytes(to_text(value, scratch)?), target, scratch);
+            }
             other => match other.as_number() {
                 // Seconds are rounded with their carry, not the digits of the number.
                 ValueRef::Decimal(_) if matches!(other, ValueRef::Temporal(_)) => rounded_number(other),

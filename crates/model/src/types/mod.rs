@@ -255,6 +255,14 @@ impl DataType {
         }
     }
 
+    /// The width up to which zeros precede a number; 0 without ZEROFILL.
+    pub fn zero_fill(&self, display_width: Option<u16>) -> u8 {
+        match self.zerofill {
+            true => display_width.map_or(integer::default_width(self), u32::from).min(u8::MAX.into()) as u8,
+            false => 0,
+        }
+    }
+
     /// Whether every value of `other` that is not NULL is a value of this type, with the same image and the
     /// same key.
     pub fn has_values_of(&self, other: &DataType) -> bool {

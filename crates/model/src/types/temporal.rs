@@ -3,7 +3,7 @@
 use super::{DataType, Family, Form, Packed, TypeDescriptor, WireType};
 use crate::error::Result;
 use crate::row_encoding::{append_text, column_flag, wire_type};
-use crate::scratch::{Scratch, excerpt};
+use crate::scratch::{Scratch, excerpt, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
 use crate::temporal::{
@@ -108,7 +108,17 @@ impl TypeDescriptor for TemporalType {
             }
         }
         let rules = scratch.value_rules();
-        let read = self.read(scratch.in_session_zone(value), rules.dates());
+        let given = match scratch.in_session_zone(value) {
+            ValueRef::Temporal(time) if time.kind == TemporalKind::Time && self.kind != TemporalKind::Time => {
+                ValueRef::Temporal(scratch.on_this_day(time).unwrap_or(time))
+            }
+            // MySQL stores the text of a document.
+            document @ ValueRef::Json(_) => ValueRef::Bytes(to_text(document, scratch)?),
+            given => given,
+        };
+        // ALLOW_INVALID_DATES is not for TIMESTAMP.
+        let allows_invalid = rules.dates().allows_invalid && self.kind != TemporalKind::Timestamp;
+        let read = self.read(given, DateRules { allows_invalid, ..rules.dates() });
         if read.defects.truncated || read.parts.is_none() || read.defects.out_of_range {
             self.report(&read.defects, value, target, scratch)?;
         }
@@ -152,7 +162,7 @@ impl TemporalType {
         let is_time = self.kind == TemporalKind::Time;
         match value {
             ValueRef::Temporal(value) if value.kind == TemporalKind::Time && !is_time => {
-                // A time alone has no day.
+                // The day of the statement has no such time.
                 let defects = Defects { truncated: true, ..Defects::default() };
                 Read { parts: None, defects, ..Read::from_parts(self.kind, Parts::default()) }
             }
@@ -166,7 +176,7 @@ impl TemporalType {
                 let (whole, nanoseconds, negative) = number_parts(number);
                 match is_time {
                     true => parse_time_number(whole, negative, nanoseconds),
-                    false => parse_number(whole, nanoseconds, rules),
+                    false => parse_number(if negative { whole.min(-1) } else { whole }, nanoseconds, rules),
                 }
             }
         }

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::KeyPart;
 use crate::number::parse_integer;
 use crate::row_encoding::{column_flag, wire_type};
-use crate::scratch::{Scratch, excerpt};
+use crate::scratch::{Scratch, excerpt, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
 use crate::temporal::{Temporal, TemporalKind};
@@ -53,7 +53,7 @@ impl TypeDescriptor for Year {
 
     fn store<'r>(
         &self,
-        _: &DataType,
+        data_type: &DataType,
         value: ValueRef<'r>,
         target: &StoreTarget<'_>,
         scratch: &'r Scratch,
@@ -69,6 +69,9 @@ impl TypeDescriptor for Year {
                     target.truncated(scratch)?;
                 }
                 (parsed.value, text.trim_ascii().len() != 4)
+            }
+            ValueRef::Json(_) => {
+                return self.store(data_type, ValueRef::Bytes(to_text(value, scratch)?), target, scratch);
             }
             ValueRef::Temporal(value) if value.kind != TemporalKind::Time => (value.parts().year.into(), false),
             other => match other.as_number() {

@@ -172,6 +172,12 @@ impl<'a> Binder<'a> {
     /// Binds an expression. Errors: 1054, 1111, 1235, 1241, 1267, 1305, and the errors of the expression's
     /// constructors.
     pub fn bind(&mut self, expression: &ast::Expression) -> Result<Expression> {
+        let bound = self.bind_node(expression)?;
+        self.is_volatile |= bound.needs_day();
+        Ok(bound)
+    }
+
+    fn bind_node(&mut self, expression: &ast::Expression) -> Result<Expression> {
         use ast::Expression as Ast;
         match expression {
             Ast::Literal(literal) => bind_literal(literal, self.environment.collation),
@@ -450,10 +456,12 @@ impl<'a> Binder<'a> {
         let operand = case.operand.as_ref().map(|operand| self.bind(operand)).transpose()?;
         let mut branches = Vec::with_capacity(case.branches.len());
         for branch in &case.branches {
-            branches.push((self.bind(&branch.when)?, self.bind(&branch.value)?));
+            let when = self.bind(&branch.when)?;
+            let when = if operand.is_none() { among_numbers(&branch.when, when) } else { when };
+            branches.push((when, self.bind(&branch.value)?));
         }
         let otherwise = case.otherwise.as_ref().map(|otherwise| self.bind(otherwise)).transpose()?;
-        Expression::case(operand, branches, otherwise)
+        Ok(self.in_connection_collation(Expression::case(operand, branches, otherwise)?))
     }
 }
 

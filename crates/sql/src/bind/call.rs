@@ -46,9 +46,16 @@ impl Binder<'_> {
             function.check_count(call.arguments.len())?;
         }
         let mut arguments = self.bind_all(&call.arguments)?;
-        if known.is_some_and(|function| function.takes_numbers) {
+        // FIELD compares numbers as soon as it has one.
+        let is_field = call.name.eq_ignore_ascii_case("FIELD")
+            && arguments.iter().any(|argument| !argument.result.is_compared_as_text());
+        if is_field || known.is_some_and(|function| function.takes_numbers) {
             let written = call.arguments.iter();
             arguments = written.zip(arguments).map(|(written, bound)| among_numbers(written, bound)).collect();
+        } else if ["IF", "MAKE_SET", "ELT", "EXPORT_SET"].iter().any(|name| call.name.eq_ignore_ascii_case(name))
+            && let (Some(written), Some(condition)) = (call.arguments.first(), arguments.first_mut())
+        {
+            *condition = among_numbers(written, std::mem::replace(condition, Expression::null()));
         }
         if call.name.to_ascii_uppercase().starts_with("JSON_") {
             // TRUE and FALSE are booleans in documents, not numbers.
@@ -74,13 +81,16 @@ impl Binder<'_> {
 
     /// A call of a function with bound arguments.
     pub(super) fn bind_call(&self, name: &str, arguments: Vec<Expression>) -> Result<Expression> {
-        let mut bound = Expression::call(name, arguments)?;
-        let result = &mut bound.result;
+        Ok(self.in_connection_collation(Expression::call(name, arguments)?))
+    }
+
+    /// The expression; text that it makes of other values has the collation of the connection, like a literal.
+    pub(super) fn in_connection_collation(&self, mut made: Expression) -> Expression {
+        let result = &mut made.result;
         if result.kind == Kind::String && result.coercibility == Coercibility::Numeric {
-            // Text that the function makes has the collation of the connection, like a literal.
             (result.collation, result.coercibility) = (self.environment.collation, Coercibility::Coercible);
         }
-        Ok(bound)
+        made
     }
 
     pub(super) fn trim(

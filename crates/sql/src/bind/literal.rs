@@ -1,9 +1,11 @@
 //! Binds literals as constants.
 
-use junctor_expression::Expression;
+use junctor_expression::{Expression, Kind};
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::schema::ColumnDefinition;
 use junctor_model::temporal::{self as model, DateRules, Temporal, parse_date_time, parse_time};
+use junctor_model::types::Form;
 use junctor_model::value::{Decimal, Value};
 
 use crate::parse::expression::{self as ast, Literal, StringLiteral, TemporalKind};
@@ -59,6 +61,29 @@ pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Exp
     match number_of_literal(operand) {
         Some(number) => Expression::constant(Value::UInt(number), CollationId::BINARY),
         None => bound,
+    }
+}
+
+/// The value that is assigned to a column. A hexadecimal or bit literal is a number in a column of numbers, and bytes
+/// in others, such as TIME.
+pub(crate) fn as_stored(column: &ColumnDefinition, value: &ast::Expression, bound: Expression) -> Expression {
+    match column.column_type.collation() {
+        None if takes_bytes(column) => bound,
+        None => among_numbers(value, bound),
+        // The digits of its number, not its bytes.
+        Some(_) if bound.as_column().is_some() && bound.result.kind == Kind::Bit => {
+            let number = bound.result.as_number();
+            bound.converted(number)
+        }
+        Some(_) => bound,
+    }
+}
+
+/// Whether bytes are a text for this column, although it has no collation.
+pub(crate) fn takes_bytes(column: &ColumnDefinition) -> bool {
+    match column.column_type.form() {
+        Form::Temporal(kind) => kind != model::TemporalKind::Year,
+        form => form == Form::Json,
     }
 }
 

@@ -178,6 +178,18 @@ impl Binder<'_> {
                 let bound_operand = self.bind(operand)?;
                 let is_number = bound_operand.result.is_number();
                 let among = bound.iter().any(|member| member.result.is_number());
+                if number_of_literal(operand).is_some() && bound.iter().any(|member| member.result.is_text()) && among {
+                    // The literal is a number to numbers, and bytes to texts.
+                    let equals = bound.into_iter().map(|member| {
+                        let left = match member.result.is_number() {
+                            true => among_numbers(operand, bound_operand.clone()),
+                            false => bound_operand.clone(),
+                        };
+                        Expression::comparison(CompareOperator::Equal, left, member)
+                    });
+                    let found = Expression::or(equals.collect::<Result<_>>()?);
+                    return Ok(if negated { Expression::logical_not(found) } else { found });
+                }
                 let operand = if among { among_numbers(operand, bound_operand) } else { bound_operand };
                 if is_number {
                     bound = members.iter().zip(bound).map(|(member, bound)| among_numbers(member, bound)).collect();

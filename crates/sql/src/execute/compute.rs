@@ -71,6 +71,7 @@ pub(super) fn compute_rows(
     computation.scratch.set_strict(plan.is_strict);
     computation.scratch.set_warnings_max(context.session.variables.warnings_max);
     computation.scratch.set_value_rules(context.session.variables.value_rules());
+    computation.scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
     let answer = computation.run(rows, protocol, context.session.variables.select_limit);
     context.session.note_evaluated(WarningLevel::Warning, &mut computation.scratch);
     match answer {

@@ -579,7 +579,7 @@ impl RowEncoder<'_> {
                     Some((text, literal)) => plain_literal_value(text, literal),
                     None => rows.parameters_of(row).get(*ordinal),
                 },
-                InsertValue::Computed(expression) => expression.evaluate(None, row_parameters, scratch)?,
+                InsertValue::Computed(expression) => expression.evaluate_unrounded(None, row_parameters, scratch)?,
             };
             let asks = column.auto_increment && given.is_null();
             let converted = if asks { ValueRef::Null } else { target.convert(given, scratch)? };
@@ -657,7 +657,7 @@ impl RowEncoder<'_> {
                     image.clear();
                     let known: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
                     table.row_format.encode(&known, image)?;
-                    expression.evaluate(Some(RowView::new(&table.row_format, image)), parameters, scratch)?
+                    expression.evaluate_unrounded(Some(RowView::new(&table.row_format, image)), parameters, scratch)?
                 }
             };
             if !(column.auto_increment && given.is_null()) {

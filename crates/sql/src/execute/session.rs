@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use junctor_expression::Scratch;
 use junctor_gateway::Transaction;
 use junctor_gateway::transaction::Isolation;
-use junctor_model::error::Error;
+use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ConnectionId, TableOwner};
 use junctor_signals::diagnostics::{self, Diagnostics};
 use junctor_signals::program::RowProtocol;
@@ -269,7 +269,8 @@ impl Session {
         }
         let untold = count.saturating_sub(warnings.len() as u64);
         for warning in warnings {
-            self.warn(level, warning.code.errno(), warning.message);
+            let is_note = warning.code == ErrorCode::TruncationNote;
+            self.warn(if is_note { WarningLevel::Note } else { level }, warning.code.errno(), warning.message);
         }
         self.warning_count = self.warning_count.saturating_add(u16::try_from(untold).unwrap_or(u16::MAX));
     }

@@ -114,6 +114,7 @@ fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &P
     scratch.set_strict(plan.is_strict);
     scratch.set_warnings_max(context.session.variables.warnings_max);
     scratch.set_value_rules(context.session.variables.value_rules());
+    scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
     let leaves = plan.leaves.iter().map(|_| Leaf::default()).collect();
     Ok(TreeState {
         plan: Arc::clone(plan),

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use junctor_expression::Expression;
+use junctor_expression::{Expression, Kind};
 use junctor_model::error::{Error, Result};
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout};
+use junctor_model::temporal::TemporalKind;
+use junctor_model::types::Form;
 use junctor_signals::program::{
     Access, Assignment, AssignmentKind, LockMode, Output, Projection, ReadProgram, Returning, SortKey, WhenLocked,
     WriteAction, WriteProgram,
@@ -25,7 +27,7 @@ use super::select::{
 use super::statement::Planned;
 use super::{Plan, Quantity};
 use crate::bind::{
-    Binder, Clause, Environment, Scope, StoredExpressions, among_numbers, bind_returning_list, default_into, message,
+    Binder, Clause, Environment, Scope, StoredExpressions, as_stored, bind_returning_list, default_into, message,
 };
 use crate::parse::expression as ast;
 use crate::parse::statement as ast_statement;
@@ -206,7 +208,13 @@ pub(super) fn bind_assignments(
             },
             value => {
                 let bound = binder.bind_in(Clause::FieldList, value)?;
-                if column.column_type.collation().is_none() { among_numbers(value, bound) } else { bound }
+                // A TIME in a column of days is on the day of the statement.
+                let has_day = matches!(
+                    column.column_type.form(),
+                    Form::Temporal(TemporalKind::Date | TemporalKind::DateTime | TemporalKind::Timestamp)
+                );
+                binder.is_volatile |= bound.result.kind == Kind::Time && has_day;
+                as_stored(column, value, bound)
             }
         };
         let kind = if assignment.if_changed { AssignmentKind::IfChanged } else { AssignmentKind::Always };

@@ -21,8 +21,8 @@ use super::operand::needs_row;
 use super::select::FinalStep;
 use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
 use crate::bind::{
-    Binder, Environment, Scope, StoredExpressions, among_numbers, bind_returning_list, default_into, message,
-    no_default, number_of_literal,
+    Binder, Environment, Scope, StoredExpressions, as_stored, bind_returning_list, default_into, message, no_default,
+    number_of_literal, takes_bytes,
 };
 use crate::parse::expression as ast;
 use crate::parse::statement::{Insert, InsertSource, Select, SelectItem};
@@ -322,7 +322,8 @@ fn plan_source_and_conflict(
 fn with_numbers<'s>(select: &'s Select, definition: &TableDefinition, targets: &[ColumnNumber]) -> Cow<'s, Select> {
     let mut select = Cow::Borrowed(select);
     for (place, target) in targets.iter().enumerate() {
-        let is_number = definition.columns[usize::from(target.0)].column_type.collation().is_none();
+        let column = &definition.columns[usize::from(target.0)];
+        let is_number = column.column_type.collation().is_none() && !takes_bytes(column);
         let number = match select.projection.get(place) {
             Some(SelectItem::Expression { expression, .. }) if is_number => number_of_literal(expression),
             // Later items no longer correspond to their target columns by position.
@@ -638,7 +639,7 @@ impl RowPlanner<'_, '_> {
             ast::Expression::Default(None) => default_into(column),
             value => {
                 let bound = self.binder.bind(value)?;
-                if column.column_type.collation().is_none() { among_numbers(value, bound) } else { bound }
+                as_stored(column, value, bound)
             }
         };
         if let Node::Parameter(ordinal) = bound.node {
@@ -649,7 +650,7 @@ impl RowPlanner<'_, '_> {
             return Ok(InsertValue::Computed(bound));
         }
         let warnings_before = self.scratch.warning_count();
-        let evaluated = bound.evaluate(None, Parameters::NONE, self.scratch)?;
+        let evaluated = bound.evaluate_unrounded(None, Parameters::NONE, self.scratch)?;
         if column.auto_increment && is_zero_or_null(&evaluated.to_value()) {
             return Ok(InsertValue::Generated);
         }

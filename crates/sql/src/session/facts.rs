@@ -217,6 +217,6 @@ pub(super) fn with_environment<T>(
         modes: modes_of(facts.session.variables.sql_mode),
         division_increment: facts.session.variables.division_increment(),
         is_strict: false,
-        rules: facts.session.variables.value_rules(),
+        rules: facts.session.variables.value_rules().at(session_context.now_us()),
     })
 }

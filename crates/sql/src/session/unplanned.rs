@@ -303,6 +303,7 @@ impl Engine {
             return Err(in_read_only_transaction());
         }
         let account = format!("'{}'@'{}'", session.user, session.host);
+        let now_us = session.variables.timestamp_us.unwrap_or(wall_clock_us);
         let context = DefinitionContext {
             dictionary: &self.gateway.catalog().dictionary,
             owner: session.owner,
@@ -313,8 +314,8 @@ impl Engine {
             foreign_key_checks: session.variables.foreign_key_checks,
             replaces_unknown_engines: session.variables.sql_mode.replaces_unknown_engines(),
             environment,
-            rules: session.variables.value_rules(),
-            now_us: session.variables.timestamp_us.unwrap_or(wall_clock_us),
+            rules: session.variables.value_rules().at(now_us),
+            now_us,
         };
         match statement {
             Statement::CreateTable(table) => definition::create_table(table, &context),
@@ -390,7 +391,7 @@ impl Engine {
             modes: Modes { only_full_group_by: true, ..modes_of(session.variables.sql_mode) },
             division_increment: session.variables.division_increment(),
             is_strict: false,
-            rules: session.variables.value_rules(),
+            rules: session.variables.value_rules().at(session_context.now_us()),
         };
         let bound = Binder::new(&environment, Scope::empty()).bind(expression)?;
         let parameters = Parameters::from_bytes(&self.work.parameters);

@@ -195,7 +195,7 @@ fn assign_together(
     for Assignment { column, value, .. } in assignments {
         let position = usize::from(column.0);
         let target = StoreTarget { column: &columns[position], row_number, mode };
-        let value = value.evaluate(Some(view), parameters, scratch)?;
+        let value = value.evaluate_unrounded(Some(view), parameters, scratch)?;
         values[position] = target.convert(value, scratch)?;
     }
     table.row_format.encode(values, out)

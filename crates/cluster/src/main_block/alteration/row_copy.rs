@@ -435,7 +435,12 @@ impl RowCopy {
             }
             if is_generated || !column.is_same {
                 let target = StoreTarget { column: definition, row_number: self.row_number, mode: StoreMode::Strict };
-                value = target.convert(scratch.in_session_zone(value), scratch)?;
+                value = scratch.in_session_zone(value);
+                if let ColumnSource::Column(from) = &column.source {
+                    let from = &self.old.definition.columns[usize::from(from.0)];
+                    value = from.copied_to(definition, value, scratch)?;
+                }
+                value = target.convert(value, scratch)?;
             }
             if is_automatic || column.source == ColumnSource::Numbers {
                 self.next_number = self.next_number.max(number_after(value));

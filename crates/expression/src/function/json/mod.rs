@@ -218,9 +218,19 @@ fn unquote(call: Call<'_>) -> Result<ValueRef<'_>> {
     }
 }
 
+/// Error 3064 for a value that is no text.
 fn quote(call: Call<'_>) -> Result<ValueRef<'_>> {
-    let Some(text) = call.text(0)? else { return Ok(ValueRef::Null) };
-    call.build(|buffer| json::append_quoted(text, buffer))
+    match call.rounded(0)? {
+        ValueRef::Null => Ok(ValueRef::Null),
+        text @ (ValueRef::Bytes(_) | ValueRef::Choice(_)) => {
+            let text = crate::scratch::to_text(text, call.scratch())?;
+            call.build(|buffer| json::append_quoted(text, buffer))
+        }
+        _ => {
+            let message = format!("Incorrect type for argument 1 in function {}.", call.function_name());
+            Err(Error::new(ErrorCode::IncorrectArgumentType, message))
+        }
+    }
 }
 
 fn valid(call: Call<'_>) -> Result<ValueRef<'_>> {

@@ -1,7 +1,7 @@
 //! Differences of days and times.
 
 use junctor_model::error::Result;
-use junctor_model::temporal::{Parts, TemporalKind};
+use junctor_model::temporal::{Parts, number_parts};
 use junctor_model::value::ValueRef;
 
 use super::super::{Call, Function, TypedCall, function};
@@ -10,6 +10,9 @@ use super::unit::{DAY, HOUR, MICROSECOND, MINUTE, MONTH, SECOND, Unit, YEAR};
 use super::{DAY_US, SECOND_US, clock_us, digits_of, temporal, time_of_us};
 use crate::program::Expression;
 use crate::result_type::{Kind, ResultType};
+
+/// Smaller numbers are no day with a time.
+const DATE_TIME_NUMBER_MIN: i64 = 10_000_000_000;
 
 pub(in super::super) const TABLE: &[Function] = &[
     function("DATEDIFF", 2, 2, resolve_days, date_difference),
@@ -37,8 +40,13 @@ fn date_difference(call: Call<'_>) -> Result<ValueRef<'_>> {
     Ok(ValueRef::Int(number_of(&left.parts()) - number_of(&right.parts())))
 }
 
-/// NULL for a time and a day together.
+/// NULL for a time and a day together. A day of one side makes a day of text or a number on the other.
 fn time_difference(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let types = [0, 1].map(|position| call.arguments[position].result.kind);
+    let has_day = types.iter().any(|kind| kind.has_day());
+    if has_day && types.contains(&Kind::Time) {
+        return Ok(ValueRef::Null);
+    }
     let mut values = [0; 2];
     let mut kinds = [false; 2];
     for position in 0..2 {
@@ -46,11 +54,12 @@ fn time_difference(call: Call<'_>) -> Result<ValueRef<'_>> {
         if value.is_null() {
             return Ok(ValueRef::Null);
         }
-        let is_day = match value {
-            ValueRef::Temporal(value) => value.kind != TemporalKind::Time,
-            ValueRef::Bytes(text) => super::arithmetic::is_date_time_text(text),
-            _ => false,
-        };
+        let is_day = has_day
+            || match value {
+                ValueRef::Temporal(_) => false,
+                ValueRef::Bytes(text) => super::arithmetic::is_date_time_text(text),
+                number => number_parts(number).0 >= DATE_TIME_NUMBER_MIN,
+            };
         let read = if is_day { call.date_time(position)? } else { call.time(position)? };
         let Some(read) = read else { return Ok(ValueRef::Null) };
         let parts = read.parts();

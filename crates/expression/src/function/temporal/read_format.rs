@@ -13,6 +13,8 @@ use crate::result_type::Kind;
 
 pub(in super::super) const TABLE: &[Function] = &[function("STR_TO_DATE", 2, 2, resolve, str_to_date)];
 
+/// Numbers of days up to this one give the zero date, as in MySQL.
+const DAYS_WITHOUT_DATE: i64 = 365;
 const DATE_SPECIFIERS: &[u8] = b"aWbMcmdDejUuVvwXxYy";
 const TIME_SPECIFIERS: &[u8] = b"HIhkliprSsTf";
 
@@ -224,6 +226,10 @@ impl Found {
     }
 
     fn set_day(&mut self, number: i64) -> Option<()> {
+        if (1..=DAYS_WITHOUT_DATE).contains(&number) {
+            (self.parts.year, self.parts.month, self.parts.day) = (0, 0, 0);
+            return Some(());
+        }
         let (year, month, day) = civil_of_days(number - DAYS_TO_1970);
         self.parts.year = u16::try_from(year).ok().filter(|year| *year <= 9999)?;
         (self.parts.month, self.parts.day) = (month, day);
