@@ -310,8 +310,8 @@ impl ResultType {
         ResultType { nullable, ..self }
     }
 
-    /// Whether the text of a number depends on its type: leading zeros, or a fixed number of digits after the point
-    /// of a double.
+    /// Whether the text of a number depends on its type: leading zeros, or a fixed number of digits after
+    /// the point of a double.
     pub fn is_formatted(&self) -> bool {
         self.zero_fill > 0 || matches!(self.kind, Kind::Double | Kind::Float) && self.decimals < DECIMALS_NOT_FIXED
     }
@@ -329,7 +329,8 @@ impl ResultType {
         self.kind.is_number()
     }
 
-    /// Whether functions that compare several values take these for texts, such as FIELD: texts, NULL, days and times.
+    /// Whether functions that compare several values take these for texts, such as FIELD: texts, NULL, days
+    /// and times.
     pub fn is_compared_as_text(&self) -> bool {
         self.is_text() || self.kind.has_day() || matches!(self.kind, Kind::Null | Kind::Time)
     }

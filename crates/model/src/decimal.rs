@@ -128,8 +128,8 @@ pub fn remainder(left: Decimal, right: Decimal) -> Option<Decimal> {
     checked(Decimal { mantissa: if left.mantissa < 0 { -rest } else { rest }, scale })
 }
 
-/// The magnitudes of the integer quotient and of the remainder at the larger scale. `None` for a quotient beyond 128
-/// bits.
+/// The magnitudes of the integer quotient and of the remainder at the larger scale. `None` for a quotient
+/// beyond 128 bits.
 fn divided(left: Decimal, right: Decimal) -> Option<(u128, u128)> {
     let (dividend, divisor) = (left.mantissa.unsigned_abs(), right.mantissa.unsigned_abs());
     if left.scale >= right.scale {
@@ -146,7 +146,8 @@ fn divided(left: Decimal, right: Decimal) -> Option<(u128, u128)> {
     Some((quotient, rest))
 }
 
-/// The quotient of ten times a rest, and the next rest. Both numbers are less than 10^38, so that no sum overflows.
+/// The quotient of ten times a rest, and the next rest. Both numbers are less than 10^38, so that no sum
+/// overflows.
 fn next_digit(rest: u128, divisor: u128) -> (u128, u128) {
     if let Some(tenfold) = rest.checked_mul(10) {
         return (tenfold / divisor, tenfold % divisor);

@@ -51,9 +51,10 @@ impl ColumnDefinition {
         self.column_type.zero_fill(self.display_width)
     }
 
-    /// A value of this column that ALTER TABLE assigns to a column of another type. Text has the leading zeros and the
-    /// fixed digits of a number's type, also as a member of an ENUM or SET. BIT becomes the digits of its number in
-    /// CHAR and VARCHAR, and its bytes in TEXT and BLOB. Error: 1041 when the strings of the row are too long.
+    /// A value of this column that ALTER TABLE assigns to a column of another type. Text has the leading
+    /// zeros and the fixed digits of a number's type, also as a member of an ENUM or SET. BIT becomes the
+    /// digits of its number in CHAR and VARCHAR, and its bytes in TEXT and BLOB. Error: 1041 when the
+    /// strings of the row are too long.
     pub fn copied_to<'r>(
         &self,
         target: &ColumnDefinition,

@@ -125,8 +125,8 @@ impl Scratch {
         ValueRef::Temporal(self.rules.get().zone().date_time_at(self.now_us.get(), digits))
     }
 
-    /// A TIME as DATETIME: that long after the midnight with which the day of the statement begins. `None` outside
-    /// the years 0 to 9999.
+    /// A TIME as DATETIME: that long after the midnight with which the day of the statement begins. `None`
+    /// outside the years 0 to 9999.
     pub fn on_this_day(&self, time: Temporal) -> Option<Temporal> {
         let rules = self.rules.get();
         let today = match self.now_us.get() {

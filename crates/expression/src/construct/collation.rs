@@ -33,9 +33,10 @@ impl Expression {
     }
 }
 
-/// The collation of an operation on these operands. Numbers and NULL are ignored; BIT counts as bytes. If no
-/// operand is a string, the result is the default collation, with a coercibility so weak that the collation of any
-/// string prevails over it. NULL alone is bytes. Error: 1267 if two collations are equally strong.
+/// The collation of an operation on these operands. Numbers and NULL are ignored; BIT counts as bytes. If
+/// no operand is a string, the result is the default collation, with a coercibility so weak that the
+/// collation of any string prevails over it. NULL alone is bytes. Error: 1267 if two collations are equally
+/// strong.
 pub(crate) fn aggregate_collations<'e>(
     operation: &str,
     operands: impl IntoIterator<Item = &'e Expression>,

@@ -72,8 +72,8 @@ fn double(value: &Json<'_>) -> f64 {
     value.as_scalar().and_then(|value| value.to_double().ok()).unwrap_or(0.0)
 }
 
-/// Appends bytes with the order of the documents. Exact numbers that differ in more digits than a double has are in
-/// their own order, and the double is equal to the nearest.
+/// Appends bytes with the order of the documents. Exact numbers that differ in more digits than a double
+/// has are in their own order, and the double is equal to the nearest.
 pub fn append_sort_key(document: &[u8], out: &mut Vec<u8>) {
     let value = Json::of(document);
     out.push(rank(&value));

@@ -171,8 +171,8 @@ impl Temporal {
         self.packed == 0
     }
 
-    /// As DATETIME: the fields of a date at midnight. A TIME counts from the zero date; [`Scratch::on_this_day`] has its
-    /// day.
+    /// As DATETIME: the fields of a date at midnight. A TIME counts from the zero date;
+    /// [`Scratch::on_this_day`] has its day.
     ///
     /// [`Scratch::on_this_day`]: crate::scratch::Scratch::on_this_day
     pub fn to_date_time(self) -> Temporal {
@@ -300,9 +300,9 @@ impl DateRules {
     pub const FUZZY: DateRules = DateRules { no_zero_date: false, no_zero_in_date: false, allows_invalid: false };
 }
 
-/// The rules of a session for days and times, which travel with its requests: the rules for days in bits 0 to
-/// 2, the minutes of the time zone in bits 3 to 15, and above them the day of the statement in that zone, counted
-/// from 1970 on. Plans that need no day have any.
+/// The rules of a session for days and times, which travel with its requests: the rules for days in bits 0
+/// to 2, the minutes of the time zone in bits 3 to 15, and above them the day of the statement in that
+/// zone, counted from 1970 on. Plans that need no day have any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRules(pub u64);
 

@@ -162,7 +162,8 @@ impl ChoiceType {
         }
     }
 
-    /// The number that a text is, if the type has such a value. Spaces may precede it, and in an ENUM follow it.
+    /// The number that a text is, if the type has such a value. Spaces may precede it, and in an ENUM
+    /// follow it.
     fn numeral(&self, data_type: &DataType, text: &[u8]) -> Option<u64> {
         let text = if self.is_set { text.trim_ascii_start() } else { text.trim_ascii() };
         let parsed = parse_integer(text, false);

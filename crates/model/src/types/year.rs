@@ -53,11 +53,16 @@ impl TypeDescriptor for Year {
 
     fn store<'r>(
         &self,
-        data_type: &DataType,
+        _: &DataType,
         value: ValueRef<'r>,
         target: &StoreTarget<'_>,
         scratch: &'r Scratch,
     ) -> Result<ValueRef<'r>> {
+        // MySQL stores the text of a document.
+        let value = match value {
+            ValueRef::Json(_) => ValueRef::Bytes(to_text(value, scratch)?),
+            value => value,
+        };
         let (number, is_text) = match value {
             ValueRef::Bytes(text) => {
                 let parsed = parse_integer(text, true);
@@ -69,9 +74,6 @@ impl TypeDescriptor for Year {
                     target.truncated(scratch)?;
                 }
                 (parsed.value, text.trim_ascii().len() != 4)
-            }
-            ValueRef::Json(_) => {
-                return self.store(data_type, ValueRef::Bytes(to_text(value, scratch)?), target, scratch);
             }
             ValueRef::Temporal(value) if value.kind != TemporalKind::Time => (value.parts().year.into(), false),
             other => match other.as_number() {

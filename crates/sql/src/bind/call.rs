@@ -84,7 +84,8 @@ impl Binder<'_> {
         Ok(self.in_connection_collation(Expression::call(name, arguments)?))
     }
 
-    /// The expression; text that it makes of other values has the collation of the connection, like a literal.
+    /// The expression; text that it makes of other values has the collation of the connection, like a
+    /// literal.
     pub(super) fn in_connection_collation(&self, mut made: Expression) -> Expression {
         let result = &mut made.result;
         if result.kind == Kind::String && result.coercibility == Coercibility::Numeric {

@@ -64,8 +64,8 @@ pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Exp
     }
 }
 
-/// The value that is assigned to a column. A hexadecimal or bit literal is a number in a column of numbers, and bytes
-/// in others, such as TIME.
+/// The value that is assigned to a column. A hexadecimal or bit literal is a number in a column of numbers,
+/// and bytes in others, such as TIME.
 pub(crate) fn as_stored(column: &ColumnDefinition, value: &ast::Expression, bound: Expression) -> Expression {
     match column.column_type.collation() {
         None if takes_bytes(column) => bound,
