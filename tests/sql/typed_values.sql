@@ -34,6 +34,7 @@ SHOW WARNINGS;
 
 -- A hexadecimal literal is a number as a condition, and bytes for a TIME.
 SELECT IF(0xc3a4, 1, 2), CASE WHEN 0x41 THEN 1 END, FORMAT(0x00ff10, 0), FIELD(0x41, 'a_b', 6.37, 65), INET_NTOA(0xff);
+SELECT SUBSTR('abc', 2, 0x01), LEFT('abc', 0x02), MAKE_SET(0x61, 'a', 'b'), SPACE(0x02), REPEAT('a', 0x03);
 SELECT 0x61 IN (97, 'x'), 0x61 IN (1, 'a'), 0x61 NOT IN (1, 'b');
 INSERT INTO moments (id, c) VALUES (3, 0x7f);
 CREATE TABLE clocks (c TIME, y YEAR);
@@ -55,6 +56,51 @@ INSERT INTO moments (id, d) VALUES (4, -0.001);
 SET sql_mode = 'STRICT_TRANS_TABLES,ALLOW_INVALID_DATES';
 INSERT INTO moments (id, f) VALUES (4, '2023-02-30 10:00:00');
 INSERT INTO moments (id, d) VALUES (4, '2023-02-30 10:00:00');
+SET sql_mode = DEFAULT;
+
+-- A YEAR reads numbers and texts as a column of YEAR does, and comes before its first month among days.
+CREATE TABLE years (id INT PRIMARY KEY, y YEAR, d DATE);
+INSERT INTO years VALUES (1, 2001, '2001-01-01'), (2, 0, '2000-06-01');
+SELECT id, y = '1', y < 1.5e0, y BETWEEN '0' AND 1.4, y < d, y > d, y <=> d FROM years ORDER BY id;
+INSERT INTO years (id, y) VALUES (3, -0.001);
+INSERT INTO years (id, y) VALUES (3, -0.25e0), (4, 1e0);
+INSERT INTO years (id, y) VALUES (4, 1.9e0);
+SELECT y FROM years WHERE id > 2;
+
+-- A column keeps the leading zeros and digits of another column's type in TEXT, not in VARCHAR, and bits otherwise.
+CREATE TABLE copies (z INT(5) ZEROFILL, f FLOAT(7,3), b BIT(8), v VARCHAR(20), t TEXT);
+INSERT INTO copies (z, f, b) VALUES (42, 1.5, 49);
+UPDATE copies SET v = z, t = z;
+SELECT v, t FROM copies;
+UPDATE copies SET v = f, t = f;
+SELECT v, t FROM copies;
+UPDATE copies SET v = b, t = b;
+SELECT v, t FROM copies;
+INSERT INTO copies (b) VALUES (-0.25);
+
+-- ALTER TABLE: digits of a text for BIT, the text of a member for JSON.
+CREATE TABLE altered (t BLOB, e ENUM('0', '1'), f FLOAT, g FLOAT, d DATE NOT NULL);
+INSERT INTO altered VALUES ('12', '1', 1.6, 123456.789, '2024-01-01');
+ALTER TABLE altered MODIFY t BIT(8), MODIFY e JSON, MODIFY f BIT(8), MODIFY g TIME(3);
+SELECT HEX(t), e, JSON_TYPE(e), HEX(f), g FROM altered;
+ALTER TABLE altered DROP COLUMN f, DROP COLUMN g;
+
+-- WHERE takes the zero date of a column that cannot be NULL for NULL.
+SET sql_mode = '';
+INSERT INTO altered VALUES (1, '2', '0000-00-00');
+SELECT e FROM altered WHERE d IS NULL;
+SELECT e, d IS NULL FROM altered WHERE d IS NOT NULL ORDER BY d;
+DELETE FROM altered WHERE d IS NULL;
+SELECT COUNT(*) FROM altered;
+SET sql_mode = DEFAULT;
+CREATE TABLE unsigned_doubles (f FLOAT(7,3) UNSIGNED);
+INSERT INTO unsigned_doubles VALUES (-0.0001);
+
+-- Padded columns of a DISTINCT list may sort it.
+CREATE TABLE padded (c CHAR(4));
+INSERT INTO padded VALUES ('b'), ('a'), ('b');
+SET sql_mode = 'STRICT_TRANS_TABLES,PAD_CHAR_TO_FULL_LENGTH';
+SELECT DISTINCT c FROM padded ORDER BY c;
 SET sql_mode = DEFAULT;
 
 -- A division is stored with its guard digits.

@@ -7,8 +7,10 @@ use crate::collation::CollationId;
 use crate::error::Result;
 use crate::foreign_key::ForeignKey;
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
+use crate::number::parse_integer;
 use crate::row_encoding::{append_text, append_text_in};
-use crate::scratch::Scratch;
+use crate::scratch::{Scratch, to_text};
+use crate::temporal::TemporalKind;
 use crate::types::{DataType, Form};
 use crate::value::{Value, ValueRef};
 
@@ -53,7 +55,8 @@ impl ColumnDefinition {
 
     /// A value of this column that ALTER TABLE assigns to a column of another type. Text has the leading
     /// zeros and the fixed digits of a number's type, also as a member of an ENUM or SET. BIT becomes the
-    /// digits of its number in CHAR and VARCHAR, and its bytes in TEXT and BLOB. Error: 1041 when the
+    /// digits of its number in CHAR and VARCHAR, and its bytes in TEXT and BLOB. Text becomes the number of
+    /// its digits in BIT. The member of an ENUM becomes the document that its text is. Error: 1041 when the
     /// strings of the row are too long.
     pub fn copied_to<'r>(
         &self,
@@ -62,6 +65,31 @@ impl ColumnDefinition {
         scratch: &'r Scratch,
     ) -> Result<ValueRef<'r>> {
         let is_text = target.column_type.collation().is_some();
+        match target.column_type.form() {
+            Form::Bit => {
+                return Ok(match value {
+                    ValueRef::Bytes(text) => {
+                        let number = parse_integer(text, false).value;
+                        let signed = i64::try_from(number).map(ValueRef::Int);
+                        signed.unwrap_or(ValueRef::UInt(number.clamp(0, u64::MAX.into()) as u64))
+                    }
+                    ValueRef::Temporal(moment) => moment.as_number(),
+                    ValueRef::Double(number) => ValueRef::Double(number.round_ties_even()),
+                    ValueRef::Float(number) => ValueRef::Double(f64::from(number).round_ties_even()),
+                    value => value,
+                });
+            }
+            Form::Temporal(kind)
+                if kind != TemporalKind::Year && matches!(value, ValueRef::Float(_) | ValueRef::Double(_)) =>
+            {
+                let decimals = self.column_type.wire().decimals;
+                return scratch.build_text(|text| append_text_in(value, decimals, 0, text)).map(ValueRef::Bytes);
+            }
+            Form::Json if matches!(value, ValueRef::Choice(_)) => {
+                return to_text(value, scratch).map(ValueRef::Bytes);
+            }
+            _ => {}
+        }
         match value {
             ValueRef::Bit(_) if target.column_type.form() != Form::Bytes => Ok(value),
             ValueRef::Bit(bit) if !target.column_type.is_text_or_blob() => {

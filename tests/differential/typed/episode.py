@@ -126,7 +126,8 @@ class Episode:
     def change(self):
         """A column gets another type."""
         # MySQL and MariaDB copy a CHAR column with its padding in this mode.
-        columns = [column for column in self.columns if not (column.kind.startswith("CHAR") and "PAD_CHAR" in self.mode)]
+        # A document becomes its text, which MariaDB stores as it was written.
+        columns = [column for column in self.columns if not (column.kind.startswith("CHAR") and "PAD_CHAR" in self.mode) and column.family != "json"]
         if not columns:
             return plain("SELECT COUNT(*) FROM t")
         column = self.random.choice(columns)
@@ -137,7 +138,7 @@ class Episode:
             changed = Column(column.name, kind, family, " NULL")
         self.before = list(self.columns)
         self.columns[self.columns.index(column)] = changed
-        return Statement(words(f"ALTER TABLE t MODIFY {changed.definition().text}"), features=["alter", "write"])
+        return Statement(words(f"ALTER TABLE t MODIFY {changed.definition().text}", family=column.family), features=["alter", "write"])
 
     def refuse_change(self):
         """The last ALTER TABLE has failed."""

@@ -162,8 +162,8 @@ def run_episode(servers, seed, seen, options):
                 steps.pop()
             elif "write" not in statement.features and not is_setup:
                 steps.pop()
-            elif "write" in statement.features and statement.names():
-                # A function of the write explains a difference of what it stored.
+            elif "write" in statement.features and (statement.names() or "alter" in statement.features):
+                # A function of the write, or the type before, explains a difference of what is stored.
                 ours, theirs, found = send(servers, plain("SELECT * FROM t ORDER BY id"))
                 reason = found and excuse(found, statement, ours, theirs)
                 if reason:

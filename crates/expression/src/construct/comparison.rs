@@ -29,12 +29,17 @@ impl Expression {
         let kinds = [&operand, &low, &high].map(|part| part.result.kind);
         let is_plain_number = |kind: &Kind| kind.is_number() && !kind.has_day() && *kind != Kind::Time;
         let has_date = kinds.iter().any(|kind| matches!(kind, Kind::Date | Kind::DateTime | Kind::Timestamp));
-        if kinds[0] == Kind::String && kinds[1..].iter().any(is_plain_number) {
+        if kinds[0].is_text() && kinds[1..].iter().any(is_plain_number) {
             // If one bound is a number, MySQL compares a string operand as a number with both bounds.
             (low_domain, high_domain) = (CompareDomain::Double, CompareDomain::Double);
         } else if has_date && !kinds.iter().any(|kind| is_plain_number(kind) || *kind == Kind::Json) {
             // One day makes days of all three.
             (low_domain, high_domain) = (CompareDomain::DateTime, CompareDomain::DateTime);
+        }
+        if let (CompareDomain::String(_), CompareDomain::String(_)) = (low_domain, high_domain) {
+            // Texts alone are compared in the collation that all have in common.
+            let common = CompareDomain::String(aggregate_collations("between", [&operand, &low, &high])?.collation);
+            (low_domain, high_domain) = (common, common);
         }
         let low = convert_constant(low, low_domain, &operand);
         let high = convert_constant(high, high_domain, &operand);
@@ -54,6 +59,12 @@ impl Expression {
             let domain = domain_of(" IN ", &operand, &item)?;
             let item = convert_constant(item, domain, &operand);
             items.push((exact_domain(domain, &operand, &item), item));
+        }
+        // Texts alone are compared in the collation that all have in common.
+        if items.iter().all(|(domain, _)| matches!(domain, CompareDomain::String(_))) {
+            let all = std::iter::once(&operand).chain(items.iter().map(|(_, item)| item));
+            let common = CompareDomain::String(aggregate_collations(" IN ", all)?.collation);
+            items.iter_mut().for_each(|(domain, _)| *domain = common);
         }
         let node = Node::InList { negated, operand: Box::new(operand), list: items.into() };
         Ok(Expression { node, result: ResultType::boolean().with_nullable(nullable) })

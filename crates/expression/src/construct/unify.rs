@@ -33,8 +33,12 @@ pub(crate) fn unify<'e>(
             let integer_digits = of_kind().map(|result| result.integer_digits()).max().unwrap_or(0);
             ResultType::decimal(integer_digits + u32::from(scale), scale)
         }
-        Kind::Double => ResultType::double(),
-        Kind::Float => ResultType { kind, length: 12, ..ResultType::double() },
+        Kind::Double | Kind::Float => {
+            // A double without a fixed number of digits has 31.
+            let decimals = of_kind().map(|result| result.decimals).max().unwrap_or(0);
+            let double = ResultType { decimals, ..ResultType::double() };
+            if kind == Kind::Float { ResultType { kind, length: 12, ..double } } else { double }
+        }
         Kind::Year | Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => {
             ResultType::temporal(kind, of_kind().map(|result| result.scale()).max().unwrap_or(0))
         }

@@ -11,6 +11,9 @@ use crate::decimal::{self, DECIMAL_SCALE_MAX};
 use crate::program::{ArithmeticOperator, BitOperator, Expression, Node};
 use crate::result_type::Kind;
 
+/// Doubles from here on have more digits than a decimal.
+const DECIMALS_END: f64 = 1e38;
+
 pub(super) fn arithmetic<'r>(
     expression: &'r Expression,
     operator: ArithmeticOperator,
@@ -83,6 +86,15 @@ fn integers<'r>(
     let exact = |value| matches!(value, ValueRef::Int(_) | ValueRef::UInt(_));
     // DIV of decimals gives an integer type although the operands are not integers.
     if !(exact(left) && exact(right)) {
+        let is_beyond = |value| matches!(value, ValueRef::Double(value) if value.abs() >= DECIMALS_END);
+        if is_beyond(left) || is_beyond(right) {
+            // No decimal has so many digits.
+            let (left, right) = (to_double(left, context.scratch)?, to_double(right, context.scratch)?);
+            if right == 0.0 {
+                return divided_by_zero(context);
+            }
+            return integer_result(expression, Some((left / right) as i128), context);
+        }
         let (left, right) = (to_decimal(left, context.scratch)?, to_decimal(right, context.scratch)?);
         if right.mantissa == 0 {
             return divided_by_zero(context);

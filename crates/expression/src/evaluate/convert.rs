@@ -8,7 +8,7 @@ use super::temporal::{rounded_to_seconds, to_temporal};
 
 use crate::decimal;
 use crate::number::{parse_decimal, parse_double, parse_integer, parse_number};
-use crate::result_type::{Kind, ResultType};
+use crate::result_type::{DECIMAL_PRECISION_MAX, Kind, ResultType};
 use crate::scratch::Scratch;
 
 /// The value as a double; NULL counts as 0.
@@ -36,7 +36,11 @@ pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decim
         ValueRef::Double(value) => decimal::from_double(value, None).unwrap_or(largest(value < 0.0)),
         ValueRef::Bytes(text) => {
             let parsed = parse_decimal(text);
-            if parsed.is_truncated || parsed.is_out_of_range {
+            let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
+            // MySQL reads 65 digits.
+            let is_readable =
+                digits <= DECIMAL_PRECISION_MAX as usize && text.iter().all(|byte| *byte != b'e' && *byte != b'E');
+            if parsed.is_truncated || parsed.is_out_of_range && !is_readable {
                 warn_truncated("DECIMAL", text, scratch)?;
             }
             parsed.value.unwrap_or(largest(text.trim_ascii_start().starts_with(b"-")))

@@ -16,6 +16,7 @@ use crate::scratch::Scratch;
 pub(crate) fn to_date_time(value: ValueRef<'_>, scratch: &Scratch) -> Result<Temporal> {
     let read = match value {
         ValueRef::Temporal(value) if value.kind != TemporalKind::Year => return Ok(moment_of(value, scratch)),
+        ValueRef::Temporal(value) => return Ok(moment_of_year(value)),
         ValueRef::Null => Read::from_parts(TemporalKind::DateTime, Parts::default()),
         ValueRef::Bytes(text) => parse_date_time(text, DateRules::FUZZY),
         ValueRef::Choice(choice) => parse_date_time(&choice.to_choice().text, DateRules::FUZZY),
@@ -35,6 +36,12 @@ fn moment_of(value: Temporal, scratch: &Scratch) -> Temporal {
         TemporalKind::Time => scratch.on_this_day(value).unwrap_or(value.to_date_time()),
         _ => value.to_date_time(),
     }
+}
+
+/// A YEAR before its first month, as MySQL compares it with days. The year 0000 is 2000 there.
+fn moment_of_year(value: Temporal) -> Temporal {
+    let year = if value.is_zero() { 2000 } else { value.parts().year };
+    Temporal::from_parts(TemporalKind::DateTime, 0, &Parts { year, ..Parts::default() })
 }
 
 /// The value as a TIME with microseconds; zero if it is none.

@@ -14,14 +14,14 @@ use crate::result_type::{Coercibility, ResultType};
 use crate::scratch::STRING_BYTES_MAX;
 
 pub(super) const TABLE: &[Function] = &[
-    function("INSERT", 4, 4, resolve_insert, insert),
-    function("ELT", 2, ANY, resolve_elt, elt),
-    function("MAKE_SET", 2, ANY, resolve_make_set, make_set),
-    function("EXPORT_SET", 3, 5, resolve_export_set, export_set),
+    function("INSERT", 4, 4, resolve_insert, insert).numbers_at(0b110),
+    function("ELT", 2, ANY, resolve_elt, elt).numbers_at(0b1),
+    function("MAKE_SET", 2, ANY, resolve_make_set, make_set).numbers_at(0b1),
+    function("EXPORT_SET", 3, 5, resolve_export_set, export_set).numbers_at(0b10001),
     function("QUOTE", 1, 1, resolve_quote, quote),
     function("SOUNDEX", 1, 1, resolve_soundex, soundex),
     function("CHAR", 1, ANY, resolve_char, char_of_codes).of_numbers(),
-    function("SUBSTRING_INDEX", 3, 3, resolve_substring_index, substring_index),
+    function("SUBSTRING_INDEX", 3, 3, resolve_substring_index, substring_index).numbers_at(0b100),
     function("TO_BASE64", 1, 1, resolve_to_base64, to_base64),
     function("FROM_BASE64", 1, 1, resolve_from_base64, from_base64),
 ];

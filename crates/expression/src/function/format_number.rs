@@ -91,6 +91,7 @@ fn format(call: Call<'_>) -> Result<ValueRef<'_>> {
         ValueRef::Int(value) => Some(decimal::from_integer(value.into())),
         ValueRef::UInt(value) => Some(decimal::from_integer(value.into())),
         ValueRef::Decimal(value) => Some(value),
+        ValueRef::Bit(bit) => Some(decimal::from_integer(bit.number.into())),
         _ => None,
     };
     let mut digits = Vec::new();

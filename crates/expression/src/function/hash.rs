@@ -13,7 +13,7 @@ pub(super) const TABLE: &[Function] = &[
     function("MD5", 1, 1, |name, arguments| generated_text(name, arguments, 32), hashed::<Md5>),
     function("SHA", 1, 1, |name, arguments| generated_text(name, arguments, 40), hashed::<Sha1>),
     function("SHA1", 1, 1, |name, arguments| generated_text(name, arguments, 40), hashed::<Sha1>),
-    function("SHA2", 2, 2, resolve_sha2, sha2),
+    function("SHA2", 2, 2, resolve_sha2, sha2).numbers_at(0b10),
 ];
 
 fn resolve_sha2(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {

@@ -33,7 +33,7 @@ fn resolve_abs(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall>
     let operand = arguments[0].result;
     let result = match operand.kind {
         Kind::Int | Kind::UInt | Kind::Decimal | Kind::Bit | Kind::Year => operand.as_number(),
-        _ => ResultType::double(),
+        _ => ResultType { decimals: operand.decimals, ..ResultType::double() },
     };
     Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
 }

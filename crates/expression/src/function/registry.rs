@@ -28,8 +28,8 @@ pub struct Function {
     pub settings: &'static [Setting],
     /// When equal arguments may give another result.
     pub volatility: Volatility,
-    /// Whether a hexadecimal literal among the arguments is a number, not a string.
-    pub takes_numbers: bool,
+    /// The arguments, as bits, of which a hexadecimal literal is a number, not a string.
+    pub numbers: u32,
     pub(crate) body: Body,
 }
 
@@ -176,7 +176,7 @@ const fn declared(
     volatility: Volatility,
     body: Body,
 ) -> Function {
-    Function { name, arguments_min, arguments_max, settings: &[], volatility, takes_numbers: false, body }
+    Function { name, arguments_min, arguments_max, settings: &[], volatility, numbers: 0, body }
 }
 
 impl Function {
@@ -228,7 +228,13 @@ impl Function {
 
     /// The function, with hexadecimal literals as numbers.
     pub(super) const fn of_numbers(mut self) -> Function {
-        self.takes_numbers = true;
+        self.numbers = u32::MAX;
+        self
+    }
+
+    /// The function, with hexadecimal literals as numbers in the arguments of these bits.
+    pub(super) const fn numbers_at(mut self, arguments: u32) -> Function {
+        self.numbers = arguments;
         self
     }
 

@@ -43,6 +43,9 @@ fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCa
         None => Some(0),
         Some(Some(Value::Int(places))) => Some((*places).clamp(0, DECIMALS_NOT_FIXED.into()) as u8),
         Some(Some(Value::UInt(places))) => Some((*places).min(DECIMALS_NOT_FIXED.into()) as u8),
+        Some(Some(Value::Decimal(places))) => {
+            Some(decimal::to_integer(*places).clamp(0, DECIMALS_NOT_FIXED.into()) as u8)
+        }
         Some(_) => None,
     };
     let result = match operand.kind {

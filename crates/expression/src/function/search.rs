@@ -12,7 +12,7 @@ use crate::result_type::ResultType;
 
 pub(super) const TABLE: &[Function] = &[
     function("INSTR", 2, 2, resolve_integer::<11>, instr),
-    function("LOCATE", 2, 3, resolve_integer::<11>, locate),
+    function("LOCATE", 2, 3, resolve_integer::<11>, locate).numbers_at(0b100),
     function("POSITION", 2, 2, resolve_integer::<11>, locate),
     function("STRCMP", 2, 2, resolve_strcmp, strcmp),
     function("FIELD", 2, ANY, resolve_field, field),

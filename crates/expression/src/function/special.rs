@@ -12,7 +12,7 @@ use crate::result_type::ResultType;
 
 /// Control functions, and functions that are operators.
 pub(super) const CONTROL: &[Function] = &[
-    built("IF", 3, 3, build_if),
+    built("IF", 3, 3, build_if).numbers_at(0b1),
     built("IFNULL", 2, 2, Expression::coalesce),
     built("COALESCE", 1, ANY, Expression::coalesce),
     built("NULLIF", 2, 2, |arguments| two(arguments, Expression::null_if)),

@@ -14,9 +14,6 @@ const EIGHT_DIGITS_END: u64 = 100_000_000;
 /// A double is printed without an exponent if its decimal point is within this many digits.
 const POINT_DISTANCE_MAX: i32 = 15;
 
-/// 2 to the 53rd: not every integer above is a double.
-const EXACT_INTEGERS_END: f64 = 9_007_199_254_740_992.0;
-
 /// Appends the decimal digits of an unsigned integer.
 #[inline]
 pub fn append_unsigned(value: u64, out: &mut Vec<u8>) {
@@ -127,19 +124,21 @@ pub fn append_float(value: f32, out: &mut Vec<u8>) {
 /// decimals prints it.
 pub fn append_double_fixed(value: f64, decimals: u8, out: &mut Vec<u8>) {
     use std::io::Write;
-    if value.is_finite() && value.abs() >= EXACT_INTEGERS_END {
-        // Like MySQL, the shortest digits that read back as the number, and zeros.
+    if value.is_finite() && value != 0.0 {
         let (digits, count, exponent) = shortest_digits(value.abs());
-        if value < 0.0 {
-            out.push(b'-');
+        let fraction = (count as i32 - 1 - exponent).max(0);
+        if fraction <= decimals.into() {
+            // Like MySQL, the shortest digits that read back as the number, and zeros.
+            if value < 0.0 {
+                out.push(b'-');
+            }
+            append_point(&digits[..count], exponent + 1, out);
+            if decimals > 0 {
+                out.extend_from_slice(if fraction == 0 { b"." } else { b"" });
+                out.extend(std::iter::repeat_n(b'0', (i32::from(decimals) - fraction) as usize));
+            }
+            return;
         }
-        out.extend_from_slice(&digits[..count]);
-        out.extend(std::iter::repeat_n(b'0', (exponent as usize + 1).saturating_sub(count)));
-        if decimals > 0 {
-            out.push(b'.');
-            out.extend(std::iter::repeat_n(b'0', usize::from(decimals)));
-        }
-        return;
     }
     // Writing to a Vec cannot fail.
     let _ = write!(out, "{value:.*}", usize::from(decimals));
@@ -177,7 +176,15 @@ fn append_digits(digits: &[u8], point: i32, out: &mut Vec<u8>) {
         }
         out.push(b'e');
         append_signed(i64::from(point - 1), out);
-    } else if point <= 0 {
+    } else {
+        append_point(digits, point, out);
+    }
+}
+
+/// Appends `digits` with the decimal point after the first `point` of them, without an exponent.
+fn append_point(digits: &[u8], point: i32, out: &mut Vec<u8>) {
+    let count = digits.len() as i32;
+    if point <= 0 {
         out.extend_from_slice(b"0.");
         out.extend(std::iter::repeat_n(b'0', -point as usize));
         out.extend_from_slice(digits);

@@ -13,6 +13,7 @@ use crate::value::{Bit, Value, ValueRef};
 
 /// Maximum number of bits.
 pub const BITS_MAX: u8 = 64;
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
 
 pub(super) struct BitType;
 
@@ -80,11 +81,15 @@ impl TypeDescriptor for BitType {
                 ValueRef::UInt(number) => Some(number),
                 // A negative number has the bits of its two's complement.
                 ValueRef::Int(number) => Some(number as u64),
-                ValueRef::Double(number) => Some(number.round_ties_even() as i64 as u64),
-                ValueRef::Decimal(number) => match decimal::to_integer(number) {
-                    number @ ..0 => i64::try_from(number).ok().map(|number| number as u64),
-                    number => u64::try_from(number).ok(),
-                },
+                // The fraction is cut; a double beyond 64 bits has the bits of the smallest integer.
+                ValueRef::Double(number) if number.abs() >= TWO_TO_63 => Some(1 << 63),
+                ValueRef::Double(number) => Some(number as i64 as u64),
+                // Unlike an integer, a negative decimal is out of range.
+                ValueRef::Decimal(number) if number.mantissa < 0 => {
+                    target.out_of_range(scratch)?;
+                    Some(0)
+                }
+                ValueRef::Decimal(number) => u64::try_from(decimal::to_integer(number)).ok(),
                 _ => Some(0),
             },
         };

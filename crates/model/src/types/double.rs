@@ -111,6 +111,11 @@ impl TypeDescriptor for Floating {
         scratch: &'r Scratch,
     ) -> Result<ValueRef<'r>> {
         let given = number_of(value, target, scratch)?;
+        if data_type.unsigned && given < 0.0 {
+            // Even if it is rounded to 0.
+            target.out_of_range(scratch)?;
+            return Ok(if self.is_double { ValueRef::Double(0.0) } else { ValueRef::Float(0.0) });
+        }
         let mut number = given;
         let mut most = if self.is_double { f64::MAX } else { f32::MAX.into() };
         if let Some((digits, scale)) = fixed_digits(data_type) {

@@ -176,9 +176,12 @@ fn a_decimal_beyond_64_bits_is_too_long_for_bit() {
     let bit = |number| Value::Bit(crate::value::Bit { number, bytes: 8 });
     let all = u64::MAX;
     assert_eq!(stored(DataType::bit(64), decimal(i128::from(all) + 2)), (bit(all), Some(1406)));
-    assert_eq!(stored(DataType::bit(64), decimal(i128::from(i64::MIN) - 1)), (bit(all), Some(1406)));
+    assert_eq!(stored(DataType::bit(64), decimal(i128::from(i64::MIN) - 1)), (bit(0), Some(1264)));
     assert_eq!(stored(DataType::bit(64), decimal(all.into())), (bit(all), None));
-    assert_eq!(stored(DataType::bit(64), decimal(-2)), (bit(all - 1), None));
+    assert_eq!(stored(DataType::bit(64), decimal(-2)), (bit(0), Some(1264)));
+    assert_eq!(stored(DataType::bit(64), ValueRef::Int(-2)), (bit(all - 1), None));
+    assert_eq!(stored(DataType::bit(64), ValueRef::Double(2.7)), (bit(2), None));
+    assert_eq!(stored(DataType::bit(64), ValueRef::Double(3.4e38)), (bit(1 << 63), None));
 }
 
 #[test]

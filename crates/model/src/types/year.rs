@@ -79,7 +79,10 @@ impl TypeDescriptor for Year {
             other => match other.as_number() {
                 ValueRef::Int(value) => (value.into(), false),
                 ValueRef::UInt(value) => (value.into(), false),
-                ValueRef::Double(value) => (value.round_ties_even() as i128, false),
+                // A negative number is out of range even if it is cut or rounded to 0.
+                ValueRef::Double(value) if value < 0.0 => (-1, false),
+                ValueRef::Double(value) => (value as i128, false),
+                ValueRef::Decimal(value) if value.mantissa < 0 => (-1, false),
                 ValueRef::Decimal(value) => (crate::decimal::to_integer(value), false),
                 _ => (0, false),
             },

@@ -1,9 +1,10 @@
 //! Binds expressions: resolves their names and determines their types.
 
-use junctor_expression::{CompareOperator, Expression, IsTest};
+use junctor_expression::{CompareOperator, Expression, IsTest, Kind, ResultType};
 use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
+use junctor_model::temporal::{Temporal, TemporalKind};
 use junctor_model::value::Value;
 use junctor_signals::program::{Aggregate, Projection};
 
@@ -207,7 +208,15 @@ impl<'a> Binder<'a> {
                     ast::IsTest::True => IsTest::True,
                     ast::IsTest::False => IsTest::False,
                 };
-                Ok(Expression::is(test, *negated, among_numbers(operand, self.bind(operand)?)))
+                let operand = among_numbers(operand, self.bind(operand)?);
+                match test == IsTest::Null && !*negated && self.clause == Clause::Where && has_zero_date(&operand) {
+                    true => {
+                        let kind = operand.result.kind;
+                        let zero = Expression::constant_of_type(zero_date(kind), ResultType::temporal(kind, 0));
+                        Expression::comparison(CompareOperator::Equal, operand, zero)
+                    }
+                    false => Ok(Expression::is(test, *negated, operand)),
+                }
             }
             Ast::Like { negated, operand, pattern, escape } => {
                 let escape = self.escape(escape.as_deref())?;
@@ -463,6 +472,18 @@ impl<'a> Binder<'a> {
         let otherwise = case.otherwise.as_ref().map(|otherwise| self.bind(otherwise)).transpose()?;
         Ok(self.in_connection_collation(Expression::case(operand, branches, otherwise)?))
     }
+}
+
+/// Whether this is a DATE or DATETIME column that cannot be NULL. In WHERE, MySQL takes its zero date for
+/// NULL.
+fn has_zero_date(operand: &Expression) -> bool {
+    let result = &operand.result;
+    matches!(result.kind, Kind::Date | Kind::DateTime) && !result.nullable && operand.as_column().is_some()
+}
+
+fn zero_date(kind: Kind) -> Value {
+    let kind = if kind == Kind::Date { TemporalKind::Date } else { TemporalKind::DateTime };
+    Value::Temporal(Temporal { kind, digits: 0, packed: 0 })
 }
 
 /// The collation of this name. Errors: 1273 if unknown, 1235 if unsupported.

@@ -49,13 +49,18 @@ impl Binder<'_> {
         // FIELD compares numbers as soon as it has one.
         let is_field = call.name.eq_ignore_ascii_case("FIELD")
             && arguments.iter().any(|argument| !argument.result.is_compared_as_text());
-        if is_field || known.is_some_and(|function| function.takes_numbers) {
-            let written = call.arguments.iter();
-            arguments = written.zip(arguments).map(|(written, bound)| among_numbers(written, bound)).collect();
-        } else if ["IF", "MAKE_SET", "ELT", "EXPORT_SET"].iter().any(|name| call.name.eq_ignore_ascii_case(name))
-            && let (Some(written), Some(condition)) = (call.arguments.first(), arguments.first_mut())
-        {
-            *condition = among_numbers(written, std::mem::replace(condition, Expression::null()));
+        let numbers = if is_field { u32::MAX } else { known.map_or(0, |function| function.numbers) };
+        if numbers != 0 {
+            let is_number = |position: usize| numbers >> position.min(31) & 1 == 1;
+            let written = call.arguments.iter().enumerate();
+            arguments = written
+                .zip(arguments)
+                .map(
+                    |((position, written), bound)| {
+                        if is_number(position) { among_numbers(written, bound) } else { bound }
+                    },
+                )
+                .collect();
         }
         if call.name.to_ascii_uppercase().starts_with("JSON_") {
             // TRUE and FALSE are booleans in documents, not numbers.
@@ -109,7 +114,7 @@ impl Binder<'_> {
         if let Some(removed) = removed {
             arguments.push(self.bind(removed)?);
         }
-        Expression::call(name, arguments)
+        Ok(self.in_connection_collation(Expression::call(name, arguments)?))
     }
 
     fn aggregate_kind(&self, name: &str) -> Option<AggregateKind> {

@@ -1,6 +1,6 @@
 //! Binds literals as constants.
 
-use junctor_expression::{Expression, Kind};
+use junctor_expression::{Coercibility, Expression, Kind, ResultType};
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::ColumnDefinition;
@@ -70,8 +70,15 @@ pub(crate) fn as_stored(column: &ColumnDefinition, value: &ast::Expression, boun
     match column.column_type.collation() {
         None if takes_bytes(column) => bound,
         None => among_numbers(value, bound),
-        // The digits of its number, not its bytes.
-        Some(_) if bound.as_column().is_some() && bound.result.kind == Kind::Bit => {
+        Some(_) if bound.as_column().is_none() => bound,
+        // Another column's number has the leading zeros and fixed digits of its type in TEXT and BLOB only,
+        // and its bits are digits in the other types only.
+        Some(collation) if column.column_type.is_text_or_blob() && bound.result.is_formatted() => {
+            let nullable = bound.result.nullable;
+            let text = ResultType::string(collation, Coercibility::Coercible, bound.result.length);
+            bound.converted(text.with_nullable(nullable))
+        }
+        Some(_) if !column.column_type.is_text_or_blob() && bound.result.kind == Kind::Bit => {
             let number = bound.result.as_number();
             bound.converted(number)
         }

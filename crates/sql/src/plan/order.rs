@@ -1,5 +1,6 @@
 //! ORDER BY: its sort keys, and whether an index can provide the order.
 
+use junctor_expression::Expression;
 use junctor_expression::Node;
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
@@ -73,14 +74,16 @@ pub(super) fn bind_order_of<'a>(
 
 /// Checks that every sort key of a DISTINCT query is in the select list. Error: 3065.
 pub(super) fn check_distinct_order(sort: &[SortKey], projection: &Projection) -> Result<()> {
+    let is_listed =
+        |value: &Expression| projection.values.iter().any(|item| item == value || padded(item) == Some(value));
     for (position, key) in sort.iter().enumerate() {
-        if projection.values.contains(&key.value) {
+        if is_listed(&key.value) {
             continue;
         }
         let mut missing = None;
         key.value.visit(&mut |inner| {
             if let Node::Column { name, .. } = &inner.node
-                && !projection.values.contains(inner)
+                && !is_listed(inner)
             {
                 missing.get_or_insert_with(|| name.replace('`', ""));
             }
@@ -90,6 +93,14 @@ pub(super) fn check_distinct_order(sort: &[SortKey], projection: &Projection) ->
         }
     }
     Ok(())
+}
+
+/// The column whose value PAD_CHAR_TO_FULL_LENGTH pads in the select list.
+fn padded(item: &Expression) -> Option<&Expression> {
+    match &item.node {
+        Node::Call(function, arguments) if function.name == "PAD CHAR" => arguments.first(),
+        _ => None,
+    }
 }
 
 /// The columns of ORDER BY and their common direction (true is descending); `None` if a key is not a column
