@@ -521,6 +521,10 @@ impl Gateway {
             StatusTable::Processes
             | StatusTable::MetadataLocks
             | StatusTable::Routing
+            | StatusTable::ThreadPoolGroups
+            | StatusTable::ThreadPoolQueues
+            | StatusTable::ThreadPoolStatistics
+            | StatusTable::ThreadPoolWaits
             | StatusTable::OperationLatency
             | StatusTable::OperationLatencyBuckets => &[Module::Sql],
             StatusTable::UserLocks

@@ -313,7 +313,7 @@ pub static SETTINGS: &[Setting] = &[
     setting!("max_allowed_packet_bytes", SettingKind::Bytes(1024, GIB), "64M", "Maximum length of a command.",
         Number(value) => |config| config.max_allowed_packet_bytes = value as u32),
     setting!("MaxNoOfConcurrentTransactions", SettingKind::Count(16, 4096), "4096",
-        "Maximum number of concurrent transactions with writes or locks; further statements wait for admission.",
+        "Maximum number of concurrent transactions with writes or locks; further statements wait for a slot of the thread pool.",
         Number(value) => |config| config.transactions_max = value as u32),
     setting!("PartitionsPerNode", SettingKind::Count(1, 256), "2", "Partitions of a table whose definition names no number, in each node group.",
         Number(value) => |config| config.partitions_per_node = value as u16),

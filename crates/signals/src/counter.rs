@@ -80,7 +80,8 @@ counters! {
         begins: "BEGIN and START TRANSACTION.";
         commits: "COMMIT statements.";
         rollbacks: "ROLLBACK statements, without ROLLBACK TO SAVEPOINT.";
-        admission_waits: "Commands that waited for admission.";
+        admission_waits: "Commands that waited for a slot of the thread pool.";
+        metadata_lock_waits: "Statements that waited for a metadata lock.";
     }
     TcCounters of "tc" {
         signals: "Signals and events handled.";

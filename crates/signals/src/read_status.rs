@@ -70,6 +70,20 @@ pub enum StatusTable {
     /// state (`SERVING`, `DOWN`), number of data nodes, of those that serve and are heard, and of disks that
     /// count.
     NodeGroups,
+    /// `junctor_info.thread_pool_groups`: from every sql block, a row. Columns: group, connections, slots,
+    /// slots in use, those of running statements, those of idle transactions, waiting commands, whether the
+    /// group is stalled (0 or 1).
+    ThreadPoolGroups,
+    /// `junctor_info.thread_pool_queues`: from every sql block, a row for each waiting command. Columns:
+    /// group, position, priority (`HIGH`, `LOW`), connection, microseconds.
+    ThreadPoolQueues,
+    /// `junctor_info.thread_pool_stats`: from every sql block, a row. Columns: group, slots without those of
+    /// stalls, changes of that number, stalls, slots added by stalls, commands admitted from the queues of
+    /// high and low priority, commands moved from low to high.
+    ThreadPoolStatistics,
+    /// `junctor_info.thread_pool_waits`: from every sql block. Columns: group, reason (`SLOT`, `METADATA
+    /// LOCK`), number, microseconds (or NULL).
+    ThreadPoolWaits,
 }
 
 choices! {
@@ -90,6 +104,10 @@ choices! {
         13 OperationLatencyBuckets;
         14 Nodes;
         15 NodeGroups;
+        16 ThreadPoolGroups;
+        17 ThreadPoolQueues;
+        18 ThreadPoolStatistics;
+        19 ThreadPoolWaits;
     }
 }
 

@@ -21,5 +21,6 @@ pub mod plan;
 pub mod result;
 pub mod session;
 
-pub use execute::{Engine, LockReport, ServerSettings, Session, SessionOpening};
+pub use execute::{Engine, LockReport, ServerSettings, Session, SessionOpening, ThreadPoolSettings};
+pub use mysql_catalog::variable::HighPriorityMode;
 pub use session::{KeyReadRequest, KeyReaderRequest, PreparedExecution, SqlCommand};

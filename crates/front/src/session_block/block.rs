@@ -12,8 +12,9 @@ use super::metadata_lock::{METADATA_LOCK_TIMER, METADATA_LOCK_WORK};
 use super::multi_statement::{MultiStatementQueues, STATEMENT_TIMER, STATEMENT_WORK};
 use super::remote_snapshot::{HELD_WORK, Held, RemoteSnapshots, SNAPSHOT_TIMER};
 use super::state::SessionRecord;
+use super::thread_group::{GROUP_TIMER, group_settings};
 use super::timeout_sweep::TimeoutSweep;
-use crate::admission::Admission;
+use crate::admission::ThreadGroup;
 use crate::protocol::DecodedParameters;
 
 type SeededState = foldhash::fast::FixedState;
@@ -24,7 +25,10 @@ pub struct SqlBlock {
     pub(super) engine: Engine,
     pub(super) parameters: DecodedParameters,
     pub(super) sessions: HashMap<ConnectionId, Box<SessionRecord>, SeededState>,
-    pub(super) admission: Admission,
+    pub(super) group: ThreadGroup,
+    pub(super) is_group_timer_running: bool,
+    /// Number of sql blocks of the node, which share the settings of the thread pool.
+    pub(super) groups: usize,
     pub(super) timeout_sweep: TimeoutSweep,
     pub(super) is_metadata_lock_timer_running: bool,
     pub(super) multi_statement: MultiStatementQueues,
@@ -35,15 +39,18 @@ pub struct SqlBlock {
 }
 
 impl SqlBlock {
-    /// Creates the block. At most `admitted_max` sessions are in the data plane at a time.
-    pub fn new(own: Address, engine: Engine, admitted_max: usize) -> SqlBlock {
+    /// Creates one of the `groups` sql blocks of a node.
+    pub fn new(own: Address, engine: Engine, groups: usize) -> SqlBlock {
+        let group = ThreadGroup::new(group_settings(&engine, groups));
         SqlBlock {
             own,
             engine,
             parameters: DecodedParameters::default(),
             // A fixed seed, so that a run of the simulator repeats exactly.
             sessions: HashMap::with_hasher(SeededState::with_seed(0x6a75_6e63_746f_7221)),
-            admission: Admission::new(admitted_max),
+            group,
+            is_group_timer_running: false,
+            groups,
             timeout_sweep: TimeoutSweep::default(),
             is_metadata_lock_timer_running: false,
             multi_statement: MultiStatementQueues::default(),
@@ -55,11 +62,11 @@ impl SqlBlock {
     /// The number of each kind of resource that sessions hold, by name, for checkers. All are 0 when nobody
     /// is connected.
     pub fn held(&self) -> [(&'static str, usize); 5] {
-        let (admitted, waiting) = self.admission.counts();
+        let (admitted, waiting) = self.group.counts();
         [
             ("sessions", self.sessions.len()),
-            ("tickets of admission", admitted),
-            ("sessions waiting for admission", waiting),
+            ("slots of the thread pool", admitted),
+            ("sessions waiting for a slot", waiting),
             ("operations", self.engine.gateway.operations_under_way()),
             ("snapshots", self.engine.gateway.snapshots_held()),
         ]
@@ -97,8 +104,14 @@ impl SqlBlock {
             SqlSignal::CloseSession(signal) => self.on_close_session(signal.connection, &mut turn),
             SqlSignal::InterruptSession(signal) => self.on_interrupt_session(signal, &mut turn),
             SqlSignal::ReadStatus(signal) => self.on_read_status(signal, &mut turn),
-            SqlSignal::RestoreGlobals(signal) => self.engine.on_restore_globals(&signal, &mut turn),
-            SqlSignal::ApplyGlobals(signal) => self.engine.on_apply_globals(signal, &mut turn),
+            SqlSignal::RestoreGlobals(signal) => {
+                self.engine.on_restore_globals(&signal, &mut turn);
+                self.configure_group(&mut turn);
+            }
+            SqlSignal::ApplyGlobals(signal) => {
+                self.engine.on_apply_globals(signal, &mut turn);
+                self.configure_group(&mut turn);
+            }
             SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut turn),
             SqlSignal::BeginEpoch(signal) => self.engine.gateway.on_begin_epoch(signal, &mut turn),
             SqlSignal::SequencerLost(_) => {
@@ -145,6 +158,7 @@ impl SqlBlock {
         let mut turn = TurnContext::new(context, outbox);
         match event {
             WorldEvent::Timer { token: METADATA_LOCK_TIMER } => self.on_metadata_lock_timer(&mut turn),
+            WorldEvent::Timer { token: GROUP_TIMER } => self.on_group_timer(&mut turn),
             WorldEvent::Timer { token: SNAPSHOT_TIMER } => self.on_snapshot_timer(&mut turn),
             WorldEvent::Timer { token: STATEMENT_TIMER } => self.on_statement_timer(&mut turn),
             WorldEvent::Timer { .. } => self.on_timeout_sweep(&mut turn),

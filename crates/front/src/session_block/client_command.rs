@@ -3,7 +3,7 @@
 //! Sessions and their commands, from *OpenSession* to *CloseSession*.
 
 use junctor_gateway::{Event, TurnContext};
-use junctor_kernel::{Address, Buffer, require, verify};
+use junctor_kernel::{Address, Buffer, require};
 use junctor_model::id::ConnectionId;
 use junctor_signals::client_command::*;
 use junctor_signals::inbox::{RecvSignal, Signal};
@@ -13,6 +13,7 @@ use junctor_sql::{Engine, Session, SessionOpening};
 use super::block::SqlBlock;
 use super::multi_statement::after_statement;
 use super::state::{CommandState, NextStatement, SessionRecord, UnsentResults, payload_of};
+use crate::admission::Priority;
 use crate::protocol::{CommandContext, DecodedParameters};
 use crate::protocol_table::{Protocol, SessionState};
 
@@ -30,7 +31,7 @@ impl SqlBlock {
             // COM_CHANGE_USER keeps the effect of COM_SET_OPTION.
             traits.multi_statements = old.session.allows_multi_statements();
             self.engine.close_session(&mut old.session, turn);
-            self.leave_admission(&mut old);
+            self.return_slot(&mut old, turn);
         }
         let opening = SessionOpening {
             connection,
@@ -57,6 +58,8 @@ impl SqlBlock {
                     reply_to,
                     protocol,
                     is_admitted: false,
+                    high_priority_tickets: session.high_priority_tickets(),
+                    admitted_at: turn.turn_start,
                     is_ending: false,
                     is_disconnected: false,
                     answer: Buffer::new(),
@@ -80,7 +83,7 @@ impl SqlBlock {
         };
         let reply = CommandReply { connection, socket, packets: answer, after };
         turn.outbox.send(reply_to, Signal::Recv(RecvSignal::CommandReply(reply)));
-        // The replaced session may have held a ticket for which others wait.
+        // The replaced session may have held a slot for which others wait.
         self.admit_waiting(turn);
     }
 
@@ -96,14 +99,23 @@ impl SqlBlock {
         let payload = payload_of(&command);
         record.protocol.begin_command(payload);
         self.engine.counters.commands += 1;
+        let priority = record.priority();
+        if record.is_admitted && priority == Priority::Low {
+            // The transaction has used its tickets. It goes on when those that wait have had their turn.
+            record.is_admitted = false;
+            self.group.leave(record.admitted_at, turn.turn_start);
+        }
         if !record.is_admitted {
-            record.is_admitted = self.admission.try_enter();
-            // KILL does not queue, because it may be what frees a ticket for those that wait.
+            record.is_admitted = self.group.try_enter(priority);
+            record.admitted_at = turn.turn_start;
+            // KILL does not queue, because it may be what frees a slot for those that wait.
             if !record.is_admitted && !is_kill(&record.protocol, payload) {
-                self.admission.wait(connection);
+                self.group.wait(connection, priority, turn.turn_start);
                 self.engine.counters.admission_waits += 1;
                 record.command = CommandState::AwaitsAdmission(command);
                 record.state_since = turn.turn_start;
+                self.start_group_timer(turn);
+                self.admit_waiting(turn);
                 return;
             }
         }
@@ -180,11 +192,11 @@ impl SqlBlock {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         match std::mem::replace(&mut record.command, CommandState::Idle) {
             CommandState::AwaitsAdmission(command) => {
-                self.admission.cancel_wait(connection);
+                self.group.cancel_wait(connection);
                 turn.buffers.give(command.bytes);
             }
             CommandState::AwaitsReadmission | CommandState::BetweenStatements(NextStatement::AwaitsAdmission) => {
-                self.admission.cancel_wait(connection);
+                self.group.cancel_wait(connection);
             }
             CommandState::Idle | CommandState::Running | CommandState::BetweenStatements(_) => {}
         }
@@ -209,7 +221,7 @@ impl SqlBlock {
         self.end_step(connection, turn);
     }
 
-    /// Called at the end of every step of a session. Returns the session's ticket if the session has no work
+    /// Called at the end of every step of a session. Returns the session's slot if the session has no work
     /// in the data plane. Removes the session if its connection is gone and it has no work at all.
     pub(super) fn end_step(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         let Some(mut record) = self.sessions.get_mut(&connection) else { return };
@@ -224,8 +236,8 @@ impl SqlBlock {
         if record.is_disconnected && is_idle {
             return self.remove_session(connection, turn);
         }
-        // A session that waits for a metadata lock returns its ticket, because the holders of the lock need
-        // tickets in order to finish and release it.
+        // A session that waits for a metadata lock returns its slot, because the holders of the lock need
+        // slots in order to finish and release it.
         let is_outside = match record.command {
             CommandState::Idle if is_idle => true,
             CommandState::BetweenStatements(NextStatement::Due) => {
@@ -234,16 +246,13 @@ impl SqlBlock {
             }
             _ => record.session.waits_for_tables(),
         };
-        if record.is_admitted && is_outside && !record.session.holds_locks() {
+        // Others may wait for this session's row locks, so its next command must not queue behind them,
+        // unless the user wants that.
+        if record.is_admitted && is_outside && !record.keeps_slot() {
             record.is_admitted = false;
-            self.admission.leave();
+            self.engine.counters.metadata_lock_waits += u64::from(record.session.waits_for_tables());
+            self.group.leave(record.admitted_at, turn.turn_start);
         }
-        // Others may wait for this session's row locks, so its next command must not queue behind them. A
-        // schema change, which locks rows while it fills an index, returns its ticket earlier.
-        verify!(
-            record.is_admitted || !record.session.holds_locks() || record.session.waits_for_tables(),
-            "a session with locks holds a ticket of admission"
-        );
     }
 
     fn remove_session(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
@@ -253,22 +262,23 @@ impl SqlBlock {
         if let Some(command) = record.running.take() {
             turn.buffers.give(command.bytes);
         }
-        self.leave_admission(&mut record);
+        self.return_slot(&mut record, turn);
     }
 
-    fn leave_admission(&mut self, record: &mut SessionRecord) {
+    fn return_slot(&mut self, record: &mut SessionRecord, turn: &TurnContext<'_>) {
         if std::mem::take(&mut record.is_admitted) {
-            self.admission.leave();
+            self.group.leave(record.admitted_at, turn.turn_start);
         }
     }
 
-    /// Admits waiting sessions as long as tickets are free.
+    /// Admits waiting sessions as long as slots are free.
     pub(super) fn admit_waiting(&mut self, turn: &mut TurnContext<'_>) {
-        while let Some(connection) = self.admission.admit_next() {
+        while let Some(connection) = self.group.admit_next(turn.turn_start) {
             let record = self.sessions.get_mut(&connection);
-            require!(record.is_some(), "a session that ends leaves the admission queue");
+            require!(record.is_some(), "a session that ends leaves the queues");
             let Some(record) = record else { return };
             record.is_admitted = true;
+            record.admitted_at = turn.turn_start;
             match std::mem::replace(&mut record.command, CommandState::Running) {
                 CommandState::AwaitsAdmission(command) => {
                     start_command(&mut self.engine, &mut self.parameters, record, command, turn);
@@ -280,14 +290,14 @@ impl SqlBlock {
                     self.queue_next_statement(connection, turn);
                 }
                 CommandState::Idle | CommandState::Running | CommandState::BetweenStatements(_) => {
-                    require!(false, "only a command that waits for admission is in its queue");
+                    require!(false, "only a command that waits for a slot is in a queue");
                 }
             }
         }
     }
 }
 
-/// Executes a command of a session that has a ticket or needs none.
+/// Executes a command of a session that has a slot or needs none.
 fn start_command(
     engine: &mut Engine,
     parameters: &mut DecodedParameters,

@@ -61,13 +61,13 @@ impl SqlBlock {
                 self.engine.interrupt_statement(session, turn, sink.as_result_sink())
             }
             CommandState::AwaitsReadmission => {
-                self.admission.cancel_wait(connection);
+                self.group.cancel_wait(connection);
                 let mut sink = protocol.sink(answer, *result_start);
                 self.engine.interrupt_statement(session, turn, sink.as_result_sink())
             }
             CommandState::BetweenStatements(next) => {
                 if next == NextStatement::AwaitsAdmission {
-                    self.admission.cancel_wait(connection);
+                    self.group.cancel_wait(connection);
                 }
                 // The error follows the results of the earlier statements.
                 *result_start = Some(answer.len());
@@ -75,7 +75,7 @@ impl SqlBlock {
                 self.engine.refuse_command(session, turn, sink.as_result_sink())
             }
             CommandState::AwaitsAdmission(command) => {
-                self.admission.cancel_wait(connection);
+                self.group.cancel_wait(connection);
                 turn.buffers.give(command.bytes);
                 let mut sink = protocol.sink(answer, *result_start);
                 self.engine.refuse_command(session, turn, sink.as_result_sink())

@@ -11,6 +11,7 @@ use junctor_sql::{Engine, LockReport, Session};
 
 use super::block::SqlBlock;
 use super::state::CommandState;
+use crate::admission::Priority;
 
 /// Interval at which the deadlines of waiting sessions are checked, in milliseconds.
 const METADATA_LOCK_TIMER_MS: u64 = 100;
@@ -69,10 +70,14 @@ impl SqlBlock {
         // The next waiter starts in another turn.
         self.queue_retry(turn);
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        if !record.is_admitted && !self.admission.try_enter() {
-            self.admission.wait(connection);
-            record.command = CommandState::AwaitsReadmission;
-            return;
+        if !record.is_admitted {
+            // The statement has metadata locks, for which others may wait.
+            if !self.group.try_enter(Priority::High) {
+                self.group.wait(connection, Priority::High, turn.turn_start);
+                record.command = CommandState::AwaitsReadmission;
+                return self.start_group_timer(turn);
+            }
+            record.admitted_at = turn.turn_start;
         }
         record.is_admitted = true;
         self.run_step(connection, turn, Engine::retry_tables);

@@ -1,6 +1,6 @@
 //! The sql block: sessions of every protocol. Crate `junctor-sql` executes their statements.
 //!
-//! - **Owns** the sessions of its connections, the session half of each protocol, and the admission queue.
+//! - **Owns** the sessions of its connections, the session half of each protocol, and their thread group.
 //! - **In**: *OpenSession*, *ExecuteCommand*, *ContinueCommand*, *CloseSession* from recv; *InterruptSession*
 //!   and *ReadStatus* from other sql blocks; changes of schema and settings; the replies of the data plane.
 //! - **Out**: *CommandReply* to recv, and the signals that the gateway sends for the sessions.
@@ -13,6 +13,7 @@ mod client_command;
 mod multi_statement;
 mod metadata_lock;
 mod interrupt_session;
+mod thread_group;
 mod timeout_sweep;
 mod read_status;
 mod remote_snapshot;

@@ -61,13 +61,18 @@ impl SqlBlock {
         if !matches!(record.command, CommandState::BetweenStatements(NextStatement::Queued)) {
             return;
         }
-        // The previous statement may have been KILL, which needs no ticket, or a schema change, which returns
-        // its ticket.
-        if !record.is_admitted && !self.admission.try_enter() {
-            self.admission.wait(connection);
-            record.command = CommandState::BetweenStatements(NextStatement::AwaitsAdmission);
-            record.result_start = Some(record.answer.len());
-            return self.multi_statement.queue_unsent(record, turn);
+        // The previous statement may have been KILL, which needs no slot, or a schema change, which returns
+        // its slot.
+        if !record.is_admitted {
+            let priority = record.priority();
+            if !self.group.try_enter(priority) {
+                self.group.wait(connection, priority, turn.turn_start);
+                record.command = CommandState::BetweenStatements(NextStatement::AwaitsAdmission);
+                record.result_start = Some(record.answer.len());
+                self.multi_statement.queue_unsent(record, turn);
+                return self.start_group_timer(turn);
+            }
+            record.admitted_at = turn.turn_start;
         }
         record.is_admitted = true;
         record.command = CommandState::Running;

@@ -21,6 +21,10 @@ impl SqlBlock {
             StatusTable::Counters => {
                 counter_rows(&self.engine.counters, self.own, self.engine.gateway.route().thread())
             }
+            StatusTable::ThreadPoolGroups => self.thread_pool_group_rows(turn.turn_start),
+            StatusTable::ThreadPoolQueues => self.thread_pool_queue_rows(turn.turn_start, STATUS_ROWS_MAX),
+            StatusTable::ThreadPoolStatistics => self.thread_pool_statistics_rows(),
+            StatusTable::ThreadPoolWaits => self.thread_pool_wait_rows(),
             _ => self.process_rows(turn.turn_start),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };

@@ -18,10 +18,15 @@ pub(super) struct SessionRecord {
     pub socket: SocketId,
     pub reply_to: Address,
     pub protocol: SessionState,
-    /// The session holds a ticket of admission: it is executing a statement, or its transaction has written
-    /// or locked. A transaction that has only read holds no ticket. Otherwise, clients that never commit
-    /// their reads would keep others out.
+    /// The session holds a slot of the thread pool: it is executing a statement, or its transaction has
+    /// written or locked and `thread_pool_high_prio_mode` is `transactions`. A transaction that has only read
+    /// holds no slot between its statements. Otherwise, clients that never commit their reads would keep
+    /// others out.
     pub is_admitted: bool,
+    /// How many more statements of the transaction have high priority.
+    pub high_priority_tickets: u32,
+    /// When the session got its slot.
+    pub admitted_at: Time,
     /// The connection closes after the answer to the current command.
     pub is_ending: bool,
     /// The connection is gone. The record is removed when the session has no more work in progress.
@@ -41,10 +46,10 @@ pub(super) struct SessionRecord {
 pub(super) enum CommandState {
     /// No command is being executed.
     Idle,
-    /// The command waits for its ticket of admission.
+    /// The command waits for a slot of the thread pool.
     AwaitsAdmission(ExecuteCommand),
-    /// The command returned its ticket while it waited for a metadata lock. It has the lock now and waits for
-    /// another ticket.
+    /// The command returned its slot while it waited for a metadata lock. It has the lock now and waits for
+    /// another slot.
     AwaitsReadmission,
     Running,
     /// One statement of the text is done, and the next one has not started.
@@ -61,7 +66,7 @@ pub(super) enum NextStatement {
     Queued,
     /// When the client has space for more of the answer.
     AwaitsRoom,
-    /// When the session gets a ticket of admission. The earlier statements of the text needed none.
+    /// When the session gets a slot. The earlier statements of the text needed none.
     AwaitsAdmission,
 }
 

@@ -31,6 +31,21 @@ impl TimeoutSweep {
         self.start_timer(turn);
     }
 
+    /// Number of sessions in the order.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Takes the next session out of the order.
+    pub fn next_session(&mut self) -> Option<ConnectionId> {
+        self.order.pop_front()
+    }
+
+    /// Returns a session to the end of the order.
+    pub fn visit_again(&mut self, connection: ConnectionId) {
+        self.order.push_back(connection);
+    }
+
     fn start_timer(&mut self, turn: &mut TurnContext<'_>) {
         if !self.is_timer_running && !self.order.is_empty() {
             self.is_timer_running = true;

@@ -324,6 +324,8 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
     ServerSettings {
         server_version: config.server_version.clone(),
         port: config.port,
+        transactions_max: config.transactions_max,
+        thread_groups: plan.instance_count(Module::Sql).max(1) as u16,
         max_connections: config.max_connections,
         max_allowed_packet: config.max_allowed_packet_bytes,
         auto_increment_prefetch: u64::from(config.auto_increment_prefetch),

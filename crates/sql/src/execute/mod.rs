@@ -75,7 +75,7 @@ pub(crate) use schema::{
 };
 pub use session::{Session, SessionOpening};
 pub(crate) use settings::READ_ROUTING;
-pub use settings::ServerSettings;
+pub use settings::{ServerSettings, ThreadPoolSettings};
 pub(crate) use state::{Execution, PlanInput, TableWait, Workspace};
 pub(crate) use table_statistics::start_table_statistics;
 pub(crate) use table_use::BlockingChanges;

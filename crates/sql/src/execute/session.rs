@@ -15,6 +15,7 @@ use super::key_read::KeyReader;
 use super::lock_tables::TableLocks;
 use super::savepoint::Savepoint;
 use super::state::Execution;
+use crate::mysql_catalog::variable::HighPriorityMode;
 use junctor_gateway::Agreed;
 
 use crate::mysql_catalog::show::{Warning, WarningLevel};
@@ -210,6 +211,18 @@ impl Session {
     /// Idle time in seconds after which the connection is closed.
     pub fn wait_timeout_s(&self) -> u32 {
         self.variables.wait_timeout_s
+    }
+
+    /// `thread_pool_high_prio_mode`.
+    #[inline]
+    pub fn high_priority_mode(&self) -> HighPriorityMode {
+        self.variables.high_priority_mode
+    }
+
+    /// `thread_pool_high_prio_tickets`.
+    #[inline]
+    pub fn high_priority_tickets(&self) -> u32 {
+        self.variables.high_priority_tickets
     }
 
     /// Maximum age of a transaction in seconds; its connection is then closed. 0 means no limit.

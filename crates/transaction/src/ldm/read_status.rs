@@ -31,6 +31,10 @@ impl LdmBlock {
             | StatusTable::Processes
             | StatusTable::MetadataLocks
             | StatusTable::Routing
+            | StatusTable::ThreadPoolGroups
+            | StatusTable::ThreadPoolQueues
+            | StatusTable::ThreadPoolStatistics
+            | StatusTable::ThreadPoolWaits
             | StatusTable::OperationLatency
             | StatusTable::OperationLatencyBuckets
             | StatusTable::Checkpoints

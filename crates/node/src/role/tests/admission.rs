@@ -1,4 +1,4 @@
-//! Admission: who holds tickets, and who gets the next one.
+//! Admission: who holds slots of the thread pool, and who gets the next one.
 
 use super::*;
 
@@ -11,25 +11,111 @@ fn a_session_reset_admits_a_waiting_session() {
     node.execute(1, &["BEGIN", "INSERT INTO d.t VALUES (1)"]);
     node.begin_query(2, "SELECT 7");
     node.run();
-    assert_eq!(node.answer(2), None, "the transaction with locks has the only ticket");
+    assert_eq!(node.answer(2), None, "the transaction with locks has the only slot");
     node.open(1, true);
     assert_eq!(node.rows(2), ["7"]);
     assert_eq!(node.query(1, "SELECT COUNT(*) FROM d.t"), ["0"]);
 }
 
 #[test]
-fn a_transaction_without_locks_holds_no_admission_ticket() {
+fn an_idle_transaction_without_locks_loses_its_slot_to_those_that_wait() {
     let mut node = Node::new(ONE_THREAD, NodeConfig { transactions_max: 1, ..NodeConfig::default() });
     (1..4).for_each(|connection| node.open(connection, false));
     node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)"]);
-    for reader in [1, 2] {
-        node.execute(reader, &["SET autocommit = 0"]);
-        assert_eq!(node.query(reader, "SELECT id FROM d.t"), ["1"]);
-    }
+    node.execute(1, &["SET autocommit = 0"]);
+    assert_eq!(node.query(1, "SELECT id FROM d.t"), ["1"]);
+    node.begin_query(2, "SELECT 7");
+    node.run();
+    assert_eq!(node.answer(2), None, "the transaction has the only slot");
+    node.advance_seconds(1);
+    node.fire_timers();
+    assert_eq!(node.rows(2), ["7"]);
     node.execute(3, &["BEGIN", "UPDATE d.t SET id = 2"]);
     node.begin_query(1, "SELECT id FROM d.t");
     node.run();
-    assert_eq!(node.answer(1), None, "now somebody holds locks");
+    node.advance_seconds(1);
+    node.fire_timers();
+    assert_eq!(node.answer(1), None, "a transaction with locks keeps its slot");
     node.execute(3, &["COMMIT"]);
     assert_eq!(node.rows(1), ["1"], "the snapshot outlives the wait");
+}
+
+/// A node whose only slot belongs to the transaction of session 1, and sessions 1 to 3.
+fn node_with_one_slot(settings: &[&str]) -> Node {
+    let mut node = Node::new(ONE_THREAD, NodeConfig { transactions_max: 16, ..NodeConfig::default() });
+    node.open(9, false);
+    node.execute(9, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
+    node.execute(9, &["INSERT INTO d.t VALUES (1, 0), (2, 0)", "SET GLOBAL thread_pool_transactions = 1"]);
+    node.execute(9, &["SET GLOBAL thread_pool_stall_limit = 100000000"]);
+    node.execute(9, &["SET GLOBAL thread_pool_prio_kickup_timer = 100000000"]);
+    node.execute(9, settings);
+    (1..4).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["BEGIN", "UPDATE d.t SET v = v + 1 WHERE id = 1"]);
+    node
+}
+
+#[test]
+fn tickets_of_high_priority_end_starvation() {
+    for (tickets, statements) in [(u32::MAX, None), (3, Some(3)), (0, Some(0))] {
+        let mut node = node_with_one_slot(&[&format!("SET GLOBAL thread_pool_high_prio_tickets = {tickets}")]);
+        node.begin_query(2, "SELECT 7");
+        node.run();
+        // The UPDATE has used a ticket, if there was one.
+        let mut passed = u32::from(tickets > 0);
+        let answered = (0..100).find_map(|_| {
+            node.begin_query(1, "UPDATE d.t SET v = v + 1 WHERE id = 1");
+            node.run();
+            passed += 1;
+            let is_answered = node.answer(2).is_some();
+            node.answer(1);
+            is_answered.then(|| passed - 1)
+        });
+        assert_eq!(answered, statements, "{tickets} tickets");
+    }
+}
+
+#[test]
+fn without_high_priority_each_statement_needs_a_slot() {
+    for (mode, is_answered) in [("transactions", false), ("statements", true), ("none", true)] {
+        let mut node = node_with_one_slot(&[&format!("SET GLOBAL thread_pool_high_prio_mode = '{mode}'")]);
+        node.begin_query(2, "SELECT 7");
+        node.run();
+        assert_eq!(node.answer(2).is_some(), is_answered, "{mode}");
+        node.execute(1, &["COMMIT"]);
+    }
+}
+
+#[test]
+fn a_stall_adds_slots_for_those_whom_a_waiting_statement_needs() {
+    let settings = ["SET GLOBAL thread_pool_stall_limit = 500", "SET GLOBAL thread_pool_high_prio_mode = 'none'"];
+    let mut node = node_with_one_slot(&settings);
+    // Session 2 waits for the row of session 1, and has the only slot.
+    node.begin_query(2, "UPDATE d.t SET v = v + 10 WHERE id = 1");
+    node.run();
+    node.begin_query(1, "COMMIT");
+    node.run();
+    assert_eq!(node.answer(1), None);
+    node.advance_seconds(1);
+    node.fire_timers();
+    assert!(node.answer(1).is_some() && node.answer(2).is_some(), "the commit frees the row");
+    assert_eq!(node.query(3, "SELECT v FROM d.t WHERE id = 1"), ["11"]);
+    assert_eq!(node.query(3, "SELECT stalls > 0 FROM junctor_info.thread_pool_stats"), ["1"]);
+}
+
+#[test]
+fn status_tables_show_who_waits() {
+    let mut node = node_with_one_slot(&[]);
+    node.begin_query(2, "SELECT 7");
+    node.run();
+    // Session 1 has the slot, so it can look.
+    let row = "CONCAT_WS(' ', slots, slots_in_use, queue_length, is_stalled)";
+    assert_eq!(node.query(1, &format!("SELECT {row} FROM junctor_info.thread_pool_groups")), ["1 1 1 0"]);
+    let row = "CONCAT_WS(' ', position, priority, connection_id)";
+    assert_eq!(node.query(1, &format!("SELECT {row} FROM junctor_info.thread_pool_queues")), ["0 LOW 2"]);
+    node.execute(1, &["COMMIT"]);
+    assert_eq!(node.rows(2), ["7"]);
+    let count = "SELECT count FROM junctor_info.thread_pool_waits WHERE reason = 'SLOT'";
+    assert_eq!(node.query(1, count), ["1"]);
+    let counts = "SELECT CONCAT_WS(' ', dequeues_high, dequeues_low) FROM junctor_info.thread_pool_stats";
+    assert_eq!(node.query(1, counts), ["0 1"]);
 }

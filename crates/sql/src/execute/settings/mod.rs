@@ -2,6 +2,7 @@
 
 mod sending;
 mod spinning;
+mod thread_pool;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use junctor_gateway::ClientSecurity;
 use junctor_gateway::route::ReadRule;
 use junctor_gateway::threads::{SendSettings, SpinChoice};
+
+pub use thread_pool::ThreadPoolSettings;
 
 use crate::execute::engine::Engine;
 use crate::mysql_catalog::show::ThreadFacts;
@@ -42,6 +45,10 @@ pub struct ServerSettings {
     pub server_uuid: String,
     /// Maximum number of concurrent connections.
     pub max_connections: u32,
+    /// Maximum number of concurrent transactions with writes or locks.
+    pub transactions_max: u32,
+    /// Number of thread groups, which is that of sql blocks.
+    pub thread_groups: u16,
     /// Maximum length of one command in bytes.
     pub max_allowed_packet: u32,
     /// Number of AUTO_INCREMENT values that are reserved together.
@@ -92,6 +99,8 @@ impl Default for ServerSettings {
             backup_directory: String::new(),
             server_uuid: "00000000-0000-0000-0000-000000000000".into(),
             max_connections: 16_384,
+            transactions_max: 4096,
+            thread_groups: 1,
             max_allowed_packet: 64 << 20,
             auto_increment_prefetch: 32,
             partition_count_default: 2,
@@ -145,6 +154,8 @@ impl ServerSettings {
             ),
             (READ_ROUTING, Value::Bytes(self.read_routing.name().into())),
             (SECURE_TRANSPORT, Value::Int(i64::from(self.secure_transport_required.load(Ordering::Relaxed)))),
+            ("thread_pool_max_threads", Value::UInt(u64::from(self.transactions_max))),
+            ("thread_pool_size", Value::UInt(u64::from(self.thread_groups))),
             ("ssl_ca", file(0)),
             ("ssl_cert", file(1)),
             ("ssl_key", file(2)),

@@ -108,6 +108,43 @@ const METADATA_LOCKS: &[Field] = &[
     unsigned("waiting_ms").or_null(),
 ];
 
+/// The thread groups of the node, one for each sql block.
+const THREAD_POOL_GROUPS: &[Field] = &[
+    unsigned("group_id"),
+    unsigned("connections"),
+    unsigned("slots"),
+    unsigned("slots_in_use"),
+    unsigned("running_statements"),
+    unsigned("idle_transactions"),
+    unsigned("queue_length"),
+    unsigned("is_stalled"),
+];
+
+/// Commands that wait for a slot, in the order of admission.
+const THREAD_POOL_QUEUES: &[Field] = &[
+    unsigned("group_id"),
+    unsigned("position"),
+    text("priority", 8),
+    unsigned("connection_id"),
+    unsigned("queueing_time_us"),
+];
+
+/// What happened in each thread group since the start of the node.
+const THREAD_POOL_STATS: &[Field] = &[
+    unsigned("group_id"),
+    unsigned("slots"),
+    unsigned("adjustments"),
+    unsigned("stalls"),
+    unsigned("slots_due_to_stalls"),
+    unsigned("dequeues_high"),
+    unsigned("dequeues_low"),
+    unsigned("kickups"),
+];
+
+/// Why commands have waited before they ran.
+const THREAD_POOL_WAITS: &[Field] =
+    &[unsigned("group_id"), text("reason", 16), unsigned("count"), unsigned("waited_us").or_null()];
+
 /// Connections that hold a lock of GET_LOCK, or wait for it.
 const USER_LOCKS: &[Field] = &[name("name"), unsigned("connection_id"), text("state", 16), unsigned("count")];
 
@@ -235,6 +272,10 @@ const TABLES: &[(&str, &[Field])] = &[
     ("restart_info", RESTART_INFO),
     ("routing", ROUTING),
     ("sending", SENDING),
+    ("thread_pool_groups", THREAD_POOL_GROUPS),
+    ("thread_pool_queues", THREAD_POOL_QUEUES),
+    ("thread_pool_stats", THREAD_POOL_STATS),
+    ("thread_pool_waits", THREAD_POOL_WAITS),
     ("threadblocks", THREADBLOCKS),
     ("threads", THREADS),
     ("threadstat", THREADSTAT),
@@ -292,6 +333,10 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
         "operation_latency_buckets" => Some(StatusTable::OperationLatencyBuckets),
         "restart_info" => Some(StatusTable::RestartInfo),
         "routing" => Some(StatusTable::Routing),
+        "thread_pool_groups" => Some(StatusTable::ThreadPoolGroups),
+        "thread_pool_queues" => Some(StatusTable::ThreadPoolQueues),
+        "thread_pool_stats" => Some(StatusTable::ThreadPoolStatistics),
+        "thread_pool_waits" => Some(StatusTable::ThreadPoolWaits),
         "transactions" => Some(StatusTable::Transactions),
         "user_locks" => Some(StatusTable::UserLocks),
         _ => None,
@@ -314,6 +359,10 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::OperationLatencyBuckets => ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
         StatusTable::RestartInfo => ("restart_info", RESTART_INFO),
         StatusTable::Routing => ("routing", ROUTING),
+        StatusTable::ThreadPoolGroups => ("thread_pool_groups", THREAD_POOL_GROUPS),
+        StatusTable::ThreadPoolQueues => ("thread_pool_queues", THREAD_POOL_QUEUES),
+        StatusTable::ThreadPoolStatistics => ("thread_pool_stats", THREAD_POOL_STATS),
+        StatusTable::ThreadPoolWaits => ("thread_pool_waits", THREAD_POOL_WAITS),
         StatusTable::Transactions => ("transactions", TRANSACTIONS),
         StatusTable::UserLocks => ("user_locks", USER_LOCKS),
         StatusTable::Processes => return VirtualTable::new("information_schema", "PROCESSLIST", PROCESSLIST),

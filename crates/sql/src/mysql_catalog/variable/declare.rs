@@ -76,6 +76,8 @@ pub enum Slot {
     LockWait,
     WaitTimeout,
     TransactionTimeout,
+    HighPriorityMode,
+    HighPriorityTickets,
     ForeignKeyChecks,
     SelectLimit,
     MaxErrorCount,

@@ -10,6 +10,7 @@ mod clock;
 mod declare;
 mod session_expression;
 mod global;
+mod high_priority;
 mod read;
 mod session;
 mod sql_mode;
@@ -26,6 +27,7 @@ pub use character_set::{
 pub(crate) use check::text_of;
 pub use declare::{Kind, Scope, Slot, Variable, VariableId, find};
 pub use global::{GlobalVariables, ServerFacts};
+pub use high_priority::HighPriorityMode;
 pub(crate) use read::shown_value;
 pub use read::{persisted_rows, read_variable, variable_rows};
 pub use session::{IsolationChoice, SessionVariables, TransactionCharacteristics};

@@ -8,6 +8,8 @@ use junctor_model::temporal::{ValueRules, Zone};
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::CommitDurability;
 
+use super::HighPriorityMode;
+
 use super::character_set::{ConnectionCharacterSet, NamedCollation, find_collation};
 use super::check::{default_value, text_of, unsigned_of};
 use super::declare::{Slot, VariableId};
@@ -66,6 +68,10 @@ pub struct SessionVariables {
     pub wait_timeout_s: u32,
     /// Maximum age of an open transaction, in seconds; 0 is unlimited.
     pub transaction_timeout_s: u32,
+    /// Which statements have high priority in the thread pool (`thread_pool_high_prio_mode`).
+    pub high_priority_mode: HighPriorityMode,
+    /// How many statements of a transaction have high priority (`thread_pool_high_prio_tickets`).
+    pub high_priority_tickets: u32,
     /// Whether locking a row that changed after the transaction's snapshot is error 1020
     /// (`innodb_snapshot_isolation`).
     pub keeps_to_snapshot: bool,
@@ -143,6 +149,8 @@ impl SessionVariables {
             lock_wait_seconds: 50,
             wait_timeout_s: 28_800,
             transaction_timeout_s: 0,
+            high_priority_mode: HighPriorityMode::Transactions,
+            high_priority_tickets: u32::MAX,
             keeps_to_snapshot: false,
             commit_durability: CommitDurability::Disk,
             foreign_key_checks: true,
@@ -299,6 +307,8 @@ impl SessionVariables {
             Slot::LockWait => Value::UInt(u64::from(self.lock_wait_seconds)),
             Slot::WaitTimeout => Value::UInt(u64::from(self.wait_timeout_s)),
             Slot::TransactionTimeout => Value::UInt(u64::from(self.transaction_timeout_s)),
+            Slot::HighPriorityMode => text(self.high_priority_mode.name()),
+            Slot::HighPriorityTickets => Value::UInt(u64::from(self.high_priority_tickets)),
             Slot::SelectLimit => Value::UInt(self.select_limit),
             Slot::MaxErrorCount => Value::UInt(u64::from(self.warnings_max)),
             Slot::SqlNotes => Value::Int(i64::from(self.takes_notes)),
@@ -330,6 +340,12 @@ impl SessionVariables {
             Slot::LockWait => self.lock_wait_seconds = seconds_of(&value),
             Slot::WaitTimeout => self.wait_timeout_s = seconds_of(&value),
             Slot::TransactionTimeout => self.transaction_timeout_s = seconds_of(&value),
+            Slot::HighPriorityMode => {
+                self.high_priority_mode = HighPriorityMode::named(&text_of(&value)).unwrap_or_default();
+            }
+            Slot::HighPriorityTickets => {
+                self.high_priority_tickets = u32::try_from(unsigned_of(&value)).unwrap_or(u32::MAX);
+            }
             Slot::SelectLimit => self.select_limit = unsigned_of(&value),
             Slot::MaxErrorCount => self.warnings_max = u16::try_from(unsigned_of(&value)).unwrap_or(u16::MAX),
             Slot::SqlNotes => self.takes_notes = value != Value::Int(0),

@@ -1,5 +1,6 @@
 //! The table of all system variables. Any other name is error 1193.
 
+use super::HighPriorityMode;
 use super::declare::{Kind, Scope, Slot, Variable, choice, declare, flag, number, text};
 
 use Scope::{Both, Global, GlobalReadOnly, Session, SessionFixed, SessionReadOnly};
@@ -288,7 +289,16 @@ pub const TABLE: &[Variable] = &[
     number("table_definition_cache", Global, 2000, 400, 524_288),
     number("table_open_cache", Global, 4000, 1, 524_288),
     number("thread_cache_size", Global, 9, 0, 16_384),
-    choice("thread_handling", GlobalReadOnly, &["one-thread-per-connection"]),
+    choice("thread_handling", GlobalReadOnly, &["pool-of-threads"]),
+    choice("thread_pool_high_prio_mode", Both, HighPriorityMode::NAMES).at(Slot::HighPriorityMode),
+    number("thread_pool_high_prio_tickets", Both, U32_MAX, 0, U32_MAX).at(Slot::HighPriorityTickets),
+    number("thread_pool_idle_timeout", Global, 60, 1, YEAR_SECONDS),
+    number("thread_pool_max_threads", Global, 4096, 1, 4096),
+    number("thread_pool_oversubscribe", Global, 3, 1, 1000),
+    number("thread_pool_prio_kickup_timer", Global, 1000, 0, U32_MAX),
+    number("thread_pool_size", GlobalReadOnly, 1, 1, 65_535),
+    number("thread_pool_stall_limit", Global, 500, 10, U32_MAX),
+    number("thread_pool_transactions", Global, 0, 0, 4096),
     number("thread_stack", GlobalReadOnly, 1_048_576, 131_072, u64::MAX),
     declare("time_zone", Both, Kind::TimeZone),
     declare("timestamp", Session, Kind::Real(0.0)).at(Slot::Timestamp),

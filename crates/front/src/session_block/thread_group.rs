@@ -1,0 +1,168 @@
+//! The sessions of the block as a thread group: settings, timer, slots of idle transactions, status tables.
+
+use junctor_gateway::TurnContext;
+use junctor_kernel::{Duration, Time};
+use junctor_model::value::Value;
+use junctor_sql::{Engine, HighPriorityMode};
+
+use super::block::SqlBlock;
+use super::state::{CommandState, SessionRecord};
+use crate::admission::{GroupSettings, Priority};
+
+/// The token of the timer that runs while commands wait for slots.
+pub(super) const GROUP_TIMER: u64 = 0x706f_6f6c;
+/// Maximum number of sessions that one expiry of the timer checks for idle transactions.
+const SESSIONS_PER_TIMER: usize = 1024;
+
+/// The settings of one of the node's `groups` groups, from the system variables. Numbers of the node are
+/// divided among the groups, and each gets at least one.
+pub(super) fn group_settings(engine: &Engine, groups: usize) -> GroupSettings {
+    let settings = engine.thread_pool();
+    let share = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).div_ceil(groups.max(1)).max(1);
+    GroupSettings {
+        slots: (settings.transactions > 0).then(|| share(settings.transactions)),
+        slots_max: share(settings.threads_max),
+        oversubscribe: settings.oversubscribe as usize,
+        stall_limit: Duration::from_millis(settings.stall_limit_ms),
+        idle_timeout: Duration::from_seconds(settings.idle_timeout_s),
+        kickup: Duration::from_millis(settings.kickup_ms),
+    }
+}
+
+impl SqlBlock {
+    /// Applies changed system variables.
+    pub(super) fn configure_group(&mut self, turn: &mut TurnContext<'_>) {
+        self.group.configure(group_settings(&self.engine, self.groups));
+        self.admit_waiting(turn);
+    }
+
+    pub(super) fn start_group_timer(&mut self, turn: &mut TurnContext<'_>) {
+        if !self.is_group_timer_running && self.group.has_waiters() {
+            self.is_group_timer_running = true;
+            turn.start_timer(self.group.timer_interval(), GROUP_TIMER);
+        }
+    }
+
+    pub(super) fn on_group_timer(&mut self, turn: &mut TurnContext<'_>) {
+        self.is_group_timer_running = false;
+        self.reclaim_slots(turn.turn_start);
+        self.group.on_timer(turn.turn_start);
+        self.admit_waiting(turn);
+        self.start_group_timer(turn);
+    }
+
+    /// Takes the slots of transactions without locks whose clients have sent nothing for the stall limit.
+    fn reclaim_slots(&mut self, now: Time) {
+        let stall_limit = self.group.stall_limit();
+        for _ in 0..self.timeout_sweep.len().min(SESSIONS_PER_TIMER) {
+            let Some(connection) = self.timeout_sweep.next_session() else { return };
+            let Some(record) = self.sessions.get_mut(&connection) else { continue };
+            self.timeout_sweep.visit_again(connection);
+            let is_idle = matches!(record.command, CommandState::Idle) && now.since(record.state_since) >= stall_limit;
+            if is_idle && record.is_admitted && !record.session.holds_locks() {
+                record.is_admitted = false;
+                self.group.leave(record.admitted_at, record.state_since);
+            }
+        }
+    }
+
+    /// This block's row of `junctor_info.thread_pool_groups`.
+    pub(super) fn thread_pool_group_rows(&self, now: Time) -> Vec<Vec<Value>> {
+        let (in_use, waiting) = self.group.counts();
+        let (slots, stall_slots) = self.group.slots();
+        let running = self.sessions.values().filter(|record| record.is_running()).count();
+        let number = |number: usize| Value::UInt(number as u64);
+        vec![vec![
+            Value::UInt(u64::from(self.own.instance)),
+            number(self.sessions.len()),
+            number(slots + stall_slots),
+            number(in_use),
+            number(running),
+            number(in_use.saturating_sub(running)),
+            number(waiting),
+            Value::UInt(u64::from(self.group.is_stalled(now))),
+        ]]
+    }
+
+    /// This block's rows of `junctor_info.thread_pool_queues`, in the order of admission.
+    pub(super) fn thread_pool_queue_rows(&self, now: Time, rows_max: usize) -> Vec<Vec<Value>> {
+        let waiting = self.group.waiting().take(rows_max).enumerate();
+        let row = |(position, waiting): (usize, crate::admission::Waiting)| {
+            let priority: &[u8] = match waiting.priority {
+                Priority::High => b"HIGH",
+                Priority::Low => b"LOW",
+            };
+            vec![
+                Value::UInt(u64::from(self.own.instance)),
+                Value::UInt(position as u64),
+                Value::Bytes(priority.to_vec()),
+                Value::UInt(u64::from(waiting.connection.0)),
+                Value::UInt(now.since(waiting.since).0 / 1000),
+            ]
+        };
+        waiting.map(row).collect()
+    }
+
+    /// This block's row of `junctor_info.thread_pool_stats`.
+    pub(super) fn thread_pool_statistics_rows(&self) -> Vec<Vec<Value>> {
+        let statistics = self.group.statistics();
+        let numbers = [
+            u64::from(self.own.instance),
+            self.group.slots().0 as u64,
+            statistics.adjustments,
+            statistics.stalls,
+            statistics.stall_slots,
+            statistics.dequeued_high,
+            statistics.dequeued_low,
+            statistics.kicked_up,
+        ];
+        vec![numbers.into_iter().map(Value::UInt).collect()]
+    }
+
+    /// This block's rows of `junctor_info.thread_pool_waits`.
+    pub(super) fn thread_pool_wait_rows(&self) -> Vec<Vec<Value>> {
+        let statistics = self.group.statistics();
+        let row = |reason: &str, count: u64, microseconds: Value| {
+            let instance = Value::UInt(u64::from(self.own.instance));
+            vec![instance, Value::Bytes(reason.as_bytes().to_vec()), Value::UInt(count), microseconds]
+        };
+        let slots = statistics.dequeued_high + statistics.dequeued_low;
+        vec![
+            row("SLOT", slots, Value::UInt(statistics.waited_us)),
+            row("METADATA LOCK", self.engine.counters.metadata_lock_waits, Value::Null),
+        ]
+    }
+}
+
+impl SessionRecord {
+    /// The priority of the next statement. A statement that has high priority because of its transaction uses
+    /// a ticket.
+    pub(super) fn priority(&mut self) -> Priority {
+        match self.session.high_priority_mode() {
+            HighPriorityMode::Transactions
+                if self.high_priority_tickets > 0 && self.session.open_transaction().is_some() =>
+            {
+                self.high_priority_tickets -= 1;
+                Priority::High
+            }
+            HighPriorityMode::Statements => Priority::High,
+            HighPriorityMode::Transactions | HighPriorityMode::None => {
+                self.high_priority_tickets = self.session.high_priority_tickets();
+                Priority::Low
+            }
+        }
+    }
+
+    /// Whether the session keeps its slot between two statements.
+    pub(super) fn keeps_slot(&self) -> bool {
+        if self.session.high_priority_mode() != HighPriorityMode::Transactions {
+            return false;
+        }
+        let is_between = matches!(self.command, CommandState::Idle) && !self.is_disconnected;
+        self.session.holds_locks() || is_between && self.session.open_transaction().is_some()
+    }
+
+    fn is_running(&self) -> bool {
+        self.is_admitted && matches!(self.command, CommandState::Running | CommandState::BetweenStatements(_))
+    }
+}
