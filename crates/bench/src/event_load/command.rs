@@ -65,6 +65,9 @@ pub struct LoadOptions {
     /// ThreadConfig of the node [default: chosen from the number of CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
+    /// Values of system variables, as NAME=VALUE, such as thread_pool_high_prio_mode=none
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
     /// Skip the single connection and the idle server
     #[arg(long)]
     only_many: bool,
@@ -123,6 +126,9 @@ pub fn run(options: &LoadOptions) -> Outcome<()> {
     let server = start(options, wanted)?;
     server.execute(&["CREATE DATABASE sbtest"])?;
     fill(&server, options.rows)?;
+    for assignment in &options.set {
+        server.execute(&[&format!("SET GLOBAL {assignment}")])?;
+    }
     let spinning: Vec<SpinSetup> = SPINNING
         .into_iter()
         .filter(|(name, _)| options.spinning.is_empty() || options.spinning.iter().any(|wanted| wanted == name))
