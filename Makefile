@@ -18,6 +18,7 @@
 #   make long-transactions  transactions of 1,000,000 rows, and the pauses of other sessions
 #   make long-statements    point selects beside scans, counts and sorts of 400,000 rows, in one thread
 #   make load        up to 16,384 connections; a single one beside an echo server; an idle node
+#   make thread-pool the modes of the thread pool with 1 to 16,384 connections, beside MariaDB's pool-of-threads
 #   make scale       simulated placements for 4 to 128 CPUs: the plots and figures of docs/scale
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
 #   make typed       random statements over every type and function, compared with MariaDB: make typed TYPED=1000000
@@ -43,7 +44,7 @@ KILLS ?= 300
 FAULTS ?= 500
 SEED ?= 1
 
-.PHONY: demo run test bench restarts checkpoints sysbench kill faults rot history deadlocks long-transactions long-statements load scale differential typed statement-forms loom models sanitize fuzz tidy tools release
+.PHONY: demo run test bench restarts checkpoints sysbench kill faults rot history deadlocks long-transactions long-statements load thread-pool scale differential typed statement-forms loom models sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -66,6 +67,9 @@ bench: tools release
 		echo "== $$command"; $(BENCH) $$command || failed=1; \
 	done; \
 	exit $$failed
+
+thread-pool: tools release
+	$(BENCH) thread-pool $(ARGS)
 
 restarts: tools release
 	timeout 3600 $(BENCH) restarts --rows $(ROWS) $(ARGS)

@@ -42,6 +42,8 @@ enum Command {
     Connections(connections::ConnectionsOptions),
     /// Measure loads of up to 16,384 connections, one connection against an echo server, and an idle server
     Load(event_load::LoadOptions),
+    /// Compare the modes of the thread pool and MariaDB's pool-of-threads with up to 16,384 connections
+    ThreadPool(event_load::thread_pool::ThreadPoolOptions),
     /// Simulate placements for more CPUs than this machine has
     Scale(scale::ScaleOptions),
     /// Look for torn rows and partly visible transactions under load
@@ -81,6 +83,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::LogLimit(options) => log_limit::run(&options),
         Command::Connections(options) => connections::run(&options),
         Command::Load(options) => event_load::run(&options),
+        Command::ThreadPool(options) => event_load::thread_pool::run(&options),
         Command::Scale(options) => scale::run(&options),
         Command::TornReads(options) => torn_reads::run(&options),
         Command::History(options) => history::run(&options),

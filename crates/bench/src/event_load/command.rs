@@ -25,7 +25,7 @@ const CPU_CONNECTIONS: [usize; 2] = [64, 4096];
 const THROUGHPUT_RATIO_MIN: f64 = 0.85;
 const MOST_CONNECTIONS: usize = 16_384;
 /// Connections that the server must allow in addition to those of the load.
-const OTHER_CONNECTIONS: usize = 16;
+pub(super) const OTHER_CONNECTIONS: usize = 16;
 const CLOSE_TIME_MAX: Duration = Duration::from_secs(60);
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -254,7 +254,7 @@ fn measure_counts(
 
 /// Waits until the server has closed the connections of the last run. Otherwise the next run would pay for
 /// closing them.
-fn wait_for_closing(server: &Server) -> Outcome<()> {
+pub(super) fn wait_for_closing(server: &Server) -> Outcome<()> {
     let end = Instant::now() + CLOSE_TIME_MAX;
     let mut connection = server.connect()?;
     loop {

@@ -8,7 +8,8 @@
 //! - [`work`]: the statements;
 //! - [`connect`]: how many connections this machine allows, and from which addresses they come;
 //! - [`single_connection`]: a single connection compared with an echo server, and an idle server;
-//! - [`record`]: the figures as JSON.
+//! - [`record`]: the figures as JSON;
+//! - [`thread_pool`]: the modes of the thread pool, beside MariaDB's.
 
 pub mod single_connection;
 pub mod client;
@@ -16,6 +17,7 @@ pub mod command;
 pub mod connect;
 pub mod connection;
 pub mod record;
+pub mod thread_pool;
 pub mod work;
 
 pub use command::{LoadOptions, run};

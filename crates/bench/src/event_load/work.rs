@@ -23,6 +23,10 @@ pub enum Work {
     Range,
     /// An UPDATE of an indexed column by the key, as text.
     Update,
+    /// sysbench's oltp_update_non_index: an UPDATE of a column without an index by the key, as text.
+    UpdateNonIndex,
+    /// The same UPDATE between BEGIN and COMMIT.
+    UpdateTransaction,
     /// An INSERT of a row with an AUTO_INCREMENT key, as text. It makes the table longer.
     Insert,
     /// The transaction of sysbench's oltp_read_write, as text: 10 point selects, 4 ranges, 2 updates, DELETE
@@ -60,8 +64,17 @@ pub const PREPARED: &str = "SELECT c FROM sbtest1 WHERE id=?";
 
 impl Work {
     /// All kinds.
-    pub const ALL: [Work; 7] =
-        [Work::PointText, Work::PointPrepared, Work::InList, Work::Range, Work::Update, Work::Insert, Work::ReadWrite];
+    pub const ALL: [Work; 9] = [
+        Work::PointText,
+        Work::PointPrepared,
+        Work::InList,
+        Work::Range,
+        Work::Update,
+        Work::UpdateNonIndex,
+        Work::UpdateTransaction,
+        Work::Insert,
+        Work::ReadWrite,
+    ];
 
     /// Name in options and reports.
     pub fn name(self) -> &'static str {
@@ -71,6 +84,8 @@ impl Work {
             Work::InList => "in-list",
             Work::Range => "range",
             Work::Update => "update",
+            Work::UpdateNonIndex => "update-non-index",
+            Work::UpdateTransaction => "update-transaction",
             Work::Insert => "insert",
             Work::ReadWrite => "read-write",
         }
@@ -78,7 +93,11 @@ impl Work {
 
     /// Number of statements of an operation.
     pub fn statements(self) -> u8 {
-        if self == Work::ReadWrite { POINTS + 10 } else { 1 }
+        match self {
+            Work::ReadWrite => POINTS + 10,
+            Work::UpdateTransaction => 3,
+            _ => 1,
+        }
     }
 
     /// The kind with this name.
@@ -88,7 +107,7 @@ impl Work {
 
     /// Whether a conflict with other connections can make the server refuse a statement.
     pub fn may_be_refused(self) -> bool {
-        matches!(self, Work::Update | Work::ReadWrite)
+        matches!(self, Work::Update | Work::UpdateNonIndex | Work::UpdateTransaction | Work::ReadWrite)
     }
 
     /// Replaces the contents of `request` by the next statement; `statement` is the id of the prepared
@@ -105,6 +124,17 @@ impl Work {
                 push_text(request, format_args!("SELECT c FROM sbtest1 WHERE id BETWEEN {key} AND {last}"));
             }
             Work::Update => push_text(request, format_args!("UPDATE sbtest1 SET k=k+1 WHERE id={key}")),
+            Work::UpdateNonIndex => push_update(key, keys, request),
+            Work::UpdateTransaction => {
+                let step = progress.step;
+                progress.step = (step + 1) % self.statements();
+                match step {
+                    0 => push_query(request, "BEGIN"),
+                    1 => push_update(key, keys, request),
+                    _ => push_query(request, "COMMIT"),
+                }
+                return progress.step == 0;
+            }
             Work::Insert => {
                 let k = keys.next();
                 push_text(
@@ -142,10 +172,7 @@ fn push_step(progress: &mut Progress, key: u64, keys: &mut Keys, request: &mut V
             format_args!("SELECT DISTINCT c FROM sbtest1 WHERE id BETWEEN {key} AND {last} ORDER BY c"),
         ),
         Some(5) => push_text(request, format_args!("UPDATE sbtest1 SET k=k+1 WHERE id={key}")),
-        Some(6) => {
-            let text = keys.random.below(100_000_000_000);
-            push_text(request, format_args!("UPDATE sbtest1 SET c='{text:011}-{text:011}' WHERE id={key}"));
-        }
+        Some(6) => push_update(key, keys, request),
         Some(7) => {
             progress.key = key;
             push_text(request, format_args!("DELETE FROM sbtest1 WHERE id={key}"));
@@ -164,6 +191,11 @@ fn push_step(progress: &mut Progress, key: u64, keys: &mut Keys, request: &mut V
         }
     }
     false
+}
+
+fn push_update(key: u64, keys: &mut Keys, request: &mut Vec<u8>) {
+    let text = keys.random.below(100_000_000_000);
+    push_text(request, format_args!("UPDATE sbtest1 SET c='{text:011}-{text:011}' WHERE id={key}"));
 }
 
 fn push_list(keys: &mut Keys, request: &mut Vec<u8>) {
@@ -213,6 +245,17 @@ mod tests {
             rest.split(',').next().and_then(|id| id.parse().ok()).expect("an id")
         };
         assert_eq!(id_after(&texts[17], "WHERE id="), id_after(&texts[18], "VALUES ("));
+    }
+
+    #[test]
+    fn an_update_in_a_transaction_has_three_statements() {
+        let (mut progress, mut keys, mut request) = (Progress::default(), Keys::new(1000, Random::new(1)), Vec::new());
+        for _ in 0..2 {
+            for (start, ends) in [("BEGIN", false), ("UPDATE sbtest1 SET c=", false), ("COMMIT", true)] {
+                assert_eq!(Work::UpdateTransaction.push_next(&mut progress, 0, &mut keys, &mut request), ends);
+                assert!(text_of(&request).starts_with(start));
+            }
+        }
     }
 
     #[test]
