@@ -1,6 +1,6 @@
-//! Throughput by the number of connections, for each mode of the thread pool, beside MariaDB's pool-of-threads:
-//! updates that commit by themselves, the same updates inside transactions, and transactions of
-//! oltp_read_write.
+//! Throughput by the number of connections, for each mode of the thread pool, beside MariaDB's
+//! pool-of-threads: updates that commit by themselves, the same updates inside transactions, and transactions
+//! of oltp_read_write.
 
 use std::path::PathBuf;
 use std::time::Duration;
