@@ -403,3 +403,28 @@ fn limited_arena() -> Bump {
     arena.set_allocation_limit(Some(ROW_BYTES_MAX));
     arena
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::temporal::{DateRules, Zone};
+
+    #[test]
+    fn a_time_is_on_the_day_of_the_statement_in_the_zone_of_the_session() {
+        let east = Zone { minutes: 120 };
+        let scratch = Scratch::new();
+        scratch.set_value_rules(ValueRules::new(DateRules::DEFAULT, east).at(1_700_000_000_000_000));
+        let moment = |negative, hour, microsecond| {
+            let parts = Parts { negative, hour, microsecond, ..Parts::default() };
+            let moment = scratch.on_this_day(Temporal::from_parts(TemporalKind::Time, 6, &parts));
+            let mut text = Vec::new();
+            moment.expect("a moment").append_text(&mut text);
+            String::from_utf8(text).expect("UTF-8")
+        };
+        assert_eq!(moment(false, 12, 0), "2023-11-15 12:00:00.000000");
+        assert_eq!(moment(false, 36, 5), "2023-11-16 12:00:00.000005");
+        assert_eq!(moment(true, 0, 250_000), "2023-11-14 23:59:59.750000");
+        scratch.set_now(1_700_100_000_000_000);
+        assert_eq!(moment(false, 0, 0), "2023-11-16 00:00:00.000000");
+    }
+}

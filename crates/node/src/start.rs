@@ -13,6 +13,7 @@ use crate::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_front::Protocol;
 use junctor_front::account::{Account, Accounts};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
+use junctor_kernel::transport::security::ClientSecurity;
 use junctor_kernel::{ConnectError, MemoryStream, NodeLayout};
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{Signal, crash_point};
@@ -230,9 +231,9 @@ pub fn start_and_report(
         shared = shared.with_member(settings, log_lines);
         links = Some(own);
     }
-    if let Some(tls) = client_tls(&config)? {
-        let files = tls.file_names();
-        shared = shared.with_tls(Arc::new(tls), files);
+    let tls = client_tls(&config)?.map(Arc::new);
+    if let Some(tls) = &tls {
+        shared = shared.with_tls(Arc::clone(tls) as Arc<dyn ClientSecurity>, tls.file_names());
     }
     let shared = Arc::new(shared);
     let (readiness, progress) = (Arc::clone(shared.readiness()), Arc::clone(shared.progress()));
@@ -269,6 +270,9 @@ pub fn start_and_report(
     }
     // Recovery may have ended before the first look. There is nothing left to break off.
     let _ = report(&progress);
+    if let Some(tls) = &tls {
+        tls.make_password_key().map_err(|error| StartError(error.to_string()))?;
+    }
     let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();
     let placement =
         format!("{} threads: {} memory: {}", plan.reason, names.join(","), show_bytes(memory_bytes & !((1 << 20) - 1)));

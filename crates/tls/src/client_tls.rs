@@ -60,6 +60,8 @@ impl std::error::Error for TlsError {}
 /// TLS for the clients of a node.
 pub struct ClientTls {
     files: CertificateFiles,
+    /// The subfolder of the data folder, if the node has one.
+    folder: Option<PathBuf>,
     /// Replaced when the files are read again.
     config: RwLock<Arc<ServerConfig>>,
     /// Set by a thread, because making the key takes about a tenth of a second.
@@ -102,8 +104,8 @@ impl ClientTls {
             Some(config) => config.map_err(|error| TlsError(error.to_string()))?,
             None => read(&files)?,
         };
-        let tls = ClientTls { files, config: RwLock::new(config), password_key: Arc::default() };
-        tls.prepare_password_key(folder)?;
+        let tls = ClientTls { files, folder, config: RwLock::new(config), password_key: Arc::default() };
+        tls.read_password_key()?;
         Ok(tls)
     }
 
@@ -113,21 +115,32 @@ impl ClientTls {
         [authority, certificate, key].map(|file| file.as_ref().map_or_else(String::new, |it| it.display().to_string()))
     }
 
-    /// Reads the key of an earlier start, or makes one in a thread of its own.
-    fn prepare_password_key(&self, folder: Option<PathBuf>) -> Result<(), TlsError> {
-        if let Some(folder) = &folder {
-            let path = folder.join(PASSWORD_KEY);
-            match fs::read_to_string(&path) {
-                Ok(text) => {
-                    let key = PasswordKey::from_pem(&text)
-                        .ok_or_else(|| TlsError(format!("{} is not a private key of RSA", path.display())))?;
-                    let _ = self.password_key.set(key);
-                    return Ok(());
-                }
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(failed("read", &path, &error)),
+    /// Reads the key for passwords of an earlier start.
+    fn read_password_key(&self) -> Result<(), TlsError> {
+        let Some(folder) = &self.folder else { return Ok(()) };
+        let path = folder.join(PASSWORD_KEY);
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                let key = PasswordKey::from_pem(&text)
+                    .ok_or_else(|| TlsError(format!("{} is not a private key of RSA", path.display())))?;
+                let _ = self.password_key.set(key);
+                Ok(())
             }
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(failed("read", &path, &error)),
         }
+    }
+
+    /// Makes the key for passwords in a thread of its own, unless an earlier start did. The node must have
+    /// recovered: a recovery that is stopped changes no file.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn make_password_key(&self) -> Result<(), TlsError> {
+        if self.password_key.get().is_some() {
+            return Ok(());
+        }
+        let folder = self.folder.clone();
         let slot = Arc::clone(&self.password_key);
         let make = move || {
             let Some(key) = PasswordKey::generate() else { return };

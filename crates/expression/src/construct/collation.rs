@@ -45,12 +45,12 @@ pub(crate) fn aggregate_collations<'e>(
     let (mut has_null, mut has_number) = (false, false);
     for operand in operands {
         let coercibility = match operand.result.kind {
-            Kind::String | Kind::Enum | Kind::Set | Kind::Json => operand.result.coercibility,
-            Kind::Bit => Coercibility::Implicit,
-            Kind::Null => {
+            _ if operand.result.coercibility == Coercibility::Ignorable => {
                 has_null = true;
                 continue;
             }
+            Kind::String | Kind::Enum | Kind::Set | Kind::Json => operand.result.coercibility,
+            Kind::Bit => Coercibility::Implicit,
             _ => {
                 has_number = true;
                 continue;

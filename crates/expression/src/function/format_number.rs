@@ -3,6 +3,7 @@
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::row_encoding::append_double_fixed;
 use junctor_model::scratch::excerpt;
+use junctor_model::temporal::TemporalKind;
 use junctor_model::value::ValueRef;
 
 use super::{Call, Function, TypedCall, function, generated_text};
@@ -92,6 +93,9 @@ fn format(call: Call<'_>) -> Result<ValueRef<'_>> {
         ValueRef::UInt(value) => Some(decimal::from_integer(value.into())),
         ValueRef::Decimal(value) => Some(value),
         ValueRef::Bit(bit) => Some(decimal::from_integer(bit.number.into())),
+        ValueRef::Temporal(year) if year.kind == TemporalKind::Year => {
+            Some(decimal::from_integer(year.whole_number().into()))
+        }
         _ => None,
     };
     let mut digits = Vec::new();

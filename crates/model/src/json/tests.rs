@@ -135,3 +135,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn sort_keys_have_the_order_of_exact_numbers_that_no_double_tells_apart() {
+    let decimal = |mantissa, scale| ValueRef::Decimal(crate::value::Decimal { mantissa, scale });
+    let ascending = [
+        decimal(-9_007_199_254_740_993_5, 1),
+        ValueRef::Int(-9_007_199_254_740_993),
+        ValueRef::Int(-9_007_199_254_740_992),
+        decimal(1, 1),
+        decimal(100_000_000_000_000_000_000_001, 24),
+        ValueRef::Int(9_007_199_254_740_992),
+        ValueRef::Int(9_007_199_254_740_993),
+        decimal(9_007_199_254_740_993_25, 2),
+        ValueRef::UInt(u64::MAX - 1),
+        ValueRef::UInt(u64::MAX),
+    ];
+    let key = |value| {
+        let (mut document, mut key) = (Vec::new(), Vec::new());
+        append_value(value, &mut document);
+        append_sort_key(&document, &mut key);
+        key
+    };
+    for pair in ascending.windows(2) {
+        assert!(key(pair[0]) < key(pair[1]), "{pair:?}");
+    }
+    assert_eq!(key(ValueRef::Int(5)), key(decimal(500, 2)));
+    assert_eq!(key(ValueRef::Int(5)), key(ValueRef::Double(5.0)));
+    assert_eq!(key(ValueRef::Int(9_007_199_254_740_992)), key(ValueRef::Double(9_007_199_254_740_992.0)));
+}

@@ -154,8 +154,25 @@ fn a_restart_keeps_certificates_and_keys() {
     }
 }
 
-/// The public key, once the thread has made it.
+#[test]
+fn open_makes_no_key_for_passwords() {
+    let folder = Folder::new("no_key");
+    let tls = folder.open();
+    assert!(tls.public_key().is_none() && !folder.0.join("tls/private_key.pem").exists());
+    drop(tls);
+    let names = |folder: &Folder| {
+        let mut names: Vec<_> = fs::read_dir(folder.0.join("tls")).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = names(&folder);
+    drop(folder.open());
+    assert_eq!(names(&folder), before);
+}
+
+/// The public key, once a thread has made it.
 fn wait_for_key(tls: &ClientTls) -> Arc<str> {
+    tls.make_password_key().unwrap();
     loop {
         match tls.public_key() {
             Some(key) => return key,
