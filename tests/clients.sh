@@ -27,6 +27,9 @@ timeout 300 sh tests/mysql-cli.sh "$target/$profile/junctor"
 echo "== TLS: versions, certificates of both ends, new certificates"
 timeout 120 sh tests/tls.sh "$target/$profile/junctor"
 
+echo "== compressed connections"
+timeout 120 sh tests/compression.sh "$target/$profile/junctor"
+
 echo "== a dump by mysqldump, loaded into an empty server"
 timeout 300 sh tests/mysqldump.sh "$target/$profile/junctor"
 

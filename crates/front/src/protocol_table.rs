@@ -2,6 +2,7 @@
 //! row names a protocol and its folder. The position of the row is the protocol's number, which the node uses
 //! in its list of listeners and in the signal `OpenSession`.
 
+use junctor_kernel::Buffer;
 use junctor_signals::client_command::Login;
 use junctor_sql::Session;
 use junctor_sql::result::{Completion, Progress, ResultSink};
@@ -76,7 +77,7 @@ macro_rules! protocols {
             }
 
             #[inline]
-            pub fn finish_answer(&mut self, packets: &mut [u8], is_unsolicited: bool) {
+            pub fn finish_answer(&mut self, packets: &mut Buffer, is_unsolicited: bool) {
                 match self {
                     $(Link::$name(link) => link.finish_answer(packets, is_unsolicited),)*
                 }

@@ -328,5 +328,6 @@ fn login(database: &str) -> HandshakeResponse<'_> {
         database: database.as_bytes(),
         plugin: Some(NATIVE_PASSWORD),
         attributes: ConnectAttributes::default(),
+        zstd_level: 0,
     }
 }

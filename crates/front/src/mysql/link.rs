@@ -3,6 +3,7 @@
 //!
 //! The packets and logins of one connection.
 
+use super::compression::{Algorithm, Compression};
 use super::login::{Handshake, HandshakeStep, LoginContext, encode_refusal};
 use super::wire::capability::Capabilities;
 use super::wire::change_user::ChangeUser;
@@ -10,6 +11,7 @@ use super::wire::command::code;
 use super::wire::error::ProtocolError;
 use super::wire::packet::{HANDSHAKE_PAYLOAD_BYTES_MAX, PacketReader, PacketWriter, patch_sequences};
 use super::wire::reply::ErrorReply;
+use junctor_kernel::Buffer;
 use zeroize::Zeroizing;
 
 use crate::account::Refusal;
@@ -32,6 +34,8 @@ pub(crate) struct Link {
     capabilities: Capabilities,
     handshake: Handshake,
     command_bytes_max: usize,
+    /// Set from the first login on, if client and server agreed on it.
+    compression: Option<Box<Compression>>,
 }
 
 impl ProtocolLink for Link {
@@ -48,6 +52,7 @@ impl ProtocolLink for Link {
             capabilities: Capabilities::NONE,
             handshake,
             command_bytes_max: opening.command_bytes_max,
+            compression: None,
         }
     }
 
@@ -61,6 +66,9 @@ impl ProtocolLink for Link {
 
     #[inline]
     fn next_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input) {
+        if self.compression.is_some() {
+            return self.next_compressed_input(bytes, context);
+        }
         let mut rest = bytes;
         let packet = match self.reader.next_packet(&mut rest) {
             Ok(Some(packet)) => packet,
@@ -73,13 +81,9 @@ impl ProtocolLink for Link {
         };
         let consumed = bytes.len() - rest.len();
         let (payload, sequence) = (packet.payload, packet.sequence);
-        let is_for_session = !matches!(payload.first(), Some(&(code::QUIT | code::CHANGE_USER))) || self.awaits_file;
-        if self.is_logged_in && is_for_session {
-            self.sequence = packet.reply_sequence();
+        if is_for_session(self.is_logged_in, self.awaits_file, payload.first()) {
             let (is_assembled, payload_bytes) = (packet.is_assembled, payload.len());
-            if std::mem::take(&mut self.awaits_file) {
-                self.reader.expect_sequence(0);
-            }
+            self.before_command(sequence);
             let input = match is_assembled {
                 true => Input::AssembledCommand(self.reader.take_assembled()),
                 false => Input::Command(consumed - payload_bytes..consumed),
@@ -103,6 +107,7 @@ impl ProtocolLink for Link {
         };
         let step = self.handshake.continue_check(&mut login);
         let sequence = login.sequence;
+        self.frame_output(context.out);
         self.after_step(step, sequence)
     }
 
@@ -112,16 +117,97 @@ impl ProtocolLink for Link {
     }
 
     #[inline]
-    fn finish_answer(&mut self, packets: &mut [u8], is_unsolicited: bool) {
+    fn finish_answer(&mut self, packets: &mut Buffer, is_unsolicited: bool) {
         if is_unsolicited {
             // MySQL numbers packets that it sends between two commands from 0.
             self.sequence = 0;
         }
         self.sequence = patch_sequences(packets, self.sequence);
+        if self.compression.is_some() {
+            self.frame_answer(packets, is_unsolicited);
+        }
     }
 }
 
 impl Link {
+    /// Numbers the answer to a command whose last packet has this sequence number.
+    #[inline]
+    fn before_command(&mut self, sequence: u8) {
+        self.sequence = sequence.wrapping_add(1);
+        if std::mem::take(&mut self.awaits_file) {
+            self.reader.expect_sequence(0);
+        }
+    }
+
+    /// Reads the next packet of the frames in `bytes`. A frame counts as consumed after its last packet.
+    #[cold]
+    fn next_compressed_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input) {
+        let mut consumed = 0;
+        while let Some(compression) = &mut self.compression {
+            let outcome = match compression.content(&bytes[consumed..]) {
+                Ok(None) => return (consumed, Input::Incomplete),
+                Err(error) => Err(error),
+                Ok(Some(content)) => {
+                    let mut rest = content;
+                    let packet = self.reader.next_packet(&mut rest);
+                    let packet = packet.map(|packet| packet.map(|packet| (packet.payload.to_vec(), packet.sequence)));
+                    let content_bytes = content.len() - rest.len();
+                    consumed += compression.consume(content_bytes);
+                    packet
+                }
+            };
+            match outcome {
+                Ok(None) => {}
+                Ok(Some((payload, sequence)))
+                    if is_for_session(self.is_logged_in, self.awaits_file, payload.first()) =>
+                {
+                    self.before_command(sequence);
+                    return (consumed, Input::AssembledCommand(payload));
+                }
+                Ok(Some((payload, sequence))) => {
+                    let payload = Zeroizing::new(payload);
+                    let input = self.on_login_packet(&payload, sequence, context);
+                    self.frame_output(context.out);
+                    return (consumed, input);
+                }
+                Err(error) => {
+                    encode_protocol_error(error, self.reader.failure_sequence(), context.out);
+                    self.frame_output(context.out);
+                    return (bytes.len(), Input::Close);
+                }
+            }
+        }
+        (consumed, Input::Close)
+    }
+
+    #[cold]
+    fn frame_answer(&mut self, packets: &mut Buffer, is_unsolicited: bool) {
+        let Some(compression) = &mut self.compression else { return };
+        if is_unsolicited {
+            compression.restart_sequence();
+        }
+        compression.frame(packets);
+    }
+
+    /// Puts the link's own packets into frames.
+    fn frame_output(&mut self, out: &mut Vec<u8>) {
+        if let Some(compression) = &mut self.compression
+            && !out.is_empty()
+        {
+            compression.frame(out);
+        }
+    }
+
+    /// Begins compression after the first login, if client and server agreed on it.
+    fn start_compression(&mut self, agreed: Capabilities, zstd_level: u8) {
+        if self.compression.is_none()
+            && let Some(algorithm) = Algorithm::agreed(agreed, zstd_level)
+        {
+            self.reader.ignore_sequence();
+            self.compression = Some(Box::new(Compression::new(algorithm)));
+        }
+    }
+
     /// Handles COM_QUIT, COM_CHANGE_USER, or a step of a login.
     #[cold]
     fn on_login_packet(&mut self, payload: &[u8], sequence: u8, context: &mut LinkContext<'_>) -> Input {
@@ -171,6 +257,7 @@ impl Link {
                 self.sequence = login.reply_sequence;
                 self.reader.expect_sequence(0);
                 self.reader.set_payload_bytes_max(self.command_bytes_max);
+                self.start_compression(login.capabilities, login.zstd_level);
                 Input::LoggedIn(Box::new(LoggedIn {
                     user: login.user,
                     database: login.database,
@@ -180,6 +267,12 @@ impl Link {
             }
         }
     }
+}
+
+/// Whether a payload with this first byte is a command of the session, or a part of a file.
+#[inline]
+fn is_for_session(is_logged_in: bool, awaits_file: bool, first: Option<&u8>) -> bool {
+    is_logged_in && (!matches!(first, Some(&(code::QUIT | code::CHANGE_USER))) || awaits_file)
 }
 
 fn encode_protocol_error(error: ProtocolError, sequence: u8, out: &mut Vec<u8>) {

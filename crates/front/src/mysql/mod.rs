@@ -3,6 +3,7 @@
 pub mod wire;
 
 pub mod login;
+mod compression;
 mod link;
 
 mod statement_parameters;

@@ -9,6 +9,7 @@ use junctor_signals::program::RowProtocol;
 use junctor_sql::result::{Progress, ResultSink};
 use junctor_sql::{PreparedExecution, Session, SqlCommand};
 
+use super::compression::Algorithm;
 use super::sink::PacketSink;
 use super::statement_parameters::StatementParameters;
 use super::wire::capability::Capabilities;
@@ -34,6 +35,7 @@ impl ProtocolSession for SessionState {
             multi_statements: capabilities.contains(Capabilities::MULTI_STATEMENTS),
             is_interactive: capabilities.contains(Capabilities::INTERACTIVE),
             tracks_state: capabilities.contains(Capabilities::SESSION_TRACK),
+            compression: Algorithm::agreed(capabilities, 0).map(Algorithm::name),
             row_protocol: RowProtocol::Text,
         };
         (SessionState { capabilities, parameters: StatementParameters::default() }, traits)

@@ -2,6 +2,7 @@
 //!
 //! The frames and logins of one connection.
 
+use junctor_kernel::Buffer;
 use junctor_wire::reply::{self, Greeting};
 use junctor_wire::request::{Login, kind};
 use junctor_wire::{LOGIN_PAYLOAD_BYTES_MAX, VERSION, frame};
@@ -60,7 +61,7 @@ impl ProtocolLink for Link {
 
     /// Frames have no sequence numbers, so nothing must be completed.
     #[inline]
-    fn finish_answer(&mut self, _packets: &mut [u8], _is_unsolicited: bool) {}
+    fn finish_answer(&mut self, _packets: &mut Buffer, _is_unsolicited: bool) {}
 }
 
 impl Link {

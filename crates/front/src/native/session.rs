@@ -45,6 +45,7 @@ impl ProtocolSession for SessionState {
             multi_statements: false,
             is_interactive: false,
             tracks_state: false,
+            compression: None,
             row_protocol: RowProtocol::Binary,
         };
         (SessionState::default(), traits)

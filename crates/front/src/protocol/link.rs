@@ -103,5 +103,5 @@ pub(crate) trait ProtocolLink: Sized {
 
     /// Completes a part of an answer before it is sent, with data that only the link has (MySQL's sequence
     /// numbers). With `is_unsolicited`, the packets answer no command.
-    fn finish_answer(&mut self, packets: &mut [u8], is_unsolicited: bool);
+    fn finish_answer(&mut self, packets: &mut Buffer, is_unsolicited: bool);
 }

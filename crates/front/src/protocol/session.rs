@@ -28,6 +28,8 @@ pub(crate) struct SessionTraits {
     pub is_interactive: bool,
     /// Whether OK packets report changes of the session's state.
     pub tracks_state: bool,
+    /// The compressor of the connection; `None` without compression.
+    pub compression: Option<&'static str>,
     /// The encoding of the rows of statements that arrive as text.
     pub row_protocol: RowProtocol,
 }

@@ -45,6 +45,7 @@ impl SqlBlock {
             tracks_state: traits.tracks_state,
             text_protocol: traits.row_protocol,
             tls: login.tls,
+            compression: traits.compression,
         };
         let mut answer = turn.buffers.take(64);
         let after = match self.engine.open_session(&opening, turn) {

@@ -103,7 +103,7 @@ enum Stage {
 impl Client {
     /// A client for a new connection.
     pub fn new(options: ClientOptions) -> Self {
-        let mut capabilities = Capabilities::SERVER;
+        let mut capabilities = Capabilities::SERVER.without(Capabilities::COMPRESS | Capabilities::ZSTD_COMPRESSION);
         if !options.deprecates_eof {
             capabilities = capabilities.without(Capabilities::DEPRECATE_EOF);
         }
@@ -238,6 +238,7 @@ impl Client {
             database: self.options.database.unwrap_or_default().as_bytes(),
             plugin: Some(NATIVE_PASSWORD),
             attributes: Default::default(),
+            zstd_level: 0,
         };
         PacketWriter::new(&mut self.output, next).packet(|out| response.encode(out));
         self.reader.expect_sequence(next.wrapping_add(1));

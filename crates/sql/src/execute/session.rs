@@ -49,6 +49,8 @@ pub struct SessionOpening<'a> {
     pub tracks_state: bool,
     /// The parameters of the connection's TLS; `None` without TLS.
     pub tls: Option<Agreed>,
+    /// The name of the connection's compressor; `None` without compression.
+    pub compression: Option<&'static str>,
 }
 
 /// The state of a session. Thousands of sessions do not fit into the CPU's caches, so the fields that every
@@ -121,6 +123,8 @@ pub struct Session {
     pub(crate) tracks_state: bool,
     /// The parameters of the connection's TLS; `None` without TLS.
     pub(crate) tls: Option<Agreed>,
+    /// The name of the connection's compressor; `None` without compression.
+    pub(crate) compression: Option<&'static str>,
     /// The changes that the next OK packet reports.
     pub(crate) state_changes: Vec<StateChange>,
     /// The open cursors of prepared statements.

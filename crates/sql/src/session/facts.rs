@@ -98,7 +98,10 @@ impl StatementFacts<'_, '_> {
         ];
         let numbers = numbers.into_iter().chain(engine.settings.cluster.rows());
         let tls = self.session.tls;
+        let compression = self.session.compression;
         let texts = [
+            ("Compression", if compression.is_some() { "ON" } else { "OFF" }.to_owned()),
+            ("Compression_algorithm", compression.unwrap_or_default().to_owned()),
             ("Ssl_cipher", tls.map_or("", |tls| tls.cipher).to_owned()),
             ("Ssl_version", tls.map_or("", |tls| tls.version).to_owned()),
         ];

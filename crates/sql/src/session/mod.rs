@@ -104,6 +104,7 @@ impl Engine {
             cursors: Vec::new(),
             tracks_state: opening.tracks_state,
             tls: opening.tls,
+            compression: opening.compression,
             state_changes: Vec::new(),
             cursor_wanted: 0,
             key_readers: Default::default(),

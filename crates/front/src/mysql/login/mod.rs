@@ -53,6 +53,8 @@ pub struct Authenticated {
     pub database: Option<String>,
     /// The capabilities of both sides.
     pub capabilities: Capabilities,
+    /// Level of zstd that the client asks for; 0 if none.
+    pub zstd_level: u8,
     /// Id of the collation that the client asked for; `None` keeps the connection's collation.
     pub charset: Option<u16>,
     /// The client's description of itself, encoded; see [`ConnectAttributes::new`].
@@ -113,6 +115,7 @@ struct Claim {
     user: Vec<u8>,
     database: Vec<u8>,
     capabilities: Capabilities,
+    zstd_level: u8,
     charset: Option<u16>,
     attributes: Vec<u8>,
     /// Whether the client has sent a password or its proof.
@@ -191,6 +194,7 @@ impl Handshake {
             user: change_user.user.to_vec(),
             database: change_user.database.to_vec(),
             capabilities,
+            zstd_level: 0,
             charset: change_user.charset,
             attributes: change_user.attributes.as_bytes().to_vec(),
             has_password: !is_empty_proof(change_user.auth_response),
@@ -213,6 +217,7 @@ impl Handshake {
             user: response.user.to_vec(),
             database: response.database.to_vec(),
             capabilities: response.capabilities & Capabilities::SERVER,
+            zstd_level: response.zstd_level,
             charset: Some(u16::from(response.charset)),
             attributes: response.attributes.as_bytes().to_vec(),
             has_password: !is_empty_proof(response.auth_response),
@@ -279,6 +284,7 @@ impl Handshake {
                 user,
                 database,
                 capabilities: claim.capabilities,
+                zstd_level: claim.zstd_level,
                 charset: claim.charset,
                 attributes: claim.attributes,
                 reply_sequence: context.sequence.wrapping_add(1),

@@ -19,7 +19,7 @@ impl Capabilities {
     pub const LONG_FLAG: Self = Self(1 << 2);
     /// The handshake response names a database.
     pub const CONNECT_WITH_DB: Self = Self(1 << 3);
-    /// The client can read a compressed stream.
+    /// The connection continues in frames that zlib compresses.
     pub const COMPRESS: Self = Self(1 << 5);
     /// The client can send files for LOAD DATA LOCAL.
     pub const LOCAL_FILES: Self = Self(1 << 7);
@@ -51,16 +51,18 @@ impl Capabilities {
     pub const SESSION_TRACK: Self = Self(1 << 23);
     /// An OK packet with header 0xFE ends a result, instead of an EOF packet.
     pub const DEPRECATE_EOF: Self = Self(1 << 24);
+    /// The connection continues in frames that zstd compresses.
+    pub const ZSTD_COMPRESSION: Self = Self(1 << 26);
     /// Queries and executions carry named attributes.
     pub const QUERY_ATTRIBUTES: Self = Self(1 << 27);
 
-    /// The capabilities of this server. COMPRESS is missing because the server does not implement it. SSL is
-    /// added where the server has TLS.
+    /// The capabilities of this server. SSL is added where the server has TLS.
     pub const SERVER: Self = Self(
         Self::LONG_PASSWORD.0
             | Self::FOUND_ROWS.0
             | Self::LONG_FLAG.0
             | Self::CONNECT_WITH_DB.0
+            | Self::COMPRESS.0
             | Self::LOCAL_FILES.0
             | Self::IGNORE_SPACE.0
             | Self::PROTOCOL_41.0
@@ -75,6 +77,7 @@ impl Capabilities {
             | Self::PLUGIN_AUTH_LENENC.0
             | Self::SESSION_TRACK.0
             | Self::DEPRECATE_EOF.0
+            | Self::ZSTD_COMPRESSION.0
             | Self::QUERY_ATTRIBUTES.0,
     );
 

@@ -37,6 +37,8 @@ pub struct HandshakeResponse<'a> {
     pub plugin: Option<&'a [u8]>,
     /// The client's description of itself.
     pub attributes: ConnectAttributes<'a>,
+    /// Level of zstd, from 1 to 22; 0 if the client names none.
+    pub zstd_level: u8,
 }
 
 impl<'a> ClientAnswer<'a> {
@@ -72,6 +74,10 @@ impl<'a> ClientAnswer<'a> {
             true => ConnectAttributes::parse(&mut fields)?,
             false => ConnectAttributes::default(),
         };
+        let zstd_level = match capabilities.contains(Capabilities::ZSTD_COMPRESSION) && !fields.is_empty() {
+            true => fields.u8("zstd_level")?,
+            false => 0,
+        };
         Ok(Self::Response(HandshakeResponse {
             capabilities,
             packet_bytes_max,
@@ -81,6 +87,7 @@ impl<'a> ClientAnswer<'a> {
             database,
             plugin,
             attributes,
+            zstd_level,
         }))
     }
 }
@@ -110,6 +117,9 @@ impl HandshakeResponse<'_> {
         }
         if self.capabilities.contains(Capabilities::CONNECT_ATTRS) {
             self.attributes.encode(out);
+        }
+        if self.capabilities.contains(Capabilities::ZSTD_COMPRESSION) {
+            out.push(self.zstd_level);
         }
     }
 }

@@ -52,6 +52,7 @@ pub struct PacketReader {
     header_bytes: u8,
     first_sequence: u8,
     next_sequence: u8,
+    checks_sequence: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,12 +81,18 @@ impl PacketReader {
             header_bytes: 0,
             first_sequence,
             next_sequence: first_sequence,
+            checks_sequence: true,
         }
     }
 
     /// Sets the sequence number with which all further payloads start. Call it between payloads.
     pub fn expect_sequence(&mut self, first_sequence: u8) {
         self.first_sequence = first_sequence;
+    }
+
+    /// Accepts every sequence number, as MySQL does inside compressed frames: clients differ in their numbers.
+    pub fn ignore_sequence(&mut self) {
+        self.checks_sequence = false;
     }
 
     /// Sets the maximum payload in bytes, from the next packet on.
@@ -203,7 +210,7 @@ impl PacketReader {
 
     fn stage_after_header(&mut self) -> Stage {
         let (length, received) = (payload_length(&self.header), self.header[3]);
-        if received != self.next_sequence {
+        if received != self.next_sequence && self.checks_sequence {
             self.assembled = Vec::new();
             return Stage::Failed(ProtocolError::PacketsOutOfOrder { expected: self.next_sequence, received });
         }

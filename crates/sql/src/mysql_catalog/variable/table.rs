@@ -17,6 +17,7 @@ const YEAR_SECONDS: u64 = 31_536_000;
 const ON_OFF: &[&str] = &["ON", "OFF"];
 const OFF_ON: &[&str] = &["OFF", "ON"];
 const NO: &[&str] = &["NO", "YES"];
+const YES: &[&str] = &["YES", "NO"];
 const DISABLED: &[&str] = &["DISABLED", "YES", "NO"];
 
 const SEND_ASSISTANCE: &[&str] = &["adaptive", "never", "always"];
@@ -135,7 +136,7 @@ pub const TABLE: &[Variable] = &[
     choice("gtid_mode", Global, &["OFF", "OFF_PERMISSIVE", "ON_PERMISSIVE", "ON"]),
     text("gtid_next", Session, "AUTOMATIC"),
     text("gtid_purged", Global, ""),
-    choice("have_compress", GlobalReadOnly, NO),
+    choice("have_compress", GlobalReadOnly, YES),
     choice("have_dynamic_loading", GlobalReadOnly, NO),
     choice("have_geometry", GlobalReadOnly, NO),
     choice("have_openssl", GlobalReadOnly, DISABLED),
@@ -225,6 +226,7 @@ pub const TABLE: &[Variable] = &[
     flag("print_identified_with_as_hex", Both, false),
     flag("profiling", Both, false),
     number("profiling_history_size", Both, 15, 0, 100),
+    text("protocol_compression_algorithms", GlobalReadOnly, "zlib,zstd,uncompressed"),
     number("protocol_version", GlobalReadOnly, 10, 0, 255),
     flag("pseudo_replica_mode", Session, false),
     flag("pseudo_slave_mode", Session, false),

@@ -82,6 +82,7 @@ impl Client<'_> {
             database: b"",
             plugin: Some(self.plugin),
             attributes: ConnectAttributes::default(),
+            zstd_level: 0,
         };
         let mut payload = Vec::new();
         response.encode(&mut payload);

@@ -44,6 +44,7 @@ fn login<'a>(user: &'a str, proof: &'a [u8]) -> HandshakeResponse<'a> {
         database: b"test",
         plugin: Some(NATIVE_PASSWORD),
         attributes: ConnectAttributes::default(),
+        zstd_level: 0,
     }
 }
 

@@ -106,6 +106,7 @@ proptest! {
             database: if has(Capabilities::CONNECT_WITH_DB) { database.as_bytes() } else { b"" },
             plugin: has(Capabilities::PLUGIN_AUTH).then_some(b"mysql_native_password"),
             attributes: Default::default(),
+            zstd_level: if has(Capabilities::ZSTD_COMPRESSION) { charset } else { 0 },
         };
         let mut bytes = Vec::new();
         response.encode(&mut bytes);
