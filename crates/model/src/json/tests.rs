@@ -140,14 +140,14 @@ proptest! {
 fn sort_keys_have_the_order_of_exact_numbers_that_no_double_tells_apart() {
     let decimal = |mantissa, scale| ValueRef::Decimal(crate::value::Decimal { mantissa, scale });
     let ascending = [
-        decimal(-9_007_199_254_740_993_5, 1),
+        decimal(-90_071_992_547_409_935, 1),
         ValueRef::Int(-9_007_199_254_740_993),
         ValueRef::Int(-9_007_199_254_740_992),
         decimal(1, 1),
         decimal(100_000_000_000_000_000_000_001, 24),
         ValueRef::Int(9_007_199_254_740_992),
         ValueRef::Int(9_007_199_254_740_993),
-        decimal(9_007_199_254_740_993_25, 2),
+        decimal(900_719_925_474_099_325, 2),
         ValueRef::UInt(u64::MAX - 1),
         ValueRef::UInt(u64::MAX),
     ];
