@@ -90,7 +90,7 @@ impl PacketReader {
         self.first_sequence = first_sequence;
     }
 
-    /// Accepts every sequence number, as MySQL does inside compressed frames: clients differ in their numbers.
+    /// Accepts every sequence number, as MySQL does inside compressed frames, where clients differ.
     pub fn ignore_sequence(&mut self) {
         self.checks_sequence = false;
     }
