@@ -1,8 +1,8 @@
 //! The compressed form of the protocol: packets travel in frames, which zlib or zstd may have compressed.
 //!
 //! A frame has the length of its content (3 bytes), a sequence number, and the length of the content before
-//! it was compressed (3 bytes), or 0 if it was not. Frames and packets are independent: a frame may hold several
-//! packets, and a packet may continue in the next frame.
+//! it was compressed (3 bytes), or 0 if it was not. Frames and packets are independent: a frame may hold
+//! several packets, and a packet may continue in the next frame.
 
 use std::io::{self, Read, Write};
 
