@@ -176,6 +176,10 @@ class Maker:
         where = f" WHERE {self.condition(names)}" if self.chance(0.6) else ""
         if self.chance(0.35):
             return self.grouped(text, names, where)
+        if self.chance(0.3):
+            return self.windowed(text, names, where)
+        if self.chance(0.15):
+            return self.common(text, names, where)
         items = []
         for number in range(self.random.randint(1, 4)):
             kind = self.pick(("int", "int", "text", "decimal", "date"))
@@ -195,6 +199,102 @@ class Maker:
             if self.chance(0.5) and "d " not in made:
                 made += f" LIMIT {self.random.randint(0, 5)}"
         return made
+
+    def common(self, text, names, where):
+        """A query with WITH, which may be recursive."""
+        column = self.column(names, "int")[0]
+        kind = self.random.randint(0, 3)
+        if kind == 0:
+            table, key = self.pick(TABLES), self.pick(("a", "b"))
+            inner = [("c", COLUMNS)]
+            where = f" WHERE {self.condition(inner, 2)}" if self.chance(0.5) else ""
+            keys = "c.a" if key == "a" else "c.b, c.a"
+            return (f"WITH c AS (SELECT * FROM {table} c{where}), d AS (SELECT {keys}, COUNT(*) n FROM c GROUP BY {keys}) "
+                    f"SELECT c.id, d.n FROM c LEFT JOIN d ON c.{key} = d.{key}")
+        if kind == 1:
+            last, step = self.random.randint(1, 12), self.random.randint(1, 3)
+            return (f"WITH RECURSIVE r AS (SELECT {self.random.randint(-2, 3)} n UNION ALL SELECT n + {step} FROM r WHERE n < {last}) "
+                    f"SELECT r.n, COUNT({column}), SUM({column}) FROM r LEFT JOIN ({self.keys_of(text, names, where)}) x ON x.k = r.n"
+                    .replace(f"({column})", "(x.k)") + " GROUP BY r.n")
+        table = self.pick(TABLES)
+        back = self.pick(("a", "b"))
+        if kind == 2:
+            # UNION DISTINCT ends even where rows refer to each other.
+            return (f"WITH RECURSIVE r AS (SELECT id, {back} FROM {table} WHERE id < {self.random.randint(0, 9)} "
+                    f"UNION SELECT t.id, t.{back} FROM r JOIN {table} t ON t.id = r.{back}) SELECT * FROM r")
+        return (f"WITH RECURSIVE r AS (SELECT id, {back} k, 0 n FROM {table} WHERE id < {self.random.randint(0, 9)} "
+                f"UNION ALL SELECT t.id, t.{back}, n + 1 FROM {table} t, r WHERE t.{back} = r.k AND n < {self.random.randint(1, 3)} "
+                f"AND t.id > r.id) SELECT n, COUNT(*), SUM(id) FROM r GROUP BY n")
+
+    def keys_of(self, text, names, where):
+        return f"SELECT {self.column(names, 'int')[0]} k FROM {text}{where}"
+
+    def windowed(self, text, names, where):
+        items = [f"{self.column(names)[0]} c{number}" for number in range(self.random.randint(0, 2))]
+        windows = []
+        for number in range(self.random.randint(1, 3)):
+            function, window = self.window_function(names)
+            if self.chance(0.3):
+                windows.append(f"w{number} AS ({window})")
+                items.append(f"{function} OVER w{number} f{number}")
+            else:
+                items.append(f"{function} OVER ({window}) f{number}")
+        distinct = "DISTINCT " if self.chance(0.1) else ""
+        made = f"SELECT {distinct}{', '.join(items)} FROM {text}{where}"
+        if windows:
+            made += f" WINDOW {', '.join(windows)}"
+        return made
+
+    def window_function(self, names):
+        """A window function and its window. The order of rows decides about some functions; it has no ties."""
+        partition = [self.column(names)[0] for _ in range(self.pick((0, 0, 1, 1, 2)))]
+        keys = [f"{self.scalar(names, self.pick(('int', 'text', 'decimal', 'date')))}{self.pick(('', ' DESC'))}"
+                for _ in range(self.pick((0, 1, 1, 2)))]
+        # A constant key of a window is an error in MySQL if it is an integer.
+        keys = [key for key in keys if "t" in key.replace("DATE", "") and not key.startswith("'")]
+        total = [f"{alias}.{name}" for alias, columns in names for name in (["id"] if columns is COLUMNS else columns)]
+        value = self.scalar(names, self.pick(("int", "text", "decimal", "date")))
+        number = self.scalar(names, self.pick(("int", "decimal")))
+        by = f"PARTITION BY {', '.join(partition)} " if partition else ""
+        roll = self.random.randint(0, 4)
+        if roll == 0:
+            function = self.pick(("RANK()", "DENSE_RANK()", "PERCENT_RANK()", "CUME_DIST()"))
+            return function, f"{by}ORDER BY {', '.join(keys or total)}"
+        order = f"ORDER BY {', '.join(keys + total)}"
+        if roll == 1:
+            near = self.random.randint(0, 3)
+            function = self.pick(("ROW_NUMBER()", f"NTILE({near + 1})", f"LAG({value}, {near})",
+                                  f"LEAD({value}, {near})", f"LEAD({value})"))
+            return function, by + order
+        functions = ["COUNT(*)", f"COUNT({value})", f"SUM({number})", f"AVG({number})", f"MIN({value})", f"MAX({value})"]
+        values = [f"FIRST_VALUE({value})", f"LAST_VALUE({value})", f"NTH_VALUE({value}, {self.random.randint(1, 3)})"]
+        if roll == 2:
+            # MariaDB keeps bits of rows that have left a frame.
+            functions.append(f"BIT_OR({self.scalar(names, 'int')})")
+            return self.pick(functions), by + (f"ORDER BY {', '.join(keys)}" if keys else "")
+        if roll == 3:
+            frame = self.frame(("UNBOUNDED", "CURRENT ROW", "1", "2", "5"))
+            return self.pick(functions + values), f"{by}{order} ROWS {frame}"
+        key = f"{self.column(names, self.pick(('int', 'decimal')))[0]}{self.pick(('', ' DESC'))}"
+        frame = self.frame(("UNBOUNDED", "CURRENT ROW", "1", "2", "3"))
+        if not key.startswith("t"):
+            return "COUNT(*)", by
+        return self.pick(functions), f"{by}ORDER BY {key} RANGE {frame}"
+
+    def frame(self, distances):
+        ranks = {"UNBOUNDED PRECEDING": 0, "PRECEDING": 1, "CURRENT ROW": 2, "FOLLOWING": 3, "UNBOUNDED FOLLOWING": 4}
+        while True:
+            bounds = []
+            for _ in range(2):
+                distance = self.pick(distances)
+                side = self.pick(("PRECEDING", "FOLLOWING"))
+                bounds.append(distance if distance == "CURRENT ROW" else f"{distance} {side}")
+            rank = [ranks.get(bound, ranks.get(bound.split(" ")[-1])) for bound in bounds]
+            # MariaDB has rows in frames that end before they begin.
+            near = [int(bound[0]) if bound[0].isdigit() else 0 for bound in bounds]
+            is_reversed = rank[0] == rank[1] and (near[0] < near[1] if rank[0] == 1 else near[0] > near[1])
+            if rank[0] <= rank[1] and rank[0] < 4 and rank[1] > 0 and not is_reversed:
+                return f"BETWEEN {bounds[0]} AND {bounds[1]}"
 
     def aggregate(self, names):
         kind = self.pick(("int", "int", "decimal", "text"))
@@ -230,13 +330,13 @@ class Maker:
 def shown(value):
     """A value as compared. Text is compared without letter case, which groups do not keep."""
     if isinstance(value, float):
-        return "%.9g" % value
+        return "%.8g" % value
     if value is None:
         return "NULL"
     text = str(value)
     try:
         number = float(text)
-        return "%.9g" % number
+        return "%.8g" % number
     except ValueError:
         return text.lower().rstrip(" ")
 

@@ -185,6 +185,29 @@ impl Accumulator {
         Ok(())
     }
 
+    /// Whether [`Self::remove`] can take back values: for counts and exact sums.
+    pub fn is_reversible(&self) -> bool {
+        matches!(self.state, State::Count(_) | State::Exact { .. })
+    }
+
+    /// Takes back the value of a row that was added, for a frame that moves. Other states than those of
+    /// [`Self::is_reversible`] do not change.
+    ///
+    /// Error: 1690 when an exact sum exceeds 38 digits.
+    pub fn remove(&mut self, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
+        match &mut self.state {
+            State::Count(count) if self.kind == AggregateKind::CountRows || !value.is_null() => *count -= 1,
+            State::Exact { count, sum } if !value.is_null() => {
+                *count -= 1;
+                let mut value = to_decimal(value, scratch)?;
+                value.mantissa = -value.mantissa;
+                *sum = decimal::add(*sum, value).ok_or_else(|| sum_out_of_range(self.kind))?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// Appends the partial state. The encoding is self-delimiting, so that several states can follow one
     /// another.
     pub fn append_partial(&self, out: &mut Vec<u8>) {
@@ -493,6 +516,31 @@ mod tests {
             results(operand, &[third; 3]),
             ["3", "3", "1", "1.0000", "0.33333333", "0.333333333", "0.333333333"]
         );
+    }
+
+    #[test]
+    fn counts_and_exact_sums_take_back_values() {
+        let scratch = Scratch::new();
+        let operand = ResultType::decimal(10, 2);
+        let value = |mantissa| ValueRef::Decimal(Decimal { mantissa, scale: 2 });
+        for (kind, expected) in [
+            (AggregateKind::CountRows, Value::Int(1)),
+            (AggregateKind::Count, Value::Int(1)),
+            (AggregateKind::Sum, Value::Decimal(Decimal { mantissa: 225, scale: 2 })),
+            (AggregateKind::Average(4), Value::Decimal(Decimal { mantissa: 2_250_000, scale: 6 })),
+        ] {
+            let mut accumulator = Accumulator::new(kind, operand);
+            assert!(accumulator.is_reversible());
+            for added in [value(150), ValueRef::Null, value(225)] {
+                accumulator.add(added, &scratch).unwrap();
+            }
+            for removed in [value(150), ValueRef::Null] {
+                accumulator.remove(removed, &scratch).unwrap();
+            }
+            assert_eq!(accumulator.finish(), Ok(expected), "{kind:?}");
+        }
+        assert!(!Accumulator::new(AggregateKind::Sum, ResultType::double()).is_reversible());
+        assert!(!Accumulator::new(AggregateKind::Minimum, operand).is_reversible());
     }
 
     #[test]

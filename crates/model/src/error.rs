@@ -235,8 +235,52 @@ errors! {
     WrongGrouping = 3148, "HY000";
     /// A recursive common table expression without a query that does not refer to it.
     RecursionWithoutSeed = 3573, "HY000";
+    /// A recursive common table expression whose queries are in the wrong order.
+    RecursionWithoutOrder = 3574, "HY000";
+    /// A recursive common table expression with aggregates or windows in a recursive query.
+    RecursionWithAggregates = 3575, "HY000";
+    /// A recursive common table expression that is the inner table of an outer join.
+    RecursionInOuterJoin = 3576, "HY000";
+    /// A recursive common table expression with several references in a recursive query, or in a subquery.
+    RecursionWithReferences = 3577, "HY000";
     /// A recursive common table expression ran too often.
     RecursionTooDeep = 3636, "HY000";
+    /// A window that is not defined.
+    NoSuchWindow = 3579, "HY000";
+    /// Windows that depend on each other in a circle.
+    WindowCircle = 3580, "HY000";
+    /// PARTITION BY in a window that depends on another.
+    WindowChildPartition = 3581, "HY000";
+    /// A window that depends on one with a frame.
+    WindowInheritsFrame = 3582, "HY000";
+    /// ORDER BY in a window that depends on one with ORDER BY.
+    WindowInheritsOrder = 3583, "HY000";
+    /// A frame that starts at UNBOUNDED FOLLOWING.
+    WindowFrameStart = 3584, "HY000";
+    /// A frame that ends at UNBOUNDED PRECEDING.
+    WindowFrameEnd = 3585, "HY000";
+    /// A bound of a frame that is negative, NULL or no integer.
+    WindowFrameBound = 3586, "HY000";
+    /// RANGE with a distance without exactly one order key that has distances.
+    WindowRangeOrder = 3587, "HY000";
+    /// RANGE of days or times without INTERVAL.
+    WindowRangeTemporal = 3588, "HY000";
+    /// RANGE of numbers with INTERVAL.
+    WindowRangeNumeric = 3589, "HY000";
+    /// A bound of a frame that is no constant.
+    WindowBoundNotConstant = 3590, "HY000";
+    /// Two windows of one name.
+    WindowTwice = 3591, "HY000";
+    /// A number instead of an expression in ORDER BY or PARTITION BY of a window.
+    WindowPosition = 3592, "HY000";
+    /// A window function where none is allowed.
+    WindowFunctionMisplaced = 3593, "HY000";
+    /// An alias of a window function where none is allowed.
+    WindowAliasMisplaced = 3594, "HY000";
+    /// A window function in the definition of a window.
+    WindowNested = 3595, "HY000";
+    /// ROWS with INTERVAL.
+    WindowRowsInterval = 3596, "HY000";
     /// A prepared statement that does not exist.
     UnknownPreparedStatement = 1243, "HY000";
     /// A line of LOAD DATA with too few fields.

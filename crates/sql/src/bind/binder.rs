@@ -16,6 +16,7 @@ use super::scope::{RowSource, shown};
 use super::{Environment, ParameterKind, Scope, SelectList, item_named, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{RowAlias, Select, SelectItem};
+use crate::parse::window::NamedWindow;
 
 /// The clause that an error message names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,10 @@ pub enum Clause {
     On,
     /// GROUP BY.
     Group,
+    /// PARTITION BY of a window.
+    Partition,
+    /// ORDER BY of a window.
+    WindowOrder,
 }
 
 impl Clause {
@@ -47,6 +52,8 @@ impl Clause {
             Clause::Returning => "RETURNING",
             Clause::On => "on clause",
             Clause::Group => "group statement",
+            Clause::Partition => "window partition by",
+            Clause::WindowOrder => "window order by",
         }
     }
 }
@@ -124,6 +131,8 @@ pub struct Binder<'a> {
     pub aggregation: Aggregation<'a>,
     /// Whether an argument of an aggregate is being bound.
     pub is_in_aggregate: bool,
+    /// The windows of WINDOW; `None` where no window function is allowed.
+    pub windows: Option<&'a [NamedWindow]>,
     /// Plans subqueries; `None` where they are not supported.
     pub subqueries: Option<&'a dyn Subqueries>,
     /// The first column bound outside an aggregate since the caller cleared this field, as error messages
@@ -153,6 +162,7 @@ impl<'a> Binder<'a> {
             clause: Clause::FieldList,
             aggregation: Aggregation::Forbidden,
             is_in_aggregate: false,
+            windows: None,
             subqueries: None,
             first_bare_column: None,
             named: None,

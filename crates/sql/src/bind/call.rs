@@ -15,6 +15,9 @@ impl Binder<'_> {
         if call.database.is_some() {
             return Err(Error::not_supported("stored functions"));
         }
+        if let Some(over) = &call.over {
+            return self.window_function(call, over);
+        }
         if let Aggregation::Grouped { space, .. } = self.aggregation {
             if call.is_aggregate() || call.name.eq_ignore_ascii_case("ANY_VALUE") {
                 return self.group_function(call, space);

@@ -6,6 +6,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::program::SortKey;
 
 use super::block::SlotSpace;
+use super::window::WindowFunction;
 use super::{Aggregation, Binder, message};
 use crate::parse::expression::{self as ast, FunctionCall};
 
@@ -16,6 +17,8 @@ pub struct GroupFunctions {
     pub functions: Vec<GroupFunction>,
     /// The calls of GROUPING: their arguments and the slot of the result.
     pub groupings: Vec<(Vec<Expression>, u16)>,
+    /// The window functions, which run after the groups.
+    pub windows: Vec<WindowFunction>,
 }
 
 /// An aggregate of a block.
@@ -90,7 +93,7 @@ impl Binder<'_> {
         Ok(result)
     }
 
-    fn bind_group_function(&mut self, call: &FunctionCall, space: &SlotSpace) -> Result<GroupFunction> {
+    pub(super) fn bind_group_function(&mut self, call: &FunctionCall, space: &SlotSpace) -> Result<GroupFunction> {
         let name = call.name.to_ascii_uppercase();
         let mut kind = match name.as_str() {
             "COUNT" if call.star => GroupFunctionKind::Plain(AggregateKind::CountRows),

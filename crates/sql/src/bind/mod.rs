@@ -13,6 +13,7 @@ mod operator;
 mod scope;
 mod select_list;
 mod stored_expression;
+pub(crate) mod window;
 
 pub use binder::{Aggregation, Binder, Clause, InsertedRow, SelectedRow, Subqueries, SubqueryForm};
 pub use call::operand_type;

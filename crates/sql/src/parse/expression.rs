@@ -3,6 +3,7 @@
 use junctor_expression::function::Setting;
 
 use super::statement::{OrderItem, Select};
+use super::window::{Over, WindowDefinition};
 
 /// The number of a parameter, from 0. A parameter is a value that the execution supplies: the n-th `?` of the
 /// text, or the n-th literal (or list of literals) that was lifted, which means replaced by a parameter.
@@ -388,6 +389,8 @@ pub struct FunctionCall {
     pub order: Vec<OrderItem>,
     /// SEPARATOR of GROUP_CONCAT; `None` for a comma.
     pub separator: Option<Vec<u8>>,
+    /// OVER of a window function.
+    pub over: Option<Box<Over>>,
 }
 
 /// The aggregates that queries of one table without groups compute at the partitions.
@@ -426,9 +429,9 @@ pub enum TrimSide {
 }
 
 impl FunctionCall {
-    /// Whether the function is an aggregate.
+    /// Whether the function is an aggregate, and no window function.
     pub fn is_aggregate(&self) -> bool {
-        self.database.is_none() && is_aggregate(&self.name)
+        self.database.is_none() && self.over.is_none() && is_aggregate(&self.name)
     }
 
     /// Whether only a tree of operators computes the function.
@@ -438,7 +441,8 @@ impl FunctionCall {
         let is_distinct = self.distinct
             && !is_plain_count
             && !["MIN", "MAX"].iter().any(|known| known.eq_ignore_ascii_case(&self.name));
-        self.database.is_none() && (is_one_of(&TREE_AGGREGATES) || is_one_of(&PARTIAL_AGGREGATES) && is_distinct)
+        let is_in_tree = is_one_of(&TREE_AGGREGATES) || is_one_of(&PARTIAL_AGGREGATES) && is_distinct;
+        self.over.is_some() || self.database.is_none() && is_in_tree
     }
 
     /// Adds the values of the session that the function needs.
@@ -499,7 +503,9 @@ impl Expression {
             }
             Expression::Function(call) => {
                 let order = call.order.iter().map(|item| &item.expression);
-                call.arguments.iter().chain(&call.settings).chain(order).for_each(visit);
+                call.arguments.iter().chain(&call.settings).chain(order).for_each(&mut *visit);
+                let window = call.over.iter().filter_map(|over| over.definition());
+                window.flat_map(WindowDefinition::expressions).for_each(visit);
             }
             Expression::Trim { removed, operand, .. } => {
                 removed.iter().for_each(|removed| visit(removed));

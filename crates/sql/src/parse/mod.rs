@@ -16,9 +16,11 @@ pub mod limit;
 pub mod literal;
 pub mod print;
 pub mod query;
+pub mod reference;
 pub(crate) mod session_value;
 pub mod shape;
 pub mod statement;
+pub mod window;
 
 #[cfg(test)]
 mod tests;

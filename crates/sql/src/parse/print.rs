@@ -222,7 +222,7 @@ impl Printer {
     }
 
     fn call(&mut self, call: &FunctionCall) -> Option<()> {
-        if call.database.is_some() || call.distinct || call.star {
+        if call.database.is_some() || call.distinct || call.star || call.over.is_some() {
             return None;
         }
         let arguments = &call.arguments;

@@ -117,6 +117,7 @@ impl Select {
         matches!(self.from, Some(FromItem::Derived(_) | FromItem::Join(_)))
             || !self.with.is_empty()
             || !self.group_by.is_empty()
+            || !self.windows.is_empty()
             || self.projection.iter().any(in_items)
             || self.filter.as_ref().is_some_and(Expression::needs_tree)
             || self.having.as_ref().is_some_and(|having| having.needs_tree() || having.has_aggregate())
@@ -149,6 +150,13 @@ impl Expression {
     pub fn has_aggregate(&self) -> bool {
         let mut has = false;
         self.visit(&mut |inner| has |= matches!(inner, Expression::Function(call) if call.is_aggregate()));
+        has
+    }
+
+    /// Whether a window function is called outside subqueries.
+    pub fn has_window(&self) -> bool {
+        let mut has = false;
+        self.visit(&mut |inner| has |= matches!(inner, Expression::Function(call) if call.over.is_some()));
         has
     }
 

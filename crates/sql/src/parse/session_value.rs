@@ -99,13 +99,18 @@ impl Lifter<'_> {
     }
 
     fn select(&mut self, select: &mut Select) {
-        select.with.iter_mut().for_each(|table| self.select(&mut table.query));
+        for table in &mut select.with {
+            self.select(&mut table.query);
+            self.all(&mut table.depth);
+        }
         self.items(&mut select.projection);
         if let Some(from) = &mut select.from {
             self.from(from);
         }
         self.all(&mut select.filter);
+        self.all(&mut select.group_by);
         self.all(&mut select.having);
+        self.all(select.windows.iter_mut().flat_map(|window| window.definition.expressions_mut()));
         self.order(&mut select.order_by);
     }
 
@@ -235,6 +240,8 @@ impl Lifter<'_> {
             Expression::Function(call) => {
                 self.all(&mut call.arguments);
                 self.order(&mut call.order);
+                let window = call.over.iter_mut().filter_map(|over| over.definition_mut());
+                self.all(window.flat_map(|window| window.expressions_mut()));
                 if !self.finds_assigned {
                     call.add_settings();
                 }

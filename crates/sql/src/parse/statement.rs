@@ -7,6 +7,7 @@ use super::definition::{
 };
 use super::expression::{ColumnReference, Expression, ParameterNumber, StringLiteral, VariableScope};
 use super::query::FromItem;
+use super::window::NamedWindow;
 
 /// A statement, before names are resolved.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,6 +121,8 @@ pub struct Select {
     pub with_rollup: bool,
     /// HAVING.
     pub having: Option<Expression>,
+    /// WINDOW.
+    pub windows: Vec<NamedWindow>,
     /// ORDER BY.
     pub order_by: Vec<OrderItem>,
     /// LIMIT.
@@ -145,6 +148,8 @@ pub struct CommonTable {
     pub query: Select,
     /// WITH RECURSIVE.
     pub recursive: bool,
+    /// The number of rounds of a recursive query, which is a variable of the session.
+    pub depth: Option<Expression>,
 }
 
 /// A member of a select list.

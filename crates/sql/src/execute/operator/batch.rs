@@ -19,6 +19,8 @@ pub(in crate::execute) struct Frame {
     bytes: Vec<u8>,
     offsets: Vec<[u8; 4]>,
     null: [u8; 4],
+    /// The rows of the last round of a recursive query, in the block of one of its queries.
+    pub work: Option<Arc<[Batch]>>,
 }
 
 /// Rows of a block.
@@ -38,7 +40,7 @@ impl Frame {
         append_value(ValueRef::Null, &mut bytes);
         let mut offsets = offsets.to_vec();
         offsets.resize(width.max(offsets.len()), null);
-        Frame { bytes, offsets, null }
+        Frame { bytes, offsets, null, work: None }
     }
 
     /// Sets the value of a slot in all rows.

@@ -124,6 +124,29 @@ impl GroupState {
         Ok(self.memory - before)
     }
 
+    /// Bytes that the state holds.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Whether [`Self::remove`] can take back rows.
+    pub fn is_reversible(&self) -> bool {
+        matches!(&self.state, State::Plain(accumulator) if accumulator.is_reversible())
+    }
+
+    /// Takes back a row that was added.
+    pub fn remove(&mut self, function: &GroupFunction, row: Parameters<'_>, scratch: &mut Scratch) -> Result<()> {
+        scratch.reset();
+        let value = match function.arguments.first() {
+            Some(argument) => argument.evaluate_unrounded(None, row, scratch)?,
+            None => ValueRef::Null,
+        };
+        match &mut self.state {
+            State::Plain(accumulator) => accumulator.remove(value, scratch),
+            _ => Ok(()),
+        }
+    }
+
     /// The result.
     pub fn finish(&mut self, function: &GroupFunction, scratch: &Scratch) -> Result<Value> {
         Ok(match &mut self.state {

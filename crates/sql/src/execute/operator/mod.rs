@@ -12,8 +12,10 @@ mod key_table;
 mod limit;
 mod project;
 mod scan;
+mod recursion;
 mod set;
 mod sort;
+mod window;
 
 use std::sync::Arc;
 
@@ -95,6 +97,21 @@ impl Run<'_, '_, '_> {
     }
 }
 
+/// The operators of a block over the rows of the last round of a recursive query.
+fn open_round(
+    run: &Run<'_, '_, '_>,
+    block: &Arc<BlockPlan>,
+    outer: Parameters<'_>,
+    rows: &Arc<[Batch]>,
+) -> Result<Input> {
+    let mut frame = Frame::new(Parameters::from_bytes(run.parameters), block.width);
+    for (slot, value) in &block.outer {
+        frame.set(*slot, value.evaluate(None, outer, run.scratch)?);
+    }
+    frame.work = Some(Arc::clone(rows));
+    Ok(open(&block.root, &Arc::new(frame)))
+}
+
 /// The operators of a block for one execution. `values` are those of the outer block's row.
 pub(super) fn open_block(
     run: &Run<'_, '_, '_>,
@@ -124,6 +141,9 @@ fn open(node: &PlanNode, frame: &Arc<Frame>) -> Input {
         PlanNode::Aggregate(from, plan) => Box::new(aggregate::Aggregate::new(input(from), plan, frame)),
         PlanNode::Distinct(from, values) => Box::new(distinct::Distinct::new(input(from), values)),
         PlanNode::Sort(from, keys, limit) => Box::new(sort::Sort::new(input(from), keys, limit.as_ref(), frame)),
+        PlanNode::Window(from, plan) => Box::new(window::Window::new(input(from), plan, frame)),
+        PlanNode::Recursion(plan) => Box::new(recursion::Recursion::new(open(&plan.seed, frame), plan, frame)),
+        PlanNode::WorkTable(slots) => Box::new(recursion::WorkTable::new(slots, frame)),
         PlanNode::Limit(from, limit) => Box::new(limit::Limit::new(input(from), limit)),
         PlanNode::Concat(left, right) => Box::new(set::Concat::new(input(left), input(right))),
         PlanNode::Set(left, right, plan) => Box::new(set::Set::new((input(left), input(right)), plan)),

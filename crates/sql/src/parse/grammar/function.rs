@@ -46,7 +46,7 @@ impl Parser<'_> {
             | Keyword::Ntile
             | Keyword::PercentRank
             | Keyword::Rank
-            | Keyword::RowNumber => return self.unsupported("window function"),
+            | Keyword::RowNumber => self.window_function(keyword)?,
             Keyword::If
             | Keyword::Left
             | Keyword::Right
@@ -106,7 +106,11 @@ impl Parser<'_> {
         }
         self.expect(TokenKind::Close)?;
         if self.at_word(Keyword::Over) {
-            return self.unsupported("window function");
+            return match call.is_aggregate() {
+                true if call.distinct => self.unsupported("<window function>(DISTINCT ..)"),
+                true => self.over(call),
+                false => self.syntax(),
+            };
         }
         self.with_interval(call)
     }
@@ -123,7 +127,7 @@ impl Parser<'_> {
         }
         self.expect(TokenKind::Close)?;
         if self.at_word(Keyword::Over) {
-            return self.unsupported("window function");
+            return self.unsupported("group_concat as window function");
         }
         self.grow()?;
         Ok(Expression::Function(Box::new(call)))

@@ -23,6 +23,7 @@ mod select;
 mod set;
 mod show;
 mod statement;
+mod window;
 
 pub use parser::{
     Parameterised, Parsed, first_statement_end, parse, parse_expression, parse_in, parse_next, parse_with_parameters,

@@ -2,6 +2,7 @@
 
 use super::parser::{Parse, Parser, Stop};
 use crate::parse::error::ParseErrorKind;
+use crate::parse::expression::{Expression, SystemVariable};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::limit::{JOINED_TABLES_MAX, QUERIES_MAX, QUERY_NESTING_MAX};
@@ -186,7 +187,9 @@ impl Parser<'_> {
             let name = parser.name()?;
             let columns = parser.bracketed_names()?;
             parser.expect_word(Keyword::As)?;
-            Ok(CommonTable { name, columns, query: parser.subquery()?, recursive })
+            let depth = SystemVariable { scope: None, name: "cte_max_recursion_depth".to_owned() };
+            let depth = recursive.then_some(Expression::SystemVariable(depth));
+            Ok(CommonTable { name, columns, query: parser.subquery()?, recursive, depth })
         })
     }
 

@@ -161,9 +161,7 @@ impl Parser<'_> {
             select.with_rollup = self.accept_words(Keyword::With, Keyword::Rollup);
         }
         select.having = self.condition_after(Keyword::Having)?;
-        if self.at_word(Keyword::Window) {
-            return self.unsupported("WINDOW");
-        }
+        select.windows = self.windows()?;
         Ok(())
     }
 

@@ -216,8 +216,10 @@ fn parameters_are_counted_from_the_left() {
 #[test]
 fn unsupported_expressions_are_named() {
     for (text, what) in [
-        ("SELECT ROW_NUMBER() OVER w FROM t", "window function"),
-        ("SELECT SUM(a) OVER () FROM t", "window function"),
+        ("SELECT SUM(a) OVER (GROUPS 1 PRECEDING) FROM t", "GROUPS"),
+        ("SELECT SUM(a) OVER (ROWS 1 PRECEDING EXCLUDE TIES) FROM t", "EXCLUDE"),
+        ("SELECT LAG(a) IGNORE NULLS OVER () FROM t", "IGNORE NULLS"),
+        ("SELECT SUM(DISTINCT a) OVER () FROM t", "<window function>(DISTINCT ..)"),
         ("SELECT MATCH(a) AGAINST ('x') FROM t", "full-text search"),
     ] {
         assert_eq!(missing_part(text), what, "{text}");

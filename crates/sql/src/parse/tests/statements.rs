@@ -331,7 +331,6 @@ fn unsupported_statements_are_named() {
     for (text, what) in [
         ("SELECT * FROM a, LATERAL (SELECT 1) d", "LATERAL"),
         ("SELECT * FROM JSON_TABLE('[]', '$') d", "JSON_TABLE"),
-        ("SELECT 1 FROM t WINDOW w AS (ORDER BY a)", "WINDOW"),
         ("UPDATE a, b SET a.x = b.x", "multi-table UPDATE"),
         ("DELETE a FROM a JOIN b", "multi-table DELETE"),
         ("ALTER TABLE t REORGANIZE PARTITION", "ALTER TABLE of single partitions or tablespaces"),

@@ -10,10 +10,13 @@ use junctor_signals::program::{Projection, SortKey};
 use super::check::GroupCheck;
 use super::from::bind_from;
 use super::join::{JoinNode, relations_of};
+use super::recursion::{Defining, WorkingTable};
 use super::subquery::{BlockSubqueries, SemiJoin};
+use super::window::{check_alias, windowed};
 use super::{AggregatePlan, ApplyPlan, BlockPlan, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, BlockView, SlotSpace};
 use crate::bind::group_function::GroupFunctions;
+use crate::bind::window::WindowFunction;
 use crate::bind::{Aggregation, Binder, Clause, Scope, bind_item, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{CommonTable, Select, SelectItem};
@@ -30,11 +33,20 @@ pub(super) struct CommonTables<'a> {
     pub tables: &'a [CommonTable],
     /// The WITH around it.
     pub outer: Option<&'a CommonTables<'a>>,
+    /// The table whose recursive queries are planned.
+    pub working: Option<&'a WorkingTable<'a>>,
+    /// The table whose queries are planned next.
+    pub defining: Option<Defining<'a>>,
 }
 
-impl CommonTables<'_> {
+impl<'a> CommonTables<'a> {
     /// No tables.
-    pub const NONE: CommonTables<'static> = CommonTables { tables: &[], outer: None };
+    pub const NONE: CommonTables<'static> = CommonTables { tables: &[], outer: None, working: None, defining: None };
+
+    /// A scope inside another one.
+    pub fn within(outer: &'a CommonTables<'a>) -> CommonTables<'a> {
+        CommonTables { outer: Some(outer), ..CommonTables::NONE }
+    }
 }
 
 /// The bound clauses of a block after WHERE.
@@ -62,7 +74,7 @@ impl TreePlanner<'_> {
         let tables = match select.with.is_empty() {
             true => tables,
             false => {
-                own = CommonTables { tables: &select.with, outer: Some(tables) };
+                own = CommonTables { tables: &select.with, ..CommonTables::within(tables) };
                 &own
             }
         };
@@ -94,7 +106,8 @@ impl TreePlanner<'_> {
         let where_applies = subqueries.take();
 
         let lists = self.bind_lists(select, &view, &subqueries)?;
-        let Lists { projection, mut keys, mut having, mut sort, functions } = lists;
+        let Lists { projection, mut keys, mut having, mut sort, mut functions } = lists;
+        let mut windows = std::mem::take(&mut functions.windows);
         let is_grouped = !keys.is_empty() || !functions.functions.is_empty();
         let (mut values, columns) = (projection.values, projection.columns);
         GroupCheck {
@@ -103,6 +116,7 @@ impl TreePlanner<'_> {
             space: &space,
             block: &block,
             keys: &keys,
+            windows: &windows,
             conditions: &joined.as_ref().map_or_else(Vec::new, |joined| joined.node.inner_conditions(&conditions)),
         }
         .check(&values, having.as_ref(), &sort)?;
@@ -127,15 +141,18 @@ impl TreePlanner<'_> {
                 let replace = |value: &mut Expression| replace_keys(value, &aggregate);
                 values.iter_mut().for_each(replace);
                 having.iter_mut().for_each(replace);
+                windows.iter_mut().flat_map(WindowFunction::expressions_mut).for_each(replace);
                 sort.iter_mut().for_each(|key| replace(&mut key.value));
             }
             node = PlanNode::Aggregate(Box::new(node), Arc::new(aggregate));
         }
         let after = subqueries.take();
+        let (after, of_windows): (Vec<_>, Vec<_>) = after.into_iter().partition(|apply| !apply.reads(&windows));
         node = subqueries.place_all(node, after);
         if let Some(having) = having {
             node = filtered(node, having.conjuncts().to_vec());
         }
+        node = subqueries.place_all(windowed(node, windows), of_windows);
         node = last_clauses(node, (select, is_root), &mut values, sort, &space)?;
         Ok(BlockPlan { root: node, width: space.width(), values, columns, outer: space.outer_values() })
     }
@@ -172,18 +189,30 @@ impl TreePlanner<'_> {
         let mut binder = self.binder(view);
         binder.subqueries = Some(subqueries);
         binder.aggregation = Aggregation::Grouped { space: view.block.space, functions: GroupFunctions::default() };
+        binder.windows = Some(&select.windows);
         let (values, columns) = self.select_list(&mut binder, select, view)?;
         let projection = Projection::new(values, columns);
-        let keys = self.group_keys(select, &projection, view, subqueries)?;
+        binder.check_windows(&select.windows)?;
+        let windows = match &mut binder.aggregation {
+            Aggregation::Grouped { functions, .. } => std::mem::take(&mut functions.windows),
+            _ => Vec::new(),
+        };
+        let keys = self.group_keys(select, (&projection, &windows), view, subqueries)?;
+        binder.windows = None;
         binder.named = Some((&select.projection, projection.clone()));
         let having = match &select.having {
             Some(having) => {
                 let bound = binder.bind_in(Clause::Having, having)?;
+                check_alias(&bound, &projection, &windows)?;
                 Some(crate::bind::among_numbers(having, bound))
             }
             None => None,
         };
         binder.named = None;
+        binder.windows = Some(&select.windows);
+        if let Aggregation::Grouped { functions, .. } = &mut binder.aggregation {
+            functions.windows = windows;
+        }
         let sort = bind_order(&mut binder, &select.order_by, &select.projection, &projection)?;
         self.note(&binder);
         let Aggregation::Grouped { functions, .. } = std::mem::replace(&mut binder.aggregation, Aggregation::Forbidden)

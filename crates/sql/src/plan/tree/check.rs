@@ -9,6 +9,7 @@ use junctor_signals::program::SortKey;
 
 use crate::bind::block::{BlockScope, RelationSource, SlotOwner, SlotSpace};
 use crate::bind::message;
+use crate::bind::window::WindowFunction;
 
 /// A column of a relation, by the relation's number in the slot space.
 type Member = (u16, ColumnNumber);
@@ -23,6 +24,8 @@ pub(super) struct GroupCheck<'a> {
     pub block: &'a BlockScope<'a>,
     /// GROUP BY.
     pub keys: &'a [Expression],
+    /// The window functions, whose values stand for the values that they take.
+    pub windows: &'a [WindowFunction],
     /// Conditions that hold for all rows.
     pub conditions: &'a [Expression],
 }
@@ -81,6 +84,9 @@ impl GroupCheck<'_> {
     ) -> Option<(String, ColumnNumber)> {
         if is_allowed(value) {
             return None;
+        }
+        if let Some(window) = self.windows.iter().find(|window| window.result == *value) {
+            return window.expressions().find_map(|inner| self.first_bare(inner, is_allowed));
         }
         if let Node::Column { index, name } = &value.node {
             return self.member(value).map(|_| (name.to_string(), *index));

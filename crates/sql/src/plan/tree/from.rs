@@ -10,6 +10,7 @@ use junctor_model::schema::TableLayout;
 
 use super::block::CommonTables;
 use super::join::JoinNode;
+use super::recursion::{Defining, WorkingTable, in_outer_join};
 use super::{BlockPlan, TreePlanner};
 use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotSpace, VisibleColumn};
 use crate::bind::{Clause, among_numbers, message};
@@ -26,6 +27,8 @@ pub(super) enum SourcePlan<'a> {
     Virtual(VirtualSource),
     /// A query.
     Query(Arc<BlockPlan>),
+    /// The rows of the last round of a recursive query, in these slots of its rows.
+    Working(Vec<u16>),
 }
 
 /// The tree of joins as written. Relations are positions in the block.
@@ -64,7 +67,7 @@ impl<'a> TreePlanner<'a> {
                 let right = Box::new(self.collect(&join.right, right, (space, tables, outer), relations)?);
                 return Ok(Shape::Join { kind: join.kind, left, right, condition: &join.condition });
             }
-            FromItem::Table(reference) => self.table(reference, tables)?,
+            FromItem::Table(reference) => self.table(reference, tables, is_nullable)?,
             FromItem::Derived(derived) => {
                 let block = self.derived(derived, tables, outer)?;
                 let name = derived.alias.clone().unwrap_or_default();
@@ -88,16 +91,21 @@ impl<'a> TreePlanner<'a> {
         &self,
         reference: &'f TableReference,
         tables: &CommonTables<'_>,
+        is_nullable: bool,
     ) -> Result<(Relation<'f>, SourcePlan<'f>)>
     where
         'a: 'f,
     {
         let name = reference.alias.as_deref().unwrap_or(&reference.name.name).to_owned();
-        if reference.name.database.is_none()
-            && let Some((table, visible)) = find_common(tables, &reference.name.name)
-        {
-            let block = self.common_table(table, &visible)?;
-            return self.query_relation(name, block, &table.columns);
+        if reference.name.database.is_none() {
+            match find_common(tables, &reference.name.name) {
+                Some(Common::Table(table, visible)) => {
+                    let block = self.common_table(table, &visible)?;
+                    return self.query_relation(name, block, &table.columns);
+                }
+                Some(Common::Working(working)) => return working_relation(name, working, is_nullable),
+                None => {}
+            }
         }
         let relation = |database: &str, source| Relation {
             id: 0,
@@ -121,8 +129,9 @@ impl<'a> TreePlanner<'a> {
 
     /// The block of a table of WITH. The tables before it are visible in it.
     fn common_table(&self, table: &CommonTable, visible: &CommonTables<'_>) -> Result<BlockPlan> {
-        if table.recursive && refers_to(&table.query, &table.name) {
-            return Err(Error::not_supported("WITH RECURSIVE"));
+        if table.recursive && table.query.references(&table.name).any() {
+            let defining = Some(Defining::of(table)?);
+            return self.block(&table.query, None, &CommonTables { defining, ..*visible }, false);
         }
         self.block(&table.query, None, visible, false)
     }
@@ -160,28 +169,54 @@ impl<'a> TreePlanner<'a> {
     fn derived(&self, derived: &DerivedTable, tables: &CommonTables<'_>, outer: &BlockView<'_>) -> Result<BlockPlan> {
         match &derived.source {
             DerivedSource::Select(select) => self.block(select, Some(outer), tables, false),
-            DerivedSource::Set { first, rest } => self.set(first, rest, tables, outer),
+            DerivedSource::Set { first, rest } => {
+                match tables.defining.and_then(|defining| defining.table_of(derived)) {
+                    Some(table) => self.recursion(table, (first, rest), tables, outer),
+                    None => self.set(first, rest, tables, outer),
+                }
+            }
             DerivedSource::Values(rows) => self.values(rows, outer),
         }
     }
 }
 
-/// The table of WITH that has this name, and the tables that are visible in it.
-fn find_common<'t>(tables: &CommonTables<'t>, name: &str) -> Option<(&'t CommonTable, CommonTables<'t>)> {
+/// A table of WITH.
+enum Common<'t> {
+    /// With the tables that are visible in it.
+    Table(&'t CommonTable, CommonTables<'t>),
+    /// Inside its own recursive queries.
+    Working(&'t WorkingTable<'t>),
+}
+
+/// The table of WITH that has this name.
+fn find_common<'t>(tables: &CommonTables<'t>, name: &str) -> Option<Common<'t>> {
     let mut scope = Some(*tables);
     while let Some(tables) = scope {
+        if let Some(working) = tables.working.filter(|working| working.table.name.eq_ignore_ascii_case(name)) {
+            return Some(Common::Working(working));
+        }
         if let Some(place) = tables.tables.iter().position(|table| table.name.eq_ignore_ascii_case(name)) {
-            let visible = CommonTables { tables: &tables.tables[..place], outer: tables.outer };
-            return Some((&tables.tables[place], visible));
+            let visible = CommonTables { tables: &tables.tables[..place], working: None, defining: None, ..tables };
+            return Some(Common::Table(&tables.tables[place], visible));
         }
         scope = tables.outer.copied();
     }
     None
 }
 
-/// Whether FROM of a query, or of a query in it, names this table.
-fn refers_to(select: &crate::parse::statement::Select, name: &str) -> bool {
-    select.from.as_ref().is_some_and(|from| from.reads(name))
+/// A relation of the last round of a recursive query. Error: 3576.
+fn working_relation<'f>(
+    name: String,
+    working: &WorkingTable<'_>,
+    is_nullable: bool,
+) -> Result<(Relation<'f>, SourcePlan<'f>)> {
+    if is_nullable {
+        return Err(in_outer_join(working.table));
+    }
+    let (columns, types) = (working.columns.clone(), working.types.clone());
+    let source = RelationSource::Rows { columns, types, is_virtual: false };
+    let relation = Relation { id: 0, name, database: String::new(), has_alias: true, source, is_nullable: false };
+    Ok((relation, SourcePlan::Working(working.slots.clone())))
 }
 
 /// Binds the conditions of the joins. Errors: 1052, 1054.

@@ -5,9 +5,11 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::program::Projection;
 
 use super::subquery::BlockSubqueries;
+use super::window::check_alias;
 use super::{AggregatePlan, TreePlanner};
 use crate::bind::block::{BlockView, SlotOwner, SlotSpace};
 use crate::bind::group_function::GroupFunctions;
+use crate::bind::window::WindowFunction;
 use crate::bind::{Clause, item_named, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::Select;
@@ -18,7 +20,7 @@ impl TreePlanner<'_> {
     pub(super) fn group_keys(
         &self,
         select: &Select,
-        projection: &Projection,
+        (projection, windows): (&Projection, &[WindowFunction]),
         view: &BlockView<'_>,
         subqueries: &BlockSubqueries<'_>,
     ) -> Result<Vec<Expression>> {
@@ -49,6 +51,7 @@ impl TreePlanner<'_> {
             };
             let key = match named {
                 Some((value, name)) => {
+                    check_alias(&value, projection, windows)?;
                     if reads_aggregate(&value, space) {
                         let text = format!("Can't group on '{name}'");
                         return Err(Error::new(ErrorCode::WrongGroupField, text));
@@ -75,7 +78,7 @@ impl TreePlanner<'_> {
         rollup: bool,
         space: &SlotSpace,
     ) -> Result<AggregatePlan> {
-        let GroupFunctions { functions, groupings } = functions;
+        let GroupFunctions { functions, groupings, windows: _ } = functions;
         let mut with_slots = Vec::with_capacity(keys.len());
         for key in keys.drain(..) {
             // Without ROLLUP the values of the first row of a group serve, so no slot is needed.

@@ -193,6 +193,11 @@ impl Joins<'_> {
                 return Ok(Part { node: PlanNode::Nothing, relations, table });
             }
             SourcePlan::Virtual(source) => self.planner.virtual_leaf(source, &columns())?,
+            SourcePlan::Working(from) => {
+                let slots = columns();
+                let pairs = slots.iter().map(|(slot, column)| (from[usize::from(column.0)], *slot));
+                PlanNode::WorkTable(pairs.collect())
+            }
             SourcePlan::Query(block) => {
                 let slots = columns().iter().map(|(slot, column)| (usize::from(column.0), *slot)).collect();
                 PlanNode::Project(Arc::clone(block), slots)
@@ -267,6 +272,8 @@ impl Joins<'_> {
                 }
                 _ => 4,
             },
+            // The rows of the last round are few, and joined once.
+            None if matches!(part.node, PlanNode::WorkTable(_)) => 1,
             None => 3,
         }
     }

@@ -2,8 +2,8 @@
 //! subqueries or set operations.
 //!
 //! [`block`] plans a query block, [`from`] its FROM, [`join`] the order and the places of conditions,
-//! [`group`] its aggregates, [`subquery`] its subqueries, [`set`] set operations, and [`leaf`] the reads of
-//! tables.
+//! [`group`] its aggregates, [`window`] its window functions, [`subquery`] its subqueries, [`set`] set
+//! operations, [`recursion`] WITH RECURSIVE, and [`leaf`] the reads of tables.
 
 mod block;
 mod check;
@@ -11,8 +11,10 @@ mod from;
 mod group;
 mod join;
 mod leaf;
+mod recursion;
 mod set;
 mod subquery;
+mod window;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -35,6 +37,8 @@ use crate::result::ResultHeader;
 
 use block::CommonTables;
 pub(crate) use leaf::leaf_parameters;
+pub use recursion::RecursionPlan;
+pub use window::{StepBound, StepFunction, WindowPlan, WindowStep};
 
 /// A query that a tree of operators executes.
 #[derive(Debug)]
@@ -131,6 +135,12 @@ pub enum PlanNode {
     Limit(Box<PlanNode>, LimitTemplate),
     /// The rows of both inputs.
     Concat(Box<PlanNode>, Box<PlanNode>),
+    /// Values of window functions, which are added to each row. The rows come in the order of the window.
+    Window(Box<PlanNode>, Arc<WindowPlan>),
+    /// The rows of a recursive query.
+    Recursion(Arc<RecursionPlan>),
+    /// The rows of the last round of a recursive query: slots of the recursion and of the row.
+    WorkTable(Arc<[(u16, u16)]>),
     /// INTERSECT or EXCEPT of rows with these values.
     Set(Box<PlanNode>, Box<PlanNode>, Arc<SetPlan>),
 }

@@ -98,7 +98,7 @@ impl TreePlanner<'_> {
         Ok(self.rows(node, &space, values, columns))
     }
 
-    fn rows(
+    pub(super) fn rows(
         &self,
         root: PlanNode,
         space: &SlotSpace,
@@ -109,10 +109,10 @@ impl TreePlanner<'_> {
     }
 }
 
-fn slots_of(space: &SlotSpace, types: &[ResultType]) -> Result<Vec<Expression>> {
+pub(super) fn slots_of(space: &SlotSpace, types: &[ResultType]) -> Result<Vec<Expression>> {
     types.iter().map(|result| space.computed(*result, "")).collect()
 }
 
-fn numbers(values: &[Expression]) -> Vec<u16> {
+pub(super) fn numbers(values: &[Expression]) -> Vec<u16> {
     values.iter().map(|value| value.as_column().map_or(0, |column| column.0)).collect()
 }

@@ -9,8 +9,10 @@ use junctor_model::error::Result;
 use super::block::{Applies, CommonTables, conjuncts};
 use super::from::{SourcePlan, bind_from};
 use super::join::JoinNode;
+use super::window::reads_window;
 use super::{ApplyForm, ApplyPlan, JoinForm, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, BlockView};
+use crate::bind::window::WindowFunction;
 use crate::bind::{Clause, Subqueries, SubqueryForm, among_numbers, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{Select, SelectItem};
@@ -200,6 +202,18 @@ impl Subqueries for BlockSubqueries<'_> {
     }
 }
 
+impl ApplyPlan {
+    /// Whether the subquery or the comparison with it reads the value of a window function.
+    pub(super) fn reads(&self, windows: &[WindowFunction]) -> bool {
+        let of_form = match &self.form {
+            ApplyForm::Quantified { condition, .. } | ApplyForm::Row { condition, .. } => Some(condition),
+            ApplyForm::Value | ApplyForm::Exists => None,
+        };
+        let outer = self.block.outer.iter().map(|(_, value)| value);
+        outer.chain(of_form).any(|value| reads_window(value, windows))
+    }
+}
+
 /// Whether the rows of a query are those of its FROM and WHERE, and WHERE has no subqueries.
 fn is_plain(query: &Select) -> bool {
     let inner = Select {
@@ -216,6 +230,7 @@ fn is_plain(query: &Select) -> bool {
     });
     query.with.is_empty()
         && query.group_by.is_empty()
+        && query.windows.is_empty()
         && query.having.is_none()
         && query.limit.is_none()
         && !has_aggregate
