@@ -28,6 +28,7 @@ impl Gateway {
     /// are gone fails.
     pub fn on_begin_epoch(&mut self, signal: BeginEpoch, turn: &mut TurnContext<'_>) {
         let (gone, late) = (signal.gone, signal.late.clone());
+        self.epoch = self.epoch.max(signal.epoch);
         if self.gone != gone {
             self.losses.push((self.gone, std::mem::replace(&mut self.late, late)));
             self.gone = gone;

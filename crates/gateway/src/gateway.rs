@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Directory, Handle, NodeId, Pool, require};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, StatementNumber, TableId};
+use junctor_model::id::{CommitNumber, ConnectionId, Epoch, PartitionId, StatementNumber, TableId};
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, ChangeSchemaReply, PublishCatalog, PublishCatalogReply};
 use junctor_signals::client_command::ContinueStatement;
@@ -66,12 +66,24 @@ pub struct Gateway {
     snapshots: ActiveSnapshots,
     /// On a node without data: where statements run, and how many tc instances that node has.
     host: Option<(NodeId, u16)>,
-    /// Whether this node has no data.
-    needs_host: bool,
+    /// Why statements about tables fail; empty if they may run.
+    refusal: &'static str,
+    /// The last epoch that this block knows.
+    pub(crate) epoch: Epoch,
     pub(crate) operations: Pool<Operation>,
     /// Recent reply lengths in bytes of longer reads, by table, so that a reply buffer is large enough from
     /// the start.
     pub(crate) reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
+}
+
+/// Why statements on a node without data fail that has no host.
+const NO_HOST: &str = "Got temporary error: no data node serves";
+/// Why statements fail on a node that is not a member for certain.
+const CUT_OFF: &str = "Got temporary error: this node does not hear a majority of the voters";
+
+#[cold]
+fn refused(reason: &'static str) -> Box<Error> {
+    Error::new(ErrorCode::TemporaryFailure, reason)
 }
 
 /// The id of no operation: requests with it get no reply that a session awaits.
@@ -171,7 +183,8 @@ impl Gateway {
             losses: Vec::new(),
             snapshots,
             host: None,
-            needs_host: false,
+            refusal: "",
+            epoch: Epoch(0),
             operations: Pool::new(operations_max),
             reply_bytes: Box::new([0; REPLY_BYTES_PLACES]),
         }
@@ -180,12 +193,38 @@ impl Gateway {
     /// The same gateway of a node without data.
     #[must_use]
     pub fn without_data(self) -> Gateway {
-        Gateway { needs_host: true, ..self }
+        Gateway { refusal: NO_HOST, ..self }
     }
 
     /// On a node without data: statements run at this node, which has as many tc instances.
     pub fn use_host(&mut self, host: Option<(NodeId, u16)>) {
         self.host = host;
+        self.refusal = if host.is_some() { "" } else { NO_HOST };
+    }
+
+    /// Whether this node cannot know which commits were acknowledged: it has no lease, or its host has none.
+    pub fn set_cut_off(&mut self, is_cut_off: bool) {
+        match (is_cut_off, self.refusal) {
+            (true, "") => self.refusal = CUT_OFF,
+            (false, CUT_OFF) => self.refusal = "",
+            _ => {}
+        }
+    }
+
+    /// Whether a statement that was taken before may choose a snapshot.
+    #[inline]
+    pub fn has_lease(&self, turn: &mut TurnContext<'_>) -> bool {
+        self.snapshots.registry().has_lease(turn.clock_now().0)
+    }
+
+    /// Whether statements need a lease.
+    pub fn requires_lease(&self) -> bool {
+        self.snapshots.registry().requires_lease()
+    }
+
+    /// The last epoch that this block knows.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
     }
 
     /// On a node without data: no snapshot here is older, now or later. The largest number before the first.
@@ -211,12 +250,13 @@ impl Gateway {
         self.host.unwrap_or((self.own.node, self.tc_instances))
     }
 
-    /// Fails on a node without data that has no host.
+    /// Fails on a node without data that has no host, and on one without a lease.
+    #[inline]
     fn check_host(&self) -> Result<()> {
-        match self.needs_host && self.host.is_none() {
-            true => Err(Error::new(ErrorCode::TemporaryFailure, "Got temporary error: no data node serves")),
-            false => Ok(()),
+        if !self.refusal.is_empty() {
+            return Err(refused(self.refusal));
         }
+        Ok(())
     }
 
     /// The catalog against which new statements are planned.

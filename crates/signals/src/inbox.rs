@@ -32,6 +32,7 @@ use crate::read_status::*;
 use crate::recover_log::*;
 use crate::replicate_rows::*;
 use crate::report_node::*;
+use crate::request_lease::*;
 use crate::reserve_auto_increment::*;
 use crate::set_globals::*;
 use crate::share_schema::*;
@@ -297,6 +298,8 @@ inbox! {
         ReplicateMembership: Reserved, 64, crosses 16;
         InstallMembership: Reserved, 64, crosses 17;
         LeasesOver: Reserved, 64, crosses 25;
+        RequestLease: Reserved, 64, crosses 32;
+        RequestLeaseReply: Reserved, 64, crosses 33;
         LinkNews: Reserved, 64, local;
         TakeNumber: Reserved, 1, crosses 20;
         Decide: Reserved, 1, crosses 21;
@@ -307,7 +310,7 @@ inbox! {
         WelcomeNode: Reserved, 64, crosses 27;
         ShareRecords: Reserved, 2, crosses 28;
         ShareRecordsReply: Reserved, 16, crosses 29;
-        AskSnapshot: Reserved, 1, crosses 30;
+        AskSnapshot: Reserved, 64, crosses 30;
         HandOverSchema: Reserved, 64, crosses 31;
         CopyPartitionsReply: Reserved, 64, local;
         RequestNumber: Reserved, 1, local;

@@ -41,6 +41,7 @@ pub mod report_node;
 pub mod install_membership;
 pub mod start_log;
 pub mod recover_log;
+pub mod request_lease;
 pub mod reserve_auto_increment;
 pub mod row_expressions;
 pub mod read_status;

@@ -19,7 +19,7 @@ use super::backup_lock::BackupLocks;
 use super::checkpoint::{CHECKPOINT_TIMER, CHECKPOINT_WORK, CheckpointSettings, Checkpoints};
 use super::epochs::{DURABLE_WORK, EPOCH_TIMER, EPOCH_WORK, EpochSettings, Epochs};
 use super::lock_tables::LockedTables;
-use super::member::{ClusterMember, MEMBER_FILE, MEMBER_TIMER};
+use super::member::{ClusterMember, LEASE_TIMER, MEMBER_FILE, MEMBER_TIMER};
 use super::persisted_settings::{SETTINGS_FILE, SettingsFile};
 use super::records::{MainLog, RecordStream};
 use super::recover::{RECOVERY_WORK, Recovery};
@@ -273,7 +273,9 @@ impl MainBlock {
             | MainSignal::LeasesOver(_)
             | MainSignal::ReplicateMembership(_)
             | MainSignal::LinkNews(_) => self.on_member_signal(from.node, signal, context.turn_start, outbox),
-            MainSignal::AskSnapshot(signal) => self.on_ask_snapshot(signal, outbox),
+            MainSignal::RequestLease(signal) => self.on_request_lease(from.node, signal, context, outbox),
+            MainSignal::RequestLeaseReply(signal) => self.on_request_lease_reply(from.node, signal, context, outbox),
+            MainSignal::AskSnapshot(signal) => self.on_ask_snapshot(signal, context, outbox),
             MainSignal::RequestNumber(signal) => self.on_request_number(signal, outbox),
             MainSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, outbox),
             MainSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),
@@ -296,12 +298,13 @@ impl MainBlock {
         match event {
             WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
             WorldEvent::Timer { token: MEMBER_TIMER } => self.on_member_timer(context.turn_start, outbox),
+            WorldEvent::Timer { token: LEASE_TIMER } => self.on_lease_timer(context, outbox),
             WorldEvent::Timer { token: CHECKPOINT_TIMER } => self.on_checkpoint_timer(outbox),
             WorldEvent::Timer { token: EPOCH_TIMER } => self.on_epoch_timer(context.turn_start, outbox),
             WorldEvent::Timer { .. } => self.on_wait_timer(context, outbox),
             WorldEvent::Started => {
                 self.life = context.random.word();
-                self.begin_member(context.turn_start, outbox);
+                self.begin_member(context, outbox);
                 self.begin_recovery(context.turn_start, outbox);
             }
             WorldEvent::FileDone { token: MEMBER_FILE, result, .. } => {

@@ -29,6 +29,7 @@ use crate::epoch::mirror::Order;
 use crate::epoch::{EpochChange, Mirror, Sequencer};
 use crate::member::EpochProgress;
 use crate::membership::detector::SlowNodes;
+use crate::membership::lease::BootTime;
 use crate::membership::{Membership, NodeSet};
 
 /// Identifies the work in [`ContinueWork`].
@@ -222,6 +223,18 @@ impl Epochs {
         let snapshot = self.mirror.as_ref()?.snapshot()?;
         // Blocks read the published number, which follows the mirror's.
         Some((snapshot.min(self.settings.sequence.stable()), self.reported_oldest))
+    }
+
+    /// The node is a member until this time at least. It chooses snapshots once it serves.
+    pub fn set_lease(&self, until: BootTime) {
+        if self.snapshot().is_some() {
+            self.settings.snapshots.set_lease(until.0);
+        }
+    }
+
+    /// Whether the node may choose a snapshot for a request that it has taken before this time.
+    pub fn has_lease(&self, now: Time) -> bool {
+        self.settings.snapshots.has_lease(now.0)
     }
 
     /// Whether the data of the node is recovered.

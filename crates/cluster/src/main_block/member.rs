@@ -6,23 +6,29 @@ use std::sync::Arc;
 use junctor_consensus::Write;
 use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::{
-    Address, Duration, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, NodeId, Outbox, Time, WorldRequest,
+    Address, Context, Duration, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, NodeId, Outbox, Time,
+    WorldRequest,
 };
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 use junctor_model::value::Value;
 use junctor_signals::cluster_status::{ClusterFigure, ClusterStatus};
 use junctor_signals::report_node::ReportNode;
+use junctor_signals::request_lease::{RequestLease, RequestLeaseReply};
 use junctor_signals::{MainSignal, Module, Signal};
 
 use super::block::MainBlock;
 use crate::member::node_file::{NEW_NODE_FILE, NODE_FILE, NodeFile, VOTER_FILES};
 use crate::member::{EpochProgress, Member, MemberMessage, MemberNode, MemberOutput};
 use crate::membership::Membership;
+use crate::membership::lease::REQUEST_INTERVAL;
 
 /// The token of the tick.
 pub(super) const MEMBER_TIMER: u64 = 3;
 /// The token of every request about the files of the membership.
 pub(super) const MEMBER_FILE: u64 = 2 << 32;
+
+/// The token of the timer that asks for leases.
+pub(super) const LEASE_TIMER: u64 = 5;
 
 /// Time between two ticks.
 const TICK: Duration = Duration::from_millis(10);
@@ -86,9 +92,11 @@ impl ClusterMember {
 
 impl MainBlock {
     /// Begins the part of a node of a cluster. A node alone has none.
-    pub(super) fn begin_member(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+    pub(super) fn begin_member(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let Some(settings) = self.configuration.member.take() else { return };
         let settings = Arc::unwrap_or_clone(settings);
+        let now = context.turn_start;
+        let has_lease_timer = self.epochs.is_some() || settings.voters().contains(&settings.own);
         if self.epochs.is_some() {
             self.chains = settings.unstarted().chains;
         }
@@ -102,6 +110,9 @@ impl MainBlock {
             is_ending: false,
         }));
         self.on_member_timer(now, outbox);
+        if has_lease_timer {
+            self.on_lease_timer(context, outbox);
+        }
     }
 
     /// The node stops: it does not vote and reports nothing more.
@@ -133,6 +144,51 @@ impl MainBlock {
         outbox.request(WorldRequest::StartTimer { after: TICK, token: MEMBER_TIMER });
         self.perform(now, outbox);
         self.advance_schema(now, outbox);
+    }
+
+    pub(super) fn on_lease_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let now = context.turn_start;
+        let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
+        cluster.member.on_lease_timer(now);
+        outbox.request(WorldRequest::StartTimer { after: REQUEST_INTERVAL, token: LEASE_TIMER });
+        self.perform(now, outbox);
+        self.publish_lease();
+    }
+
+    /// A data node asks the voter of this node for a lease.
+    pub(super) fn on_request_lease(
+        &mut self,
+        from: NodeId,
+        request: RequestLease,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
+        // The lease counts from the sending, which may be later than the start of this turn.
+        let now = context.clock_now();
+        cluster.member.on_request_lease(from, request, now);
+        self.perform(context.turn_start, outbox);
+    }
+
+    /// A voter has granted a lease.
+    pub(super) fn on_request_lease_reply(
+        &mut self,
+        from: NodeId,
+        grant: RequestLeaseReply,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
+        cluster.member.on_grant_lease(from, grant);
+        self.publish_lease();
+        self.answer_snapshots(context, outbox);
+    }
+
+    /// Tells the sql blocks until when they may choose snapshots.
+    fn publish_lease(&self) {
+        if let Some((cluster, epochs)) = self.member.as_ref().zip(self.epochs.as_ref()) {
+            epochs.set_lease(cluster.member.lease_until());
+        }
     }
 
     pub(super) fn on_member_signal(
@@ -180,6 +236,8 @@ impl MainBlock {
                 MemberMessage::Replicate(signal) => MainSignal::ReplicateMembership(signal),
                 MemberMessage::Install(signal) => MainSignal::InstallMembership(signal),
                 MemberMessage::LeasesOver(signal) => MainSignal::LeasesOver(signal),
+                MemberMessage::RequestLease(signal) => MainSignal::RequestLease(signal),
+                MemberMessage::GrantLease(signal) => MainSignal::RequestLeaseReply(signal),
             };
             outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal));
         }

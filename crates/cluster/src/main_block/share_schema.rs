@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use junctor_kernel::{Address, NodeId, Outbox, Time};
+use junctor_kernel::{Address, Context, NodeId, Outbox, Time};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation, TableId};
 use junctor_model::schema::{Sharing, TableKind};
@@ -26,6 +26,10 @@ use super::records::Draft;
 use super::reserve_auto_increment::Counter;
 use super::state::Requester;
 use crate::membership::{Membership, NodeRecord, NodeSet};
+
+/// Maximum number of requests for snapshots that one signal answers. The others follow with the next grant
+/// of a lease.
+const ANSWERS_PER_SIGNAL_MAX: usize = 32;
 
 /// A node, and one life of it.
 type Life = (NodeId, Incarnation);
@@ -51,6 +55,8 @@ pub(super) struct SchemaShare {
     joining: BTreeMap<NodeId, (Incarnation, bool)>,
     /// The snapshots of sql blocks of nodes without data.
     pins: BTreeMap<Address, CommitNumber>,
+    /// Requests for snapshots that wait for a lease, one of each sql block.
+    asked_snapshots: Vec<AskSnapshot>,
     /// On a node without data: where its statements run, and how many tcs a data node has.
     host: Option<NodeId>,
     tcs: u16,
@@ -58,6 +64,8 @@ pub(super) struct SchemaShare {
     /// the sequencer.
     unusable: NodeSet,
     asked: Option<Life>,
+    /// On a node without data: the last epoch that its sql blocks know.
+    told_epoch: Epoch,
 }
 
 #[derive(Debug)]
@@ -241,9 +249,10 @@ impl MainBlock {
         // If a whole group is lost, the membership goes on naming the life that has ended.
         let asked = self.linked_schema_life();
         let has_lost_sequencer = asked != self.share.asked && self.share.asked.is_some();
-        let has_news = unusable != self.share.unusable;
+        // An answer of the host may name the epoch already.
+        let has_news = unusable != self.share.unusable || epoch > self.share.told_epoch;
         let (gone, late) = (unusable.to_words(), LateNodes::new(&membership.late()));
-        (self.share.unusable, self.share.asked) = (unusable, asked);
+        (self.share.unusable, self.share.asked, self.share.told_epoch) = (unusable, asked, epoch);
         for to in &self.sql_blocks {
             if has_news {
                 outbox.send(
@@ -271,13 +280,30 @@ impl MainBlock {
     }
 
     /// Answers a sql block of a node without data with the newest snapshot, whose versions this node keeps
-    /// until the next request.
-    pub(super) fn on_ask_snapshot(&mut self, ask: AskSnapshot, outbox: &mut Outbox<Signal>) {
-        let Some((number, reported)) = self.epochs.as_ref().and_then(|epochs| epochs.snapshot()) else { return };
-        // The versions that an earlier host of the block kept may be gone.
-        self.share.pins.insert(ask.reply_to, ask.oldest.clamp(reported.min(number), number));
-        let reply = AskSnapshotReply { request: ask.request, number };
-        outbox.send(ask.reply_to, Signal::Sql(SqlSignal::AskSnapshotReply(reply)));
+    /// until the next request. A sql block of this node asks if the node has no lease.
+    pub(super) fn on_ask_snapshot(&mut self, ask: AskSnapshot, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        // One request of each block counts.
+        self.share.asked_snapshots.retain(|earlier| earlier.reply_to != ask.reply_to);
+        self.share.asked_snapshots.push(ask);
+        self.answer_snapshots(context, outbox);
+    }
+
+    /// Answers the requests for snapshots, if this node may choose one.
+    pub(super) fn answer_snapshots(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        if self.share.asked_snapshots.is_empty() {
+            return;
+        }
+        let Some(epochs) = self.epochs.as_ref().filter(|epochs| epochs.has_lease(context.clock_now())) else { return };
+        let Some((number, reported)) = epochs.snapshot() else { return };
+        let count = self.share.asked_snapshots.len().min(ANSWERS_PER_SIGNAL_MAX);
+        for ask in self.share.asked_snapshots.drain(..count) {
+            // The versions that an earlier host of the block kept may be gone.
+            if ask.reply_to.node != self.own.node {
+                self.share.pins.insert(ask.reply_to, ask.oldest.clamp(reported.min(number), number));
+            }
+            let reply = AskSnapshotReply { request: ask.request, number };
+            outbox.send(ask.reply_to, Signal::Sql(SqlSignal::AskSnapshotReply(reply)));
+        }
     }
 
     /// The oldest snapshot of nodes without data whose versions this node keeps.
@@ -292,6 +318,7 @@ impl MainBlock {
             return self.choose_host(outbox);
         }
         self.share.pins.retain(|at, _| at.node != node);
+        self.share.asked_snapshots.retain(|ask| ask.reply_to.node != node);
         for at in self.own_blocks.iter().filter(|at| at.module == Module::Tc && self.epochs.is_some()) {
             outbox.send(*at, Signal::Tc(TcSignal::LeaveSessions(LeaveSessions { node })));
         }

@@ -41,9 +41,7 @@ impl Member {
         {
             self.propose(&change, &reason);
         }
-        if is_tick {
-            self.tell_leases_over();
-        }
+        self.tell_leases_over();
         // A report shows only with the next tick whether a node has the membership.
         if is_tick || index > self.announced {
             self.announced = index;
@@ -81,7 +79,7 @@ impl Member {
     }
 
     /// Tells the sequencer that the leases of all evicted nodes are over.
-    fn tell_leases_over(&mut self) {
+    pub(super) fn tell_leases_over(&mut self) {
         let Some(membership) = self.voter.as_ref().and_then(|voter| voter.leases_over()) else { return };
         let (epoch, node) = (membership.epoch, membership.sequencer);
         let own = self.report();

@@ -11,9 +11,10 @@ use junctor_kernel::{Duration, NodeId, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 use junctor_signals::install_membership::{InstallMembership, LeasesOver, ReplicateMembership};
 use junctor_signals::report_node::{NodeReport, SlowNode, VoterReport, WaitingDisk};
+use junctor_signals::request_lease::{RequestLease, RequestLeaseReply};
 
 use super::settings::{MemberSettings, VoterStart};
-use crate::membership::lease::{BootTime, EntryId, EvictionReport};
+use crate::membership::lease::{self, BootTime, EntryId, EvictionReport, LeaseHolder};
 use crate::membership::membership::RestartCut;
 use crate::membership::replication::node_of;
 use crate::membership::{Membership, NodeSet, Replication};
@@ -21,6 +22,10 @@ use crate::membership::{Membership, NodeSet, Replication};
 /// Time after the end of a leader in which the next one campaigns with each tick. Then elections take their
 /// course by timeouts.
 const CAMPAIGNS_MAX: Duration = Duration::from_millis(100);
+
+/// The version of the set of voters. The nodes that vote never change; a voter that lost its files comes back
+/// on its node under another id.
+const VOTER_SET: u64 = 0;
 
 /// Time between two lines about a node that waits.
 pub(super) const WAIT_TOLD_EVERY: Duration = Duration::from_seconds(5);
@@ -36,6 +41,10 @@ pub enum MemberMessage {
     Install(InstallMembership),
     /// From the leader to the node with the sequencer.
     LeasesOver(LeasesOver),
+    /// From a data node to every voter.
+    RequestLease(RequestLease),
+    /// The grant of a voter.
+    GrantLease(RequestLeaseReply),
 }
 
 /// How far the epochs of a data node are. Main tells it before each call that may report it.
@@ -99,6 +108,8 @@ pub struct Member {
     pub(super) voters_heard: NodeSet,
     /// The last report of this voter about leases that are over, as it is sent.
     leases_over: [u64; 3],
+    /// The leases of this node; `None` without data.
+    lease: Option<LeaseHolder>,
     /// The installed membership and its position in the log.
     pub(super) installed: Option<(u64, Arc<Membership>)>,
     /// The leader that the installed membership came from.
@@ -137,10 +148,15 @@ impl Member {
         let start = std::mem::replace(&mut settings.voter, VoterStart::Nothing);
         let own = settings.node(settings.own);
         let peers = settings.nodes.iter().filter(|it| own.is_some_and(|own| own.is_linked_with(it)));
+        let has_data = own.is_some_and(|own| own.roles.data);
+        let voters = settings.voters();
+        let lease = has_data
+            .then(|| LeaseHolder::new(settings.own, settings.incarnation, voters.iter().copied().collect(), VOTER_SET));
         let peer = Peer { unheard_since: Some(now), ..Peer::default() };
         let peers = peers.map(|it| (it.node, peer.clone())).collect();
         let mut member = Member {
-            voters: settings.voters(),
+            voters,
+            lease,
             peers,
             voter: None,
             had_voter_files: false,
@@ -253,10 +269,8 @@ impl Member {
         self.campaign();
         if let Some(voter) = &mut self.voter {
             voter.tick();
-            if let Some((_, EvictionReport { term, entry, .. })) = voter.next_eviction_report(boot_time(now)) {
-                self.leases_over = [term, entry.index, entry.term];
-            }
         }
+        self.note_leases_over();
         self.found_voter();
         let report = self.report();
         for node in self.voters.clone() {
@@ -268,6 +282,69 @@ impl Member {
         self.lead(true);
         self.drive_voter();
         self.tell_waiting();
+    }
+
+    /// Time for the next request for a lease, and for a look at those that this voter has granted.
+    pub fn on_lease_timer(&mut self, now: Time) {
+        self.now = now;
+        let request = self.lease.as_mut().filter(|_| self.is_admitted).and_then(|it| it.next_request(boot_time(now)));
+        if let Some(lease::RequestLease { incarnation, sent, voter_set, .. }) = request {
+            let request = RequestLease { incarnation, sent_ns: sent.0, voter_set };
+            for node in self.voters.clone() {
+                if node == self.settings.own {
+                    self.on_request_lease(node, request, now);
+                } else if self.peers.get(&node).is_some_and(|peer| peer.up.is_some()) {
+                    self.output.send.push((node, MemberMessage::RequestLease(request)));
+                }
+            }
+        }
+        // A commit of the next epoch may wait for the end of these leases.
+        if self.note_leases_over() {
+            let leader = self.leader;
+            if self.peers.get(&leader).is_some_and(|peer| peer.up.is_some()) {
+                self.output.send.push((leader, MemberMessage::Report(Box::new(self.report()))));
+            }
+            self.lead(false);
+        }
+    }
+
+    /// Looks whether leases that this voter has granted are over. Returns whether there is news.
+    fn note_leases_over(&mut self) -> bool {
+        let Some(voter) = &mut self.voter else { return false };
+        let was_over = voter.leases_over().map(|membership| membership.epoch);
+        let report = voter.next_eviction_report(boot_time(self.now));
+        let is_over = voter.leases_over().map(|membership| membership.epoch);
+        let Some((_, EvictionReport { term, entry, .. })) = report else { return is_over != was_over };
+        let report = [term, entry.index, entry.term];
+        std::mem::replace(&mut self.leases_over, report) != report
+    }
+
+    /// A data node asks this voter for a lease. `now` is read after the request was taken.
+    pub fn on_request_lease(&mut self, node: NodeId, request: RequestLease, now: Time) {
+        let RequestLease { incarnation, sent_ns, voter_set } = request;
+        let asked = lease::RequestLease { node, incarnation, sent: BootTime(sent_ns), voter_set };
+        let Some(voter) = &mut self.voter else { return };
+        if voter.on_request_lease(boot_time(now), &asked).is_none() {
+            return;
+        }
+        let grant = RequestLeaseReply { incarnation, sent_ns, voter_set };
+        match node == self.settings.own {
+            true => self.on_grant_lease(node, grant),
+            false => self.output.send.push((node, MemberMessage::GrantLease(grant))),
+        }
+    }
+
+    /// A voter has granted a lease.
+    pub fn on_grant_lease(&mut self, voter: NodeId, grant: RequestLeaseReply) {
+        let RequestLeaseReply { incarnation, sent_ns, voter_set } = grant;
+        if let Some(lease) = self.lease.as_mut().filter(|_| incarnation == self.settings.incarnation) {
+            lease.on_reply(&lease::RequestLeaseReply { voter, sent: BootTime(sent_ns), voter_set });
+        }
+    }
+
+    /// Until when this node is a member for certain.
+    pub fn lease_until(&self) -> BootTime {
+        self.lease.as_ref().map_or(BootTime(0), LeaseHolder::until)
     }
 
     /// The first voter by rank that lives follows a leader that has ended.
@@ -383,7 +460,11 @@ impl Member {
         let [term, index, entry_term] = report.voter.leases_over;
         if let Some(voter) = self.voter.as_mut().filter(|_| index > 0) {
             let entry = EntryId { index, term: entry_term };
+            let was_over = voter.leases_over().map(|membership| membership.epoch);
             voter.on_eviction_report(&EvictionReport { voter: from, term, entry });
+            if voter.leases_over().map(|membership| membership.epoch) != was_over {
+                self.tell_leases_over();
+            }
         }
     }
 
@@ -574,7 +655,7 @@ impl Member {
     }
 }
 
-/// The clock of leases. Nodes ask for none yet.
+/// The clock of leases: that of the node, which goes on while the machine sleeps.
 pub(super) fn boot_time(now: Time) -> BootTime {
     BootTime(now.0)
 }

@@ -9,6 +9,7 @@ use junctor_kernel::{Duration, NodeId, Random, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 use junctor_signals::report_node::SlowNode;
 
+use super::machine::boot_time;
 use super::settings::{MemberNode, MemberSettings, Roles, VoterStart};
 use super::{EpochProgress, Member, MemberMessage};
 use crate::membership::{Membership, NodeSet, NodeState};
@@ -214,9 +215,30 @@ impl Cluster {
                 MemberMessage::Report(report) => member.on_report(from, *report),
                 MemberMessage::Replicate(signal) => member.on_replicate(from, &signal),
                 MemberMessage::Install(signal) => member.on_install(&signal),
-                MemberMessage::LeasesOver(signal) => place.leases_over = signal.epoch,
+                MemberMessage::LeasesOver(signal) => {
+                    place.leases_over = signal.epoch;
+                    self.check_leases(from, signal.epoch);
+                }
+                MemberMessage::RequestLease(request) => member.on_request_lease(from, request, self.now),
+                MemberMessage::GrantLease(grant) => member.on_grant_lease(from, grant),
             }
         }
+    }
+
+    /// A leader has told that leases are over: no life that its membership lacks has one, paused or not.
+    fn check_leases(&self, leader: NodeId, epoch: Epoch) {
+        let Some(membership) = self.membership(leader.0).filter(|it| it.epoch == epoch) else { return };
+        for (node, member) in self.places.iter().filter_map(|(node, place)| Some((*node, place.member.as_ref()?))) {
+            let is_member = membership.has(node, member.settings().incarnation);
+            let is_over = member.lease_until() <= boot_time(self.now);
+            assert!(is_member || is_over, "node {node:?} has a lease, and {membership:?} lacks it");
+        }
+    }
+
+    /// Whether a node has a lease.
+    fn has_lease(&self, node: u8) -> bool {
+        let member = self.places[&NodeId(node)].member.as_ref();
+        member.is_some_and(|member| member.lease_until() > boot_time(self.now))
     }
 
     fn step(&mut self) {
@@ -225,6 +247,7 @@ impl Cluster {
         for place in self.places.values_mut() {
             if let Some(member) = place.member.as_mut().filter(|_| !place.is_paused) {
                 member.tick(now);
+                member.on_lease_timer(now);
             }
         }
         self.collect();
@@ -362,6 +385,12 @@ fn a_paused_node_is_evicted_and_stops_when_it_resumes() {
     assert!(cluster.serve(&[1, 2]), "silence of 40 ms is no death");
     cluster
         .run_until("it is evicted", |it| it.membership(1).unwrap().record(NodeId(2)).unwrap().state == NodeState::Away);
+    // Its last lease is over when a commit without it is answered.
+    let epoch = cluster.membership(1).unwrap().epoch;
+    let sequencer = cluster.membership(1).unwrap().sequencer;
+    assert_eq!(sequencer, NodeId(1));
+    cluster.run_until("its leases are over", |it| it.places[&sequencer].leases_over >= epoch);
+    assert!(cluster.has_lease(1) && !cluster.has_lease(2));
     cluster.resume(2);
     cluster.run_until("it stops", |it| it.places[&NodeId(2)].stopped.is_some());
     cluster.start(2);

@@ -116,6 +116,11 @@ impl LeaseHolder {
         }
     }
 
+    /// When the lease ends.
+    pub fn until(&self) -> BootTime {
+        self.until
+    }
+
     /// Whether the node holds a lease. `now` is read after the request that wants to know was taken.
     #[inline]
     pub fn holds(&self, now: BootTime) -> bool {

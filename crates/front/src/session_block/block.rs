@@ -42,6 +42,7 @@ impl SqlBlock {
     /// Creates one of the `groups` sql blocks of a node.
     pub fn new(own: Address, engine: Engine, groups: usize) -> SqlBlock {
         let group = ThreadGroup::new(group_settings(&engine, groups));
+        let remote = RemoteSnapshots::new(engine.gateway.requires_lease());
         SqlBlock {
             own,
             engine,
@@ -55,7 +56,7 @@ impl SqlBlock {
             is_metadata_lock_timer_running: false,
             multi_statement: MultiStatementQueues::default(),
             is_stopping: false,
-            remote: RemoteSnapshots::default(),
+            remote,
         }
     }
 
@@ -113,7 +114,10 @@ impl SqlBlock {
                 self.configure_group(&mut turn);
             }
             SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut turn),
-            SqlSignal::BeginEpoch(signal) => self.engine.gateway.on_begin_epoch(signal, &mut turn),
+            SqlSignal::BeginEpoch(signal) => {
+                self.engine.gateway.on_begin_epoch(signal, &mut turn);
+                self.on_epoch(&mut turn);
+            }
             SqlSignal::SequencerLost(_) => {
                 self.engine.gateway.on_sequencer_lost(&mut turn);
                 self.unblock_all_tables(&mut turn);

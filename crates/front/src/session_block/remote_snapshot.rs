@@ -1,11 +1,17 @@
-//! Statements on a node without data. Before each statement, the block asks its host, a data node, for a
-//! snapshot, so that the statement sees every commit that was acknowledged anywhere before it arrived.
-//! Statements that arrive while a request is under way share the next one.
+//! Statements that wait until they may choose a snapshot.
+//!
+//! On a node without data, the block asks its host, a data node, for a snapshot before each statement, so
+//! that the statement sees every commit that was acknowledged anywhere before it arrived. Statements that
+//! arrive while a request is under way share the next one.
+//!
+//! On a data node of a cluster, statements start at once as long as the node has a lease: it is a member for
+//! certain, and has every acknowledged commit. Otherwise the block asks main of its own node, which answers
+//! once there is a lease. A node that was stopped and has been evicted gets none.
 
 use std::collections::VecDeque;
 
 use junctor_gateway::TurnContext;
-use junctor_kernel::{Address, Duration, NodeId};
+use junctor_kernel::{Address, Duration, NodeId, Time};
 use junctor_signals::ask_snapshot::{AskSnapshot, AskSnapshotReply, UseHost};
 use junctor_signals::client_command::ExecuteCommand;
 use junctor_signals::inbox::ContinueWork;
@@ -27,44 +33,90 @@ pub(super) enum Held {
     NextStatement,
 }
 
-/// The snapshots of a block without data.
+/// Time without an answer after which statements about tables fail.
+const ANSWER_WAIT_MAX: Duration = Duration::from_seconds(5);
+
+/// Where the snapshots of a block come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Source {
+    /// The own node, always.
+    #[default]
+    Own,
+    /// The own node, while it has a lease.
+    Leased,
+    /// This data node.
+    Host(NodeId),
+}
+
+/// The snapshots that a block asks for.
 #[derive(Default)]
 pub(super) struct RemoteSnapshots {
-    host: Option<NodeId>,
+    source: Source,
     held: VecDeque<Held>,
     request: u64,
     /// Whether the request is under way, and how many of those that wait it is for.
     is_asking: bool,
+    asking_since: Time,
     asked_for: usize,
+    /// An answer of an epoch that this node does not know yet.
+    early: Option<AskSnapshotReply>,
+    /// Whether no answer has come for long. Statements start at once, and those about tables fail.
+    is_cut_off: bool,
     /// Number of those that may start.
     ready: usize,
     is_timer_running: bool,
 }
 
+impl RemoteSnapshots {
+    /// The snapshots of a block that chooses them itself, while its node has a lease if it needs one.
+    pub(super) fn new(requires_lease: bool) -> RemoteSnapshots {
+        let source = if requires_lease { Source::Leased } else { Source::Own };
+        RemoteSnapshots { source, ..RemoteSnapshots::default() }
+    }
+}
+
 impl SqlBlock {
-    /// Holds a statement back until its snapshot has come. Returns it if it needs none.
+    /// Holds a statement back until it may choose a snapshot. Returns it if it need not wait.
     #[inline]
     pub(super) fn hold(&mut self, held: Held, turn: &mut TurnContext<'_>) -> Option<Held> {
-        if self.remote.host.is_none() && self.remote.held.is_empty() {
-            return Some(held);
+        if self.remote.held.is_empty() {
+            let starts = match self.remote.source {
+                Source::Own => true,
+                // The clock is read after the statement was taken from its socket.
+                Source::Leased => self.engine.gateway.has_lease(turn) || self.remote.is_cut_off,
+                Source::Host(_) => self.remote.is_cut_off,
+            };
+            if starts {
+                return Some(held);
+            }
         }
-        self.remote.held.push_back(held);
-        self.ask_snapshot(turn);
+        self.hold_back(held, turn);
         None
     }
 
+    #[cold]
+    fn hold_back(&mut self, held: Held, turn: &mut TurnContext<'_>) {
+        self.remote.held.push_back(held);
+        self.ask_snapshot(turn);
+        self.start_snapshot_timer(turn);
+    }
+
     fn ask_snapshot(&mut self, turn: &mut TurnContext<'_>) {
-        if self.remote.host.is_none() || self.remote.is_asking {
+        if self.remote.source == Source::Own || self.remote.is_asking {
             return;
         }
-        self.remote.is_asking = true;
+        (self.remote.is_asking, self.remote.asking_since) = (true, turn.turn_start);
         self.remote.request += 1;
         self.remote.asked_for = self.remote.held.len() - self.remote.ready;
         self.send_request(turn);
     }
 
     fn send_request(&mut self, turn: &mut TurnContext<'_>) {
-        let Some(host) = self.remote.host else { return };
+        let host = match self.remote.source {
+            Source::Own => return,
+            Source::Leased => self.own.node,
+            Source::Host(host) => host,
+        };
         let oldest = self.engine.gateway.oldest_snapshot();
         let ask = AskSnapshot { reply_to: self.own, request: self.remote.request, oldest };
         turn.outbox.send(Address::new(host, Module::Main, 0), Signal::Main(MainSignal::AskSnapshot(ask)));
@@ -74,13 +126,44 @@ impl SqlBlock {
         if !self.remote.is_asking || reply.request != self.remote.request {
             return;
         }
-        self.engine.gateway.raise_stable(reply.number);
+        if let Source::Host(_) = self.remote.source {
+            // A node that this epoch has evicted would answer a read, and lacks what the snapshot sees.
+            if reply.number.epoch() > self.engine.gateway.epoch() {
+                self.remote.early = Some(reply);
+                return;
+            }
+            self.engine.gateway.raise_stable(reply.number);
+        }
+        self.set_cut_off(false);
         self.remote.is_asking = false;
         self.remote.ready += self.remote.asked_for;
         if self.remote.held.len() > self.remote.ready {
             self.ask_snapshot(turn);
         }
         self.start_held(turn);
+    }
+
+    /// An epoch has begun. An answer may have waited for it.
+    pub(super) fn on_epoch(&mut self, turn: &mut TurnContext<'_>) {
+        if let Some(reply) = self.remote.early.take() {
+            self.on_ask_snapshot_reply(reply, turn);
+        }
+    }
+
+    fn set_cut_off(&mut self, is_cut_off: bool) {
+        if self.remote.is_cut_off != is_cut_off {
+            self.remote.is_cut_off = is_cut_off;
+            self.engine.gateway.set_cut_off(is_cut_off);
+        }
+    }
+
+    /// Lets everything start that waits.
+    fn release_held(&mut self, turn: &mut TurnContext<'_>) {
+        let idle = self.remote.ready == 0;
+        self.remote.ready = self.remote.held.len();
+        if idle {
+            self.start_held(turn);
+        }
     }
 
     /// Starts the first statement that has its snapshot. The others follow in turns of their own.
@@ -105,20 +188,15 @@ impl SqlBlock {
     pub(super) fn on_use_host(&mut self, signal: UseHost, turn: &mut TurnContext<'_>) {
         let host = Some(signal.node).filter(|node| node.0 > 0);
         self.engine.gateway.use_host(host.map(|node| (node, signal.tc)));
-        self.remote.host = host;
+        self.remote.source = host.map_or(Source::Own, Source::Host);
         self.remote.is_asking = false;
+        self.set_cut_off(false);
         match host {
             Some(_) => {
                 self.ask_snapshot(turn);
                 self.start_snapshot_timer(turn);
             }
-            None => {
-                let idle = self.remote.ready == 0;
-                self.remote.ready = self.remote.held.len();
-                if idle {
-                    self.start_held(turn);
-                }
-            }
+            None => self.release_held(turn),
         }
     }
 
@@ -126,14 +204,22 @@ impl SqlBlock {
         self.remote.is_timer_running = false;
         // A host that does not serve yet gives no answer.
         match self.remote.is_asking {
-            true => self.send_request(turn),
+            true => {
+                self.send_request(turn);
+                if turn.turn_start.since(self.remote.asking_since) >= ANSWER_WAIT_MAX {
+                    self.set_cut_off(true);
+                    self.release_held(turn);
+                }
+            }
+            // A node with a lease asks only when it has none.
+            false if self.remote.source == Source::Leased => return,
             false => self.ask_snapshot(turn),
         }
         self.start_snapshot_timer(turn);
     }
 
     fn start_snapshot_timer(&mut self, turn: &mut TurnContext<'_>) {
-        if self.remote.host.is_some() && !self.is_stopping && !self.remote.is_timer_running {
+        if self.remote.source != Source::Own && !self.is_stopping && !self.remote.is_timer_running {
             self.remote.is_timer_running = true;
             turn.start_timer(Duration::from_millis(SNAPSHOT_TIMER_MS), SNAPSHOT_TIMER);
         }

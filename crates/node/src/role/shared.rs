@@ -213,6 +213,9 @@ impl Shared {
     pub fn with_member(self, settings: Arc<MemberSettings>, log_lines: LogLines) -> Shared {
         let has_data = settings.node(settings.own).is_some_and(|it| it.roles.data);
         let cluster = has_data.then(|| (settings.incarnation, None));
+        if has_data {
+            self.snapshots.require_lease();
+        }
         Shared { member: Some((settings, log_lines)), cluster, readiness: Arc::default(), ..self }
     }
 

@@ -7,5 +7,6 @@ mod groups;
 mod links;
 mod membership;
 mod nodes;
+mod pause;
 mod rejoin;
 mod tables;

@@ -88,8 +88,9 @@ impl Cluster {
             .collect();
         let key = folder.join("key");
         assert!(run(&["admin", "key", key.to_str().expect("UTF-8")]).0);
+        let silence = if settings.contains("node_silence_max_ms") { "" } else { "node_silence_max_ms = 5000\n" };
         let text = format!(
-            "cluster_name = \"test\"\ncluster_key_file = {key:?}\nnodes = [{}]\nnode_silence_max_ms = 5000\n\
+            "cluster_name = \"test\"\ncluster_key_file = {key:?}\nnodes = [{}]\n{silence}\
              cpu_binding = false\nNumCPUs = 1\nTotalMemory = \"64M\"\nFragmentLogFileSize = \"1M\"\nport = 0\n{settings}",
             nodes.join(", ")
         );
@@ -230,6 +231,19 @@ impl Cluster {
     pub fn signal(&mut self, node: u8, signal: Signal) {
         let child = self.node(node).child.as_ref().expect("the node runs");
         kill_process(Pid::from_child(child), signal).expect("the node runs");
+    }
+
+    /// SIGSTOP. No thread of the process runs any more when this returns.
+    pub fn stop(&mut self, node: u8) {
+        self.signal(node, Signal::STOP);
+        let child = self.node(node).child.as_ref().expect("the node runs");
+        let tasks = format!("/proc/{}/task", child.id());
+        let is_stopped = |stat: String| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" T"));
+        wait_until(&format!("node {node} stops"), || {
+            let mut tasks = std::fs::read_dir(&tasks).expect("the process is there").map_while(Result::ok);
+            let stat = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+            tasks.all(|task| is_stopped(stat(task))).then_some(())
+        });
     }
 
     /// Starts the nodes again whose processes have ended by themselves.

@@ -60,6 +60,9 @@ pub struct SnapshotRegistry {
     lines: Box<[Line]>,
     /// At or below every snapshot of the other nodes; the largest number on a node alone.
     others: AtomicU64,
+    /// Until when this node may choose snapshots, in nanoseconds since its start; the largest number on a
+    /// node that needs no lease.
+    lease_until: AtomicU64,
 }
 
 /// The word of one thread, which has a cache line for itself.
@@ -139,7 +142,31 @@ impl SnapshotRegistry {
     /// A registry of `threads` words, none of which holds a snapshot.
     pub fn new(sequence: Arc<CommitSequence>, threads: usize) -> Self {
         let line = |_| Line { oldest: AtomicU64::new(NO_SNAPSHOT), claimed: AtomicBool::new(false) };
-        Self { sequence, lines: (0..threads).map(line).collect(), others: AtomicU64::new(u64::MAX) }
+        let (others, lease_until) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
+        Self { sequence, lines: (0..threads).map(line).collect(), others, lease_until }
+    }
+
+    /// From now on the node needs a lease to choose snapshots. It has none yet.
+    pub fn require_lease(&self) {
+        self.lease_until.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether the node needs a lease. Constant once its blocks run.
+    pub fn requires_lease(&self) -> bool {
+        self.lease_until.load(Ordering::Relaxed) != u64::MAX
+    }
+
+    /// The lease lasts until this time, in nanoseconds since the start of the node.
+    pub fn set_lease(&self, until: u64) {
+        self.lease_until.store(until.min(u64::MAX - 1), Ordering::Relaxed);
+    }
+
+    /// Whether a snapshot may be chosen. The caller reads the clock after it has taken the request: a node
+    /// that was paused in between may have been evicted.
+    #[inline]
+    pub fn has_lease(&self, now: u64) -> bool {
+        // Relaxed: an older value is an earlier end.
+        now < self.lease_until.load(Ordering::Relaxed)
     }
 
     /// A number at or below every snapshot that is in use now and every later one. For each row, purge keeps

@@ -118,8 +118,7 @@ impl TcBlock {
     /// Handles one signal.
     pub fn handle(&mut self, signal: TcSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
-        // The start of an epoch has ended what was under way there.
-        if self.epoch.0 > 0 && has_node(&self.gone, from.node) {
+        if self.numbering == Numbering::Cluster && self.is_late(&signal, from) {
             return WireSignal::recycle(Signal::Tc(signal), context.buffers);
         }
         match signal {
@@ -152,6 +151,25 @@ impl TcBlock {
             TcSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
             TcSignal::PublishCatalog(signal) => self.on_publish_catalog(signal, outbox),
         }
+    }
+
+    /// Whether a signal concerns what has ended.
+    #[inline]
+    fn is_late(&self, signal: &TcSignal, from: Address) -> bool {
+        if self.epoch.0 > 0 {
+            // The start of an epoch has ended what was under way there.
+            return has_node(&self.gone, from.node);
+        }
+        // This node takes no part yet. A node that has not noticed that the life before has ended replies to
+        // it here.
+        let transaction = match signal {
+            TcSignal::WriteRowsReply(reply) => reply.transaction,
+            TcSignal::PrepareTransactionReply(reply) => reply.transaction,
+            TcSignal::CommitTransactionReply(reply) => reply.transaction,
+            TcSignal::UndoTransactionReply(reply) => reply.transaction,
+            _ => return false,
+        };
+        from.node != self.own.node && self.find(transaction).is_none()
     }
 
     /// Handles a timer or the start of the node.

@@ -81,6 +81,22 @@ fn a_participant_with_locks_only_may_answer_before_the_number_arrives() {
     }
 }
 
+#[test]
+fn replies_to_the_life_before_are_dropped_until_the_first_epoch_starts() {
+    let mut stage = Stage::in_cluster(true);
+    let parts = stage.execute(NONE, true, &[0]);
+    let (write, other) = (&parts[0].1, Address::new(NodeId(2), Module::Ldm, 0));
+    let earlier = TransactionId(write.transaction.0 ^ 1 << 20);
+    let reply = WriteRowsReply { transaction: earlier, ..reply_of(write, Vec::new(), None) };
+    assert!(stage.send(other, TcSignal::WriteRowsReply(reply)).is_empty());
+    assert!(stage.prepared(other, earlier, None).is_empty());
+    assert!(stage.undone(other, earlier).is_empty());
+    assert!(stage.applied(TransactionPart::Locks, other, earlier).is_empty());
+    // The transactions of this life go on.
+    stage.written(&parts[0], Vec::new());
+    assert_eq!(stage.tc.transactions_open(), 1);
+}
+
 /// Node 2 has left with the epochs before.
 fn without_backups(epoch: u32) -> TcSignal {
     let late = LateNodes::default();
