@@ -69,7 +69,9 @@ errors! {
     ServerShutdown = 1053, "08S01";
     /// The column does not exist.
     UnknownColumn = 1054, "42S22";
-    /// A table that the statement names and `information_schema` does not have.
+    /// A subquery reads the table that the statement changes.
+    TargetInSubquery = 1093, "HY000";
+    /// A table that the statement names and `information_schema` or the statement's FROM does not have.
     UnknownTableInStatement = 1109, "42S02";
     /// A storage engine that no server has, with NO_ENGINE_SUBSTITUTION.
     UnknownStorageEngine = 1286, "42000";
@@ -311,6 +313,8 @@ errors! {
     CannotAggregateCollations = 1267, "HY000";
     /// Clauses that exclude each other.
     WrongUsage = 1221, "HY000";
+    /// UPDATE or DELETE of a table whose rows the statement or a view computes.
+    NonUpdatableTable = 1288, "HY000";
     /// An unknown collation.
     UnknownCollation = 1273, "HY000";
     /// An invalid name of an index.

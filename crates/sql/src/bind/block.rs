@@ -150,7 +150,8 @@ pub enum RelationSource<'a> {
 }
 
 impl Relation<'_> {
-    fn is_named(&self, database: Option<&str>, table: &str) -> bool {
+    /// Whether a qualifier refers to this relation.
+    pub fn is_named(&self, database: Option<&str>, table: &str) -> bool {
         let is_virtual = matches!(self.source, RelationSource::Rows { is_virtual: true, .. });
         let same = |left: &str, right: &str| left == right || is_virtual && left.eq_ignore_ascii_case(right);
         same(&self.name, table) && database.is_none_or(|database| !self.has_alias && same(&self.database, database))

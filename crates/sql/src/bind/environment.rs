@@ -133,6 +133,8 @@ pub struct Environment<'a> {
     pub session_constant: &'a dyn Fn(&Expression) -> Result<Option<SessionConstant>>,
     /// Whether queries lock the rows that they read.
     pub locks_reads: bool,
+    /// Whether an UPDATE of one table locks the rows of other tables that it reads.
+    pub locks_sources: bool,
     /// Whether writes check foreign keys (`foreign_key_checks`).
     pub foreign_key_checks: bool,
     /// The parts of `sql_mode` that determine the meaning of a statement.
@@ -156,6 +158,7 @@ impl<'a> Environment<'a> {
             parameters: &[],
             session_constant: &|_| Ok(None),
             locks_reads: false,
+            locks_sources: true,
             foreign_key_checks: true,
             modes: Modes::default(),
             division_increment: 4,

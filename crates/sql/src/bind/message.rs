@@ -51,6 +51,13 @@ pub fn unknown_table(shown: &str) -> Box<Error> {
     Error::new(ErrorCode::UnknownTable, format!("Unknown table '{shown}'"))
 }
 
+/// Error 1093: a subquery reads the table that the statement changes.
+#[cold]
+pub fn target_in_subquery(table: &str) -> Box<Error> {
+    let text = format!("You can't specify target table '{table}' for update in FROM clause");
+    Error::new(ErrorCode::TargetInSubquery, text)
+}
+
 /// Error 1110: a column list or SET names the column twice.
 pub fn column_twice(column: &str) -> Box<Error> {
     Error::new(ErrorCode::ColumnSpecifiedTwice, format!("Column '{column}' specified twice"))
@@ -109,6 +116,13 @@ pub fn unknown_information_table(table: &str) -> Box<Error> {
 pub fn too_many_prepared(most: usize) -> Box<Error> {
     let message = format!("Can't create more than max_prepared_stmt_count statements (current value: {most})");
     Error::new(ErrorCode::TooManyPreparedStatements, message)
+}
+
+/// Error 1288: `statement` is UPDATE, DELETE or INSERT.
+#[cold]
+pub fn not_updatable(table: &str, statement: &str) -> Box<Error> {
+    let text = format!("The target table {table} of the {statement} is not updatable");
+    Error::new(ErrorCode::NonUpdatableTable, text)
 }
 
 /// Error 3105.

@@ -21,6 +21,7 @@ pub(crate) use column_default::{default_into, no_default};
 pub use environment::{Environment, Modes, ParameterKind, PatternPrefix, SessionConstant};
 pub use literal::decimal_of_text;
 pub(crate) use literal::{among_numbers, as_stored, number_of_literal, takes_bytes};
+pub(crate) use scope::shown;
 pub use scope::{FoundColumn, RowSource, Scope};
 pub(crate) use select_list::bind_item;
 pub use select_list::{SelectList, bind_returning_list, bind_select_list, item_named};

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use junctor_expression::{Parameters, ParametersBuilder, Scratch};
-
 use junctor_gateway::{PartitionInputs, TurnContext, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
@@ -415,7 +414,7 @@ impl<'a> Rows<'a> {
     fn count(&self) -> usize {
         match (&self.uniform_rows, self.selected) {
             (Some(uniform_rows), _) => uniform_rows.shape.rows().map_or(0, |rows| rows.count as usize),
-            (None, Some(selected)) => selected.len(),
+            (None, Some(selected)) => selected.len() * self.plan.rows.len(),
             (None, None) => self.plan.rows.len(),
         }
     }
@@ -433,11 +432,16 @@ impl<'a> Rows<'a> {
 
     /// The parameters from which a row is made, unless the row is read from the text.
     fn parameters_of(&self, row: usize) -> Parameters<'a> {
-        self.selected.map_or(self.parameters, |selected| Parameters::from_bytes(selected.row(row)))
+        self.selected.map_or(self.parameters, |selected| Parameters::from_bytes(selected.row(self.selected_row(row))))
+    }
+
+    /// The row of the query from which a row is made. With VALUES, one row of the query makes all rows.
+    fn selected_row(&self, row: usize) -> usize {
+        row / self.plan.rows.len().max(1)
     }
 
     fn form(&self, row: usize) -> &'a [InsertValue] {
-        let row = if self.uniform_rows.is_some() || self.selected.is_some() { 0 } else { row };
+        let row = if self.uniform_rows.is_some() { 0 } else { row % self.plan.rows.len().max(1) };
         self.plan.rows.get(row).map_or(&[], Vec::as_slice)
     }
 
@@ -693,7 +697,7 @@ impl RowEncoder<'_> {
         let image = KeyedImage { key: HashedKey { hash, key: self.key }, image: self.image };
         let parameters: &[u8] = match (rows.uniform_rows, rows.selected) {
             (Some(_), _) => self.row_parameters,
-            (None, Some(selected)) if rows.plan.conflict.reads_selected() => selected.row(row),
+            (None, Some(selected)) if rows.plan.conflict.reads_selected() => selected.row(rows.selected_row(row)),
             _ => &[],
         };
         let generated = generated.unwrap_or(0);

@@ -165,7 +165,7 @@ impl Engine {
                 QueryPlan::Select(select) => Some((select.table.definition.id, &*select.table_alias)),
                 QueryPlan::Compute(_) | QueryPlan::Tree(_) => None,
             },
-            Plan::Compute(_) | Plan::Control(_) | Plan::Tree(_) => None,
+            Plan::Compute(_) | Plan::Control(_) | Plan::Tree(_) | Plan::Modify(_) => None,
         };
         for used in plan.table_uses() {
             let shown = own.filter(|(table, _)| *table == used.table).map(|(_, shown)| shown);

@@ -53,7 +53,7 @@ mod user_lock;
 mod write;
 
 pub(crate) use completion::{ChangeCounts, fail, finish_ok, finish_rows, interrupted};
-pub(crate) use compound::{receive_file, start_insert_select};
+pub(crate) use compound::{receive_file, start_insert_select, start_modify};
 pub(crate) use compute::start_compute;
 pub(crate) use context::StatementContext;
 pub use engine::Engine;

@@ -395,13 +395,19 @@ impl Session {
     /// several statements is open. A query that is a transaction by itself reads from its snapshot.
     #[inline]
     pub(crate) fn locks_reads(&self) -> bool {
-        if !self.transaction.explicit {
-            return false;
-        }
-        let isolation = match self.is_open {
+        self.transaction.explicit && self.isolation() == Isolation::Serializable
+    }
+
+    /// Whether a statement that writes locks the rows that it reads for that.
+    pub(crate) fn locks_sources(&self) -> bool {
+        self.isolation() != Isolation::ReadCommitted
+    }
+
+    /// The level of the open transaction; if none is open, of the next one.
+    fn isolation(&self) -> Isolation {
+        match self.is_open {
             true => self.transaction.isolation,
             false => self.variables.next_transaction().isolation.isolation(),
-        };
-        isolation == Isolation::Serializable
+        }
     }
 }

@@ -68,6 +68,11 @@ impl TreeState {
         self.leaves.iter_mut().filter_map(|leaf| leaf.source.as_mut()).map(|source| source.inner())
     }
 
+    /// The operation of a leaf that locks rows in the transaction.
+    pub fn statement(&self) -> Option<OperationId> {
+        self.leaves.iter().find_map(|leaf| leaf.source.as_ref()?.statement())
+    }
+
     /// Notes that the statement ends when its locking read has ended.
     pub fn stop(&mut self) {
         self.is_stopped = true;

@@ -291,10 +291,20 @@ pub(super) fn finish_change(context: &mut StatementContext<'_, '_>, plan: &Chang
         return answer_returned(context, plan, header, rows.outputs);
     }
     let ChangedRows { matched, changed, .. } = rows;
+    finish_changed(context, plan.kind, (matched, changed))
+}
+
+/// Sends the counts of an UPDATE or DELETE: the rows that it found, and those that it changed.
+#[inline]
+pub(super) fn finish_changed(
+    context: &mut StatementContext<'_, '_>,
+    kind: ChangeKind,
+    (matched, changed): (u64, u64),
+) -> Progress {
     let mut last_insert_id = 0;
     let info = &mut context.engine.work.info;
     info.clear();
-    let affected_rows = match plan.kind {
+    let affected_rows = match kind {
         ChangeKind::Delete => changed,
         ChangeKind::Update => {
             let warnings = u64::from(context.session.warning_count);

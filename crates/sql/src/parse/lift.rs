@@ -71,6 +71,13 @@ impl Walk<'_> {
                 self.condition(delete.filter.as_ref());
                 self.limit(delete.limit);
             }
+            Statement::Modify(modify) => {
+                for assignment in &modify.assignments {
+                    self.expression(&assignment.value, OperandContext::Value);
+                }
+                self.condition(modify.filter.as_ref());
+                self.limit(modify.limit);
+            }
             _ => {}
         }
     }

@@ -20,6 +20,7 @@ pub mod reference;
 pub(crate) mod session_value;
 pub mod shape;
 pub mod statement;
+mod walk;
 pub mod window;
 
 #[cfg(test)]

@@ -94,6 +94,13 @@ impl Lifter<'_> {
                 lifter.order(&mut delete.order_by);
                 lifter.items(&mut delete.returning);
             }
+            Statement::Modify(modify) => {
+                modify.with.iter_mut().for_each(|table| lifter.select(&mut table.query));
+                lifter.from(&mut modify.from);
+                lifter.assignments(&mut modify.assignments);
+                lifter.all(&mut modify.filter);
+                lifter.order(&mut modify.order_by);
+            }
             _ => {}
         }
     }

@@ -19,6 +19,7 @@ pub enum Statement {
     Insert(Box<Insert>),
     Update(Box<Update>),
     Delete(Box<Delete>),
+    Modify(Box<Modify>),
     CreateTable(Box<CreateTable>),
     CreateTableLike(Box<CreateTableLike>),
     CreateIndex(Box<CreateIndex>),
@@ -400,6 +401,29 @@ pub struct Delete {
     pub limit: Option<LimitValue>,
     /// The items of RETURNING; empty without it.
     pub returning: Vec<SelectItem>,
+}
+
+/// UPDATE or DELETE of several tables, or with WITH.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Modify {
+    /// Whether rows are deleted.
+    pub is_delete: bool,
+    /// IGNORE: errors of single rows become warnings.
+    pub ignore: bool,
+    /// WITH: the queries that the statement may name like tables.
+    pub with: Vec<CommonTable>,
+    /// The tables and their joins.
+    pub from: FromItem,
+    /// The tables to delete from, by name or alias. Empty for UPDATE, and for DELETE of the only table.
+    pub targets: Vec<ObjectName>,
+    /// The assignments of SET.
+    pub assignments: Vec<Assignment>,
+    /// WHERE.
+    pub filter: Option<Expression>,
+    /// ORDER BY, of one table only.
+    pub order_by: Vec<OrderItem>,
+    /// The maximum number of rows to change, of one table only.
+    pub limit: Option<LimitValue>,
 }
 
 /// SHOW.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use junctor_expression::{Expression, Node};
+use junctor_expression::{Expression, Node, ResultType};
 use junctor_model::error::Result;
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnNumber, IndexId};
@@ -13,7 +13,7 @@ use junctor_signals::program::{
 };
 
 use super::change::{bind_assignments, changed_columns, foreign_keys, unique_entries};
-use crate::bind::{Binder, Environment, InsertedRow, Scope, SelectedRow, message};
+use crate::bind::{Binder, Environment, InsertedRow, ParameterKind, Scope, SelectedRow, message};
 use crate::parse::statement::Insert;
 
 /// The action for a row with a unique key that exists already.
@@ -123,6 +123,11 @@ impl From<Conflict> for PlannedConflict {
 pub(super) struct InsertTarget<'a> {
     pub layout: &'a Arc<TableLayout>,
     pub columns: &'a [ColumnNumber],
+    /// Number of columns of the query before those for the assignments.
+    pub given: usize,
+    /// The types of the subqueries in the assignments. They are parameters after the columns of the new row,
+    /// and columns of the query after the given ones.
+    pub subqueries: &'a [ResultType],
 }
 
 /// Plans the handling of rows with existing keys. `source` is the table of the INSERT's query, whose columns
@@ -133,7 +138,7 @@ pub(super) struct InsertTarget<'a> {
 pub(super) fn plan_conflict(
     environment: &Environment<'_>,
     insert: &Insert,
-    InsertTarget { layout, columns: targets }: InsertTarget<'_>,
+    InsertTarget { layout, columns: targets, given, subqueries }: InsertTarget<'_>,
     source: Option<Scope<'_>>,
     returned: Option<&Projection>,
 ) -> Result<PlannedConflict> {
@@ -152,9 +157,17 @@ pub(super) fn plan_conflict(
         return Ok(if insert.ignore { Conflict::Skip } else { Conflict::Fail }.into());
     }
     let first_parameter = environment.parameters.len() as u16;
-    let mut binder = Binder::new(environment, Scope::of_table(layout, None));
+    let kinds: Vec<ParameterKind>;
+    let mut assigning = Environment { ..*environment };
+    if !subqueries.is_empty() {
+        let of_row = definition.columns.iter().map(ResultType::of_column);
+        let more = of_row.chain(subqueries.iter().copied()).map(ParameterKind::exactly);
+        kinds = environment.parameters.iter().copied().chain(more).collect();
+        assigning.parameters = &kinds;
+    }
+    let mut binder = Binder::new(&assigning, Scope::of_table(layout, None));
     binder.inserted = Some(InsertedRow { first_parameter, alias: insert.row_alias.as_ref() });
-    let first_selected = first_parameter.saturating_add(definition.columns.len() as u16);
+    let first_selected = first_parameter.saturating_add((definition.columns.len() + subqueries.len()) as u16);
     binder.selected = source.map(|scope| SelectedRow { scope, first_parameter: first_selected, columns: Vec::new() });
     let name_of = |column: &ColumnNumber| definition.columns[usize::from(column.0)].name.to_string();
     binder.inserted_names = targets.iter().map(name_of).collect();
@@ -185,7 +198,7 @@ pub(super) fn plan_conflict(
     };
     let keys = key_locks(environment.dictionary, layout)?;
     let selected_columns = binder.selected.map_or(Vec::new(), |selected| selected.columns);
-    let (given, named) = (targets.len() as u16, selected_columns.len() as u16);
+    let (given, named) = (given as u16, (subqueries.len() + selected_columns.len()) as u16);
     let conflict = Conflict::Update {
         update: Arc::new(update),
         first_parameter,

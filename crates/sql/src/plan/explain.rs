@@ -4,11 +4,11 @@ use junctor_expression::{Coercibility, ResultType};
 use junctor_model::collation::CollationId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::{ColumnDefinition, IndexDefinition, TableLayout};
-use junctor_model::value::Value;
+use junctor_model::value::{Value, ValueRef};
 use junctor_signals::program::{Output, ReadProgram};
 
 use super::access::{AccessPath, KeyTemplate, ScopeTemplate};
-use super::{ChangeKind, ComputeSource, FinalStep, KeyValues, Plan, QueryPlan, TreePlan};
+use super::{ChangeKind, ComputeSource, FinalStep, KeyValues, ModifyPlan, Plan, QueryPlan, TreePlan};
 
 /// The columns of EXPLAIN's result, and its single row.
 pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
@@ -50,10 +50,29 @@ pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
             }
         },
         Plan::Tree(plan) => return explain_tree(plan),
+        Plan::Modify(plan) => return explain_modify(plan),
         Plan::Into(plan) => return explain_plan(&plan.query.clone().into()),
         Plan::Control(_) => row.extra.push("No tables used"),
     }
     (columns(), vec![row.values()])
+}
+
+/// The rows of the query. Changed tables have the statement as their type of query.
+fn explain_modify(plan: &ModifyPlan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
+    let (columns, mut rows) = explain_tree(&plan.query);
+    let statement = if plan.kind == ChangeKind::Update { "UPDATE" } else { "DELETE" };
+    let is_target = |name: &Value| {
+        let name = name.as_ref();
+        plan.targets.iter().any(|target| name == ValueRef::Bytes(target.alias.as_bytes()))
+    };
+    for row in &mut rows {
+        if let [_, select_type, table, ..] = &mut row[..]
+            && is_target(table)
+        {
+            *select_type = Value::Bytes(statement.as_bytes().to_vec());
+        }
+    }
+    (columns, rows)
 }
 
 /// A row for each read of a table, in the order of the operators.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use junctor_expression::{Expression, Node, Parameters, Scratch};
+use junctor_expression::{Expression, Node, Parameters, ResultType, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::RowWrite;
 use junctor_model::id::ColumnNumber;
@@ -16,13 +16,14 @@ use junctor_signals::row_expressions::RowExpressions;
 use super::Plan;
 use super::change::{foreign_keys, unique_entries};
 use super::conflict::{Conflict, InsertTarget, PlannedConflict, plan_conflict};
+use super::insert_query::{Extracted, extract};
 use super::load::{LoadPlan, plan_load};
 use super::operand::needs_row;
 use super::select::FinalStep;
 use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
 use crate::bind::{
-    Binder, Environment, Scope, StoredExpressions, as_stored, bind_returning_list, default_into, message, no_default,
-    number_of_literal, takes_bytes,
+    Binder, Environment, ParameterKind, Scope, StoredExpressions, as_stored, bind_returning_list, default_into,
+    message, no_default, number_of_literal, takes_bytes,
 };
 use crate::parse::expression as ast;
 use crate::parse::statement::{Insert, InsertSource, Select, SelectItem};
@@ -91,6 +92,8 @@ pub struct InsertPlan {
     pub takes_any_kind: bool,
     /// The query of INSERT ... SELECT. Its columns are the parameters of the only element of `rows`.
     pub select: Option<QueryPlan>,
+    /// Whether the rows are those of VALUES. Each row of the query then makes all of them.
+    pub is_values: bool,
     /// The file of LOAD DATA. Its fields are among the parameters of the only element of `rows`.
     pub load: Option<LoadPlan>,
     /// The action for a row with a unique key that exists already.
@@ -142,7 +145,19 @@ pub(super) fn plan_insert(
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned> {
     let layout = environment.table(&insert.table)?;
-    plan_insert_into(environment, insert, layout, Query::Written(find_virtual))
+    let first_of_update = environment.parameters.len() + layout.definition.columns.len();
+    let Some(extracted) = extract(environment, insert, first_of_update)? else {
+        return plan_insert_into(environment, insert, layout, Query::Written(find_virtual, &[]));
+    };
+    let Extracted { insert, values, of_update } = extracted;
+    let Some(mut values) = values else {
+        return plan_insert_into(environment, &insert, layout, Query::Written(find_virtual, &of_update));
+    };
+    let given = values.projection.len();
+    values.projection.extend(of_update);
+    let planned = plan_source(environment, insert.ignore, &values, find_virtual)?;
+    let types = planned.plan.value_types();
+    plan_insert_into(environment, &insert, layout, Query::Values(planned, &types, given))
 }
 
 /// Plans the insert of a query's rows into the table of a CREATE TABLE ... SELECT. The statement names the
@@ -161,9 +176,20 @@ pub(crate) fn plan_fill(
 
 /// The query of an INSERT ... SELECT.
 enum Query<'q> {
-    /// The statement has it, if any.
-    Written(&'q FindVirtual<'q>),
+    /// The statement has it, if any. The items are the subqueries of ON DUPLICATE KEY UPDATE.
+    Written(&'q FindVirtual<'q>, &'q [SelectItem]),
+    /// It computes the subqueries of VALUES, of which this is the number, and those of ON DUPLICATE KEY
+    /// UPDATE. They have these types.
+    Values(Planned<QueryPlan>, &'q [ResultType], usize),
     Planned(Planned<QueryPlan>),
+}
+
+impl Query<'_> {
+    /// The parameters of the rows of VALUES, if a query computes them.
+    fn kinds_of_values(&self) -> Option<Vec<ParameterKind>> {
+        let Query::Values(_, types, given) = self else { return None };
+        Some(types.iter().take(*given).copied().map(ParameterKind::exactly).collect())
+    }
 }
 
 fn plan_insert_into(
@@ -173,7 +199,10 @@ fn plan_insert_into(
     query: Query<'_>,
 ) -> Result<Planned> {
     let definition = &layout.definition;
-    let mut binder = Binder::new(environment, Scope::of_table(layout, None));
+    let kinds = query.kinds_of_values();
+    let is_values = kinds.is_some();
+    let making = Environment { parameters: kinds.as_deref().unwrap_or(environment.parameters), ..*environment };
+    let mut binder = Binder::new(&making, Scope::of_table(layout, None));
     let (forms, uniform_rows) = forms_of(&insert.source)?;
     let named = insert.columns.as_deref();
     // With values, an empty list of columns stands for all columns. Without values, every column gets its
@@ -219,7 +248,7 @@ fn plan_insert_into(
     binder.is_volatile |= is_volatile;
     let returned = returning.as_ref().map(|returning| &returning.rows);
     let (selected, conflict) = plan_source_and_conflict(environment, insert, layout, (&targets, returned), query)?;
-    if selected.is_some() {
+    if selected.is_some() && !is_values {
         targets.iter().try_for_each(|column| check_not_generated(definition, *column))?;
         let parameters: Vec<_> = targets.iter().copied().zip(0..).collect();
         rows.push(row_of_parameters(definition, &parameters, omitted, (&defaults, mode), &mut warnings)?);
@@ -261,6 +290,7 @@ fn plan_insert_into(
         key_is_partition: definition.partition_columns == definition.primary().columns,
         conflict,
         select: selected.map(|selected| selected.plan),
+        is_values,
         load,
         mode,
         refuses_null: environment.modes.is_lenient && !insert.ignore,
@@ -294,22 +324,37 @@ fn plan_source_and_conflict(
     (targets, returned): (&[ColumnNumber], Option<&Projection>),
     query: Query<'_>,
 ) -> Result<(Option<Planned<QueryPlan>>, PlannedConflict)> {
-    let target = InsertTarget { layout, columns: targets };
-    let find_virtual = match query {
-        Query::Written(find_virtual) => find_virtual,
+    let mut target = InsertTarget { layout, columns: targets, given: targets.len(), subqueries: &[] };
+    let (find_virtual, of_update) = match query {
+        Query::Written(find_virtual, of_update) => (find_virtual, of_update),
         Query::Planned(query) => {
+            return Ok((Some(query), plan_conflict(environment, insert, target, None, returned)?));
+        }
+        Query::Values(query, types, given) => {
+            target = InsertTarget { given, subqueries: &types[given..], ..target };
             return Ok((Some(query), plan_conflict(environment, insert, target, None, returned)?));
         }
     };
     let InsertSource::Select(select) = &insert.source else {
         return Ok((None, plan_conflict(environment, insert, target, None, returned)?));
     };
-    let select = with_numbers(select, &layout.definition, targets);
-    let mut planned = plan_source(environment, insert.ignore, &select, find_virtual)?;
+    let written = with_numbers(select, &layout.definition, targets);
+    let mut planned = plan_source(environment, insert.ignore, &written, find_virtual)?;
     if planned.plan.header().columns.len() != targets.len() {
         return Err(message::column_count(1));
     }
-    let source = named_source(environment, &select, &planned)?;
+    let source = named_source(environment, select, &planned)?;
+    let (select, types);
+    if of_update.is_empty() {
+        (select, types) = (written, Vec::new());
+    } else {
+        let mut with_subqueries = written.into_owned();
+        with_subqueries.projection.extend_from_slice(of_update);
+        planned = plan_source(environment, insert.ignore, &with_subqueries, find_virtual)?;
+        types = planned.plan.value_types().split_off(targets.len());
+        select = Cow::Owned(with_subqueries);
+    }
+    target.subqueries = &types;
     let conflict = plan_conflict(environment, insert, target, source, returned)?;
     if !conflict.selected_columns.is_empty() {
         let select = with_columns(&select, source, &conflict.selected_columns)?;

@@ -10,7 +10,9 @@ mod compute;
 mod explain;
 mod functional;
 mod insert;
+mod insert_query;
 mod load;
+mod modify;
 mod operand;
 mod operation_kind;
 mod order;
@@ -33,6 +35,7 @@ pub use explain::explain_plan;
 pub use insert::{AutoColumn, InsertPlan, InsertReturning, InsertValue, RowSteps, UniformRowForm};
 pub(crate) use insert::{plan_fill, plan_source};
 pub use load::{LoadPlan, LoadTarget};
+pub use modify::{ModifyPlan, ModifyTarget};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Quantity, ValueSet};
 pub use operation_kind::OperationKind;
 pub(crate) use parameters::{

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use junctor_expression::ResultType;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
 use junctor_model::row_encoding::ResultColumn;
@@ -12,10 +13,11 @@ use super::change::{plan_delete, plan_update};
 use super::checksum::plan_checksum;
 use super::compute::plan_compute;
 use super::insert::plan_insert;
+use super::modify::{plan_delete_by_query, plan_modify, plan_update_by_query};
 use super::process_list::plan_process_list;
 use super::select::{check_lock_names, plan_select};
 use super::tree::{TreePlan, TreeTable, plan_tree};
-use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, SelectPlan};
+use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, SelectPlan};
 use crate::bind::{Environment, message};
 use crate::parse::statement::{AccessMode, ObjectName, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
@@ -35,6 +37,8 @@ pub enum Plan {
     Insert(Arc<InsertPlan>),
     /// UPDATE or DELETE.
     Change(Arc<ChangePlan>),
+    /// UPDATE or DELETE whose rows a query finds.
+    Modify(Arc<ModifyPlan>),
     /// The beginning or end of a transaction.
     Control(ControlPlan),
 }
@@ -77,6 +81,16 @@ impl QueryPlan {
             QueryPlan::Compute(plan) => &plan.header,
             QueryPlan::Tree(plan) => &plan.header,
         }
+    }
+
+    /// The types of the values of a row.
+    pub(super) fn value_types(&self) -> Vec<ResultType> {
+        let values = match self {
+            QueryPlan::Tree(plan) => &plan.root.values,
+            QueryPlan::Compute(plan) => &plan.projection.values,
+            QueryPlan::Select(_) => return Vec::new(),
+        };
+        values.iter().map(|value| value.result).collect()
     }
 
     /// The table that is read, and whether its rows are locked; `None` for a query without a stored table.
@@ -171,8 +185,15 @@ pub fn plan_statement(
         Statement::Select(select) => plan_query(environment, select, find_virtual)
             .and_then(|planned| if select.into.is_empty() { Ok(planned.into()) } else { plan_into(select, planned) }),
         Statement::Insert(insert) => plan_insert(environment, insert, find_virtual),
-        Statement::Update(update) => plan_update(environment, update),
-        Statement::Delete(delete) => plan_delete(environment, delete),
+        Statement::Update(update) => match plan_update_by_query(environment, update, find_virtual)? {
+            Some(planned) => Ok(planned),
+            None => plan_update(environment, update),
+        },
+        Statement::Delete(delete) => match plan_delete_by_query(environment, delete, find_virtual)? {
+            Some(planned) => Ok(planned),
+            None => plan_delete(environment, delete),
+        },
+        Statement::Modify(modify) => plan_modify(environment, modify, find_virtual),
         Statement::StartTransaction(start) => control(ControlPlan::Begin {
             read_only: start.access.map(|access| access == AccessMode::ReadOnly),
             consistent_snapshot: start.consistent_snapshot,
@@ -253,7 +274,7 @@ impl Plan {
             Plan::Insert(plan) => Some(&plan.table),
             Plan::Change(plan) => Some(&plan.table),
             Plan::Into(plan) => plan.query.table().map(|(table, _)| table),
-            Plan::Compute(_) | Plan::Control(_) | Plan::Tree(_) => None,
+            Plan::Compute(_) | Plan::Control(_) | Plan::Tree(_) | Plan::Modify(_) => None,
         }
     }
 
@@ -261,6 +282,7 @@ impl Plan {
     pub(crate) fn tree_tables(&self) -> &[TreeTable] {
         match self {
             Plan::Tree(plan) => &plan.tables,
+            Plan::Modify(plan) => &plan.query.tables,
             Plan::Into(plan) => plan.query.tree_tables(),
             Plan::Insert(plan) => plan.select.as_ref().map_or(&[], QueryPlan::tree_tables),
             _ => &[],
@@ -292,7 +314,7 @@ impl Plan {
             Plan::Tree(plan) => Some(&plan.header),
             Plan::Insert(plan) => plan.returning.as_ref().map(|returning| &returning.header),
             Plan::Change(plan) => plan.returning.as_ref(),
-            Plan::Into(_) | Plan::Control(_) => None,
+            Plan::Into(_) | Plan::Control(_) | Plan::Modify(_) => None,
         }
     }
 
@@ -327,9 +349,15 @@ impl Plan {
         let foreign = match self {
             Plan::Insert(plan) => [plan.program.foreign_keys.as_ref(), plan.conflict.foreign_keys()],
             Plan::Change(plan) => [plan.program.foreign_keys.as_ref(), None],
-            Plan::Select(_) | Plan::Into(_) | Plan::Compute(_) | Plan::Tree(_) | Plan::Control(_) => [None, None],
+            _ => [None, None],
         };
-        let reachable = foreign.into_iter().flatten().flat_map(|foreign| foreign.reachable.iter().copied());
+        let of_targets = match self {
+            Plan::Modify(plan) => &plan.targets[..],
+            _ => &[],
+        };
+        let of_targets = of_targets.iter().filter_map(|target| target.program.foreign_keys.as_ref());
+        let foreign = foreign.into_iter().flatten().chain(of_targets);
+        let reachable = foreign.flat_map(|foreign| foreign.reachable.iter().copied());
         // The query of INSERT ... SELECT adds the table that it reads.
         let selected = match self {
             Plan::Insert(plan) => plan.select.as_ref().and_then(QueryPlan::table),
@@ -346,7 +374,7 @@ impl Plan {
     /// count.
     pub(crate) fn reads_rows(&self) -> bool {
         match self {
-            Plan::Select(_) | Plan::Change(_) => true,
+            Plan::Select(_) | Plan::Change(_) | Plan::Modify(_) => true,
             Plan::Insert(plan) => plan.select.is_some(),
             Plan::Into(plan) => plan.query.table().is_some() || !plan.query.tree_tables().is_empty(),
             Plan::Tree(plan) => !plan.tables.is_empty(),
@@ -356,6 +384,6 @@ impl Plan {
 
     /// Whether the statement inserts, updates or deletes rows. A locking query does not count.
     pub fn writes(&self) -> bool {
-        matches!(self, Plan::Insert(_) | Plan::Change(_))
+        matches!(self, Plan::Insert(_) | Plan::Change(_) | Plan::Modify(_))
     }
 }

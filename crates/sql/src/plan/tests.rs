@@ -119,6 +119,7 @@ fn planned_for(
         parameters: kinds,
         session_constant: &random_seed,
         locks_reads: false,
+        locks_sources: true,
         modes: Modes::default(),
         division_increment: 4,
         foreign_key_checks: true,
@@ -364,6 +365,13 @@ impl Dump<'_> {
                 self.filter(compute.filter.as_ref());
                 let row: Vec<String> = compute.projection.values.iter().map(described).collect();
                 self.line(format!("row {}", row.join(", ")));
+            }
+            Plan::Modify(modify) => {
+                self.line(format!("tree of {} leaves", modify.query.leaves.len()));
+                for target in &modify.targets {
+                    let turn = if target.one_by_one { ", one after the other" } else { "" };
+                    self.line(format!("write {} by key with {} values{turn}", target.alias, target.parameter_count));
+                }
             }
             Plan::Into(into) => self.line(format!("{into:?}")),
             Plan::Control(control) => self.line(format!("{control:?}")),

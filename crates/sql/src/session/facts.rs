@@ -216,6 +216,7 @@ pub(super) fn with_environment<T>(
         parameters,
         session_constant: &session_constant,
         locks_reads: facts.session.locks_reads(),
+        locks_sources: facts.session.locks_sources(),
         foreign_key_checks: facts.session.variables.foreign_key_checks,
         modes: modes_of(facts.session.variables.sql_mode),
         division_increment: facts.session.variables.division_increment(),

@@ -14,7 +14,8 @@ use crate::bind::{Environment, ParameterKind, message};
 use crate::execute::Engine;
 use crate::execute::{
     Execution, InputForm, LockCallMode, LockCalls, PlanInput, RetryInput, RetryState, StatementContext, StatementInput,
-    fail, start_change, start_compute, start_control, start_cursor, start_insert, start_into, start_select, start_tree,
+    fail, start_change, start_compute, start_control, start_cursor, start_insert, start_into, start_modify,
+    start_select, start_tree,
 };
 use crate::parse::{ParameterNumber, ShapeOutcome, Statement, first_statement_end, parse_in, scan};
 use crate::plan::fill_from_shape;
@@ -173,6 +174,18 @@ impl StatementContext<'_, '_> {
                     ChangeKind::Delete => self.engine.counters.deletes += 1,
                 }
                 start_change(self, plan, input)
+            }
+            Plan::Modify(plan) => {
+                self.session.operation = match plan.kind {
+                    ChangeKind::Update => OperationKind::Update,
+                    ChangeKind::Delete => OperationKind::Delete,
+                };
+                match plan.kind {
+                    ChangeKind::Update => self.engine.counters.updates += 1,
+                    ChangeKind::Delete => self.engine.counters.deletes += 1,
+                }
+                let progress = start_modify(self, plan, input);
+                self.retry_if_requested(progress)
             }
             Plan::Compute(plan) => {
                 self.session.operation = OperationKind::Other;

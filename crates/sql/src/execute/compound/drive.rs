@@ -7,6 +7,7 @@ use junctor_signals::end_transaction::Ending;
 use super::change::{self, Change};
 use super::insert::{self, Insert};
 use super::load::DiscardState;
+use super::modify::{self, Modification};
 use super::source::{continue_source, resume_source};
 use super::state::{ChangeWork, CompoundState, Step, StepState, Work};
 use crate::execute::completion::{fail, interrupted};
@@ -17,7 +18,7 @@ use crate::execute::schema::undo_creation;
 use crate::execute::session::Session;
 use crate::execute::state::Execution;
 use crate::execute::transaction::note_lost_transaction;
-use crate::execute::write::{ChangedRows, StatementOutcome, finish_change};
+use crate::execute::write::{ChangedRows, StatementOutcome, finish_change, finish_changed};
 use crate::result::Progress;
 
 /// The action that follows a step.
@@ -70,9 +71,7 @@ pub(super) fn continue_steps(
         }
         Err(error) => {
             context.engine.work.inputs.clear(context.turn.buffers);
-            if let Work::Insert(_, work) = &mut state.work
-                && let Some(source) = work.source.take()
-            {
+            if let Some(source) = state.work.take_source() {
                 source.stop(context);
             }
             undo(context, state, error)
@@ -86,10 +85,11 @@ pub(in crate::execute) fn resume_compound(
     state: Box<CompoundState>,
     event: Event,
 ) -> Progress {
-    if let Work::Insert(..) = &state.work
-        && state.work.awaits(operation_of(&event))
-    {
-        return resume_source(context, state, event);
+    if state.work.awaits(operation_of(&event)) {
+        return match &state.work {
+            Work::Modify(..) => modify::resume_query(context, state, event),
+            _ => resume_source(context, state, event),
+        };
     }
     match event {
         Event::Statement { matched, changed, diagnostics, outputs, error, .. } => {
@@ -123,6 +123,7 @@ fn resume_step(
         Work::Change(plan, work) => {
             change::on_outcome(context, &mut Change::new(plan, steps, work), outcome, &mut outputs)
         }
+        Work::Modify(plan, work) => modify::on_outcome(context, &mut Modification { plan, steps, work }, outcome),
     };
     for output in outputs {
         context.turn.buffers.give(output);
@@ -144,6 +145,7 @@ pub(in crate::execute) fn continue_compound(context: &mut StatementContext<'_, '
             false => Change::new(plan, steps, work).write_next(context),
         }),
         Work::Change(..) => None,
+        Work::Modify(plan, work) => Modification { plan, steps, work }.continue_step(context),
     };
     match next {
         Some(next) => continue_steps(context, state, next),
@@ -257,6 +259,7 @@ fn complete(context: &mut StatementContext<'_, '_>, state: Box<CompoundState>) -
             let ChangeWork { matched, changed, outputs, .. } = work;
             finish_change(context, &plan, ChangedRows { matched, changed, outputs })
         }
+        Work::Modify(plan, work) => finish_changed(context, plan.kind, (work.matched, work.changed)),
     }
 }
 

@@ -38,7 +38,7 @@ use crate::execute::schema::{FilledTable, finish_filled};
 use crate::execute::state::{PlanInput, Workspace};
 use crate::execute::write::{StatementOutcome, check_writable, forget_taken_numbers, level_of, write_options};
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::{Conflict, InsertPlan, InsertReturning, KeyLock};
+use crate::plan::{Conflict, InsertPlan, InsertReturning, KeyLock, QueryPlan};
 use crate::result::Progress;
 
 /// Maximum number of times that the keys of one row are read. Beyond it the statement fails with error 1205.
@@ -127,8 +127,11 @@ pub(crate) fn start_insert_select(
     // A query in the same transaction sees earlier writes but must not see those of its own statement. All
     // its rows are therefore collected before the first one is inserted.
     let queried = plan.select.as_ref().and_then(|select| select.table());
-    let reads_own_table = queried.is_some_and(|(table, _)| table.definition.id == plan.table.definition.id);
-    let collects = reads_own_table && context.session.transaction.has_begun();
+    let is_own = |table: &TableLayout| table.definition.id == plan.table.definition.id;
+    let reads_own_table = queried.is_some_and(|(table, _)| is_own(table));
+    // A tree may begin to read a table after the first rows are inserted.
+    let of_tree = plan.select.iter().flat_map(QueryPlan::tree_tables).any(|table| is_own(&table.layout));
+    let collects = of_tree || reads_own_table && context.session.transaction.has_begun();
     let parameters = context.copy_parameters();
     let in_transaction = context.session.transaction.explicit;
     let steps = StepState {
@@ -573,7 +576,7 @@ pub(super) fn complete(
     let found = if context.session.found_rows_wanted { touched } else { updated };
     let info = &mut context.engine.work.info;
     info.clear();
-    if rows > 1 || rows_of_query.is_some() {
+    if rows > 1 || rows_of_query.is_some() && !plan.is_values {
         let ignores = matches!(plan.conflict, Conflict::Skip | Conflict::Update { ignore: true, .. });
         let duplicates = if ignores { rows - written.min(rows) } else { deleted + found };
         let warnings = context.session.warning_count;

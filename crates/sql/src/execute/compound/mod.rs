@@ -8,15 +8,17 @@
 //! - UPDATE and DELETE with LIMIT or IGNORE, or where one row may take the key of another: the rows are
 //!   locked first, then written, if necessary one by one. Without LIMIT, IGNORE and ORDER BY, one request
 //!   first tries to write all rows, and the rows are locked only after a duplicate key.
+//! - UPDATE and DELETE of several tables, or with subqueries: a query locks the rows and returns their keys,
+//!   then they are written by key.
 //!
 //! If no transaction is open, the statement opens its own and commits it. Otherwise, a failure rolls back to
 //! the end of the user's previous statement. Locks remain until the transaction ends, as after every failed
 //! statement.
 //!
 //! In reading order: [`state`], the state between steps; [`drive`], the step after each reply and the end of
-//! the statement; [`insert`]; [`change`] with [`locked_rows`]; [`rows`], the rows of an INSERT that later
-//! steps may need; [`returned`], the rows of RETURNING; [`source`], the query of INSERT ... SELECT; [`load`]
-//! with [`lines`], the file of LOAD DATA.
+//! the statement; [`insert`]; [`change`] with [`locked_rows`]; [`modify`]; [`rows`], the rows of an INSERT
+//! that later steps may need; [`returned`], the rows of RETURNING; [`source`], the query of INSERT ... SELECT
+//! statements; [`load`] with [`lines`], the file of LOAD DATA.
 
 mod change;
 mod drive;
@@ -24,6 +26,7 @@ mod insert;
 mod lines;
 mod load;
 mod locked_rows;
+mod modify;
 mod returned;
 mod rows;
 mod source;
@@ -35,6 +38,7 @@ pub(super) use insert::start_insert_rows;
 pub(crate) use insert::start_insert_select;
 pub(crate) use load::DiscardState;
 pub(crate) use load::receive_file;
+pub(crate) use modify::start_modify;
 pub(super) use rows::{RowList, RowRef};
 pub(super) use source::{SelectedRows, Source};
 pub(crate) use state::CompoundState;

@@ -120,6 +120,7 @@ impl Source {
     pub fn statement(&self) -> Option<OperationId> {
         match &self.inner {
             Execution::Write(state) => Some(state.operation),
+            Execution::Tree(state) => state.statement(),
             _ => None,
         }
     }
@@ -175,6 +176,21 @@ impl Source {
         std::mem::take(&mut self.collected)
     }
 
+    /// Starts the query. Its parameters are in the workspace.
+    pub(super) fn start(&mut self, context: &mut StatementContext<'_, '_>, query: &QueryPlan) {
+        // SQL_SELECT_LIMIT bounds the rows sent to clients, not the rows written.
+        let select_limit = std::mem::replace(&mut context.session.variables.select_limit, u64::MAX);
+        self.run(context, |context| {
+            let input = PlanInput { protocol: RowProtocol::Values, shaped_text: None, input: StatementInput::NONE };
+            match query {
+                QueryPlan::Select(plan) => start_select(context, plan, &input),
+                QueryPlan::Compute(plan) => start_compute(context, plan, input.protocol),
+                QueryPlan::Tree(plan) => start_tree(context, plan, &input),
+            }
+        });
+        context.session.variables.select_limit = select_limit;
+    }
+
     /// Runs one step of the query as if it were the session's own statement, and collects its output.
     pub(in crate::execute) fn run(
         &mut self,
@@ -210,17 +226,7 @@ pub(super) fn start_source(context: &mut StatementContext<'_, '_>, insert: &mut 
     let (Some(query), Some(mut source)) = (&insert.plan.select, insert.work.source.take()) else {
         unexpected_step("the start of a query that the INSERT does not have")
     };
-    // SQL_SELECT_LIMIT bounds the rows sent to clients, not the rows inserted.
-    let select_limit = std::mem::replace(&mut context.session.variables.select_limit, u64::MAX);
-    source.run(context, |context| {
-        let input = PlanInput { protocol: RowProtocol::Values, shaped_text: None, input: StatementInput::NONE };
-        match query {
-            QueryPlan::Select(plan) => start_select(context, plan, &input),
-            QueryPlan::Compute(plan) => start_compute(context, plan, input.protocol),
-            QueryPlan::Tree(plan) => start_tree(context, plan, &input),
-        }
-    });
-    context.session.variables.select_limit = select_limit;
+    source.start(context, query);
     insert.work.source = Some(source);
     advance(context, insert)
 }
@@ -349,7 +355,8 @@ pub(super) fn make_batch(context: &mut StatementContext<'_, '_>, insert: &mut In
         }
         EncodeOutcome::Rows(made) => {
             require!(made.rows == rows.len() as u64, "every row that is not left out is kept");
-            source.rows_before += source.batch.len() as u64;
+            // Each row of the query makes all rows of VALUES, if there are any.
+            source.rows_before += (source.batch.len() * plan.rows.len()) as u64;
             *numbered = made;
             match made.rows {
                 0 => Ok(None),

@@ -3,19 +3,21 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use junctor_gateway::gateway::NO_OPERATION;
 use junctor_model::error::Error;
 use junctor_model::id::StatementNumber;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
 use super::locked_rows::LockedRows;
+use super::modify::TargetRows;
 use super::returned::Returned;
 use super::rows::RowList;
 use super::source::Source;
 use crate::execute::insert::InsertedNumbers;
 use crate::execute::retry::RetryInput;
 use crate::execute::schema::FilledTable;
-use crate::plan::{ChangePlan, InsertPlan, Plan};
+use crate::plan::{ChangePlan, InsertPlan, ModifyPlan, Plan};
 
 /// A compound statement: one that writes in several steps.
 #[derive(Debug)]
@@ -49,6 +51,25 @@ pub(super) struct StepState {
     pub fills: Option<FilledTable>,
 }
 
+impl StepState {
+    /// The state of a statement that begins with its query.
+    pub fn selecting(protocol: RowProtocol, parameters: Vec<u8>) -> StepState {
+        StepState {
+            operation: NO_OPERATION,
+            protocol,
+            step: Step::Select,
+            owns_transaction: false,
+            before: StatementNumber::default(),
+            parameters,
+            retry: RetryInput::None,
+            is_stopped: false,
+            awaits_input: false,
+            is_receiving: false,
+            fills: None,
+        }
+    }
+}
+
 impl CompoundState {
     /// Whether the statement waits for a reply of this operation.
     pub(crate) fn awaits(&self, operation: OperationId) -> bool {
@@ -59,6 +80,7 @@ impl CompoundState {
         match &self.work {
             Work::Insert(plan, _) => Plan::Insert(Arc::clone(plan)),
             Work::Change(plan, _) => Plan::Change(Arc::clone(plan)),
+            Work::Modify(plan, _) => Plan::Modify(Arc::clone(plan)),
         }
     }
 
@@ -76,7 +98,7 @@ impl CompoundState {
         self.steps.is_stopped = true;
         match (&self.steps.step, &self.work) {
             (Step::Numbers { .. }, _) => None,
-            (Step::Select, Work::Insert(_, work)) => work.source.as_ref().and_then(|source| source.statement()),
+            (Step::Select, work) => work.source().and_then(|source| source.statement()),
             _ => Some(self.steps.operation),
         }
     }
@@ -85,7 +107,7 @@ impl CompoundState {
 /// The pending step, whose reply is awaited.
 #[derive(Debug)]
 pub(super) enum Step {
-    /// The query of INSERT ... SELECT, or the next part of the file of LOAD DATA.
+    /// The query of the statement, or the next part of the file of LOAD DATA.
     Select,
     /// AUTO_INCREMENT values for the rows of a batch are being reserved.
     Numbers { needed: u64, beyond: u64 },
@@ -122,14 +144,30 @@ pub(super) enum Step {
 pub(super) enum Work {
     Insert(Arc<InsertPlan>, InsertWork),
     Change(Arc<ChangePlan>, ChangeWork),
+    Modify(Arc<ModifyPlan>, ModifyWork),
 }
 
 impl Work {
-    /// Whether the query of INSERT ... SELECT waits for a reply of this operation.
+    /// Whether the statement's query waits for a reply of this operation.
     pub(super) fn awaits(&self, operation: OperationId) -> bool {
+        self.source().is_some_and(|source| source.awaits(operation))
+    }
+
+    /// The query of the statement, until it has ended.
+    fn source(&self) -> Option<&Source> {
         match self {
-            Work::Insert(_, work) => work.source.as_ref().is_some_and(|source| source.awaits(operation)),
-            Work::Change(..) => false,
+            Work::Insert(_, work) => work.source.as_deref(),
+            Work::Modify(_, work) => work.source.as_deref(),
+            Work::Change(..) => None,
+        }
+    }
+
+    /// Takes the query of the statement, to end it.
+    pub(super) fn take_source(&mut self) -> Option<Box<Source>> {
+        match self {
+            Work::Insert(_, work) => work.source.take(),
+            Work::Modify(_, work) => work.source.take(),
+            Work::Change(..) => None,
         }
     }
 }
@@ -155,6 +193,22 @@ pub(super) struct InsertWork {
     pub returned: Returned,
     /// The query of INSERT ... SELECT.
     pub source: Option<Box<Source>>,
+}
+
+/// The progress of an UPDATE or DELETE whose rows a query finds.
+#[derive(Debug, Default)]
+pub(super) struct ModifyWork {
+    /// The query, until it has ended.
+    pub source: Option<Box<Source>>,
+    /// The rows of each table.
+    pub targets: Vec<TargetRows>,
+    /// The table that is being written.
+    pub target: usize,
+    /// Number of rows in the pending write, and of those written since the last step.
+    pub writing: usize,
+    pub written: usize,
+    pub matched: u64,
+    pub changed: u64,
 }
 
 /// Counts for the statement's answer.

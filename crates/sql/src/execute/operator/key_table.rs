@@ -22,7 +22,7 @@ struct Entry {
 
 /// Numbers by key.
 #[derive(Debug)]
-pub(super) struct KeyTable {
+pub(in crate::execute) struct KeyTable {
     parts: Vec<Part>,
     memory: usize,
 }

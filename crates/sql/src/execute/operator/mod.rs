@@ -29,6 +29,7 @@ use super::context::StatementContext;
 use crate::plan::tree::{BlockPlan, PlanNode, TreePlan};
 
 use batch::{Batch, Frame};
+pub(super) use key_table::KeyTable;
 pub(super) use scan::Leaf;
 
 /// Number of rows that one step may touch, which takes about 100 microseconds.

@@ -4,7 +4,10 @@ use super::parser::{Parse, Parser, Stop};
 use crate::parse::expression::Expression;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
-use crate::parse::statement::{Assignment, Delete, Insert, InsertSource, RowAlias, SelectItem, Update};
+use crate::parse::query::FromItem;
+use crate::parse::statement::{
+    Assignment, CommonTable, Delete, Insert, InsertSource, Modify, ObjectName, RowAlias, SelectItem, Statement, Update,
+};
 
 impl Parser<'_> {
     /// INSERT or REPLACE.
@@ -43,6 +46,10 @@ impl Parser<'_> {
             self.expect_word(Keyword::Key)?;
             self.expect_word(Keyword::Update)?;
             on_duplicate = self.comma_list(Self::assignment)?;
+            let has_query = on_duplicate.iter().any(|assignment: &Assignment| assignment.value.needs_tree());
+            if has_query && matches!(source, InsertSource::UniformRows { .. }) {
+                return Err(Stop::LiteralsMatter);
+            }
         }
         let returning = self.returning()?;
         Ok(Insert { replace, ignore, table, columns, source, row_alias, on_duplicate, returning })
@@ -69,6 +76,10 @@ impl Parser<'_> {
     fn insert_rows(&mut self) -> Parse<InsertSource> {
         let start = self.current.start;
         let row = self.insert_row()?;
+        if self.is_lifting() && row.iter().any(Expression::needs_tree) {
+            // Rows with subqueries are planned one by one.
+            return Err(Stop::LiteralsMatter);
+        }
         if let Some((first, width)) = self.skip_uniform_rows(start) {
             return Ok(InsertSource::UniformRows { row, first, width });
         }
@@ -125,46 +136,93 @@ impl Parser<'_> {
         self.expression()
     }
 
-    pub(super) fn update(&mut self) -> Parse<Update> {
+    /// UPDATE of one table or of several. `with` are the queries of WITH before it.
+    pub(super) fn update(&mut self, with: Vec<CommonTable>) -> Parse<Statement> {
         self.expect_word(Keyword::Update)?;
         self.accept_word(Keyword::LowPriority);
         let ignore = self.accept_word(Keyword::Ignore);
-        if self.current.kind == TokenKind::Open {
-            return self.unsupported("multi-table UPDATE");
-        }
-        let table = self.table_reference()?;
-        if self.at_join() {
-            return self.unsupported("multi-table UPDATE");
-        }
+        let from = self.from()?;
         self.expect_word(Keyword::Set)?;
         let assignments = self.comma_list(Self::assignment)?;
         let filter = self.condition_after(Keyword::Where)?;
         let order_by = self.order_by()?;
         let limit = self.limit_count()?;
-        Ok(Update { ignore, table, assignments, filter, order_by, limit })
+        Ok(match from {
+            FromItem::Table(table) if with.is_empty() => {
+                Statement::Update(Box::new(Update { ignore, table, assignments, filter, order_by, limit }))
+            }
+            from => {
+                let (is_delete, targets) = (false, Vec::new());
+                let modify = Modify { is_delete, ignore, with, from, targets, assignments, filter, order_by, limit };
+                Statement::Modify(Box::new(modify))
+            }
+        })
     }
 
-    pub(super) fn delete(&mut self) -> Parse<Delete> {
+    /// DELETE from one table or from several. `with` are the queries of WITH before it.
+    pub(super) fn delete(&mut self, with: Vec<CommonTable>) -> Parse<Statement> {
         self.expect_word(Keyword::Delete)?;
         self.accept_word(Keyword::LowPriority);
         self.accept_word(Keyword::Quick);
         let ignore = self.accept_word(Keyword::Ignore);
         if !self.accept_word(Keyword::From) {
-            if Self::is_name(self.current) {
-                return self.unsupported("multi-table DELETE");
+            let targets = self.comma_list(|parser| Ok(parser.delete_target()?.0))?;
+            self.expect_word(Keyword::From)?;
+            return self.delete_joined((with, ignore), targets);
+        }
+        let (name, has_star) = self.delete_target()?;
+        if has_star || self.current.kind == TokenKind::Comma || self.at_word(Keyword::Using) {
+            let mut targets = vec![name];
+            while self.accept(TokenKind::Comma) {
+                targets.push(self.delete_target()?.0);
             }
-            return self.syntax();
+            self.expect_word(Keyword::Using)?;
+            return self.delete_joined((with, ignore), targets);
         }
         self.may_return = true;
-        let table = self.table_reference()?;
-        if self.at_join() || self.at_word(Keyword::Using) || self.current.kind == TokenKind::Dot {
-            return self.unsupported("multi-table DELETE");
-        }
+        let table = self.table_reference_of(name)?;
         let filter = self.condition_after(Keyword::Where)?;
         let order_by = self.order_by()?;
         let limit = self.limit_count()?;
         let returning = self.returning()?;
-        Ok(Delete { ignore, table, filter, order_by, limit, returning })
+        if with.is_empty() {
+            return Ok(Statement::Delete(Box::new(Delete { ignore, table, filter, order_by, limit, returning })));
+        }
+        if !returning.is_empty() {
+            return self.unsupported("RETURNING of a DELETE with WITH");
+        }
+        let (is_delete, from, targets, assignments) = (true, FromItem::Table(table), Vec::new(), Vec::new());
+        let modify = Modify { is_delete, ignore, with, from, targets, assignments, filter, order_by, limit };
+        Ok(Statement::Modify(Box::new(modify)))
+    }
+
+    /// The tables and the condition of a DELETE that names its targets apart from them.
+    fn delete_joined(
+        &mut self,
+        (with, ignore): (Vec<CommonTable>, bool),
+        targets: Vec<ObjectName>,
+    ) -> Parse<Statement> {
+        let from = self.from()?;
+        let filter = self.condition_after(Keyword::Where)?;
+        let (is_delete, assignments, order_by, limit) = (true, Vec::new(), Vec::new(), None);
+        let modify = Modify { is_delete, ignore, with, from, targets, assignments, filter, order_by, limit };
+        Ok(Statement::Modify(Box::new(modify)))
+    }
+
+    /// `[database.]table[.*]`. Returns whether `.*` is written.
+    fn delete_target(&mut self) -> Parse<(ObjectName, bool)> {
+        let mut name = ObjectName { database: None, name: self.name()? };
+        while self.accept(TokenKind::Dot) {
+            if self.accept(TokenKind::Star) {
+                return Ok((name, true));
+            }
+            if name.database.is_some() {
+                return self.syntax();
+            }
+            let inner = self.any_word()?;
+            name = ObjectName { database: Some(name.name), name: inner };
+        }
+        Ok((name, false))
     }
 
     /// RETURNING, an extension that MariaDB has and MySQL does not.

@@ -18,8 +18,15 @@ impl Parser<'_> {
             return Err(Stop::Error(ParseErrorKind::NestingTooDeep, self.current.start));
         }
         self.query_depth += 1;
-        let tables = std::mem::take(&mut self.joined_tables);
         let with = self.with_clause()?;
+        let select = self.query_after(with)?;
+        self.query_depth -= 1;
+        Ok(select)
+    }
+
+    /// A query whose WITH has been read.
+    pub(super) fn query_after(&mut self, with: Vec<CommonTable>) -> Parse<Select> {
+        let tables = std::mem::take(&mut self.joined_tables);
         let first = self.intersected()?;
         let mut rest = Vec::new();
         while let Some(keyword) = self.accept_any(&[Keyword::Union, Keyword::Except]) {
@@ -35,7 +42,6 @@ impl Parser<'_> {
             select.with = with;
         }
         self.joined_tables = tables;
-        self.query_depth -= 1;
         Ok(select)
     }
 
@@ -178,7 +184,7 @@ impl Parser<'_> {
     }
 
     /// `WITH [RECURSIVE] name [(columns)] AS (query), ...`
-    fn with_clause(&mut self) -> Parse<Vec<CommonTable>> {
+    pub(super) fn with_clause(&mut self) -> Parse<Vec<CommonTable>> {
         if !self.accept_word(Keyword::With) {
             return Ok(Vec::new());
         }

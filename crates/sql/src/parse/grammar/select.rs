@@ -84,26 +84,14 @@ impl Parser<'_> {
         Ok(SelectItem::Expression { expression, alias, text })
     }
 
-    /// Whether another table follows, by a comma or a join.
-    pub(super) fn at_join(&self) -> bool {
-        self.current.kind == TokenKind::Comma
-            || matches!(
-                self.word(),
-                Some(
-                    Keyword::Join
-                        | Keyword::Inner
-                        | Keyword::Cross
-                        | Keyword::Left
-                        | Keyword::Right
-                        | Keyword::Natural
-                        | Keyword::StraightJoin
-                )
-            )
-    }
-
     /// A table with its alias and index hints.
     pub(super) fn table_reference(&mut self) -> Parse<TableReference> {
         let name = self.object_name()?;
+        self.table_reference_of(name)
+    }
+
+    /// The alias and index hints after the name of a table.
+    pub(super) fn table_reference_of(&mut self, name: ObjectName) -> Parse<TableReference> {
         if self.at_word(Keyword::Partition) {
             return self.unsupported("PARTITION selection");
         }

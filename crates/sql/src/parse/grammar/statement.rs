@@ -15,13 +15,19 @@ impl Parser<'_> {
             return self.unsupported_by_text();
         };
         match keyword {
-            Keyword::Select | Keyword::With | Keyword::Table | Keyword::Values => {
-                Ok(Statement::Select(Box::new(self.query()?)))
+            Keyword::Select | Keyword::Table | Keyword::Values => Ok(Statement::Select(Box::new(self.query()?))),
+            Keyword::With => {
+                let with = self.with_clause()?;
+                match self.word() {
+                    Some(Keyword::Update) => self.update(with),
+                    Some(Keyword::Delete) => self.delete(with),
+                    _ => Ok(Statement::Select(Box::new(self.query_after(with)?))),
+                }
             }
             Keyword::Insert | Keyword::Replace => Ok(Statement::Insert(Box::new(self.insert()?))),
             Keyword::Load if !self.next_is_word(Keyword::Index) => Ok(Statement::Insert(Box::new(self.load()?))),
-            Keyword::Update => Ok(Statement::Update(Box::new(self.update()?))),
-            Keyword::Delete => Ok(Statement::Delete(Box::new(self.delete()?))),
+            Keyword::Update => self.update(Vec::new()),
+            Keyword::Delete => self.delete(Vec::new()),
             Keyword::Begin => self.begin(),
             Keyword::Start => self.start(),
             Keyword::Commit => self.commit(),

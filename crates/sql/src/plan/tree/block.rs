@@ -9,7 +9,7 @@ use junctor_signals::program::{Projection, SortKey};
 
 use super::check::GroupCheck;
 use super::from::bind_from;
-use super::join::{JoinNode, relations_of};
+use super::join::{JoinNode, Locks, relations_of};
 use super::recursion::{Defining, WorkingTable};
 use super::subquery::{BlockSubqueries, SemiJoin};
 use super::window::{check_alias, windowed};
@@ -128,7 +128,7 @@ impl TreePlanner<'_> {
         let (above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, &space).is_none());
         let from = joined.take().map_or(JoinNode::nothing(), |joined| joined.node);
-        let mut node = self.join(from, (conditions, semijoins), (&block, &sources), lock)?;
+        let mut node = self.join(from, (conditions, semijoins), (&block, &sources), Locks::All(lock))?;
         if !where_applies.is_empty() {
             node = subqueries.place_all(node, where_applies);
         }
@@ -158,7 +158,7 @@ impl TreePlanner<'_> {
     }
 
     /// Binds WHERE. Conjuncts that are semijoins are returned apart.
-    fn bind_where<'q>(
+    pub(super) fn bind_where<'q>(
         &self,
         select: &'q Select,
         view: &'q BlockView<'q>,

@@ -12,7 +12,7 @@ use super::from::SourcePlan;
 use super::subquery::SemiJoin;
 use super::{JoinForm, JoinKey, JoinPlan, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
-use crate::parse::statement::LockingClause;
+use crate::parse::statement::{LockingClause, Select};
 
 /// A tree of joins with bound conditions.
 pub(super) enum JoinNode {
@@ -22,6 +22,24 @@ pub(super) enum JoinNode {
     Inner { members: Vec<JoinNode>, conditions: Vec<Expression>, keeps_order: bool },
     /// LEFT JOIN.
     Outer { left: Box<JoinNode>, right: Box<JoinNode>, conditions: Vec<Expression> },
+}
+
+/// The locks of the tables of a block.
+#[derive(Clone, Copy)]
+pub(super) enum Locks<'l> {
+    /// All tables have this lock.
+    All(Option<LockingClause>),
+    /// Each table has its own, by its position in FROM.
+    Each(&'l [Option<LockingClause>]),
+}
+
+impl Locks<'_> {
+    fn of(self, relation: usize) -> Option<LockingClause> {
+        match self {
+            Locks::All(lock) => lock,
+            Locks::Each(locks) => locks.get(relation).copied().flatten(),
+        }
+    }
 }
 
 /// A set of relations, by their numbers in the slot space.
@@ -113,9 +131,9 @@ impl TreePlanner<'_> {
         node: JoinNode,
         (conditions, semijoins): (Vec<Expression>, Vec<SemiJoin<'_>>),
         (block, sources): (&BlockScope<'_>, &[SourcePlan<'_>]),
-        lock: Option<LockingClause>,
+        locks: Locks<'_>,
     ) -> Result<PlanNode> {
-        let joins = Joins { planner: self, block, sources, lock };
+        let joins = Joins { planner: self, block, sources, locks };
         let node = node.simplify(block, &conditions);
         let mut node = joins.build(node, conditions)?;
         for semijoin in semijoins {
@@ -126,7 +144,9 @@ impl TreePlanner<'_> {
 
     fn semijoin(&self, left: PartDone, semijoin: SemiJoin<'_>) -> Result<Part> {
         let SemiJoin { block, sources, node, conditions, form } = semijoin;
-        let joins = Joins { planner: self, block: &block, sources: &sources, lock: None };
+        // A locking clause of the query around it does not concern a subquery.
+        let lock = self.locking_clause(&Select::default());
+        let joins = Joins { planner: self, block: &block, sources: &sources, locks: Locks::All(lock) };
         let mut inner = RelationSet::new();
         node.relations(&block, &mut inner);
         let is_inner = |condition: &Expression| {
@@ -152,7 +172,7 @@ struct Joins<'j> {
     planner: &'j TreePlanner<'j>,
     block: &'j BlockScope<'j>,
     sources: &'j [SourcePlan<'j>],
-    lock: Option<LockingClause>,
+    locks: Locks<'j>,
 }
 
 impl Joins<'_> {
@@ -220,7 +240,8 @@ impl Joins<'_> {
         let SourcePlan::Table(layout, reference) = &self.sources[relation] else { return Ok(PlanNode::Nothing) };
         let columns = self.block.space.columns_of(self.block.relations[relation].id);
         let space = self.block.space;
-        let leaf = self.planner.table_leaf((layout, reference), (space, &columns), conditions, self.lock)?;
+        let leaf =
+            self.planner.table_leaf((layout, reference), (space, &columns), conditions, self.locks.of(relation))?;
         Ok(PlanNode::Scan(leaf))
     }
 
@@ -315,7 +336,8 @@ impl Joins<'_> {
                 if let SourcePlan::Table(layout, reference) = &self.sources[relation] {
                     let columns = self.block.space.columns_of(self.block.relations[relation].id);
                     let request = (self.block.space, &own[..], &keys[..]);
-                    lookup = self.planner.lookup_leaf((layout, reference), &columns, request, self.lock)?;
+                    lookup =
+                        self.planner.lookup_leaf((layout, reference), &columns, request, self.locks.of(relation))?;
                 }
                 self.scan(relation, own)?
             }

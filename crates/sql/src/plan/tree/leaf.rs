@@ -25,21 +25,23 @@ type Columns = [(u16, ColumnNumber)];
 type Table<'t> = (&'t Arc<TableLayout>, &'t TableReference);
 
 /// An expression over the columns of one table, and the values of the tree's row that it reads.
-struct Localised<'s> {
-    space: &'s SlotSpace,
-    layout: &'s TableLayout,
-    first_parameter: usize,
-    parameters: Vec<Expression>,
+pub(super) struct Localised<'s> {
+    pub space: &'s SlotSpace,
+    pub layout: &'s TableLayout,
+    /// The number of the table's relation; `None` if the expressions read no other table.
+    pub of: Option<u16>,
+    pub first_parameter: usize,
+    pub parameters: Vec<Expression>,
 }
 
 impl Localised<'_> {
     /// Replaces slots by columns of the table. Values of the outer block become parameters.
-    fn localise(&mut self, value: &Expression) -> Expression {
+    pub fn localise(&mut self, value: &Expression) -> Expression {
         let mut value = value.clone();
         value.rewrite(&mut |inner| {
             let slot = inner.as_column()?;
             match self.space.owner(slot)? {
-                SlotOwner::Column(_, column) => {
+                SlotOwner::Column(relation, column) if self.of.is_none_or(|of| of == relation) => {
                     let definition = &self.layout.definition.columns[usize::from(column.0)];
                     let name = match &inner.node {
                         junctor_expression::Node::Column { name, .. } => name,
@@ -47,7 +49,7 @@ impl Localised<'_> {
                     };
                     Some(Expression::column(column, definition, name))
                 }
-                SlotOwner::Outer(_) | SlotOwner::Computed => {
+                SlotOwner::Column(..) | SlotOwner::Outer(_) | SlotOwner::Computed => {
                     let known = self.parameters.iter().position(|known| known == inner);
                     let place = known.unwrap_or_else(|| {
                         self.parameters.push(inner.clone());
@@ -177,7 +179,7 @@ impl TreePlanner<'_> {
         lock: Option<LockingClause>,
     ) -> Result<(LeafRequest<'r>, Vec<Expression>)> {
         let first_parameter = self.environment.parameters.len();
-        let mut local = Localised { space, layout, first_parameter, parameters: Vec::new() };
+        let mut local = Localised { space, layout, of: None, first_parameter, parameters: Vec::new() };
         let mut filter: Vec<Expression> = conditions.iter().map(|condition| local.localise(condition)).collect();
         let right = key.map(|key| local.localise(&key.right));
         let mut kinds = self.environment.parameters.to_vec();

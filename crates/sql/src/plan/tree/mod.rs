@@ -3,7 +3,8 @@
 //!
 //! [`block`] plans a query block, [`from`] its FROM, [`join`] the order and the places of conditions,
 //! [`group`] its aggregates, [`window`] its window functions, [`subquery`] its subqueries, [`set`] set
-//! operations, [`recursion`] WITH RECURSIVE, and [`leaf`] the reads of tables.
+//! operations, [`recursion`] WITH RECURSIVE, [`leaf`] the reads of tables, and [`modify`] the rows of UPDATE
+//! and DELETE.
 
 mod block;
 mod check;
@@ -11,6 +12,7 @@ mod from;
 mod group;
 mod join;
 mod leaf;
+mod modify;
 mod recursion;
 mod set;
 mod subquery;
@@ -37,6 +39,7 @@ use crate::result::ResultHeader;
 
 use block::CommonTables;
 pub(crate) use leaf::leaf_parameters;
+pub(super) use modify::{ModifyRequest, ModifyTree, plan_modify_tree};
 pub use recursion::RecursionPlan;
 pub use window::{StepBound, StepFunction, WindowPlan, WindowStep};
 
@@ -279,32 +282,42 @@ pub(super) fn plan_tree(
     select: &Select,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned<QueryPlan>> {
-    let planner = TreePlanner {
-        environment,
-        find_virtual,
-        leaves: RefCell::new(Vec::new()),
-        tables: RefCell::new(Vec::new()),
-        is_volatile: Cell::new(false),
-    };
+    let planner = TreePlanner::new(environment, find_virtual);
     let is_known = |_: Option<&str>, table: &str| select.from.as_ref().is_some_and(|from| from.names(table));
     check_lock_names(&select.lock_names, is_known)?;
-    let mut root = planner.block(select, None, &CommonTables::NONE, true)?;
+    let root = planner.block(select, None, &CommonTables::NONE, true)?;
     let limit = select.limit.map(LimitTemplate::of).transpose()?;
-    let columns = std::mem::take(&mut root.columns);
-    let plan = TreePlan {
-        header: ResultHeader::new(columns),
-        root: Arc::new(root),
-        leaves: planner.leaves.into_inner(),
-        tables: planner.tables.into_inner(),
-        limit,
-        calc_found_rows: select.calc_found_rows,
-        is_strict: environment.is_strict,
-        parameter_count: environment.parameters.len(),
-    };
-    Ok(Planned { plan: QueryPlan::Tree(Arc::new(plan)), is_volatile: planner.is_volatile.get() })
+    let Planned { plan, is_volatile } = planner.finish(root, limit, select.calc_found_rows);
+    Ok(Planned { plan: QueryPlan::Tree(Arc::new(plan)), is_volatile })
 }
 
-impl TreePlanner<'_> {
+impl<'a> TreePlanner<'a> {
+    fn new(environment: &'a Environment<'a>, find_virtual: &'a FindVirtual<'a>) -> TreePlanner<'a> {
+        TreePlanner {
+            environment,
+            find_virtual,
+            leaves: RefCell::new(Vec::new()),
+            tables: RefCell::new(Vec::new()),
+            is_volatile: Cell::new(false),
+        }
+    }
+
+    /// The tree with this root.
+    fn finish(self, mut root: BlockPlan, limit: Option<LimitTemplate>, calc_found_rows: bool) -> Planned<TreePlan> {
+        let columns = std::mem::take(&mut root.columns);
+        let plan = TreePlan {
+            header: ResultHeader::new(columns),
+            root: Arc::new(root),
+            leaves: self.leaves.into_inner(),
+            tables: self.tables.into_inner(),
+            limit,
+            calc_found_rows,
+            is_strict: self.environment.is_strict,
+            parameter_count: self.environment.parameters.len(),
+        };
+        Planned { plan, is_volatile: self.is_volatile.get() }
+    }
+
     /// The locks of the rows of a block; `None` if it locks nothing.
     fn locking_clause(&self, select: &Select) -> Option<LockingClause> {
         super::select::locking_clause(self.environment, select)

@@ -1,0 +1,133 @@
+//! Walks through expressions and queries, with and without changes.
+
+use super::expression::{CaseBranch, Expression, InList};
+use super::query::{DerivedSource, FromItem, JoinCondition};
+use super::statement::{Select, SelectItem};
+
+impl Expression {
+    /// Calls `visit` for this expression and every expression in it, also in subqueries.
+    pub fn visit_deep<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        visit(self);
+        match self {
+            Expression::Subquery(query) | Expression::Exists(query) | Expression::Quantified { query, .. } => {
+                query.visit_deep(visit);
+            }
+            _ => {}
+        }
+        self.for_each_operand(&mut |operand| operand.visit_deep(visit));
+    }
+
+    /// Calls `replace` for this expression and, unless it returns true, for the operands. Subqueries are not
+    /// entered.
+    pub fn replace(&mut self, replace: &mut dyn FnMut(&mut Expression) -> bool) {
+        if !replace(self) {
+            self.for_each_operand_mut(&mut |operand| operand.replace(replace));
+        }
+    }
+
+    /// Calls `visit` for each direct operand. Subqueries are not entered.
+    pub fn for_each_operand_mut(&mut self, visit: &mut dyn FnMut(&mut Expression)) {
+        match self {
+            Expression::Unary { operand, .. }
+            | Expression::Is { operand, .. }
+            | Expression::Cast { operand, .. }
+            | Expression::ConvertUsing { operand, .. }
+            | Expression::Collate { operand, .. }
+            | Expression::AssignUserVariable { value: operand, .. }
+            | Expression::Quantified { operand, .. } => visit(operand),
+            Expression::Binary { left, right, .. } => {
+                visit(left);
+                visit(right);
+            }
+            Expression::And(operands) | Expression::Or(operands) | Expression::Row(operands) => {
+                operands.iter_mut().for_each(visit);
+            }
+            Expression::Between { operand, low, high, .. } => {
+                [operand, low, high].into_iter().for_each(|operand| visit(operand));
+            }
+            Expression::InList { operand, list, .. } => {
+                visit(operand);
+                if let InList::Expressions(members) = list {
+                    members.iter_mut().for_each(visit);
+                }
+            }
+            Expression::Like { operand, pattern, escape, .. } => {
+                visit(operand);
+                visit(pattern);
+                if let Some(escape) = escape {
+                    visit(escape);
+                }
+            }
+            Expression::Case(case) => {
+                case.operand.iter_mut().for_each(&mut *visit);
+                for CaseBranch { when, value } in &mut case.branches {
+                    visit(when);
+                    visit(value);
+                }
+                case.otherwise.iter_mut().for_each(visit);
+            }
+            Expression::Function(call) => {
+                call.arguments.iter_mut().for_each(&mut *visit);
+                call.settings.iter_mut().for_each(&mut *visit);
+                call.order.iter_mut().for_each(|item| visit(&mut item.expression));
+            }
+            Expression::Trim { removed, operand, .. } => {
+                if let Some(removed) = removed {
+                    visit(removed);
+                }
+                visit(operand);
+            }
+            Expression::Subquery(_)
+            | Expression::Exists(_)
+            | Expression::Literal(_)
+            | Expression::Parameter(_)
+            | Expression::Column(_)
+            | Expression::UserVariable(_)
+            | Expression::SystemVariable(_)
+            | Expression::Default(_)
+            | Expression::InsertedValue(_) => {}
+        }
+    }
+}
+
+impl Select {
+    /// Calls `visit` for every expression of the query, also in queries inside it.
+    pub fn visit_deep<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        self.with.iter().for_each(|table| table.query.visit_deep(visit));
+        for item in &self.projection {
+            if let SelectItem::Expression { expression, .. } = item {
+                expression.visit_deep(visit);
+            }
+        }
+        if let Some(from) = &self.from {
+            from.visit_deep(visit);
+        }
+        let conditions = self.filter.iter().chain(&self.group_by).chain(&self.having);
+        conditions.for_each(|condition| condition.visit_deep(visit));
+        self.order_by.iter().for_each(|item| item.expression.visit_deep(visit));
+    }
+}
+
+impl FromItem {
+    /// Calls `visit` for every expression of the conditions and queries.
+    pub fn visit_deep<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
+        match self {
+            FromItem::Table(_) => {}
+            FromItem::Join(join) => {
+                join.left.visit_deep(visit);
+                join.right.visit_deep(visit);
+                if let JoinCondition::On(condition) = &join.condition {
+                    condition.visit_deep(visit);
+                }
+            }
+            FromItem::Derived(derived) => match &derived.source {
+                DerivedSource::Select(query) => query.visit_deep(visit),
+                DerivedSource::Set { first, rest } => {
+                    first.visit_deep(visit);
+                    rest.iter().for_each(|operand| operand.query.visit_deep(visit));
+                }
+                DerivedSource::Values(rows) => rows.iter().flatten().for_each(|value| value.visit_deep(visit)),
+            },
+        }
+    }
+}
