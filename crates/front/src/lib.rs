@@ -13,6 +13,6 @@ mod connection;
 pub mod admission;
 mod session_block;
 
-pub use connection::{Readiness, RecvBlock, RecvSettings};
-pub use protocol_table::Protocol;
+pub use connection::{Networks, NotANetwork, Readiness, RecvBlock, RecvSettings, proxy_header};
+pub use protocol_table::{EXTRA_LISTENER, Protocol};
 pub use session_block::SqlBlock;

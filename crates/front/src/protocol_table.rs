@@ -176,6 +176,9 @@ protocols! {
     Native = native;
 }
 
+/// The number of the listener for administrators: `extra_port`, with the protocol of MySQL clients.
+pub const EXTRA_LISTENER: u16 = Protocol::ALL.len() as u16;
+
 impl Protocol {
     /// The protocol's position in the table.
     pub const fn number(self) -> u16 {
@@ -185,5 +188,14 @@ impl Protocol {
     /// The protocol with this number; `None` if the table has no such row.
     pub fn from_number(number: u16) -> Option<Protocol> {
         Protocol::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The protocol of a listener, and whether it is the extra port. The listeners of the protocols come
+    /// first.
+    pub(crate) fn of_listener(number: u16) -> Option<(Protocol, bool)> {
+        match number {
+            EXTRA_LISTENER => Some((Protocol::MySql, true)),
+            _ => Protocol::from_number(number).map(|protocol| (protocol, false)),
+        }
     }
 }

@@ -134,6 +134,7 @@ impl Attack {
                 security: None,
                 is_private_required: false,
                 is_private: false,
+                has_tls: false,
                 sequence,
                 out: &mut out,
             };

@@ -1,9 +1,10 @@
 //! The items in the mailbox rings between threads.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 
 use crate::address::Address;
 use crate::output_batch::OutputBatch;
+use crate::peer::PeerAddress;
 use crate::transport::security::Encryption;
 use crate::world::{WorldEvent, WorldRequest};
 
@@ -35,7 +36,7 @@ pub(crate) enum Parcel<S> {
 #[derive(Debug)]
 pub(crate) enum SocketParcel {
     /// An accepted connection for the thread that will own it.
-    Adopt(Box<(TcpStream, SocketAddr, u16)>),
+    Adopt(Box<(TcpStream, PeerAddress, u16)>),
     /// A connection of another node for the thread that owns its channel.
     AdoptLink(Box<AcceptedLink>),
     /// Output that the receiving thread writes for the socket's owner.

@@ -3,15 +3,14 @@
 //! Block code sees no socket, file or clock. It sends a [`WorldRequest`] and receives a [`WorldEvent`]. An
 //! answer goes to the address that made the request. Events of a socket go to the instance that owns it.
 
-use std::fmt;
-use std::net::SocketAddr;
-
 use crate::buffer::Buffer;
 use crate::context::Duration;
 use crate::file_buffer::FileBuffer;
+use crate::peer::PeerAddress;
 use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 use crate::transport::board::MembershipChange;
+use std::fmt;
 
 /// A socket: the instance that owns it, its slot there, and the slot's generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -418,8 +417,8 @@ pub enum WorldEvent {
     SocketOpened {
         /// The socket.
         socket: SocketId,
-        /// Address of the client.
-        peer: SocketAddr,
+        /// The client.
+        peer: PeerAddress,
         /// Position of the listener in the node's list.
         listener: u16,
     },

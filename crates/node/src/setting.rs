@@ -4,6 +4,7 @@
 
 use junctor_storage::log::SegmentSize;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
 
 use junctor_cluster::CheckpointSettings;
 use junctor_cluster::member::{MemberNode, Roles};
@@ -46,6 +47,23 @@ pub struct NodeConfig {
     pub tls_files: CertificateFiles,
     /// Whether clients must use TLS.
     pub secure_transport_required: bool,
+    /// Path of the Unix socket for MySQL clients. `None` takes `mysql.sock` in the folder of a durable node;
+    /// an empty text opens none.
+    pub socket: Option<String>,
+    /// The port for administrators; 0 opens none.
+    pub extra_port: u16,
+    /// Maximum number of connections of the extra port.
+    pub extra_max_connections: u32,
+    /// Maximum number of connections of one user; 0 has no limit.
+    pub max_user_connections: u32,
+    /// Maximum number of connections from one address; 0 has no limit.
+    pub max_address_connections: u32,
+    /// Broken logins in a row after which an address is refused.
+    pub max_connect_errors: u64,
+    /// Maximum number of connections that have not logged in.
+    pub max_pending_logins: u32,
+    /// Networks whose connections begin with a header of the PROXY protocol.
+    pub proxy_protocol_networks: String,
     /// The folder of the node's files, unless `file_system_path` names one.
     pub data_directory: String,
     /// `FileSystemPath`: the folder of the node's files; `None` takes `data_directory`.
@@ -118,6 +136,14 @@ impl Default for NodeConfig {
             has_tls: true,
             tls_files: CertificateFiles::default(),
             secure_transport_required: false,
+            socket: None,
+            extra_port: 0,
+            extra_max_connections: 1,
+            max_user_connections: 0,
+            max_address_connections: 0,
+            max_connect_errors: 100,
+            max_pending_logins: 1024,
+            proxy_protocol_networks: String::new(),
             data_directory: "junctor-data".into(),
             file_system_path: None,
             log_directory: None,
@@ -146,6 +172,29 @@ impl Default for NodeConfig {
             cluster: ClusterConfig::default(),
         }
     }
+}
+
+/// Maximum length of the path of a Unix socket in bytes, which is that of Linux.
+pub const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+impl NodeConfig {
+    /// The path of the Unix socket; `None` if the node opens none.
+    pub fn socket_path(&self) -> Option<PathBuf> {
+        if !self.listens {
+            return None;
+        }
+        match &self.socket {
+            Some(path) if path.is_empty() => None,
+            Some(path) => Some(absolute(Path::new(path))),
+            None if self.is_durable => Some(absolute(&Path::new(self.data_folder()).join("mysql.sock"))),
+            None => None,
+        }
+    }
+}
+
+/// The path in a form that is meaningful in any working directory.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// A value from a file or the command line.
@@ -268,6 +317,27 @@ pub static SETTINGS: &[Setting] = &[
         Boolean(value) => |config| config.has_tls = value),
     setting!("require_secure_transport", SettingKind::Boolean, "false", "Whether logins over connections without TLS are refused, with error 3159.",
         Boolean(value) => |config| config.secure_transport_required = value),
+    setting!("socket", SettingKind::Text("a path, or empty for none"), "mysql.sock in DataDir",
+        "The Unix socket for MySQL clients. Everybody on the machine who may enter its folder can connect. A node in memory only has none by default.",
+        Text(value) => |config| config.socket = Some(value)),
+    setting!("extra_port", SettingKind::Count(0, 65_535), "0",
+        "A second port of the MySQL protocol for administrators; 0 opens none. Its connections do not count in max_connections, and pass the queues of the thread pool.",
+        Number(value) => |config| config.extra_port = value as u16),
+    setting!("extra_max_connections", SettingKind::Count(1, 100_000), "1", "Maximum number of connections of extra_port.",
+        Number(value) => |config| config.extra_max_connections = value as u32),
+    setting!("max_user_connections", SettingKind::Count(0, 4_294_967_295), "0", "Maximum number of connections of one user, with error 1203; 0 has no limit.",
+        Number(value) => |config| config.max_user_connections = value as u32),
+    setting!("max_address_connections", SettingKind::Count(0, 100_000), "0", "Maximum number of connections from one address, with error 1040; 0 has no limit.",
+        Number(value) => |config| config.max_address_connections = value as u32),
+    setting!("max_connect_errors", SettingKind::Count(1, 4_294_967_295), "100",
+        "Broken logins in a row after which an address is refused with error 1129, until FLUSH HOSTS. The loopback is never refused.",
+        Number(value) => |config| config.max_connect_errors = value),
+    setting!("max_pending_logins", SettingKind::Count(16, 100_000), "1024",
+        "Maximum number of connections that have not logged in. One more takes the place of the oldest of them.",
+        Number(value) => |config| config.max_pending_logins = value as u32),
+    setting!("proxy_protocol_networks", SettingKind::Text("networks such as 10.0.0.0/8,fd00::/8, or *"), "none",
+        "Networks of balancers, with commas between them. Connections from them begin with a header of HAProxy's PROXY protocol, version 1 or 2, which names the client. `localhost` stands for the Unix socket.",
+        Text(value) => |config| config.proxy_protocol_networks = value),
     setting!("ssl_ca", SettingKind::Text("a path"), "DataDir/tls/ca.pem", "The authorities of the certificates that clients may show, in PEM.",
         Text(value) => |config| config.tls_files.authority = Some(value.into())),
     setting!("ssl_cert", SettingKind::Text("a path"), "DataDir/tls/server-cert.pem", "The certificate of the server, in PEM, with those that lead to its authority.",

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::placement::{PlacementPlan, ThreadConfig, Topology};
-use junctor_front::Protocol;
 use junctor_front::account::{Account, Accounts};
+use junctor_front::{EXTRA_LISTENER, Protocol};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
 use junctor_kernel::transport::security::ClientSecurity;
-use junctor_kernel::{ConnectError, MemoryStream, NodeLayout};
+use junctor_kernel::{ConnectError, KernelLimits, MemoryStream, NodeLayout};
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{Signal, crash_point};
 use junctor_tls::client_tls::ClientTls;
@@ -26,7 +26,7 @@ use crate::data_folder;
 use crate::machine;
 use crate::memory_transport::MemoryTransport;
 use crate::role::{NodeHost, Shared};
-use crate::setting::{NodeConfig, show_bytes};
+use crate::setting::{NodeConfig, SOCKET_PATH_BYTES_MAX, show_bytes};
 
 /// Why a node did not start, as a sentence for the user.
 #[derive(Debug)]
@@ -77,6 +77,8 @@ pub struct RunningServer {
     log_waits_for_room: Arc<AtomicBool>,
     /// Where a node of a cluster listens for the others.
     link_address: Option<SocketAddr>,
+    /// The Unix socket.
+    socket: Option<PathBuf>,
     /// The lock file of the data directory. While it is open, no other process can use the directory.
     _lock: Option<File>,
 }
@@ -119,6 +121,16 @@ impl RunningServer {
     /// The address at which a node of a cluster listens for the others.
     pub fn link_address(&self) -> Option<SocketAddr> {
         self.link_address
+    }
+
+    /// The address of the port for administrators, if the node has one.
+    pub fn extra_address(&self) -> Option<SocketAddr> {
+        self.node.local_addresses().get(usize::from(EXTRA_LISTENER)).copied().flatten()
+    }
+
+    /// The path of the Unix socket, if the node has one.
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_deref()
     }
 
     fn listens_at(&self, protocol: Protocol) -> Option<SocketAddr> {
@@ -211,6 +223,7 @@ pub fn start_and_report(
         true => machine::allow_files(config.max_connections, &mut notices),
         false => config.max_connections,
     };
+    let socket_path = socket_path(&mut config, &mut notices);
     let memory_bytes = match config.total_memory_bytes {
         Some(bytes) => bytes,
         None => machine::memory_allowed_bytes() / 10 * 7,
@@ -244,7 +257,14 @@ pub fn start_and_report(
         node: cluster.as_ref().map_or_else(|| NodeOptions::default().node, |plan| plan.own.node),
         links,
         // The position of a listener is the number of its protocol.
-        listeners: Protocol::ALL.iter().map(|protocol| listen_address(&config, *protocol)).collect(),
+        listeners: (Protocol::ALL.iter().map(|protocol| listen_address(&config, *protocol)))
+            .chain([extra_address(&config)])
+            .collect(),
+        unix_listeners: socket_path.iter().map(|path| (Protocol::MySql.number(), path.clone())).collect(),
+        limits: KernelLimits {
+            sockets_max: socket_count_max(&config).max(KernelLimits::default().sockets_max),
+            ..KernelLimits::default()
+        },
         data_folder: PathBuf::from(config.data_folder()),
         file_backend: config.file_backend,
         pin: config.cpu_binding,
@@ -276,7 +296,15 @@ pub fn start_and_report(
     let names: Vec<&str> = plan.threads.iter().map(|thread| thread.name.as_str()).collect();
     let placement =
         format!("{} threads: {} memory: {}", plan.reason, names.join(","), show_bytes(memory_bytes & !((1 << 20) - 1)));
-    Ok(Some(RunningServer { node, placement, notices, log_waits_for_room, link_address, _lock: lock }))
+    Ok(Some(RunningServer {
+        node,
+        placement,
+        notices,
+        log_waits_for_room,
+        link_address,
+        socket: socket_path,
+        _lock: lock,
+    }))
 }
 
 fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, StartError> {
@@ -292,6 +320,22 @@ fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, 
     plan.map_err(|error| StartError(format!("ThreadConfig: {error}")))
 }
 
+/// The path of the Unix socket. A path by default that is too long is not used.
+fn socket_path(config: &mut NodeConfig, notices: &mut Vec<String>) -> Option<PathBuf> {
+    let path = config.socket_path()?;
+    let length = path.as_os_str().len();
+    if config.socket.is_none() && length > SOCKET_PATH_BYTES_MAX {
+        notices.push(format!(
+            "no Unix socket: the path {} has {length} bytes, and at most {SOCKET_PATH_BYTES_MAX} are possible; \
+             the setting socket can name a shorter one",
+            path.display()
+        ));
+        config.socket = Some(String::new());
+        return None;
+    }
+    Some(path)
+}
+
 /// The address at which a protocol listens; `None` if it does not.
 fn listen_address(config: &NodeConfig, protocol: Protocol) -> Option<SocketAddr> {
     let port = match protocol {
@@ -299,6 +343,18 @@ fn listen_address(config: &NodeConfig, protocol: Protocol) -> Option<SocketAddr>
         Protocol::Native => config.native_port,
     };
     port.filter(|_| config.listens).map(|port| SocketAddr::new(config.listen_address, port))
+}
+
+/// The address of the port for administrators; `None` without one.
+fn extra_address(config: &NodeConfig) -> Option<SocketAddr> {
+    (config.listens && config.extra_port > 0).then(|| SocketAddr::new(config.listen_address, config.extra_port))
+}
+
+/// Sockets of clients that the node can have at a time: sessions, logins under way, and connections that are
+/// just being refused.
+fn socket_count_max(config: &NodeConfig) -> u32 {
+    let sessions = config.max_connections.saturating_add(config.extra_max_connections);
+    sessions.saturating_add(config.max_pending_logins).saturating_add(1024)
 }
 
 /// TLS for clients, unless the node opens no port or its configuration turns TLS off.

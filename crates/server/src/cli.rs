@@ -62,7 +62,7 @@ enum Command {
 }
 
 const SERVE_HELP: &str = "\
-When it serves, the node prints `ready: mysql ADDRESS:PORT [native ADDRESS:PORT] ...` on standard output. A node
+When it serves, the node prints `ready: mysql ADDRESS:PORT [socket PATH] [extra ADDRESS:PORT] [native ADDRESS:PORT] ...` on standard output. A node
 of a cluster adds `links ADDRESS:PORT`; one without the role sql prints only that.
 It logs to standard error, and stops cleanly on SIGTERM and SIGINT, also while it recovers its data. Status 0
 is a clean stop, 1 a refused start or an incomplete stop, and 3 a failed write or sync of the log, or the eviction
@@ -148,6 +148,15 @@ struct ServeOptions {
     /// Port of the native protocol, for Rust clients; 0 for any free port [default: none]
     #[arg(long, value_name = "N")]
     native_port: Option<u16>,
+    /// Unix socket for MySQL clients; empty for none [default: mysql.sock in the data directory]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<String>,
+    /// Second port of the MySQL protocol, for administrators [default: none]
+    #[arg(long, value_name = "N")]
+    extra_port: Option<u16>,
+    /// Networks of balancers, whose connections begin with a header of the PROXY protocol
+    #[arg(long, value_name = "NETWORKS")]
+    proxy_protocol_networks: Option<String>,
     /// Threads and their modules, in NDB's ThreadConfig grammar [default: by the number of CPUs]
     #[arg(long, value_name = "STR")]
     thread_config: Option<String>,
@@ -294,6 +303,11 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, Box<dyn std::error
     if options.native_port.is_some() {
         config.native_port = options.native_port;
     }
+    config.socket = options.socket.or(config.socket.take());
+    config.extra_port = options.extra_port.unwrap_or(config.extra_port);
+    if let Some(networks) = options.proxy_protocol_networks {
+        config.proxy_protocol_networks = networks;
+    }
     if options.thread_config.is_some() {
         config.thread_config = options.thread_config;
     }
@@ -404,8 +418,10 @@ fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
     let mut out = std::io::stdout();
     let mysql = server.address().map(|address| format!(" mysql {address}")).unwrap_or_default();
     let native = server.native_address().map(|address| format!(" native {address}")).unwrap_or_default();
+    let socket = server.socket().map(|path| format!(" socket {}", path.display())).unwrap_or_default();
+    let extra = server.extra_address().map(|address| format!(" extra {address}")).unwrap_or_default();
     let links = server.link_address().map(|address| format!(" links {address}")).unwrap_or_default();
-    writeln!(out, "ready:{mysql}{native}{links} placement: {}", server.placement())?;
+    writeln!(out, "ready:{mysql}{socket}{extra}{native}{links} placement: {}", server.placement())?;
     out.flush()?;
     let reason = reason.or_else(|| stop.forever().next());
     eprintln!("level=info stopping signal={}", reason.unwrap_or_default());

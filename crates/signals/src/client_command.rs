@@ -39,6 +39,8 @@ pub struct Login {
     pub protocol: u16,
     /// The parameters of the connection's TLS; `None` without TLS.
     pub tls: Option<Agreed>,
+    /// Whether the connection came through the extra port, so that its commands pass the thread pool.
+    pub is_extra: bool,
 }
 
 /// Executes one command.

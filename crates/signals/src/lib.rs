@@ -9,6 +9,7 @@ pub mod inbox;
 
 // Clients of the node.
 pub mod client_command;
+pub mod connection_limits;
 pub mod interrupt_session;
 
 // The data plane.

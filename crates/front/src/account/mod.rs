@@ -10,6 +10,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use junctor_kernel::{PeerAddress, PeerCredentials};
 use junctor_model::password::caching_sha2::{FastVerifier, StoredPassword};
 use sha1::{Digest, Sha1};
 use subtle::{Choice, ConstantTimeEq};
@@ -279,14 +280,37 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// The number of the error for what is no login.
+    pub(crate) const BAD_HANDSHAKE: u16 = 1043;
+
     /// 1043: the bytes of a login are malformed, or request something that the server does not support.
     pub(crate) fn bad_handshake(message: impl Into<String>) -> Refusal {
-        Refusal { errno: 1043, sqlstate: *b"08S01", message: message.into() }
+        Refusal { errno: Refusal::BAD_HANDSHAKE, sqlstate: *b"08S01", message: message.into() }
     }
 
-    /// 1040: the recv block serves its maximum number of connections.
+    /// 1040: the node has `max_connections` sessions, or the extra port its own number.
     pub(crate) fn too_many_connections() -> Refusal {
         Refusal { errno: 1040, sqlstate: *b"08004", message: "Too many connections".into() }
+    }
+
+    /// 1129: `max_connect_errors` broken logins came from the address.
+    pub(crate) fn host_blocked(peer: Peer) -> Refusal {
+        let message = format!(
+            "Host '{peer}' is blocked because of many connection errors; unblock with 'mysqladmin flush-hosts'"
+        );
+        Refusal { errno: 1129, sqlstate: *b"HY000", message }
+    }
+
+    /// 1203: the user has `max_user_connections` sessions.
+    pub(crate) fn too_many_user_connections(user: &str) -> Refusal {
+        let message = format!("User {user} already has more than 'max_user_connections' active connections");
+        Refusal { errno: 1203, sqlstate: *b"42000", message }
+    }
+
+    /// 1040: the address has `max_address_connections` connections.
+    pub(crate) fn too_many_address_connections(peer: Peer, maximum: u64) -> Refusal {
+        let message = format!("Too many connections from '{peer}': max_address_connections allows {maximum} at a time");
+        Refusal { errno: 1040, sqlstate: *b"08004", message }
     }
 
     /// 3159: `require_secure_transport` is on.
@@ -302,26 +326,71 @@ impl Refusal {
     }
 }
 
-/// The address of a client.
+/// The client at the other end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Peer(IpAddr);
+pub struct Peer {
+    address: IpAddr,
+    way: Way,
+}
+
+/// How a client reaches the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Network,
+    UnixSocket(PeerCredentials),
+    Memory,
+}
 
 impl Peer {
     /// A client at this address. An IPv4 address mapped to IPv6 is treated as the IPv4 address.
     pub fn new(address: IpAddr) -> Self {
-        Self(address.to_canonical())
+        Self { address: address.to_canonical(), way: Way::Network }
     }
 
     /// Whether the client runs on this machine.
     pub fn is_loopback(self) -> bool {
-        self.0.is_loopback()
+        self.address.is_loopback()
+    }
+
+    /// The address in the network; `None` for a client over a Unix socket or in this process.
+    pub fn network_address(self) -> Option<IpAddr> {
+        (self.way == Way::Network).then_some(self.address)
+    }
+
+    /// Whether the client uses a Unix socket.
+    pub fn is_unix_socket(self) -> bool {
+        matches!(self.way, Way::UnixSocket(_))
+    }
+
+    /// The user and the process at the other end of a Unix socket, as the operating system names them.
+    pub fn credentials(self) -> Option<PeerCredentials> {
+        match self.way {
+            Way::UnixSocket(credentials) => Some(credentials),
+            Way::Network | Way::Memory => None,
+        }
+    }
+
+    /// Whether nobody but the two processes and the operating system can read the connection.
+    pub fn is_private(self) -> bool {
+        self.way != Way::Network
+    }
+}
+
+impl From<&PeerAddress> for Peer {
+    fn from(address: &PeerAddress) -> Peer {
+        let way = match address {
+            PeerAddress::Internet(_) => Way::Network,
+            PeerAddress::Unix(credentials) => Way::UnixSocket(**credentials),
+            PeerAddress::Memory => Way::Memory,
+        };
+        Peer { way, ..Peer::new(address.ip()) }
     }
 }
 
 /// The host part of an account name: `localhost` for this machine, otherwise the address.
 impl fmt::Display for Peer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_loopback() { formatter.write_str("localhost") } else { self.0.fmt(formatter) }
+        if self.is_loopback() { formatter.write_str("localhost") } else { self.address.fmt(formatter) }
     }
 }
 

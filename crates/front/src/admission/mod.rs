@@ -8,9 +8,11 @@
 pub mod concurrency;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use junctor_kernel::{Duration, Time, require, verify};
 use junctor_model::id::ConnectionId;
+use junctor_signals::connection_limits::GroupFigures;
 
 use concurrency::{ConcurrencyController, Sample};
 
@@ -94,6 +96,8 @@ struct Measurement {
 /// The slots of one group, and the queues for them.
 #[derive(Debug)]
 pub struct ThreadGroup {
+    /// What `SHOW STATUS` of any session reports.
+    figures: Arc<GroupFigures>,
     settings: GroupSettings,
     /// Slots in use.
     admitted: usize,
@@ -113,8 +117,9 @@ pub struct ThreadGroup {
 
 impl ThreadGroup {
     /// Creates a group.
-    pub fn new(settings: GroupSettings) -> ThreadGroup {
+    pub fn new(settings: GroupSettings, figures: Arc<GroupFigures>) -> ThreadGroup {
         let mut group = ThreadGroup {
+            figures,
             settings,
             admitted: 0,
             slots: 1,
@@ -144,6 +149,12 @@ impl ThreadGroup {
     fn choose_slots(&mut self) {
         let slots = self.settings.slots.unwrap_or_else(|| self.controller.admitted_max());
         self.slots = slots.clamp(1, self.settings.slots_max);
+        self.publish();
+    }
+
+    #[inline]
+    fn publish(&self) {
+        self.figures.publish(self.slots + self.extra, self.admitted);
     }
 
     #[inline]
@@ -159,6 +170,7 @@ impl ThreadGroup {
             return false;
         }
         self.admitted += 1;
+        self.publish();
         true
     }
 
@@ -186,6 +198,7 @@ impl ThreadGroup {
     pub fn leave(&mut self, admitted_at: Time, now: Time) {
         require!(self.admitted > 0, "a slot is returned once");
         self.admitted -= 1;
+        self.publish();
         if let Some(measurement) = &mut self.measurement {
             measurement.finished += 1;
             let microseconds = now.since(admitted_at).0 / 1000;
@@ -194,6 +207,7 @@ impl ThreadGroup {
         }
         if self.extra > self.settings.oversubscribe {
             self.extra -= 1;
+            self.publish();
         }
     }
 
@@ -211,6 +225,7 @@ impl ThreadGroup {
         *count += 1;
         self.statistics.waited_us += now.since(waiter.since).0 / 1000;
         self.admitted += 1;
+        self.publish();
         self.last_admission = now;
         self.last_wait = now;
         if !self.has_waiters() {
@@ -245,6 +260,7 @@ impl ThreadGroup {
             self.statistics.stalls += 1;
             self.statistics.stall_slots += extra.saturating_sub(self.extra) as u64;
             self.extra = extra;
+            self.publish();
             self.last_admission = now;
         }
         self.sample(now);

@@ -1,23 +1,27 @@
 //! Hot path: at most 60 instructions per received command and 60 per sent answer, not counting framing; no
 //! allocation.
 
-use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
 use junctor_kernel::transport::security::ClientSecurity;
 use junctor_kernel::{
-    Address, Buffer, Context, Directory, Duration, Outbox, SocketId, Time, WorldEvent, WorldRequest, require,
+    Address, Buffer, Context, Directory, Duration, Outbox, SocketId, WorldEvent, WorldRequest, require,
 };
 use junctor_model::id::ConnectionId;
 use junctor_signals::Module;
 use junctor_signals::client_command::*;
+use junctor_signals::connection_limits::{ConnectionLimits, ExceededLimit, LoginEnd};
 use junctor_signals::counter::{RecvCounters, counter_rows};
 use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
 use junctor_signals::read_status::*;
 
 use super::client_connection::{Connection, Flow, RecvTurn};
+use super::login_queue::LoginQueue;
+use super::networks::Networks;
+use super::proxy_header::{self, ProxyHeader};
 use crate::account::{Accounts, CHALLENGE_BYTES, Peer, Refusal, challenge_from_random};
 use crate::protocol::LinkOpening;
 use crate::protocol_table::{Link, Protocol};
@@ -33,8 +37,13 @@ pub struct RecvSettings {
     pub security: Option<Arc<dyn ClientSecurity>>,
     /// The variable `require_secure_transport`.
     pub secure_transport_required: Arc<AtomicBool>,
-    /// Maximum number of connections of this block. One more is refused with error 1040.
-    pub connections_max: usize,
+    /// Which connections the node admits.
+    pub limits: Arc<ConnectionLimits>,
+    /// Maximum number of connections of this block that have not logged in. One more takes the place of the
+    /// oldest of them.
+    pub logins_max: usize,
+    /// Connections from these networks begin with a header of the PROXY protocol.
+    pub proxy_networks: Networks,
     /// Maximum length of a command in bytes. A longer command ends its connection with error 1153.
     pub max_allowed_packet: usize,
     /// Maximum duration of a login. A connection that takes longer is closed without an answer.
@@ -47,8 +56,8 @@ pub struct RecvSettings {
 }
 
 /// Tokens of timers.
-const LOGIN_TIMER: u64 = 0;
-const CHECK_TIMER: u64 = 1;
+pub(super) const LOGIN_TIMER: u64 = 0;
+pub(super) const CHECK_TIMER: u64 = 1;
 
 /// Whether the node serves clients. The recv blocks set this shared flag and read it. The thread that starts
 /// the node waits for it.
@@ -86,18 +95,12 @@ impl Default for Readiness {
 /// The state of a recv block.
 #[derive(Debug)]
 pub struct RecvBlock {
-    settings: RecvSettings,
+    pub(super) settings: RecvSettings,
     /// Indexed by the socket's index.
-    connections: Vec<Option<Box<Connection>>>,
+    pub(super) connections: Vec<Option<Box<Connection>>>,
     /// Connections that request the next part of an answer at the end of the turn.
     wanting_part: Vec<SocketId>,
-    /// Started logins with their deadlines, in order of the deadlines. Some may have ended already.
-    logins: VecDeque<(Time, SocketId)>,
-    is_login_timer_running: bool,
-    /// Connections whose passwords are being checked, in the order of their turns. A connection has at most
-    /// one check.
-    checks: VecDeque<SocketId>,
-    is_check_timer_running: bool,
+    pub(super) logins: LoginQueue,
     count: usize,
     ids: ConnectionIds,
     sql_instances: u16,
@@ -124,6 +127,7 @@ struct Opened {
     socket: SocketId,
     peer: Peer,
     protocol: Protocol,
+    is_extra: bool,
 }
 
 impl RecvBlock {
@@ -137,10 +141,7 @@ impl RecvBlock {
             settings,
             connections: Vec::new(),
             wanting_part: Vec::new(),
-            logins: VecDeque::new(),
-            is_login_timer_running: false,
-            checks: VecDeque::new(),
-            is_check_timer_running: false,
+            logins: LoginQueue::default(),
             count: 0,
             ids: ConnectionIds {
                 first: first_id,
@@ -171,10 +172,10 @@ impl RecvBlock {
         self.counted.signals += 1;
         match event {
             WorldEvent::SocketOpened { socket, peer, listener } => {
-                let protocol = Protocol::from_number(listener);
+                let protocol = Protocol::of_listener(listener);
                 require!(protocol.is_some(), "listener {listener} is that of a protocol");
-                if let Some(protocol) = protocol {
-                    let opened = Opened { socket, peer: Peer::new(peer.ip()), protocol };
+                if let Some((protocol, is_extra)) = protocol {
+                    let opened = Opened { socket, peer: Peer::from(&peer), protocol, is_extra };
                     self.on_opened(opened, context, outbox);
                 }
             }
@@ -219,20 +220,26 @@ impl RecvBlock {
     }
 
     fn on_opened(&mut self, opened: Opened, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        let Opened { socket, peer, protocol } = opened;
+        let Opened { socket, peer, protocol, is_extra } = opened;
         let mut greeting = context.buffers.take(512);
-        let refusal = match self.settings.readiness.is_open() {
-            false => Some(Refusal::recovering()),
-            true if self.count >= self.settings.connections_max => Some(Refusal::too_many_connections()),
-            true => None,
+        let awaits_header = self.settings.proxy_networks.contains(peer);
+        let admitted = match self.settings.readiness.is_open() {
+            false => Err(Refusal::recovering()),
+            // Its client is not known yet.
+            true if awaits_header => Ok(None),
+            true => admit(&self.settings.limits, peer, is_extra).map(Some),
         };
-        if let Some(refusal) = refusal {
-            self.counted.connections_refused += 1;
-            protocol.encode_refused_connection(&refusal, &mut greeting);
-            outbox.request(WorldRequest::SendBytes { socket, bytes: greeting });
-            outbox.request(WorldRequest::CloseSocket { socket });
-            return;
-        }
+        let counted_address = match admitted {
+            Ok(counted) => counted,
+            Err(refusal) => {
+                self.counted.connections_refused += 1;
+                protocol.encode_refused_connection(&refusal, &mut greeting);
+                outbox.request(WorldRequest::SendBytes { socket, bytes: greeting });
+                outbox.request(WorldRequest::CloseSocket { socket });
+                return;
+            }
+        };
+        self.displace_login(context, outbox);
         self.counted.connections += 1;
         let mut random = [0; CHALLENGE_BYTES];
         context.random.bytes(&mut random);
@@ -246,14 +253,22 @@ impl RecvBlock {
             command_bytes_max: self.settings.max_allowed_packet,
             offers_tls: self.settings.security.is_some(),
         };
+        let link = Link::open(protocol, &opening, &mut greeting);
+        if awaits_header {
+            // The greeting follows the header, to a link that knows the client.
+            greeting.clear();
+        }
         let connection = Connection {
             socket,
             id,
             peer,
             sql: Address::new(context.own_address.node, Module::Sql, sql),
-            link: Link::open(protocol, &opening, &mut greeting),
+            link,
             encryption: None,
-            flow: Flow::default(),
+            flow: Flow { awaits_header, is_extra, ..Flow::default() },
+            counted_address,
+            session: None,
+            login_end: LoginEnd::Broken,
             received: Buffer::new(),
             position: 0,
         };
@@ -262,8 +277,56 @@ impl RecvBlock {
             false => outbox.request(WorldRequest::SendBytes { socket, bytes: greeting }),
         }
         self.add_connection(connection);
-        self.logins.push_back((context.turn_start.plus(self.settings.login_timeout), socket));
+        self.logins.push(context.turn_start.plus(self.settings.login_timeout), socket);
         self.start_login_timer(context, outbox);
+    }
+
+    /// Reads the header of a balancer. Once it is complete, the connection is that of the client it names.
+    #[cold]
+    fn on_header_bytes(
+        &mut self,
+        socket: SocketId,
+        bytes: Buffer,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let mut random = [0; CHALLENGE_BYTES];
+        context.random.bytes(&mut random);
+        let mut turn = RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox };
+        let Some(connection) = find(&mut self.connections, socket) else { return };
+        connection.append_received(bytes, &mut turn);
+        let (length, client) = match proxy_header::read(&connection.received) {
+            ProxyHeader::Complete { length, client } => (length, client),
+            ProxyHeader::Incomplete => return,
+            ProxyHeader::Malformed => return connection.close(&mut turn),
+        };
+        connection.position = length;
+        if let Some(client) = client {
+            connection.peer = Peer::new(client);
+        }
+        connection.flow.awaits_header = false;
+        let mut greeting = turn.context.buffers.take(512);
+        match admit(&self.settings.limits, connection.peer, connection.flow.is_extra) {
+            Ok(counted) => connection.counted_address = Some(counted),
+            Err(refusal) => {
+                self.counted.connections_refused += 1;
+                connection.link.protocol().encode_refused_connection(&refusal, &mut greeting);
+                connection.login_end = LoginEnd::Refused;
+                connection.send(greeting, turn.context, turn.outbox);
+                return connection.close(&mut turn);
+            }
+        }
+        let opening = LinkOpening {
+            connection: connection.id,
+            peer: connection.peer,
+            challenge: challenge_from_random(random),
+            server_version: &self.settings.server_version,
+            command_bytes_max: self.settings.max_allowed_packet,
+            offers_tls: self.settings.security.is_some(),
+        };
+        connection.link = Link::open(connection.link.protocol(), &opening, &mut greeting);
+        connection.send(greeting, turn.context, turn.outbox);
+        connection.start_next_command(&mut turn);
     }
 
     fn add_connection(&mut self, connection: Connection) {
@@ -274,48 +337,7 @@ impl RecvBlock {
         require!(self.connections[index].is_none(), "the kernel closes a socket before it uses its index again");
         self.connections[index] = Some(Box::new(connection));
         self.count += 1;
-    }
-
-    fn start_login_timer(&mut self, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
-        if let Some((deadline, _)) = self.logins.front()
-            && !self.is_login_timer_running
-        {
-            self.is_login_timer_running = true;
-            outbox.request(WorldRequest::StartTimer { after: deadline.since(context.turn_start), token: LOGIN_TIMER });
-        }
-    }
-
-    /// Closes connections whose login has exceeded the timeout.
-    fn on_login_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        self.is_login_timer_running = false;
-        while let Some((_, socket)) = self.logins.pop_front_if(|(deadline, _)| *deadline <= context.turn_start) {
-            if let Some(connection) = find(&mut self.connections, socket)
-                && connection.link.awaits_login()
-                && !connection.flow.is_closing
-            {
-                connection.close(&mut RecvTurn { settings: &self.settings, checks: &mut self.checks, context, outbox });
-            }
-        }
-        self.start_login_timer(context, outbox);
-    }
-
-    #[inline]
-    fn start_check_timer(&mut self, outbox: &mut Outbox<Signal>) {
-        if !self.checks.is_empty() && !self.is_check_timer_running {
-            self.is_check_timer_running = true;
-            outbox.request(WorldRequest::StartTimer { after: Duration::ZERO, token: CHECK_TIMER });
-        }
-    }
-
-    /// Takes one step of the check whose turn it is. The commands of other connections run between two steps.
-    fn on_check_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        self.is_check_timer_running = false;
-        let Some(socket) = self.checks.pop_front() else { return };
-        let Some(connection) = find(&mut self.connections, socket) else { return };
-        let mut turn = RecvTurn { settings: &self.settings, checks: &mut self.checks, context, outbox };
-        if connection.continue_check(&mut turn) {
-            self.checks.push_back(socket);
-        }
+        self.logins.pending += 1;
     }
 
     fn on_closed(&mut self, socket: SocketId, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
@@ -326,6 +348,12 @@ impl RecvBlock {
         }
         if let Some(connection) = slot.take() {
             self.count -= 1;
+            self.logins.pending -= usize::from(!connection.flow.has_session);
+            let end = if connection.flow.has_session { LoginEnd::LoggedIn } else { connection.login_end };
+            self.settings.limits.close(connection.counted_address.flatten(), end);
+            if let Some(session) = &connection.session {
+                self.settings.limits.log_out(session);
+            }
             context.buffers.give(connection.received);
             if connection.flow.has_session {
                 let signal = CloseSession { connection: connection.id };
@@ -338,13 +366,34 @@ impl RecvBlock {
         self.counted.bytes_received += bytes.len() as u64;
         match find(&mut self.connections, socket) {
             None => context.buffers.give(bytes),
+            Some(connection) if !connection.flow.has_session => self.on_login_bytes(socket, bytes, context, outbox),
             Some(connection) => {
                 connection.on_received(
                     bytes,
-                    &mut RecvTurn { settings: &self.settings, checks: &mut self.checks, context, outbox },
+                    &mut RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox },
                 );
             }
         }
+    }
+
+    /// Bytes of a connection that has not logged in.
+    #[cold]
+    fn on_login_bytes(
+        &mut self,
+        socket: SocketId,
+        bytes: Buffer,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let Some(connection) = find(&mut self.connections, socket) else { return };
+        if connection.flow.awaits_header {
+            return match connection.flow.is_closing {
+                true => context.buffers.give(bytes),
+                false => self.on_header_bytes(socket, bytes, context, outbox),
+            };
+        }
+        let mut turn = RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox };
+        connection.on_received(bytes, &mut turn);
     }
 
     fn on_send_drained(&mut self, socket: SocketId, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
@@ -356,7 +405,7 @@ impl RecvBlock {
         if std::mem::take(&mut connection.flow.wants_next_command) {
             connection.start_next_command(&mut RecvTurn {
                 settings: &self.settings,
-                checks: &mut self.checks,
+                logins: &mut self.logins,
                 context,
                 outbox,
             });
@@ -392,13 +441,13 @@ impl RecvBlock {
                 connection.flow.awaits_input = true;
                 connection.start_next_command(&mut RecvTurn {
                     settings: &self.settings,
-                    checks: &mut self.checks,
+                    logins: &mut self.logins,
                     context,
                     outbox,
                 });
             }
             AfterReply::Close => {
-                connection.close(&mut RecvTurn { settings: &self.settings, checks: &mut self.checks, context, outbox })
+                connection.close(&mut RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox })
             }
             AfterReply::NextCommand => {
                 connection.flow.is_busy = false;
@@ -410,7 +459,7 @@ impl RecvBlock {
                 } else {
                     connection.start_next_command(&mut RecvTurn {
                         settings: &self.settings,
-                        checks: &mut self.checks,
+                        logins: &mut self.logins,
                         context,
                         outbox,
                     });
@@ -440,7 +489,18 @@ impl ConnectionIds {
     }
 }
 
-fn find(connections: &mut [Option<Box<Connection>>], socket: SocketId) -> Option<&mut Connection> {
+/// Counts a new connection. Returns the address under which it counts.
+fn admit(limits: &ConnectionLimits, peer: Peer, is_extra: bool) -> Result<Option<IpAddr>, Refusal> {
+    let address = peer.network_address();
+    let refusal = |limit| match limit {
+        ExceededLimit::Errors => Refusal::host_blocked(peer),
+        ExceededLimit::Address(maximum) => Refusal::too_many_address_connections(peer, maximum),
+        ExceededLimit::Sessions | ExceededLimit::User => Refusal::too_many_connections(),
+    };
+    limits.open(address, is_extra).map(|()| address).map_err(refusal)
+}
+
+pub(super) fn find(connections: &mut [Option<Box<Connection>>], socket: SocketId) -> Option<&mut Connection> {
     connections.get_mut(socket.index() as usize)?.as_deref_mut().filter(|connection| connection.socket == socket)
 }
 

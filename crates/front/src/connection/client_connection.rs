@@ -3,7 +3,7 @@
 //!
 //! One connection: turns received bytes into commands, one at a time.
 
-use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -11,10 +11,12 @@ use junctor_kernel::transport::security::Encryption;
 use junctor_kernel::{Address, Buffer, Context, Outbox, SocketId, WorldRequest, require};
 use junctor_model::id::ConnectionId;
 use junctor_signals::client_command::*;
+use junctor_signals::connection_limits::{CountedSession, ExceededLimit, LoginEnd};
 use junctor_signals::inbox::{Signal, SqlSignal};
 
 use super::block::RecvSettings;
-use crate::account::Peer;
+use super::login_queue::LoginQueue;
+use crate::account::{Peer, Refusal};
 use crate::protocol::{Input, LinkContext, LoggedIn};
 use crate::protocol_table::Link;
 
@@ -28,8 +30,8 @@ const TLS_RECORD_BYTES: usize = 64;
 /// The resources that an event handler may use.
 pub(super) struct RecvTurn<'a, 'c> {
     pub settings: &'a RecvSettings,
-    /// Connections whose passwords are being checked.
-    pub checks: &'a mut VecDeque<SocketId>,
+    /// Connections that have not logged in, and checks of passwords.
+    pub logins: &'a mut LoginQueue,
     pub context: &'a mut Context<'c>,
     pub outbox: &'a mut Outbox<Signal>,
 }
@@ -46,16 +48,26 @@ pub(super) struct Connection {
     /// The connection's TLS. Boxed and rare, so that connections without it stay small.
     pub encryption: Option<Box<dyn Encryption>>,
     pub flow: Flow,
+    /// The address under which the connection counts, which may be none; `None` until it counts.
+    pub counted_address: Option<Option<IpAddr>>,
+    /// The session, as it counts.
+    pub session: Option<CountedSession>,
+    /// How the login would end if the connection ended now.
+    pub login_end: LoginEnd,
     /// Received bytes; those before `position` are consumed. The buffer is released while it is empty, so an
     /// idle connection holds no memory.
     pub received: Buffer,
     pub position: usize,
 }
 
-fn link_context<'a>(settings: &'a RecvSettings, is_private: bool, out: &'a mut Buffer) -> LinkContext<'a> {
+fn link_context<'a>(
+    settings: &'a RecvSettings,
+    (is_private, has_tls): (bool, bool),
+    out: &'a mut Buffer,
+) -> LinkContext<'a> {
     let is_private_required = settings.secure_transport_required.load(Ordering::Relaxed);
     let security = settings.security.as_deref();
-    LinkContext { accounts: &settings.accounts, security, is_private_required, is_private, out }
+    LinkContext { accounts: &settings.accounts, security, is_private_required, is_private, has_tls, out }
 }
 
 /// Flow control between the client and its session.
@@ -63,6 +75,10 @@ fn link_context<'a>(settings: &'a RecvSettings, is_private: bool, out: &'a mut B
 pub(super) struct Flow {
     /// A session exists at the sql block.
     pub has_session: bool,
+    /// A balancer must name the client first.
+    pub awaits_header: bool,
+    /// The connection came through the extra port.
+    pub is_extra: bool,
     /// The sql block is executing a command, or is opening the session.
     pub is_busy: bool,
     /// The client's password is being checked.
@@ -131,7 +147,7 @@ impl Connection {
         while !self.flow.is_occupied() && !self.flow.is_closing {
             let start = position;
             let mut out = Buffer::new();
-            let mut context = link_context(turn.settings, self.encryption.is_some(), &mut out);
+            let mut context = link_context(turn.settings, self.privacy(), &mut out);
             let (consumed, input) = self.link.next_input(&bytes[position..], &mut context);
             position += consumed;
             require!(position <= bytes.len(), "a protocol consumes no more than it was given");
@@ -165,8 +181,9 @@ impl Connection {
                 Input::LoggedIn(login) => self.open_session(*login, turn),
                 Input::Checking => {
                     self.flow.is_checking = true;
-                    turn.checks.push_back(self.socket);
+                    turn.logins.checks.push_back(self.socket);
                 }
+                Input::Refused(refusal) => self.refuse_login(&refusal, turn),
                 Input::Close => self.close(turn),
                 Input::Incomplete => break,
             }
@@ -184,7 +201,7 @@ impl Connection {
             return false;
         }
         let mut out = Buffer::new();
-        let mut context = link_context(turn.settings, self.encryption.is_some(), &mut out);
+        let mut context = link_context(turn.settings, self.privacy(), &mut out);
         let input = self.link.continue_login(&mut context);
         if !out.is_empty() {
             self.send(out, turn.context, turn.outbox);
@@ -192,6 +209,7 @@ impl Connection {
         match input {
             Input::Checking => return true,
             Input::LoggedIn(login) => self.open_session(*login, turn),
+            Input::Refused(refusal) => self.refuse_login(&refusal, turn),
             _ => self.close(turn),
         }
         self.flow.is_checking = false;
@@ -217,7 +235,47 @@ impl Connection {
         turn.outbox.send(self.sql, Signal::Sql(SqlSignal::ExecuteCommand(signal)));
     }
 
+    /// Whether nobody between client and server can read the connection, and whether it has TLS.
+    fn privacy(&self) -> (bool, bool) {
+        let has_tls = self.encryption.is_some();
+        (has_tls || self.peer.is_private(), has_tls)
+    }
+
+    /// Closes the connection of a client that got the error already.
+    #[cold]
+    fn refuse_login(&mut self, refusal: &Refusal, turn: &mut RecvTurn<'_, '_>) {
+        if refusal.errno != Refusal::BAD_HANDSHAKE {
+            self.login_end = LoginEnd::Refused;
+        }
+        self.close(turn);
+    }
+
+    /// Counts the session of a client that has logged in. If that is one too many, the client gets the error
+    /// in place of the answer to its login.
+    fn count_session(&mut self, user: &str, turn: &mut RecvTurn<'_, '_>) -> bool {
+        if let Some(session) = self.session.take() {
+            turn.settings.limits.log_out(&session);
+        }
+        let refusal = match turn.settings.limits.log_in(self.peer.network_address(), user, self.flow.is_extra) {
+            Ok(session) => {
+                self.session = Some(session);
+                return true;
+            }
+            Err(ExceededLimit::User) => Refusal::too_many_user_connections(user),
+            Err(_) => Refusal::too_many_connections(),
+        };
+        let mut packets = Buffer::new();
+        self.link.protocol().encode_refused_connection(&refusal, &mut packets);
+        self.link.finish_answer(&mut packets, false);
+        self.send(packets, turn.context, turn.outbox);
+        self.refuse_login(&refusal, turn);
+        false
+    }
+
     fn open_session(&mut self, login: LoggedIn, turn: &mut RecvTurn<'_, '_>) {
+        if !self.count_session(&login.user, turn) {
+            return;
+        }
         self.flow.is_busy = true;
         let login = Login {
             user: login.user.into_boxed_str(),
@@ -227,14 +285,17 @@ impl Connection {
             character_set: login.character_set,
             protocol: self.link.protocol().number(),
             tls: self.encryption.as_ref().and_then(|encryption| encryption.agreed()),
+            is_extra: self.flow.is_extra,
         };
+        turn.logins.pending -= usize::from(!self.flow.has_session);
         let signal = OpenSession {
             connection: self.id,
             reply_to: turn.context.own_address,
             socket: self.socket,
-            reset: std::mem::replace(&mut self.flow.has_session, true),
+            reset: self.flow.has_session,
             login: Box::new(login),
         };
+        self.flow.has_session = true;
         turn.outbox.send(self.sql, Signal::Sql(SqlSignal::OpenSession(signal)));
     }
 
@@ -301,7 +362,7 @@ impl Connection {
         plain
     }
 
-    fn append_received(&mut self, bytes: Buffer, turn: &mut RecvTurn<'_, '_>) {
+    pub fn append_received(&mut self, bytes: Buffer, turn: &mut RecvTurn<'_, '_>) {
         if self.received.is_empty() {
             self.received = bytes;
             return;

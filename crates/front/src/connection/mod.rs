@@ -7,8 +7,12 @@
 
 mod block;
 mod client_connection;
+mod login_queue;
+mod networks;
+pub mod proxy_header;
 
 pub use block::{Readiness, RecvBlock, RecvSettings};
+pub use networks::{Networks, NotANetwork};
 
 #[cfg(test)]
 mod tests;

@@ -2,21 +2,31 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use junctor_kernel::simulated::Delivery;
-use junctor_kernel::{Address, Directory, Duration, NodeId, NodeLayout, SocketId, WorldEvent, WorldRequest, invariant};
+use junctor_kernel::{
+    Address, Directory, Duration, NodeId, NodeLayout, SocketCloseReason, SocketId, WorldEvent, WorldRequest, invariant,
+};
 use junctor_signals::Module;
 use junctor_signals::client_command::*;
+use junctor_signals::connection_limits::{ConnectionLimit, ConnectionLimits};
 use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
 use junctor_signals::recover_log::OpenToClients;
 use junctor_wire::request::Login;
 use junctor_wire::{Request, VERSION};
 
-use super::{RecvBlock, RecvSettings};
+use super::{Networks, RecvBlock, RecvSettings};
 use crate::account::Accounts;
-use crate::protocol_table::Protocol;
+use crate::protocol_table::{EXTRA_LISTENER, Protocol};
 
 const SOCKET: SocketId = SocketId::new(0, 0, 0);
+
+/// CLIENT_PROTOCOL_41 and CLIENT_SECURE_CONNECTION; user root, no password.
+fn mysql_login() -> Vec<u8> {
+    let payload = [&[0, 0x82, 0, 0][..], &[0; 28], b"root\0\0"].concat();
+    [&[payload.len() as u8, 0, 0, 1][..], &payload].concat()
+}
 
 struct Recv {
     block: RecvBlock,
@@ -50,7 +60,9 @@ impl Recv {
             accounts: Arc::new(Accounts::with_local_root()),
             security: None,
             secure_transport_required: Arc::default(),
-            connections_max: 1,
+            limits: Arc::new(ConnectionLimits::new(1)),
+            logins_max: 2,
+            proxy_networks: Networks::parse("192.0.2.0/24").expect("a network"),
             max_allowed_packet: 1 << 20,
             login_timeout: Duration::from_seconds(10),
             readiness: Arc::default(),
@@ -72,11 +84,7 @@ impl Recv {
                 assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.encode(&mut login));
                 login
             }
-            // CLIENT_PROTOCOL_41 and CLIENT_SECURE_CONNECTION; user root, no password.
-            Protocol::MySql => {
-                let payload = [&[0, 0x82, 0, 0][..], &[0; 28], b"root\0\0"].concat();
-                [&[payload.len() as u8, 0, 0, 1][..], &payload].concat()
-            }
+            Protocol::MySql => mysql_login(),
         };
         recv.receive(&login);
         let opening = recv.next_signal();
@@ -93,12 +101,30 @@ impl Recv {
     }
 
     fn open(&mut self, socket: SocketId, protocol: Protocol) {
-        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 4000));
-        self.world(WorldEvent::SocketOpened { socket, peer, listener: protocol.number() });
+        self.open_from(socket, Ipv4Addr::LOCALHOST, protocol.number());
+    }
+
+    fn open_from(&mut self, socket: SocketId, address: Ipv4Addr, listener: u16) {
+        let peer = SocketAddr::from((address, 4000)).into();
+        self.world(WorldEvent::SocketOpened { socket, peer, listener });
     }
 
     fn receive(&mut self, bytes: &[u8]) {
-        self.world(WorldEvent::Received { socket: SOCKET, bytes: bytes.to_vec() });
+        self.receive_on(SOCKET, bytes);
+    }
+
+    fn receive_on(&mut self, socket: SocketId, bytes: &[u8]) {
+        self.world(WorldEvent::Received { socket, bytes: bytes.to_vec() });
+    }
+
+    /// The sockets that the block has asked to close since the last call.
+    fn closed(&mut self) -> Vec<SocketId> {
+        let taken = std::mem::take(&mut self.requests);
+        let closed = taken.into_iter().filter_map(|request| match request {
+            WorldRequest::CloseSocket { socket } => Some(socket),
+            _ => None,
+        });
+        closed.collect()
     }
 
     fn answer(&mut self, packets: &[u8], after: AfterReply) {
@@ -235,7 +261,7 @@ fn packet_numbers_continue_those_of_the_command_or_begin_at_zero() {
 #[test]
 fn a_connection_beyond_the_maximum_is_refused_in_its_protocol() {
     for &protocol in Protocol::ALL {
-        let mut recv = Recv::new(protocol);
+        let mut recv = Recv::with_session(protocol);
         recv.requests.clear();
         recv.open(SocketId::new(0, 1, 0), protocol);
         assert!(matches!(recv.requests[..], [WorldRequest::SendBytes { .. }, WorldRequest::CloseSocket { .. }]));
@@ -275,4 +301,121 @@ fn a_client_of_a_node_that_recovers_is_refused_until_the_data_is_there() {
         recv.open(SocketId::new(0, 1, 0), protocol);
         assert_eq!(recv.block.connection_count(), 1);
     }
+}
+
+#[test]
+fn logins_that_hang_give_way_to_new_ones_and_take_no_place_of_a_session() {
+    for &protocol in Protocol::ALL {
+        let mut recv = Recv::new(protocol);
+        // Two connections may be in their logins. The third takes the place of the first.
+        let sockets = [SOCKET, SocketId::new(0, 1, 0), SocketId::new(0, 2, 0)];
+        recv.open(sockets[1], protocol);
+        assert_eq!(recv.closed(), []);
+        recv.open(sockets[2], protocol);
+        assert_eq!(recv.closed(), [SOCKET], "{protocol:?}");
+        recv.world(WorldEvent::SocketClosed { socket: SOCKET, reason: SocketCloseReason::Own });
+        assert_eq!(recv.block.connection_count(), 2);
+        let counts = recv.block.settings.limits.counts();
+        assert_eq!(counts.displaced.load(Ordering::Relaxed), 1);
+    }
+}
+
+#[test]
+fn ten_thousand_connections_that_never_log_in_leave_bounded_state() {
+    let mut recv = Recv::recovering();
+    recv.open_to_clients();
+    for number in 0..10_000 {
+        let socket = SocketId::new(0, number % 64, number / 64);
+        recv.open(socket, Protocol::MySql);
+        for socket in recv.closed() {
+            recv.world(WorldEvent::SocketClosed { socket, reason: SocketCloseReason::Own });
+        }
+    }
+    assert_eq!(recv.block.connection_count(), 2);
+}
+
+#[test]
+fn a_login_byte_by_byte_ends_at_the_same_deadline() {
+    let mut recv = Recv::new(Protocol::MySql);
+    for byte in &mysql_login()[..20] {
+        recv.receive(&[*byte]);
+        recv.delivery.now = recv.delivery.now.plus(Duration::from_millis(490));
+        recv.world(WorldEvent::Timer { token: 0 });
+    }
+    assert_eq!(recv.closed(), [], "9.8 seconds");
+    recv.delivery.now = recv.delivery.now.plus(Duration::from_millis(490));
+    recv.world(WorldEvent::Timer { token: 0 });
+    assert_eq!(recv.closed(), [SOCKET]);
+}
+
+#[test]
+fn the_extra_port_lets_an_administrator_in_when_all_connections_are_taken() {
+    let mut recv = Recv::with_session(Protocol::MySql);
+    let socket = SocketId::new(0, 1, 0);
+    recv.open_from(socket, Ipv4Addr::LOCALHOST, EXTRA_LISTENER);
+    recv.receive_on(socket, &mysql_login());
+    match recv.next_signal() {
+        Some(SqlSignal::OpenSession(opening)) => assert!(opening.login.is_extra && !opening.reset),
+        other => panic!("{other:?}"),
+    }
+    recv.requests.clear();
+    recv.open_from(SocketId::new(0, 2, 0), Ipv4Addr::LOCALHOST, EXTRA_LISTENER);
+    assert!(recv.sent().ends_with(b"Too many connections"), "extra_max_connections is 1");
+}
+
+#[test]
+fn a_session_beyond_the_limit_of_its_user_gets_an_error_in_place_of_ok() {
+    let mut recv = Recv::recovering();
+    recv.block.settings.limits = Arc::new(ConnectionLimits::new(10));
+    recv.open_to_clients();
+    let limits = recv.block.settings.limits.clone();
+    limits.set(ConnectionLimit::UserSessions, 1);
+    let first = limits.log_in(None, "root", false).expect("the first session");
+    recv.open(SOCKET, Protocol::MySql);
+    recv.requests.clear();
+    recv.receive(&mysql_login());
+    let sent = recv.sent();
+    assert_eq!((sent[3], sent[4], u16::from_le_bytes([sent[5], sent[6]])), (2, 0xFF, 1203));
+    assert!(recv.next_signal().is_none());
+    recv.world(WorldEvent::SocketClosed { socket: SOCKET, reason: SocketCloseReason::Own });
+    limits.log_out(&first);
+    assert_eq!(limits.sessions(), (0, 0));
+}
+
+#[test]
+fn a_balancer_names_the_client_before_the_greeting() {
+    let balancer = Ipv4Addr::new(192, 0, 2, 7);
+    for &protocol in Protocol::ALL {
+        let mut recv = Recv::recovering();
+        recv.open_to_clients();
+        recv.open_from(SOCKET, balancer, protocol.number());
+        assert_eq!(recv.sent(), b"", "the greeting follows the header");
+        recv.receive(b"PROXY TCP4 203.0.113.9 192");
+        assert_eq!(recv.sent(), b"");
+        recv.receive(b".0.2.7 5000 3306\r\n");
+        assert!(!recv.sent().is_empty(), "{protocol:?}");
+        let peer = recv.block.connections[0].as_ref().expect("a connection").peer;
+        assert_eq!(peer.to_string(), "203.0.113.9");
+    }
+}
+
+#[test]
+fn bytes_of_a_balancer_that_are_no_header_end_its_connection() {
+    let mut recv = Recv::recovering();
+    recv.open_to_clients();
+    recv.open_from(SOCKET, Ipv4Addr::new(192, 0, 2, 7), Protocol::MySql.number());
+    recv.receive(&mysql_login());
+    assert_eq!(recv.closed(), [SOCKET]);
+    recv.receive(&mysql_login());
+    assert!(recv.next_signal().is_none(), "nothing is read after that");
+}
+
+#[test]
+fn a_header_from_elsewhere_is_no_login() {
+    let mut recv = Recv::recovering();
+    recv.open_to_clients();
+    recv.open_from(SOCKET, Ipv4Addr::new(198, 51, 100, 7), Protocol::MySql.number());
+    recv.requests.clear();
+    recv.receive(b"PROXY TCP4 203.0.113.9 192.0.2.7 5000 3306\r\n");
+    assert!(!recv.closed().is_empty());
 }

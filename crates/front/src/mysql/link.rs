@@ -96,12 +96,13 @@ impl ProtocolLink for Link {
     }
 
     fn continue_login(&mut self, context: &mut LinkContext<'_>) -> Input {
-        let LinkContext { accounts, security, is_private_required, is_private, out } = context;
+        let LinkContext { accounts, security, is_private_required, is_private, has_tls, out } = context;
         let mut login = LoginContext {
             accounts,
             security: *security,
             is_private_required: *is_private_required,
             is_private: *is_private,
+            has_tls: *has_tls,
             sequence: 0,
             out,
         };
@@ -211,12 +212,13 @@ impl Link {
     /// Handles COM_QUIT, COM_CHANGE_USER, or a step of a login.
     #[cold]
     fn on_login_packet(&mut self, payload: &[u8], sequence: u8, context: &mut LinkContext<'_>) -> Input {
-        let LinkContext { accounts, security, is_private_required, is_private, out } = context;
+        let LinkContext { accounts, security, is_private_required, is_private, has_tls, out } = context;
         let mut login = LoginContext {
             accounts,
             security: *security,
             is_private_required: *is_private_required,
             is_private: *is_private,
+            has_tls: *has_tls,
             sequence,
             out,
         };
@@ -250,7 +252,7 @@ impl Link {
                 self.reader.expect_sequence(sequence.wrapping_add(1));
                 Input::StartTls
             }
-            HandshakeStep::Refused(_) => Input::Close,
+            HandshakeStep::Refused(refusal) => Input::Refused(Box::new(refusal)),
             HandshakeStep::Authenticated(login) => {
                 self.is_logged_in = true;
                 self.capabilities = login.capabilities;

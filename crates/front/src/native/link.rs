@@ -74,7 +74,7 @@ impl Link {
             }
             Err(refusal) => {
                 encode_refusal(&refusal, context.out);
-                Input::Close
+                Input::Refused(Box::new(refusal))
             }
         }
     }

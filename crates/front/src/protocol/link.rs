@@ -33,6 +33,8 @@ pub(crate) struct LinkContext<'a> {
     /// Whether nobody between client and server can read the connection: it has TLS, or it is local to the
     /// machine by its nature.
     pub is_private: bool,
+    /// Whether the connection has TLS.
+    pub has_tls: bool,
     /// Empty at the call. Bytes appended here are sent to the client before the returned [`Input`] takes
     /// effect.
     pub out: &'a mut Vec<u8>,
@@ -58,7 +60,9 @@ pub(crate) enum Input {
     /// The client has proved its identity. The connection opens its session, or replaces the existing one. A
     /// protocol without a login message returns this when the first command arrives, and consumes nothing.
     LoggedIn(Box<LoggedIn>),
-    /// The connection must end, because the client requested it, was refused, or violated the protocol.
+    /// The login is refused, and its error was appended. The connection must end.
+    Refused(Box<Refusal>),
+    /// The connection must end, because the client requested it or violated the protocol.
     Close,
 }
 

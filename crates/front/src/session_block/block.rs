@@ -41,7 +41,7 @@ pub struct SqlBlock {
 impl SqlBlock {
     /// Creates one of the `groups` sql blocks of a node.
     pub fn new(own: Address, engine: Engine, groups: usize) -> SqlBlock {
-        let group = ThreadGroup::new(group_settings(&engine, groups));
+        let group = ThreadGroup::new(group_settings(&engine, groups), engine.group_figures(own.instance));
         let remote = RemoteSnapshots::new(engine.gateway.requires_lease());
         SqlBlock {
             own,

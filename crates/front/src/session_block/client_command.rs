@@ -58,7 +58,8 @@ impl SqlBlock {
                     socket,
                     reply_to,
                     protocol,
-                    is_admitted: false,
+                    is_admitted: login.is_extra,
+                    is_extra: login.is_extra,
                     high_priority_tickets: session.high_priority_tickets(),
                     admitted_at: turn.turn_start,
                     is_ending: false,
@@ -267,7 +268,7 @@ impl SqlBlock {
     }
 
     fn return_slot(&mut self, record: &mut SessionRecord, turn: &TurnContext<'_>) {
-        if std::mem::take(&mut record.is_admitted) {
+        if std::mem::take(&mut record.is_admitted) && !record.is_extra {
             self.group.leave(record.admitted_at, turn.turn_start);
         }
     }

@@ -23,6 +23,9 @@ pub(super) struct SessionRecord {
     /// holds no slot between its statements. Otherwise, clients that never commit their reads would keep
     /// others out.
     pub is_admitted: bool,
+    /// The session came through the extra port. It is admitted from its start to its end, and counts in no
+    /// group.
+    pub is_extra: bool,
     /// How many more statements of the transaction have high priority.
     pub high_priority_tickets: u32,
     /// When the session got its slot.

@@ -59,7 +59,7 @@ impl SqlBlock {
             let Some(record) = self.sessions.get_mut(&connection) else { continue };
             self.timeout_sweep.visit_again(connection);
             let is_idle = matches!(record.command, CommandState::Idle) && now.since(record.state_since) >= stall_limit;
-            if is_idle && record.is_admitted && !record.session.holds_locks() {
+            if is_idle && record.is_admitted && !record.is_extra && !record.session.holds_locks() {
                 record.is_admitted = false;
                 self.group.leave(record.admitted_at, record.state_since);
             }
@@ -138,6 +138,9 @@ impl SessionRecord {
     /// The priority of the next statement. A statement that has high priority because of its transaction uses
     /// a ticket.
     pub(super) fn priority(&mut self) -> Priority {
+        if self.is_extra {
+            return Priority::High;
+        }
         match self.session.high_priority_mode() {
             HighPriorityMode::Transactions
                 if self.high_priority_tickets > 0 && self.session.open_transaction().is_some() =>
@@ -155,6 +158,9 @@ impl SessionRecord {
 
     /// Whether the session keeps its slot between two statements.
     pub(super) fn keeps_slot(&self) -> bool {
+        if self.is_extra {
+            return true;
+        }
         if self.session.high_priority_mode() != HighPriorityMode::Transactions {
             return false;
         }
@@ -163,6 +169,8 @@ impl SessionRecord {
     }
 
     fn is_running(&self) -> bool {
-        self.is_admitted && matches!(self.command, CommandState::Running | CommandState::BetweenStatements(_))
+        self.is_admitted
+            && !self.is_extra
+            && matches!(self.command, CommandState::Running | CommandState::BetweenStatements(_))
     }
 }

@@ -4,6 +4,7 @@ mod foreign_output;
 mod doorbell;
 mod file;
 mod link_socket;
+mod listener;
 mod memory_stream;
 mod node;
 mod output;

@@ -36,6 +36,7 @@ use super::doorbell::Doorbell;
 use super::file::{AnswerSink, FileBackend, FileOptions, FileQueues, FileWorkers};
 use super::foreign_output::ForeignOutput;
 use super::link_socket::LinkPorts;
+use super::listener::{BoundPath, Listener};
 use super::memory_stream::{Acceptor, Bell, MemoryStream, Refusal};
 use super::sending::{AtomicSendSettings, Sending};
 use super::socket::{NodeSockets, Sockets};
@@ -46,9 +47,6 @@ use super::thread_slot::ThreadSlots;
 use super::thread_usage::Contention;
 use crate::clock::{Clock, seed_of_start};
 
-/// Maximum number of connections that wait to be accepted.
-const LISTEN_BACKLOG: i32 = 4096;
-
 /// The options of a node, in addition to its layout.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
@@ -57,6 +55,8 @@ pub struct NodeOptions {
     /// Addresses to listen on. Port 0 takes any free port. A listener without an address accepts in-memory
     /// connections only.
     pub listeners: Vec<Option<SocketAddr>>,
+    /// Unix sockets to listen on, each with its number, which may be that of an address too.
+    pub unix_listeners: Vec<(u16, PathBuf)>,
     /// Base of relative file paths.
     pub data_folder: PathBuf,
     /// How files are read and written.
@@ -109,6 +109,7 @@ impl Default for NodeOptions {
         Self {
             node: NodeId(1),
             listeners: Vec::new(),
+            unix_listeners: Vec::new(),
             data_folder: PathBuf::from("."),
             file_backend: FileBackend::default(),
             pin: true,
@@ -132,6 +133,8 @@ pub enum StartError {
     NoSocketThread,
     /// Listening on this address failed.
     Listen(SocketAddr, std::io::Error),
+    /// Listening on this Unix socket failed.
+    ListenUnix(PathBuf, std::io::Error),
     /// Another request to the operating system failed.
     System(&'static str, std::io::Error),
 }
@@ -142,6 +145,7 @@ impl fmt::Display for StartError {
             Self::Layout(error) => error.fmt(formatter),
             Self::NoSocketThread => formatter.write_str("no thread owns sockets, so the node cannot listen"),
             Self::Listen(address, error) => write!(formatter, "cannot listen on {address}: {error}"),
+            Self::ListenUnix(path, error) => write!(formatter, "cannot listen on socket {}: {error}", path.display()),
             Self::System(what, error) => write!(formatter, "cannot {what}: {error}"),
         }
     }
@@ -194,6 +198,13 @@ impl Node {
         crate::trace::dump_on_panic();
         let directory = Arc::new(Directory::new(options.node, layout).map_err(StartError::Layout)?);
         let (mut listeners, local_addresses) = listen_all(&options.listeners)?;
+        let mut bound_paths = Vec::new();
+        for (number, path) in &options.unix_listeners {
+            let opened = Listener::on_path(path);
+            let (listener, bound) = opened.map_err(|error| StartError::ListenUnix(path.clone(), error))?;
+            listeners.push((*number, listener));
+            bound_paths.push(bound);
+        }
         let has_sockets = !listeners.is_empty() || options.links.is_some();
         if has_sockets && directory.instances(ModuleId::SOCKETS) == 0 {
             return Err(StartError::NoSocketThread);
@@ -232,6 +243,7 @@ impl Node {
             notices: files.notices().to_vec(),
             files: Some(files),
             local_addresses,
+            bound_paths,
             stop_wait: start.options.stop_wait,
         };
         let make_host = Arc::new(make_host);
@@ -271,6 +283,7 @@ pub struct RunningNode {
     /// Ended after the threads.
     files: Option<FileWorkers>,
     local_addresses: Vec<Option<SocketAddr>>,
+    bound_paths: Vec<BoundPath>,
     notices: Vec<String>,
     stop_wait: Duration,
 }
@@ -466,6 +479,7 @@ impl RunningNode {
             let _ = thread.join();
         }
         self.files = None;
+        self.bound_paths.clear();
     }
 
     fn wait_for_threads(
@@ -542,7 +556,7 @@ struct ThreadChannels<S> {
     /// `None` if the thread has no sockets.
     poll: Option<Poll>,
     /// Listeners with their numbers.
-    listeners: Vec<(u16, TcpListener)>,
+    listeners: Vec<(u16, Listener)>,
 }
 
 impl ThreadStart {
@@ -613,7 +627,7 @@ impl ThreadStart {
         std::mem::forget(guard);
     }
 
-    fn world(&self, index: u16, poll: Option<&Poll>, listeners: Vec<(u16, TcpListener)>) -> std::io::Result<RealWorld> {
+    fn world(&self, index: u16, poll: Option<&Poll>, listeners: Vec<(u16, Listener)>) -> std::io::Result<RealWorld> {
         let mut sockets = None;
         if let Some(poll) = poll {
             let limits = &self.options.limits;
@@ -716,31 +730,18 @@ fn file_workers(
 
 /// Listens on all addresses. Returns the listeners with their numbers, and the addresses with actual ports.
 #[allow(clippy::type_complexity, reason = "it is taken apart where it is called")]
-fn listen_all(
-    addresses: &[Option<SocketAddr>],
-) -> Result<(Vec<(u16, TcpListener)>, Vec<Option<SocketAddr>>), StartError> {
+fn listen_all(addresses: &[Option<SocketAddr>]) -> Result<(Vec<(u16, Listener)>, Vec<Option<SocketAddr>>), StartError> {
     let (mut listeners, mut local_addresses) = (Vec::new(), Vec::new());
     for (number, &address) in (0..).zip(addresses) {
         let Some(address) = address else {
             local_addresses.push(None);
             continue;
         };
-        let listener = listen(address).map_err(|error| StartError::Listen(address, error))?;
-        local_addresses.push(Some(listener.local_addr().map_err(|error| StartError::Listen(address, error))?));
+        let (listener, local) = Listener::on_address(address).map_err(|error| StartError::Listen(address, error))?;
+        local_addresses.push(Some(local));
         listeners.push((number, listener));
     }
     Ok((listeners, local_addresses))
-}
-
-fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
-    use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, ipproto, listen, socket_with, sockopt};
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
-    sockopt::set_socket_reuseaddr(&socket, true)?;
-    bind(&socket, &address)?;
-    listen(&socket, LISTEN_BACKLOG)?;
-    Ok(TcpListener::from_std(std::net::TcpListener::from(socket)))
 }
 
 /// Binds the calling thread to the CPUs of its layout. Returns notices about failures.

@@ -10,12 +10,11 @@
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mio::net::{TcpListener, TcpStream};
+use mio::net::TcpStream;
 use mio::{Interest, Registry, Token};
 
 use crate::address::Address;
@@ -27,11 +26,13 @@ use crate::envelope::SocketParcel;
 use crate::invariant::fail;
 use crate::limit::KernelLimits;
 use crate::module::ModuleId;
+use crate::peer::PeerAddress;
 use crate::scheduler::run::{Engine, Services};
 use crate::scheduler::send::DELAY_BYTES_MAX;
 use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
 
 use super::link_socket::LinkPorts;
+use super::listener::Listener;
 use super::memory_stream::{Acceptor, Arrival, NodeEnd};
 use super::output::{Output, Pressure};
 use super::sending::Sending;
@@ -43,9 +44,6 @@ const READS_MAX: usize = 64;
 
 /// Maximum number of connections accepted in one turn.
 const ACCEPTS_MAX: usize = 64;
-
-/// The peer address that in-memory connections report.
-const MEMORY_PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Marks a slot of the acceptor of in-memory connections that has no socket.
 const NO_SOCKET: u32 = u32::MAX;
@@ -73,7 +71,7 @@ pub(super) struct Sockets {
     limits: KernelLimits,
     counts: Arc<SocketCounts>,
     /// Listeners with their numbers.
-    listeners: Vec<(u16, TcpListener)>,
+    listeners: Vec<(u16, Listener)>,
     /// Listeners that may have more connections waiting.
     pub(super) accepting: VecDeque<usize>,
     last_instance: usize,
@@ -148,7 +146,7 @@ pub(super) struct Socket {
 }
 
 pub(super) enum Stream {
-    /// Shared only with the batch of this socket's output.
+    /// A TCP connection or a Unix socket. Shared only with the batch of this socket's output.
     Tcp(Arc<TcpStream>),
     Memory(Box<NodeEnd>),
 }
@@ -195,9 +193,9 @@ impl Sockets {
         }
     }
 
-    pub(super) fn listen(&mut self, number: u16, mut listener: TcpListener) -> std::io::Result<()> {
+    pub(super) fn listen(&mut self, number: u16, mut listener: Listener) -> std::io::Result<()> {
         let position = self.listeners.len();
-        self.registry.register(&mut listener, Token(LISTENER_TOKENS + position), Interest::READABLE)?;
+        listener.register(&self.registry, Token(LISTENER_TOKENS + position))?;
         self.listeners.push((number, listener));
         self.accepting.push_back(position);
         Ok(())
@@ -620,7 +618,7 @@ impl Sockets {
     pub(super) fn adopt(
         &mut self,
         stream: std::net::TcpStream,
-        peer: SocketAddr,
+        peer: PeerAddress,
         listener: u16,
         services: &mut Services<'_>,
     ) {
@@ -664,7 +662,9 @@ impl Sockets {
             self.socket_by_acceptor_slot[slot] = id.index();
             self.slots[id.index() as usize].socket = Some(Socket::new(id, Stream::Memory(Box::new(end))));
             self.readable.push_back(id.index());
-            services.events.push((self.own, WorldEvent::SocketOpened { socket: id, peer: MEMORY_PEER, listener }));
+            services
+                .events
+                .push((self.own, WorldEvent::SocketOpened { socket: id, peer: PeerAddress::Memory, listener }));
         }
     }
 
@@ -689,14 +689,19 @@ impl Sockets {
 
     /// Gives a connection to the instance with the fewest sockets. Closes the connection if the node has its
     /// maximum number.
-    fn distribute(&mut self, stream: TcpStream, peer: SocketAddr, listener: u16, services: &mut Services<'_>) {
-        if self.counts.total() >= self.limits.sockets_max || stream.set_nodelay(true).is_err() {
+    fn distribute(&mut self, stream: TcpStream, peer: PeerAddress, listener: u16, services: &mut Services<'_>) {
+        if self.counts.total() >= self.limits.sockets_max {
             return;
         }
-        if peer.ip().is_loopback() {
-            // A connection within one machine has no congestion, so use the cheapest algorithm. If the system
-            // refuses it, the default one works as well.
-            let _ = rustix::net::sockopt::set_tcp_congestion(&stream, "reno");
+        if let PeerAddress::Internet(address) = peer {
+            if stream.set_nodelay(true).is_err() {
+                return;
+            }
+            if address.ip().is_loopback() {
+                // A connection within one machine has no congestion, so use the cheapest algorithm. If the
+                // system refuses it, the default one works as well.
+                let _ = rustix::net::sockopt::set_tcp_congestion(&stream, "reno");
+            }
         }
         let instance = self.counts.least_loaded_after(self.last_instance);
         self.last_instance = instance;

@@ -7,6 +7,7 @@ use crate::address::Address;
 use crate::directory::Directory;
 use crate::limit::KernelLimits;
 use crate::module::ModuleId;
+use crate::peer::PeerAddress;
 use crate::random::Random;
 use crate::scheduler::run::Services;
 use crate::world::{SocketCloseReason, SocketId, WorldEvent, WorldRequest};
@@ -42,7 +43,7 @@ pub(super) struct VirtualSockets {
 #[derive(Debug)]
 struct Connection {
     id: SocketId,
-    peer: SocketAddr,
+    peer: PeerAddress,
     listener: u16,
     announced: bool,
     to_server: VecDeque<u8>,
@@ -89,7 +90,7 @@ impl VirtualSockets {
         slots[slot].1 = Some(position);
         self.connections.push(Connection {
             id: SocketId::new(instance as u16, slot as u32, slots[slot].0),
-            peer: SocketAddr::from((Ipv4Addr::LOCALHOST, 10_000 + (position % 50_000) as u16)),
+            peer: SocketAddr::from((Ipv4Addr::LOCALHOST, 10_000 + (position % 50_000) as u16)).into(),
             listener,
             announced: false,
             to_server: VecDeque::new(),
@@ -161,7 +162,7 @@ impl VirtualSockets {
         let socket = connection.id;
         if !connection.announced {
             connection.announced = true;
-            let (peer, listener) = (connection.peer, connection.listener);
+            let (peer, listener) = (connection.peer.clone(), connection.listener);
             return services.events.push((own, WorldEvent::SocketOpened { socket, peer, listener }));
         }
         if let Some(reason) = connection.ended {

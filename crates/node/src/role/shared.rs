@@ -8,12 +8,13 @@ use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
 use junctor_cluster::member::{LogLines, MemberSettings};
 use junctor_cluster::membership::Membership;
 use junctor_cluster::{EpochSettings, MainConfiguration, MainLog};
-use junctor_front::Readiness;
 use junctor_front::account::Accounts;
+use junctor_front::{Networks, Readiness};
 use junctor_kernel::transport::security::ClientSecurity;
 use junctor_kernel::{Address, Duration, NodeId, ThreadAssignment};
 use junctor_model::id::{CommitNumber, Incarnation};
 use junctor_signals::Module;
+use junctor_signals::connection_limits::{ConnectionLimit, ConnectionLimits};
 use junctor_signals::end_transaction::CommitDurability;
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_sql::ServerSettings;
@@ -61,6 +62,8 @@ pub struct Shared {
     tc_count: u16,
     /// Whether the node serves clients. Without a log it does from the start.
     pub(super) readiness: Arc<Readiness>,
+    /// `proxy_protocol_networks`.
+    pub(super) proxy_networks: Networks,
     /// The progress of the start.
     progress: Arc<RestartProgress>,
     /// Whether the log waits for room on its device.
@@ -126,6 +129,8 @@ impl Shared {
             backup_nodes: Vec::new(),
             cluster: None,
             readiness: Arc::default(),
+            proxy_networks: Networks::parse(&config.proxy_protocol_networks)
+                .map_err(|error| format!("proxy_protocol_networks: {error}"))?,
             progress: Arc::default(),
             log_waits_for_room: Arc::default(),
             member: None,
@@ -323,6 +328,16 @@ fn query_instances(plan: &PlacementPlan, group: u16) -> Vec<u16> {
     in_group.filter_map(|thread| thread.instance_of(Module::Query)).collect()
 }
 
+/// The limits of connections at the start.
+fn connection_limits(config: &NodeConfig) -> ConnectionLimits {
+    let limits = ConnectionLimits::new(u64::from(config.max_connections));
+    limits.set(ConnectionLimit::ExtraSessions, u64::from(config.extra_max_connections));
+    limits.set(ConnectionLimit::UserSessions, u64::from(config.max_user_connections));
+    limits.set(ConnectionLimit::AddressConnections, u64::from(config.max_address_connections));
+    limits.set(ConnectionLimit::AddressErrors, config.max_connect_errors);
+    limits
+}
+
 fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings {
     ServerSettings {
         server_version: config.server_version.clone(),
@@ -344,6 +359,15 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         spin: config.spin,
         send: config.send,
         secure_transport_required: Arc::new(AtomicBool::new(config.secure_transport_required)),
+        connection_limits: Arc::new(connection_limits(config)),
+        group_figures: (0..plan.instance_count(Module::Sql).max(1)).map(|_| Arc::default()).collect(),
+        socket: config.socket_path().map_or_else(String::new, |path| path.to_string_lossy().into()),
+        extra_port: config.extra_port,
+        extra_max_connections: config.extra_max_connections,
+        max_user_connections: config.max_user_connections,
+        max_address_connections: config.max_address_connections,
+        max_connect_errors: config.max_connect_errors,
+        proxy_protocol_networks: config.proxy_protocol_networks.clone(),
         connect_timeout_s: config.connect_timeout_s,
         transaction_timeout_s: config.transaction_timeout_s,
         lock_wait_timeout_ends_transaction: config.lock_wait_timeout_ends_transaction,

@@ -60,6 +60,8 @@ pub enum Statement {
     UnlockInstance,
     /// ALTER INSTANCE RELOAD TLS.
     ReloadTls,
+    /// FLUSH of the things named.
+    Flush(Vec<FlushKind>),
     Kill(Box<Kill>),
     /// `DO expression, ...`
     Do(Vec<Expression>),
@@ -652,6 +654,13 @@ pub struct TableLock {
     pub write: bool,
     /// READ LOCAL.
     pub local: bool,
+}
+
+/// A thing that FLUSH names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushKind {
+    /// HOSTS: the errors of addresses.
+    Hosts,
 }
 
 /// `KILL [CONNECTION|QUERY] id`

@@ -8,6 +8,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::Value;
+use junctor_signals::end_transaction::Ending;
 use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
 use junctor_signals::program::RowProtocol;
 use junctor_signals::set_globals::{
@@ -22,6 +23,7 @@ use crate::bind::{Binder, Clause, Environment, Modes, RowSource, Scope, SessionC
 use crate::definition::{self, CheckedDefinition, DefinitionContext};
 use crate::execute::Engine;
 use crate::execute::Session;
+use crate::execute::{AfterTransactionEnd, start_ending};
 use crate::execute::{
     Execution, StatementContext, append_row, fail, finish_rows, finish_set, in_read_only_transaction, no_such_thread,
     release_savepoint, set_savepoint, start_rollback_to,
@@ -30,7 +32,7 @@ use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
 use crate::mysql_catalog::variable::{
     GlobalChange, SessionContext, VariableId, evaluate_session_expression, find, session_value_type, set,
 };
-use crate::parse::statement::{Explain, SetItem};
+use crate::parse::statement::{Explain, FlushKind, SetItem};
 use crate::parse::{Expression, Statement};
 use crate::plan::{OperationKind, QueryPlan, explain_plan, type_of_column};
 use crate::result::{Progress, ResultHeader};
@@ -89,6 +91,15 @@ impl StatementContext<'_, '_> {
                     Error::new(ErrorCode::TlsSetupFailed, message)
                 };
                 answer(self, reloaded.map_err(failed))
+            }
+            Statement::Flush(kinds) => {
+                for kind in kinds {
+                    match kind {
+                        FlushKind::Hosts => self.engine.settings.connection_limits.forget_errors(),
+                    }
+                }
+                // MySQL commits the transaction, too.
+                start_ending(self, Ending::Commit, AfterTransactionEnd::Complete { chain: false, release: false })
             }
             Statement::Kill(kill) => match self.connection_to_kill(&kill.connection) {
                 Ok(connection) => self.start_kill(connection, kill.query_only),
@@ -345,7 +356,7 @@ impl Engine {
         let names = || signal.values.iter().map(|(variable, _)| VariableId(*variable).variable().name);
         self.apply_spinning(names(), turn);
         self.apply_sending(names(), turn);
-        self.apply_secure_transport(names());
+        self.apply_connection_settings(names());
         let reply = SqlSignal::ApplyGlobalsReply(ApplyGlobalsReply { operation: signal.operation });
         turn.outbox.send(signal.reply_to, Signal::Sql(reply));
     }
@@ -357,7 +368,7 @@ impl Engine {
         let names = || signal.persisted.values.keys().map(|name| &**name);
         self.apply_spinning(names(), turn);
         self.apply_sending(names(), turn);
-        self.apply_secure_transport(names());
+        self.apply_connection_settings(names());
         turn.outbox.send(signal.reply_to, Signal::Main(MainSignal::RestoreGlobalsReply(RestoreGlobalsReply {})));
     }
 

@@ -21,7 +21,7 @@ fn waiting_on(group: &ThreadGroup) -> Vec<u32> {
 
 #[test]
 fn the_oldest_waiter_of_a_priority_is_admitted_first() {
-    let mut group = ThreadGroup::new(SETTINGS);
+    let mut group = ThreadGroup::new(SETTINGS, Arc::default());
     assert!(group.try_enter(Priority::Low));
     assert!(!group.try_enter(Priority::High));
     group.wait(ConnectionId(2), Priority::Low, at(0));
@@ -47,7 +47,8 @@ fn the_oldest_waiter_of_a_priority_is_admitted_first() {
 
 #[test]
 fn a_waiter_of_low_priority_is_kicked_up() {
-    let mut group = ThreadGroup::new(GroupSettings { stall_limit: Duration::from_seconds(100), ..SETTINGS });
+    let mut group =
+        ThreadGroup::new(GroupSettings { stall_limit: Duration::from_seconds(100), ..SETTINGS }, Arc::default());
     assert!(group.try_enter(Priority::Low));
     group.wait(ConnectionId(2), Priority::Low, at(0));
     group.wait(ConnectionId(3), Priority::High, at(500));
@@ -61,7 +62,7 @@ fn a_waiter_of_low_priority_is_kicked_up() {
 
 #[test]
 fn each_stall_in_a_row_doubles_the_slots_up_to_the_maximum() {
-    let mut group = ThreadGroup::new(GroupSettings { slots_max: 6, ..SETTINGS });
+    let mut group = ThreadGroup::new(GroupSettings { slots_max: 6, ..SETTINGS }, Arc::default());
     assert!(group.try_enter(Priority::Low));
     (2..9).for_each(|connection| group.wait(ConnectionId(connection), Priority::Low, at(0)));
     group.on_timer(at(499));
@@ -81,7 +82,7 @@ fn each_stall_in_a_row_doubles_the_slots_up_to_the_maximum() {
 
 #[test]
 fn a_group_forgets_its_stalls_after_the_idle_timeout() {
-    let mut group = ThreadGroup::new(SETTINGS);
+    let mut group = ThreadGroup::new(SETTINGS, Arc::default());
     assert!(group.try_enter(Priority::Low));
     group.wait(ConnectionId(2), Priority::Low, at(0));
     group.on_timer(at(500));
@@ -101,7 +102,7 @@ fn a_group_forgets_its_stalls_after_the_idle_timeout() {
 
 #[test]
 fn more_slots_admit_those_that_wait() {
-    let mut group = ThreadGroup::new(SETTINGS);
+    let mut group = ThreadGroup::new(SETTINGS, Arc::default());
     assert!(group.try_enter(Priority::Low));
     (2..6).for_each(|connection| group.wait(ConnectionId(connection), Priority::Low, at(0)));
     group.configure(GroupSettings { slots: Some(3), ..SETTINGS });
@@ -115,7 +116,7 @@ fn more_slots_admit_those_that_wait() {
 
 #[test]
 fn the_number_of_slots_follows_the_throughput() {
-    let mut group = ThreadGroup::new(GroupSettings { slots: None, slots_max: 4096, ..SETTINGS });
+    let mut group = ThreadGroup::new(GroupSettings { slots: None, slots_max: 4096, ..SETTINGS }, Arc::default());
     assert_eq!(group.slots().0, 64);
     let mut connection = 0;
     let mut now = 0;

@@ -41,23 +41,24 @@ impl Handshake {
             context.sequence = context.sequence.wrapping_add(1);
             return self.decide(claim, true, context);
         }
-        self.state = State::AwaitsPassword(Box::new(claim));
+        self.state = State::AwaitsPassword(Box::new(claim), false);
         HandshakeStep::Replied { expected_sequence }
     }
 
     /// Takes the password, or sends the key that encrypts it.
     pub(super) fn on_password(
         &mut self,
-        claim: Box<Claim>,
+        (claim, has_key): (Box<Claim>, bool),
         payload: &[u8],
         context: &mut LoginContext<'_>,
     ) -> HandshakeStep {
-        let key = context.security.filter(|_| !context.is_private && payload == REQUEST_KEY);
+        // Some clients ask for the key over a Unix socket too. No password looks like this: it ends with 0.
+        let key = context.security.filter(|_| !context.has_tls && payload == REQUEST_KEY);
         if let Some(key) = key.and_then(|security| security.public_key()) {
-            self.state = State::AwaitsPassword(claim);
+            self.state = State::AwaitsPassword(claim, true);
             return HandshakeStep::Replied { expected_sequence: append_more_data(key.as_bytes(), context) };
         }
-        let sent = match context.is_private {
+        let sent = match context.is_private && !has_key {
             true => Some(Zeroizing::new(payload.to_vec())),
             false => context.security.and_then(|security| security.decrypt(payload)).map(|mut masked| {
                 for (byte, mask) in masked.iter_mut().zip(self.challenge.iter().cycle()) {

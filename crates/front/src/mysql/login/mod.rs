@@ -81,6 +81,8 @@ pub struct LoginContext<'a> {
     pub is_private_required: bool,
     /// Whether nobody between client and server can read the connection.
     pub is_private: bool,
+    /// Whether the connection has TLS.
+    pub has_tls: bool,
     /// Sequence number of the client's last packet. The reply has the next number.
     pub sequence: u8,
     /// The packets of the reply are appended here.
@@ -101,8 +103,8 @@ enum State {
     Greeted,
     /// The client was asked to switch to the account's method, and must send its proof.
     Switched(Box<Claim>),
-    /// The client was asked for its password.
-    AwaitsPassword(Box<Claim>),
+    /// The client was asked for its password. The flag tells whether it got the key to encrypt it.
+    AwaitsPassword(Box<Claim>, bool),
     /// The client's password is being checked.
     Checking(Box<Checking>),
     /// The login succeeded or failed.
@@ -161,7 +163,7 @@ impl Handshake {
         match std::mem::replace(&mut self.state, State::Finished) {
             State::Greeted => match ClientAnswer::parse(payload) {
                 Ok(ClientAnswer::Response(response)) => self.on_response(&response, context),
-                Ok(ClientAnswer::TlsRequest) if context.is_private => {
+                Ok(ClientAnswer::TlsRequest) if context.has_tls => {
                     refuse(Refusal::bad_handshake("Bad handshake"), context)
                 }
                 Ok(ClientAnswer::TlsRequest) if context.security.is_some() => {
@@ -176,7 +178,7 @@ impl Handshake {
                 Err(_) => refuse(Refusal::bad_handshake("Bad handshake"), context),
             },
             State::Switched(claim) => self.on_proof(*claim, payload, context),
-            State::AwaitsPassword(claim) => self.on_password(claim, payload, context),
+            State::AwaitsPassword(claim, has_key) => self.on_password((claim, has_key), payload, context),
             // The connection reads nothing during a check.
             State::Checking(_) | State::Finished => refuse(Refusal::bad_handshake("Bad handshake"), context),
         }
@@ -207,7 +209,7 @@ impl Handshake {
         if !response.capabilities.contains(Capabilities::SECURE_CONNECTION) {
             return refuse_old_client(context);
         }
-        if response.capabilities.contains(Capabilities::SSL) && !context.is_private {
+        if response.capabilities.contains(Capabilities::SSL) && !context.has_tls {
             return refuse(Refusal::bad_handshake("Bad handshake"), context);
         }
         if context.is_private_required && !context.is_private {

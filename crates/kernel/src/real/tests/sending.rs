@@ -104,7 +104,7 @@ impl Pair {
         stream.set_nonblocking(true).unwrap();
         let (accepted, peer) = listener.accept().unwrap();
         accepted.set_nonblocking(true).unwrap();
-        self.with(|pair, services| pair.sockets.adopt(accepted, peer, 0, services));
+        self.with(|pair, services| pair.sockets.adopt(accepted, peer.into(), 0, services));
         let Some(WorldEvent::SocketOpened { socket, .. }) = self.events.pop() else { panic!("it was not opened") };
         self.clients.push(Client { stream, socket, sent: Vec::new(), received: Vec::new(), ended: false });
     }

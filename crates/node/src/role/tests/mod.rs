@@ -216,6 +216,7 @@ impl Node {
             character_set: 45,
             protocol: Protocol::MySql.number(),
             tls: None,
+            is_extra: false,
         };
         let signal = OpenSession {
             connection: ConnectionId(connection),

@@ -5,7 +5,7 @@ mod spinning;
 mod thread_pool;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use junctor_gateway::ClientSecurity;
 use junctor_gateway::route::ReadRule;
@@ -18,10 +18,19 @@ use crate::mysql_catalog::show::ThreadFacts;
 use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
 use junctor_model::value::Value;
 use junctor_signals::cluster_status::ClusterStatus;
+use junctor_signals::connection_limits::{ConnectionLimit, ConnectionLimits, GroupFigures};
 use junctor_signals::end_transaction::CommitDurability;
 
 /// The name of the system variable that refuses logins over connections without TLS.
 const SECURE_TRANSPORT: &str = "require_secure_transport";
+
+/// The variables that limit connections.
+const CONNECTION_LIMITS: [(&str, ConnectionLimit); 4] = [
+    ("extra_max_connections", ConnectionLimit::ExtraSessions),
+    ("max_user_connections", ConnectionLimit::UserSessions),
+    ("max_address_connections", ConnectionLimit::AddressConnections),
+    ("max_connect_errors", ConnectionLimit::AddressErrors),
+];
 
 /// The name of the system variable that determines how reads are routed.
 pub(crate) const READ_ROUTING: &str = "read_routing";
@@ -86,6 +95,24 @@ pub struct ServerSettings {
     pub tls_files: [String; 3],
     /// The variable `require_secure_transport`, which the recv blocks read.
     pub secure_transport_required: Arc<AtomicBool>,
+    /// The limits of connections, which the recv blocks obey.
+    pub connection_limits: Arc<ConnectionLimits>,
+    /// Slots of the thread pool, by sql block.
+    pub group_figures: Vec<Arc<GroupFigures>>,
+    /// Path of the Unix socket; empty without one.
+    pub socket: String,
+    /// Port for administrators; 0 without one.
+    pub extra_port: u16,
+    /// Sessions of the extra port, at most.
+    pub extra_max_connections: u32,
+    /// Sessions of one user, at most; 0 has no limit.
+    pub max_user_connections: u32,
+    /// Connections from one address, at most; 0 has no limit.
+    pub max_address_connections: u32,
+    /// Broken logins in a row after which an address is refused.
+    pub max_connect_errors: u64,
+    /// Networks whose connections begin with a header of the PROXY protocol.
+    pub proxy_protocol_networks: String,
 }
 
 impl Default for ServerSettings {
@@ -119,6 +146,15 @@ impl Default for ServerSettings {
             security: None,
             tls_files: Default::default(),
             secure_transport_required: Arc::default(),
+            connection_limits: Arc::new(ConnectionLimits::new(16_384)),
+            group_figures: vec![Arc::default()],
+            socket: String::new(),
+            extra_port: 0,
+            extra_max_connections: 1,
+            max_user_connections: 0,
+            max_address_connections: 0,
+            max_connect_errors: ConnectionLimits::ERRORS_MAX,
+            proxy_protocol_networks: String::new(),
         }
     }
 }
@@ -131,7 +167,7 @@ impl ServerSettings {
             version_comment: self.version_comment.as_str().into(),
             port: self.port,
             hostname: self.hostname.as_str().into(),
-            socket: "".into(),
+            socket: self.socket.as_str().into(),
             data_directory: self.data_directory.as_str().into(),
             backup_directory: self.backup_directory.as_str().into(),
             server_uuid: self.server_uuid.as_str().into(),
@@ -156,6 +192,12 @@ impl ServerSettings {
             (SECURE_TRANSPORT, Value::Int(i64::from(self.secure_transport_required.load(Ordering::Relaxed)))),
             ("thread_pool_max_threads", Value::UInt(u64::from(self.transactions_max))),
             ("thread_pool_size", Value::UInt(u64::from(self.thread_groups))),
+            ("extra_port", Value::UInt(u64::from(self.extra_port))),
+            ("extra_max_connections", Value::UInt(u64::from(self.extra_max_connections))),
+            ("max_user_connections", Value::UInt(u64::from(self.max_user_connections))),
+            ("max_address_connections", Value::UInt(u64::from(self.max_address_connections))),
+            ("max_connect_errors", Value::UInt(self.max_connect_errors)),
+            ("proxy_protocol_networks", Value::Bytes(self.proxy_protocol_networks.clone().into())),
             ("ssl_ca", file(0)),
             ("ssl_cert", file(1)),
             ("ssl_key", file(2)),
@@ -170,11 +212,43 @@ impl ServerSettings {
 }
 
 impl Engine {
-    /// Lets the recv blocks know `require_secure_transport` if `set` contains it.
-    pub(crate) fn apply_secure_transport<'a>(&self, mut set: impl Iterator<Item = &'a str>) {
-        if set.any(|name| name == SECURE_TRANSPORT) {
-            let is_required = matches!(self.globals.value_named(SECURE_TRANSPORT), Value::Int(1) | Value::UInt(1));
-            self.settings.secure_transport_required.store(is_required, Ordering::Relaxed);
+    /// Lets the recv blocks know the variables of connections that `set` contains.
+    pub(crate) fn apply_connection_settings<'a>(&self, set: impl Iterator<Item = &'a str>) {
+        for name in set {
+            if name == SECURE_TRANSPORT {
+                let is_required = matches!(self.globals.value_named(name), Value::Int(1) | Value::UInt(1));
+                self.settings.secure_transport_required.store(is_required, Ordering::Relaxed);
+            }
+            if let Some((_, limit)) = CONNECTION_LIMITS.iter().find(|(variable, _)| *variable == name)
+                && let Value::UInt(value) = self.globals.value_named(name)
+            {
+                self.settings.connection_limits.set(*limit, value);
+            }
         }
+    }
+
+    /// Where the thread group of an sql block publishes its slots.
+    pub fn group_figures(&self, instance: u16) -> Arc<GroupFigures> {
+        self.settings.group_figures.get(usize::from(instance)).cloned().unwrap_or_default()
+    }
+
+    /// Counts of connections and of the thread pool for SHOW STATUS.
+    pub(crate) fn connection_status(&self) -> [(&'static str, u64); 9] {
+        let counts = self.settings.connection_limits.counts();
+        let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
+        let (sessions, extra) = self.settings.connection_limits.sessions();
+        let groups = self.settings.group_figures.iter().map(|figures| figures.read());
+        let (slots, in_use) = groups.fold((0, 0), |(slots, used), group| (slots + group.0, used + group.1));
+        [
+            ("Aborted_connects", read(&counts.aborted)),
+            ("Connection_errors_address", read(&counts.refused_addresses)),
+            ("Connection_errors_displaced", read(&counts.displaced)),
+            ("Connection_errors_host", read(&counts.refused_hosts)),
+            ("Connection_errors_max_connections", read(&counts.refused_sessions)),
+            ("Max_used_connections", read(&counts.sessions_used_max)),
+            ("Threads_connected", sessions + extra),
+            ("Threadpool_idle_threads", slots.saturating_sub(in_use)),
+            ("Threadpool_threads", slots),
+        ]
     }
 }

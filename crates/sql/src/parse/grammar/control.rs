@@ -4,7 +4,9 @@ use super::parser::{Parse, Parser};
 use crate::parse::expression::Expression;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
-use crate::parse::statement::{Describe, Explain, Kill, StartTransaction, Statement, TableLock, TransactionEnd};
+use crate::parse::statement::{
+    Describe, Explain, FlushKind, Kill, StartTransaction, Statement, TableLock, TransactionEnd,
+};
 
 impl Parser<'_> {
     /// BEGIN [WORK].
@@ -138,6 +140,22 @@ impl Parser<'_> {
             }
         }
         Ok(Statement::ReloadTls)
+    }
+
+    /// FLUSH [NO_WRITE_TO_BINLOG | LOCAL] HOSTS
+    pub(super) fn flush(&mut self) -> Parse<Statement> {
+        self.advance();
+        if !self.accept_word(Keyword::Local) {
+            self.accept_text("NO_WRITE_TO_BINLOG");
+        }
+        Ok(Statement::Flush(self.comma_list(Self::flush_kind)?))
+    }
+
+    fn flush_kind(&mut self) -> Parse<FlushKind> {
+        if self.accept_text("HOSTS") {
+            return Ok(FlushKind::Hosts);
+        }
+        self.unsupported("FLUSH")
     }
 
     pub(super) fn kill(&mut self) -> Parse<Statement> {

@@ -80,6 +80,7 @@ impl Parser<'_> {
                 self.advance();
                 Ok(Statement::Do(self.comma_list(Self::expression)?))
             }
+            Keyword::Flush => self.flush(),
             _ => self.unsupported_statement(keyword),
         }
     }
@@ -154,7 +155,6 @@ impl Parser<'_> {
             (Keyword::Xa, _) => "XA transactions",
             (Keyword::Grant, _) => "GRANT",
             (Keyword::Revoke, _) => "REVOKE",
-            (Keyword::Flush, _) => "FLUSH",
             (Keyword::Reset, _) => "RESET",
             (Keyword::Purge, _) => "PURGE",
             (Keyword::Change, _) => "CHANGE REPLICATION SOURCE",

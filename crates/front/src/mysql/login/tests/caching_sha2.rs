@@ -95,6 +95,7 @@ impl Client<'_> {
                 security: if self.has_key { Some(&Inverting) } else { None },
                 is_private_required: false,
                 is_private: self.is_private,
+                has_tls: self.is_private,
                 sequence,
                 out: &mut out,
             };

@@ -58,7 +58,15 @@ fn answer(peer: Peer, response: &HandshakeResponse<'_>, out: &mut Vec<u8>) -> (H
 
 /// A context of a connection without TLS.
 fn context<'a>(accounts: &'a Accounts, sequence: u8, out: &'a mut Vec<u8>) -> LoginContext<'a> {
-    LoginContext { accounts, security: None, is_private_required: false, is_private: false, sequence, out }
+    LoginContext {
+        accounts,
+        security: None,
+        is_private_required: false,
+        is_private: false,
+        has_tls: false,
+        sequence,
+        out,
+    }
 }
 
 /// Passes a packet from the client to the handshake.

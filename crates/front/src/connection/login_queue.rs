@@ -1,0 +1,109 @@
+//! Connections that have not logged in: their deadlines, and their maximum number.
+
+use std::collections::VecDeque;
+
+use junctor_kernel::{Context, Duration, Outbox, SocketId, Time, WorldRequest};
+use junctor_signals::connection_limits::LoginEnd;
+use junctor_signals::inbox::Signal;
+
+use super::block::{CHECK_TIMER, LOGIN_TIMER, RecvBlock, find};
+use super::client_connection::{Connection, RecvTurn};
+
+/// Started logins.
+#[derive(Debug, Default)]
+pub(super) struct LoginQueue {
+    /// Number of connections that have not logged in.
+    pub pending: usize,
+    /// Connections with the deadlines of their first logins, in order of the deadlines. Some may have ended
+    /// already.
+    waiting: VecDeque<(Time, SocketId)>,
+    is_timer_running: bool,
+    /// Connections whose passwords are being checked, in the order of their turns. A connection has at most
+    /// one check.
+    pub checks: VecDeque<SocketId>,
+    is_check_timer_running: bool,
+}
+
+impl LoginQueue {
+    pub fn push(&mut self, deadline: Time, socket: SocketId) {
+        self.waiting.push_back((deadline, socket));
+    }
+}
+
+/// Whether the connection is in its first login, or in that of COM_CHANGE_USER.
+fn awaits_login(connection: &Connection) -> bool {
+    connection.link.awaits_login() && !connection.flow.is_closing
+}
+
+impl RecvBlock {
+    pub(super) fn start_login_timer(&mut self, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
+        if let Some((deadline, _)) = self.logins.waiting.front()
+            && !self.logins.is_timer_running
+        {
+            self.logins.is_timer_running = true;
+            outbox.request(WorldRequest::StartTimer { after: deadline.since(context.turn_start), token: LOGIN_TIMER });
+        }
+    }
+
+    /// Closes connections whose login has exceeded the timeout.
+    pub(super) fn on_login_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.logins.is_timer_running = false;
+        while let Some((_, socket)) = self.logins.waiting.pop_front_if(|(deadline, _)| *deadline <= context.turn_start)
+        {
+            if let Some(connection) = find(&mut self.connections, socket)
+                && awaits_login(connection)
+            {
+                connection.close(&mut RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox });
+            }
+        }
+        self.start_login_timer(context, outbox);
+    }
+
+    #[inline]
+    pub(super) fn start_check_timer(&mut self, outbox: &mut Outbox<Signal>) {
+        if !self.logins.checks.is_empty() && !self.logins.is_check_timer_running {
+            self.logins.is_check_timer_running = true;
+            outbox.request(WorldRequest::StartTimer { after: Duration::ZERO, token: CHECK_TIMER });
+        }
+    }
+
+    /// Takes one step of the check whose turn it is. The commands of other connections run between two steps.
+    pub(super) fn on_check_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.logins.is_check_timer_running = false;
+        let Some(socket) = self.logins.checks.pop_front() else { return };
+        let Some(connection) = find(&mut self.connections, socket) else { return };
+        let mut turn = RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox };
+        if connection.continue_check(&mut turn) {
+            self.logins.checks.push_back(socket);
+        }
+    }
+
+    /// Makes room for one more connection: if as many as allowed have not logged in, closes the oldest of
+    /// them. A flood of them thus displaces itself, and an honest login, which takes milliseconds, passes.
+    /// Connections of the extra port stay.
+    pub(super) fn displace_login(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let mut kept = Vec::new();
+        let is_full = self.logins.pending >= self.settings.logins_max;
+        // Entries whose connections have ended or logged in are removed, so that the queue is no longer than
+        // the connections that it is about.
+        let is_long = self.logins.waiting.len() > 2 * self.settings.logins_max;
+        while (is_full || is_long)
+            && let Some((deadline, socket)) = self.logins.waiting.pop_front()
+        {
+            let Some(connection) = find(&mut self.connections, socket) else { continue };
+            if connection.flow.has_session || connection.flow.is_closing {
+                continue;
+            }
+            if connection.flow.is_extra || !is_full {
+                kept.push((deadline, socket));
+                continue;
+            }
+            connection.login_end = LoginEnd::Displaced;
+            connection.close(&mut RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox });
+            break;
+        }
+        for entry in kept.into_iter().rev() {
+            self.logins.waiting.push_front(entry);
+        }
+    }
+}
