@@ -55,6 +55,21 @@ fn node_with_one_slot(settings: &[&str]) -> Node {
 }
 
 #[test]
+fn a_session_of_the_extra_port_waits_for_no_slot_and_takes_none() {
+    let mut node = node_with_one_slot(&[]);
+    node.begin_query(2, "SELECT 7");
+    node.run();
+    assert_eq!(node.answer(2), None, "the transaction has the only slot");
+    node.open_extra(4);
+    assert_eq!(node.query(4, "SELECT 8"), ["8"]);
+    node.execute(4, &["BEGIN", "UPDATE d.t SET v = 5 WHERE id = 2"]);
+    node.execute(1, &["COMMIT"]);
+    assert_eq!(node.rows(2), ["7"], "an open transaction of the extra port has no slot");
+    node.execute(4, &["COMMIT"]);
+    assert_eq!(node.query(2, "SELECT v FROM d.t WHERE id = 2"), ["5"]);
+}
+
+#[test]
 fn tickets_of_high_priority_end_starvation() {
     for (tickets, statements) in [(u32::MAX, None), (3, Some(3)), (0, Some(0))] {
         let mut node = node_with_one_slot(&[&format!("SET GLOBAL thread_pool_high_prio_tickets = {tickets}")]);

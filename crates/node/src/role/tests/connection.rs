@@ -6,7 +6,7 @@ use super::*;
 fn open_socket(node: &mut Node) -> SocketId {
     node.has_sockets = true;
     let socket = SocketId::new(0, 1, 0);
-    node.receive(WorldEvent::SocketOpened { socket, peer: "127.0.0.1:1".parse().expect("an address"), listener: 0 });
+    node.receive(WorldEvent::SocketOpened { socket, peer: PeerAddress::Memory, listener: 0 });
     socket
 }
 

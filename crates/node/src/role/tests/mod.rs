@@ -9,8 +9,8 @@ use junctor_front::Protocol;
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Delivery, InFlight};
 use junctor_kernel::{
-    Address, Directory, Endpoints, Host, LoadBoard, NodeId, NodeLayout, Random, SocketId, ThreadAssignment, Time,
-    WorldEvent, WorldRequest,
+    Address, Directory, Endpoints, Host, LoadBoard, NodeId, NodeLayout, PeerAddress, Random, SocketId,
+    ThreadAssignment, Time, WorldEvent, WorldRequest,
 };
 use junctor_model::id::ConnectionId;
 use junctor_signals::Module;
@@ -199,15 +199,20 @@ impl Node {
     /// Opens a session, or with `reset` replaces it.
     fn open(&mut self, connection: u32, reset: bool) {
         // CLIENT_PROTOCOL_41 and CLIENT_LOCAL_FILES.
-        self.log_in(connection, reset, 0x280);
+        self.log_in(connection, reset, (0x280, false));
     }
 
     /// Opens a session with these capabilities.
     fn open_with(&mut self, connection: u32, capabilities: u32) {
-        self.log_in(connection, false, capabilities);
+        self.log_in(connection, false, (capabilities, false));
     }
 
-    fn log_in(&mut self, connection: u32, reset: bool, capabilities: u32) {
+    /// Opens a session through the extra port.
+    fn open_extra(&mut self, connection: u32) {
+        self.log_in(connection, false, (0x280, true));
+    }
+
+    fn log_in(&mut self, connection: u32, reset: bool, (capabilities, is_extra): (u32, bool)) {
         let login = Login {
             user: "root".into(),
             host: "localhost".into(),
@@ -216,7 +221,7 @@ impl Node {
             character_set: 45,
             protocol: Protocol::MySql.number(),
             tls: None,
-            is_extra: false,
+            is_extra,
         };
         let signal = OpenSession {
             connection: ConnectionId(connection),
