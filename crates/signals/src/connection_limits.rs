@@ -52,7 +52,7 @@ struct Book {
     with_errors: VecDeque<IpAddr>,
 }
 
-/// What is known of an address. There is none without connections and errors.
+/// The connections and errors of an address. An address without both has no record.
 #[derive(Clone, Copy, Debug, Default)]
 struct AddressRecord {
     connections: u64,
@@ -173,8 +173,8 @@ impl ConnectionLimits {
         });
     }
 
-    /// Counts a new connection. `address` is `None` for a client over a Unix socket or in memory, which has no
-    /// limit of its own.
+    /// Counts a new connection. `address` is `None` for a client over a Unix socket or in memory, which has
+    /// no limit of its own.
     ///
     /// # Errors
     /// The limit that it exceeds. The connection is not counted.

@@ -22,7 +22,7 @@ const LISTEN_BACKLOG: i32 = 4096;
 /// Maximum length of a Unix socket's path in bytes.
 pub(super) const SOCKET_PATH_BYTES_MAX: usize = 107;
 
-/// Everybody may connect, as with MySQL's servers: the login decides.
+/// Everybody may connect: the login decides.
 const SOCKET_MODE: u32 = 0o777;
 
 /// One listener.
