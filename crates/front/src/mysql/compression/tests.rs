@@ -20,6 +20,7 @@ fn next(link: &mut Link, bytes: &[u8]) -> (usize, Input, Vec<u8>) {
         security: None,
         is_private_required: false,
         is_private: false,
+        has_tls: false,
         out: &mut out,
     };
     let (consumed, input) = link.next_input(bytes, &mut context);
