@@ -397,7 +397,7 @@ impl ResultType {
             Kind::Json => (wire_type::JSON, u32::MAX),
         };
         let mut flags = if self.nullable { 0 } else { column_flag::NOT_NULL };
-        if matches!(self.collation, CollationId::BINARY | CollationId::UTF8MB4_BIN) {
+        if self.collation.is_code_point_order() {
             flags |= column_flag::BINARY;
         }
         flags |= match self.kind {

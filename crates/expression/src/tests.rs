@@ -14,7 +14,7 @@ use junctor_model::schema::ColumnDefinition;
 use junctor_model::types::DataType;
 use junctor_model::value::{Decimal, Value, ValueRef};
 
-const COLLATIONS: [CollationId; 4] = CollationId::ALL;
+const COLLATIONS: [CollationId; CollationId::ALL.len()] = CollationId::ALL;
 
 fn columns() -> Vec<ColumnDefinition> {
     let text = |collation| DataType::varchar(20, collation);
@@ -89,7 +89,7 @@ fn build(shape: u16, collation: u8, mut operands: Vec<Expression>) -> Result<Exp
         12 => Expression::and(vec![next(), Expression::or(vec![next(), Expression::logical_not(next())])]),
         13 => Expression::is([IsTest::Null, IsTest::True, IsTest::False][shape / 20 % 3], false, next()),
         14 => Expression::cast(cast_target(shape / 20, collation), next()),
-        15 => Expression::collate(next(), COLLATIONS[usize::from(collation) % 4])?,
+        15 => Expression::collate(next(), COLLATIONS[usize::from(collation) % COLLATIONS.len()])?,
         16 => Expression::in_parameters(false, next(), 6, ResultType::integer(false, 11))?,
         _ => {
             let function = functions[shape / 20 % functions.len()];
@@ -101,7 +101,7 @@ fn build(shape: u16, collation: u8, mut operands: Vec<Expression>) -> Result<Exp
 }
 
 fn cast_target(shape: usize, collation: u8) -> CastTarget {
-    let collation = COLLATIONS[usize::from(collation) % 4];
+    let collation = COLLATIONS[usize::from(collation) % COLLATIONS.len()];
     match shape % 8 {
         0 => CastTarget::Signed,
         1 => CastTarget::Unsigned,
@@ -117,7 +117,7 @@ fn cast_target(shape: usize, collation: u8) -> CastTarget {
 /// A leaf: a constant, a column or a parameter.
 fn leaf() -> impl Strategy<Value = Option<Expression>> {
     prop_oneof![
-        4 => (value(), 0usize..4).prop_map(|(value, at)| Some(Expression::constant(value, COLLATIONS[at]))),
+        4 => (value(), 0usize..COLLATIONS.len()).prop_map(|(value, at)| Some(Expression::constant(value, COLLATIONS[at]))),
         2 => (0u16..5).prop_map(|at| Some(Expression::column(ColumnNumber(at), &columns()[usize::from(at)], "`c`"))),
         1 => (0u16..6, 0usize..6).prop_map(|(ordinal, kind)| {
             let kinds = [Kind::Null, Kind::Int, Kind::UInt, Kind::Decimal, Kind::Double, Kind::String];

@@ -101,7 +101,7 @@ macro_rules! protocols {
             }
 
             #[inline]
-            pub fn sink<'a>(&self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> AnswerSink<'a> {
+            pub fn sink<'a>(&'a mut self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> AnswerSink<'a> {
                 match self {
                     $(SessionState::$name(state) => AnswerSink::$name(state.sink(out, result_start)),)*
                 }
@@ -135,6 +135,12 @@ macro_rules! protocols {
             ) -> Progress {
                 match self {
                     $(SessionState::$name(state) => state.execute(payload, answer, context),)*
+                }
+            }
+
+            pub fn text_start(&self, payload: &[u8]) -> Option<usize> {
+                match self {
+                    $(SessionState::$name(state) => state.text_start(payload),)*
                 }
             }
 

@@ -311,6 +311,10 @@ errors! {
     TruncationNote = 1265, "01000";
     /// Two collations that cannot be compared.
     CannotAggregateCollations = 1267, "HY000";
+    /// Three collations that cannot be compared.
+    CannotAggregateThreeCollations = 1270, "HY000";
+    /// More than three collations that cannot be compared.
+    CannotAggregateManyCollations = 1271, "HY000";
     /// Clauses that exclude each other.
     WrongUsage = 1221, "HY000";
     /// UPDATE or DELETE of a table whose rows the statement or a view computes.

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, Result};
 use junctor_model::row_encoding::ResultColumn;
 
@@ -10,9 +11,9 @@ use junctor_model::row_encoding::ResultColumn;
 pub struct ResultHeader {
     /// The columns, in the order of the select list.
     pub columns: Vec<ResultColumn>,
-    /// The MySQL packets of the column count and the column definitions, with sequence number 0. The sink
-    /// fills them at first use.
-    pub encoded: OnceLock<Box<[u8]>>,
+    /// The MySQL packets of the column count and the column definitions, with sequence number 0, and the
+    /// character set of results for which they are. The sink fills them at first use.
+    pub encoded: OnceLock<(Option<CollationId>, Box<[u8]>)>,
     /// The columns in the native protocol. The sink fills them at first use.
     pub native: OnceLock<Box<[u8]>>,
 }
@@ -60,6 +61,8 @@ pub struct Completion {
     pub has_more: bool,
     /// The changes of the session's state, for a client that wants them.
     pub state_changes: Vec<StateChange>,
+    /// The collation that stands for `character_set_results`; `None` for NULL.
+    pub results: Option<CollationId>,
     /// Whether a backslash in strings of the session is an ordinary character. Clients quote strings
     /// accordingly.
     pub no_backslash_escapes: bool,

@@ -23,7 +23,15 @@ impl Expression {
     }
 
     /// `operand [NOT] BETWEEN low AND high`. Error: 1267 for an illegal mix of collations.
-    pub fn between(negated: bool, operand: Expression, low: Expression, high: Expression) -> Result<Expression> {
+    pub fn between(
+        negated: bool,
+        mut operand: Expression,
+        mut low: Expression,
+        mut high: Expression,
+    ) -> Result<Expression> {
+        if [&operand, &low, &high].into_iter().all(|part| part.result.is_text()) {
+            aggregate_collations("between", [&operand, &low, &high])?;
+        }
         let mut low_domain = domain_of("between", &operand, &low)?;
         let mut high_domain = domain_of("between", &operand, &high)?;
         let kinds = [&operand, &low, &high].map(|part| part.result.kind);
@@ -40,6 +48,7 @@ impl Expression {
             // Texts alone are compared in the collation that all have in common.
             let common = CompareDomain::String(aggregate_collations("between", [&operand, &low, &high])?.collation);
             (low_domain, high_domain) = (common, common);
+            encode_operands(common, [&mut operand, &mut low, &mut high]);
         }
         let low = convert_constant(low, low_domain, &operand);
         let high = convert_constant(high, high_domain, &operand);
@@ -51,7 +60,11 @@ impl Expression {
     }
 
     /// `operand [NOT] IN (list)`. The list must not be empty. Error: 1267 for an illegal mix of collations.
-    pub fn in_list(negated: bool, operand: Expression, list: Vec<Expression>) -> Result<Expression> {
+    pub fn in_list(negated: bool, mut operand: Expression, list: Vec<Expression>) -> Result<Expression> {
+        let all = || std::iter::once(&operand).chain(&list);
+        if all().all(|part| part.result.is_text()) {
+            aggregate_collations(" IN ", all())?;
+        }
         let mut nullable = operand.result.nullable;
         let mut items = Vec::with_capacity(list.len());
         for item in list {
@@ -64,7 +77,11 @@ impl Expression {
         if items.iter().all(|(domain, _)| matches!(domain, CompareDomain::String(_))) {
             let all = std::iter::once(&operand).chain(items.iter().map(|(_, item)| item));
             let common = CompareDomain::String(aggregate_collations(" IN ", all)?.collation);
-            items.iter_mut().for_each(|(domain, _)| *domain = common);
+            encode_operands(common, [&mut operand]);
+            for (domain, item) in &mut items {
+                *domain = common;
+                encode_operands(common, [item]);
+            }
         }
         let node = Node::InList { negated, operand: Box::new(operand), list: items.into() };
         Ok(Expression { node, result: ResultType::boolean().with_nullable(nullable) })
@@ -74,6 +91,10 @@ impl Expression {
     /// value. Error: 1267 for an illegal mix of collations.
     pub fn in_parameters(negated: bool, operand: Expression, parameter: u16, item: ResultType) -> Result<Expression> {
         let list = Expression::parameter_of_type(parameter, item);
+        let operand = match domain_of(" IN ", &operand, &list)? {
+            CompareDomain::String(collation) => operand.in_collation(collation),
+            _ => operand,
+        };
         let domain = exact_domain(domain_of(" IN ", &operand, &list)?, &operand, &list);
         let node = Node::InParameters { negated, domain, operand: Box::new(operand), parameter };
         Ok(Expression { node, result: ResultType::boolean().with_nullable(true) })
@@ -81,17 +102,20 @@ impl Expression {
 
     /// `text [NOT] LIKE pattern ESCAPE escape`. Error: 1267 for an illegal mix of collations.
     pub fn like(negated: bool, text: Expression, pattern: Expression, escape: Option<char>) -> Result<Expression> {
-        let operands = [text, pattern];
-        let collation = aggregate_collations("like", &operands)?.collation;
+        let collation = aggregate_collations("like", [&text, &pattern])?.collation;
+        let operands = [text.in_collation(collation), pattern.in_collation(collation)];
         let nullable = operands.iter().any(|operand| operand.result.nullable);
         let node = Node::Like { negated, collation, escape, operands: Box::new(operands) };
         Ok(Expression { node, result: ResultType::boolean().with_nullable(nullable) })
     }
 
     /// NULLIF(left, right). Error: 1267 for an illegal mix of collations.
-    pub fn null_if(left: Expression, right: Expression) -> Result<Expression> {
+    pub fn null_if(left: Expression, mut right: Expression) -> Result<Expression> {
         let result = left.result.with_nullable(true);
-        let domain = exact_domain(domain_of("nullif", &left, &right)?, &left, &right);
+        let domain = domain_of("nullif", &left, &right)?;
+        // The result is the left operand, which therefore keeps its encoding.
+        encode_operands(CompareDomain::String(left.result.collation), [&mut right]);
+        let domain = exact_domain(domain, &left, &right);
         Ok(Expression { node: Node::NullIf(domain, Box::new([left, right])), result })
     }
 }
@@ -101,12 +125,21 @@ impl Expression {
 fn unify_operands(operation: &str, operands: &mut [Expression; 2]) -> Result<CompareDomain> {
     let [left, right] = operands;
     let domain = domain_of(operation, left, right)?;
+    encode_operands(domain, [left, right]);
     if right.as_constant().is_some() {
         *right = convert_constant(std::mem::replace(right, Expression::null()), domain, left);
     } else if left.as_constant().is_some() {
         *left = convert_constant(std::mem::replace(left, Expression::null()), domain, right);
     }
     Ok(exact_domain(domain, left, right))
+}
+
+/// Brings texts and bytes that are compared as strings into one encoding.
+fn encode_operands<const N: usize>(domain: CompareDomain, operands: [&mut Expression; N]) {
+    let CompareDomain::String(collation) = domain else { return };
+    for operand in operands {
+        *operand = std::mem::replace(operand, Expression::null()).in_collation(collation);
+    }
 }
 
 /// The domain for comparing values of these two types, as MySQL chooses it.

@@ -5,9 +5,11 @@ mod cast;
 mod choice;
 mod collation;
 mod comparison;
+mod encoding;
 mod leaf;
 mod logic;
 mod unify;
 
 pub(crate) use collation::aggregate_collations;
+pub(crate) use encoding::{DECODE, ENCODE, in_one_encoding};
 pub(crate) use unify::{convert_to, unify};

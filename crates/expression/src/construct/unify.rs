@@ -65,6 +65,7 @@ pub(crate) fn unify<'e>(
 
 /// Converts the expression to the kind of `result`. A constant is converted now if that loses nothing.
 pub(crate) fn convert_to(expression: Expression, result: ResultType) -> Expression {
+    let expression = if result.kind == Kind::String { expression.in_collation(result.collation) } else { expression };
     let kind = expression.result.kind;
     let same = kind == result.kind
         && (kind == Kind::Bit || expression.result.scale() == result.scale() || kind.is_text() || kind == Kind::Double);

@@ -60,12 +60,19 @@ pub(super) fn cast_text<'r>(
         Some(length) => characters.prefix(text, length as usize),
         None => text,
     };
+    let is_cut = cut.len() < text.len();
     let may_be_invalid = operand.result.is_bytes() || operand.result.kind == Kind::Bit;
     if may_be_invalid && !characters.is_valid(cut) {
         return invalid_text(characters, cut, scratch);
     }
+    let cut = match operand.result.is_text() && !characters.is_valid(cut) {
+        true => scratch.build_text(|buffer| {
+            characters.append_representable(cut, buffer);
+        })?,
+        false => cut,
+    };
     if let Some(length) = length
-        && cut.len() < text.len()
+        && is_cut
     {
         let type_name = format!("CHAR({length})");
         super::convert::warn_truncated(&type_name, text, scratch)?;
@@ -76,7 +83,7 @@ pub(super) fn cast_text<'r>(
 /// NULL with warning 1300.
 #[cold]
 fn invalid_text<'r>(characters: CharacterSet, text: &[u8], scratch: &Scratch) -> Result<ValueRef<'r>> {
-    let valid = std::str::from_utf8(text).map_or_else(|error| error.valid_up_to(), |text| text.len());
+    let valid = characters.valid_bytes(text);
     let shown: String = text[valid..].iter().take(WRONG_BYTES_SHOWN).map(|byte| format!("{byte:02X}")).collect();
     let message = || format!("Invalid {} character string: '{shown}'", characters.name());
     scratch.warn(ErrorCode::InvalidCharacterString, message)?;

@@ -22,7 +22,7 @@ pub(super) const TABLE: &[Function] = &[
     function("SOUNDEX", 1, 1, resolve_soundex, soundex),
     function("CHAR", 1, ANY, resolve_char, char_of_codes).of_numbers(),
     function("SUBSTRING_INDEX", 3, 3, resolve_substring_index, substring_index).numbers_at(0b100),
-    function("TO_BASE64", 1, 1, resolve_to_base64, to_base64),
+    function("TO_BASE64", 1, 1, resolve_to_base64, to_base64).of_bytes(),
     function("FROM_BASE64", 1, 1, resolve_from_base64, from_base64),
 ];
 

@@ -15,9 +15,9 @@ use crate::result_type::{Coercibility, ResultType};
 use crate::scratch::STRING_BYTES_MAX;
 
 pub(super) const TABLE: &[Function] = &[
-    function("COMPRESS", 1, 1, resolve_compress, compress),
-    function("UNCOMPRESS", 1, 1, resolve_uncompress, uncompress),
-    function("UNCOMPRESSED_LENGTH", 1, 1, resolve_length, uncompressed_length),
+    function("COMPRESS", 1, 1, resolve_compress, compress).of_bytes(),
+    function("UNCOMPRESS", 1, 1, resolve_uncompress, uncompress).of_bytes(),
+    function("UNCOMPRESSED_LENGTH", 1, 1, resolve_length, uncompressed_length).of_bytes(),
 ];
 
 /// Bytes of the length in front.

@@ -13,9 +13,9 @@ use crate::result_type::{Coercibility, Kind, ResultType};
 use crate::scratch::STRING_BYTES_MAX;
 
 pub(super) const TABLE: &[Function] = &[
-    function("HEX", 1, 1, resolve_hex, hex),
+    function("HEX", 1, 1, resolve_hex, hex).of_bytes(),
     function("UNHEX", 1, 1, resolve_unhex, unhex),
-    function("CRC32", 1, 1, resolve_crc32, crc32),
+    function("CRC32", 1, 1, resolve_crc32, crc32).of_bytes(),
 ];
 
 /// CRC-32 (IEEE 802.3, reflected polynomial) of every byte value.

@@ -10,10 +10,10 @@ use super::{Call, Function, TypedCall, function, generated_text};
 use crate::program::Expression;
 
 pub(super) const TABLE: &[Function] = &[
-    function("MD5", 1, 1, |name, arguments| generated_text(name, arguments, 32), hashed::<Md5>),
-    function("SHA", 1, 1, |name, arguments| generated_text(name, arguments, 40), hashed::<Sha1>),
-    function("SHA1", 1, 1, |name, arguments| generated_text(name, arguments, 40), hashed::<Sha1>),
-    function("SHA2", 2, 2, resolve_sha2, sha2).numbers_at(0b10),
+    function("MD5", 1, 1, |name, arguments| generated_text(name, arguments, 32), hashed::<Md5>).of_bytes(),
+    function("SHA", 1, 1, |name, arguments| generated_text(name, arguments, 40), hashed::<Sha1>).of_bytes(),
+    function("SHA1", 1, 1, |name, arguments| generated_text(name, arguments, 40), hashed::<Sha1>).of_bytes(),
+    function("SHA2", 2, 2, resolve_sha2, sha2).numbers_at(0b10).of_bytes(),
 ];
 
 fn resolve_sha2(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {

@@ -34,13 +34,14 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::append_text_in;
 use junctor_model::value::ValueRef;
 
+use crate::construct::in_one_encoding;
 use crate::evaluate::{Context, to_bits, to_double, to_integer};
 use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
 use crate::scratch::Scratch;
 
 pub use page::functions_page;
-use registry::{Body, TypedCall, function};
+use registry::{Body, Reads, TypedCall, function};
 pub use registry::{Family, Function, Setting, Volatility, all, find};
 pub use temporal::is_unit;
 
@@ -69,7 +70,15 @@ impl Expression {
         function.check_count(arguments.len().saturating_sub(function.settings.len()))?;
         match &function.body {
             Body::Evaluated { resolve, .. } => {
+                let arguments = match function.reads == Reads::Bytes {
+                    true => arguments.into_iter().map(|argument| argument.in_collation(CollationId::BINARY)).collect(),
+                    false => arguments,
+                };
                 let TypedCall { arguments, result } = resolve(function.name, arguments)?;
+                let arguments = match function.reads == Reads::Collation {
+                    true => arguments,
+                    false => in_one_encoding(arguments, &result),
+                };
                 Ok(Expression { node: Node::Call(function, arguments.into()), result })
             }
             Body::Built(build) => build(arguments),

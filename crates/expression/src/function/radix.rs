@@ -13,13 +13,13 @@ pub(super) const TABLE: &[Function] = &[
     function("BIN", 1, 1, resolve_digits, |call| converted(call, 10, 2)),
     function("OCT", 1, 1, resolve_digits, |call| converted(call, 10, 8)),
     function("CONV", 3, 3, resolve_digits, conv),
-    function("BIT_COUNT", 1, 1, resolve_integer::<2>, bit_count).of_numbers(),
-    function("BYTES &", 2, 2, resolve_bytes, |call| of_bytes(call, |left, right| left & right)),
-    function("BYTES |", 2, 2, resolve_bytes, |call| of_bytes(call, |left, right| left | right)),
-    function("BYTES ^", 2, 2, resolve_bytes, |call| of_bytes(call, |left, right| left ^ right)),
-    function("BYTES <<", 2, 2, resolve_bytes, |call| shifted(call, true)),
-    function("BYTES >>", 2, 2, resolve_bytes, |call| shifted(call, false)),
-    function("BYTES ~", 1, 1, resolve_bytes, inverted),
+    function("BIT_COUNT", 1, 1, resolve_integer::<2>, bit_count).of_numbers().of_bytes(),
+    function("BYTES &", 2, 2, resolve_bytes, |call| of_bytes(call, |left, right| left & right)).of_bytes(),
+    function("BYTES |", 2, 2, resolve_bytes, |call| of_bytes(call, |left, right| left | right)).of_bytes(),
+    function("BYTES ^", 2, 2, resolve_bytes, |call| of_bytes(call, |left, right| left ^ right)).of_bytes(),
+    function("BYTES <<", 2, 2, resolve_bytes, |call| shifted(call, true)).of_bytes(),
+    function("BYTES >>", 2, 2, resolve_bytes, |call| shifted(call, false)).of_bytes(),
+    function("BYTES ~", 1, 1, resolve_bytes, inverted).of_bytes(),
 ];
 
 /// Maximum number of digits: 64 bits in base 2, and a sign.

@@ -259,7 +259,7 @@ fn compiled(call: Call<'_>, name: &str, pattern: &[u8], (kind, collation): (&[u8
 }
 
 fn compile(name: &str, pattern: &[u8], (kind, collation): (&[u8], CollationId)) -> Result<Regex> {
-    let is_ci = !matches!(collation, CollationId::BINARY | CollationId::UTF8MB4_BIN);
+    let is_ci = !collation.is_case_sensitive();
     let (mut ignores_case, mut is_multiline, mut dot_is_any, mut unix_lines) = (is_ci, false, false, false);
     for flag in kind {
         match flag {

@@ -30,7 +30,20 @@ pub struct Function {
     pub volatility: Volatility,
     /// The arguments, as bits, of which a hexadecimal literal is a number, not a string.
     pub numbers: u32,
+    /// What the function reads of texts.
+    pub(crate) reads: Reads,
     pub(crate) body: Body,
+}
+
+/// What a function reads of the texts among its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reads {
+    /// The characters; the bytes only if its result is bytes.
+    Characters,
+    /// The bytes that a text has in its character set.
+    Bytes,
+    /// The collation, or the weights.
+    Collation,
 }
 
 /// A value of the session that a function needs.
@@ -176,7 +189,16 @@ const fn declared(
     volatility: Volatility,
     body: Body,
 ) -> Function {
-    Function { name, arguments_min, arguments_max, settings: &[], volatility, numbers: 0, body }
+    Function {
+        name,
+        arguments_min,
+        arguments_max,
+        settings: &[],
+        volatility,
+        numbers: 0,
+        reads: Reads::Characters,
+        body,
+    }
 }
 
 impl Function {
@@ -235,6 +257,18 @@ impl Function {
     /// The function, with hexadecimal literals as numbers in the arguments of these bits.
     pub(super) const fn numbers_at(mut self, arguments: u32) -> Function {
         self.numbers = arguments;
+        self
+    }
+
+    /// The function, with texts as the bytes of their character set.
+    pub(super) const fn of_bytes(mut self) -> Function {
+        self.reads = Reads::Bytes;
+        self
+    }
+
+    /// The function of the collation of its arguments.
+    pub(super) const fn of_collation(mut self) -> Function {
+        self.reads = Reads::Collation;
         self
     }
 

@@ -11,15 +11,21 @@ use crate::program::Expression;
 use crate::result_type::ResultType;
 
 pub(super) const TABLE: &[Function] = &[
-    function("INSTR", 2, 2, resolve_integer::<11>, instr),
-    function("LOCATE", 2, 3, resolve_integer::<11>, locate).numbers_at(0b100),
-    function("POSITION", 2, 2, resolve_integer::<11>, locate),
+    function("INSTR", 2, 2, resolve_locate, instr),
+    function("LOCATE", 2, 3, resolve_locate, locate).numbers_at(0b100),
+    function("POSITION", 2, 2, resolve_locate, locate),
     function("STRCMP", 2, 2, resolve_strcmp, strcmp),
     function("FIELD", 2, ANY, resolve_field, field),
     function("FIND_IN_SET", 2, 2, resolve_find_in_set, find_in_set),
-    function("ORD", 1, 1, resolve_integer::<21>, ord),
-    function("ASCII", 1, 1, resolve_integer::<3>, ascii),
+    function("ORD", 1, 1, resolve_integer::<21>, ord).of_bytes(),
+    function("ASCII", 1, 1, resolve_integer::<3>, ascii).of_bytes(),
 ];
+
+/// The two texts have a common collation.
+fn resolve_locate(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    aggregate_collations(&name.to_ascii_lowercase(), &arguments[..2])?;
+    resolve_integer::<11>(name, arguments)
+}
 
 fn resolve_strcmp(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     aggregate_collations("strcmp", &arguments)?;

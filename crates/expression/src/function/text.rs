@@ -16,9 +16,9 @@ use crate::scratch::STRING_BYTES_MAX;
 pub(super) const TABLE: &[Function] = &[
     function("CONCAT", 1, ANY, resolve_together, concat),
     function("CONCAT_WS", 2, ANY, resolve_concat_ws, concat_ws),
-    function("LENGTH", 1, 1, resolve_integer::<10>, length),
-    function("OCTET_LENGTH", 1, 1, resolve_integer::<10>, length),
-    function("BIT_LENGTH", 1, 1, resolve_integer::<11>, bit_length),
+    function("LENGTH", 1, 1, resolve_integer::<10>, length).of_bytes(),
+    function("OCTET_LENGTH", 1, 1, resolve_integer::<10>, length).of_bytes(),
+    function("BIT_LENGTH", 1, 1, resolve_integer::<11>, bit_length).of_bytes(),
     function("CHAR_LENGTH", 1, 1, resolve_integer::<10>, char_length),
     function("CHARACTER_LENGTH", 1, 1, resolve_integer::<10>, char_length),
     function("UPPER", 1, 1, resolve_first, upper),

@@ -4,6 +4,7 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::{Call, Function, TypedCall, function, generated_text};
+use crate::construct::{DECODE, ENCODE};
 use crate::program::Expression;
 use crate::result_type::{Coercibility, Kind, ResultType};
 use junctor_model::collation::CollationId;
@@ -15,10 +16,34 @@ pub(super) const TABLE: &[Function] = &[
     function("COLLATION", 1, 1, resolve_name, |call| {
         Ok(ValueRef::Bytes(call.arguments[0].result.collation.name().as_bytes()))
     }),
-    function("COERCIBILITY", 1, 1, resolve_coercibility, coercibility),
-    function("WEIGHT_STRING", 1, 1, resolve_weights, weight_string),
+    function("COERCIBILITY", 1, 1, resolve_coercibility, coercibility).of_collation(),
+    function("WEIGHT_STRING", 1, 1, resolve_weights, weight_string).of_collation(),
     function("FORMAT_BYTES", 1, 1, |name, arguments| generated_text(name, arguments, 11), format_bytes),
     function("FORMAT_PICO_TIME", 1, 1, |name, arguments| generated_text(name, arguments, 11), format_pico_time),
+    function(
+        ENCODE,
+        1,
+        1,
+        |_, arguments| Ok(recoded(arguments)),
+        |call| {
+            let Some(text) = call.text(0)? else { return Ok(ValueRef::Null) };
+            call.build(|buffer| {
+                call.character_set(0).encode(text, buffer);
+            })
+        },
+    )
+    .of_collation(),
+    function(
+        DECODE,
+        1,
+        1,
+        |_, arguments| Ok(recoded(arguments)),
+        |call| {
+            let Some(bytes) = call.text(0)? else { return Ok(ValueRef::Null) };
+            call.build(|buffer| call.result.collation.character_set().decode(bytes, buffer))
+        },
+    )
+    .of_collation(),
     function("LOAD_FILE", 1, 1, resolve_file, |_| Ok(ValueRef::Null)),
 ];
 
@@ -26,6 +51,14 @@ fn resolve_name(name: &'static str, arguments: Vec<Expression>) -> Result<TypedC
     let mut resolved = generated_text(name, arguments, 64)?;
     resolved.result.nullable = false;
     Ok(resolved)
+}
+
+/// The type of the hidden functions between text and bytes, as a program that names them has it. Elsewhere
+/// these nodes are made with their type.
+fn recoded(arguments: Vec<Expression>) -> TypedCall {
+    let length = arguments[0].result.bytes_max();
+    let result = ResultType::string(CollationId::BINARY, Coercibility::Coercible, length).with_nullable(true);
+    TypedCall { arguments, result }
 }
 
 fn resolve_coercibility(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {

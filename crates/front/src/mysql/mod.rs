@@ -7,6 +7,7 @@ mod compression;
 mod link;
 
 mod statement_parameters;
+mod result_encoding;
 mod session;
 mod sink;
 

@@ -10,6 +10,7 @@ use junctor_sql::result::{Progress, ResultSink};
 use junctor_sql::{PreparedExecution, Session, SqlCommand};
 
 use super::compression::Algorithm;
+use super::result_encoding::ResultEncoding;
 use super::sink::PacketSink;
 use super::statement_parameters::StatementParameters;
 use super::wire::capability::Capabilities;
@@ -23,6 +24,8 @@ pub(crate) struct SessionState {
     capabilities: Capabilities,
     /// State of prepared statements between executions.
     parameters: StatementParameters,
+    /// The character set of results.
+    encoding: ResultEncoding,
 }
 
 impl ProtocolSession for SessionState {
@@ -38,34 +41,52 @@ impl ProtocolSession for SessionState {
             compression: Algorithm::agreed(capabilities, 0).map(Algorithm::name),
             row_protocol: RowProtocol::Text,
         };
-        (SessionState { capabilities, parameters: StatementParameters::default() }, traits)
+        let (parameters, encoding) = (StatementParameters::default(), ResultEncoding::default());
+        (SessionState { capabilities, parameters, encoding }, traits)
     }
 
     #[inline]
-    fn sink<'a>(&self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> PacketSink<'a> {
-        PacketSink { out, capabilities: self.capabilities, result_start }
+    fn sink<'a>(&'a mut self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> PacketSink<'a> {
+        PacketSink::new(out, self.capabilities, &mut self.encoding, result_start)
     }
 
     fn execute(&mut self, payload: &[u8], answer: &mut Vec<u8>, context: CommandContext<'_, '_>) -> Progress {
-        let mut sink = self.sink(answer, Some(0));
-        let command = match Command::parse(payload, self.capabilities) {
+        let SessionState { capabilities, parameters, encoding } = self;
+        encoding.is_binary = false;
+        // KILL may have ended rows early.
+        encoding.end_rows();
+        let command = match Command::parse(payload, *capabilities) {
             Ok(command) => command,
-            Err(error) => return refuse(error, &mut sink),
+            Err(error) => return refuse(error, &mut PacketSink::new(answer, *capabilities, encoding, Some(0))),
         };
-        if let Command::StmtExecute(execution) = command {
-            return self.execute_prepared(&execution, context, &mut sink);
+        match &command {
+            Command::StmtExecute(execution) => {
+                (encoding.is_binary, encoding.statement) = (true, execution.statement_id);
+                let mut sink = PacketSink::new(answer, *capabilities, encoding, Some(0));
+                return execute_prepared(parameters, execution, context, &mut sink);
+            }
+            Command::StmtFetch { statement_id, .. } => {
+                encoding.is_binary = true;
+                encoding.begin_fetch(*statement_id);
+            }
+            Command::StmtClose { statement_id } | Command::StmtReset { statement_id } => {
+                encoding.forget_cursor(*statement_id);
+            }
+            Command::ResetConnection => *encoding = ResultEncoding::default(),
+            _ => {}
         }
+        let mut sink = PacketSink::new(answer, *capabilities, encoding, Some(0));
         let CommandContext { engine, session, turn, .. } = context;
         let sql_command = match command {
             Command::Query { statement } => SqlCommand::Query(statement),
             Command::StmtPrepare { statement } => SqlCommand::Prepare(statement),
             Command::StmtClose { statement_id } => {
-                self.parameters.forget(statement_id);
+                parameters.forget(statement_id);
                 engine.close_statement(session, statement_id);
                 return Progress::Done;
             }
             Command::StmtReset { statement_id } => {
-                self.parameters.forget_long_data(statement_id);
+                parameters.forget_long_data(statement_id);
                 engine.close_cursor(session, statement_id);
                 if engine.parameter_count(session, statement_id).is_none() {
                     return unknown_statement(statement_id, "mysqld_stmt_reset", &mut sink);
@@ -76,7 +97,7 @@ impl ProtocolSession for SessionState {
                 // Data for an unknown statement or parameter is dropped. Otherwise a client could fill memory
                 // with it.
                 if engine.parameter_count(session, statement_id).is_some_and(|count| parameter < count) {
-                    self.parameters.append_long_data(statement_id, parameter, data);
+                    parameters.append_long_data(statement_id, parameter, data);
                 }
                 return Progress::Done;
             }
@@ -85,7 +106,7 @@ impl ProtocolSession for SessionState {
             Command::Statistics => SqlCommand::Statistics,
             Command::Ping => SqlCommand::Ping,
             Command::ResetConnection => {
-                self.parameters = StatementParameters::default();
+                *parameters = StatementParameters::default();
                 SqlCommand::ResetConnection
             }
             Command::SetOption { multi_statements } => SqlCommand::SetMultiStatements(multi_statements),
@@ -102,6 +123,17 @@ impl ProtocolSession for SessionState {
             Command::Quit | Command::ChangeUser(_) | Command::StmtExecute(_) => return Progress::Close,
         };
         engine.command(session, sql_command, turn, &mut sink)
+    }
+
+    fn text_start(&self, payload: &[u8]) -> Option<usize> {
+        let text = match Command::parse(payload, self.capabilities).ok()? {
+            Command::Query { statement } | Command::StmtPrepare { statement } => statement,
+            Command::InitDb { database } => database,
+            // The name of the table and the pattern.
+            Command::FieldList { .. } => payload.get(1..)?,
+            _ => return None,
+        };
+        payload.len().checked_sub(text.len())
     }
 
     fn query_text<'p>(&self, payload: &'p [u8]) -> Option<&'p [u8]> {
@@ -124,30 +156,28 @@ impl ProtocolSession for SessionState {
     }
 }
 
-impl SessionState {
-    #[inline]
-    fn execute_prepared(
-        &mut self,
-        execution: &StmtExecute<'_>,
-        context: CommandContext<'_, '_>,
-        sink: &mut PacketSink<'_>,
-    ) -> Progress {
-        let CommandContext { engine, session, parameters, turn } = context;
-        let statement = execution.statement_id;
-        let Some(count) = engine.parameter_count(session, statement) else {
-            return unknown_statement(statement, "mysqld_stmt_execute", sink);
-        };
-        let progress = match self.parameters.decode(execution, usize::from(count), parameters) {
-            Ok(()) => {
-                let wants_cursor = execution.cursor == CursorKind::ReadOnly;
-                let execution = PreparedExecution { statement, parameters: &parameters.bytes, wants_cursor };
-                engine.execute_prepared(session, execution, turn, sink)
-            }
-            Err(error) => refuse(error, sink),
-        };
-        parameters.trim();
-        progress
-    }
+#[inline]
+fn execute_prepared(
+    bound: &mut StatementParameters,
+    execution: &StmtExecute<'_>,
+    context: CommandContext<'_, '_>,
+    sink: &mut PacketSink<'_>,
+) -> Progress {
+    let CommandContext { engine, session, parameters, turn } = context;
+    let statement = execution.statement_id;
+    let Some(count) = engine.parameter_count(session, statement) else {
+        return unknown_statement(statement, "mysqld_stmt_execute", sink);
+    };
+    let progress = match bound.decode(execution, usize::from(count), session.client_character_set(), parameters) {
+        Ok(()) => {
+            let wants_cursor = execution.cursor == CursorKind::ReadOnly;
+            let execution = PreparedExecution { statement, parameters: &parameters.bytes, wants_cursor };
+            engine.execute_prepared(session, execution, turn, sink)
+        }
+        Err(error) => refuse(error, sink),
+    };
+    parameters.trim();
+    progress
 }
 
 /// Appends the error of a refused command. The connection closes if the client broke the protocol.

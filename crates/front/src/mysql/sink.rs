@@ -7,6 +7,7 @@ use junctor_model::error::Error;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_sql::result::{Completion, ResultHeader, ResultSink, StateChange};
 
+use super::result_encoding::ResultEncoding;
 use super::wire::capability::Capabilities;
 use super::wire::column::{ColumnDefault, ColumnDefinition, ColumnFlags};
 use super::wire::field::put_length_encoded_bytes;
@@ -35,11 +36,74 @@ pub struct PacketSink<'a> {
     /// Start of the current result in `out`, if no part of it has been sent. An error then replaces the
     /// result, because some clients wait forever for more rows if an error follows the first rows.
     pub result_start: Option<usize>,
+    /// The character set of the results.
+    encoding: &'a mut ResultEncoding,
+    /// End of what needs no recoding in `out`.
+    recoded_bytes: usize,
 }
 
-impl PacketSink<'_> {
+impl Drop for PacketSink<'_> {
+    /// The engine may have written rows to the output.
+    #[inline]
+    fn drop(&mut self) {
+        self.recode();
+    }
+}
+
+impl<'a> PacketSink<'a> {
+    /// A sink that appends to `out`.
+    #[inline]
+    pub fn new(
+        out: &'a mut Vec<u8>,
+        capabilities: Capabilities,
+        encoding: &'a mut ResultEncoding,
+        result_start: Option<usize>,
+    ) -> PacketSink<'a> {
+        let recoded_bytes = out.len();
+        PacketSink { out, capabilities, result_start, encoding, recoded_bytes }
+    }
+
+    #[inline]
     fn packet(&mut self, encode: impl FnOnce(&mut Vec<u8>)) {
         PacketWriter::new(self.out, 0).packet(encode);
+    }
+
+    /// Recodes the rows that have been written since the last call.
+    #[inline]
+    fn recode(&mut self) {
+        if self.encoding.recodes_rows() {
+            self.recode_rows();
+        }
+    }
+
+    #[cold]
+    fn recode_rows(&mut self) {
+        if self.recoded_bytes < self.out.len() {
+            self.encoding.recode_rows(self.out, self.recoded_bytes);
+        }
+        self.recoded_bytes = self.out.len();
+    }
+
+    /// Ends the rows, before a packet that is none.
+    #[inline]
+    fn finish_rows(&mut self) {
+        if self.encoding.recodes_rows() {
+            self.recode_rows();
+            self.encoding.end_rows();
+        }
+    }
+
+    /// Appends the packets that describe the columns.
+    #[inline]
+    fn describe(&mut self, header: &ResultHeader, completion: &Completion) {
+        self.finish_rows();
+        self.encoding.set_wanted(completion.results);
+        let (wanted, encoded) =
+            header.encoded.get_or_init(|| (completion.results, encode_header(header, self.encoding)));
+        match *wanted == completion.results {
+            true => self.out.extend_from_slice(encoded),
+            false => self.out.extend_from_slice(&encode_header(header, self.encoding)),
+        }
     }
 
     /// Ends a result with another status flag.
@@ -53,11 +117,12 @@ impl PacketSink<'_> {
 
 impl ResultSink for PacketSink<'_> {
     fn header(&mut self, header: &ResultHeader, completion: &Completion) {
-        let encoded = header.encoded.get_or_init(|| encode_header(header));
-        self.out.extend_from_slice(encoded);
+        self.describe(header, completion);
         if columns_have_end(self.capabilities) {
             self.packet(|out| result_end(completion).encode_eof(out));
         }
+        self.encoding.begin_rows(&header.columns);
+        self.recoded_bytes = self.out.len();
     }
 
     fn row_packets(&mut self, packets: &[u8]) {
@@ -73,21 +138,25 @@ impl ResultSink for PacketSink<'_> {
     }
 
     fn end_rows(&mut self, completion: &Completion) {
+        self.finish_rows();
         let capabilities = self.capabilities;
         self.packet(|out| result_end(completion).encode(capabilities, out));
     }
 
     fn cursor_opened(&mut self, header: &ResultHeader, completion: &Completion) {
-        let encoded = header.encoded.get_or_init(|| encode_header(header));
-        self.out.extend_from_slice(encoded);
+        self.describe(header, completion);
         self.end_with(completion, StatusFlags::CURSOR_EXISTS);
+        self.encoding.begin_rows(&header.columns);
+        self.encoding.keep_for_cursor();
     }
 
     fn end_fetch(&mut self, completion: &Completion, is_end: bool) {
+        self.finish_rows();
         self.end_with(completion, if is_end { StatusFlags::LAST_ROW_SENT } else { StatusFlags::CURSOR_EXISTS });
     }
 
     fn complete(&mut self, completion: &Completion) {
+        self.encoding.set_wanted(completion.results);
         let reply = OkReply {
             affected_rows: completion.affected_rows,
             last_insert_id: completion.last_insert_id,
@@ -107,11 +176,13 @@ impl ResultSink for PacketSink<'_> {
         let state = error.code.sqlstate().as_bytes();
         let mut sqlstate = *b"HY000";
         sqlstate.copy_from_slice(&state[..5]);
+        self.finish_rows();
         if let Some(start) = self.result_start {
             self.out.truncate(start);
         }
-        let reply = ErrorReply { errno: error.code.errno(), sqlstate, message: error.message.as_bytes() };
-        self.packet(|out| reply.encode(out));
+        let message = self.encoding.text(&error.message);
+        let reply = ErrorReply { errno: error.code.errno(), sqlstate, message: &message };
+        PacketWriter::new(self.out, 0).packet(|out| reply.encode(out));
     }
 
     fn prepared(&mut self, statement: u32, parameters: u16, header: &ResultHeader, completion: &Completion) {
@@ -129,8 +200,10 @@ impl ResultSink for PacketSink<'_> {
         if parameters > 0 && columns_have_end(self.capabilities) {
             self.packet(|out| result_end(completion).encode_eof(out));
         }
+        self.encoding.set_wanted(completion.results);
         for column in &header.columns {
-            self.packet(|out| definition(column).encode(out));
+            let encoding = &*self.encoding;
+            PacketWriter::new(self.out, 0).packet(|out| encode_definition(column, encoding, None, out));
         }
         if columns > 0 && columns_have_end(self.capabilities) {
             self.packet(|out| result_end(completion).encode_eof(out));
@@ -138,9 +211,11 @@ impl ResultSink for PacketSink<'_> {
     }
 
     fn field_list(&mut self, columns: &[(ResultColumn, Option<Vec<u8>>)], completion: &Completion) {
+        self.encoding.set_wanted(completion.results);
         for (column, default) in columns {
             let default = default.as_deref().map_or(ColumnDefault::Null, ColumnDefault::Text);
-            self.packet(|out| definition(column).encode_with_default(default, out));
+            let encoding = &*self.encoding;
+            PacketWriter::new(self.out, 0).packet(|out| encode_definition(column, encoding, Some(default), out));
         }
         self.end_rows(completion);
     }
@@ -177,27 +252,40 @@ const PARAMETER_DEFINITION: ColumnDefinition<'static> = ColumnDefinition {
     decimals: 0,
 };
 
-fn encode_header(header: &ResultHeader) -> Box<[u8]> {
+fn encode_header(header: &ResultHeader, encoding: &ResultEncoding) -> Box<[u8]> {
     let mut out = Vec::new();
     PacketWriter::new(&mut out, 0).packet(|out| encode_column_count(header.columns.len() as u16, out));
     for column in &header.columns {
-        PacketWriter::new(&mut out, 0).packet(|out| definition(column).encode(out));
+        PacketWriter::new(&mut out, 0).packet(|out| encode_definition(column, encoding, None, out));
     }
     out.into_boxed_slice()
 }
 
-fn definition(column: &ResultColumn) -> ColumnDefinition<'_> {
-    ColumnDefinition {
-        schema: column.database.as_bytes(),
-        table: column.table.as_bytes(),
-        org_table: column.org_table.as_bytes(),
-        name: column.name.as_bytes(),
-        org_name: column.org_name.as_bytes(),
-        charset: column.charset,
-        length_bytes: column.length,
+/// Appends the definition of a column in the client's character set.
+fn encode_definition(
+    column: &ResultColumn,
+    encoding: &ResultEncoding,
+    default: Option<ColumnDefault<'_>>,
+    out: &mut Vec<u8>,
+) {
+    let names = [&column.database, &column.table, &column.org_table, &column.name, &column.org_name];
+    let [schema, table, org_table, name, org_name] = names.map(|name| encoding.text(name));
+    let (charset, length_bytes) = column.described_for(encoding.wanted());
+    let definition = ColumnDefinition {
+        schema: &schema,
+        table: &table,
+        org_table: &org_table,
+        name: &name,
+        org_name: &org_name,
+        charset,
+        length_bytes,
         column_type: ColumnType::from_code(column.wire_type).unwrap_or(ColumnType::VarString),
         flags: ColumnFlags::from_bits(column.flags),
         decimals: column.decimals,
+    };
+    match default {
+        Some(default) => definition.encode_with_default(default, out),
+        None => definition.encode(out),
     }
 }
 
@@ -254,9 +342,11 @@ mod tests {
     fn answer_with_error(before: &[u8], is_sent: bool) -> Vec<u8> {
         let mut out = before.to_vec();
         let result_start = (!is_sent).then_some(out.len());
-        let mut sink = PacketSink { out: &mut out, capabilities: Capabilities::NONE, result_start };
+        let mut encoding = ResultEncoding::default();
+        let mut sink = PacketSink::new(&mut out, Capabilities::NONE, &mut encoding, result_start);
         sink.row_packets(ROW);
         sink.error(&Error::new(ErrorCode::DivisionByZero, "Division by 0"));
+        drop(sink);
         out
     }
 
@@ -290,7 +380,8 @@ mod tests {
             let expected = StatusFlags::NONE.with(StatusFlags::MORE_RESULTS_EXIST, has_more);
             let encoded = |capabilities, encode: fn(&mut PacketSink<'_>, &Completion)| {
                 let mut out = Vec::new();
-                encode(&mut PacketSink { out: &mut out, capabilities, result_start: Some(0) }, &completion);
+                let mut encoding = ResultEncoding::default();
+                encode(&mut PacketSink::new(&mut out, capabilities, &mut encoding, Some(0)), &completion);
                 out
             };
             let rows = |sink: &mut PacketSink<'_>, completion: &Completion| {

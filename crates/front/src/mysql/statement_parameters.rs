@@ -5,6 +5,7 @@
 
 use junctor_expression::parameter::ParametersBuilder;
 use junctor_kernel::require;
+use junctor_model::collation::CharacterSet;
 use junctor_model::decimal;
 use junctor_model::value::{Decimal, ValueRef};
 
@@ -56,6 +57,7 @@ impl StatementParameters {
         &mut self,
         execution: &StmtExecute<'_>,
         parameter_count: usize,
+        client: CharacterSet,
         decoded: &mut DecodedParameters,
     ) -> Result<(), ProtocolError> {
         decoded.clear();
@@ -73,11 +75,11 @@ impl StatementParameters {
             long_data.iter().find(|(parameter, _)| usize::from(*parameter) == index).map(|(_, bytes)| bytes.as_slice())
         };
         let mut all_finite = true;
-        let mut push = |_: usize, value: ParameterValue<'_>| all_finite &= push_value(builder, value);
+        let mut push = |_: usize, value: ParameterValue<'_>| all_finite &= push_value(builder, client, value);
         if long_data.is_empty() {
             decode_parameters(&execution.parameters, parameter_count, bound_types, |_| None, &mut push)?;
         } else {
-            all_finite = decode_with_long_data(execution, parameter_count, bound_types, &long, builder)?;
+            all_finite = decode_with_long_data(execution, parameter_count, bound_types, (&long, client), builder)?;
             let used = long_data.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
             long_data.clear();
             self.release_long_data(used);
@@ -136,7 +138,7 @@ fn decode_with_long_data<'l>(
     execution: &StmtExecute<'_>,
     parameter_count: usize,
     bound_types: &mut Vec<ParameterType>,
-    long: &dyn Fn(usize) -> Option<&'l [u8]>,
+    (long, client): (&dyn Fn(usize) -> Option<&'l [u8]>, CharacterSet),
     builder: &mut ParametersBuilder,
 ) -> Result<bool, ProtocolError> {
     // The decoder requires one lifetime for the packet and the long data. Copying the packet gives it the
@@ -145,13 +147,13 @@ fn decode_with_long_data<'l>(
     let mut block = execution.parameters;
     block.bytes = &bytes;
     let mut all_finite = true;
-    let mut push = |_: usize, value: ParameterValue<'_>| all_finite &= push_value(builder, value);
+    let mut push = |_: usize, value: ParameterValue<'_>| all_finite &= push_value(builder, client, value);
     decode_parameters(&block, parameter_count, bound_types, |index| long(index), &mut push)?;
     Ok(all_finite)
 }
 
 /// Returns whether the value is not an infinite number or NaN, which SQL does not have.
-fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) -> bool {
+fn push_value(builder: &mut ParametersBuilder, client: CharacterSet, value: ParameterValue<'_>) -> bool {
     match value {
         ParameterValue::Float(value) if !value.is_finite() => return false,
         ParameterValue::Double(value) if !value.is_finite() => return false,
@@ -169,6 +171,11 @@ fn push_value(builder: &mut ParametersBuilder, value: ParameterValue<'_>) -> boo
             Some(value) => builder.push(ValueRef::Decimal(value)),
             None => builder.push(ValueRef::Bytes(text)),
         },
+        ParameterValue::Text(bytes) if client.is_recoded() => {
+            let mut text = Vec::with_capacity(bytes.len());
+            client.decode(bytes, &mut text);
+            builder.push(ValueRef::Bytes(&text));
+        }
         ParameterValue::Text(bytes) | ParameterValue::Blob(bytes) => builder.push(ValueRef::Bytes(bytes)),
         ParameterValue::Date(date) => builder.push(ValueRef::Bytes(date_text(date).as_bytes())),
         ParameterValue::DateTime(value) => builder.push(ValueRef::Bytes(date_time_text(value).as_bytes())),
@@ -229,16 +236,19 @@ mod tests {
         let chunk = vec![b'a'; LONG_DATA_BYTES_MAX / 2];
         (0..3).for_each(|_| parameters.append_long_data(1, 0, &chunk));
         let mut decoded = DecodedParameters::default();
-        assert_eq!(parameters.decode(&execution, 1, &mut decoded), Err(ProtocolError::PacketTooLarge));
+        assert_eq!(
+            parameters.decode(&execution, 1, CharacterSet::Utf8mb4, &mut decoded),
+            Err(ProtocolError::PacketTooLarge)
+        );
         assert_eq!(parameters.long_data_bytes, 0);
         parameters.append_long_data(1, 0, &chunk);
-        assert_eq!(parameters.decode(&execution, 1, &mut decoded), Ok(()));
+        assert_eq!(parameters.decode(&execution, 1, CharacterSet::Utf8mb4, &mut decoded), Ok(()));
         assert!(decoded.bytes.len() > chunk.len());
         decoded.trim();
         assert_eq!((decoded.bytes.capacity(), parameters.long_data_bytes), (0, 0));
         // A refused execution keeps no memory, either.
         parameters.append_long_data(1, 0, &chunk);
-        assert!(parameters.decode(&execution, 2, &mut decoded).is_err());
+        assert!(parameters.decode(&execution, 2, CharacterSet::Utf8mb4, &mut decoded).is_err());
         decoded.trim();
         assert_eq!(decoded.builder.capacity(), 0);
     }
@@ -252,7 +262,7 @@ mod tests {
             let Ok(Command::StmtExecute(execution)) = Command::parse(packet, Capabilities::NONE) else {
                 panic!("a COM_STMT_EXECUTE")
             };
-            parameters.decode(&execution, 1, &mut decoded)?;
+            parameters.decode(&execution, 1, CharacterSet::Utf8mb4, &mut decoded)?;
             Ok::<_, ProtocolError>(Parameters::from_bytes(&decoded.bytes).get(0).to_value())
         };
         for number in [7, 3, 9] {
@@ -277,7 +287,7 @@ mod tests {
             panic!("a COM_STMT_EXECUTE")
         };
         let (mut parameters, mut decoded) = (StatementParameters::default(), DecodedParameters::default());
-        parameters.decode(&execution, 1, &mut decoded)?;
+        parameters.decode(&execution, 1, CharacterSet::Utf8mb4, &mut decoded)?;
         Ok(Parameters::from_bytes(&decoded.bytes).get(0).to_value())
     }
 
@@ -310,7 +320,7 @@ mod tests {
                 panic!("a COM_STMT_EXECUTE")
             };
             let (mut parameters, mut decoded) = (StatementParameters::default(), DecodedParameters::default());
-            assert_eq!(parameters.decode(&execution, 1, &mut decoded), Ok(()));
+            assert_eq!(parameters.decode(&execution, 1, CharacterSet::Utf8mb4, &mut decoded), Ok(()));
             Parameters::from_bytes(&decoded.bytes).get(0).to_value()
         };
         assert_eq!(decoded(7), Value::Int(7));

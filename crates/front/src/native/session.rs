@@ -52,7 +52,7 @@ impl ProtocolSession for SessionState {
     }
 
     #[inline]
-    fn sink<'a>(&self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> NativeSink<'a> {
+    fn sink<'a>(&'a mut self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> NativeSink<'a> {
         NativeSink { out, number: self.number, result_start, prepared: None }
     }
 
@@ -69,7 +69,7 @@ impl ProtocolSession for SessionState {
 
     fn execute(&mut self, payload: &[u8], answer: &mut Vec<u8>, context: CommandContext<'_, '_>) -> Progress {
         let (_, request) = parse(payload);
-        let mut sink = self.sink(answer, Some(0));
+        let mut sink = NativeSink { out: answer, number: self.number, result_start: Some(0), prepared: None };
         let CommandContext { engine, session, parameters: _, turn } = context;
         let command = match request {
             Ok(Some(Request::ReadKeys { reader, keys })) => {

@@ -37,14 +37,16 @@ pub(crate) struct SessionTraits {
 /// Decodes the commands and encodes the answers of one session.
 pub(crate) trait ProtocolSession: Sized {
     /// Encodes results into an output buffer.
-    type Sink<'a>: ResultSink;
+    type Sink<'a>: ResultSink
+    where
+        Self: 'a;
 
     /// Creates the state of a new session and returns it with the choices of its login.
     fn open(login: &Login) -> (Self, SessionTraits);
 
     /// A sink that appends to `out`. `result_start` is the offset in `out` where the current result begins;
     /// an error replaces the result from there on. It is `None` if a part of the result has been sent.
-    fn sink<'a>(&self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> Self::Sink<'a>;
+    fn sink<'a>(&'a mut self, out: &'a mut Vec<u8>, result_start: Option<usize>) -> Self::Sink<'a>;
 
     /// Appends the answer to a successful login. A protocol whose login has no answer appends nothing.
     fn encode_opened(&mut self, completion: &Completion, out: &mut Vec<u8>) {
@@ -60,6 +62,11 @@ pub(crate) trait ProtocolSession: Sized {
     /// Executes a command and appends its answer to `answer`, which must be empty. A command without an
     /// answer appends nothing.
     fn execute(&mut self, payload: &[u8], answer: &mut Vec<u8>, context: CommandContext<'_, '_>) -> Progress;
+
+    /// Start of the text at the end of a command, if the text is in the client's character set.
+    fn text_start(&self, _payload: &[u8]) -> Option<usize> {
+        None
+    }
 
     /// The text of a command that consists of SQL statements; `None` for every other command.
     fn query_text<'p>(&self, payload: &'p [u8]) -> Option<&'p [u8]>;

@@ -4,6 +4,7 @@
 
 use junctor_gateway::{Event, TurnContext};
 use junctor_kernel::{Address, Buffer, require};
+use junctor_model::collation::CharacterSet;
 use junctor_model::id::ConnectionId;
 use junctor_signals::client_command::*;
 use junctor_signals::inbox::{RecvSignal, Signal};
@@ -98,6 +99,11 @@ impl SqlBlock {
         };
         require!(matches!(record.command, CommandState::Idle), "a session has one command under way");
         record.statement_start = turn.turn_start;
+        let mut command = command;
+        let client = record.session.client_character_set();
+        if client.is_recoded() {
+            decode_text(&record.protocol, client, &mut command);
+        }
         let payload = payload_of(&command);
         record.protocol.begin_command(payload);
         self.engine.counters.commands += 1;
@@ -132,6 +138,7 @@ impl SqlBlock {
         let SessionRecord { session, protocol, answer, result_start, .. } = &mut **record;
         let mut sink = protocol.sink(answer, *result_start);
         let progress = self.engine.resume(session, event, turn, sink.as_result_sink());
+        drop(sink);
         send_progress(&mut self.engine, record, progress, turn);
         self.end_step(connection, turn);
         self.admit_waiting(turn);
@@ -171,6 +178,7 @@ impl SqlBlock {
             let mut sink = protocol.sink(answer, *result_start);
             let part = part.unwrap_or(&[]);
             let progress = self.engine.receive_file(session, part, turn, sink.as_result_sink());
+            drop(sink);
             send_progress(&mut self.engine, record, progress, turn);
             self.end_step(connection, turn);
             self.admit_waiting(turn);
@@ -219,6 +227,7 @@ impl SqlBlock {
         let SessionRecord { session, protocol, answer, result_start, .. } = &mut **record;
         let mut sink = protocol.sink(answer, *result_start);
         let progress = step(&mut self.engine, session, turn, sink.as_result_sink());
+        drop(sink);
         send_progress(&mut self.engine, record, progress, turn);
         self.end_step(connection, turn);
     }
@@ -297,6 +306,23 @@ impl SqlBlock {
             }
         }
     }
+}
+
+/// Replaces the text of a command by its UTF-8.
+#[cold]
+fn decode_text(protocol: &SessionState, client: CharacterSet, command: &mut ExecuteCommand) {
+    let payload = payload_of(command);
+    let Some(start) = protocol.text_start(payload) else { return };
+    let (head, text) = payload.split_at(start.min(payload.len()));
+    if text.is_ascii() {
+        return;
+    }
+    let mut decoded = head.to_vec();
+    client.decode(text, &mut decoded);
+    let Ok(end) = u32::try_from(decoded.len()) else { return };
+    command.bytes.clear();
+    command.bytes.extend_from_slice(&decoded);
+    (command.start, command.end) = (0, end);
 }
 
 /// Executes a command of a session that has a slot or needs none.

@@ -84,6 +84,7 @@ impl SqlBlock {
         require!(text.is_some(), "a text with another statement is kept until that statement starts");
         let mut sink = protocol.sink(answer, *result_start);
         let progress = self.engine.next_statement(session, text.unwrap_or(&[]), turn, sink.as_result_sink());
+        drop(sink);
         if progress == Progress::Waiting {
             self.multi_statement.queue_unsent(record, turn);
         }

@@ -1,20 +1,13 @@
-//! The numbers and names of character sets and collations.
+//! The numbers and names of collations.
 
 use std::error::Error;
 use std::fmt;
 
+use super::CharacterSet;
+
 /// A collation, by MySQL's number. Values exist only for the supported collations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CollationId(u16);
-
-/// A character set: the encoding of characters as bytes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum CharacterSet {
-    /// Unicode in UTF-8, 1 to 4 bytes a character.
-    Utf8mb4,
-    /// Bytes without meaning; a character is one byte.
-    Binary,
-}
 
 /// Why a character set or collation was not found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +17,50 @@ pub enum CollationLookupError {
     /// No collation or character set has this name or number.
     Unknown,
 }
+
+/// What the number of a collation stands for.
+struct Identity {
+    number: u16,
+    name: &'static str,
+    character_set: CharacterSet,
+    pads: bool,
+}
+
+/// The supported collations, by ascending number.
+const IDENTITIES: &[Identity] = {
+    use CharacterSet::{Ascii, Binary, Latin1, Utf8mb3, Utf8mb4};
+    const fn padded(number: u16, name: &'static str, character_set: CharacterSet) -> Identity {
+        Identity { number, name, character_set, pads: true }
+    }
+    const fn unpadded(number: u16, name: &'static str, character_set: CharacterSet) -> Identity {
+        Identity { number, name, character_set, pads: false }
+    }
+    &[
+        padded(5, "latin1_german1_ci", Latin1),
+        padded(8, "latin1_swedish_ci", Latin1),
+        padded(11, "ascii_general_ci", Ascii),
+        padded(15, "latin1_danish_ci", Latin1),
+        padded(31, "latin1_german2_ci", Latin1),
+        padded(33, "utf8mb3_general_ci", Utf8mb3),
+        padded(45, "utf8mb4_general_ci", Utf8mb4),
+        padded(46, "utf8mb4_bin", Utf8mb4),
+        padded(47, "latin1_bin", Latin1),
+        padded(48, "latin1_general_ci", Latin1),
+        padded(49, "latin1_general_cs", Latin1),
+        unpadded(63, "binary", Binary),
+        padded(65, "ascii_bin", Ascii),
+        padded(83, "utf8mb3_bin", Utf8mb3),
+        padded(94, "latin1_spanish_ci", Latin1),
+        padded(192, "utf8mb3_unicode_ci", Utf8mb3),
+        padded(214, "utf8mb3_unicode_520_ci", Utf8mb3),
+        padded(224, "utf8mb4_unicode_ci", Utf8mb4),
+        padded(246, "utf8mb4_unicode_520_ci", Utf8mb4),
+        unpadded(255, "utf8mb4_0900_ai_ci", Utf8mb4),
+        unpadded(278, "utf8mb4_0900_as_cs", Utf8mb4),
+        unpadded(305, "utf8mb4_0900_as_ci", Utf8mb4),
+        unpadded(309, "utf8mb4_0900_bin", Utf8mb4),
+    ]
+};
 
 impl CollationId {
     /// Number 45: case-insensitive with one weight per character; trailing spaces are ignored.
@@ -38,46 +75,54 @@ impl CollationId {
     /// The collation of a column without an explicit one.
     pub const DEFAULT: Self = Self::UTF8MB4_0900_AI_CI;
     /// All collations, by ascending number.
-    pub const ALL: [Self; 4] = [Self::UTF8MB4_GENERAL_CI, Self::UTF8MB4_BIN, Self::BINARY, Self::UTF8MB4_0900_AI_CI];
+    pub const ALL: [Self; IDENTITIES.len()] = {
+        let mut all = [Self::BINARY; IDENTITIES.len()];
+        let mut at = 0;
+        while at < all.len() {
+            assert!(at == 0 || IDENTITIES[at - 1].number < IDENTITIES[at].number, "the numbers ascend");
+            all[at] = Self(IDENTITIES[at].number);
+            at += 1;
+        }
+        all
+    };
 
-    /// The collation with MySQL's `number`. The numbers of `utf8mb3_general_ci` (33) and `utf8mb3_bin` (83)
-    /// return their utf8mb4 counterparts, which order utf8mb3 text the same way.
+    /// The collation with MySQL's `number`.
     ///
     /// # Errors
-    /// [`CollationLookupError::Unsupported`] for 8 and 11, [`CollationLookupError::Unknown`] for all others.
+    /// [`CollationLookupError::Unsupported`] for another collation of MySQL,
+    /// [`CollationLookupError::Unknown`] for a number that MySQL does not have.
     pub fn from_number(number: u16) -> Result<Self, CollationLookupError> {
-        match number {
-            33 | 45 => Ok(Self::UTF8MB4_GENERAL_CI),
-            83 | 46 => Ok(Self::UTF8MB4_BIN),
-            63 => Ok(Self::BINARY),
-            255 => Ok(Self::UTF8MB4_0900_AI_CI),
-            8 | 11 => Err(CollationLookupError::Unsupported),
-            _ => Err(CollationLookupError::Unknown),
+        match IDENTITIES.binary_search_by_key(&number, |known| known.number) {
+            Ok(_) => Ok(Self(number)),
+            Err(_) if matches!(number, 1..=150 | 159..=323) => Err(CollationLookupError::Unsupported),
+            Err(_) => Err(CollationLookupError::Unknown),
         }
     }
 
-    /// The collation with this `name`, in any letter case. The utf8mb3 names, with prefix `utf8mb3_` or
-    /// `utf8_`, return their utf8mb4 counterparts.
+    /// The collation with this `name`, in any letter case. The prefix `utf8_` stands for `utf8mb3_`.
     ///
     /// # Errors
-    /// [`CollationLookupError::Unsupported`] for `latin1_swedish_ci` and `ascii_general_ci`,
-    /// [`CollationLookupError::Unknown`] for all others.
+    /// [`CollationLookupError::Unsupported`] for a name in the form of MySQL's names, that is the name of a
+    /// character set with an ending; [`CollationLookupError::Unknown`] for all others.
     pub fn from_name(name: &str) -> Result<Self, CollationLookupError> {
-        const NUMBERS: [(&str, u16); 10] = [
-            ("utf8mb4_0900_ai_ci", 255),
-            ("utf8mb4_general_ci", 45),
-            ("utf8mb4_bin", 46),
-            ("binary", 63),
-            ("utf8mb3_general_ci", 33),
-            ("utf8_general_ci", 33),
-            ("utf8mb3_bin", 83),
-            ("utf8_bin", 83),
-            ("latin1_swedish_ci", 8),
-            ("ascii_general_ci", 11),
-        ];
-        match NUMBERS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-            Some(&(_, number)) => Self::from_number(number),
-            None => Err(CollationLookupError::Unknown),
+        let tail = |prefix: usize| name.get(prefix..).unwrap_or("");
+        let is_alias = name.get(..5).is_some_and(|prefix| prefix.eq_ignore_ascii_case("utf8_"));
+        let is_name = |known: &&Identity| match is_alias {
+            true => known.name.strip_prefix("utf8mb3_").is_some_and(|known| known.eq_ignore_ascii_case(tail(5))),
+            false => known.name.eq_ignore_ascii_case(name),
+        };
+        if let Some(known) = IDENTITIES.iter().find(is_name) {
+            return Ok(Self(known.number));
+        }
+        let (set, ending) = name.split_once('_').unwrap_or((name, ""));
+        let ends_well = ["ci", "cs", "bin", "w2"].iter().any(|end| {
+            let at = ending.len().saturating_sub(end.len());
+            ending.get(at..).is_some_and(|found| found.eq_ignore_ascii_case(end))
+        });
+        match CharacterSet::from_name(set) {
+            Err(CollationLookupError::Unknown) => Err(CollationLookupError::Unknown),
+            _ if ends_well => Err(CollationLookupError::Unsupported),
+            _ => Err(CollationLookupError::Unknown),
         }
     }
 
@@ -88,35 +133,55 @@ impl CollationId {
 
     /// MySQL's name.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::UTF8MB4_GENERAL_CI => "utf8mb4_general_ci",
-            Self::UTF8MB4_BIN => "utf8mb4_bin",
-            Self::UTF8MB4_0900_AI_CI => "utf8mb4_0900_ai_ci",
-            _ => "binary",
-        }
+        self.identity().name
     }
 
     /// The character set that the collation orders.
+    #[inline]
     pub fn character_set(self) -> CharacterSet {
         match self {
             Self::BINARY => CharacterSet::Binary,
-            _ => CharacterSet::Utf8mb4,
+            Self::UTF8MB4_0900_AI_CI | Self::UTF8MB4_GENERAL_CI | Self::UTF8MB4_BIN => CharacterSet::Utf8mb4,
+            _ => self.identity().character_set,
         }
     }
 
     /// Whether this is the collation of bytes.
+    #[inline]
     pub const fn is_binary(self) -> bool {
         self.0 == Self::BINARY.0
     }
 
+    /// Whether only equal bytes are equal, apart from trailing spaces: the collation of bytes, and those
+    /// whose names end with `_bin`.
+    pub fn is_code_point_order(self) -> bool {
+        matches!(self.0, 46 | 47 | 63 | 65 | 83 | 309)
+    }
+
+    /// Whether letters differ from their other case.
+    pub fn is_case_sensitive(self) -> bool {
+        self.is_code_point_order() || matches!(self.0, 49 | 278)
+    }
+
+    /// Whether this is the default collation of its character set.
+    pub fn is_default(self) -> bool {
+        self.character_set().default_collation() == self
+    }
+
     /// Whether trailing spaces are ignored in comparisons (MySQL's `PAD SPACE`).
     pub fn pads_with_spaces(self) -> bool {
-        matches!(self, Self::UTF8MB4_GENERAL_CI | Self::UTF8MB4_BIN)
+        self.identity().pads
     }
 
     /// Bytes of the longest character.
+    #[inline]
     pub fn max_bytes_per_character(self) -> usize {
         self.character_set().max_bytes_per_character()
+    }
+
+    fn identity(self) -> &'static Identity {
+        let place = IDENTITIES.binary_search_by_key(&self.0, |known| known.number);
+        &IDENTITIES[place.unwrap_or(0)]
     }
 }
 
@@ -127,61 +192,6 @@ impl Default for CollationId {
 }
 
 impl fmt::Display for CollationId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
-    }
-}
-
-impl CharacterSet {
-    /// All character sets.
-    pub const ALL: [Self; 2] = [Self::Utf8mb4, Self::Binary];
-
-    /// The character set with this `name`, in any letter case; `utf8` and `utf8mb3` return utf8mb4.
-    ///
-    /// # Errors
-    /// [`CollationLookupError::Unsupported`] for `latin1` and `ascii`, [`CollationLookupError::Unknown`] for
-    /// all others.
-    pub fn from_name(name: &str) -> Result<Self, CollationLookupError> {
-        const NAMES: [(&str, Result<CharacterSet, CollationLookupError>); 6] = [
-            ("utf8mb4", Ok(CharacterSet::Utf8mb4)),
-            ("utf8mb3", Ok(CharacterSet::Utf8mb4)),
-            ("utf8", Ok(CharacterSet::Utf8mb4)),
-            ("binary", Ok(CharacterSet::Binary)),
-            ("latin1", Err(CollationLookupError::Unsupported)),
-            ("ascii", Err(CollationLookupError::Unsupported)),
-        ];
-        match NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-            Some(&(_, found)) => found,
-            None => Err(CollationLookupError::Unknown),
-        }
-    }
-
-    /// MySQL's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Utf8mb4 => "utf8mb4",
-            Self::Binary => "binary",
-        }
-    }
-
-    /// The collation of a column for which only the character set is known.
-    pub fn default_collation(self) -> CollationId {
-        match self {
-            Self::Utf8mb4 => CollationId::UTF8MB4_0900_AI_CI,
-            Self::Binary => CollationId::BINARY,
-        }
-    }
-
-    /// Bytes of the longest character.
-    pub fn max_bytes_per_character(self) -> usize {
-        match self {
-            Self::Utf8mb4 => 4,
-            Self::Binary => 1,
-        }
-    }
-}
-
-impl fmt::Display for CharacterSet {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())
     }

@@ -104,7 +104,8 @@ pub(super) fn append_special<'t>(text: &'t [u8], out: &mut Vec<u8>) -> &'t [u8] 
     }
 }
 
-fn append_spaces(spaces: u32, followed_by_below: bool, out: &mut Vec<u8>) {
+/// Appends a run of spaces before a unit that is not a space.
+pub(super) fn append_spaces(spaces: u32, followed_by_below: bool, out: &mut Vec<u8>) {
     if followed_by_below {
         out.extend_from_slice(&[BELOW_SPACE, 0xFF]);
         match u8::try_from(spaces) {

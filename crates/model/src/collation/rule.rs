@@ -4,14 +4,27 @@
 
 use std::cmp::Ordering;
 
-use super::{CharacterSet, CollationId, character, general_ci, letter_case, like, padding, unicode_primary};
+use super::latin1::Latin1;
+use super::unicode_levels::Level;
+use super::unicode_padded::Version;
+use super::{
+    CharacterSet, CollationId, character, general_ci, latin1, letter_case, like, padded_units, padding, unicode_levels,
+    unicode_primary,
+};
 
-/// The four ways to order text, selected by [`CollationId`].
+/// The ways to order text, selected by [`CollationId`].
 #[derive(Clone, Copy)]
 enum Rule {
+    /// One weight a character; also `ascii_general_ci`, whose characters have the same weights.
     GeneralCi,
-    Utf8mb4Bin,
+    /// The order of the bytes, padded; for UTF-8 that of the code points.
+    PaddedBytes,
     UnicodePrimary,
+    UnicodeLevels(&'static [Level]),
+    UnicodePadded(Version),
+    Latin1(Latin1),
+    /// The order of the bytes, in characters of UTF-8.
+    CodePoints,
     Binary,
 }
 
@@ -24,9 +37,12 @@ impl CollationId {
         }
         match self.rule() {
             Rule::GeneralCi => general_ci::compare(left, right),
-            Rule::Utf8mb4Bin => padding::compare_bytes(left, right),
+            Rule::PaddedBytes => padding::compare_bytes(left, right),
             Rule::UnicodePrimary => unicode_primary::compare(left, right),
-            Rule::Binary => left.cmp(right),
+            Rule::UnicodeLevels(levels) => unicode_levels::compare(levels, left, right),
+            Rule::UnicodePadded(version) => padded_units::compare(version, left, right),
+            Rule::Latin1(table) => padded_units::compare(table, left, right),
+            Rule::Binary | Rule::CodePoints => left.cmp(right),
         }
     }
 
@@ -34,7 +50,7 @@ impl CollationId {
     #[inline]
     pub fn equal(self, left: &[u8], right: &[u8]) -> bool {
         match self.rule() {
-            Rule::Binary => left == right,
+            Rule::Binary | Rule::CodePoints => left == right,
             _ => self.compare(left, right) == Ordering::Equal,
         }
     }
@@ -54,14 +70,20 @@ impl CollationId {
     pub fn append_prefix_key(self, prefix: &[u8], out: &mut Vec<u8>) {
         match self.rule() {
             // The key of a space depends on the characters after it, so the prefix ends before the first one.
-            Rule::GeneralCi | Rule::Utf8mb4Bin => {
+            Rule::GeneralCi | Rule::PaddedBytes => {
                 let end = prefix.iter().position(|byte| matches!(*byte, padding::SPACE | padding::BELOW_SPACE));
                 self.append_weights(&prefix[..end.unwrap_or(prefix.len())], out);
                 out.truncate(out.len() - padding::END_BYTES);
             }
-            Rule::UnicodePrimary | Rule::Binary => {
+            Rule::UnicodePrimary | Rule::Binary | Rule::CodePoints => {
                 self.append_weights(prefix, out);
             }
+            // The weights of the other levels follow those of the rest of the text.
+            Rule::UnicodeLevels(_) => {
+                unicode_primary::append_weight_key(prefix, out);
+            }
+            Rule::UnicodePadded(version) => padded_units::append_prefix_key(version, prefix, out),
+            Rule::Latin1(table) => padded_units::append_prefix_key(table, prefix, out),
         }
     }
 
@@ -71,8 +93,20 @@ impl CollationId {
         match self.rule() {
             Rule::UnicodePrimary => unicode_primary::append_weight_key(text, out),
             Rule::GeneralCi => general_ci::append_weight_key(text, out),
-            Rule::Utf8mb4Bin => padding::append_bytes_key(text, out),
-            Rule::Binary => {
+            Rule::PaddedBytes => padding::append_bytes_key(text, out),
+            Rule::UnicodeLevels(levels) => {
+                unicode_levels::append_weight_key(levels, text, out);
+                true
+            }
+            Rule::UnicodePadded(version) => {
+                padded_units::append_key(version, text, out);
+                true
+            }
+            Rule::Latin1(table) => {
+                padded_units::append_key(table, text, out);
+                true
+            }
+            Rule::Binary | Rule::CodePoints => {
                 out.extend_from_slice(text);
                 true
             }
@@ -83,8 +117,15 @@ impl CollationId {
     pub fn weight_key_bytes_max(self, characters: usize) -> usize {
         match self.rule() {
             Rule::GeneralCi => characters.saturating_mul(3).saturating_add(padding::END_BYTES),
-            Rule::Utf8mb4Bin => characters.saturating_mul(4).saturating_add(padding::END_BYTES),
+            Rule::PaddedBytes => characters.saturating_mul(4).saturating_add(padding::END_BYTES),
             Rule::UnicodePrimary => characters.saturating_mul(unicode_primary::KEY_BYTES_PER_CHARACTER_MAX),
+            Rule::UnicodeLevels(levels) => characters
+                .saturating_mul(unicode_levels::KEY_BYTES_PER_CHARACTER_MAX)
+                .saturating_add(levels.len() * unicode_levels::SEPARATOR_BYTES),
+            Rule::UnicodePadded(_) | Rule::Latin1(_) => {
+                characters.saturating_mul(3 * padded_units::UNITS_MAX).saturating_add(padding::END_BYTES)
+            }
+            Rule::CodePoints => characters.saturating_mul(4),
             Rule::Binary => characters,
         }
     }
@@ -97,10 +138,21 @@ impl CollationId {
     pub fn like(self, text: &[u8], pattern: &[u8], escape: Option<char>) -> bool {
         match self.rule() {
             Rule::GeneralCi => like::matches(text, pattern, escape, character::decode, general_ci::same_character),
-            Rule::Utf8mb4Bin => like::matches(text, pattern, escape, character::decode, |a, b| a == b),
+            Rule::PaddedBytes | Rule::CodePoints => {
+                like::matches(text, pattern, escape, character::decode, |a, b| a == b)
+            }
             Rule::UnicodePrimary => {
                 like::matches(text, pattern, escape, character::decode, unicode_primary::same_character)
             }
+            Rule::UnicodeLevels(levels) => like::matches(text, pattern, escape, character::decode, |a, b| {
+                unicode_levels::same_character(levels, a, b)
+            }),
+            Rule::UnicodePadded(version) => like::matches(text, pattern, escape, character::decode, |a, b| {
+                padded_units::same_character(version, a, b)
+            }),
+            Rule::Latin1(table) => like::matches(text, pattern, escape, character::decode, |a, b| {
+                padded_units::same_character(table, a, b)
+            }),
             Rule::Binary => like::matches(text, pattern, escape, like::decode_byte, |a, b| a == b),
         }
     }
@@ -108,19 +160,20 @@ impl CollationId {
     /// Appends `text` in upper case to `out`, one character for each. Bytes of a binary string are not
     /// changed.
     pub fn append_upper(self, text: &[u8], out: &mut Vec<u8>) {
-        self.append_mapped(text, out, letter_case::to_upper);
+        match self.character_set() {
+            CharacterSet::Binary => out.extend_from_slice(text),
+            CharacterSet::Latin1 => letter_case::append_mapped(text, out, latin1::to_upper),
+            _ => letter_case::append_mapped(text, out, letter_case::to_upper),
+        }
     }
 
     /// Appends `text` in lower case to `out`, one character for each. Bytes of a binary string are not
     /// changed.
     pub fn append_lower(self, text: &[u8], out: &mut Vec<u8>) {
-        self.append_mapped(text, out, letter_case::to_lower);
-    }
-
-    fn append_mapped(self, text: &[u8], out: &mut Vec<u8>, map: fn(char) -> char) {
         match self.character_set() {
-            CharacterSet::Utf8mb4 => letter_case::append_mapped(text, out, map),
             CharacterSet::Binary => out.extend_from_slice(text),
+            CharacterSet::Latin1 => letter_case::append_mapped(text, out, latin1::to_lower),
+            _ => letter_case::append_mapped(text, out, letter_case::to_lower),
         }
     }
 
@@ -128,35 +181,31 @@ impl CollationId {
     fn rule(self) -> Rule {
         match self {
             Self::UTF8MB4_GENERAL_CI => Rule::GeneralCi,
-            Self::UTF8MB4_BIN => Rule::Utf8mb4Bin,
+            Self::UTF8MB4_BIN => Rule::PaddedBytes,
             Self::UTF8MB4_0900_AI_CI => Rule::UnicodePrimary,
+            Self::BINARY => Rule::Binary,
+            _ => self.rarer_rule(),
+        }
+    }
+
+    fn rarer_rule(self) -> Rule {
+        match self.number() {
+            5 => Rule::Latin1(Latin1::German1),
+            8 => Rule::Latin1(Latin1::Swedish),
+            11 | 33 => Rule::GeneralCi,
+            15 => Rule::Latin1(Latin1::Danish),
+            31 => Rule::Latin1(Latin1::German2),
+            47 => Rule::Latin1(Latin1::Bin),
+            48 => Rule::Latin1(Latin1::GeneralCi),
+            49 => Rule::Latin1(Latin1::GeneralCs),
+            94 => Rule::Latin1(Latin1::Spanish),
+            65 | 83 => Rule::PaddedBytes,
+            192 | 224 => Rule::UnicodePadded(Version::Four),
+            214 | 246 => Rule::UnicodePadded(Version::FiveTwo),
+            278 => Rule::UnicodeLevels(&[Level::Accents, Level::Case]),
+            305 => Rule::UnicodeLevels(&[Level::Accents]),
+            309 => Rule::CodePoints,
             _ => Rule::Binary,
-        }
-    }
-}
-
-impl CharacterSet {
-    /// Number of characters in `text`. A byte outside any character counts as one.
-    pub fn character_count(self, text: &[u8]) -> usize {
-        match self {
-            Self::Utf8mb4 => character::character_count(text),
-            Self::Binary => text.len(),
-        }
-    }
-
-    /// The longest prefix of `text` with at most `characters` characters. No character is cut.
-    pub fn prefix(self, text: &[u8], characters: usize) -> &[u8] {
-        match self {
-            Self::Utf8mb4 => character::prefix(text, characters),
-            Self::Binary => &text[..characters.min(text.len())],
-        }
-    }
-
-    /// Whether `text` is well-formed in this character set.
-    pub fn is_valid(self, text: &[u8]) -> bool {
-        match self {
-            Self::Utf8mb4 => character::is_valid_utf8mb4(text),
-            Self::Binary => true,
         }
     }
 }

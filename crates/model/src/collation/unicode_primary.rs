@@ -224,14 +224,12 @@ fn weights(code: u32) -> Weights {
 /// The weights of Hangul syllables, which are those of their letters, and the implicit weights of unlisted
 /// code points.
 fn computed_weights(code: u32) -> Weights {
-    if let 0xAC00..=0xD7A3 = code {
-        let syllable = code - 0xAC00;
-        let (leading, vowel, trailing) = (syllable / 588, syllable % 588 / 28, syllable % 28);
+    if let Some((leading, vowel, trailing)) = letters_of_syllable(code) {
         let letter = |code: u32| PAGES[table::position_in(INDEX[table::page_of(code)], code)];
-        let first_two = [letter(0x1100 + leading), letter(0x1161 + vowel)];
+        let first_two = [letter(leading), letter(vowel)];
         return match trailing {
-            0 => Weights::computed([first_two[0], first_two[1], 0], 2),
-            _ => Weights::computed([first_two[0], first_two[1], letter(0x11A7 + trailing)], 3),
+            None => Weights::computed([first_two[0], first_two[1], 0], 2),
+            Some(trailing) => Weights::computed([first_two[0], first_two[1], letter(trailing)], 3),
         };
     }
     let block = |base: u16| (base + (code >> 15) as u16, (code & 0x7FFF) as u16 | 0x8000);
@@ -247,6 +245,14 @@ fn computed_weights(code: u32) -> Weights {
         _ => block(0xFBC0),
     };
     Weights::computed([first, second, 0], 2)
+}
+
+/// The letters of a Hangul syllable: always a leading consonant and a vowel. `None` for other characters.
+pub(super) fn letters_of_syllable(code: u32) -> Option<(u32, u32, Option<u32>)> {
+    let 0xAC00..=0xD7A3 = code else { return None };
+    let syllable = code - 0xAC00;
+    let (leading, vowel, trailing) = (syllable / 588, syllable % 588 / 28, syllable % 28);
+    Some((0x1100 + leading, 0x1161 + vowel, (trailing > 0).then_some(0x11A7 + trailing)))
 }
 
 /// The weights of ASCII characters, at most one each.

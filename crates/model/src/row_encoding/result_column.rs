@@ -1,6 +1,6 @@
 //! The description of a result column that a client gets.
 
-use crate::collation::CollationId;
+use crate::collation::{CharacterSet, CollationId};
 use crate::id::ColumnNumber;
 use crate::schema::{ColumnDefinition, IndexKind, TableDefinition};
 
@@ -134,6 +134,34 @@ impl ResultColumn {
         result
     }
 
+    /// The character set into which a client that wants `results` gets the values, if their bytes are not
+    /// those of UTF-8 or some characters may be missing. `None` in `results` is NULL: each column in its own
+    /// set.
+    pub fn recoded_for(&self, results: Option<CollationId>) -> Option<CharacterSet> {
+        let own = CollationId::from_number(self.charset).ok()?.character_set();
+        let wanted = match results.map(CollationId::character_set) {
+            None | Some(CharacterSet::Binary) => own,
+            Some(wanted) => wanted,
+        };
+        (own != CharacterSet::Binary && (wanted.is_recoded() || !own.is_within(wanted))).then_some(wanted)
+    }
+
+    /// The number of the collation and the maximum length for a client that wants `results`.
+    pub fn described_for(&self, results: Option<CollationId>) -> (u16, u32) {
+        let own = CollationId::from_number(self.charset).unwrap_or(CollationId::BINARY);
+        match results {
+            Some(wanted) if !wanted.is_binary() && !own.is_binary() => {
+                let bytes = [own, wanted].map(|collation| collation.max_bytes_per_character() as u32);
+                let length = match bytes[0] == bytes[1] {
+                    true => self.length,
+                    false => (self.length / bytes[0]).saturating_mul(bytes[1]),
+                };
+                (wanted.number(), length)
+            }
+            _ => (self.charset, self.length),
+        }
+    }
+
     /// The part of the description that follows from the column's definition alone: without table, database
     /// and key flags.
     pub fn of_definition(definition: &ColumnDefinition) -> ResultColumn {
@@ -146,7 +174,7 @@ impl ResultColumn {
         set(definition.on_update_now, column_flag::ON_UPDATE_NOW);
         let has_default = definition.default.is_some() || definition.auto_increment || definition.default_now;
         set(!definition.nullable && !has_default, column_flag::NO_DEFAULT_VALUE);
-        set(matches!(collation, Some(CollationId::BINARY | CollationId::UTF8MB4_BIN)), column_flag::BINARY);
+        set(collation.is_some_and(CollationId::is_code_point_order), column_flag::BINARY);
         ResultColumn {
             name: definition.name.clone(),
             org_name: definition.name.clone(),

@@ -94,6 +94,14 @@ impl TypeDescriptor for TextOrBlob {
         if text.len() <= bytes_max {
             return Ok(ValueRef::Bytes(text));
         }
+        let characters = data_type.collation.character_set();
+        if characters.is_recoded() {
+            let kept = characters.prefix(text, bytes_max);
+            if kept.len() < text.len() {
+                target.too_long(scratch)?;
+            }
+            return Ok(ValueRef::Bytes(kept));
+        }
         // Never split a character: a character that crosses the limit is dropped.
         let is_text = !data_type.collation.is_binary();
         let mut cut = bytes_max;

@@ -191,7 +191,7 @@ fn fitting<'r>(
 }
 
 /// The value as text that is valid in the character set. In lenient mode invalid text ends before its first
-/// invalid byte.
+/// invalid byte, and `?` stands for each character that the set lacks.
 pub(super) fn valid_text<'r>(
     value: ValueRef<'r>,
     collation: CollationId,
@@ -203,12 +203,15 @@ pub(super) fn valid_text<'r>(
     if !is_bytes || collation.character_set().is_valid(text) {
         return Ok(text);
     }
-    let valid = match std::str::from_utf8(text) {
-        Ok(_) => text.len(),
-        Err(error) => error.valid_up_to(),
-    };
+    let characters = collation.character_set();
+    let valid = characters.valid_bytes(text);
     target.wrong_bytes(&text[valid..], scratch)?;
-    Ok(&text[..valid])
+    if std::str::from_utf8(text).is_err() {
+        return Ok(&text[..valid]);
+    }
+    scratch.build_text(|buffer| {
+        characters.append_representable(text, buffer);
+    })
 }
 
 fn bytes_max(data_type: &DataType) -> usize {

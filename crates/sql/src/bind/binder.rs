@@ -1,7 +1,7 @@
 //! Binds expressions: resolves their names and determines their types.
 
 use junctor_expression::{CompareOperator, Expression, IsTest, Kind, ResultType};
-use junctor_model::collation::{CharacterSet, CollationId, CollationLookupError};
+use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::temporal::{Temporal, TemporalKind};
@@ -191,7 +191,7 @@ impl<'a> Binder<'a> {
     fn bind_node(&mut self, expression: &ast::Expression) -> Result<Expression> {
         use ast::Expression as Ast;
         match expression {
-            Ast::Literal(literal) => bind_literal(literal, self.environment.collation),
+            Ast::Literal(literal) => bind_literal(literal, self.environment),
             Ast::Parameter(ordinal) => self.parameter(*ordinal),
             Ast::Column(reference) => self.column(reference),
             Ast::UserVariable(_) | Ast::SystemVariable(_) => self.variable(expression),
@@ -238,7 +238,7 @@ impl<'a> Binder<'a> {
             Ast::ConvertUsing { operand, character_set } => self.convert_using(operand, character_set),
             Ast::Collate { operand, collation } => {
                 let operand = self.bind(operand)?;
-                Expression::collate(operand, collation_named(collation)?)
+                Expression::collate(operand, CollationId::named(collation)?)
             }
             Ast::Function(_) => self.function(expression),
             Ast::Trim { side, removed, operand } => self.trim(*side, removed.as_deref(), operand),
@@ -494,26 +494,6 @@ fn has_zero_date(operand: &Expression) -> bool {
 fn zero_date(kind: Kind) -> Value {
     let kind = if kind == Kind::Date { TemporalKind::Date } else { TemporalKind::DateTime };
     Value::Temporal(Temporal { kind, digits: 0, packed: 0 })
-}
-
-/// The collation of this name. Errors: 1273 if unknown, 1235 if unsupported.
-pub(super) fn collation_named(name: &str) -> Result<CollationId> {
-    CollationId::from_name(name).map_err(|error| match error {
-        CollationLookupError::Unsupported => Error::not_supported(name),
-        CollationLookupError::Unknown => {
-            Error::new(ErrorCode::UnknownCollation, format!("Unknown collation: '{name}'"))
-        }
-    })
-}
-
-/// The character set of this name. Errors: 1115 if unknown, 1235 if unsupported.
-pub(super) fn character_set_named(name: &str) -> Result<CharacterSet> {
-    CharacterSet::from_name(name).map_err(|error| match error {
-        CollationLookupError::Unsupported => Error::not_supported(name),
-        CollationLookupError::Unknown => {
-            Error::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))
-        }
-    })
 }
 
 /// The comparison that an operator of the syntax tree denotes. Error: 1064 for another operator.

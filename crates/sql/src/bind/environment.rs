@@ -1,7 +1,7 @@
 //! The input of binding, other than the statement.
 
 use junctor_expression::{Kind, ResultType};
-use junctor_model::collation::CollationId;
+use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableOwner;
 use junctor_model::schema::{Dictionary, TableLayout};
@@ -126,6 +126,8 @@ pub struct Environment<'a> {
     pub database: Option<&'a str>,
     /// The collation of literals (`collation_connection`).
     pub collation: CollationId,
+    /// The character set of the statement's text (`character_set_client`).
+    pub client: CharacterSet,
     /// The kinds of the parameters, by number.
     pub parameters: &'a [ParameterKind],
     /// Returns the value of a session function or variable (`VERSION()`, `@@autocommit`), and `None` for any
@@ -155,6 +157,7 @@ impl<'a> Environment<'a> {
             owner: None,
             database: None,
             collation: CollationId::DEFAULT,
+            client: CharacterSet::Utf8mb4,
             parameters: &[],
             session_constant: &|_| Ok(None),
             locks_reads: false,

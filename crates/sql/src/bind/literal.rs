@@ -8,15 +8,20 @@ use junctor_model::temporal::{self as model, DateRules, Temporal, parse_date_tim
 use junctor_model::types::Form;
 use junctor_model::value::{Decimal, Value};
 
+use super::environment::Environment;
 use crate::parse::expression::{self as ast, Literal, StringLiteral, TemporalKind};
 
 /// Maximum number of digits of an exact number.
 const DECIMAL_DIGITS_MAX: usize = 38;
+/// Maximum number of bytes of a wrong text that a message shows.
+const WRONG_BYTES_SHOWN: usize = 6;
 /// Maximum number of digits after the decimal point of an exact number.
 const DECIMAL_SCALE_MAX: usize = 30;
 
-/// Converts a literal into a constant. A string without a character set introducer gets `collation`.
-pub(super) fn bind_literal(literal: &Literal, collation: CollationId) -> Result<Expression> {
+/// Converts a literal into a constant. A string without a character set introducer gets the collation of the
+/// connection.
+pub(super) fn bind_literal(literal: &Literal, environment: &Environment<'_>) -> Result<Expression> {
+    let collation = environment.collation;
     let constant = |value: Value| Expression::constant(value, collation);
     Ok(match literal {
         Literal::Null => Expression::null(),
@@ -30,7 +35,7 @@ pub(super) fn bind_literal(literal: &Literal, collation: CollationId) -> Result<
         Literal::Double(_) => {
             return Err(Error::new(ErrorCode::IllegalValue, "Illegal double value found during parsing"));
         }
-        Literal::String(text) => Expression::constant(Value::Bytes(text.bytes.clone()), collation_of(text, collation)?),
+        Literal::String(text) => string(text, environment)?,
         Literal::Hexadecimal(bytes) | Literal::Bits(bytes) => {
             Expression::constant(Value::Bytes(bytes.clone()), CollationId::BINARY)
         }
@@ -67,6 +72,11 @@ pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Exp
 /// The value that is assigned to a column. A hexadecimal or bit literal is a number in a column of numbers,
 /// and bytes in others, such as TIME.
 pub(crate) fn as_stored(column: &ColumnDefinition, value: &ast::Expression, bound: Expression) -> Expression {
+    // A text becomes its bytes in a binary column, and bytes become text of the column's character set.
+    let bound = match column.column_type.collation() {
+        Some(collation) => bound.in_collation(collation),
+        None => bound,
+    };
     match column.column_type.collation() {
         None if takes_bytes(column) => bound,
         None => among_numbers(value, bound),
@@ -101,14 +111,47 @@ pub(crate) fn number_of_literal(operand: &ast::Expression) -> Option<u64> {
     Some(last.iter().fold(0u64, |number, byte| number << 8 | u64::from(*byte)))
 }
 
-fn collation_of(text: &StringLiteral, collation: CollationId) -> Result<CollationId> {
-    let Some(name) = &text.character_set else { return Ok(collation) };
-    match CharacterSet::from_name(name) {
-        Ok(set) if set == collation.character_set() => Ok(collation),
-        Ok(set) => Ok(set.default_collation()),
-        Err(junctor_model::collation::CollationLookupError::Unsupported) => Err(Error::not_supported(name)),
-        Err(_) => Err(Error::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))),
+/// A string. Behind an introducer its bytes, as the client has sent them, are text of that character set.
+/// Error 1300 if they are not.
+fn string(text: &StringLiteral, environment: &Environment<'_>) -> Result<Expression> {
+    let Some(name) = &text.character_set else {
+        let set = environment.collation.character_set();
+        let mut bytes = text.bytes.clone();
+        if !environment.client.is_within(set) && !set.is_valid(&bytes) {
+            bytes.clear();
+            set.append_representable(&text.bytes, &mut bytes);
+        }
+        return Ok(Expression::constant(Value::Bytes(bytes), environment.collation));
+    };
+    let set = CharacterSet::named(name)?;
+    let text = text_behind_introducer(text, environment.client, set)?;
+    let own = environment.collation;
+    let collation = if own.character_set() == set { own } else { set.default_collation() };
+    Ok(Expression::constant(Value::Bytes(text), collation))
+}
+
+/// The text of a literal with an introducer. Error 1300 for bytes that are no text of the character set.
+pub(crate) fn text_behind_introducer(
+    literal: &StringLiteral,
+    client: CharacterSet,
+    set: CharacterSet,
+) -> Result<Vec<u8>> {
+    let text = &literal.bytes;
+    let mut sent = Vec::with_capacity(text.len());
+    match client.is_recoded() && !literal.is_raw {
+        true => {
+            client.encode(text, &mut sent);
+        }
+        false => sent.extend_from_slice(text),
     }
+    let mut decoded = Vec::with_capacity(sent.len());
+    set.decode(&sent, &mut decoded);
+    if set.is_valid(&decoded) {
+        return Ok(decoded);
+    }
+    let wrong = &decoded[set.valid_bytes(&decoded)..];
+    let shown: String = wrong.iter().take(WRONG_BYTES_SHOWN).map(|byte| format!("{byte:02X}")).collect();
+    Err(Error::new(ErrorCode::InvalidCharacterString, format!("Invalid {} character string: '{shown}'", set.name())))
 }
 
 fn integer(value: i128) -> Value {

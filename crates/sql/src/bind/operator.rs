@@ -1,12 +1,11 @@
 //! Operators, IN with its row constructors, and casts.
 
 use junctor_expression::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, Expression, Kind, ResultType};
-use junctor_model::collation::CollationId;
+use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::temporal::DIGITS_MAX;
 use junctor_model::value::Value;
 
-use super::binder::character_set_named;
 use super::literal::{among_numbers, number_of_literal};
 use super::{Binder, message};
 use crate::parse::expression as ast;
@@ -222,7 +221,7 @@ impl Binder<'_> {
             ast::CastTarget::Binary(length) => CastTarget::Binary { length: *length },
             ast::CastTarget::Char { length, character_set } => {
                 let collation = match character_set {
-                    Some(name) => character_set_named(name)?.default_collation(),
+                    Some(name) => CharacterSet::named(name)?.default_collation(),
                     None => self.environment.collation,
                 };
                 CastTarget::Char { length: *length, collation }
@@ -246,7 +245,7 @@ impl Binder<'_> {
     }
 
     pub(super) fn convert_using(&mut self, operand: &ast::Expression, character_set: &str) -> Result<Expression> {
-        let collation = character_set_named(character_set)?.default_collation();
+        let collation = CharacterSet::named(character_set)?.default_collation();
         let operand = self.bind(operand)?;
         Ok(Expression::cast(CastTarget::Char { length: None, collation }, operand))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_expression::result_type::DECIMAL_PRECISION_MAX;
-use junctor_model::collation::{CharacterSet, CollationId};
+use junctor_model::collation::CollationId;
 use junctor_model::decimal::{self, DECIMAL_SCALE_MAX};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::{ColumnDefinition, ColumnExpression, ExpressionKind};
@@ -241,13 +241,12 @@ fn integer_bytes(size: ast::IntegerSize) -> u8 {
     }
 }
 
-/// The collation of a character column: its own, `utf8mb4_bin` for the attribute BINARY, otherwise the
-/// table's.
+/// The collation of a character column: its own, that of the code points for the attribute BINARY,
+/// otherwise the table's.
 fn string_collation(written: &ast::ColumnType, table: CollationId) -> Result<CollationId> {
     let own = collation_of(written.character_set.as_deref(), written.collation.as_deref(), table)?;
     let wants_binary = written.binary_collation && written.collation.is_none();
-    let is_text = own.character_set() == CharacterSet::Utf8mb4;
-    Ok(if wants_binary && is_text { CollationId::UTF8MB4_BIN } else { own })
+    Ok(if wants_binary { own.character_set().code_point_collation() } else { own })
 }
 
 /// Error 1074 for a length that the type cannot have.

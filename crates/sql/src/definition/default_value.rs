@@ -1,6 +1,7 @@
 //! DEFAULT clauses: converts literals to values of the column's type.
 
-use junctor_model::error::Result;
+use junctor_model::collation::CharacterSet;
+use junctor_model::error::{Error, Result};
 use junctor_model::number::parse_decimal;
 use junctor_model::schema::{ColumnDefinition, ColumnExpression, ExpressionKind};
 use junctor_model::scratch::Scratch;
@@ -11,7 +12,7 @@ use junctor_model::value::Value;
 
 use super::expression::{self, Purpose};
 use super::message;
-use crate::mysql_catalog::variable::ConnectionCharacterSet;
+use crate::bind::text_behind_introducer;
 use crate::parse::definition::DefaultValue;
 use crate::parse::expression::{Expression, Literal};
 
@@ -116,7 +117,12 @@ fn value_of(literal: &Literal, form: Form) -> Result<Option<Value>> {
         Literal::Double(value) => Some(Value::Double(*value)),
         Literal::String(string) => {
             if let Some(set) = &string.character_set {
-                ConnectionCharacterSet::from_name(set)?;
+                let set = CharacterSet::named(set)?;
+                // The bytes that a client has sent for other characters depend on its character set.
+                if set.is_recoded() && !string.is_raw && !string.bytes.is_ascii() {
+                    return Err(Error::not_supported("a character set introducer in DEFAULT"));
+                }
+                return Ok(Some(Value::Bytes(text_behind_introducer(string, CharacterSet::Utf8mb4, set)?)));
             }
             text(&string.bytes)
         }

@@ -265,7 +265,7 @@ fn databases_and_tables_are_created_and_dropped() {
         ),
         (
             "CREATE DATABASE x CHARACTER SET utf8",
-            "CreateDatabase { name: \"x\", collation: CollationId(45), if_not_exists: false }",
+            "CreateDatabase { name: \"x\", collation: CollationId(33), if_not_exists: false }",
         ),
         ("DROP DATABASE x", "DropDatabase { name: \"x\", if_exists: false }"),
         ("DROP TABLE IF EXISTS a, x.b", "DropTables { names: [(\"t\", \"a\"), (\"x\", \"b\")], if_exists: true }"),

@@ -219,6 +219,9 @@ fn reserve_output(
     if input_count > HEADERS_MAX {
         return;
     }
+    if context.session.variables.recodes(&plan.header.columns) {
+        return;
+    }
     context.sink.header(&plan.header, &context.session.completion());
     let output = std::mem::take(context.sink.output());
     state.header_bytes = output.len();

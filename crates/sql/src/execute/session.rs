@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use junctor_expression::Scratch;
 use junctor_gateway::Transaction;
 use junctor_gateway::transaction::Isolation;
+use junctor_model::collation::CharacterSet;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ConnectionId, TableOwner};
 use junctor_signals::diagnostics::{self, Diagnostics};
@@ -176,9 +177,16 @@ impl Session {
             autocommit: self.variables.autocommit,
             in_transaction: self.is_open,
             has_more: self.next_statement_at != 0,
+            results: self.variables.character_set_results,
             no_backslash_escapes: self.variables.dialect().no_backslash_escapes,
             ..Completion::default()
         }
+    }
+
+    /// The character set of the client's texts (`character_set_client`).
+    #[inline]
+    pub fn client_character_set(&self) -> CharacterSet {
+        self.variables.character_set_client
     }
 
     /// Whether statements follow the current or last one in the same text.

@@ -13,15 +13,18 @@ pub struct Dialect {
     pub high_not_precedence: bool,
     /// REAL_AS_FLOAT: REAL is FLOAT, not DOUBLE.
     pub real_as_float: bool,
+    /// The character set of literals lacks characters of the text, so that literals may change.
+    pub narrows_literals: bool,
 }
 
 impl Dialect {
     /// Whether the shape scanner, which knows only the default, understands the quotes and escapes of a text.
     #[inline]
     pub fn is_scannable(self, text: &[u8]) -> bool {
-        if !self.ansi_quotes && !self.no_backslash_escapes {
+        if !self.ansi_quotes && !self.no_backslash_escapes && !self.narrows_literals {
             return true;
         }
-        !(self.ansi_quotes && text.contains(&b'"') || self.no_backslash_escapes && text.contains(&b'\\'))
+        let changes = self.narrows_literals && !text.is_ascii();
+        !(changes || self.ansi_quotes && text.contains(&b'"') || self.no_backslash_escapes && text.contains(&b'\\'))
     }
 }

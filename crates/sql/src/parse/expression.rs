@@ -183,6 +183,9 @@ pub struct StringLiteral {
     pub bytes: Vec<u8>,
     /// The character set of `_charset'...'`, or `utf8mb3` for `N'...'`; `None` for the connection's.
     pub character_set: Option<String>,
+    /// Whether `bytes` are those of the character set: behind an introducer the digits of a hexadecimal
+    /// literal, and the text of `N'...'`. Otherwise they are the statement's text.
+    pub is_raw: bool,
 }
 
 /// The kinds of temporal literal.

@@ -195,7 +195,7 @@ impl Lifter<'_> {
     /// before the statement is a parameter.
     fn read_assigned(&mut self, value: &mut Expression) {
         let Expression::UserVariable(name) = value else { return };
-        let name = StringLiteral { bytes: name.to_lowercase().into_bytes(), character_set: None };
+        let name = StringLiteral { bytes: name.to_lowercase().into_bytes(), character_set: None, is_raw: false };
         self.lift(value, false);
         let before = std::mem::replace(value, Expression::Literal(Literal::Null));
         *value = Expression::call("USER VARIABLE", vec![Expression::Literal(Literal::String(name)), before]);

@@ -1,7 +1,7 @@
 //! LOAD DATA: the target of each field of the file.
 
 use junctor_expression::{Kind, Scratch};
-use junctor_model::collation::{CharacterSet, CollationLookupError};
+use junctor_model::collation::CharacterSet;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::schema::TableDefinition;
@@ -174,13 +174,11 @@ pub(super) fn check_format(format: &FileFormat) -> Result<()> {
 /// The encoding of a file. Error 1115 for an unknown character set, 1235 for one that is not supported.
 fn encoding_of(name: Option<&str>) -> Result<FileEncoding> {
     let Some(name) = name else { return Ok(FileEncoding::Utf8) };
-    match CharacterSet::from_name(name) {
-        Ok(_) => Ok(FileEncoding::Utf8),
-        Err(_) if name.eq_ignore_ascii_case("latin1") => Ok(FileEncoding::Latin1),
-        Err(_) if name.eq_ignore_ascii_case("ascii") => Ok(FileEncoding::Ascii),
-        Err(CollationLookupError::Unsupported) => Err(Error::not_supported(&format!("character set {name}"))),
-        Err(_) => Err(Error::new(ErrorCode::UnknownCharacterSet, format!("Unknown character set: '{name}'"))),
-    }
+    Ok(match CharacterSet::named(name)? {
+        CharacterSet::Utf8mb4 | CharacterSet::Utf8mb3 | CharacterSet::Binary => FileEncoding::Utf8,
+        CharacterSet::Latin1 => FileEncoding::Latin1,
+        CharacterSet::Ascii => FileEncoding::Ascii,
+    })
 }
 
 #[cfg(test)]

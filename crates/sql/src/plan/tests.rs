@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use junctor_expression::{Expression, Kind, Parameters, ResultType};
-use junctor_model::collation::CollationId;
+use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::schema::{
     ColumnDefinition, DatabaseDefinition, Dictionary, IndexDefinition, IndexKind, TableDefinition, TableKind,
@@ -112,6 +112,7 @@ fn planned_for(
     kinds: &[ParameterKind],
 ) -> junctor_model::error::Result<Option<Planned>> {
     let environment = Environment {
+        client: CharacterSet::Utf8mb4,
         owner: None,
         dictionary,
         database: Some("t"),

@@ -104,7 +104,7 @@ impl StatementContext<'_, '_> {
         self.engine.release_table_locks(self.session, self.turn);
         self.engine.drop_own_tables(self.session, self.turn);
         self.session.owner = self.engine.next_owner(self.session.connection);
-        let collation = self.session.variables.collation_connection.number;
+        let collation = self.session.variables.collation_connection.number();
         self.session.variables = SessionVariables::new(&self.engine.globals, self.session.is_interactive);
         self.session.variables.choose_collation(collation);
         self.session.last_insert_id = 0;

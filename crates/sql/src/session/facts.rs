@@ -196,7 +196,7 @@ pub(super) fn with_environment<T>(
     use_environment: &mut dyn FnMut(&Environment<'_>) -> Result<T>,
 ) -> Result<T> {
     let session_context = facts.session_context();
-    let collation = facts.session.variables.collation_connection.implemented_as;
+    let collation = facts.session.variables.collation_connection;
     let session_constant = |expression: &Expression| {
         let value = match facts.engine.evaluate_lock_call(facts.session, &session_context, expression)? {
             Some(value) => Some(value),
@@ -212,6 +212,7 @@ pub(super) fn with_environment<T>(
         owner: facts.session.temporary_owner(),
         database,
         collation,
+        client: facts.session.variables.character_set_client,
         parameters,
         session_constant: &session_constant,
         locks_reads: facts.session.locks_reads(),

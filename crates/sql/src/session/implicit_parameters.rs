@@ -81,7 +81,7 @@ impl StatementFacts<'_, '_> {
             return Ok(());
         }
         let session_context = self.session_context();
-        let collation = self.session.variables.collation_connection.implemented_as;
+        let collation = self.session.variables.collation_connection;
         for SessionValue { expression, is_pattern } in session_values {
             let value = evaluate_session_expression(expression, &session_context)?;
             let value = value.ok_or_else(|| Error::not_supported("this variable"))?;

@@ -30,7 +30,7 @@ use crate::execute::{
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
 use crate::mysql_catalog::variable::{
-    GlobalChange, SessionContext, VariableId, evaluate_session_expression, find, session_value_type, set,
+    GlobalChange, SessionContext, SetSituation, VariableId, evaluate_session_expression, find, session_value_type, set,
 };
 use crate::parse::statement::{Explain, FlushKind, SetItem};
 use crate::parse::{Expression, Statement};
@@ -186,11 +186,12 @@ impl StatementContext<'_, '_> {
         let mut globals = self.engine.globals.clone();
         let mut scratch = Scratch::new();
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
-        let effects =
-            set(items, &mut variables, &mut globals, self.session.is_open, &mut |expression, variables, globals| {
-                let session_context = SessionContext { variables, globals, ..facts.session_context() };
-                self.engine.evaluate(&session_context, self.session, expression, &scratch)
-            });
+        let database_collation = facts.session_context().database_collation;
+        let situation = SetSituation { in_transaction: self.session.is_open, database_collation };
+        let effects = set(items, &mut variables, &mut globals, situation, &mut |expression, variables, globals| {
+            let session_context = SessionContext { variables, globals, ..facts.session_context() };
+            self.engine.evaluate(&session_context, self.session, expression, &scratch)
+        });
         let effects = match effects {
             Ok(effects) => effects,
             Err(error) => {
@@ -379,7 +380,7 @@ impl Engine {
         expression: &Expression,
         scratch: &Scratch,
     ) -> Result<Value> {
-        let collation = session_context.variables.collation_connection.implemented_as;
+        let collation = session_context.variables.collation_connection;
         let session_constant = |expression: &Expression| {
             let value = match self.evaluate_lock_call(session, session_context, expression)? {
                 Some(value) => Some(value),
@@ -395,6 +396,7 @@ impl Engine {
             owner: session.temporary_owner(),
             database: session.database(),
             collation,
+            client: session.variables.character_set_client,
             parameters: &self.work.kinds,
             session_constant: &session_constant,
             locks_reads: false,

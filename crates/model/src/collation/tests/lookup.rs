@@ -3,17 +3,38 @@ use crate::collation::{CharacterSet, CollationId, CollationLookupError};
 #[test]
 fn names_and_numbers_are_those_of_mysql() {
     let known = [
-        (255, "utf8mb4_0900_ai_ci", CharacterSet::Utf8mb4),
-        (45, "utf8mb4_general_ci", CharacterSet::Utf8mb4),
-        (46, "utf8mb4_bin", CharacterSet::Utf8mb4),
-        (63, "binary", CharacterSet::Binary),
+        (5, "latin1_german1_ci"),
+        (8, "latin1_swedish_ci"),
+        (11, "ascii_general_ci"),
+        (15, "latin1_danish_ci"),
+        (31, "latin1_german2_ci"),
+        (33, "utf8mb3_general_ci"),
+        (45, "utf8mb4_general_ci"),
+        (46, "utf8mb4_bin"),
+        (47, "latin1_bin"),
+        (48, "latin1_general_ci"),
+        (49, "latin1_general_cs"),
+        (63, "binary"),
+        (65, "ascii_bin"),
+        (83, "utf8mb3_bin"),
+        (94, "latin1_spanish_ci"),
+        (192, "utf8mb3_unicode_ci"),
+        (214, "utf8mb3_unicode_520_ci"),
+        (224, "utf8mb4_unicode_ci"),
+        (246, "utf8mb4_unicode_520_ci"),
+        (255, "utf8mb4_0900_ai_ci"),
+        (278, "utf8mb4_0900_as_cs"),
+        (305, "utf8mb4_0900_as_ci"),
+        (309, "utf8mb4_0900_bin"),
     ];
     assert_eq!(known.len(), CollationId::ALL.len());
-    for (number, name, character_set) in known {
+    for (number, name) in known {
         let collation = CollationId::from_number(number).unwrap();
         assert_eq!(collation.number(), number);
         assert_eq!(collation.name(), name);
-        assert_eq!(collation.character_set(), character_set);
+        assert_eq!(collation.character_set().name(), name.split('_').next().unwrap());
+        assert_eq!(collation.is_code_point_order(), name.ends_with("bin") || name == "binary");
+        assert_eq!(collation.pads_with_spaces(), !name.contains("_0900_") && name != "binary");
         assert_eq!(CollationId::from_name(name), Ok(collation));
         assert_eq!(CollationId::from_name(&name.to_uppercase()), Ok(collation));
         assert!(CollationId::ALL.contains(&collation));
@@ -21,25 +42,30 @@ fn names_and_numbers_are_those_of_mysql() {
     for character_set in CharacterSet::ALL {
         assert_eq!(CharacterSet::from_name(character_set.name()), Ok(character_set));
         assert_eq!(character_set.default_collation().character_set(), character_set);
+        assert!(character_set.default_collation().is_default());
+        assert_eq!(character_set.code_point_collation().character_set(), character_set);
+        assert!(character_set.code_point_collation().is_code_point_order());
     }
     assert_eq!(CollationId::default().name(), "utf8mb4_0900_ai_ci");
 }
 
 #[test]
-fn old_utf8_names_give_their_utf8mb4_counterparts() {
-    assert_eq!(CollationId::from_number(33), Ok(CollationId::UTF8MB4_GENERAL_CI));
-    assert_eq!(CollationId::from_name("utf8_general_ci"), Ok(CollationId::UTF8MB4_GENERAL_CI));
-    assert_eq!(CollationId::from_name("utf8mb3_bin"), Ok(CollationId::UTF8MB4_BIN));
-    assert_eq!(CharacterSet::from_name("UTF8"), Ok(CharacterSet::Utf8mb4));
+fn old_utf8_names_are_those_of_utf8mb3() {
+    assert_eq!(CollationId::from_name("utf8_general_ci"), CollationId::from_number(33));
+    assert_eq!(CollationId::from_name("UTF8_bin"), CollationId::from_number(83));
+    assert_eq!(CharacterSet::from_name("UTF8"), Ok(CharacterSet::Utf8mb3));
 }
 
 #[test]
 fn unsupported_names_of_mysql_are_distinguished_from_unknown_names() {
-    assert_eq!(CollationId::from_number(8), Err(CollationLookupError::Unsupported));
-    assert_eq!(CollationId::from_name("latin1_swedish_ci"), Err(CollationLookupError::Unsupported));
-    assert_eq!(CollationId::from_name("ascii_general_ci"), Err(CollationLookupError::Unsupported));
-    assert_eq!(CharacterSet::from_name("latin1"), Err(CollationLookupError::Unsupported));
+    assert_eq!(CollationId::from_number(28), Err(CollationLookupError::Unsupported));
+    for name in ["gbk_chinese_ci", "utf8mb4_sv_0900_ai_ci", "latin2_bin", "utf8_swedish_ci"] {
+        assert_eq!(CollationId::from_name(name), Err(CollationLookupError::Unsupported), "{name}");
+    }
+    assert_eq!(CharacterSet::from_name("utf16"), Err(CollationLookupError::Unsupported));
     assert_eq!(CollationId::from_number(9999), Err(CollationLookupError::Unknown));
-    assert_eq!(CollationId::from_name("klingon_ci"), Err(CollationLookupError::Unknown));
+    for name in ["klingon_ci", "latin1", "latin1_swedish", "", "é"] {
+        assert_eq!(CollationId::from_name(name), Err(CollationLookupError::Unknown), "{name}");
+    }
     assert_eq!(CharacterSet::from_name(""), Err(CollationLookupError::Unknown));
 }

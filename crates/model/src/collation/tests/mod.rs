@@ -1,6 +1,8 @@
 //! Tests of the collations: golden orders, properties of compare and keys, LIKE, names.
 
+mod encoding;
 mod general_order;
+mod language_order;
 mod lookup;
 mod pattern;
 mod property;

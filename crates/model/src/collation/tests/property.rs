@@ -3,13 +3,17 @@ use std::cmp::Ordering;
 use proptest::prelude::*;
 
 use super::key;
+use crate::collation::latin1::Latin1;
+use crate::collation::padded_units::{UNITS_MAX, Units};
+use crate::collation::unicode_levels::{self, Level};
+use crate::collation::unicode_padded::Version;
 use crate::collation::{CharacterSet, CollationId, character, general_ci};
 
 /// Characters that some collation treats specially.
-const PARTICULAR: [&str; 40] = [
+const PARTICULAR: [&str; 44] = [
     " ", " ", " ", "  ", "\u{1f}", "\u{1e}", "\t", "\0", "!", "a", "A", "b", "B", "z", "_", "7", "á", "Å", "ß", "s",
     "æ", "e", "½", "Ⅷ", "v", "\u{301}", "\u{200b}", "가", "\u{1100}", "\u{11a8}", "一", "㐀", "𠀀", "😀", "😁",
-    "\u{fffd}", "\u{fffe}", "\u{fdfa}", "l\u{b7}", "เก",
+    "\u{fffd}", "\u{fffe}", "\u{fdfa}", "l\u{b7}", "เก", "ä", "€", "ü", "\u{81}",
 ];
 
 /// Texts of valid and invalid characters. Their pieces come from a small set, so that two texts often have
@@ -42,18 +46,51 @@ fn expected(collation: CollationId, left: &[u8], right: &[u8]) -> Ordering {
     let (mut left, mut right) = (weights(collation, left), weights(collation, right));
     if collation.pads_with_spaces() {
         let length = left.len().max(right.len());
-        left.resize(length, u32::from(b' '));
-        right.resize(length, u32::from(b' '));
+        let space = weights(collation, b" ")[0];
+        left.resize(length, space);
+        right.resize(length, space);
     }
     left.cmp(&right)
 }
 
 fn weights(collation: CollationId, text: &[u8]) -> Vec<u32> {
-    match collation {
-        CollationId::UTF8MB4_GENERAL_CI => characters(text).map(general_ci::weight).collect(),
-        CollationId::UTF8MB4_0900_AI_CI => characters(text).flat_map(unicode_units).collect(),
+    let units = |units: &dyn Fn(u32, &mut [u32; UNITS_MAX]) -> usize| {
+        let of_character = |code| {
+            let mut buffer = [0; UNITS_MAX];
+            let count = units(code, &mut buffer);
+            buffer[..count].to_vec()
+        };
+        characters(text).flat_map(of_character).collect()
+    };
+    match collation.name() {
+        "utf8mb4_general_ci" | "utf8mb3_general_ci" | "ascii_general_ci" => {
+            characters(text).map(general_ci::weight).collect()
+        }
+        "utf8mb4_0900_ai_ci" => characters(text).flat_map(unicode_units).collect(),
+        "utf8mb4_0900_as_ci" => levels(text, 2),
+        "utf8mb4_0900_as_cs" => levels(text, 3),
+        "utf8mb4_unicode_ci" | "utf8mb3_unicode_ci" => units(&|code, buffer| Version::Four.of(code, buffer)),
+        "utf8mb4_unicode_520_ci" | "utf8mb3_unicode_520_ci" => units(&|code, buffer| Version::FiveTwo.of(code, buffer)),
+        "latin1_swedish_ci" => units(&|code, buffer| Latin1::Swedish.of(code, buffer)),
+        "latin1_german1_ci" => units(&|code, buffer| Latin1::German1.of(code, buffer)),
+        "latin1_german2_ci" => units(&|code, buffer| Latin1::German2.of(code, buffer)),
+        "latin1_danish_ci" => units(&|code, buffer| Latin1::Danish.of(code, buffer)),
+        "latin1_spanish_ci" => units(&|code, buffer| Latin1::Spanish.of(code, buffer)),
+        "latin1_general_ci" => units(&|code, buffer| Latin1::GeneralCi.of(code, buffer)),
+        "latin1_general_cs" => units(&|code, buffer| Latin1::GeneralCs.of(code, buffer)),
+        "latin1_bin" => units(&|code, buffer| Latin1::Bin.of(code, buffer)),
         _ => text.iter().map(|&byte| u32::from(byte)).collect(),
     }
+}
+
+/// The weights of the levels, with 0 between them.
+fn levels(text: &[u8], count: usize) -> Vec<u32> {
+    let mut all: Vec<u32> = characters(text).flat_map(unicode_units).collect();
+    for level in &[Level::Accents, Level::Case][..count - 1] {
+        all.push(0);
+        all.extend(unicode_levels::weights_of(text, *level).map(u32::from));
+    }
+    all
 }
 
 fn characters(mut text: &[u8]) -> impl Iterator<Item = u32> {
@@ -74,7 +111,7 @@ fn unicode_units(code: u32) -> Vec<u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn compare_is_the_order_of_the_keys_and_of_the_weights((left, right) in pair()) {
@@ -144,7 +181,9 @@ fn decoding_and_keys_hold_for_every_code_point() {
 /// characters.
 #[test]
 fn steps_of_eight_bytes_agree_with_single_characters_for_all_ascii_pairs() {
-    for collation in CollationId::ALL {
+    // The other collations have no such steps.
+    for number in [45, 46, 63, 255] {
+        let collation = CollationId::from_number(number).unwrap();
         let weights: Vec<Vec<u32>> = (0..0x80_u8).map(|byte| weights(collation, &[byte])).collect();
         let order_of = |left: &[u8], right: &[u8]| {
             let weights =

@@ -292,8 +292,8 @@ impl<'a> Draft<'a> {
             TableChange::Options(options) => self.set_options(options, context, notes)?,
             TableChange::ConvertTo { character_set, collation } => {
                 let collation = collation_of(character_set.as_deref(), collation.as_deref(), self.collation)?;
-                if collation.character_set() != CharacterSet::Utf8mb4 {
-                    return Err(Error::not_supported("CONVERT TO CHARACTER SET of this character set"));
+                if collation.character_set() == CharacterSet::Binary {
+                    return Err(Error::not_supported("CONVERT TO CHARACTER SET binary"));
                 }
                 self.collation = collation;
                 for column in &mut self.columns {

@@ -1,13 +1,14 @@
 //! SHOW of the server's lists and of session state: engines, character sets, variables, plugins, grants,
 //! warnings.
 
+use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, Result};
 use junctor_model::value::Value;
 
 use super::create_text::ENGINE;
 use super::fact::{ShowContext, WarningLevel};
 use super::layout::{Field, VirtualTable, bytes, int, number, text, unsigned};
-use crate::mysql_catalog::variable::{COLLATIONS, ConnectionCharacterSet, variable_rows};
+use crate::mysql_catalog::variable::variable_rows;
 use crate::parse::statement::{Limit, LimitValue};
 
 const PRIVILEGES: &[(&str, &str, &str)] = &[
@@ -45,11 +46,12 @@ pub(super) fn show_engines() -> VirtualTable {
 
 /// Character sets, as (name, default collation, description, maximum bytes of a character).
 pub(super) fn character_set_rows() -> Vec<(&'static str, &'static str, &'static str, i64)> {
-    use ConnectionCharacterSet::{Binary, Utf8mb3, Utf8mb4};
-    let row = |set: ConnectionCharacterSet, description, bytes| {
-        (set.name(), set.default_collation().name, description, bytes)
+    let mut sets = CharacterSet::ALL;
+    sets.sort_by_key(|set| set.name());
+    let row = |set: CharacterSet| {
+        (set.name(), set.default_collation().name(), set.description(), set.max_bytes_per_character() as i64)
     };
-    vec![row(Binary, "Binary pseudo charset", 1), row(Utf8mb3, "UTF-8 Unicode", 3), row(Utf8mb4, "UTF-8 Unicode", 4)]
+    sets.into_iter().map(row).collect()
 }
 
 pub(super) fn show_character_set() -> VirtualTable {
@@ -62,20 +64,30 @@ pub(super) fn show_character_set() -> VirtualTable {
 
 /// Collations that columns may have: name, character set, number, default, compiled, sort length, padding.
 pub(super) fn collation_rows() -> Vec<Vec<Value>> {
-    let exact = COLLATIONS.iter().filter(|collation| collation.is_exact());
-    exact
-        .map(|collation| {
-            vec![
-                bytes(collation.name),
-                bytes(collation.character_set.name()),
-                Value::UInt(u64::from(collation.number)),
-                bytes(if collation.is_default { "Yes" } else { "" }),
-                bytes("Yes"),
-                Value::UInt(u64::from(collation.number != 255)),
-                bytes(if collation.implemented_as.pads_with_spaces() { "PAD SPACE" } else { "NO PAD" }),
-            ]
-        })
-        .collect()
+    let mut collations = CollationId::ALL;
+    collations.sort_by_key(|collation| collation.name());
+    let row = |collation: CollationId| {
+        vec![
+            bytes(collation.name()),
+            bytes(collation.character_set().name()),
+            Value::UInt(u64::from(collation.number())),
+            bytes(if collation.is_default() { "Yes" } else { "" }),
+            bytes("Yes"),
+            Value::UInt(sort_length(collation)),
+            bytes(if collation.pads_with_spaces() { "PAD SPACE" } else { "NO PAD" }),
+        ]
+    };
+    collations.into_iter().map(row).collect()
+}
+
+/// MySQL's column `Sortlen`.
+fn sort_length(collation: CollationId) -> u64 {
+    match collation.name() {
+        "utf8mb4_0900_ai_ci" | "utf8mb4_0900_as_ci" | "utf8mb4_0900_as_cs" => 0,
+        "latin1_german2_ci" => 2,
+        name if name.contains("_unicode_") => 8,
+        _ => 1,
+    }
 }
 
 pub(super) fn show_collation() -> VirtualTable {

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::stored_settings::PersistedSettings;
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::CommitDurability;
 
 use super::Note;
-use super::character_set::{ConnectionCharacterSet, find_collation};
+use super::character_set::check_character_set;
 use super::check::{AssignedValue, check, text_of, unsigned_of};
 use super::declare::{Scope, Slot, VariableId, find};
 use super::global::GlobalVariables;
@@ -70,7 +71,16 @@ impl GlobalVariables {
     }
 }
 
-/// Executes the assignments of a SET statement. `in_transaction` is whether a transaction is open.
+/// What SET reads of the session besides its variables.
+#[derive(Clone, Copy, Debug)]
+pub struct SetSituation {
+    /// Whether a transaction is open.
+    pub in_transaction: bool,
+    /// The collation of the session's database.
+    pub database_collation: CollationId,
+}
+
+/// Executes the assignments of a SET statement.
 ///
 /// # Errors
 /// 1193 for unknown variables, 1228, 1229 and 1238 for wrong scopes, 1231 and 1232 for wrong values, 1568 for
@@ -80,13 +90,13 @@ pub fn set(
     items: &[SetItem],
     session: &mut SessionVariables,
     globals: &mut GlobalVariables,
-    in_transaction: bool,
+    situation: SetSituation,
     evaluate: &mut Evaluate<'_>,
 ) -> Result<SetEffects> {
     // A single assignment is atomic by itself. Several need a copy of the old values, so that all can be
     // rolled back.
     let undo = (items.len() > 1).then(|| (session.clone(), globals.clone()));
-    let mut assignment = Assignment { session, globals, in_transaction, evaluate, effects: SetEffects::default() };
+    let mut assignment = Assignment { session, globals, situation, evaluate, effects: SetEffects::default() };
     let outcome = items.iter().try_for_each(|item| assignment.item(item));
     let effects = assignment.effects;
     match (outcome, undo) {
@@ -103,7 +113,7 @@ pub fn set(
 struct Assignment<'a, 'e> {
     session: &'a mut SessionVariables,
     globals: &'a mut GlobalVariables,
-    in_transaction: bool,
+    situation: SetSituation,
     evaluate: &'a mut Evaluate<'e>,
     effects: SetEffects,
 }
@@ -182,14 +192,11 @@ impl Assignment<'_, '_> {
         let set = self.character_set_named(character_set)?;
         let collation = match collation {
             None => set.default_collation(),
-            Some(name) => find_collation(name)?,
+            Some(name) => CollationId::named(name)?,
         };
-        if collation.character_set != set {
-            let text = format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", collation.name, set.name());
-            return Err(Error::new(ErrorCode::CollationCharacterSetMismatch, text));
-        }
+        check_character_set(collation, set)?;
         self.session.character_set_client = set;
-        self.session.character_set_results = Some(set);
+        self.session.character_set_results = Some(collation);
         self.session.collation_connection = collation;
         self.session.update_plan_key();
         Ok(())
@@ -198,15 +205,14 @@ impl Assignment<'_, '_> {
     fn character_set(&mut self, name: Option<&str>) -> Result<()> {
         let set = self.character_set_named(name)?;
         self.session.character_set_client = set;
-        self.session.character_set_results = Some(set);
-        // In MySQL, literals get the database's character set. Here every database has utf8mb4.
-        self.session.collation_connection = ConnectionCharacterSet::Utf8mb4.default_collation();
+        self.session.character_set_results = Some(set.default_collation());
+        self.session.collation_connection = self.situation.database_collation;
         self.session.update_plan_key();
         Ok(())
     }
 
-    fn character_set_named(&self, name: Option<&str>) -> Result<ConnectionCharacterSet> {
-        name.map_or(Ok(ConnectionCharacterSet::default()), ConnectionCharacterSet::from_name)
+    fn character_set_named(&self, name: Option<&str>) -> Result<CharacterSet> {
+        name.map_or(Ok(CharacterSet::Utf8mb4), CharacterSet::named)
     }
 
     fn transaction(
@@ -220,7 +226,7 @@ impl Assignment<'_, '_> {
         match scope {
             // Without a scope, only the next transaction changes. An open transaction keeps its
             // characteristics.
-            None if self.in_transaction => {
+            None if self.situation.in_transaction => {
                 let text = "Transaction characteristics can't be changed while a transaction is in progress";
                 return Err(Error::new(ErrorCode::CannotChangeTransaction, text));
             }
@@ -266,10 +272,8 @@ fn counterpart(name: &str, value: &Value, is_global: bool) -> Option<(VariableId
     }
     let text = text_of(value);
     let (other, value) = match name {
-        "character_set_server" => {
-            ("collation_server", ConnectionCharacterSet::from_name(&text).ok()?.default_collation().name)
-        }
-        "collation_server" => ("character_set_server", find_collation(&text).ok()?.character_set.name()),
+        "character_set_server" => ("collation_server", CharacterSet::named(&text).ok()?.default_collation().name()),
+        "collation_server" => ("character_set_server", CollationId::named(&text).ok()?.character_set().name()),
         _ => return None,
     };
     Some((find(other)?, Value::Bytes(value.into())))

@@ -1,11 +1,11 @@
 //! Checks values of system variables and converts them to their canonical form.
 
+use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::append_text;
 use junctor_model::value::Value;
 
 use super::Note;
-use super::character_set::{ConnectionCharacterSet, find_collation};
 use super::clock::zone_seconds;
 use super::declare::{Kind, Variable};
 use super::session::IsolationChoice;
@@ -28,8 +28,8 @@ pub(super) fn default_value(variable: &Variable) -> Value {
         Kind::Switches(switches) => text(&switches_text(switches, |_, default| default)),
         Kind::SqlMode => text(&SqlMode::DEFAULT.text()),
         Kind::Isolation => text(IsolationChoice::default().name()),
-        Kind::CharacterSet(_) => text(ConnectionCharacterSet::default().name()),
-        Kind::Collation => text(ConnectionCharacterSet::default().default_collation().name),
+        Kind::CharacterSet(_) => text(CollationId::DEFAULT.character_set().name()),
+        Kind::Collation => text(CollationId::DEFAULT.name()),
         Kind::TimeZone => text("SYSTEM"),
     }
 }
@@ -86,13 +86,13 @@ pub(super) fn check(
         }
         Kind::Isolation => text(check_isolation(name, value)?.name()),
         Kind::CharacterSet(nullable) => match value {
-            Value::Bytes(_) => text(ConnectionCharacterSet::from_name(&text_of(value))?.name()),
+            Value::Bytes(_) => text(CharacterSet::named(&text_of(value))?.name()),
             Value::Null if nullable => Ok(Value::Null),
             Value::Null => Err(wrong_value(name, "NULL")),
             _ => Err(wrong_type(name)),
         },
         Kind::Collation => match value {
-            Value::Bytes(_) => text(find_collation(&text_of(value))?.name),
+            Value::Bytes(_) => text(CollationId::named(&text_of(value))?.name()),
             Value::Null => Err(wrong_value(name, "NULL")),
             _ => Err(wrong_type(name)),
         },

@@ -20,10 +20,8 @@ mod user;
 #[cfg(test)]
 mod tests;
 
-pub use assign::{GlobalChange, SetEffects, set};
-pub use character_set::{
-    COLLATIONS, ConnectionCharacterSet, KNOWN_CHARACTER_SETS, NamedCollation, collation_of, find_collation,
-};
+pub use assign::{GlobalChange, SetEffects, SetSituation, set};
+pub use character_set::collation_of;
 pub(crate) use check::text_of;
 pub use declare::{Kind, Scope, Slot, Variable, VariableId, find};
 pub use global::{GlobalVariables, ServerFacts};

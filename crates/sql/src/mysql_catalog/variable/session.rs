@@ -3,14 +3,15 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use junctor_gateway::transaction::Isolation;
+use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::Result;
+use junctor_model::row_encoding::ResultColumn;
 use junctor_model::temporal::{ValueRules, Zone};
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::CommitDurability;
 
 use super::HighPriorityMode;
 
-use super::character_set::{ConnectionCharacterSet, NamedCollation, find_collation};
 use super::check::{default_value, text_of, unsigned_of};
 use super::declare::{Slot, VariableId};
 use super::global::GlobalVariables;
@@ -50,6 +51,7 @@ pub struct TransactionCharacteristics {
 struct PlanSettings {
     sql_mode: u64,
     collation: u16,
+    client: CharacterSet,
     foreign_key_checks: bool,
     time_zone_seconds: i64,
     division_increment: u8,
@@ -87,11 +89,11 @@ pub struct SessionVariables {
     /// Whether diagnostics of level Note are recorded and counted (`sql_notes`).
     pub takes_notes: bool,
     /// Character set of the client's statements.
-    pub character_set_client: ConnectionCharacterSet,
+    pub character_set_client: CharacterSet,
     /// Character set of results; `None` sends them without conversion.
-    pub character_set_results: Option<ConnectionCharacterSet>,
+    pub character_set_results: Option<CollationId>,
     /// Collation of literals.
-    pub collation_connection: &'static NamedCollation,
+    pub collation_connection: CollationId,
     /// Fixed time of NOW(), in microseconds since 1970-01-01 UTC; `None` uses the clock.
     pub timestamp_us: Option<u64>,
     pub(super) characteristics: TransactionCharacteristics,
@@ -99,6 +101,7 @@ pub struct SessionVariables {
     pub(super) next_read_only: Option<bool>,
     /// See [`Self::plan_key`]. Each method that changes a variable of [`PlanSettings`] must update it.
     plan_key: u64,
+    narrows_literals: bool,
     /// See [`Self::value_rules`]; updated with the plan key.
     rules: ValueRules,
     stored: Vec<(VariableId, Value)>,
@@ -157,14 +160,15 @@ impl SessionVariables {
             select_limit: u64::MAX,
             warnings_max: 1024,
             takes_notes: true,
-            character_set_client: ConnectionCharacterSet::Utf8mb4,
-            character_set_results: Some(ConnectionCharacterSet::Utf8mb4),
-            collation_connection: ConnectionCharacterSet::Utf8mb4.default_collation(),
+            character_set_client: CharacterSet::Utf8mb4,
+            character_set_results: Some(CollationId::DEFAULT),
+            collation_connection: CollationId::DEFAULT,
             timestamp_us: None,
             characteristics: TransactionCharacteristics::default(),
             next_isolation: None,
             next_read_only: None,
             plan_key: 0,
+            narrows_literals: false,
             rules: ValueRules::DEFAULT,
             stored: Vec::new(),
             user: None,
@@ -230,10 +234,10 @@ impl SessionVariables {
     /// Applies the collation that a login or COM_CHANGE_USER names by MySQL's number, and its character set.
     /// An unknown number changes nothing.
     pub fn choose_collation(&mut self, number: u16) {
-        if let Some(found) = super::COLLATIONS.iter().find(|collation| collation.number == number) {
+        if let Ok(found) = CollationId::from_number(number) {
             self.collation_connection = found;
-            self.character_set_client = found.character_set;
-            self.character_set_results = Some(found.character_set);
+            self.character_set_client = found.character_set();
+            self.character_set_results = Some(found);
         }
         self.update_plan_key();
     }
@@ -248,11 +252,13 @@ impl SessionVariables {
     pub(super) fn update_plan_key(&mut self) {
         let settings = PlanSettings {
             sql_mode: self.sql_mode.0,
-            collation: self.collation_connection.number,
+            collation: self.collation_connection.number(),
+            client: self.character_set_client,
             foreign_key_checks: self.foreign_key_checks,
             time_zone_seconds: self.time_zone_seconds(),
             division_increment: self.division_increment(),
         };
+        self.narrows_literals = !self.character_set_client.is_within(self.collation_connection.character_set());
         let mut hasher = DefaultHasher::new();
         settings.hash(&mut hasher);
         self.plan_key = hasher.finish();
@@ -269,7 +275,15 @@ impl SessionVariables {
     /// How the session's texts are read.
     #[inline]
     pub fn dialect(&self) -> Dialect {
-        self.sql_mode.dialect()
+        Dialect { narrows_literals: self.narrows_literals, ..self.sql_mode.dialect() }
+    }
+
+    /// Whether the client wants other bytes for one of the columns than those of UTF-8.
+    #[inline]
+    pub fn recodes(&self, columns: &[ResultColumn]) -> bool {
+        let results = self.character_set_results;
+        results.is_none_or(|results| results.character_set() != CharacterSet::Utf8mb4)
+            && columns.iter().any(|column| column.recoded_for(results).is_some())
     }
 
     /// Decimal digits that a division adds to its result, at most 30 (`div_precision_increment`).
@@ -313,9 +327,11 @@ impl SessionVariables {
             Slot::MaxErrorCount => Value::UInt(u64::from(self.warnings_max)),
             Slot::SqlNotes => Value::Int(i64::from(self.takes_notes)),
             Slot::CharacterSetClient => text(self.character_set_client.name()),
-            Slot::CharacterSetResults => self.character_set_results.map_or(Value::Null, |set| text(set.name())),
-            Slot::CharacterSetConnection => text(self.collation_connection.character_set.name()),
-            Slot::CollationConnection => text(self.collation_connection.name),
+            Slot::CharacterSetResults => {
+                self.character_set_results.map_or(Value::Null, |collation| text(collation.character_set().name()))
+            }
+            Slot::CharacterSetConnection => text(self.collation_connection.character_set().name()),
+            Slot::CollationConnection => text(self.collation_connection.name()),
             _ => match self.stored.binary_search_by_key(&id, |(id, _)| *id) {
                 Ok(position) => self.stored[position].1.clone(),
                 Err(_) => default_value(id.variable()),
@@ -349,17 +365,21 @@ impl SessionVariables {
             Slot::SelectLimit => self.select_limit = unsigned_of(&value),
             Slot::MaxErrorCount => self.warnings_max = u16::try_from(unsigned_of(&value)).unwrap_or(u16::MAX),
             Slot::SqlNotes => self.takes_notes = value != Value::Int(0),
-            Slot::CharacterSetClient => self.character_set_client = character_set_of(&value).unwrap_or_default(),
-            Slot::CharacterSetResults => self.character_set_results = character_set_of(&value),
+            Slot::CharacterSetClient => {
+                self.character_set_client = character_set_of(&value).unwrap_or(CharacterSet::Utf8mb4)
+            }
+            Slot::CharacterSetResults => {
+                self.character_set_results = character_set_of(&value).map(CharacterSet::default_collation);
+            }
             Slot::CharacterSetConnection => {
-                let set = character_set_of(&value).unwrap_or_default();
-                if self.collation_connection.character_set != set {
+                let set = character_set_of(&value).unwrap_or(CharacterSet::Utf8mb4);
+                if self.collation_connection.character_set() != set {
                     self.collation_connection = set.default_collation();
                 }
             }
             Slot::CollationConnection => {
-                let default = ConnectionCharacterSet::Utf8mb4.default_collation();
-                self.collation_connection = find_collation(&text_of(&value)).unwrap_or(default);
+                let default = CollationId::DEFAULT;
+                self.collation_connection = CollationId::named(&text_of(&value)).unwrap_or(default);
             }
             Slot::Timestamp => {
                 let seconds = if let Value::Double(seconds) = value { seconds } else { 0.0 };
@@ -384,8 +404,8 @@ fn seconds_of(value: &Value) -> u32 {
     unsigned_of(value).min(u64::from(u32::MAX)) as u32
 }
 
-fn character_set_of(value: &Value) -> Option<ConnectionCharacterSet> {
-    if value.is_null() { None } else { ConnectionCharacterSet::from_name(&text_of(value)).ok() }
+fn character_set_of(value: &Value) -> Option<CharacterSet> {
+    if value.is_null() { None } else { CharacterSet::named(&text_of(value)).ok() }
 }
 
 /// Stores a value in the list, which is sorted by id, or removes the entry if the value is the default.

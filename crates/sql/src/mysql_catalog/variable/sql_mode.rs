@@ -95,6 +95,7 @@ impl SqlMode {
             pipes_as_concat: self.0 & 2 != 0,
             high_not_precedence: self.0 & 1 << 29 != 0,
             real_as_float: self.0 & 1 != 0,
+            narrows_literals: false,
         }
     }
 

@@ -432,5 +432,5 @@ pub(super) fn binary(operator: BinaryOperator, left: Expression, right: Expressi
 
 fn unit_literal(name: &str) -> Expression {
     let bytes = name.as_bytes().to_vec();
-    Expression::Literal(Literal::String(StringLiteral { bytes, character_set: None }))
+    Expression::Literal(Literal::String(StringLiteral { bytes, character_set: None, is_raw: false }))
 }

@@ -166,7 +166,9 @@ impl Parser<'_> {
         let token = self.current;
         let bytes = self.bytes(token);
         let literal = match token.kind {
-            TokenKind::String => Literal::String(StringLiteral { bytes: self.string()?, character_set: None }),
+            TokenKind::String => {
+                Literal::String(StringLiteral { bytes: self.string()?, character_set: None, is_raw: false })
+            }
             TokenKind::NationalString => {
                 self.advance();
                 let mut value = Vec::new();
@@ -174,7 +176,7 @@ impl Parser<'_> {
                 while self.current.kind == TokenKind::String {
                     value.extend(self.string()?);
                 }
-                Literal::String(StringLiteral { bytes: value, character_set: Some("utf8mb3".to_owned()) })
+                Literal::String(StringLiteral { bytes: value, character_set: Some("utf8mb3".to_owned()), is_raw: true })
             }
             _ => {
                 self.advance();
@@ -195,13 +197,13 @@ impl Parser<'_> {
 
     fn introduced_string(&mut self) -> Parse<Expression> {
         let name = self.any_word()?;
-        let bytes = match self.literal()? {
-            Expression::Literal(Literal::String(string)) => string.bytes,
-            Expression::Literal(Literal::Hexadecimal(bytes) | Literal::Bits(bytes)) => bytes,
+        let (bytes, is_raw) = match self.literal()? {
+            Expression::Literal(Literal::String(string)) => (string.bytes, false),
+            Expression::Literal(Literal::Hexadecimal(bytes) | Literal::Bits(bytes)) => (bytes, true),
             _ => return self.syntax(),
         };
         let character_set = Some(name[1..].to_owned());
-        Ok(Expression::Literal(Literal::String(StringLiteral { bytes, character_set })))
+        Ok(Expression::Literal(Literal::String(StringLiteral { bytes, character_set, is_raw })))
     }
 
     fn temporal(&mut self, keyword: Keyword) -> Parse<Expression> {

@@ -104,7 +104,7 @@ impl Parser<'_> {
 
     fn word_as_string(&mut self) -> Parse<Expression> {
         let bytes = self.any_word()?.into_bytes();
-        Ok(Expression::Literal(Literal::String(StringLiteral { bytes, character_set: None })))
+        Ok(Expression::Literal(Literal::String(StringLiteral { bytes, character_set: None, is_raw: false })))
     }
 
     fn names(&mut self) -> Parse<SetItem> {

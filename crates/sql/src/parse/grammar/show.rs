@@ -236,7 +236,7 @@ impl Parser<'_> {
     fn show_filter(&mut self) -> Parse<Option<ShowFilter>> {
         if self.accept_word(Keyword::Like) {
             let bytes = self.string()?;
-            return Ok(Some(ShowFilter::Like(StringLiteral { bytes, character_set: None })));
+            return Ok(Some(ShowFilter::Like(StringLiteral { bytes, character_set: None, is_raw: false })));
         }
         Ok(self.condition_after(Keyword::Where)?.map(ShowFilter::Where))
     }

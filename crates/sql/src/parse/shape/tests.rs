@@ -263,7 +263,7 @@ impl Substitution<'_> {
             LiteralClass::String => {
                 let mut bytes = Vec::new();
                 literal.decode(self.text, &mut bytes);
-                Literal::String(StringLiteral { bytes, character_set: None })
+                Literal::String(StringLiteral { bytes, character_set: None, is_raw: false })
             }
         })
     }

@@ -152,7 +152,12 @@ fn operators_out_of_place_are_syntax_errors() {
 #[test]
 fn literals_have_their_values() {
     let string = |bytes: &[u8], character_set: Option<&str>| {
-        Literal::String(StringLiteral { bytes: bytes.to_vec(), character_set: character_set.map(str::to_owned) })
+        Literal::String(StringLiteral {
+            bytes: bytes.to_vec(),
+            character_set: character_set.map(str::to_owned),
+            // Hexadecimal digits, and the text of N'...'.
+            is_raw: matches!(character_set, Some("binary" | "utf8mb3")),
+        })
     };
     for (text, expected) in [
         ("5", Literal::Integer(5)),

@@ -15,7 +15,7 @@ use crate::parse::{ParseErrorKind, first_statement_end, parse, parse_next};
 
 fn string(text: &str) -> Option<Expression> {
     let bytes = text.as_bytes().to_vec();
-    Some(Expression::Literal(Literal::String(StringLiteral { bytes, character_set: None })))
+    Some(Expression::Literal(Literal::String(StringLiteral { bytes, character_set: None, is_raw: false })))
 }
 
 #[test]
@@ -225,8 +225,9 @@ fn show_keeps_its_arguments() {
         Statement::Show(show) => *show,
         other => panic!("{other:?}"),
     };
-    let like =
-        |text: &str| Some(ShowFilter::Like(StringLiteral { bytes: text.as_bytes().to_vec(), character_set: None }));
+    let like = |text: &str| {
+        Some(ShowFilter::Like(StringLiteral { bytes: text.as_bytes().to_vec(), character_set: None, is_raw: false }))
+    };
     assert_eq!(
         show("SHOW FULL TABLES FROM db LIKE 'a%'"),
         Show::Tables { full: true, database: Some("db".to_owned()), filter: like("a%") }

@@ -1,0 +1,201 @@
+"""Compares character sets and collations of two servers: every shared collation with random texts in tables,
+keys, LIKE, grouping and DISTINCT, the operations between columns of different sets, and clients of each set."""
+
+import argparse
+import random
+import sys
+
+import pymysql
+
+COLLATIONS = [
+    "utf8mb4_general_ci", "utf8mb4_bin", "utf8mb4_unicode_ci", "utf8mb4_unicode_520_ci",
+    "utf8mb3_general_ci", "utf8mb3_bin", "utf8mb3_unicode_ci", "utf8mb3_unicode_520_ci",
+    "latin1_swedish_ci", "latin1_german1_ci", "latin1_german2_ci", "latin1_danish_ci", "latin1_spanish_ci",
+    "latin1_general_ci", "latin1_general_cs", "latin1_bin", "ascii_general_ci", "ascii_bin", "binary",
+]
+SETS = ["utf8mb4", "utf8mb3", "latin1", "ascii", "binary"]
+LETTERS = {
+    "ascii": " aAbBsSzZ_%\\\t\x1f~0",
+    "latin1": " aAbBsSzZ_%\täÄöÖüÜßéÉèåÅæÆøØñÑçÿþÞ×÷€Š\x81",
+    "utf8mb3": " aAbBsSzZ_%\täÄöÜßéåæøñ€ŠŁłİıΩωЯя가一あア\u0301\u200b\ufb00",
+    "utf8mb4": " aAbBsSzZ_%\täÄöÜßéåæøñ€ŠŁłİıΩωЯя가一あア\u0301\u200b\ufb00😀😁𝄞",
+    "binary": " aAbBsSzZ_%\täé€😀",
+}
+
+
+class Servers:
+    """A connection to each server, and the differences so far."""
+
+    def __init__(self, ports, client):
+        self.client = client
+        self.connections = [
+            pymysql.connect(host="127.0.0.1", port=port, user="root", charset=client, use_unicode=False, autocommit=True)
+            for port in ports
+        ]
+        self.count = 0
+        self.differences = []
+        for statement in ["DROP DATABASE IF EXISTS charset_test", "CREATE DATABASE charset_test CHARACTER SET utf8mb4",
+                          "USE charset_test", "SET SESSION sql_mode = 'STRICT_TRANS_TABLES,ONLY_FULL_GROUP_BY'"]:
+            for connection in self.connections:
+                self.ask(connection, statement)
+
+    def ask(self, connection, statement):
+        """Rows and whether columns are bytes, or the number of the error; and the warnings' numbers."""
+        if isinstance(statement, str):
+            statement = statement.encode(connection.encoding, "replace")
+        cursor = connection.cursor()
+        try:
+            cursor.execute(statement)
+        except pymysql.err.MySQLError as error:
+            return ("error", error.args[0])
+        rows = cursor.fetchall()
+        columns = [] if cursor.description is None else [
+            field.charsetnr == 63 for field in cursor._result.fields
+        ]
+        cursor.execute("SHOW WARNINGS")
+        return (rows, columns, sorted(row[1] for row in cursor.fetchall()))
+
+    def check(self, statement, is_sorted=False):
+        answers = [self.ask(connection, statement) for connection in self.connections]
+        self.count += 1
+        if not is_sorted and all(answer[0] != "error" for answer in answers):
+            answers = [(sorted(answer[0], key=repr),) + answer[1:] for answer in answers]
+        if answers[0] != answers[1]:
+            self.differences.append((self.client, statement, *answers))
+
+    def both(self, statement):
+        for connection in self.connections:
+            self.ask(connection, statement)
+
+
+def quoted(text, is_pattern=False):
+    escaped = text.replace("\\", "\\\\").replace("'", "''")
+    return "'" + escaped + "'"
+
+
+def text_of(chance, letters, longest=6):
+    return "".join(chance.choice(letters) for _ in range(chance.randint(0, longest)))
+
+
+def check_collation(servers, chance, name, rows):
+    character_set = name.split("_")[0]
+    letters = LETTERS[character_set]
+    type_name = "VARBINARY(60)" if name == "binary" else f"VARCHAR(20) CHARACTER SET {character_set} COLLATE {name}"
+    fixed = "BINARY(12)" if name == "binary" else f"CHAR(12) CHARACTER SET {character_set} COLLATE {name}"
+    servers.both("DROP TABLE IF EXISTS t")
+    servers.check(f"CREATE TABLE t (id INT PRIMARY KEY, v {type_name}, f {fixed}, u {type_name}, KEY (v), KEY (f, v))")
+    texts = [text_of(chance, letters) for _ in range(rows)]
+    for number, text in enumerate(texts):
+        other = chance.choice(texts)
+        servers.both(f"INSERT INTO t VALUES ({number}, {quoted(text)}, {quoted(other)}, {quoted(text)})")
+    servers.check("SELECT id, v, HEX(v), HEX(f), LENGTH(v), CHAR_LENGTH(v), BIT_LENGTH(f) FROM t")
+    servers.check("SELECT id FROM t ORDER BY v, id", True)
+    servers.check("SELECT id FROM t ORDER BY f DESC, id", True)
+    servers.check("SELECT COUNT(DISTINCT v), COUNT(DISTINCT f), COUNT(DISTINCT u) FROM t")
+    servers.check("SELECT COUNT(*), MIN(id) FROM t GROUP BY v")
+    servers.check("SELECT MIN(id) FROM t GROUP BY u, f")
+    servers.check("SELECT a.id, b.id FROM t a JOIN t b ON a.v = b.f")
+    servers.check("SELECT a.id, b.id FROM t a JOIN t b ON a.u < b.v")
+    for _ in range(rows):
+        text, other = chance.choice(texts), chance.choice(texts)
+        pattern = text_of(chance, letters, 4)
+        for column in ["v", "u", "f"]:
+            servers.check(f"SELECT id FROM t WHERE {column} = {quoted(text)}")
+            servers.check(f"SELECT id FROM t WHERE {column} LIKE {quoted(pattern)}")
+            servers.check(f"SELECT id FROM t WHERE {column} LIKE {quoted(text[:2] + '%')}")
+        servers.check(f"SELECT id FROM t WHERE v BETWEEN {quoted(text)} AND {quoted(other)}")
+        servers.check(f"SELECT id FROM t WHERE u > {quoted(text)}")
+        servers.check(f"SELECT id FROM t WHERE v IN ({quoted(text)}, {quoted(other)}, {quoted(pattern)})")
+        servers.check(f"SELECT id, LOCATE({quoted(pattern[:1])}, v), REPLACE(v, {quoted(pattern[:1])}, '-') FROM t")
+        servers.check("SELECT id, UPPER(v), LOWER(v), REVERSE(v), LEFT(v, 2), RIGHT(f, 2), LPAD(v, 8, 'ab') FROM t")
+        servers.check("SELECT id, MD5(v), CRC32(v), TO_BASE64(v), ORD(v), ASCII(v), HEX(CONCAT(v, f)) FROM t")
+    servers.both("DROP TABLE IF EXISTS k")
+    servers.check(f"CREATE TABLE k (v {type_name}, UNIQUE (v))")
+    for text in texts:
+        servers.check(f"INSERT INTO k VALUES ({quoted(text)})")
+    # The value of equal keys that is kept is that of the first row on both servers.
+    servers.check("SELECT HEX(v) FROM k ORDER BY v", True)
+
+
+def check_mixtures(servers):
+    columns = ", ".join(
+        f"{name} VARCHAR(20) CHARACTER SET {character_set} COLLATE {collation}"
+        for name, character_set, collation in [
+            ("g", "utf8mb4", "utf8mb4_general_ci"), ("u", "utf8mb4", "utf8mb4_unicode_ci"),
+            ("b", "utf8mb4", "utf8mb4_bin"), ("m", "utf8mb3", "utf8mb3_general_ci"),
+            ("l", "latin1", "latin1_swedish_ci"), ("k", "latin1", "latin1_general_cs"), ("a", "ascii", "ascii_general_ci"),
+        ]
+    )
+    names = ["g", "u", "b", "m", "l", "k", "a", "x", "'é'", "'a'", "_latin1'e'", "_latin1 X'E9'", "X'E9'", "1", "NULL",
+             "'é' COLLATE utf8mb4_bin", "l COLLATE latin1_bin", "_binary'a'", "'Ω'", "CONVERT(g USING latin1)",
+             "CONCAT(g, u)"]
+    servers.both("DROP TABLE IF EXISTS m")
+    servers.check(f"CREATE TABLE m (id INT PRIMARY KEY, {columns}, x VARBINARY(20))")
+    servers.both("INSERT INTO m VALUES (1, 'é', 'É', 'é', 'é', 'é', 'É', 'e', 'é'), (2, 'ß', 'ss', 'x', 'ü', 'y', 'Z', 'z', "
+                 "X'E9'), (3, 'a ', 'a', 'A', 'a', 'A', 'a', 'a', 'a')")
+    for left in names:
+        servers.check(f"SELECT id, HEX({left}), LENGTH({left}), CHARSET({left}), COERCIBILITY({left}) FROM m")
+        servers.check(f"SELECT id, HEX(CAST({left} AS BINARY)), HEX(CONVERT({left} USING utf8mb4)) FROM m")
+        for target in SETS:
+            servers.check(f"SELECT id, HEX(CONVERT({left} USING {target})) FROM m")
+        for right in names:
+            for operation in ["{} = {}", "{} < {}", "{} LIKE {}"]:
+                servers.check("SELECT id, " + operation.format(left, right) + " FROM m")
+            for call in ["CONCAT({}, {})", "COALESCE({}, {})", "IF(id = 1, {}, {})", "NULLIF({}, {})"]:
+                made = call.format(left, right)
+                servers.check(f"SELECT id, HEX({made}), CHARSET({made}) FROM m")
+            for call in ["INSTR({}, {})", "STRCMP({}, {})", "REPLACE({0}, {1}, '-')", "FIELD({}, {})", "FIND_IN_SET({}, {})",
+                         "LEAST({}, {})", "{0} BETWEEN {1} AND {1}", "{0} IN ({1}, 'q')"]:
+                servers.check(f"SELECT id, HEX({call.format(left, right)}) FROM m")
+            servers.check(f"SELECT HEX({left}) FROM m UNION SELECT HEX({right}) FROM m")
+
+
+def check_stores(servers):
+    values = ["'é'", "'€'", "'Ω'", "'😀'", "X'E9'", "X'C3A9'", "X'61E962'", "_latin1 X'80'", "_binary'é'", "12.5", "''", "'a  '"]
+    for collation in COLLATIONS:
+        character_set = collation.split("_")[0]
+        for type_name in ["VARCHAR(3)", "CHAR(3)", "TINYTEXT"]:
+            servers.both("DROP TABLE IF EXISTS s")
+            servers.check(f"CREATE TABLE s (id INT AUTO_INCREMENT PRIMARY KEY, c {type_name} CHARACTER SET {character_set})")
+            for mode in ["'STRICT_TRANS_TABLES'", "''"]:
+                servers.both(f"SET SESSION sql_mode = {mode}")
+                for value in values:
+                    servers.check(f"INSERT INTO s (c) VALUES ({value})")
+                    servers.check("SELECT HEX(c) FROM s")
+                    servers.both("DELETE FROM s")
+            servers.both("SET SESSION sql_mode = 'STRICT_TRANS_TABLES'")
+            servers.check(f"INSERT INTO s (c) VALUES ('ab'), ('é'), ('z')")
+            for other in SETS[:4]:
+                servers.check(f"ALTER TABLE s CONVERT TO CHARACTER SET {other}")
+                servers.check("SELECT HEX(c), LENGTH(c) FROM s")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--junctor", type=int, required=True)
+    parser.add_argument("--mariadb", type=int, required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=20)
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    chance = random.Random(arguments.seed)
+    count, differences = 0, []
+    for client in ["utf8mb4", "latin1"]:
+        servers = Servers([arguments.junctor, arguments.mariadb], client)
+        if arguments.only in ["", "collations"]:
+            for name in COLLATIONS:
+                check_collation(servers, chance, name, arguments.rows)
+        if arguments.only in ["", "mixtures"]:
+            check_mixtures(servers)
+        if arguments.only in ["", "stores"]:
+            check_stores(servers)
+        count += servers.count
+        differences += servers.differences
+    for client, statement, ours, theirs in differences:
+        print(f"{client}: {statement}\n  junctor {ours}\n  mariadb {theirs}")
+    print(f"{count} statements, {len(differences)} differences")
+    sys.exit(1 if differences else 0)
+
+
+if __name__ == "__main__":
+    main()
