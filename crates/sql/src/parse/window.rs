@@ -9,7 +9,7 @@ pub enum Over {
     /// `OVER name`
     Named(String),
     /// `OVER (...)`
-    Window(WindowDefinition),
+    Window(Box<WindowDefinition>),
 }
 
 /// A window: `([base] [PARTITION BY ...] [ORDER BY ...] [frame])`

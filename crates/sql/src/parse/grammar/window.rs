@@ -55,7 +55,7 @@ impl Parser<'_> {
         if self.accept_word(Keyword::Over) {
             self.grow()?;
             let over = match self.current.kind {
-                TokenKind::Open => Over::Window(self.window_definition()?),
+                TokenKind::Open => Over::Window(Box::new(self.window_definition()?)),
                 _ => Over::Named(self.name()?),
             };
             call.over = Some(Box::new(over));
