@@ -1,20 +1,20 @@
 //! Connections of clients: whatever a client sends, and however it is cut, its connection gives commands to
-//! its session, or ends. The first byte chooses the protocol, whether an honest login comes first, and the
-//! size of the pieces. Sessions answer every command.
+//! its session, or ends. The first byte chooses the protocol, what comes first (nothing, an honest login, a
+//! request for TLS, a balancer that must name the client), and the size of the pieces. Sessions answer every
+//! command.
 #![no_main]
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, OnceLock};
 
 use junctor_front::account::{Account, Accounts};
-use junctor_front::{Protocol, RecvBlock, RecvSettings};
+use junctor_front::{Networks, Protocol, RecvBlock, RecvSettings};
 use junctor_kernel::simulated::Delivery;
 use junctor_kernel::transport::security::ClientSecurity;
-use junctor_kernel::{
-    Address, Directory, Duration, NodeId, NodeLayout, SocketId, WorldEvent, WorldRequest, invariant,
-};
+use junctor_kernel::{Address, Directory, Duration, NodeId, NodeLayout, SocketId, WorldEvent, WorldRequest, invariant};
 use junctor_signals::Module;
 use junctor_signals::client_command::{AfterReply, CommandReply};
+use junctor_signals::connection_limits::ConnectionLimits;
 use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
 use junctor_tls::client_tls::{CertificateFiles, ClientTls};
 use libfuzzer_sys::fuzz_target;
@@ -41,7 +41,7 @@ struct Recv {
 }
 
 impl Recv {
-    fn new(protocol: Protocol) -> Recv {
+    fn new(protocol: Protocol, address: Ipv4Addr) -> Recv {
         let layout = NodeLayout::new(&[&[(Module::Recv, 0)], &[(Module::Sql, 0)]]);
         let directory = Directory::new(NodeId(1), &layout).expect("a layout");
         let own = directory.address(Module::Recv, 0);
@@ -56,7 +56,10 @@ impl Recv {
             accounts: Arc::new(accounts),
             security: Some(security()),
             secure_transport_required: Arc::default(),
-            connections_max: 1,
+            journal: Arc::default(),
+            limits: Arc::new(ConnectionLimits::new(1)),
+            logins_max: 1,
+            proxy_networks: Networks::parse("192.0.2.0/24").expect("a network"),
             max_allowed_packet: 1 << 16,
             login_timeout: Duration::from_seconds(10),
             readiness: Arc::default(),
@@ -64,15 +67,18 @@ impl Recv {
         settings.readiness.open();
         let block = RecvBlock::new(own, &directory, settings);
         let mut recv = Recv { block, delivery, own, is_closed: false, commands: 0 };
-        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 4000));
+        let peer = SocketAddr::from((address, 4000)).into();
         recv.world(WorldEvent::SocketOpened { socket: SOCKET, peer, listener: protocol.number() });
         recv
     }
 
     fn world(&mut self, event: WorldEvent) {
         let block = &mut self.block;
-        let requests: Vec<_> =
-            self.delivery.handle(self.own, |context, outbox| block.on_world(event, context, outbox)).into_iter().collect();
+        let requests: Vec<_> = self
+            .delivery
+            .handle(self.own, |context, outbox| block.on_world(event, context, outbox))
+            .into_iter()
+            .collect();
         self.carry_out(requests);
         self.answer();
     }
@@ -103,10 +109,14 @@ impl Recv {
                 Signal::Sql(SqlSignal::CloseSession(_)) => continue,
                 other => panic!("{other:?}"),
             };
-            let reply = CommandReply { connection, socket: SOCKET, packets: Vec::new(), after: AfterReply::NextCommand };
+            let reply =
+                CommandReply { connection, socket: SOCKET, packets: Vec::new(), after: AfterReply::NextCommand };
             let (block, signal) = (&mut self.block, RecvSignal::CommandReply(reply));
-            let requests: Vec<_> =
-                self.delivery.handle(self.own, |context, outbox| block.handle(signal, context, outbox)).into_iter().collect();
+            let requests: Vec<_> = self
+                .delivery
+                .handle(self.own, |context, outbox| block.handle(signal, context, outbox))
+                .into_iter()
+                .collect();
             self.carry_out(requests);
         }
     }
@@ -119,7 +129,8 @@ impl Recv {
 }
 
 fn commands(how: u8, bytes: &[u8], piece: usize) -> (usize, bool) {
-    let mut recv = Recv::new(if how & 1 == 0 { Protocol::MySql } else { Protocol::Native });
+    let address = if how >> 1 & 3 == 3 { Ipv4Addr::new(192, 0, 2, 7) } else { Ipv4Addr::LOCALHOST };
+    let mut recv = Recv::new(if how & 1 == 0 { Protocol::MySql } else { Protocol::Native }, address);
     match (how & 1, how >> 1 & 3) {
         (0, 1) => recv.receive(&[LOGIN, &[0; 28], b"root\0\0"].concat(), 64),
         (0, 2) => recv.receive(&[TLS_REQUEST, &[0; 28]].concat(), 64),

@@ -36,7 +36,23 @@ async fn run(lines: &str) {
     }
     for line in lines.lines().take(8) {
         let upper = line.to_ascii_uppercase();
-        if ["SLEEP", "SHUTDOWN", "RESTART", "BENCHMARK", "GET_LOCK", "WAIT_", "TIMEOUT", "SET", "DATABASE", "SCHEMA", "OUTFILE", "INFILE"].iter().any(|word| upper.contains(word)) {
+        if [
+            "SLEEP",
+            "SHUTDOWN",
+            "RESTART",
+            "BENCHMARK",
+            "GET_LOCK",
+            "WAIT_",
+            "TIMEOUT",
+            "SET",
+            "DATABASE",
+            "SCHEMA",
+            "OUTFILE",
+            "INFILE",
+        ]
+        .iter()
+        .any(|word| upper.contains(word))
+        {
             continue;
         }
         let _ = connection.query(line, &[]).await;

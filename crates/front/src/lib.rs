@@ -14,5 +14,5 @@ pub mod admission;
 mod session_block;
 
 pub use connection::{Networks, NotANetwork, Readiness, RecvBlock, RecvSettings, proxy_header};
-pub use protocol_table::{EXTRA_LISTENER, Protocol};
+pub use protocol_table::{EXTRA_LISTENER, INTERNAL_LISTENER, Protocol};
 pub use session_block::SqlBlock;

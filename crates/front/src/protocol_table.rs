@@ -185,6 +185,9 @@ protocols! {
 /// The number of the listener for administrators: `extra_port`, with the protocol of MySQL clients.
 pub const EXTRA_LISTENER: u16 = Protocol::ALL.len() as u16;
 
+/// The number of the listener for the node's own connections in memory. It has no address.
+pub const INTERNAL_LISTENER: u16 = EXTRA_LISTENER + 1;
+
 impl Protocol {
     /// The protocol's position in the table.
     pub const fn number(self) -> u16 {
@@ -201,6 +204,7 @@ impl Protocol {
     pub(crate) fn of_listener(number: u16) -> Option<(Protocol, bool)> {
         match number {
             EXTRA_LISTENER => Some((Protocol::MySql, true)),
+            INTERNAL_LISTENER => Some((Protocol::Native, true)),
             _ => Protocol::from_number(number).map(|protocol| (protocol, false)),
         }
     }

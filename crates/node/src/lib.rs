@@ -9,6 +9,8 @@ pub mod machine;
 pub mod placement;
 pub mod role;
 pub mod start;
+pub mod http;
+mod journal_writer;
 mod data_folder;
 mod cluster_start;
 mod cluster_join;

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 
 use junctor_cluster::CheckpointSettings;
 use junctor_cluster::member::{MemberNode, Roles};
+use junctor_front::Networks;
 use junctor_gateway::route::ReadRule;
 use junctor_kernel::{FileBackend, SendAssistance, SendSettings, SpinChoice, SpinMethod};
 use junctor_signals::end_transaction::CommitDurability;
+use junctor_signals::journal::LogKind;
 use junctor_tls::client_tls::CertificateFiles;
 use junctor_transaction::log::SEGMENTS_MAX_DEFAULT;
 
@@ -50,6 +52,16 @@ pub struct NodeConfig {
     /// Path of the Unix socket for MySQL clients. `None` takes `mysql.sock` in the folder of a durable node;
     /// an empty text opens none.
     pub socket: Option<String>,
+    /// The port of `/metrics`, `/health` and `/ready`; `None` opens none, 0 takes a free one.
+    pub http_port: Option<u16>,
+    /// The address of this port.
+    pub http_address: IpAddr,
+    /// Logs that are on at the start.
+    pub logs_on: Vec<LogKind>,
+    /// `log_error`, `general_log_file`, `slow_query_log_file` and `audit_log_file`, in this order.
+    pub log_files: [Option<String>; 4],
+    /// Whether error log and audit log have a JSON object in each line.
+    pub has_json_logs: bool,
     /// The port for administrators; 0 opens none.
     pub extra_port: u16,
     /// Maximum number of connections of the extra port.
@@ -137,6 +149,11 @@ impl Default for NodeConfig {
             tls_files: CertificateFiles::default(),
             secure_transport_required: false,
             socket: None,
+            http_port: None,
+            http_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            logs_on: Vec::new(),
+            log_files: Default::default(),
+            has_json_logs: false,
             extra_port: 0,
             extra_max_connections: 1,
             max_user_connections: 0,
@@ -189,6 +206,32 @@ impl NodeConfig {
             None if self.is_durable => Some(absolute(&Path::new(self.data_folder()).join("mysql.sock"))),
             None => None,
         }
+    }
+}
+
+impl NodeConfig {
+    fn switch_log(&mut self, kind: LogKind, is_on: bool) {
+        self.logs_on.retain(|on| *on != kind);
+        if is_on {
+            self.logs_on.push(kind);
+        }
+    }
+
+    /// The paths of the logs, in the order of [`NodeConfig::log_files`]. A log without one goes to standard
+    /// error.
+    pub fn log_paths(&self) -> [Option<PathBuf>; 4] {
+        let defaults = [None, Some("general.log"), Some("slow.log"), Some("audit.log")];
+        let mut paths = [None, None, None, None];
+        for ((path, named), default) in paths.iter_mut().zip(&self.log_files).zip(defaults) {
+            *path = match (named, default) {
+                (Some(named), _) => Some(absolute(Path::new(named))),
+                (None, Some(default)) if self.is_durable => {
+                    Some(absolute(&Path::new(self.data_folder()).join(default)))
+                }
+                (None, _) => None,
+            };
+        }
+        paths
     }
 }
 
@@ -320,6 +363,28 @@ pub static SETTINGS: &[Setting] = &[
     setting!("socket", SettingKind::Text("a path, or empty for none"), "mysql.sock in DataDir",
         "The Unix socket for MySQL clients. Everybody on the machine who may enter its folder can connect. A node in memory only has none by default.",
         Text(value) => |config| config.socket = Some(value)),
+    setting!("http_port", SettingKind::Count(0, 65_535), "none",
+        "The port of /metrics (for Prometheus), /health and /ready over HTTP; 0 takes a free one. It has no login.",
+        Number(value) => |config| config.http_port = Some(value as u16)),
+    setting!("http_address", SettingKind::Text("an IP address"), "127.0.0.1", "The address of http_port.",
+        Text(value) => |config| if let Ok(address) = value.parse() { config.http_address = address }),
+    setting!("general_log", SettingKind::Boolean, "false", "Whether every command is written to general_log_file. The variable changes it at run time, as in the next two.",
+        Boolean(value) => |config| config.switch_log(LogKind::General, value)),
+    setting!("slow_query_log", SettingKind::Boolean, "false", "Whether statements that take long_query_time or more are written to slow_query_log_file.",
+        Boolean(value) => |config| config.switch_log(LogKind::Slow, value)),
+    setting!("audit_log", SettingKind::Boolean, "false",
+        "Whether connections, and changes of schema, rights and settings are written to audit_log_file.",
+        Boolean(value) => |config| config.switch_log(LogKind::Audit, value)),
+    setting!("log_error", SettingKind::Text("a path"), "standard error", "The file of the error log.",
+        Text(value) => |config| config.log_files[0] = Some(value)),
+    setting!("general_log_file", SettingKind::Text("a path"), "general.log in DataDir", "The file of the general log. A node in memory only writes it to standard error by default, as the next two.",
+        Text(value) => |config| config.log_files[1] = Some(value)),
+    setting!("slow_query_log_file", SettingKind::Text("a path"), "slow.log in DataDir", "The file of the slow query log.",
+        Text(value) => |config| config.log_files[2] = Some(value)),
+    setting!("audit_log_file", SettingKind::Text("a path"), "audit.log in DataDir", "The file of the audit log.",
+        Text(value) => |config| config.log_files[3] = Some(value)),
+    setting!("log_format", SettingKind::Text("text or json"), "text", "The form of the lines of error log and audit log.",
+        Text(value) => |config| config.has_json_logs = value == "json"),
     setting!("extra_port", SettingKind::Count(0, 65_535), "0",
         "A second port of the MySQL protocol for administrators; 0 opens none. Its connections do not count in max_connections, and pass the queues of the thread pool.",
         Number(value) => |config| config.extra_port = value as u16),
@@ -566,7 +631,10 @@ impl Setting {
 
     fn check_text(&self, text: &str) -> Option<Checked> {
         let good = match self.name {
-            "listen_address" => text.parse::<IpAddr>().is_ok(),
+            "listen_address" | "http_address" => text.parse::<IpAddr>().is_ok(),
+            "log_format" => matches!(text, "text" | "json"),
+            "socket" => true,
+            "proxy_protocol_networks" => Networks::parse(text).is_ok(),
             "commit_durability" => CommitDurability::named(text).is_some(),
             "read_routing" => ReadRule::named(text).is_some(),
             "FileIo" => FileBackend::named(text).is_some(),

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::placement::{PlacementPlan, ThreadConfig, Topology};
@@ -15,6 +16,7 @@ use junctor_front::{EXTRA_LISTENER, Protocol};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
 use junctor_kernel::transport::security::ClientSecurity;
 use junctor_kernel::{ConnectError, KernelLimits, MemoryStream, NodeLayout};
+use junctor_signals::journal::Journal;
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{Signal, crash_point};
 use junctor_tls::client_tls::ClientTls;
@@ -23,6 +25,8 @@ use crate::cluster_config;
 use crate::cluster_join;
 use crate::cluster_start::{self, ClusterStart};
 use crate::data_folder;
+use crate::http::{HttpServer, Probe};
+use crate::journal_writer::{self, LogFiles};
 use crate::machine;
 use crate::memory_transport::MemoryTransport;
 use crate::role::{NodeHost, Shared};
@@ -79,6 +83,11 @@ pub struct RunningServer {
     link_address: Option<SocketAddr>,
     /// The Unix socket.
     socket: Option<PathBuf>,
+    http: Option<HttpServer>,
+    /// Whether the node is being stopped, for those who ask over HTTP.
+    stopping: Arc<AtomicBool>,
+    /// Writes the logs. It ends when the blocks have ended.
+    log_writer: JoinHandle<()>,
     /// The lock file of the data directory. While it is open, no other process can use the directory.
     _lock: Option<File>,
 }
@@ -128,6 +137,11 @@ impl RunningServer {
         self.node.local_addresses().get(usize::from(EXTRA_LISTENER)).copied().flatten()
     }
 
+    /// The address of HTTP, if the node serves it.
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.http.as_ref().map(HttpServer::address)
+    }
+
     /// The path of the Unix socket, if the node has one.
     pub fn socket(&self) -> Option<&Path> {
         self.socket.as_deref()
@@ -166,7 +180,16 @@ impl RunningServer {
     /// # Errors
     /// That was not possible within 10 seconds. The node has ended all the same.
     pub fn stop(self) -> Result<(), StopError> {
+        self.stopping.store(true, Ordering::Relaxed);
         let has_stopped = self.node.stop();
+        drop(self.http);
+        // A log on a device that does not answer must not keep the process.
+        for _ in 0..LOG_WAITS_MAX {
+            if self.log_writer.is_finished() {
+                break;
+            }
+            std::thread::park_timeout(STOP_POLL);
+        }
         // A log that waits for room is idle until its next attempt.
         if self.log_waits_for_room.load(Ordering::Relaxed) {
             return Err(StopError::DeviceFull);
@@ -179,6 +202,9 @@ impl RunningServer {
         self.node.wait_for_stop_request();
     }
 }
+
+/// Number of intervals that a stop waits for the last lines of the logs.
+const LOG_WAITS_MAX: u32 = 20;
 
 /// Interval at which the starting thread reports the progress, and checks whether the node is being stopped.
 const STOP_POLL: Duration = Duration::from_millis(50);
@@ -248,7 +274,13 @@ pub fn start_and_report(
     if let Some(tls) = &tls {
         shared = shared.with_tls(Arc::clone(tls) as Arc<dyn ClientSecurity>, tls.file_names());
     }
-    let shared = Arc::new(shared);
+    let (journal, entries) = Journal::new();
+    let journal = Arc::new(journal);
+    let [error, general, slow, audit] = config.log_paths();
+    let files = LogFiles { error, general, slow, audit, is_json: config.has_json_logs };
+    let log_writer = journal_writer::start(files, &journal, entries)
+        .map_err(|error| StartError(format!("cannot start a thread: {error}")))?;
+    let shared = Arc::new(shared.with_journal(journal));
     let (readiness, progress) = (Arc::clone(shared.readiness()), Arc::clone(shared.progress()));
     let log_waits_for_room = Arc::clone(shared.log_waits_for_room());
 
@@ -276,6 +308,12 @@ pub fn start_and_report(
     let make_host = move |assignment: junctor_kernel::ThreadAssignment| NodeHost::new(&assignment, &shared);
     let node = Node::start_linked::<Signal, NodeHost, _>(&layout, options, make_host)
         .map_err(|error| StartError(error.to_string()))?;
+    let stopping = Arc::new(AtomicBool::new(false));
+    let http = start_http(&config, || Probe {
+        readiness: Arc::clone(&readiness),
+        stopping: Arc::clone(&stopping),
+        connector: node.connector(),
+    })?;
     while !readiness.is_open() {
         if node.is_stopping() {
             return Err(stopped_early());
@@ -303,6 +341,9 @@ pub fn start_and_report(
         log_waits_for_room,
         link_address,
         socket: socket_path,
+        http,
+        stopping,
+        log_writer,
         _lock: lock,
     }))
 }
@@ -343,6 +384,14 @@ fn listen_address(config: &NodeConfig, protocol: Protocol) -> Option<SocketAddr>
         Protocol::Native => config.native_port,
     };
     port.filter(|_| config.listens).map(|port| SocketAddr::new(config.listen_address, port))
+}
+
+/// Starts the server for those who watch the node, if it has a port.
+fn start_http(config: &NodeConfig, probe: impl FnOnce() -> Probe) -> Result<Option<HttpServer>, StartError> {
+    let Some(port) = config.http_port else { return Ok(None) };
+    let address = SocketAddr::new(config.http_address, port);
+    let failed = |error| StartError(format!("cannot listen on {address} for HTTP: {error}"));
+    HttpServer::start(address, probe()).map(Some).map_err(failed)
 }
 
 /// The address of the port for administrators; `None` without one.

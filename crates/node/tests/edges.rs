@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use junctor_node::NodeConfig;
 use junctor_node::start::{RunningServer, start};
+use junctor_signals::journal::LogKind;
 
 /// A session of the MySQL protocol.
 struct Client<S>(S);
@@ -44,6 +45,12 @@ impl<S: Read + Write> Client<S> {
             }
             _ => Ok(payload),
         }
+    }
+
+    /// Runs a statement without rows. Returns the number of its error, 0 for none.
+    fn run(&mut self, statement: &str) -> u16 {
+        self.send(0, &[b"\x03", statement.as_bytes()].concat());
+        self.answer().err().map_or(0, |error| error.0)
     }
 
     /// The values of a query with one row.
@@ -165,4 +172,81 @@ fn the_client_of_a_balancer_is_the_one_in_its_header() {
     let _ = stream.read_to_end(&mut received);
     assert_eq!(received, b"");
     assert_eq!(node.stop(), Ok(()));
+}
+
+/// The answer to a request over HTTP.
+fn http(node: &RunningServer, request: &str) -> String {
+    let mut stream = TcpStream::connect(node.http_address().expect("it listens")).expect("it listens");
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    // A refused request may end in a reset, after its answer.
+    let _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+#[test]
+fn http_serves_health_readiness_and_metrics() {
+    let node = node(|config| config.http_port = Some(0));
+    let get = |path: &str| http(&node, &format!("GET {path} HTTP/1.1\r\nHost: node\r\n\r\n"));
+    assert!(get("/health").starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(get("/ready").ends_with("\r\n\r\nready\n"));
+    assert!(get("/nowhere").starts_with("HTTP/1.1 404 "));
+    let metrics = get("/metrics");
+    for line in [
+        "\njunctor_ready 1\n",
+        "\njunctor_scrape_failed_queries 0\n",
+        "\n# TYPE junctor_sql_questions_total counter\n",
+        "\njunctor_recv_connections_total{instance=\"0\"} ",
+        "\njunctor_status_threads_connected 0\n",
+        "\njunctor_thread_pool_slots{group_id=\"0\"} ",
+    ] {
+        assert!(metrics.contains(line), "{line:?} in {metrics}");
+    }
+    assert!(http(&node, "POST /metrics HTTP/1.1\r\nHost: node\r\n\r\n").starts_with("HTTP/1.1 405 "));
+    assert!(http(&node, "\x16\x03\x01").starts_with("HTTP/1.1 400 "));
+    assert_eq!(node.stop(), Ok(()));
+}
+
+#[test]
+fn the_logs_have_what_was_done_and_no_password() {
+    let folder = folder("logs");
+    let path = |name: &str| Some(folder.join(name).to_string_lossy().into_owned());
+    let node = node(|config| {
+        config.log_files = [path("error"), path("general"), path("slow"), path("audit")];
+        config.logs_on = vec![LogKind::Audit];
+        config.has_json_logs = true;
+    });
+    let connect = || TcpStream::connect(node.address().expect("it listens")).expect("it listens");
+    let mut root = Client::log_in(connect()).expect("root may log in");
+    assert_eq!(root.run("SET GLOBAL slow_query_log = ON, GLOBAL long_query_time = 0"), 0);
+    let mut other = Client::log_in(connect()).expect("root may log in");
+    assert_eq!(other.run("CREATE DATABASE d"), 0);
+    assert_eq!(other.run("DROP TABLE d.nothing"), 1051);
+    assert_eq!(other.row("SELECT 'not in the general log'"), ["not in the general log"]);
+    assert_eq!(root.run("SET GLOBAL general_log = ON"), 0);
+    assert_ne!(other.run("ALTER USER nobody IDENTIFIED BY 'topsecret'"), 0);
+    assert_eq!(other.row("SELECT 'in the general log'"), ["in the general log"]);
+    assert_eq!(root.run("FLUSH LOGS"), 0);
+    assert_eq!(root.run("FLUSH TABLES WITH NOTHING"), 1235);
+    drop(other);
+    assert_eq!(node.stop(), Ok(()));
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let (general, slow, audit) = (read("general"), read("slow"), read("audit"));
+    assert!(general.contains("Query\tSELECT 'in the general log'\n"), "{general}");
+    assert!(!general.contains("not in the general log"), "{general}");
+    assert!(general.contains("ALTER USER nobody IDENTIFIED BY <secret>"), "{general}");
+    assert!(slow.contains("# Query_time: 0.0") && slow.contains("SELECT 'not in the general log';\n"), "{slow}");
+    for part in [
+        r#""event":"connect","connection":1,"user":"root","host":"localhost","error":0"#,
+        r#""error":0,"text":"CREATE DATABASE d""#,
+        r#""error":1051,"text":"DROP TABLE d.nothing""#,
+        r#""event":"settings""#,
+        r#""event":"rights""#,
+    ] {
+        assert!(audit.contains(part), "{part} in {audit}");
+    }
+    for log in [&general, &slow, &audit, &read("error")] {
+        assert!(!log.contains("topsecret"), "{log}");
+    }
+    std::fs::remove_dir_all(folder).expect("the folder");
 }

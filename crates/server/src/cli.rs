@@ -62,7 +62,8 @@ enum Command {
 }
 
 const SERVE_HELP: &str = "\
-When it serves, the node prints `ready: mysql ADDRESS:PORT [socket PATH] [extra ADDRESS:PORT] [native ADDRESS:PORT] ...` on standard output. A node
+When it serves, the node prints `ready: mysql ADDRESS:PORT ...` on standard output, with `socket PATH`,
+`extra ADDRESS:PORT`, `native ADDRESS:PORT` and `http ADDRESS:PORT` if it has them. A node
 of a cluster adds `links ADDRESS:PORT`; one without the role sql prints only that.
 It logs to standard error, and stops cleanly on SIGTERM and SIGINT, also while it recovers its data. Status 0
 is a clean stop, 1 a refused start or an incomplete stop, and 3 a failed write or sync of the log, or the eviction
@@ -154,6 +155,9 @@ struct ServeOptions {
     /// Second port of the MySQL protocol, for administrators [default: none]
     #[arg(long, value_name = "N")]
     extra_port: Option<u16>,
+    /// Port of /metrics, /health and /ready over HTTP on 127.0.0.1; 0 for any free port [default: none]
+    #[arg(long, value_name = "N")]
+    http_port: Option<u16>,
     /// Networks of balancers, whose connections begin with a header of the PROXY protocol
     #[arg(long, value_name = "NETWORKS")]
     proxy_protocol_networks: Option<String>,
@@ -305,6 +309,7 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, Box<dyn std::error
     }
     config.socket = options.socket.or(config.socket.take());
     config.extra_port = options.extra_port.unwrap_or(config.extra_port);
+    config.http_port = options.http_port.or(config.http_port);
     if let Some(networks) = options.proxy_protocol_networks {
         config.proxy_protocol_networks = networks;
     }
@@ -420,8 +425,9 @@ fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
     let native = server.native_address().map(|address| format!(" native {address}")).unwrap_or_default();
     let socket = server.socket().map(|path| format!(" socket {}", path.display())).unwrap_or_default();
     let extra = server.extra_address().map(|address| format!(" extra {address}")).unwrap_or_default();
+    let http = server.http_address().map(|address| format!(" http {address}")).unwrap_or_default();
     let links = server.link_address().map(|address| format!(" links {address}")).unwrap_or_default();
-    writeln!(out, "ready:{mysql}{socket}{extra}{native}{links} placement: {}", server.placement())?;
+    writeln!(out, "ready:{mysql}{socket}{extra}{native}{http}{links} placement: {}", server.placement())?;
     out.flush()?;
     let reason = reason.or_else(|| stop.forever().next());
     eprintln!("level=info stopping signal={}", reason.unwrap_or_default());

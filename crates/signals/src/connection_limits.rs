@@ -124,6 +124,13 @@ pub struct CountedSession {
     is_extra: bool,
 }
 
+impl CountedSession {
+    /// The user.
+    pub fn user(&self) -> &str {
+        &self.user
+    }
+}
+
 impl ConnectionLimits {
     /// The default of `max_connect_errors`.
     pub const ERRORS_MAX: u64 = 100;

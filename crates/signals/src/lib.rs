@@ -11,6 +11,7 @@ pub mod inbox;
 pub mod client_command;
 pub mod connection_limits;
 pub mod interrupt_session;
+pub mod journal;
 
 // The data plane.
 pub mod program;

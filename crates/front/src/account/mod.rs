@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use junctor_kernel::{PeerAddress, PeerCredentials};
@@ -224,14 +224,19 @@ impl Accounts {
         if !is_proven || !candidate.is_admitted {
             let using_password = if has_password { "YES" } else { "NO" };
             let message = format!("Access denied for user '{user}'@'{peer}' (using password: {using_password})");
-            return Err(Refusal { errno: 1045, sqlstate: *b"28000", message });
+            return Err(Refusal { errno: 1045, sqlstate: *b"28000", message, user: Some(user) });
         }
         match std::str::from_utf8(database) {
             Ok("") => Ok((user, None)),
             Ok(text) if text.len() <= DATABASE_NAME_BYTES_MAX => Ok((user, Some(text.to_owned()))),
             _ => {
                 let shown = shown_name(database, DATABASE_NAME_BYTES_MAX);
-                Err(Refusal { errno: 1049, sqlstate: *b"42000", message: format!("Unknown database '{shown}'") })
+                Err(Refusal {
+                    errno: 1049,
+                    sqlstate: *b"42000",
+                    message: format!("Unknown database '{shown}'"),
+                    user: Some(user),
+                })
             }
         }
     }
@@ -277,6 +282,8 @@ pub struct Refusal {
     pub sqlstate: [u8; 5],
     /// Text for the client.
     pub message: String,
+    /// The user whom the client claimed to be, for the audit log.
+    pub user: Option<String>,
 }
 
 impl Refusal {
@@ -285,12 +292,12 @@ impl Refusal {
 
     /// 1043: the bytes of a login are malformed, or request something that the server does not support.
     pub(crate) fn bad_handshake(message: impl Into<String>) -> Refusal {
-        Refusal { errno: Refusal::BAD_HANDSHAKE, sqlstate: *b"08S01", message: message.into() }
+        Refusal { errno: Refusal::BAD_HANDSHAKE, sqlstate: *b"08S01", message: message.into(), user: None }
     }
 
     /// 1040: the node has `max_connections` sessions, or the extra port its own number.
     pub(crate) fn too_many_connections() -> Refusal {
-        Refusal { errno: 1040, sqlstate: *b"08004", message: "Too many connections".into() }
+        Refusal { errno: 1040, sqlstate: *b"08004", message: "Too many connections".into(), user: None }
     }
 
     /// 1129: `max_connect_errors` broken logins came from the address.
@@ -298,31 +305,31 @@ impl Refusal {
         let message = format!(
             "Host '{peer}' is blocked because of many connection errors; unblock with 'mysqladmin flush-hosts'"
         );
-        Refusal { errno: 1129, sqlstate: *b"HY000", message }
+        Refusal { errno: 1129, sqlstate: *b"HY000", message, user: None }
     }
 
     /// 1203: the user has `max_user_connections` sessions.
     pub(crate) fn too_many_user_connections(user: &str) -> Refusal {
         let message = format!("User {user} already has more than 'max_user_connections' active connections");
-        Refusal { errno: 1203, sqlstate: *b"42000", message }
+        Refusal { errno: 1203, sqlstate: *b"42000", message, user: Some(user.to_owned()) }
     }
 
     /// 1040: the address has `max_address_connections` connections.
     pub(crate) fn too_many_address_connections(peer: Peer, maximum: u64) -> Refusal {
         let message = format!("Too many connections from '{peer}': max_address_connections allows {maximum} at a time");
-        Refusal { errno: 1040, sqlstate: *b"08004", message }
+        Refusal { errno: 1040, sqlstate: *b"08004", message, user: None }
     }
 
     /// 3159: `require_secure_transport` is on.
     pub(crate) fn insecure_transport() -> Refusal {
         let message = "Connections using insecure transport are prohibited while --require_secure_transport=ON.";
-        Refusal { errno: 3159, sqlstate: *b"HY000", message: message.into() }
+        Refusal { errno: 3159, sqlstate: *b"HY000", message: message.into(), user: None }
     }
 
     /// 3168: the node recovers its data.
     pub(crate) fn recovering() -> Refusal {
         let message = "Server isn't available: it recovers its data. Try again later".into();
-        Refusal { errno: 3168, sqlstate: *b"HY000", message }
+        Refusal { errno: 3168, sqlstate: *b"HY000", message, user: None }
     }
 }
 
@@ -339,9 +346,21 @@ enum Way {
     Network,
     UnixSocket(PeerCredentials),
     Memory,
+    /// The node itself.
+    Internal,
 }
 
 impl Peer {
+    /// The node itself, which logs in without a password and counts nowhere.
+    pub(crate) fn internal() -> Self {
+        Self { address: IpAddr::V4(Ipv4Addr::LOCALHOST), way: Way::Internal }
+    }
+
+    /// Whether the client is the node itself.
+    pub(crate) fn is_internal(self) -> bool {
+        self.way == Way::Internal
+    }
+
     /// A client at this address. An IPv4 address mapped to IPv6 is treated as the IPv4 address.
     pub fn new(address: IpAddr) -> Self {
         Self { address: address.to_canonical(), way: Way::Network }
@@ -366,7 +385,7 @@ impl Peer {
     pub fn credentials(self) -> Option<PeerCredentials> {
         match self.way {
             Way::UnixSocket(credentials) => Some(credentials),
-            Way::Network | Way::Memory => None,
+            Way::Network | Way::Memory | Way::Internal => None,
         }
     }
 

@@ -16,6 +16,7 @@ use junctor_signals::client_command::*;
 use junctor_signals::connection_limits::{ConnectionLimits, ExceededLimit, LoginEnd};
 use junctor_signals::counter::{RecvCounters, counter_rows};
 use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
+use junctor_signals::journal::{Journal, LogEvent, Severity};
 use junctor_signals::read_status::*;
 
 use super::client_connection::{Connection, Flow, RecvTurn};
@@ -24,7 +25,7 @@ use super::networks::Networks;
 use super::proxy_header::{self, ProxyHeader};
 use crate::account::{Accounts, CHALLENGE_BYTES, Peer, Refusal, challenge_from_random};
 use crate::protocol::LinkOpening;
-use crate::protocol_table::{Link, Protocol};
+use crate::protocol_table::{INTERNAL_LISTENER, Link, Protocol};
 
 /// The settings that all connections of a recv block share.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub struct RecvSettings {
     pub security: Option<Arc<dyn ClientSecurity>>,
     /// The variable `require_secure_transport`.
     pub secure_transport_required: Arc<AtomicBool>,
+    /// Takes what the logs record.
+    pub journal: Arc<Journal>,
     /// Which connections the node admits.
     pub limits: Arc<ConnectionLimits>,
     /// Maximum number of connections of this block that have not logged in. One more takes the place of the
@@ -175,7 +178,11 @@ impl RecvBlock {
                 let protocol = Protocol::of_listener(listener);
                 require!(protocol.is_some(), "listener {listener} is that of a protocol");
                 if let Some((protocol, is_extra)) = protocol {
-                    let opened = Opened { socket, peer: Peer::from(&peer), protocol, is_extra };
+                    let peer = match listener {
+                        INTERNAL_LISTENER => Peer::internal(),
+                        _ => Peer::from(&peer),
+                    };
+                    let opened = Opened { socket, peer, protocol, is_extra };
                     self.on_opened(opened, context, outbox);
                 }
             }
@@ -233,6 +240,7 @@ impl RecvBlock {
             Ok(counted) => counted,
             Err(refusal) => {
                 self.counted.connections_refused += 1;
+                log_refused(&self.settings.journal, peer, &refusal, context);
                 protocol.encode_refused_connection(&refusal, &mut greeting);
                 outbox.request(WorldRequest::SendBytes { socket, bytes: greeting });
                 outbox.request(WorldRequest::CloseSocket { socket });
@@ -310,6 +318,7 @@ impl RecvBlock {
             Ok(counted) => connection.counted_address = Some(counted),
             Err(refusal) => {
                 self.counted.connections_refused += 1;
+                log_refused(&self.settings.journal, connection.peer, &refusal, turn.context);
                 connection.link.protocol().encode_refused_connection(&refusal, &mut greeting);
                 connection.login_end = LoginEnd::Refused;
                 connection.send(greeting, turn.context, turn.outbox);
@@ -353,6 +362,7 @@ impl RecvBlock {
             self.settings.limits.close(connection.counted_address.flatten(), end);
             if let Some(session) = &connection.session {
                 self.settings.limits.log_out(session);
+                connection.audit(&self.settings.journal, context, (session.user(), "disconnect", 0), "");
             }
             context.buffers.give(connection.received);
             if connection.flow.has_session {
@@ -489,8 +499,18 @@ impl ConnectionIds {
     }
 }
 
+/// Writes to the error log that a connection was refused before its login.
+#[cold]
+fn log_refused(journal: &Journal, peer: Peer, refusal: &Refusal, context: &Context<'_>) {
+    let line = format!("Connection from '{peer}' refused with error {}: {}", refusal.errno, refusal.message);
+    journal.write(context.wall_clock_us, LogEvent::Line(Severity::Warning, line.into_boxed_str()));
+}
+
 /// Counts a new connection. Returns the address under which it counts.
 fn admit(limits: &ConnectionLimits, peer: Peer, is_extra: bool) -> Result<Option<IpAddr>, Refusal> {
+    if peer.is_internal() {
+        return Ok(None);
+    }
     let address = peer.network_address();
     let refusal = |limit| match limit {
         ExceededLimit::Errors => Refusal::host_blocked(peer),

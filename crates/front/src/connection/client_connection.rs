@@ -13,6 +13,7 @@ use junctor_model::id::ConnectionId;
 use junctor_signals::client_command::*;
 use junctor_signals::connection_limits::{CountedSession, ExceededLimit, LoginEnd};
 use junctor_signals::inbox::{Signal, SqlSignal};
+use junctor_signals::journal::{Journal, LogEvent, LogKind, LoggedClient, cut};
 
 use super::block::RecvSettings;
 use super::login_queue::LoginQueue;
@@ -247,18 +248,42 @@ impl Connection {
         if refusal.errno != Refusal::BAD_HANDSHAKE {
             self.login_end = LoginEnd::Refused;
         }
+        let user = refusal.user.as_deref().unwrap_or("");
+        self.audit(&turn.settings.journal, turn.context, (user, "refused", refusal.errno), &refusal.message);
         self.close(turn);
+    }
+
+    /// Records an event of the connection in the audit log: its user, its name and its error number.
+    #[cold]
+    pub fn audit(&self, journal: &Journal, context: &Context<'_>, event: (&str, &'static str, u16), text: &str) {
+        if !journal.is_on(LogKind::Audit) {
+            return;
+        }
+        let (user, name, errno) = event;
+        let client =
+            LoggedClient { connection: self.id.0, user: user.into(), host: self.peer.to_string().into_boxed_str() };
+        let event = LogEvent::Audit(client, name, errno, cut(text.as_bytes()));
+        journal.write(context.wall_clock_us, event);
     }
 
     /// Counts the session of a client that has logged in. If that is one too many, the client gets the error
     /// in place of the answer to its login.
     fn count_session(&mut self, user: &str, turn: &mut RecvTurn<'_, '_>) -> bool {
+        if self.peer.is_internal() {
+            return true;
+        }
         if let Some(session) = self.session.take() {
             turn.settings.limits.log_out(&session);
         }
         let refusal = match turn.settings.limits.log_in(self.peer.network_address(), user, self.flow.is_extra) {
             Ok(session) => {
                 self.session = Some(session);
+                let way = match (self.peer.is_unix_socket(), &self.encryption) {
+                    (true, _) => "over a Unix socket",
+                    (false, Some(_)) => "over TLS",
+                    (false, None) => "without TLS",
+                };
+                self.audit(&turn.settings.journal, turn.context, (user, "connect", 0), way);
                 return true;
             }
             Err(ExceededLimit::User) => Refusal::too_many_user_connections(user),

@@ -60,6 +60,7 @@ impl Recv {
             accounts: Arc::new(Accounts::with_local_root()),
             security: None,
             secure_transport_required: Arc::default(),
+            journal: Arc::default(),
             limits: Arc::new(ConnectionLimits::new(1)),
             logins_max: 2,
             proxy_networks: Networks::parse("192.0.2.0/24").expect("a network"),

@@ -12,6 +12,7 @@ use junctor_sql::result::{Progress, ResultSink};
 use junctor_sql::{Engine, Session, SessionOpening};
 
 use super::block::SqlBlock;
+use super::log_statement::{log_end, log_start};
 use super::multi_statement::after_statement;
 use super::state::{CommandState, NextStatement, SessionRecord, UnsentResults, payload_of};
 use crate::admission::Priority;
@@ -336,6 +337,7 @@ fn start_command(
     record.command = CommandState::Running;
     record.answer = turn.buffers.take(512);
     record.result_start = Some(0);
+    log_start(engine, record, payload_of(&command), turn);
     let SessionRecord { protocol, session, answer, .. } = record;
     let context = CommandContext { engine, session, parameters, turn };
     let progress = protocol.execute(payload_of(&command), answer, context);
@@ -343,7 +345,10 @@ fn start_command(
     match progress {
         Progress::Waiting | Progress::MoreOutput | Progress::AwaitsInput => record.running = Some(command),
         Progress::Done if record.session.has_more_statements() => record.running = Some(command),
-        Progress::Done | Progress::Close => turn.buffers.give(command.bytes),
+        Progress::Done | Progress::Close => {
+            log_end(engine, record, payload_of(&command), turn);
+            turn.buffers.give(command.bytes);
+        }
     }
     send_progress(engine, record, progress, turn);
 }
@@ -383,6 +388,7 @@ pub(super) fn send_progress(
         record.command = CommandState::Idle;
         record.state_since = turn.turn_start;
         if let Some(command) = record.running.take() {
+            log_end(engine, record, payload_of(&command), turn);
             turn.buffers.give(command.bytes);
         }
     }

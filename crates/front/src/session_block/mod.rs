@@ -11,6 +11,7 @@ mod state;
 
 mod client_command;
 mod multi_statement;
+mod log_statement;
 mod metadata_lock;
 mod interrupt_session;
 mod thread_group;

@@ -182,6 +182,7 @@ fn recv_settings(assignment: &ThreadAssignment, shared: &Shared) -> RecvSettings
         accounts: Arc::clone(&shared.accounts),
         security: shared.settings.security.clone(),
         secure_transport_required: Arc::clone(&shared.settings.secure_transport_required),
+        journal: Arc::clone(&shared.settings.journal),
         limits: Arc::clone(&shared.settings.connection_limits),
         logins_max: shared.config.max_pending_logins.div_ceil(instances) as usize,
         proxy_networks: shared.proxy_networks.clone(),

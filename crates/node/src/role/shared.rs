@@ -16,6 +16,7 @@ use junctor_model::id::{CommitNumber, Incarnation};
 use junctor_signals::Module;
 use junctor_signals::connection_limits::{ConnectionLimit, ConnectionLimits};
 use junctor_signals::end_transaction::CommitDurability;
+use junctor_signals::journal::Journal;
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_sql::ServerSettings;
 use junctor_sql::mysql_catalog::show::ThreadFacts;
@@ -100,6 +101,16 @@ impl Shared {
     pub fn with_tls(mut self, security: Arc<dyn ClientSecurity>, files: [String; 3]) -> Shared {
         let settings = ServerSettings { security: Some(security), tls_files: files, ..(*self.settings).clone() };
         self.settings = Arc::new(settings);
+        self
+    }
+
+    /// Hands what the logs record to a writer.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Arc<Journal>) -> Shared {
+        for kind in &self.config.logs_on {
+            journal.switch(*kind, true);
+        }
+        self.settings = Arc::new(ServerSettings { journal, ..(*self.settings).clone() });
         self
     }
 
@@ -361,6 +372,8 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         secure_transport_required: Arc::new(AtomicBool::new(config.secure_transport_required)),
         connection_limits: Arc::new(connection_limits(config)),
         group_figures: (0..plan.instance_count(Module::Sql).max(1)).map(|_| Arc::default()).collect(),
+        logs_on: config.logs_on.clone(),
+        log_files: config.log_paths().map(|path| path.map_or_else(String::new, |path| path.to_string_lossy().into())),
         socket: config.socket_path().map_or_else(String::new, |path| path.to_string_lossy().into()),
         extra_port: config.extra_port,
         extra_max_connections: config.extra_max_connections,

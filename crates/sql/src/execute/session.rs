@@ -17,6 +17,7 @@ use super::lock_tables::TableLocks;
 use super::savepoint::Savepoint;
 use super::state::Execution;
 use crate::mysql_catalog::variable::HighPriorityMode;
+use crate::parse::Dialect;
 use junctor_gateway::Agreed;
 
 use crate::mysql_catalog::show::{Warning, WarningLevel};
@@ -255,6 +256,22 @@ impl Session {
     /// The session's default database.
     pub fn database(&self) -> Option<&str> {
         self.database.as_deref()
+    }
+
+    /// How the session's texts are read.
+    pub fn dialect(&self) -> Dialect {
+        self.variables.dialect()
+    }
+
+    /// `long_query_time` in microseconds.
+    pub fn long_query_us(&self) -> u64 {
+        self.variables.long_query_us()
+    }
+
+    /// The number of the error with which the last statement failed; 0 if it did not.
+    pub fn last_error(&self) -> u16 {
+        let error = self.diagnostics.iter().find(|warning| warning.level == WarningLevel::Error);
+        error.map_or(0, |warning| warning.code)
     }
 
     /// Removes the diagnostics of the previous statement.

@@ -17,6 +17,7 @@ pub mod literal;
 pub mod print;
 pub mod query;
 pub mod reference;
+mod redact;
 pub(crate) mod session_value;
 pub mod shape;
 pub mod statement;
@@ -33,5 +34,6 @@ pub use grammar::{
     Parameterised, Parsed, first_statement_end, parse, parse_expression, parse_in, parse_next, parse_with_parameters,
 };
 pub use print::expression_text;
+pub use redact::{audited, without_passwords};
 pub use shape::{Shape, ShapeOutcome, scan};
 pub use statement::Statement;

@@ -661,6 +661,8 @@ pub struct TableLock {
 pub enum FlushKind {
     /// HOSTS: the errors of addresses.
     Hosts,
+    /// LOGS: the files of the logs are opened again.
+    Logs,
 }
 
 /// `KILL [CONNECTION|QUERY] id`

@@ -10,6 +10,7 @@ use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
+use junctor_signals::journal::LogEvent;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::set_globals::{
     ApplyGlobals, ApplyGlobalsReply, GlobalValues, PersistedChanges, RestoreGlobals, RestoreGlobalsReply,
@@ -96,6 +97,7 @@ impl StatementContext<'_, '_> {
                 for kind in kinds {
                     match kind {
                         FlushKind::Hosts => self.engine.settings.connection_limits.forget_errors(),
+                        FlushKind::Logs => self.engine.journal().write(self.turn.wall_clock_us, LogEvent::Reopen),
                     }
                 }
                 // MySQL commits the transaction, too.

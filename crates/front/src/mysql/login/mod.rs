@@ -309,7 +309,7 @@ pub(super) fn encode_refusal(refusal: &Refusal, sequence: u8, out: &mut Vec<u8>)
 fn refuse_old_client(context: &mut LoginContext<'_>) -> HandshakeStep {
     let message =
         "Client does not support authentication protocol requested by server; consider upgrading MySQL client";
-    refuse(Refusal { errno: 1251, sqlstate: *b"08004", message: message.into() }, context)
+    refuse(Refusal { errno: 1251, sqlstate: *b"08004", message: message.into(), user: None }, context)
 }
 
 fn refuse(refusal: Refusal, context: &mut LoginContext<'_>) -> HandshakeStep {

@@ -20,9 +20,13 @@ use junctor_model::value::Value;
 use junctor_signals::cluster_status::ClusterStatus;
 use junctor_signals::connection_limits::{ConnectionLimit, ConnectionLimits, GroupFigures};
 use junctor_signals::end_transaction::CommitDurability;
+use junctor_signals::journal::{Journal, LogKind};
 
 /// The name of the system variable that refuses logins over connections without TLS.
 const SECURE_TRANSPORT: &str = "require_secure_transport";
+
+/// The variables that switch logs.
+const LOG_VARIABLES: [&str; 4] = ["general_log", "slow_query_log", "audit_log", "log_output"];
 
 /// The variables that limit connections.
 const CONNECTION_LIMITS: [(&str, ConnectionLimit); 4] = [
@@ -97,6 +101,12 @@ pub struct ServerSettings {
     pub secure_transport_required: Arc<AtomicBool>,
     /// The limits of connections, which the recv blocks obey.
     pub connection_limits: Arc<ConnectionLimits>,
+    /// Takes what the logs record.
+    pub journal: Arc<Journal>,
+    /// Which logs are on at the start.
+    pub logs_on: Vec<LogKind>,
+    /// `log_error`, `general_log_file`, `slow_query_log_file` and `audit_log_file`, in this order.
+    pub log_files: [String; 4],
     /// Slots of the thread pool, by sql block.
     pub group_figures: Vec<Arc<GroupFigures>>,
     /// Path of the Unix socket; empty without one.
@@ -147,6 +157,9 @@ impl Default for ServerSettings {
             tls_files: Default::default(),
             secure_transport_required: Arc::default(),
             connection_limits: Arc::new(ConnectionLimits::new(16_384)),
+            journal: Arc::default(),
+            logs_on: Vec::new(),
+            log_files: Default::default(),
             group_figures: vec![Arc::default()],
             socket: String::new(),
             extra_port: 0,
@@ -177,6 +190,7 @@ impl ServerSettings {
         };
         let mut globals = GlobalVariables::new(&facts);
         let file = |file: usize| Value::Bytes(self.tls_files[file].clone().into());
+        let log_file = |file: usize| Value::Bytes(self.log_files[file].clone().into());
         let seconds = |seconds: u32| Value::UInt(u64::from(seconds));
         let values = [
             ("innodb_lock_wait_timeout", seconds(self.lock_wait_timeout_s)),
@@ -192,6 +206,13 @@ impl ServerSettings {
             (SECURE_TRANSPORT, Value::Int(i64::from(self.secure_transport_required.load(Ordering::Relaxed)))),
             ("thread_pool_max_threads", Value::UInt(u64::from(self.transactions_max))),
             ("thread_pool_size", Value::UInt(u64::from(self.thread_groups))),
+            ("general_log", self.is_log_on(LogKind::General)),
+            ("slow_query_log", self.is_log_on(LogKind::Slow)),
+            ("audit_log", self.is_log_on(LogKind::Audit)),
+            ("log_error", log_file(0)),
+            ("general_log_file", log_file(1)),
+            ("slow_query_log_file", log_file(2)),
+            ("audit_log_file", log_file(3)),
             ("extra_port", Value::UInt(u64::from(self.extra_port))),
             ("extra_max_connections", Value::UInt(u64::from(self.extra_max_connections))),
             ("max_user_connections", Value::UInt(u64::from(self.max_user_connections))),
@@ -211,10 +232,35 @@ impl ServerSettings {
     }
 }
 
+impl ServerSettings {
+    fn is_log_on(&self, kind: LogKind) -> Value {
+        Value::Int(i64::from(self.logs_on.contains(&kind)))
+    }
+}
+
 impl Engine {
+    /// Takes what the logs record.
+    #[inline]
+    pub fn journal(&self) -> &Journal {
+        &self.settings.journal
+    }
+
+    /// Switches the logs as the variables say.
+    pub(crate) fn apply_logs(&self) {
+        let is_on = |name| matches!(self.globals.value_named(name), Value::Int(1) | Value::UInt(1));
+        let has_output = self.globals.value_named("log_output") != Value::Bytes(b"NONE".to_vec());
+        let journal = &self.settings.journal;
+        journal.switch(LogKind::General, has_output && is_on("general_log"));
+        journal.switch(LogKind::Slow, has_output && is_on("slow_query_log"));
+        journal.switch(LogKind::Audit, is_on("audit_log"));
+    }
+
     /// Lets the recv blocks know the variables of connections that `set` contains.
     pub(crate) fn apply_connection_settings<'a>(&self, set: impl Iterator<Item = &'a str>) {
         for name in set {
+            if LOG_VARIABLES.contains(&name) {
+                self.apply_logs();
+            }
             if name == SECURE_TRANSPORT {
                 let is_required = matches!(self.globals.value_named(name), Value::Int(1) | Value::UInt(1));
                 self.settings.secure_transport_required.store(is_required, Ordering::Relaxed);

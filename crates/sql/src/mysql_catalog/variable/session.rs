@@ -307,6 +307,14 @@ impl SessionVariables {
         super::clock::zone_seconds(&text_of(&text)).unwrap_or(0)
     }
 
+    /// `long_query_time` in microseconds.
+    pub fn long_query_us(&self) -> u64 {
+        match super::find("long_query_time").map(|id| self.value(id)) {
+            Some(Value::Double(seconds)) => (seconds * 1e6) as u64,
+            _ => u64::MAX,
+        }
+    }
+
     /// The session's value; the default for a variable whose value is not stored here.
     pub(super) fn value(&self, id: VariableId) -> Value {
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());

@@ -142,7 +142,7 @@ impl Parser<'_> {
         Ok(Statement::ReloadTls)
     }
 
-    /// FLUSH [NO_WRITE_TO_BINLOG | LOCAL] HOSTS
+    /// FLUSH [NO_WRITE_TO_BINLOG | LOCAL] {HOSTS | [ERROR | GENERAL | SLOW] LOGS}, ...
     pub(super) fn flush(&mut self) -> Parse<Statement> {
         self.advance();
         if !self.accept_word(Keyword::Local) {
@@ -154,6 +154,10 @@ impl Parser<'_> {
     fn flush_kind(&mut self) -> Parse<FlushKind> {
         if self.accept_text("HOSTS") {
             return Ok(FlushKind::Hosts);
+        }
+        let _is_one_of_them = ["ERROR", "GENERAL", "SLOW"].iter().any(|word| self.accept_text(word));
+        if self.accept_word(Keyword::Logs) {
+            return Ok(FlushKind::Logs);
         }
         self.unsupported("FLUSH")
     }

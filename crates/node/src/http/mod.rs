@@ -1,0 +1,9 @@
+//! HTTP on a port of its own, for those who watch the node: `/metrics`, `/health` and `/ready`. One thread
+//! outside of the data plane serves all connections, within bounds.
+
+pub mod request;
+mod metrics;
+mod server;
+
+pub use metrics::Scrape;
+pub use server::{HttpServer, Probe};
