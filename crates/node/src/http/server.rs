@@ -83,8 +83,8 @@ impl HttpServer {
 impl Drop for HttpServer {
     fn drop(&mut self) {
         self.ends.store(true, Ordering::Relaxed);
-        // The thread of the metrics ends with that of the server. It may wait for a node that answers nothing,
-        // so only the server's is awaited.
+        // The thread of the metrics ends with that of the server. It may wait for a node that does not
+        // answer, so only the server's is awaited.
         if let Some(http) = self.threads.drain(..).next() {
             let _ = http.join();
         }

@@ -11,8 +11,8 @@ const SECRET: &[u8] = b"<secret>";
 /// The words that make every string of a text a possible password.
 const SECRET_WORDS: &[&[u8]] = &[b"IDENTIFIED", b"PASSWORD", b"MASTER_PASSWORD", b"SOURCE_PASSWORD", b"SECRET"];
 
-/// The text without passwords. If it has a word such as IDENTIFIED or PASSWORD, every string is replaced, as is
-/// everything from the first bytes on that form no token. A text that does not parse is treated alike.
+/// The text without passwords. If it has a word such as IDENTIFIED or PASSWORD, every string is replaced, as
+/// is everything from the first bytes on that form no token. A text that does not parse is treated alike.
 pub fn without_passwords(text: &[u8], dialect: Dialect) -> Cow<'_, [u8]> {
     let is_secret = |token: &Token| SECRET_WORDS.iter().any(|word| word.eq_ignore_ascii_case(bytes_of(text, token)));
     if !tokens(text, dialect).any(|token| is_secret(&token)) {
