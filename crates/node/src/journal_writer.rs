@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -12,6 +13,9 @@ use junctor_signals::journal::{Entry, Journal, LogEvent, LoggedClient, Severity}
 
 /// Maximum number of lines of the error log in a second. The others are counted.
 const LINES_PER_SECOND: u32 = 50;
+
+/// Others must not read the statements of clients.
+const FILE_MODE: u32 = 0o640;
 
 /// Time after which lines that wait in memory are written.
 const FLUSH_AFTER: Duration = Duration::from_millis(200);
@@ -77,7 +81,7 @@ impl LogFile {
         };
         let opened = match self.file.take() {
             Some(file) => Ok(file),
-            None => OpenOptions::new().create(true).append(true).open(path).map(BufWriter::new),
+            None => OpenOptions::new().create(true).append(true).mode(FILE_MODE).open(path).map(BufWriter::new),
         };
         match opened.and_then(|mut file| file.write_all(line).map(|()| file)) {
             Ok(file) => (self.file, self.has_failed) = (Some(file), false),

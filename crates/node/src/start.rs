@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::placement::{PlacementPlan, ThreadConfig, Topology};
 use junctor_front::account::{Account, Accounts};
-use junctor_front::{EXTRA_LISTENER, Protocol};
+use junctor_front::{EXTRA_LISTENER, Protocol, Readiness};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
 use junctor_kernel::transport::security::ClientSecurity;
 use junctor_kernel::{ConnectError, KernelLimits, MemoryStream, NodeLayout};
@@ -274,12 +274,7 @@ pub fn start_and_report(
     if let Some(tls) = &tls {
         shared = shared.with_tls(Arc::clone(tls) as Arc<dyn ClientSecurity>, tls.file_names());
     }
-    let (journal, entries) = Journal::new();
-    let journal = Arc::new(journal);
-    let [error, general, slow, audit] = config.log_paths();
-    let files = LogFiles { error, general, slow, audit, is_json: config.has_json_logs };
-    let log_writer = journal_writer::start(files, &journal, entries)
-        .map_err(|error| StartError(format!("cannot start a thread: {error}")))?;
+    let (journal, log_writer) = start_logs(&config)?;
     let shared = Arc::new(shared.with_journal(journal));
     let (readiness, progress) = (Arc::clone(shared.readiness()), Arc::clone(shared.progress()));
     let log_waits_for_room = Arc::clone(shared.log_waits_for_room());
@@ -309,11 +304,7 @@ pub fn start_and_report(
     let node = Node::start_linked::<Signal, NodeHost, _>(&layout, options, make_host)
         .map_err(|error| StartError(error.to_string()))?;
     let stopping = Arc::new(AtomicBool::new(false));
-    let http = start_http(&config, || Probe {
-        readiness: Arc::clone(&readiness),
-        stopping: Arc::clone(&stopping),
-        connector: node.connector(),
-    })?;
+    let http = start_http(&config, (&readiness, &stopping), &node)?;
     while !readiness.is_open() {
         if node.is_stopping() {
             return Err(stopped_early());
@@ -386,12 +377,30 @@ fn listen_address(config: &NodeConfig, protocol: Protocol) -> Option<SocketAddr>
     port.filter(|_| config.listens).map(|port| SocketAddr::new(config.listen_address, port))
 }
 
+/// Starts the thread that writes the logs.
+fn start_logs(config: &NodeConfig) -> Result<(Arc<Journal>, JoinHandle<()>), StartError> {
+    let (journal, entries) = Journal::new();
+    let journal = Arc::new(journal);
+    let [error, general, slow, audit] = config.log_paths();
+    let files = LogFiles { error, general, slow, audit, is_json: config.has_json_logs };
+    match journal_writer::start(files, &journal, entries) {
+        Ok(writer) => Ok((journal, writer)),
+        Err(error) => Err(StartError(format!("cannot start a thread: {error}"))),
+    }
+}
+
 /// Starts the server for those who watch the node, if it has a port.
-fn start_http(config: &NodeConfig, probe: impl FnOnce() -> Probe) -> Result<Option<HttpServer>, StartError> {
+fn start_http(
+    config: &NodeConfig,
+    (readiness, stopping): (&Arc<Readiness>, &Arc<AtomicBool>),
+    node: &RunningNode,
+) -> Result<Option<HttpServer>, StartError> {
     let Some(port) = config.http_port else { return Ok(None) };
+    let (readiness, stopping) = (Arc::clone(readiness), Arc::clone(stopping));
+    let probe = Probe { readiness, stopping, connector: node.connector() };
     let address = SocketAddr::new(config.http_address, port);
     let failed = |error| StartError(format!("cannot listen on {address} for HTTP: {error}"));
-    HttpServer::start(address, probe()).map(Some).map_err(failed)
+    HttpServer::start(address, probe).map(Some).map_err(failed)
 }
 
 /// The address of the port for administrators; `None` without one.
