@@ -9,7 +9,7 @@
 //! - the commands: [`sysbench_matrix`], [`compare`], [`durable_writes`], [`relaxed_writes`], [`restarts`],
 //!   [`checkpoints`], [`log_limit`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
 //!   [`long_statements`], [`long_transactions`], [`redo`], [`demo`], [`instructions`], [`event_load`] (the
-//!   command `load`: very many connections), [`scale`];
+//!   command `load`: very many connections), [`scale`], [`tpch`];
 //! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB, compared
 //!   with MariaDB;
 //! - [`api`]: the Rust client, and a node in the same process.
@@ -53,5 +53,6 @@ pub mod restarts;
 pub mod scale;
 pub mod sysbench_matrix;
 pub mod torn_reads;
+pub mod tpch;
 
 pub use failure::{Failure, Outcome};

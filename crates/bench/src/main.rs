@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use junctor_bench::{
     Outcome, api, applications, checkpoints, compare, connections, consistency, deadlocks, demo, durable_writes, echo,
     event_load, history, instructions, lab, log_limit, long_statements, long_transactions, redo, relaxed_writes,
-    restarts, scale, sysbench_matrix, torn_reads,
+    restarts, scale, sysbench_matrix, torn_reads, tpch,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -28,6 +28,8 @@ enum Command {
     Compare(compare::CompareOptions),
     /// Compare DBT2 and YCSB with MariaDB
     CompareApplications(applications::ApplicationsOptions),
+    /// Compare the 22 queries of TPC-H with MariaDB, and optionally with DuckDB
+    Tpch(tpch::TpchOptions),
     /// Compare durable writes, on disk when acknowledged, with MariaDB and with an echo server that syncs
     DurableWrites(durable_writes::DurableWritesOptions),
     /// Compare writes that are acknowledged before they are on disk with those of a node in memory
@@ -76,6 +78,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::SysbenchMatrix(options) => sysbench_matrix::run(options),
         Command::Compare(options) => compare::run(&options),
         Command::CompareApplications(options) => applications::run(&options),
+        Command::Tpch(options) => tpch::run(&options),
         Command::DurableWrites(options) => durable_writes::run(&options),
         Command::RelaxedWrites(options) => relaxed_writes::run(&options),
         Command::Restarts(options) => restarts::run(&options),

@@ -335,6 +335,8 @@ errors! {
     ObjectDoesNotExist = 1305, "42000";
     /// The query was interrupted.
     QueryInterrupted = 1317, "70100";
+    /// The query has taken longer than max_execution_time.
+    QueryTimedOut = 3024, "HY000";
     /// A list of column names whose length differs from the number of columns.
     ColumnListMismatch = 1353, "HY000";
     /// No value and no default for a NOT NULL column.
@@ -642,6 +644,13 @@ impl Error {
     #[cold]
     pub fn query_interrupted() -> Box<Error> {
         Error::new(ErrorCode::QueryInterrupted, "Query execution was interrupted")
+    }
+
+    /// Error 3024: the query has taken longer than max_execution_time.
+    #[cold]
+    pub fn query_timed_out() -> Box<Error> {
+        let message = "Query execution was interrupted, maximum statement execution time exceeded";
+        Error::new(ErrorCode::QueryTimedOut, message)
     }
 
     /// Error 1053: the node stops before the statement has ended.

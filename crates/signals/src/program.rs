@@ -112,6 +112,17 @@ pub enum Output {
     Aggregates(Vec<Aggregate>),
     /// `[image u32]` and the row image, for statements that continue to work with the rows.
     Images,
+    /// Groups of equal keys among the rows of one reply, each as a row packet of tagged values: the projected
+    /// values of its first row, and the partial state of each aggregate as bytes. Groups with equal keys may
+    /// follow in the same or in another reply.
+    Groups {
+        /// The values of the first row.
+        projection: Projection,
+        /// The keys.
+        keys: Vec<Expression>,
+        /// The aggregates, none with DISTINCT.
+        aggregates: Vec<Aggregate>,
+    },
 }
 
 /// A read of one table. The protocol is part of the request, so text and prepared executions share the

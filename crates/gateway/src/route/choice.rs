@@ -420,7 +420,7 @@ fn shape_of(program: &ReadProgram) -> u32 {
     let output = match program.output {
         Output::Packets(_) => 0,
         Output::Entries { .. } => 1,
-        Output::Aggregates(_) => 2,
+        Output::Aggregates(_) | Output::Groups { .. } => 2,
         Output::Images => 3,
     };
     access * 8 + output * 2 + u32::from(program.filter.is_some())
@@ -429,10 +429,10 @@ fn shape_of(program: &ReadProgram) -> u32 {
 fn operation(program: &ReadProgram) -> &'static str {
     match (&program.access, &program.output) {
         (Access::PrimaryKeys, _) => "keys",
-        (Access::IndexRanges { .. }, Output::Aggregates(_)) => "ranges, aggregated",
+        (Access::IndexRanges { .. }, Output::Aggregates(_) | Output::Groups { .. }) => "ranges, aggregated",
         (Access::IndexRanges { .. }, Output::Entries { .. }) => "ranges, sorted",
         (Access::IndexRanges { .. }, _) => "ranges",
-        (Access::AllRows, Output::Aggregates(_)) => "all rows, aggregated",
+        (Access::AllRows, Output::Aggregates(_) | Output::Groups { .. }) => "all rows, aggregated",
         (Access::AllRows, _) => "all rows",
     }
 }

@@ -27,6 +27,7 @@ choices! {
         1 Entries { projection, sort, distinct };
         2 Aggregates(aggregates);
         3 Images;
+        4 Groups { projection, keys, aggregates };
     }
 }
 choices! { AssignmentKind { 0 Always; 1 IfChanged; 2 Generated; 3 Check; } }
@@ -167,6 +168,10 @@ fn check_output(layout: &TableLayout, output: &mut Output) -> Result<()> {
         }
         Output::Aggregates(aggregates) => values.extend(aggregates.iter().filter_map(|one| one.argument.as_ref())),
         Output::Images => {}
+        Output::Groups { projection, keys, aggregates } => {
+            values.extend(projection.values.iter().chain(keys));
+            values.extend(aggregates.iter().filter_map(|one| one.argument.as_ref()));
+        }
     }
     values.into_iter().try_for_each(|value| check_expression(layout, value))?;
     if let Output::Packets(projection) | Output::Entries { projection, .. } = output {

@@ -4,7 +4,7 @@ use junctor_expression::{Kind, ResultType};
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableOwner;
-use junctor_model::schema::{Dictionary, TableLayout};
+use junctor_model::schema::{Dictionary, TableDefinition, TableLayout};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
 use std::sync::Arc;
@@ -147,6 +147,8 @@ pub struct Environment<'a> {
     pub is_strict: bool,
     /// The session's rules for days and times.
     pub rules: ValueRules,
+    /// The number of rows of a table, as last reported; `None` if it has not been.
+    pub row_estimate: &'a dyn Fn(&TableDefinition) -> Option<u64>,
 }
 
 impl<'a> Environment<'a> {
@@ -167,6 +169,7 @@ impl<'a> Environment<'a> {
             division_increment: 4,
             is_strict: true,
             rules: ValueRules::DEFAULT,
+            row_estimate: &|_| None,
         }
     }
 

@@ -7,6 +7,7 @@ use junctor_gateway::Gateway;
 use junctor_model::id::TableId;
 use junctor_signals::counter::SqlCounters;
 
+use super::estimates::TableEstimates;
 use super::latency::Latencies;
 use super::numbers::AutoIncrementRanges;
 use super::settings::ServerSettings;
@@ -41,6 +42,7 @@ pub struct Engine {
     /// borrow of the engine but adds calls.
     pub(crate) lock_calls: RefCell<LockCalls>,
     pub(crate) table_statistics: StatementStatistics,
+    pub(crate) estimates: TableEstimates,
     /// Reserved AUTO_INCREMENT values.
     pub(crate) ranges: AutoIncrementRanges,
     pub(crate) tables: BlockingChanges,

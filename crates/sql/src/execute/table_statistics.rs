@@ -88,7 +88,9 @@ pub(super) fn resume_table_statistics(
     state: TableStatisticsState,
     rows: &[Vec<Value>],
 ) -> Progress {
-    let statistics = Some(Arc::new(StatisticsSnapshot::of_rows(rows)));
+    let statistics = Arc::new(StatisticsSnapshot::of_rows(rows));
+    context.engine.estimates.set(&statistics, context.turn.turn_start);
+    let statistics = Some(statistics);
     let state = RetryState { input: state.input, lock_results: None, statistics };
     context.session.execution = Execution::Retry(Box::new(state));
     Progress::Waiting

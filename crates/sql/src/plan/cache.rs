@@ -236,6 +236,18 @@ impl PlanCache {
         }
     }
 
+    /// Drops every plan that was made for other numbers of rows.
+    pub fn forget_outdated(&mut self) {
+        for slot in &mut self.entries {
+            if let Some(Entry { shape: CachedShape::Plan(Plan::Tree(plan)), bytes, .. }) = slot
+                && plan.is_outdated.load(Ordering::Relaxed)
+            {
+                self.bytes -= *bytes;
+                *slot = None;
+            }
+        }
+    }
+
     /// Estimated bytes of all entries.
     pub fn bytes(&self) -> usize {
         self.bytes

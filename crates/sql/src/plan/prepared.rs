@@ -94,6 +94,26 @@ impl PreparedStatements {
         found.is_ok()
     }
 
+    /// Takes the plans that were made for other numbers of rows away from their statements.
+    pub fn forget_outdated(&mut self) {
+        for (_, statement) in &mut self.0 {
+            if let Some(Plan::Tree(plan)) = &statement.plan
+                && plan.is_outdated.load(Ordering::Relaxed)
+            {
+                *statement = Arc::new(PreparedStatement {
+                    statement: Arc::clone(&statement.statement),
+                    session_values: Arc::clone(&statement.session_values),
+                    text: statement.text.clone(),
+                    plan: None,
+                    kinds: statement.kinds.clone(),
+                    dictionary_version: AtomicU64::new(statement.dictionary_version.load(Ordering::Relaxed)),
+                    database: statement.database.clone(),
+                    ..**statement
+                });
+            }
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.0.len()
     }

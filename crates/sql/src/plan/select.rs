@@ -418,5 +418,9 @@ pub(super) fn output_reads_parameter(output: &Output) -> bool {
             aggregates.iter().any(|aggregate| aggregate.argument.as_ref().is_some_and(reads_parameter))
         }
         Output::Images => false,
+        Output::Groups { projection, keys, aggregates } => {
+            let arguments = aggregates.iter().filter_map(|aggregate| aggregate.argument.as_ref());
+            projection.values.iter().chain(keys).chain(arguments).any(reads_parameter)
+        }
     }
 }

@@ -126,6 +126,7 @@ fn planned_for(
         foreign_key_checks: true,
         is_strict: false,
         rules: Default::default(),
+        row_estimate: &|_| None,
     };
     plan_statement(&environment, statement, &|_, _| None)
 }
@@ -266,6 +267,7 @@ impl Dump<'_> {
                 format!("aggregates {}", aggregates.collect::<Vec<_>>().join(", "))
             }
             Output::Images => "images".to_owned(),
+            Output::Groups { keys, .. } => format!("groups by {}", list(keys)),
         };
         self.line(text);
     }

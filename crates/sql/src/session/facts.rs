@@ -222,5 +222,6 @@ pub(super) fn with_environment<T>(
         division_increment: facts.session.variables.division_increment(),
         is_strict: false,
         rules: facts.session.variables.value_rules().at(session_context.now_us()),
+        row_estimate: &|table| facts.engine.estimates.rows(table),
     })
 }

@@ -6,6 +6,7 @@
 
 mod clock_columns;
 mod command;
+mod estimates;
 mod facts;
 mod implicit_parameters;
 mod prepared;
@@ -30,7 +31,8 @@ use junctor_signals::counter::SqlCounters;
 use crate::bind::message;
 use crate::execute::{
     AutoIncrementRanges, BlockingChanges, Engine, Execution, Latencies, SHAPE_SEED, ServerSettings, Session,
-    SessionOpening, StatementContext, Workspace, continue_output, continue_statement, receive_file, resume,
+    SessionOpening, StatementContext, TableEstimates, Workspace, continue_output, continue_statement, receive_file,
+    resume,
 };
 use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::SessionVariables;
@@ -57,6 +59,7 @@ impl Engine {
             work: Workspace::default(),
             lock_calls: Default::default(),
             table_statistics: Default::default(),
+            estimates: TableEstimates::default(),
             ranges: AutoIncrementRanges::new(),
             private_count: 0,
             undropped_tables: Vec::new(),

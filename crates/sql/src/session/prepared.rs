@@ -12,6 +12,7 @@ use junctor_gateway::invariant;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::program::RowProtocol;
 
+use super::estimates::is_outdated;
 use super::lock_calls::refuse_lock_calls;
 use super::text::keeps_diagnostics;
 use crate::bind::{ParameterKind, PatternPrefix, message};
@@ -246,6 +247,7 @@ impl StatementContext<'_, '_> {
         let dictionary = &self.engine.gateway.catalog().dictionary;
         if let Some(known) = self.engine.shared_statements.get(&key, has_kinds, dictionary)
             && let Some(plan) = known.plan.clone()
+            && !is_outdated(&plan)
         {
             self.session.statements.insert(id, known);
             self.session.clear_diagnostics();

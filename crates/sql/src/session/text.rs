@@ -196,6 +196,9 @@ impl StatementContext<'_, '_> {
                 start_compute(self, plan, input.protocol)
             }
             Plan::Tree(plan) => {
+                if let Some(progress) = self.renew_plan(plan, input) {
+                    return progress;
+                }
                 self.session.operation = OperationKind::Other;
                 self.engine.counters.selects += 1;
                 if self.session.cursor_wanted != 0 {

@@ -408,6 +408,7 @@ impl Engine {
             division_increment: session.variables.division_increment(),
             is_strict: false,
             rules: session.variables.value_rules().at(session_context.now_us()),
+            row_estimate: &|table| self.estimates.rows(table),
         };
         let bound = Binder::new(&environment, Scope::empty()).bind(expression)?;
         let parameters = Parameters::from_bytes(&self.work.parameters);

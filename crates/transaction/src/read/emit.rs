@@ -10,6 +10,7 @@ use junctor_model::row_encoding::{append_result_text, begin_binary_row, begin_pa
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{Aggregate, ENTRY_HEADER_BYTES, Output, Projection, RowProtocol, SortKey};
 
+use super::group_table::GroupTable;
 use super::sort_key::{append_key, append_sort_key, key_length};
 
 /// Reused memory of one block for evaluating filters and outputs.
@@ -17,6 +18,7 @@ use super::sort_key::{append_key, append_sort_key, key_length};
 pub(crate) struct Emitter {
     pub scratch: Scratch,
     accumulators: Vec<Accumulator>,
+    groups: GroupTable,
 }
 
 /// A row to emit, with everything else on which its output depends.
@@ -42,7 +44,7 @@ const CUT_MARK: u8 = 2;
 
 impl Emitter {
     pub fn new() -> Emitter {
-        Emitter { scratch: Scratch::new(), accumulators: Vec::new() }
+        Emitter { scratch: Scratch::new(), accumulators: Vec::new(), groups: GroupTable::default() }
     }
 
     /// Prepares for the first row of a request.
@@ -53,6 +55,10 @@ impl Emitter {
     pub fn begin(&mut self, output: &Output) -> Result<()> {
         match output {
             Output::Aggregates(aggregates) => self.begin_aggregates(aggregates),
+            Output::Groups { .. } => {
+                self.groups.begin();
+                Ok(())
+            }
             Output::Packets(_) | Output::Entries { .. } | Output::Images => Ok(()),
         }
     }
@@ -100,14 +106,21 @@ impl Emitter {
             Output::Entries { projection, sort, distinct } => {
                 self.entry(projection, EntryKeys { sort, distinct: distinct.as_deref() }, row, out)
             }
+            Output::Groups { projection, keys, aggregates } => {
+                self.groups.add((projection, keys, aggregates), row, &self.scratch, out)
+            }
         }
     }
 
-    /// Ends a reply by appending partial aggregate states. Returns whether something was appended.
+    /// Ends a reply by appending partial aggregate states or groups. Returns how many of these the reply has;
+    /// `None` if it has rows.
     #[inline]
-    pub fn end(&mut self, output: &Output, out: &mut Vec<u8>) -> bool {
+    pub fn end(&mut self, output: &Output, out: &mut Vec<u8>) -> Option<u32> {
+        if matches!(output, Output::Groups { .. }) {
+            return Some(self.groups.end(out));
+        }
         if !matches!(output, Output::Aggregates(_)) {
-            return false;
+            return None;
         }
         for accumulator in &self.accumulators {
             let start = out.len();
@@ -116,7 +129,7 @@ impl Emitter {
             let length = (out.len() - start - 4) as u32;
             out[start..start + 4].copy_from_slice(&length.to_le_bytes());
         }
-        true
+        Some(1)
     }
 
     fn entry(

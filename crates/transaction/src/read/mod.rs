@@ -7,6 +7,7 @@
 //! encodes the output of each row. [`sort_key`] makes keys that compare as bytes.
 
 mod emit;
+mod group_table;
 mod row_reader;
 mod sort_key;
 

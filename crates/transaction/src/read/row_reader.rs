@@ -205,8 +205,8 @@ impl RowReader {
                 GuardedReadOutcome::More => {}
             }
         }
-        if self.emitter.end(&view.program.output, out) {
-            position.rows = 1;
+        if let Some(rows) = self.emitter.end(&view.program.output, out) {
+            position.rows = rows;
         }
         self.counts.reads += 1;
         self.counts.rows_returned += u64::from(position.rows);

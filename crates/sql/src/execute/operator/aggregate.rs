@@ -54,6 +54,7 @@ impl Aggregate {
         let before = self.known.memory();
         let mut ends = Vec::new();
         let mut key = Vec::new();
+        let mut of_level = Vec::new();
         for row in 0..batch.len() {
             run.scratch.reset();
             key.clear();
@@ -66,7 +67,8 @@ impl Aggregate {
             ends.push(key.len());
             let lowest = if plan.rollup { 0 } else { plan.keys.len() };
             for level in (lowest..=plan.keys.len()).rev() {
-                let mut of_level = (level as u32).to_le_bytes().to_vec();
+                of_level.clear();
+                of_level.extend_from_slice(&(level as u32).to_le_bytes());
                 of_level.extend_from_slice(&key[..ends[level]]);
                 let number = self.groups.len() as u32;
                 let (group, is_new) = self.known.insert(&of_level, number);
@@ -74,7 +76,14 @@ impl Aggregate {
                 if is_new {
                     self.open_group(run, batch, row, level)?;
                 }
-                for (state, function) in self.groups[group].states.iter_mut().zip(&plan.functions) {
+                let states = &mut self.groups[group].states;
+                if let Some(partials) = &plan.partials {
+                    for (state, slot) in states.iter_mut().zip(partials) {
+                        state.merge(batch.row(row).get(*slot))?;
+                    }
+                    continue;
+                }
+                for (state, function) in states.iter_mut().zip(&plan.functions) {
                     let grown = state.add(function, batch.row(row), run.scratch)?;
                     run.reserve(grown)?;
                 }

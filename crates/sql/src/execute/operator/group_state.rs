@@ -2,7 +2,7 @@
 
 use junctor_expression::aggregate::{Accumulator, AggregateKind};
 use junctor_expression::{Parameters, Scratch};
-use junctor_model::error::{ErrorCode, Result};
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::scratch::to_text;
 use junctor_model::value::{Value, ValueRef};
 
@@ -144,6 +144,14 @@ impl GroupState {
         match &mut self.state {
             State::Plain(accumulator) => accumulator.remove(value, scratch),
             _ => Ok(()),
+        }
+    }
+
+    /// Adds the partial state that a partition has made of its rows.
+    pub fn merge(&mut self, partial: ValueRef<'_>) -> Result<()> {
+        match (&mut self.state, partial) {
+            (State::Plain(accumulator), ValueRef::Bytes(partial)) => accumulator.merge_partial(partial).map(|_| ()),
+            _ => Err(Error::broken_reply()),
         }
     }
 

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use junctor_model::error::Result;
 use junctor_model::value::Value;
 
-use super::batch::{BATCH_ROWS, Batch, Frame};
+use super::batch::{Batch, Frame};
 use super::key_table::KeyTable;
 use super::scan::Scan;
 use super::{Input, Operator, Run, Step, append_key};
 use crate::plan::tree::{JoinForm, JoinKey, JoinPlan};
 
-/// Number of left rows whose keys are looked up before the whole right side is read instead.
-const LOOKUP_ROWS_MAX: usize = 4096;
 const NONE: u32 = u32::MAX;
 
 /// What the join does next.
@@ -96,7 +94,7 @@ impl Join {
         if self.is_built {
             return Ok(Phase::Probe);
         }
-        let Some(lookup) = self.plan.lookup.filter(|_| self.looked_up < LOOKUP_ROWS_MAX) else {
+        let Some(lookup) = self.plan.lookup.filter(|lookup| self.looked_up < lookup.rows_max) else {
             self.clear(run);
             return Ok(Phase::Build);
         };
@@ -278,5 +276,3 @@ fn is_not_false(plan: &JoinPlan, row: junctor_expression::Parameters<'_>, run: &
     let value = equality.evaluate(None, row, run.scratch)?;
     Ok(!matches!(value, junctor_model::value::ValueRef::Int(0)))
 }
-
-const _: () = assert!(BATCH_ROWS < LOOKUP_ROWS_MAX);

@@ -103,6 +103,10 @@ impl Operator for Scan {
             if leaf.taken == leaf.packets.len() {
                 leaf.packets = source.take_packets();
                 leaf.taken = 0;
+                // The partitions read the next rows while the tree works with these.
+                if !leaf.packets.is_empty() && source.awaits_room() {
+                    source.run(run.context, continue_output);
+                }
             }
             if leaf.taken < leaf.packets.len() {
                 let rest = &leaf.packets[leaf.taken..];

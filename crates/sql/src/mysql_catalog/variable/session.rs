@@ -296,6 +296,12 @@ impl SessionVariables {
         super::find("lock_wait_timeout").map_or(u64::MAX, |id| unsigned_of(&self.value(id)))
     }
 
+    /// Maximum duration of a query in milliseconds (`max_execution_time`); `None` without a limit.
+    pub fn execution_time_max_ms(&self) -> Option<u64> {
+        let limit = super::find("max_execution_time").map_or(0, |id| unsigned_of(&self.value(id)));
+        (limit > 0).then_some(limit)
+    }
+
     /// A flag by name; false if no flag has this name.
     pub fn flag(&self, name: &str) -> bool {
         super::find(name).is_some_and(|id| self.value(id) == Value::Int(1))

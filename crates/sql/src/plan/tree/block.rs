@@ -8,6 +8,7 @@ use junctor_model::row_encoding::ResultColumn;
 use junctor_signals::program::{Projection, SortKey};
 
 use super::check::GroupCheck;
+use super::factor::conjuncts_of;
 use super::from::bind_from;
 use super::join::{JoinNode, Locks, relations_of};
 use super::recursion::{Defining, WorkingTable};
@@ -25,6 +26,10 @@ use crate::plan::order::{bind_order, check_distinct_order};
 
 /// Maximum number of columns in a result, as in MySQL.
 const RESULT_COLUMNS_MAX: usize = 4096;
+
+/// The assumed number of groups for each row, and the share of groups that HAVING leaves.
+const GROUPS_SHARE: f64 = 0.2;
+const HAVING_SHARE: f64 = 0.3;
 
 /// The tables of WITH that a block can name.
 #[derive(Clone, Copy)]
@@ -128,7 +133,7 @@ impl TreePlanner<'_> {
         let (above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, &space).is_none());
         let from = joined.take().map_or(JoinNode::nothing(), |joined| joined.node);
-        let mut node = self.join(from, (conditions, semijoins), (&block, &sources), Locks::All(lock))?;
+        let (mut node, mut rows) = self.join(from, (conditions, semijoins), (&block, &sources), Locks::All(lock))?;
         if !where_applies.is_empty() {
             node = subqueries.place_all(node, where_applies);
         }
@@ -136,7 +141,8 @@ impl TreePlanner<'_> {
         if is_grouped {
             let in_aggregates = subqueries.take_inner();
             node = subqueries.place_all(node, in_aggregates);
-            let aggregate = self.aggregate(&mut keys, functions, select.with_rollup, &space)?;
+            let mut aggregate = self.aggregate(&mut keys, functions, select.with_rollup, &space)?;
+            let aggregate_keys: Vec<Expression> = aggregate.keys.iter().map(|(key, _)| key.clone()).collect();
             if select.with_rollup {
                 let replace = |value: &mut Expression| replace_keys(value, &aggregate);
                 values.iter_mut().for_each(replace);
@@ -144,17 +150,25 @@ impl TreePlanner<'_> {
                 windows.iter_mut().flat_map(WindowFunction::expressions_mut).for_each(replace);
                 sort.iter_mut().for_each(|key| replace(&mut key.value));
             }
+            let reads_all = subqueries.has_any() || !windows.is_empty();
+            let read_after =
+                aggregate_keys.iter().chain(&values).chain(&having).chain(sort.iter().map(|key| &key.value));
+            self.group_in_partitions(&node, &mut aggregate, &space, &|slot| {
+                reads_all || read_after.clone().any(|value| reads_slot(value, slot))
+            })?;
+            rows = if aggregate.keys.is_empty() { 1.0 } else { (rows * GROUPS_SHARE).max(1.0) };
             node = PlanNode::Aggregate(Box::new(node), Arc::new(aggregate));
         }
         let after = subqueries.take();
         let (after, of_windows): (Vec<_>, Vec<_>) = after.into_iter().partition(|apply| !apply.reads(&windows));
         node = subqueries.place_all(node, after);
         if let Some(having) = having {
+            rows *= HAVING_SHARE;
             node = filtered(node, having.conjuncts().to_vec());
         }
         node = subqueries.place_all(windowed(node, windows), of_windows);
         node = last_clauses(node, (select, is_root), &mut values, sort, &space)?;
-        Ok(BlockPlan { root: node, width: space.width(), values, columns, outer: space.outer_values() })
+        Ok(BlockPlan { root: node, width: space.width(), values, columns, outer: space.outer_values(), rows })
     }
 
     /// Binds WHERE. Conjuncts that are semijoins are returned apart.
@@ -173,7 +187,7 @@ impl TreePlanner<'_> {
                 continue;
             }
             let bound = crate::bind::among_numbers(conjunct, binder.bind_in(Clause::Where, conjunct)?);
-            conditions.extend(bound.conjuncts().iter().cloned());
+            conditions.extend(conjuncts_of(&bound));
         }
         self.note(&binder);
         Ok((conditions, semijoins))
@@ -279,6 +293,13 @@ pub(super) fn conjuncts(condition: &ast::Expression) -> Vec<&ast::Expression> {
 /// The rows of `node` for which all conditions are true.
 pub(super) fn filtered(node: PlanNode, conditions: Vec<Expression>) -> PlanNode {
     if conditions.is_empty() { node } else { PlanNode::Filter(Box::new(node), conditions.into()) }
+}
+
+/// Whether an expression reads a slot.
+fn reads_slot(value: &Expression, slot: u16) -> bool {
+    let mut reads = false;
+    value.visit(&mut |inner| reads |= inner.as_column().is_some_and(|column| column.0 == slot));
+    reads
 }
 
 /// Computes the values of the select list once, because ORDER BY and DISTINCT refer to the same values.

@@ -9,6 +9,7 @@ use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::TableLayout;
 
 use super::block::CommonTables;
+use super::factor::conjuncts_of;
 use super::join::JoinNode;
 use super::recursion::{Defining, WorkingTable, in_outer_join};
 use super::{BlockPlan, TreePlanner};
@@ -137,7 +138,7 @@ impl<'a> TreePlanner<'a> {
     }
 
     /// A relation of the result of a block. Errors: 1060, 1353.
-    fn query_relation<'f>(
+    pub(super) fn query_relation<'f>(
         &self,
         name: String,
         mut block: BlockPlan,
@@ -245,7 +246,7 @@ pub(super) fn bind_from<'s>(
             let mut binder = planner.binder(&view);
             let bound = among_numbers(condition, binder.bind_in(Clause::On, condition)?);
             planner.note(&binder);
-            conditions.extend(bound.conjuncts().iter().cloned());
+            conditions.extend(conjuncts_of(&bound));
             all()
         }
         JoinCondition::Using(columns) => merge(block, (&left.names, &right.names), columns, kind, &mut conditions)?,

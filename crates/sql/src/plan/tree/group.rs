@@ -100,7 +100,7 @@ impl TreePlanner<'_> {
             }
             placed.push((places, slot));
         }
-        Ok(AggregatePlan { keys: with_slots, functions, rollup, groupings: placed })
+        Ok(AggregatePlan { keys: with_slots, functions, rollup, groupings: placed, partials: None })
     }
 }
 

@@ -1,5 +1,6 @@
-//! The order of joins, and the place of each condition.
+//! The joins of a block, and the place of each condition.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -8,9 +9,12 @@ use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 
 use super::block::filtered;
+use super::cost::{self, Link, PartCost};
+use super::factor;
 use super::from::SourcePlan;
+use super::selectivity::Estimates;
 use super::subquery::SemiJoin;
-use super::{JoinForm, JoinKey, JoinPlan, PlanNode, TreePlanner};
+use super::{JoinForm, JoinKey, JoinLookup, JoinPlan, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
 use crate::parse::statement::{LockingClause, Select};
 
@@ -43,7 +47,13 @@ impl Locks<'_> {
 }
 
 /// A set of relations, by their numbers in the slot space.
-type RelationSet = BTreeSet<u16>;
+pub(super) type RelationSet = BTreeSet<u16>;
+
+/// The share of rows that a semijoin is assumed to leave.
+const SEMIJOIN_SHARE: f64 = 0.3;
+/// Bounds of the number of left rows whose keys are looked up: at least a batch, whatever the estimates say.
+const LOOKUP_ROWS_MIN: f64 = 256.0;
+const LOOKUP_ROWS_MAX: f64 = 1e9;
 
 /// A planned part of the joins.
 struct Part {
@@ -51,6 +61,7 @@ struct Part {
     relations: RelationSet,
     /// The relation, if the part is a table whose leaf is not planned yet, with its conditions.
     table: Option<(usize, Vec<Expression>)>,
+    cost: PartCost,
 }
 
 impl JoinNode {
@@ -132,21 +143,32 @@ impl TreePlanner<'_> {
         (conditions, semijoins): (Vec<Expression>, Vec<SemiJoin<'_>>),
         (block, sources): (&BlockScope<'_>, &[SourcePlan<'_>]),
         locks: Locks<'_>,
-    ) -> Result<PlanNode> {
-        let joins = Joins { planner: self, block, sources, locks };
+    ) -> Result<(PlanNode, f64)> {
+        let joins = Joins::new(self, (block, sources), locks);
         let node = node.simplify(block, &conditions);
-        let mut node = joins.build(node, conditions)?;
+        let mut early = Vec::new();
+        let mut late = Vec::new();
         for semijoin in semijoins {
+            match semijoin.is_computed() {
+                true => early.push((semijoin.outer_relations(), semijoin)),
+                false => late.push(semijoin),
+            }
+        }
+        *joins.early.borrow_mut() = early;
+        let node = joins.build(node, conditions)?;
+        let mut node = joins.filter_early(node, true)?;
+        for semijoin in late {
             node = self.semijoin(joins.finish(node)?, semijoin)?;
         }
-        Ok(joins.finish(node)?.node)
+        let done = joins.finish(node)?;
+        Ok((done.node, done.cost.rows))
     }
 
     fn semijoin(&self, left: PartDone, semijoin: SemiJoin<'_>) -> Result<Part> {
         let SemiJoin { block, sources, node, conditions, form } = semijoin;
         // A locking clause of the query around it does not concern a subquery.
         let lock = self.locking_clause(&Select::default());
-        let joins = Joins { planner: self, block: &block, sources: &sources, locks: Locks::All(lock) };
+        let joins = Joins::new(self, (&block, &sources), Locks::All(lock));
         let mut inner = RelationSet::new();
         node.relations(&block, &mut inner);
         let is_inner = |condition: &Expression| {
@@ -157,7 +179,7 @@ impl TreePlanner<'_> {
         let (own, on): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_inner);
         let node = node.simplify(&block, &own);
         let right = joins.build(node, own)?;
-        let left = Part { node: left.node, relations: left.relations, table: None };
+        let left = Part { node: left.node, relations: left.relations, table: None, cost: left.cost };
         joins.pair(form, left, right, on)
     }
 }
@@ -166,6 +188,7 @@ impl TreePlanner<'_> {
 struct PartDone {
     node: PlanNode,
     relations: RelationSet,
+    cost: PartCost,
 }
 
 struct Joins<'j> {
@@ -173,9 +196,37 @@ struct Joins<'j> {
     block: &'j BlockScope<'j>,
     sources: &'j [SourcePlan<'j>],
     locks: Locks<'j>,
+    /// Semijoins that are applied as soon as the relations that they read are joined.
+    early: RefCell<Vec<(RelationSet, SemiJoin<'j>)>>,
 }
 
-impl Joins<'_> {
+impl<'j> Joins<'j> {
+    fn new(
+        planner: &'j TreePlanner<'j>,
+        (block, sources): (&'j BlockScope<'j>, &'j [SourcePlan<'j>]),
+        locks: Locks<'j>,
+    ) -> Joins<'j> {
+        Joins { planner, block, sources, locks, early: RefCell::default() }
+    }
+
+    fn estimates(&self) -> Estimates<'_> {
+        Estimates { block: self.block, sources: self.sources, rows: self.planner.environment.row_estimate }
+    }
+
+    /// Applies the early semijoins whose relations a part has, or all of them.
+    fn filter_early(&self, mut part: Part, all: bool) -> Result<Part> {
+        let mut early = self.early.borrow_mut();
+        let mut place = 0;
+        while place < early.len() {
+            let is_ready = all || !early[place].0.is_empty() && early[place].0.is_subset(&part.relations);
+            match is_ready {
+                true => part = self.planner.semijoin(self.finish(part)?, early.remove(place).1)?,
+                false => place += 1,
+            }
+        }
+        Ok(part)
+    }
+
     fn build(&self, node: JoinNode, conditions: Vec<Expression>) -> Result<Part> {
         match node {
             JoinNode::Relation(relation) => self.relation(relation, conditions),
@@ -191,7 +242,9 @@ impl Joins<'_> {
                 let (to_right, on) = self.split(on, &of_right);
                 let (left, right) = (self.build(*left, to_left)?, self.build(*right, to_right)?);
                 let joined = self.pair(JoinForm::Left, left, right, on)?;
-                Ok(Part { node: filtered(joined.node, above), ..joined })
+                let mut cost = joined.cost;
+                cost.rows *= above.iter().map(|condition| self.estimates().selectivity(condition)).product::<f64>();
+                Ok(Part { node: filtered(joined.node, above), cost, ..joined })
             }
         }
     }
@@ -207,10 +260,11 @@ impl Joins<'_> {
         let id = self.block.relations[relation].id;
         let relations = RelationSet::from([id]);
         let columns = || self.block.space.columns_of(id);
+        let cost = self.cost_of(relation, &conditions);
         let node = match &self.sources[relation] {
             SourcePlan::Table(..) => {
                 let table = Some((relation, conditions));
-                return Ok(Part { node: PlanNode::Nothing, relations, table });
+                return Ok(Part { node: PlanNode::Nothing, relations, table, cost });
             }
             SourcePlan::Virtual(source) => self.planner.virtual_leaf(source, &columns())?,
             SourcePlan::Working(from) => {
@@ -223,17 +277,37 @@ impl Joins<'_> {
                 PlanNode::Project(Arc::clone(block), slots)
             }
         };
-        Ok(Part { node: filtered(node, conditions), relations, table: None })
+        Ok(Part { node: filtered(node, conditions), relations, table: None, cost })
+    }
+
+    /// The rows of a relation with its conditions.
+    fn cost_of(&self, relation: usize, conditions: &[Expression]) -> PartCost {
+        let estimates = self.estimates();
+        let stored = estimates.stored(relation);
+        let share: f64 = conditions.iter().map(|condition| estimates.selectivity(condition)).product();
+        let rows = (stored * share).max(0.1);
+        let examined = match &self.sources[relation] {
+            SourcePlan::Table(layout, reference) => {
+                match self.planner.access_weight(layout, reference, (self.block.space, conditions)) {
+                    0 => return PartCost { rows: rows.min(1.0), stored, examined: 1.0 },
+                    // The conditions of the index, without the others.
+                    1 => (2.0 * rows).min(stored),
+                    _ => stored,
+                }
+            }
+            _ => stored,
+        };
+        PartCost { rows, stored, examined }
     }
 
     /// Plans the leaf of a part that is a table.
     fn finish(&self, part: Part) -> Result<PartDone> {
-        let Part { node, relations, table } = part;
+        let Part { node, relations, table, cost } = part;
         let node = match table {
             Some((relation, conditions)) => self.scan(relation, conditions)?,
             None => node,
         };
-        Ok(PartDone { node, relations })
+        Ok(PartDone { node, relations, cost })
     }
 
     fn scan(&self, relation: usize, conditions: Vec<Expression>) -> Result<PlanNode> {
@@ -247,78 +321,92 @@ impl Joins<'_> {
 
     fn inner(&self, members: Vec<JoinNode>, conditions: Vec<Expression>, keeps_order: bool) -> Result<Part> {
         let mut rest = conditions;
+        rest.extend(self.implied(&rest));
         let mut parts = Vec::new();
         for member in members {
             let mut relations = RelationSet::new();
             member.relations(self.block, &mut relations);
             let own;
             (own, rest) = self.split(rest, &relations);
-            parts.push(self.build(member, own)?);
+            parts.push(Some(self.build(member, own)?));
         }
-        if !keeps_order && !parts.is_empty() {
-            // The part with the strongest conditions of its own comes first; others keep their order.
-            let first = (0..parts.len()).min_by_key(|place| (self.weight(&parts[*place]), *place)).unwrap_or(0);
-            let first = parts.remove(first);
-            parts.insert(0, first);
-        }
-        if parts.is_empty() {
-            parts.push(Part { node: PlanNode::Once, relations: RelationSet::new(), table: None });
-        }
-        let mut left = parts.remove(0);
-        while !parts.is_empty() {
-            let next = match keeps_order {
-                true => 0,
-                false => (0..parts.len()).min_by_key(|place| self.rank(&left, &parts[*place], &rest)).unwrap_or(0),
+        let order = if keeps_order { (0..parts.len()).collect() } else { self.order(&parts, &rest) };
+        let mut joined: Option<Part> = None;
+        for place in order {
+            let Some(right) = parts[place].take() else { continue };
+            let Some(left) = joined else {
+                joined = Some(self.filter_early(right, false)?);
+                continue;
             };
-            let right = parts.remove(next);
             let both: RelationSet = left.relations.union(&right.relations).copied().collect();
             let on;
             (on, rest) = self.split(rest, &both);
-            left = self.pair(JoinForm::Inner, left, right, on)?;
+            joined = Some(self.filter_early(self.pair(JoinForm::Inner, left, right, on)?, false)?);
         }
+        let one = PartCost { rows: 1.0, stored: 1.0, examined: 0.0 };
+        let once = || Part { node: PlanNode::Once, relations: RelationSet::new(), table: None, cost: one };
+        let joined = joined.unwrap_or_else(once);
         if rest.is_empty() {
-            return Ok(left);
+            return Ok(joined);
         }
         // Constant conditions.
-        let done = self.finish(left)?;
-        Ok(Part { node: filtered(done.node, rest), relations: done.relations, table: None })
+        let done = self.finish(joined)?;
+        Ok(Part { node: filtered(done.node, rest), relations: done.relations, table: None, cost: done.cost })
     }
 
-    /// How many rows a part has by itself, as far as its access path tells; 0 for one row.
-    fn weight(&self, part: &Part) -> u8 {
-        match &part.table {
-            Some((relation, conditions)) => match &self.sources[*relation] {
-                SourcePlan::Table(layout, reference) => {
-                    self.planner.access_weight(layout, reference, (self.block.space, conditions))
-                }
-                _ => 4,
-            },
-            // The rows of the last round are few, and joined once.
-            None if matches!(part.node, PlanNode::WorkTable(_)) => 1,
-            None => 3,
-        }
-    }
-
-    /// How well a part joins the parts before it: 0 by a key, 1 by equal values, 2 otherwise.
-    fn rank(&self, left: &Part, right: &Part, conditions: &[Expression]) -> (u8, u8) {
-        let mut best = 2;
+    /// Conditions on one relation that follow from conditions on several.
+    fn implied(&self, conditions: &[Expression]) -> Vec<Expression> {
+        let mut found = Vec::new();
         for condition in conditions {
-            let Some(key) = join_key(condition, self.block.space, (&left.relations, &right.relations)) else {
-                continue;
-            };
-            let rank = match &right.table {
-                Some((relation, own)) => match &self.sources[*relation] {
-                    SourcePlan::Table(layout, reference) => {
-                        let request = (self.block.space, &own[..], &key);
-                        u8::from(!self.planner.has_lookup(layout, reference, request))
-                    }
-                    _ => 1,
-                },
-                None => 1,
-            };
-            best = best.min(rank);
+            let used = relations_of(condition, self.block.space).filter(|used| used.len() > 1);
+            for relation in used.into_iter().flatten() {
+                found.extend(factor::implied(condition, relation, self.block.space));
+            }
         }
-        (best, self.weight(right))
+        found
+    }
+
+    /// The order in which to join parts.
+    fn order(&self, parts: &[Option<Part>], conditions: &[Expression]) -> Vec<usize> {
+        let estimates = self.estimates();
+        let mut costs = Vec::with_capacity(parts.len());
+        for part in parts.iter().flatten() {
+            let mut cost = part.cost;
+            let early = self.early.borrow();
+            let is_ready = |(used, _): &&(RelationSet, SemiJoin<'_>)| used.is_subset(&part.relations);
+            cost.rows *= SEMIJOIN_SHARE.powi(early.iter().filter(is_ready).count() as i32);
+            costs.push(cost);
+        }
+        let mut links = Vec::new();
+        for condition in conditions {
+            let Some(used) = relations_of(condition, self.block.space) else { continue };
+            let mut link = Link { parts: 0, selectivity: 0.0, lookups: 0, is_equality: false };
+            for (place, part) in parts.iter().enumerate().take(64) {
+                let Some(part) = part.as_ref().filter(|part| !part.relations.is_disjoint(&used)) else { continue };
+                link.parts |= 1 << place;
+                let others = used.difference(&part.relations).copied().collect();
+                if let Some(key) = join_key(condition, self.block.space, (&others, &part.relations)) {
+                    link.is_equality = true;
+                    link.lookups |= u64::from(self.is_read_by(part, &key)) << place;
+                }
+            }
+            if link.parts != 0 {
+                link.selectivity = estimates.selectivity(condition);
+                links.push(link);
+            }
+        }
+        cost::order(&costs, &links)
+    }
+
+    /// Whether a part is a table that can be read by the values of a key.
+    fn is_read_by(&self, part: &Part, key: &JoinKey) -> bool {
+        let Some((relation, own)) = &part.table else { return false };
+        match &self.sources[*relation] {
+            SourcePlan::Table(layout, reference) => {
+                self.planner.has_lookup(layout, reference, (self.block.space, own, key))
+            }
+            _ => false,
+        }
     }
 
     /// Joins two parts.
@@ -330,14 +418,21 @@ impl Joins<'_> {
                 keys.extend(join_key(condition, self.block.space, (&left.relations, &right.relations)));
             }
         }
+        let estimates = self.estimates();
+        let share: f64 = conditions.iter().map(|condition| estimates.selectivity(condition)).product();
         let mut lookup = None;
         let node = match right.table {
             Some((relation, own)) => {
                 if let SourcePlan::Table(layout, reference) = &self.sources[relation] {
                     let columns = self.block.space.columns_of(self.block.relations[relation].id);
                     let request = (self.block.space, &own[..], &keys[..]);
-                    lookup =
-                        self.planner.lookup_leaf((layout, reference), &columns, request, self.locks.of(relation))?;
+                    let rows_max = self.lookup_rows_max(&right.cost, &keys);
+                    // Locking reads lock what they read, so they prefer keys.
+                    let lock = self.locks.of(relation);
+                    if lock.is_some() || left.cost.rows <= 2.0 * rows_max as f64 {
+                        let found = self.planner.lookup_leaf((layout, reference), &columns, request, lock)?;
+                        lookup = found.map(|found| JoinLookup { rows_max, ..found });
+                    }
                 }
                 self.scan(relation, own)?
             }
@@ -349,8 +444,25 @@ impl Joins<'_> {
         if matches!(form, JoinForm::Inner | JoinForm::Left) {
             relations.extend(&right.relations);
         }
+        let rows = match form {
+            JoinForm::Inner => left.cost.rows * right.cost.rows * share,
+            JoinForm::Left => left.cost.rows * (right.cost.rows * share).max(1.0),
+            JoinForm::Semi | JoinForm::Anti | JoinForm::NullAwareAnti => left.cost.rows * SEMIJOIN_SHARE,
+        };
+        let rows = rows.max(0.1);
+        let cost = PartCost { rows, stored: rows, examined: rows };
         let plan = JoinPlan { form, keys, conditions, right_slots, lookup };
-        Ok(Part { node: PlanNode::Join(Box::new(left.node), Box::new(node), Arc::new(plan)), relations, table: None })
+        let node = PlanNode::Join(Box::new(left.node), Box::new(node), Arc::new(plan));
+        Ok(Part { node, relations, table: None, cost })
+    }
+
+    /// The number of left rows up to which their keys are looked up instead of reading all right rows.
+    fn lookup_rows_max(&self, right: &PartCost, keys: &[JoinKey]) -> usize {
+        let estimates = self.estimates();
+        let share = |key: &JoinKey| estimates.equality(&key.left, &key.right);
+        let share = keys.iter().map(share).fold(1.0, f64::min);
+        let equal = right.build_ns() / right.lookup_ns(share);
+        equal.clamp(LOOKUP_ROWS_MIN, LOOKUP_ROWS_MAX) as usize
     }
 }
 

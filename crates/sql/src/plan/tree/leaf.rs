@@ -87,7 +87,7 @@ impl TreePlanner<'_> {
         for (place, key) in keys.iter().enumerate() {
             if self.has_lookup(table.0, table.1, (space, conditions, key)) {
                 let leaf = self.leaf(table, (space, columns), (conditions, Some(key)), lock)?;
-                return Ok(Some(JoinLookup { leaf, key: place }));
+                return Ok(Some(JoinLookup { leaf, key: place, rows_max: 0 }));
             }
         }
         Ok(None)
@@ -164,7 +164,8 @@ impl TreePlanner<'_> {
         let query = plan_leaf(self.environment, request)?;
         let alias: Box<str> = reference.alias.as_deref().unwrap_or(&definition.name).into();
         let locks = query.locking_program.is_some();
-        self.tables.borrow_mut().push(TreeTable { layout: Arc::clone(layout), alias: alias.clone(), locks });
+        let rows = (self.environment.row_estimate)(definition);
+        self.tables.borrow_mut().push(TreeTable { layout: Arc::clone(layout), alias: alias.clone(), locks, rows });
         let mut leaves = self.leaves.borrow_mut();
         let query = QueryPlan::Select(Arc::new(query));
         leaves.push(LeafPlan { query, slots, parameters, has_list: key.is_some(), locks, alias });

@@ -1,25 +1,30 @@
 //! Plans of queries that a tree of batch operators executes: queries of several tables, with groups,
 //! subqueries or set operations.
 //!
-//! [`block`] plans a query block, [`from`] its FROM, [`join`] the order and the places of conditions,
-//! [`group`] its aggregates, [`window`] its window functions, [`subquery`] its subqueries, [`set`] set
-//! operations, [`recursion`] WITH RECURSIVE, [`leaf`] the reads of tables, and [`modify`] the rows of UPDATE
-//! and DELETE.
+//! [`block`] plans a query block, [`from`] its FROM, [`join`] the places of conditions, [`cost`] the order of
+//! joins, [`selectivity`] estimates of rows, [`factor`] disjunctions, [`group`] aggregates, [`partial`] those
+//! of the partitions, [`window`] window functions, [`subquery`] subqueries, [`set`] set operations,
+//! [`recursion`] WITH RECURSIVE, [`leaf`] the reads of tables, and [`modify`] the rows of UPDATE and DELETE.
 
 mod block;
 mod check;
+mod cost;
+mod factor;
 mod from;
 mod group;
 mod join;
 mod leaf;
 mod modify;
+mod partial;
 mod recursion;
+mod selectivity;
 mod set;
 mod subquery;
 mod window;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use junctor_expression::{CompareOperator, Expression};
 use junctor_model::collation::CollationId;
@@ -62,6 +67,8 @@ pub struct TreePlan {
     pub is_strict: bool,
     /// The number of the statement's parameters.
     pub parameter_count: usize,
+    /// Set when tables have other numbers of rows than those for which the query was planned.
+    pub is_outdated: AtomicBool,
 }
 
 /// A stored table of a tree.
@@ -73,6 +80,8 @@ pub struct TreeTable {
     pub alias: Box<str>,
     /// Whether its rows are locked.
     pub locks: bool,
+    /// The number of rows for which the query was planned; `None` if it was not known.
+    pub rows: Option<u64>,
 }
 
 /// The read of a table: a query of one table whose rows enter a tree.
@@ -105,6 +114,8 @@ pub struct BlockPlan {
     pub columns: Vec<ResultColumn>,
     /// The slots that have values of the outer block's row, with these values.
     pub outer: Vec<(u16, Expression)>,
+    /// Estimated number of rows.
+    pub rows: f64,
 }
 
 /// An operator and its inputs.
@@ -185,6 +196,8 @@ pub struct JoinLookup {
     pub leaf: usize,
     /// The position of the key whose values are the list of the leaf.
     pub key: usize,
+    /// The number of left rows up to which keys are looked up. For more rows, the whole right side is read.
+    pub rows_max: usize,
 }
 
 /// Values of the two sides of a join that are equal in all pairs.
@@ -211,6 +224,8 @@ pub struct AggregatePlan {
     pub rollup: bool,
     /// The calls of GROUPING: the positions of the keys, and the slot of the result.
     pub groupings: Vec<(Vec<usize>, u16)>,
+    /// If the partitions have grouped the rows: the slots of the partial states of the functions.
+    pub partials: Option<Vec<u16>>,
 }
 
 /// INTERSECT or EXCEPT.
@@ -314,6 +329,7 @@ impl<'a> TreePlanner<'a> {
             calc_found_rows,
             is_strict: self.environment.is_strict,
             parameter_count: self.environment.parameters.len(),
+            is_outdated: AtomicBool::new(false),
         };
         Planned { plan, is_volatile: self.is_volatile.get() }
     }

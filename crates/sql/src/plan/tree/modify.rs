@@ -121,7 +121,7 @@ impl TreePlanner<'_> {
             false => PlanNode::Sort(Box::new(node), sort.into(), limit),
         };
         let outer = space.outer_values();
-        Ok((BlockPlan { root: node, width: space.width(), values, columns, outer }, targets))
+        Ok((BlockPlan { root: node, width: space.width(), values, columns, outer, rows: 1.0 }, targets))
     }
 
     /// The rows of the join. Conditions that read the value of a subquery are above the joins.
@@ -134,7 +134,7 @@ impl TreePlanner<'_> {
     ) -> Result<PlanNode> {
         let (above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, block.space).is_none());
-        let node = self.join(from, (conditions, semijoins), (block, sources), Locks::Each(locks))?;
+        let (node, _) = self.join(from, (conditions, semijoins), (block, sources), Locks::Each(locks))?;
         Ok(place(node, above))
     }
 

@@ -27,8 +27,10 @@ impl TreePlanner<'_> {
         let scope = BlockScope { space: &space, relations: Vec::new(), outer: Some(outer), shares_rows: false };
         let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
         let mut blocks = vec![self.block(first, Some(&view), tables, false)?];
+        let mut rows = blocks[0].rows;
         for operand in rest {
             let block = self.block(&operand.query, Some(&view), tables, false)?;
+            rows += block.rows;
             if block.values.len() != blocks[0].values.len() {
                 let message = "The used SELECT statements have a different number of columns";
                 return Err(Error::new(ErrorCode::SelectColumnCount, message));
@@ -62,7 +64,7 @@ impl TreePlanner<'_> {
             };
         }
         let columns = types.iter().zip(&names).map(|(result, name)| result.result_column(name)).collect();
-        Ok(self.rows(node, &space, values, columns))
+        Ok(BlockPlan { rows, ..self.rows(node, &space, values, columns) })
     }
 
     /// The rows of VALUES. Error: 1136 for rows of different lengths.
@@ -105,7 +107,7 @@ impl TreePlanner<'_> {
         values: Vec<Expression>,
         columns: Vec<ResultColumn>,
     ) -> BlockPlan {
-        BlockPlan { root, width: space.width(), values, columns, outer: space.outer_values() }
+        BlockPlan { root, width: space.width(), values, columns, outer: space.outer_values(), rows: 1.0 }
     }
 }
 

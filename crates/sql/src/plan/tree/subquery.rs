@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use junctor_expression::{CompareOperator, Expression, ResultType};
 use junctor_model::error::Result;
+use junctor_model::id::ColumnNumber;
 
 use super::block::{Applies, CommonTables, conjuncts};
+use super::factor::conjuncts_of;
 use super::from::{SourcePlan, bind_from};
-use super::join::JoinNode;
+use super::join::{JoinNode, RelationSet, relations_of};
 use super::window::reads_window;
 use super::{ApplyForm, ApplyPlan, JoinForm, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, BlockView};
@@ -37,6 +39,21 @@ pub(super) struct SemiJoin<'b> {
     pub form: JoinForm,
 }
 
+impl SemiJoin<'_> {
+    /// Whether the right rows are computed, so that they are read to their end in any case.
+    pub fn is_computed(&self) -> bool {
+        self.sources.iter().all(|source| matches!(source, SourcePlan::Query(_)))
+    }
+
+    /// The relations of the outer block that the conditions read.
+    pub fn outer_relations(&self) -> RelationSet {
+        let of_condition = |condition| relations_of(condition, self.block.space).unwrap_or_default();
+        let mut used: RelationSet = self.conditions.iter().flat_map(of_condition).collect();
+        self.block.relations.iter().for_each(|own| _ = used.remove(&own.id));
+        used
+    }
+}
+
 impl<'b> BlockSubqueries<'b> {
     pub fn new(
         planner: &'b TreePlanner<'b>,
@@ -49,6 +66,11 @@ impl<'b> BlockSubqueries<'b> {
     /// Takes the subqueries found since the last call.
     pub fn take(&self) -> Applies {
         self.applies.take()
+    }
+
+    /// Whether the current clauses have subqueries.
+    pub fn has_any(&self) -> bool {
+        !self.applies.borrow().is_empty()
     }
 
     /// Takes those in arguments of aggregates.
@@ -90,7 +112,10 @@ impl<'b> BlockSubqueries<'b> {
             _ => return Ok(None),
         };
         let Some(from) = query.from.as_ref().filter(|from| is_plain(query) && !from.has_query()) else {
-            return Ok(None);
+            return match operand {
+                Some(operand) => self.computed_semijoin(form, query, operand),
+                None => Ok(None),
+            };
         };
         let planner = self.planner;
         let space = self.view.block.space;
@@ -106,7 +131,7 @@ impl<'b> BlockSubqueries<'b> {
             let mut binder = planner.binder(&view);
             for conjunct in query.filter.iter().flat_map(conjuncts) {
                 let condition = among_numbers(conjunct, binder.bind_in(Clause::Where, conjunct)?);
-                conditions.extend(condition.conjuncts().iter().cloned());
+                conditions.extend(conjuncts_of(&condition));
             }
             if let Some(operand) = operand {
                 let operands = match &**operand {
@@ -130,6 +155,42 @@ impl<'b> BlockSubqueries<'b> {
             bound.node
         };
         Ok(Some(SemiJoin { block, sources, node, conditions, form }))
+    }
+
+    /// The semijoin of a query with groups, sets or subqueries of its own, whose rows are computed once.
+    /// `None` if they depend on the row of the outer block.
+    fn computed_semijoin<'q>(
+        &self,
+        form: JoinForm,
+        query: &'q Select,
+        operand: &ast::Expression,
+    ) -> Result<Option<SemiJoin<'q>>>
+    where
+        'b: 'q,
+    {
+        if matches!(operand, ast::Expression::Row(_)) || operand.needs_tree() {
+            return Ok(None);
+        }
+        let planner = self.planner;
+        let space = self.view.block.space;
+        let (leaves, tables) = (planner.leaves.borrow().len(), planner.tables.borrow().len());
+        let planned = planner.block(query, Some(self.view), self.tables, false)?;
+        if !planned.outer.is_empty() || planned.values.len() != 1 {
+            planner.leaves.borrow_mut().truncate(leaves);
+            planner.tables.borrow_mut().truncate(tables);
+            return Ok(None);
+        }
+        let (mut relation, source) = planner.query_relation(String::new(), planned, &[])?;
+        relation.id = space.next_relation();
+        let block = BlockScope { space, relations: vec![relation], outer: Some(self.view), shares_rows: true };
+        let value = block.column(0, ColumnNumber(0))?.expression;
+        let mut outer = planner.binder(self.view);
+        let operand = outer.bind_in(Clause::Where, operand)?;
+        planner.note(&outer);
+        let is_known = !operand.result.nullable && !value.result.nullable;
+        let form = if form == JoinForm::NullAwareAnti && is_known { JoinForm::Anti } else { form };
+        let conditions = vec![Expression::comparison(CompareOperator::Equal, operand, value)?];
+        Ok(Some(SemiJoin { block, sources: vec![source], node: JoinNode::Relation(0), conditions, form }))
     }
 
     fn plan(&self, form: SubqueryForm<'_>) -> Result<(ApplyPlan, ResultType)> {

@@ -1,0 +1,189 @@
+//! The order of joins by cost, in nanoseconds of one thread.
+//!
+//! Up to [`EXHAUSTIVE_MAX`] parts, dynamic programming finds the cheapest order in which each part is joined
+//! to all parts before it. With more parts, each step takes the part that costs least. The part that is
+//! joined is the build side of a hash join, or is read by keys.
+
+/// Number of parts up to which all orders are compared.
+const EXHAUSTIVE_MAX: usize = 10;
+
+/// Reading a row where it is stored, and testing it there.
+const READ_NS: f64 = 100.0;
+/// Sending a row to the session, and taking it into a batch.
+const SEND_NS: f64 = 300.0;
+/// Adding a row to a hash table.
+const BUILD_NS: f64 = 250.0;
+/// Looking a row's key up in a hash table.
+const PROBE_NS: f64 = 150.0;
+/// Making a pair of rows, and testing it.
+const PAIR_NS: f64 = 200.0;
+/// Finding the rows of a key in an index, with its share of a message.
+const LOOKUP_NS: f64 = 1_000.0;
+/// A read of a partition: two messages, and the wait for the answer.
+const MESSAGE_NS: f64 = 20_000.0;
+
+/// A part of a join: a table with its own conditions, or the rows of an operator.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PartCost {
+    /// Rows that its own conditions leave.
+    pub rows: f64,
+    /// Rows of the table.
+    pub stored: f64,
+    /// Rows that a read of the part by itself examines.
+    pub examined: f64,
+}
+
+/// A condition on several parts.
+#[derive(Clone, Debug)]
+pub(super) struct Link {
+    /// The parts, as bits.
+    pub parts: u64,
+    /// The share of all combinations of rows for which it is true.
+    pub selectivity: f64,
+    /// The parts, as bits, that can be read by the keys of the others.
+    pub lookups: u64,
+    /// Whether it is an equality that hashing can use.
+    pub is_equality: bool,
+}
+
+impl PartCost {
+    /// The cost of reading the part by itself.
+    fn read_ns(&self) -> f64 {
+        MESSAGE_NS + self.examined * READ_NS + self.rows * SEND_NS
+    }
+
+    /// The cost of making a hash table of the part.
+    pub fn build_ns(&self) -> f64 {
+        self.read_ns() + self.rows * BUILD_NS
+    }
+
+    /// The cost of reading the rows of one key, given the share of rows that have it.
+    pub fn lookup_ns(&self, selectivity: f64) -> f64 {
+        LOOKUP_NS + self.stored * selectivity * READ_NS + self.rows * selectivity * SEND_NS
+    }
+}
+
+/// The rows and the cost of a joined set of parts.
+#[derive(Clone, Copy)]
+struct Joined {
+    rows: f64,
+    cost_ns: f64,
+}
+
+/// Adds a part to a set of joined parts.
+fn extend(parts: &[PartCost], links: &[Link], (set, left): (u64, Joined), next: usize) -> Joined {
+    let bit = 1 << next;
+    let part = &parts[next];
+    let (mut selectivity, mut lookup_ns, mut hashes) = (1.0, f64::INFINITY, false);
+    for link in links.iter().filter(|link| link.parts & bit != 0 && link.parts & !(set | bit) == 0) {
+        selectivity *= link.selectivity;
+        hashes |= link.is_equality;
+        if link.lookups & bit != 0 {
+            lookup_ns = f64::min(lookup_ns, part.lookup_ns(link.selectivity));
+        }
+    }
+    let rows = (left.rows * part.rows * selectivity).max(0.01);
+    let pairs = if hashes { rows } else { left.rows * part.rows };
+    let by_hash = part.build_ns() + left.rows * PROBE_NS;
+    let by_keys = MESSAGE_NS + left.rows * lookup_ns;
+    Joined { rows, cost_ns: left.cost_ns + by_hash.min(by_keys) + pairs * PAIR_NS }
+}
+
+/// The order in which the parts are joined. At most 64 parts, else the order as written.
+pub(super) fn order(parts: &[PartCost], links: &[Link]) -> Vec<usize> {
+    let count = parts.len();
+    let start = |part: &PartCost| Joined { rows: part.rows.max(0.01), cost_ns: part.read_ns() };
+    if count > 64 {
+        return (0..count).collect();
+    }
+    if count > EXHAUSTIVE_MAX {
+        return greedy(parts, links, &start);
+    }
+    // By set: the cheapest way to join it, and its last part.
+    let mut best: Vec<Option<(Joined, usize)>> = vec![None; 1 << count];
+    for (number, part) in parts.iter().enumerate() {
+        best[1 << number] = Some((start(part), number));
+    }
+    for set in 1..best.len() {
+        let Some((left, _)) = best[set] else { continue };
+        for next in (0..count).filter(|next| set & (1 << next) == 0) {
+            let joined = extend(parts, links, (set as u64, left), next);
+            let place = &mut best[set | 1 << next];
+            if place.is_none_or(|(known, _)| joined.cost_ns < known.cost_ns) {
+                *place = Some((joined, next));
+            }
+        }
+    }
+    let mut set = best.len() - 1;
+    let mut order = Vec::with_capacity(count);
+    while let Some((_, last)) = best[set] {
+        order.push(last);
+        set &= !(1 << last);
+    }
+    order.reverse();
+    order
+}
+
+fn greedy(parts: &[PartCost], links: &[Link], start: &dyn Fn(&PartCost) -> Joined) -> Vec<usize> {
+    let count = parts.len();
+    let first = (0..count).min_by(|left, right| parts[*left].rows.total_cmp(&parts[*right].rows)).unwrap_or(0);
+    let mut order = vec![first];
+    let mut joined = start(&parts[first]);
+    let mut set = 1_u64 << first;
+    while order.len() < count {
+        let candidates = (0..count).filter(|next| set & (1 << next) == 0);
+        let extended = candidates.map(|next| (next, extend(parts, links, (set, joined), next)));
+        let Some((next, best)) = extended.min_by(|left, right| left.1.cost_ns.total_cmp(&right.1.cost_ns)) else {
+            break;
+        };
+        order.push(next);
+        set |= 1 << next;
+        joined = best;
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(stored: f64, share: f64) -> PartCost {
+        PartCost { rows: stored * share, stored, examined: stored }
+    }
+
+    fn link(left: usize, right: usize, selectivity: f64, lookups: &[usize]) -> Link {
+        let bits = |places: &[usize]| places.iter().fold(0, |bits, place| bits | 1 << place);
+        Link { parts: bits(&[left, right]), selectivity, lookups: bits(lookups), is_equality: true }
+    }
+
+    #[test]
+    fn a_large_table_is_not_the_build_side() {
+        let parts = [part(100.0, 1.0), part(1_000_000.0, 1.0)];
+        assert_eq!(order(&parts, &[link(0, 1, 0.01, &[])]), [1, 0]);
+    }
+
+    #[test]
+    fn a_small_part_leads_to_the_rows_of_a_large_table_by_keys() {
+        let parts = [part(1_000_000.0, 1.0), part(100.0, 0.1)];
+        assert_eq!(order(&parts, &[link(0, 1, 0.000_001, &[0])]), [1, 0]);
+    }
+
+    #[test]
+    fn parts_without_a_common_condition_are_not_multiplied() {
+        // 0 and 1 have no condition in common; 2 joins both.
+        let parts = [part(1000.0, 1.0), part(1000.0, 1.0), part(10_000.0, 1.0)];
+        let links = [link(0, 2, 0.001, &[]), link(1, 2, 0.001, &[])];
+        let order = order(&parts, &links);
+        assert!(order[..2].contains(&2), "{order:?}");
+    }
+
+    #[test]
+    fn many_parts_are_ordered_too() {
+        let parts: Vec<PartCost> = (0..20).map(|number| part(f64::from(number + 1) * 10.0, 1.0)).collect();
+        let links: Vec<Link> = (1..20).map(|number| link(number - 1, number, 0.1, &[])).collect();
+        let mut order = order(&parts, &links);
+        assert_eq!(order[..2], [0, 1]);
+        order.sort_unstable();
+        assert_eq!(order, (0..20).collect::<Vec<_>>());
+    }
+}

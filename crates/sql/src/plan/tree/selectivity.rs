@@ -1,0 +1,124 @@
+//! Estimates of how many rows conditions leave.
+//!
+//! A value of a unique key has one row. For other columns, the number of different values is assumed to be
+//! the square root of the number of rows. Ranges and patterns have fixed shares, as in other databases.
+
+use junctor_expression::{CompareOperator, Expression, Node};
+use junctor_model::id::ColumnNumber;
+use junctor_model::schema::{IndexKind, TableDefinition};
+
+use super::from::SourcePlan;
+use super::join::relations_of;
+use crate::bind::block::{BlockScope, SlotOwner};
+
+/// Rows of a relation of which nothing is known.
+pub(super) const UNKNOWN_ROWS: f64 = 1000.0;
+const WORKING_ROWS: f64 = 10.0;
+const EQUALITY: f64 = 0.1;
+const RANGE: f64 = 1.0 / 3.0;
+const BETWEEN: f64 = 0.1;
+const PATTERN: f64 = 0.1;
+const OTHER: f64 = 0.5;
+
+/// The relations of a block with their numbers of rows.
+pub(super) struct Estimates<'e> {
+    pub block: &'e BlockScope<'e>,
+    pub sources: &'e [SourcePlan<'e>],
+    /// The stored rows of a table.
+    pub rows: &'e dyn Fn(&TableDefinition) -> Option<u64>,
+}
+
+impl Estimates<'_> {
+    /// The rows of a relation before its conditions.
+    pub fn stored(&self, relation: usize) -> f64 {
+        match &self.sources[relation] {
+            SourcePlan::Table(layout, _) => {
+                (self.rows)(&layout.definition).map_or(UNKNOWN_ROWS, |rows| (rows as f64).max(1.0))
+            }
+            SourcePlan::Virtual(_) => UNKNOWN_ROWS,
+            // The rows of the last round of a recursion.
+            SourcePlan::Working(_) => WORKING_ROWS,
+            SourcePlan::Query(block) => block.rows.max(1.0),
+        }
+    }
+
+    /// The number of different values of an expression; `None` if it is no column.
+    fn distinct(&self, value: &Expression) -> Option<f64> {
+        let SlotOwner::Column(id, column) = self.block.space.owner(value.as_column()?)? else { return None };
+        let relation = self.block.relations.iter().position(|relation| relation.id == id)?;
+        let rows = self.stored(relation);
+        match &self.sources[relation] {
+            SourcePlan::Table(layout, _) if is_unique(&layout.definition, column) => Some(rows),
+            _ => Some(rows.sqrt().max(10.0).min(rows)),
+        }
+    }
+
+    /// The share of rows, or of combinations of rows, for which a condition is true.
+    pub fn selectivity(&self, condition: &Expression) -> f64 {
+        match &condition.node {
+            Node::And(operands) => operands.iter().map(|operand| self.selectivity(operand)).product(),
+            Node::Or(operands) => {
+                let none: f64 = operands.iter().map(|operand| 1.0 - self.selectivity(operand)).product();
+                1.0 - none
+            }
+            Node::Not(operand) => 1.0 - self.selectivity(operand),
+            Node::Compare(CompareOperator::Equal | CompareOperator::NullSafeEqual, _, operands) => {
+                self.equality(&operands[0], &operands[1])
+            }
+            Node::Compare(CompareOperator::NotEqual, ..) => 1.0 - EQUALITY,
+            Node::Compare(..) => RANGE,
+            Node::Between { negated, .. } => negate(*negated, BETWEEN),
+            Node::InList { negated, operand, list, .. } => {
+                let one = self.distinct(operand).map_or(EQUALITY, |distinct| EQUALITY.max(1.0 / distinct));
+                negate(*negated, (one * list.len() as f64).min(OTHER))
+            }
+            Node::InParameters { negated, .. } => negate(*negated, EQUALITY * 2.0),
+            Node::Like { negated, .. } => negate(*negated, PATTERN),
+            Node::Is { negated, .. } => negate(*negated, EQUALITY),
+            _ => OTHER,
+        }
+    }
+
+    /// The share of combinations of rows in which two values are equal.
+    pub fn equality(&self, left: &Expression, right: &Expression) -> f64 {
+        let is_column =
+            |value: &Expression| relations_of(value, self.block.space).is_some_and(|relations| !relations.is_empty());
+        match (self.distinct(left), self.distinct(right)) {
+            (Some(left), Some(right)) => 1.0 / left.max(right),
+            (Some(distinct), None) if is_column(right) => 1.0 / distinct,
+            (None, Some(distinct)) if is_column(left) => 1.0 / distinct,
+            // With a constant: few values of a column that is not unique are frequent ones.
+            (Some(distinct), None) | (None, Some(distinct)) => {
+                let is_key = [left, right].into_iter().any(|side| self.is_key(side));
+                if is_key { 1.0 / distinct } else { EQUALITY.max(1.0 / distinct) }
+            }
+            (None, None) => EQUALITY,
+        }
+    }
+
+    fn is_key(&self, value: &Expression) -> bool {
+        let Some(SlotOwner::Column(id, column)) = value.as_column().and_then(|slot| self.block.space.owner(slot))
+        else {
+            return false;
+        };
+        let relation = self.block.relations.iter().position(|relation| relation.id == id);
+        match relation.map(|relation| &self.sources[relation]) {
+            Some(SourcePlan::Table(layout, _)) => {
+                layout.definition.indexes.iter().any(|index| index.columns.first() == Some(&column))
+            }
+            _ => false,
+        }
+    }
+}
+
+fn negate(negated: bool, share: f64) -> f64 {
+    if negated { 1.0 - share } else { share }
+}
+
+/// Whether the column by itself is a unique key.
+fn is_unique(definition: &TableDefinition, column: ColumnNumber) -> bool {
+    definition.indexes.iter().any(|index| {
+        let is_unique = matches!(index.kind, IndexKind::Primary { .. } | IndexKind::Unique { .. });
+        is_unique && *index.columns == [column]
+    })
+}

@@ -1,0 +1,36 @@
+//! Renews the row counts of tables before a query of several tables, and its plan if they have changed.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::execute::{Execution, InputForm, PlanInput, RetryState, StatementContext, start_table_statistics};
+use crate::plan::{Plan, TreePlan};
+use crate::result::Progress;
+
+impl StatementContext<'_, '_> {
+    /// Requests the row counts, or plans the query again. `None` if the plan can be used.
+    pub(super) fn renew_plan(&mut self, plan: &Arc<TreePlan>, input: &PlanInput<'_>) -> Option<Progress> {
+        if plan.tables.len() < 2 || matches!(input.input.form, InputForm::None | InputForm::Keys(..)) {
+            return None;
+        }
+        let now = self.turn.turn_start;
+        if self.engine.estimates.is_old(now) {
+            let kept = input.input.copy(&self.engine.work.parameters, self.turn);
+            return Some(start_table_statistics(self, kept));
+        }
+        // A plan is made again only once: what still holds it afterwards may use it.
+        if !self.engine.estimates.has_outgrown(plan) || plan.is_outdated.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let kept = input.input.copy(&self.engine.work.parameters, self.turn);
+        self.engine.cache.forget_outdated();
+        self.session.statements.forget_outdated();
+        self.session.execution = Execution::Retry(Box::new(RetryState::of_input(kept)));
+        Some(self.retry_if_requested(Progress::Waiting))
+    }
+}
+
+/// Whether a plan was made for other numbers of rows.
+pub(super) fn is_outdated(plan: &Plan) -> bool {
+    matches!(plan, Plan::Tree(plan) if plan.is_outdated.load(Ordering::Relaxed))
+}

@@ -1,0 +1,131 @@
+//! Groups of the rows of one reply.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use junctor_expression::parameter::append_value;
+use junctor_expression::{Accumulator, Expression, ResultType, Scratch};
+use junctor_model::error::Result;
+use junctor_model::limit::REPLY_BYTES_MAX;
+use junctor_model::row_encoding::{begin_packet, end_packet};
+use junctor_model::value::ValueRef;
+use junctor_signals::program::{Aggregate, Projection};
+
+use super::emit::OutputRow;
+
+/// Estimated bytes of the state of an aggregate in a reply.
+const STATE_BYTES: usize = 40;
+
+/// The groups since the last flush. The memory is reused by all requests of a block.
+#[derive(Debug)]
+pub(super) struct GroupTable {
+    /// The number of each group by its key: the tagged values. Values that are equal in a collation may thus
+    /// have several groups, which the session merges.
+    numbers: HashMap<Vec<u8>, u32, FixedState>,
+    key: Vec<u8>,
+    /// The projected values of the first row of each group, and where each ends.
+    rows: Vec<u8>,
+    ends: Vec<usize>,
+    /// The states of all groups, one after the other.
+    states: Vec<Accumulator>,
+    /// Estimated bytes of the groups in a reply.
+    bytes: usize,
+    /// Groups that the reply has.
+    flushed: u32,
+}
+
+impl Default for GroupTable {
+    fn default() -> GroupTable {
+        GroupTable {
+            numbers: HashMap::with_hasher(FixedState::with_seed(0)),
+            key: Vec::new(),
+            rows: Vec::new(),
+            ends: Vec::new(),
+            states: Vec::new(),
+            bytes: 0,
+            flushed: 0,
+        }
+    }
+}
+
+impl GroupTable {
+    /// Prepares for the first row of a reply.
+    pub fn begin(&mut self) {
+        self.clear();
+        self.flushed = 0;
+    }
+
+    fn clear(&mut self) {
+        self.numbers.clear();
+        self.rows.clear();
+        self.ends.clear();
+        self.states.clear();
+        self.bytes = 0;
+    }
+
+    /// Adds a row. If the groups fill a reply, they are appended to it.
+    #[inline(never)]
+    pub fn add(
+        &mut self,
+        (projection, keys, aggregates): (&Projection, &[Expression], &[Aggregate]),
+        row: &OutputRow<'_>,
+        scratch: &Scratch,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.key.clear();
+        for key in keys {
+            append_value(key.evaluate(Some(row.view), row.parameters, scratch)?, &mut self.key);
+        }
+        let count = self.ends.len() as u32;
+        let number = *self.numbers.entry_ref(self.key.as_slice()).or_insert(count);
+        if number == count {
+            for value in &projection.values {
+                append_value(value.evaluate(Some(row.view), row.parameters, scratch)?, &mut self.rows);
+            }
+            let before = self.ends.last().copied().unwrap_or(0);
+            self.ends.push(self.rows.len());
+            self.bytes += self.rows.len() - before + STATE_BYTES * aggregates.len();
+            for aggregate in aggregates {
+                let operand = aggregate.argument.as_ref().map_or_else(ResultType::null, |argument| argument.result);
+                self.states.push(Accumulator::new(aggregate.kind, operand));
+            }
+        }
+        let first = number as usize * aggregates.len();
+        for (aggregate, state) in aggregates.iter().zip(&mut self.states[first..]) {
+            let value = match &aggregate.argument {
+                Some(argument) => argument.evaluate_unrounded(Some(row.view), row.parameters, scratch)?,
+                None => ValueRef::Null,
+            };
+            state.add(value, scratch)?;
+        }
+        if self.bytes >= REPLY_BYTES_MAX {
+            self.flush(out);
+        }
+        Ok(())
+    }
+
+    /// Ends a reply. Returns the number of its groups.
+    pub fn end(&mut self, out: &mut Vec<u8>) -> u32 {
+        self.flush(out);
+        self.flushed
+    }
+
+    fn flush(&mut self, out: &mut Vec<u8>) {
+        let width = self.states.len().checked_div(self.ends.len()).unwrap_or(0);
+        let mut start = 0;
+        let mut partial = Vec::new();
+        for (number, end) in self.ends.iter().enumerate() {
+            let packet = begin_packet(out);
+            out.extend_from_slice(&self.rows[start..*end]);
+            for state in &self.states[number * width..(number + 1) * width] {
+                partial.clear();
+                state.append_partial(&mut partial);
+                append_value(ValueRef::Bytes(&partial), out);
+            }
+            end_packet(out, packet);
+            start = *end;
+        }
+        self.flushed += self.ends.len() as u32;
+        self.clear();
+    }
+}

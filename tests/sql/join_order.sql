@@ -1,0 +1,27 @@
+-- The order of joins, conditions of disjunctions, semijoins with groups, and groups in partitions.
+CREATE DATABASE cli_join_order;
+USE cli_join_order;
+CREATE TABLE digit (d INT NOT NULL PRIMARY KEY);
+INSERT INTO digit VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9);
+CREATE TABLE part (p INT NOT NULL PRIMARY KEY, brand VARCHAR(10) NOT NULL, size INT);
+INSERT INTO part SELECT x.d*10+y.d, CONCAT('b', y.d % 3), x.d FROM digit x, digit y;
+CREATE TABLE line (l INT NOT NULL PRIMARY KEY, p INT NOT NULL, q DECIMAL(10,2), mode CHAR(4) COLLATE utf8mb4_general_ci, KEY (p));
+INSERT INTO line SELECT x.d*100+y.d*10+z.d, (x.d*7+y.d*3+z.d) % 100, (z.d+1)/4, ELT(1 + z.d % 4, 'AIR', 'air', 'Rail', NULL) FROM digit x, digit y, digit z;
+SELECT COUNT(*), SUM(q) FROM line, part WHERE line.p = part.p AND brand = 'b1' AND q > 1 AND mode = 'air' OR line.p = part.p AND brand = 'b2' AND q < 1 AND size < 3;
+SELECT COUNT(*), SUM(q) FROM line JOIN part ON (line.p = part.p AND brand = 'b1') OR (line.p = part.p AND size = 2);
+SELECT COUNT(*) FROM line LEFT JOIN part ON (line.p = part.p AND brand = 'b1') OR (line.p = part.p AND size = 2 AND q > 1);
+SELECT UPPER(mode) m, COUNT(*), SUM(q), AVG(q), MIN(l), MAX(p) FROM line GROUP BY mode ORDER BY m;
+SELECT p % 4 k, COUNT(mode), SUM(q + 1) s FROM line WHERE l > 17 GROUP BY p % 4 HAVING s > 10 ORDER BY k;
+SELECT p, COUNT(*) FROM line GROUP BY p ORDER BY COUNT(*) DESC, p LIMIT 3;
+SELECT COUNT(*) FROM (SELECT l, SUM(q) FROM line GROUP BY l) g;
+SELECT SUM(q), COUNT(DISTINCT mode), GROUP_CONCAT(DISTINCT p % 3 ORDER BY p % 3) FROM line WHERE p < 5 AND l IN (1, 2, 3, 101);
+SELECT MAX(q) FROM line WHERE p = 1000 GROUP BY p;
+SELECT p, brand FROM part WHERE p IN (SELECT p FROM line GROUP BY p HAVING SUM(q) > 15.5) ORDER BY p;
+SELECT COUNT(*) FROM part WHERE p NOT IN (SELECT p FROM line GROUP BY p HAVING COUNT(*) > 10);
+SELECT COUNT(*) FROM part WHERE size NOT IN (SELECT NULLIF(MIN(size), 0) FROM part GROUP BY brand);
+SELECT COUNT(*) FROM part WHERE size IN (SELECT MAX(d) FROM digit UNION SELECT 4) AND brand <> 'b0';
+SELECT a.d, COUNT(*) n FROM digit a, line b, part c WHERE a.d = c.size AND b.p = c.p AND c.brand IN (SELECT brand FROM part x JOIN digit y ON x.size = y.d WHERE y.d = 1 GROUP BY brand HAVING COUNT(*) > 3) GROUP BY a.d ORDER BY n DESC, a.d LIMIT 4;
+SELECT p.p, (SELECT SUM(q) FROM line WHERE line.p = p.p) s FROM part p WHERE p.size = 1 ORDER BY p.p LIMIT 3;
+SELECT size, (SELECT COUNT(*) FROM line WHERE line.p = part.size) n FROM part GROUP BY size HAVING n > 5 ORDER BY size LIMIT 3;
+SELECT STRAIGHT_JOIN COUNT(*) FROM line, part, digit WHERE line.p = part.p AND part.size = digit.d AND digit.d = 3;
+DROP DATABASE cli_join_order;
