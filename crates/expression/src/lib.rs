@@ -17,6 +17,7 @@ pub use aggregate::{Accumulator, AggregateKind};
 use junctor_model::{decimal, number, scratch};
 
 pub use evaluate::compare_values;
+pub use function::JsonPath;
 pub use junctor_model::scratch::{Scratch, Warning};
 pub use parameter::{ParameterList, Parameters, ParametersBuilder};
 pub use program::{

@@ -247,6 +247,18 @@ errors! {
     RecursionWithReferences = 3577, "HY000";
     /// A recursive common table expression ran too often.
     RecursionTooDeep = 3636, "HY000";
+    /// A value that a column of JSON_TABLE needs.
+    MissingJsonTableValue = 3665, "22035";
+    /// An array or object in a scalar column of JSON_TABLE.
+    WrongJsonTableValue = 3666, "2203F";
+    /// A table function without an alias.
+    TableFunctionWithoutAlias = 3667, "42000";
+    /// A LATERAL reference across another join than INNER and LEFT.
+    ForbiddenLateralJoin = 3668, "42000";
+    /// A value beyond the range of a column of JSON_TABLE.
+    JsonTableValueOutOfRange = 3669, "22003";
+    /// Too many NESTED PATH in one another.
+    JsonTableNesting = 3670, "42000";
     /// A window that is not defined.
     NoSuchWindow = 3579, "HY000";
     /// Windows that depend on each other in a circle.

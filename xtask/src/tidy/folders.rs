@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, Folders)] = &[
             ("execute", &["bind", "mysql_catalog", "parse", "plan", "result"]),
             ("mysql_catalog", &["parse"]),
             ("parse", &[]),
-            ("plan", &["bind", "parse", "result"]),
+            ("plan", &["bind", "definition", "parse", "result"]),
             ("result", &[]),
             ("session", &["bind", "definition", "execute", "mysql_catalog", "parse", "plan", "result"]),
         ],

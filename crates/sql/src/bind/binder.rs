@@ -35,6 +35,8 @@ pub enum Clause {
     On,
     /// GROUP BY.
     Group,
+    /// The argument of a table function.
+    From,
     /// PARTITION BY of a window.
     Partition,
     /// ORDER BY of a window.
@@ -52,6 +54,7 @@ impl Clause {
             Clause::Returning => "RETURNING",
             Clause::On => "on clause",
             Clause::Group => "group statement",
+            Clause::From => "a table function argument",
             Clause::Partition => "window partition by",
             Clause::WindowOrder => "window order by",
         }

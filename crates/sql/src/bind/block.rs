@@ -117,7 +117,7 @@ impl SlotSpace {
 }
 
 /// A relation of FROM.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Relation<'a> {
     /// The number in the slot space.
     pub id: u16,
@@ -134,7 +134,7 @@ pub struct Relation<'a> {
 }
 
 /// The columns of a relation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum RelationSource<'a> {
     /// The columns of a stored table.
     Table(&'a Arc<TableLayout>),

@@ -60,6 +60,10 @@ pub enum GroupFunctionKind {
     },
     /// GROUP_CONCAT.
     Concat,
+    /// JSON_ARRAYAGG. The argument is an array of one element.
+    JsonArray,
+    /// JSON_OBJECTAGG. The argument is an object of one member.
+    JsonObject,
 }
 
 /// `group_concat_max_len` without a setting.
@@ -107,6 +111,8 @@ impl Binder<'_> {
             "BIT_OR" => GroupFunctionKind::BitOr,
             "BIT_XOR" => GroupFunctionKind::BitXor,
             "GROUP_CONCAT" => GroupFunctionKind::Concat,
+            "JSON_ARRAYAGG" => GroupFunctionKind::JsonArray,
+            "JSON_OBJECTAGG" => GroupFunctionKind::JsonObject,
             "STD" | "STDDEV" | "STDDEV_POP" => GroupFunctionKind::Variance { is_sample: false, is_deviation: true },
             "STDDEV_SAMP" => GroupFunctionKind::Variance { is_sample: true, is_deviation: true },
             "VARIANCE" | "VAR_POP" => GroupFunctionKind::Variance { is_sample: false, is_deviation: false },
@@ -114,11 +120,20 @@ impl Binder<'_> {
             _ => return Err(Error::not_supported(&name)),
         };
         let takes_many = matches!(kind, GroupFunctionKind::Concat) || name == "COUNT" && call.distinct;
-        if !call.star && (call.arguments.is_empty() || call.arguments.len() > 1 && !takes_many) {
+        let is_object = kind == GroupFunctionKind::JsonObject;
+        let takes_wrong = match is_object {
+            true => call.arguments.len() != 2,
+            false => !call.star && (call.arguments.is_empty() || call.arguments.len() > 1 && !takes_many),
+        };
+        if takes_wrong {
             let message = format!("Incorrect parameter count in the call to native function '{name}'");
             return Err(Error::new(ErrorCode::WrongParameterCount, message));
         }
-        let mut arguments = self.bind_all(&call.arguments)?;
+        let mut arguments = match kind {
+            GroupFunctionKind::JsonArray => vec![self.function(&document("JSON_ARRAY", call))?],
+            GroupFunctionKind::JsonObject => vec![self.function(&document("JSON_OBJECT", call))?],
+            _ => self.bind_all(&call.arguments)?,
+        };
         let mut distinct = call.distinct && !matches!(name.as_str(), "MIN" | "MAX");
         let mut order = Vec::new();
         let result = match kind {
@@ -133,6 +148,7 @@ impl Binder<'_> {
                 ResultType::integer(true, 21)
             }
             GroupFunctionKind::Variance { .. } => ResultType::double().with_nullable(true),
+            GroupFunctionKind::JsonArray | GroupFunctionKind::JsonObject => ResultType::json().with_nullable(true),
             GroupFunctionKind::Concat => {
                 for item in &call.order {
                     let value = match &item.expression {
@@ -175,6 +191,11 @@ impl Binder<'_> {
         functions.groupings.push((arguments, slot.0));
         Ok(result)
     }
+}
+
+/// The document that an aggregate of JSON makes of a row.
+fn document(function: &str, call: &FunctionCall) -> ast::Expression {
+    ast::Expression::call(function, call.arguments.clone())
 }
 
 fn shown_call(call: &FunctionCall) -> String {

@@ -6,8 +6,9 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::temporal::DIGITS_MAX;
 use junctor_model::value::Value;
 
+use super::binder::compare_operator;
 use super::literal::{among_numbers, number_of_literal};
-use super::{Binder, message};
+use super::{Binder, SubqueryForm, message};
 use crate::parse::expression as ast;
 use crate::parse::expression::BinaryOperator as Operator;
 
@@ -43,6 +44,17 @@ impl Binder<'_> {
     ) -> Result<Expression> {
         if let (ast::Expression::Row(left), ast::Expression::Row(right)) = (left, right) {
             return self.compare_rows(operator, left, right);
+        }
+        match (left, right) {
+            (ast::Expression::Row(members), ast::Expression::Subquery(query)) if operator.is_comparison() => {
+                let form = SubqueryForm::Row(compare_operator(operator)?, self.bind_all(members)?, query);
+                return self.subquery(form);
+            }
+            (ast::Expression::Subquery(query), ast::Expression::Row(members)) if operator.is_comparison() => {
+                let form = SubqueryForm::Row(compare_operator(operator)?.mirrored(), self.bind_all(members)?, query);
+                return self.subquery(form);
+            }
+            _ => {}
         }
         let (mut bound_left, mut bound_right) = (self.bind(left)?, self.bind(right)?);
         if let Some(operator) = bit_operator(operator)

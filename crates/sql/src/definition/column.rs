@@ -55,6 +55,11 @@ pub(super) fn define(
     })
 }
 
+/// A column of a table function, in the collation of the connection. Errors: those of types.
+pub(crate) fn column_of(column: &ast::ColumnDefinition, collation: CollationId) -> Result<ColumnDefinition> {
+    define(column, collation, &mut Vec::new())
+}
+
 /// GENERATED ALWAYS AS of a column.
 fn generated(column: &ast::ColumnDefinition) -> Result<Option<ColumnExpression>> {
     let Some(generated) = &column.generated else { return Ok(None) };

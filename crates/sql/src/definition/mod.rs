@@ -24,6 +24,7 @@ mod structure;
 mod tests;
 
 pub use alter_table::{alter_table, create_index, drop_index};
+pub(crate) use column::column_of;
 pub use create_table::{HIDDEN_KEY_NAME, create_table};
 pub use schema::{
     alter_database, create_database, create_table_like, drop_database, drop_tables, rename_tables, truncate_table,

@@ -87,6 +87,27 @@ pub struct ColumnDefinition {
     pub references: Option<References>,
 }
 
+impl ColumnDefinition {
+    /// A column without attributes.
+    pub fn new(name: String, column_type: ColumnType) -> ColumnDefinition {
+        ColumnDefinition {
+            name,
+            column_type,
+            nullable: None,
+            default: None,
+            generated: None,
+            on_update: None,
+            auto_increment: false,
+            primary_key: false,
+            unique: false,
+            invisible: false,
+            comment: None,
+            on_disk: None,
+            references: None,
+        }
+    }
+}
+
 /// The value of DEFAULT.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DefaultValue {

@@ -36,6 +36,8 @@ pub enum ParseErrorKind {
     NameTooLong,
     /// A query in FROM has no alias (1248).
     DerivedWithoutAlias,
+    /// A table function without an alias.
+    TableFunctionWithoutAlias,
     /// The text is longer than [`super::limit::STATEMENT_BYTES_MAX`] bytes (1153).
     StatementTooLong,
 }
@@ -68,6 +70,7 @@ impl ParseErrorKind {
             ParseErrorKind::NameTooLong => ErrorCode::IdentifierTooLong,
             ParseErrorKind::StatementTooLong => ErrorCode::PacketTooLarge,
             ParseErrorKind::DerivedWithoutAlias => ErrorCode::DerivedWithoutAlias,
+            ParseErrorKind::TableFunctionWithoutAlias => ErrorCode::TableFunctionWithoutAlias,
         }
     }
 }
@@ -94,6 +97,7 @@ impl fmt::Display for ParseError {
             }
             ParseErrorKind::NameTooLong => write!(formatter, "Identifier name '{near}' is too long"),
             ParseErrorKind::DerivedWithoutAlias => formatter.write_str("Every derived table must have its own alias"),
+            ParseErrorKind::TableFunctionWithoutAlias => formatter.write_str("Every table function must have an alias"),
             ParseErrorKind::StatementTooLong => {
                 formatter.write_str("Got a packet bigger than 'max_allowed_packet' bytes")
             }

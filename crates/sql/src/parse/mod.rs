@@ -9,6 +9,7 @@ pub mod dialect;
 pub mod error;
 pub mod expression;
 pub mod grammar;
+pub mod json_table;
 pub mod keyword;
 pub mod lexer;
 pub(crate) mod lift;

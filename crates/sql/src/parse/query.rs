@@ -4,6 +4,7 @@
 //! after it is a [`Select`] of all columns of a derived table without a name.
 
 use super::expression::{BinaryOperator, Expression};
+use super::json_table::JsonTable;
 use super::statement::{Select, SelectItem, TableReference};
 
 /// A member of FROM: a table, a query, or a join of two members.
@@ -24,6 +25,8 @@ pub struct DerivedTable {
     pub alias: Option<String>,
     /// The names of the columns; empty if they keep those of the query.
     pub columns: Vec<String>,
+    /// LATERAL: the query can read the members of FROM before it.
+    pub lateral: bool,
 }
 
 /// The rows of a derived table.
@@ -40,6 +43,8 @@ pub enum DerivedSource {
     },
     /// `VALUES ROW(...), ...`
     Values(Vec<Vec<Expression>>),
+    /// `JSON_TABLE(...)`
+    JsonTable(Box<JsonTable>),
 }
 
 /// A query that a set operation combines with those before it.
@@ -177,12 +182,15 @@ impl FromItem {
         }
     }
 
-    /// Whether a member is a query.
+    /// Whether a member is a query, or a condition has one.
     pub fn has_query(&self) -> bool {
         match self {
             FromItem::Table(_) => false,
             FromItem::Derived(_) => true,
-            FromItem::Join(join) => join.left.has_query() || join.right.has_query(),
+            FromItem::Join(join) => {
+                let in_condition = matches!(&join.condition, JoinCondition::On(on) if on.needs_tree());
+                in_condition || join.left.has_query() || join.right.has_query()
+            }
         }
     }
 
@@ -199,7 +207,7 @@ impl FromItem {
                 DerivedSource::Set { first, rest } => {
                     in_query(first) || rest.iter().any(|operand| in_query(&operand.query))
                 }
-                DerivedSource::Values(_) => false,
+                DerivedSource::Values(_) | DerivedSource::JsonTable(_) => false,
             },
         }
     }

@@ -79,6 +79,7 @@ impl References {
                     self.add_nested(first.references(table));
                     rest.iter().for_each(|operand| self.add_nested(operand.query.references(table)));
                 }
+                DerivedSource::JsonTable(function) => self.add_queries(&function.document, table),
                 DerivedSource::Values(rows) => rows.iter().flatten().for_each(|value| self.add_queries(value, table)),
             },
         }

@@ -137,6 +137,7 @@ impl Lifter<'_> {
                     self.select(first);
                     rest.iter_mut().for_each(|operand| self.select(&mut operand.query));
                 }
+                DerivedSource::JsonTable(table) => self.value(&mut table.document),
                 DerivedSource::Values(rows) => rows.iter_mut().for_each(|row| self.all(row)),
             },
         }

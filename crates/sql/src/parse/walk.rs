@@ -70,6 +70,8 @@ impl Expression {
                 call.arguments.iter_mut().for_each(&mut *visit);
                 call.settings.iter_mut().for_each(&mut *visit);
                 call.order.iter_mut().for_each(|item| visit(&mut item.expression));
+                let window = call.over.iter_mut().filter_map(|over| over.definition_mut());
+                window.flat_map(|window| window.expressions_mut()).for_each(visit);
             }
             Expression::Trim { removed, operand, .. } => {
                 if let Some(removed) = removed {
@@ -105,6 +107,8 @@ impl Select {
         let conditions = self.filter.iter().chain(&self.group_by).chain(&self.having);
         conditions.for_each(|condition| condition.visit_deep(visit));
         self.order_by.iter().for_each(|item| item.expression.visit_deep(visit));
+        let windows = self.windows.iter().flat_map(|window| window.definition.expressions());
+        windows.for_each(|expression| expression.visit_deep(visit));
     }
 }
 
@@ -126,6 +130,7 @@ impl FromItem {
                     first.visit_deep(visit);
                     rest.iter().for_each(|operand| operand.query.visit_deep(visit));
                 }
+                DerivedSource::JsonTable(table) => table.document.visit_deep(visit),
                 DerivedSource::Values(rows) => rows.iter().flatten().for_each(|value| value.visit_deep(visit)),
             },
         }

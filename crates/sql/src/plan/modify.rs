@@ -264,7 +264,7 @@ impl TargetCheck<'_> {
                     self.query(first)?;
                     rest.iter().try_for_each(|operand| self.query(&operand.query))
                 }
-                DerivedSource::Values(_) => Ok(()),
+                DerivedSource::Values(_) | DerivedSource::JsonTable(_) => Ok(()),
             },
             FromItem::Derived(_) => Ok(()),
         }

@@ -13,6 +13,7 @@ use junctor_model::value::ValueRef;
 use super::{ANY, Call, Function, TypedCall, function, generated_text};
 use crate::program::{Expression, Node};
 use crate::result_type::ResultType;
+pub use path::Path as JsonPath;
 use path::{Leg, Path};
 
 pub(super) const TABLE: &[Function] = &[

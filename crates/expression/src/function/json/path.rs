@@ -5,8 +5,8 @@ use junctor_model::json::Json;
 
 /// A path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Path {
-    pub legs: Vec<Leg>,
+pub struct Path {
+    pub(super) legs: Vec<Leg>,
 }
 
 /// A leg of a path.

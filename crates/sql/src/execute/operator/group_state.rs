@@ -3,6 +3,7 @@
 use junctor_expression::aggregate::{Accumulator, AggregateKind};
 use junctor_expression::{Parameters, Scratch};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::json::{Json, append_array, append_object, is_valid};
 use junctor_model::scratch::to_text;
 use junctor_model::value::{Value, ValueRef};
 
@@ -27,6 +28,8 @@ enum State {
     Variance(u64, f64, f64),
     /// The texts with the values of ORDER BY.
     Texts(Vec<(Vec<Value>, Vec<u8>)>),
+    /// Documents of one element or member.
+    Documents(Vec<Box<[u8]>>),
 }
 
 impl GroupState {
@@ -41,6 +44,7 @@ impl GroupState {
             GroupFunctionKind::BitOr | GroupFunctionKind::BitXor => State::Bits(0),
             GroupFunctionKind::Variance { .. } => State::Variance(0, 0.0, 0.0),
             GroupFunctionKind::Concat => State::Texts(Vec::new()),
+            GroupFunctionKind::JsonArray | GroupFunctionKind::JsonObject => State::Documents(Vec::new()),
         };
         GroupState { state, distinct: function.distinct.then(KeyTable::default), memory: 0 }
     }
@@ -111,6 +115,12 @@ impl GroupState {
                 *mean += delta / *count as f64;
                 *squares += delta * (value - *mean);
             }
+            State::Documents(documents) => {
+                if let ValueRef::Json(document) = first {
+                    self.memory += document.len() + size_of::<Box<[u8]>>();
+                    documents.push(document.into());
+                }
+            }
             State::Texts(texts) => {
                 let mut keys = Vec::with_capacity(function.order.len());
                 for key in &function.order {
@@ -171,6 +181,7 @@ impl GroupState {
                 let variance = *squares / divisor as f64;
                 Value::Double(if is_deviation { variance.sqrt() } else { variance })
             }
+            State::Documents(documents) => joined(documents)?,
             State::Texts(texts) if texts.is_empty() => Value::Null,
             State::Texts(texts) => {
                 texts.sort_by(|(left, _), (right, _)| {
@@ -202,5 +213,32 @@ impl GroupState {
                 Value::Bytes(joined)
             }
         })
+    }
+}
+
+/// The array or object of all elements or members; NULL without documents. Error: 3157 if it is nested too
+/// deeply.
+fn joined(documents: &[Box<[u8]>]) -> Result<Value> {
+    let mut joined = Vec::new();
+    match documents.first().map(|first| Json::of(first)) {
+        None => return Ok(Value::Null),
+        Some(Json::Object(_)) => {
+            let members = documents.iter().flat_map(|document| match Json::of(document) {
+                Json::Object(members) => members.into_iter().next(),
+                _ => None,
+            });
+            append_object(members.collect(), &mut joined);
+        }
+        Some(_) => {
+            let elements = documents.iter().flat_map(|document| match Json::of(document) {
+                Json::Array(elements) => elements.into_iter().next(),
+                _ => None,
+            });
+            append_array(elements, &mut joined);
+        }
+    }
+    match is_valid(&joined) {
+        true => Ok(Value::Json(joined.into())),
+        false => Err(Error::new(ErrorCode::JsonTooDeep, "The JSON document exceeds the maximum depth.")),
     }
 }

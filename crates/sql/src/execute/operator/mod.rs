@@ -8,7 +8,9 @@ mod distinct;
 mod filter;
 mod group_state;
 mod join;
+mod json_table;
 mod key_table;
+mod lateral;
 mod limit;
 mod project;
 mod scan;
@@ -143,6 +145,8 @@ fn open(node: &PlanNode, frame: &Arc<Frame>) -> Input {
         PlanNode::Distinct(from, values) => Box::new(distinct::Distinct::new(input(from), values)),
         PlanNode::Sort(from, keys, limit) => Box::new(sort::Sort::new(input(from), keys, limit.as_ref(), frame)),
         PlanNode::Window(from, plan) => Box::new(window::Window::new(input(from), plan, frame)),
+        PlanNode::Lateral(left, plan) => Box::new(lateral::Lateral::new(input(left), plan, frame)),
+        PlanNode::JsonTable(plan) => Box::new(json_table::JsonTable::new(plan, frame)),
         PlanNode::Recursion(plan) => Box::new(recursion::Recursion::new(open(&plan.seed, frame), plan, frame)),
         PlanNode::WorkTable(slots) => Box::new(recursion::WorkTable::new(slots, frame)),
         PlanNode::Limit(from, limit) => Box::new(limit::Limit::new(input(from), limit)),

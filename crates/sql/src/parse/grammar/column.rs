@@ -16,6 +16,12 @@ struct TypeHead {
 }
 
 impl Parser<'_> {
+    /// A type without the attributes of a column.
+    pub(super) fn column_type(&mut self) -> Parse<ColumnType> {
+        let head = self.type_head()?;
+        self.type_attributes(head)
+    }
+
     /// A column with its type and attributes. CHECK constraints are added to `checks`.
     pub(super) fn column_definition(&mut self, checks: &mut Vec<Check>) -> Parse<ColumnDefinition> {
         let name = self.name()?;
@@ -23,21 +29,10 @@ impl Parser<'_> {
         // SERIAL is BIGINT UNSIGNED NOT NULL AUTO_INCREMENT UNIQUE.
         let serial = head.serial;
         let column_type = self.type_attributes(head)?;
-        let mut column = ColumnDefinition {
-            name,
-            column_type,
-            nullable: serial.then_some(false),
-            default: None,
-            generated: None,
-            on_update: None,
-            auto_increment: serial,
-            primary_key: false,
-            unique: serial,
-            invisible: false,
-            comment: None,
-            on_disk: None,
-            references: None,
-        };
+        let mut column = ColumnDefinition::new(name, column_type);
+        if serial {
+            (column.nullable, column.auto_increment, column.unique) = (Some(false), true, true);
+        }
         while self.column_attribute(&mut column, checks)? {}
         Ok(column)
     }

@@ -82,7 +82,8 @@ impl Parser<'_> {
             call.star = true;
         } else if self.current.kind != TokenKind::Close {
             if is_aggregate(&call.name) && !self.accept_word(Keyword::All) {
-                call.distinct = self.accept_word(Keyword::Distinct);
+                let takes_distinct = !call.name.to_ascii_uppercase().starts_with("JSON_");
+                call.distinct = takes_distinct && self.accept_word(Keyword::Distinct);
             }
             if call.name.eq_ignore_ascii_case("GET_FORMAT") {
                 let kind = self.any_word()?;

@@ -13,6 +13,7 @@ mod control;
 mod define;
 mod foreign_key;
 mod function;
+mod json_table;
 mod load;
 mod modify;
 mod operator;

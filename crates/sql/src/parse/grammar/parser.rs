@@ -280,6 +280,23 @@ impl<'a> Parser<'a> {
         [ahead.next_token().kind, ahead.next_token().kind, ahead.next_token().kind]
     }
 
+    /// The kind of the token after the bracket that closes the one at `next`.
+    pub(super) fn after_next_bracket(&self) -> TokenKind {
+        let mut ahead = self.lexer;
+        let mut depth = 1;
+        loop {
+            match ahead.next_token().kind {
+                TokenKind::Open => depth += 1,
+                TokenKind::Close => depth -= 1,
+                TokenKind::End => return TokenKind::End,
+                _ => {}
+            }
+            if depth == 0 {
+                return ahead.next_token().kind;
+            }
+        }
+    }
+
     /// The bytes of a token.
     pub(super) fn bytes(&self, token: Token) -> &'a [u8] {
         &self.text[token.start as usize..token.end as usize]

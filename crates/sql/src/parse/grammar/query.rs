@@ -317,10 +317,12 @@ impl Parser<'_> {
         if self.joined_tables > JOINED_TABLES_MAX {
             return self.unsupported("more than 61 tables in a query");
         }
-        match self.word() {
-            Some(Keyword::Lateral) => return self.unsupported("LATERAL"),
-            Some(Keyword::JsonTable) => return self.unsupported("JSON_TABLE"),
-            _ => {}
+        if self.at_word(Keyword::JsonTable) {
+            return self.json_table();
+        }
+        let lateral = self.accept_word(Keyword::Lateral);
+        if lateral && !self.is_query_next() && !self.opens_query() {
+            return self.syntax();
         }
         if self.current.kind != TokenKind::Open {
             return Ok(FromItem::Table(self.table_reference()?));
@@ -332,7 +334,7 @@ impl Parser<'_> {
             };
             let columns = self.bracketed_names()?;
             let source = DerivedSource::Select(Box::new(query));
-            return Ok(FromItem::Derived(Box::new(DerivedTable { source, alias: Some(alias), columns })));
+            return Ok(FromItem::Derived(Box::new(DerivedTable { source, alias: Some(alias), columns, lateral })));
         }
         self.enter()?;
         self.advance();
@@ -342,10 +344,19 @@ impl Parser<'_> {
         Ok(inner)
     }
 
-    /// Whether several brackets at the current token begin a query.
+    /// Whether several brackets at the current token begin a query. If a name follows the inner ones, they
+    /// are a member of a join in brackets.
     fn opens_query(&self) -> bool {
-        self.next.kind == TokenKind::Open
-            && matches!(self.peek_three()[0], TokenKind::Keyword(Keyword::Select | Keyword::With))
+        let is_query = self.next.kind == TokenKind::Open
+            && matches!(self.peek_three()[0], TokenKind::Keyword(Keyword::Select | Keyword::With));
+        is_query
+            && matches!(
+                self.after_next_bracket(),
+                TokenKind::Close
+                    | TokenKind::Keyword(
+                        Keyword::Union | Keyword::Except | Keyword::Intersect | Keyword::Order | Keyword::Limit
+                    )
+            )
     }
 }
 
@@ -355,7 +366,7 @@ fn join((kind, condition): (JoinKind, JoinCondition), left: FromItem, right: Fro
 
 /// All rows and columns of a source.
 fn all_of(source: DerivedSource) -> Select {
-    let derived = DerivedTable { source, alias: None, columns: Vec::new() };
+    let derived = DerivedTable { source, alias: None, columns: Vec::new(), lateral: false };
     let from = Some(FromItem::Derived(Box::new(derived)));
     Select { projection: vec![SelectItem::All(None)], from, ..Select::default() }
 }

@@ -140,7 +140,7 @@ impl Parser<'_> {
         Ok(if self.is_preceding()? { FrameBound::Preceding(distance) } else { FrameBound::Following(distance) })
     }
 
-    fn at_plain(&self, word: &[u8]) -> bool {
+    pub(super) fn at_plain(&self, word: &[u8]) -> bool {
         self.current.kind == TokenKind::Name && self.bytes(self.current).eq_ignore_ascii_case(word)
     }
 

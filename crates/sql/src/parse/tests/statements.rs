@@ -330,8 +330,6 @@ fn a_semicolon_separates_statements() {
 #[test]
 fn unsupported_statements_are_named() {
     for (text, what) in [
-        ("SELECT * FROM a, LATERAL (SELECT 1) d", "LATERAL"),
-        ("SELECT * FROM JSON_TABLE('[]', '$') d", "JSON_TABLE"),
         ("ALTER TABLE t REORGANIZE PARTITION", "ALTER TABLE of single partitions or tablespaces"),
         ("ALTER TABLE t DISCARD TABLESPACE", "ALTER TABLE of single partitions or tablespaces"),
         ("CREATE TABLE t (a INT) PARTITION BY HASH(a) PARTITIONS 4", "PARTITION BY HASH"),

@@ -100,15 +100,20 @@ impl TreePlanner<'_> {
         let block = BlockScope { space: &space, relations, outer, shares_rows: false };
         let lock = self.locking_clause(select);
         let mut joined = match &shape {
-            Some(shape) => Some(bind_from(self, shape, &block)?),
+            Some(shape) => Some(bind_from(self, shape, &block, tables)?),
             None => None,
         };
         let names = joined.as_ref().map_or_else(Vec::new, |joined| joined.names.clone());
         let view = BlockView { block: &block, names, relations: (0..block.relations.len()).collect() };
         let subqueries = BlockSubqueries::new(self, &view, tables);
 
-        let (conditions, semijoins) = self.bind_where(select, &view, &subqueries)?;
-        let where_applies = subqueries.take();
+        let (mut conditions, semijoins) = self.bind_where(select, &view, &subqueries)?;
+        let mut where_applies = Vec::new();
+        if let Some(joined) = &mut joined {
+            where_applies.append(&mut joined.applies);
+            conditions.append(&mut joined.conditions);
+        }
+        where_applies.extend(subqueries.take());
 
         let lists = self.bind_lists(select, &view, &subqueries)?;
         let Lists { projection, mut keys, mut having, mut sort, mut functions } = lists;

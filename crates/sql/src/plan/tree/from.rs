@@ -8,10 +8,11 @@ use junctor_model::id::ColumnNumber;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::TableLayout;
 
-use super::block::CommonTables;
+use super::block::{Applies, CommonTables, conjuncts};
 use super::factor::conjuncts_of;
 use super::join::JoinNode;
 use super::recursion::{Defining, WorkingTable, in_outer_join};
+use super::subquery::BlockSubqueries;
 use super::{BlockPlan, TreePlanner};
 use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotSpace, VisibleColumn};
 use crate::bind::{Clause, among_numbers, message};
@@ -43,6 +44,9 @@ pub(super) struct BoundFrom {
     pub node: JoinNode,
     /// The columns that unqualified names can refer to, in the order of `*`.
     pub names: Vec<VisibleColumn>,
+    /// The subqueries in ON of inner joins, which are those of WHERE, and the conditions that read them.
+    pub applies: Applies,
+    pub conditions: Vec<Expression>,
     relations: Vec<usize>,
 }
 
@@ -70,7 +74,10 @@ impl<'a> TreePlanner<'a> {
             }
             FromItem::Table(reference) => self.table(reference, tables, is_nullable)?,
             FromItem::Derived(derived) => {
-                let block = self.derived(derived, tables, outer)?;
+                let block = match derived.lateral {
+                    true => self.lateral(derived, (space, tables, outer), relations)?,
+                    false => self.derived(derived, tables, outer)?,
+                };
                 let name = derived.alias.clone().unwrap_or_default();
                 self.query_relation(name, block, &derived.columns)?
             }
@@ -166,6 +173,21 @@ impl<'a> TreePlanner<'a> {
         Ok((relation, SourcePlan::Query(Arc::new(block))))
     }
 
+    /// Plans a query that can name columns of the relations before it.
+    fn lateral(
+        &self,
+        derived: &DerivedTable,
+        (space, tables, outer): (&SlotSpace, &CommonTables<'_>, &BlockView<'_>),
+        relations: &Relations<'_>,
+    ) -> Result<BlockPlan> {
+        let before = relations.iter().map(|(relation, _)| relation.clone()).collect();
+        let block = BlockScope { space, relations: before, outer: outer.block.outer, shares_rows: false };
+        let places: Vec<usize> = (0..block.relations.len()).collect();
+        let names = places.iter().flat_map(|place| block.names_of(*place)).collect();
+        let view = BlockView { block: &block, names, relations: places };
+        self.derived(derived, tables, &view)
+    }
+
     /// Plans a query in FROM. It can name columns of the blocks around the one that it belongs to.
     fn derived(&self, derived: &DerivedTable, tables: &CommonTables<'_>, outer: &BlockView<'_>) -> Result<BlockPlan> {
         match &derived.source {
@@ -177,6 +199,7 @@ impl<'a> TreePlanner<'a> {
                 }
             }
             DerivedSource::Values(rows) => self.values(rows, outer),
+            DerivedSource::JsonTable(table) => self.json_table(table, outer),
         }
     }
 }
@@ -225,28 +248,40 @@ pub(super) fn bind_from<'s>(
     planner: &TreePlanner<'_>,
     shape: &Shape<'_>,
     block: &'s BlockScope<'s>,
+    tables: &CommonTables<'_>,
 ) -> Result<BoundFrom> {
     let (kind, left, right, condition) = match shape {
         Shape::Relation(relation) => {
             let names = block.names_of(*relation);
-            return Ok(BoundFrom { node: JoinNode::Relation(*relation), names, relations: vec![*relation] });
+            let (applies, conditions) = (Vec::new(), Vec::new());
+            let (node, relations) = (JoinNode::Relation(*relation), vec![*relation]);
+            return Ok(BoundFrom { node, names, applies, conditions, relations });
         }
         Shape::Join { kind, left, right, condition } => (*kind, left, right, *condition),
     };
-    let left = bind_from(planner, left, block)?;
-    let right = bind_from(planner, right, block)?;
+    let left = bind_from(planner, left, block, tables)?;
+    let right = bind_from(planner, right, block, tables)?;
     let mut relations = left.relations;
     relations.extend(&right.relations);
     let mut conditions = Vec::new();
+    let mut subqueries = Vec::new();
     let all = || left.names.iter().chain(&right.names).cloned().collect::<Vec<_>>();
     let names = match condition {
         JoinCondition::Always => all(),
         JoinCondition::On(condition) => {
             let view = BlockView { block, names: all(), relations: relations.clone() };
+            let of_condition = BlockSubqueries::new(planner, &view, tables);
             let mut binder = planner.binder(&view);
-            let bound = among_numbers(condition, binder.bind_in(Clause::On, condition)?);
+            binder.subqueries = Some(&of_condition);
+            for conjunct in conjuncts(condition) {
+                let bound = among_numbers(conjunct, binder.bind_in(Clause::On, conjunct)?);
+                let applies = of_condition.take();
+                match applies.is_empty() {
+                    true => conditions.extend(conjuncts_of(&bound)),
+                    false => subqueries.push((bound, applies)),
+                }
+            }
             planner.note(&binder);
-            conditions.extend(conjuncts_of(&bound));
             all()
         }
         JoinCondition::Using(columns) => merge(block, (&left.names, &right.names), columns, kind, &mut conditions)?,
@@ -259,14 +294,33 @@ pub(super) fn bind_from<'s>(
             merge(block, (&left.names, &right.names), &columns, kind, &mut conditions)?
         }
     };
-    let (left, right) = (left.node, right.node);
-    let node = match kind {
-        JoinKind::Inner => JoinNode::inner(left, right, conditions, false),
-        JoinKind::Straight => JoinNode::inner(left, right, conditions, true),
-        JoinKind::Left => JoinNode::Outer { left: Box::new(left), right: Box::new(right), conditions },
-        JoinKind::Right => JoinNode::Outer { left: Box::new(right), right: Box::new(left), conditions },
+    let is_inner = matches!(kind, JoinKind::Inner | JoinKind::Straight);
+    let (outer, inner) = match kind {
+        JoinKind::Right => ((right.node, right.applies, right.conditions), (left.node, left.applies, left.conditions)),
+        _ => ((left.node, left.applies, left.conditions), (right.node, right.applies, right.conditions)),
     };
-    Ok(BoundFrom { node, names, relations })
+    let (mut applies, mut above) = (outer.1, outer.2);
+    let (outer, inner) = match inner {
+        (node, of_inner, conditions) if !is_inner && !of_inner.is_empty() => {
+            (outer.0, JoinNode::Applied { node: Box::new(node), applies: of_inner, conditions })
+        }
+        (node, of_inner, conditions) => {
+            applies.extend(of_inner);
+            above.extend(conditions);
+            (outer.0, node)
+        }
+    };
+    let node = match is_inner {
+        true => {
+            for (condition, of_condition) in subqueries {
+                applies.extend(of_condition);
+                above.push(condition);
+            }
+            JoinNode::inner(outer, inner, conditions, kind == JoinKind::Straight)
+        }
+        false => JoinNode::outer((outer, inner), conditions, subqueries, block)?,
+    };
+    Ok(BoundFrom { node, names, applies, conditions: above, relations })
 }
 
 /// Makes the columns of USING equal. Returns the names of the join: first the common columns, once.

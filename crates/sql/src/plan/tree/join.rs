@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use junctor_expression::{CompareDomain, CompareOperator, Expression, IsTest, Kind, Node};
 use junctor_model::collation::CollationId;
-use junctor_model::error::Result;
+use junctor_model::error::{Error, ErrorCode, Result};
 
-use super::block::filtered;
+use super::block::{Applies, filtered};
 use super::cost::{self, Link, PartCost};
 use super::factor;
 use super::from::SourcePlan;
 use super::selectivity::Estimates;
 use super::subquery::SemiJoin;
-use super::{JoinForm, JoinKey, JoinLookup, JoinPlan, PlanNode, TreePlanner};
+use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
 use crate::parse::statement::{LockingClause, Select};
 
@@ -24,8 +24,10 @@ pub(super) enum JoinNode {
     Relation(usize),
     /// Members without an order, unless `keeps_order`.
     Inner { members: Vec<JoinNode>, conditions: Vec<Expression>, keeps_order: bool },
-    /// LEFT JOIN.
-    Outer { left: Box<JoinNode>, right: Box<JoinNode>, conditions: Vec<Expression> },
+    /// The rows of a member for which conditions that read subqueries are true.
+    Applied { node: Box<JoinNode>, applies: Applies, conditions: Vec<Expression> },
+    /// LEFT JOIN. The subqueries of its conditions are values of the left or the right rows.
+    Outer { left: Box<JoinNode>, right: Box<JoinNode>, conditions: Vec<Expression>, applies: Box<[Applies; 2]> },
 }
 
 /// The locks of the tables of a block.
@@ -62,6 +64,19 @@ struct Part {
     /// The relation, if the part is a table whose leaf is not planned yet, with its conditions.
     table: Option<(usize, Vec<Expression>)>,
     cost: PartCost,
+    /// The query, if it reads relations before it.
+    lateral: Option<LateralPart>,
+    /// The slots of subqueries that belong to the rows.
+    computed: Vec<u16>,
+}
+
+/// A query that reads relations before it.
+struct LateralPart {
+    name: String,
+    needs: RelationSet,
+    block: Arc<BlockPlan>,
+    slots: Arc<[(usize, u16)]>,
+    conditions: Vec<Expression>,
 }
 
 impl JoinNode {
@@ -87,6 +102,32 @@ impl JoinNode {
         JoinNode::Inner { members: all, conditions, keeps_order }
     }
 
+    /// LEFT JOIN of two members. Error: 1235 for a subquery that reads both.
+    pub fn outer(
+        (left, right): (JoinNode, JoinNode),
+        mut conditions: Vec<Expression>,
+        subqueries: Vec<(Expression, Applies)>,
+        block: &BlockScope<'_>,
+    ) -> Result<JoinNode> {
+        let (mut of_left, mut of_right) = (RelationSet::new(), RelationSet::new());
+        left.relations(block, &mut of_left);
+        right.relations(block, &mut of_right);
+        let mut applies = Box::new([Vec::new(), Vec::new()]);
+        for (condition, of_condition) in subqueries {
+            let read: RelationSet = of_condition.iter().flat_map(|apply| apply.relations(block.space)).collect();
+            let side = match (read.is_disjoint(&of_right), read.is_disjoint(&of_left)) {
+                (true, _) => 0,
+                (false, true) => 1,
+                (false, false) => {
+                    return Err(Error::not_supported("a subquery in ON that reads both sides of an outer join"));
+                }
+            };
+            applies[side].extend(of_condition);
+            conditions.push(condition);
+        }
+        Ok(JoinNode::Outer { left: Box::new(left), right: Box::new(right), conditions, applies })
+    }
+
     /// The conditions that hold for all rows of the block.
     pub fn inner_conditions(&self, of_where: &[Expression]) -> Vec<Expression> {
         let mut all = of_where.to_vec();
@@ -102,6 +143,7 @@ impl JoinNode {
                 out.insert(block.relations[*relation].id);
             }
             JoinNode::Inner { members, .. } => members.iter().for_each(|member| member.relations(block, out)),
+            JoinNode::Applied { node, .. } => node.relations(block, out),
             JoinNode::Outer { left, right, .. } => {
                 left.relations(block, out);
                 right.relations(block, out);
@@ -113,23 +155,27 @@ impl JoinNode {
     fn simplify(self, block: &BlockScope<'_>, conditions: &[Expression]) -> JoinNode {
         match self {
             JoinNode::Relation(_) => self,
+            JoinNode::Applied { node, applies, conditions: own } => {
+                let node = Box::new(node.simplify(block, conditions));
+                JoinNode::Applied { node, applies, conditions: own }
+            }
             JoinNode::Inner { members, conditions: own, keeps_order } => {
                 let mut all = conditions.to_vec();
                 all.extend(own.iter().cloned());
                 let members = members.into_iter().map(|member| member.simplify(block, &all)).collect();
                 JoinNode::Inner { members, conditions: own, keeps_order }
             }
-            JoinNode::Outer { left, right, conditions: on } => {
+            JoinNode::Outer { left, right, conditions: on, applies } => {
                 let mut of_right = RelationSet::new();
                 right.relations(block, &mut of_right);
                 let rejects = |condition: &Expression| rejects_null(condition, block.space, &of_right);
                 let left = left.simplify(block, conditions);
-                if conditions.iter().any(rejects) {
+                if applies.iter().all(Vec::is_empty) && conditions.iter().any(rejects) {
                     let right = right.simplify(block, conditions);
                     return JoinNode::inner(left, right, on, false);
                 }
                 let right = Box::new(right.simplify(block, &on));
-                JoinNode::Outer { left: Box::new(left), right, conditions: on }
+                JoinNode::Outer { left: Box::new(left), right, conditions: on, applies }
             }
         }
     }
@@ -179,8 +225,19 @@ impl TreePlanner<'_> {
         let (own, on): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_inner);
         let node = node.simplify(&block, &own);
         let right = joins.build(node, own)?;
-        let left = Part { node: left.node, relations: left.relations, table: None, cost: left.cost };
+        let left = Part::planned(left.node, left.relations, left.cost);
         joins.pair(form, left, right, on)
+    }
+}
+
+impl Part {
+    fn planned(node: PlanNode, relations: RelationSet, cost: PartCost) -> Part {
+        Part { node, relations, table: None, cost, lateral: None, computed: Vec::new() }
+    }
+
+    /// Whether the part can be joined with the rows of these relations.
+    fn fits(&self, relations: &RelationSet) -> bool {
+        self.lateral.as_ref().is_none_or(|lateral| lateral.needs.is_subset(relations))
     }
 }
 
@@ -230,23 +287,41 @@ impl<'j> Joins<'j> {
     fn build(&self, node: JoinNode, conditions: Vec<Expression>) -> Result<Part> {
         match node {
             JoinNode::Relation(relation) => self.relation(relation, conditions),
+            JoinNode::Applied { node, applies, conditions: above } => {
+                let part = self.with_applies(self.build(*node, conditions)?, applies)?;
+                Ok(Part { node: filtered(part.node, above), ..part })
+            }
             JoinNode::Inner { members, conditions: own, keeps_order } => {
                 let all: Vec<Expression> = conditions.into_iter().chain(own).collect();
                 self.inner(members, all, keeps_order)
             }
-            JoinNode::Outer { left, right, conditions: on } => {
+            JoinNode::Outer { left, right, conditions: on, applies } => {
                 let (mut of_left, mut of_right) = (RelationSet::new(), RelationSet::new());
                 left.relations(self.block, &mut of_left);
                 right.relations(self.block, &mut of_right);
                 let (to_left, above) = self.split(conditions, &of_left);
                 let (to_right, on) = self.split(on, &of_right);
-                let (left, right) = (self.build(*left, to_left)?, self.build(*right, to_right)?);
+                let [left_applies, right_applies] = *applies;
+                let left = self.with_applies(self.build(*left, to_left)?, left_applies)?;
+                let right = self.with_applies(self.build(*right, to_right)?, right_applies)?;
                 let joined = self.pair(JoinForm::Left, left, right, on)?;
                 let mut cost = joined.cost;
                 cost.rows *= above.iter().map(|condition| self.estimates().selectivity(condition)).product::<f64>();
                 Ok(Part { node: filtered(joined.node, above), cost, ..joined })
             }
         }
+    }
+
+    /// Adds the values of subqueries to the rows of a part.
+    fn with_applies(&self, part: Part, applies: Applies) -> Result<Part> {
+        if applies.is_empty() {
+            return Ok(part);
+        }
+        let done = self.finish(part)?;
+        let computed = applies.iter().map(|apply| apply.slot).collect();
+        let place = |node, apply| PlanNode::Apply(Box::new(node), Arc::new(apply));
+        let node = applies.into_iter().fold(done.node, place);
+        Ok(Part { computed, ..Part::planned(node, done.relations, done.cost) })
     }
 
     /// Splits off the conditions on these relations alone.
@@ -264,7 +339,7 @@ impl<'j> Joins<'j> {
         let node = match &self.sources[relation] {
             SourcePlan::Table(..) => {
                 let table = Some((relation, conditions));
-                return Ok(Part { node: PlanNode::Nothing, relations, table, cost });
+                return Ok(Part { table, ..Part::planned(PlanNode::Nothing, relations, cost) });
             }
             SourcePlan::Virtual(source) => self.planner.virtual_leaf(source, &columns())?,
             SourcePlan::Working(from) => {
@@ -274,10 +349,17 @@ impl<'j> Joins<'j> {
             }
             SourcePlan::Query(block) => {
                 let slots = columns().iter().map(|(slot, column)| (usize::from(column.0), *slot)).collect();
+                let read = block.outer.iter().filter_map(|(_, value)| relations_of(value, self.block.space));
+                let needs: RelationSet = read.flatten().collect();
+                if !needs.is_empty() {
+                    let (name, block) = (self.block.relations[relation].name.clone(), Arc::clone(block));
+                    let lateral = Some(LateralPart { name, needs, block, slots, conditions });
+                    return Ok(Part { lateral, ..Part::planned(PlanNode::Nothing, relations, cost) });
+                }
                 PlanNode::Project(Arc::clone(block), slots)
             }
         };
-        Ok(Part { node: filtered(node, conditions), relations, table: None, cost })
+        Ok(Part::planned(filtered(node, conditions), relations, cost))
     }
 
     /// The rows of a relation with its conditions.
@@ -302,7 +384,10 @@ impl<'j> Joins<'j> {
 
     /// Plans the leaf of a part that is a table.
     fn finish(&self, part: Part) -> Result<PartDone> {
-        let Part { node, relations, table, cost } = part;
+        let Part { node, relations, table, lateral, cost, .. } = part;
+        if let Some(lateral) = lateral {
+            return Err(forbidden_lateral(&lateral.name));
+        }
         let node = match table {
             Some((relation, conditions)) => self.scan(relation, conditions)?,
             None => node,
@@ -331,6 +416,7 @@ impl<'j> Joins<'j> {
             parts.push(Some(self.build(member, own)?));
         }
         let order = if keeps_order { (0..parts.len()).collect() } else { self.order(&parts, &rest) };
+        let order = ordered(&parts, order);
         let mut joined: Option<Part> = None;
         for place in order {
             let Some(right) = parts[place].take() else { continue };
@@ -344,14 +430,14 @@ impl<'j> Joins<'j> {
             joined = Some(self.filter_early(self.pair(JoinForm::Inner, left, right, on)?, false)?);
         }
         let one = PartCost { rows: 1.0, stored: 1.0, examined: 0.0 };
-        let once = || Part { node: PlanNode::Once, relations: RelationSet::new(), table: None, cost: one };
+        let once = || Part::planned(PlanNode::Once, RelationSet::new(), one);
         let joined = joined.unwrap_or_else(once);
         if rest.is_empty() {
             return Ok(joined);
         }
         // Constant conditions.
         let done = self.finish(joined)?;
-        Ok(Part { node: filtered(done.node, rest), relations: done.relations, table: None, cost: done.cost })
+        Ok(Part::planned(filtered(done.node, rest), done.relations, done.cost))
     }
 
     /// Conditions on one relation that follow from conditions on several.
@@ -412,6 +498,9 @@ impl<'j> Joins<'j> {
     /// Joins two parts.
     fn pair(&self, form: JoinForm, left: Part, right: Part, conditions: Vec<Expression>) -> Result<Part> {
         let left = self.finish(left)?;
+        if let Some(lateral) = right.lateral {
+            return lateral_join(form, left, (lateral, right.relations, right.cost), conditions);
+        }
         let mut keys = Vec::new();
         if form != JoinForm::NullAwareAnti {
             for condition in &conditions {
@@ -439,7 +528,7 @@ impl<'j> Joins<'j> {
             None => right.node,
         };
         let slots = |relation: &u16| self.block.space.columns_of(*relation).into_iter().map(|(slot, _)| slot);
-        let right_slots = right.relations.iter().flat_map(slots).collect();
+        let right_slots = right.relations.iter().flat_map(slots).chain(right.computed).collect();
         let mut relations = left.relations;
         if matches!(form, JoinForm::Inner | JoinForm::Left) {
             relations.extend(&right.relations);
@@ -453,7 +542,7 @@ impl<'j> Joins<'j> {
         let cost = PartCost { rows, stored: rows, examined: rows };
         let plan = JoinPlan { form, keys, conditions, right_slots, lookup };
         let node = PlanNode::Join(Box::new(left.node), Box::new(node), Arc::new(plan));
-        Ok(Part { node, relations, table: None, cost })
+        Ok(Part::planned(node, relations, cost))
     }
 
     /// The number of left rows up to which their keys are looked up instead of reading all right rows.
@@ -464,6 +553,45 @@ impl<'j> Joins<'j> {
         let equal = right.build_ns() / right.lookup_ns(share);
         equal.clamp(LOOKUP_ROWS_MIN, LOOKUP_ROWS_MAX) as usize
     }
+}
+
+/// Joins rows with a query that reads them. Error: 3668.
+fn lateral_join(
+    form: JoinForm,
+    left: PartDone,
+    (right, of_right, right_cost): (LateralPart, RelationSet, PartCost),
+    on: Vec<Expression>,
+) -> Result<Part> {
+    let LateralPart { name, needs, block, slots, mut conditions } = right;
+    if !needs.is_subset(&left.relations) || !matches!(form, JoinForm::Inner | JoinForm::Left) {
+        return Err(forbidden_lateral(&name));
+    }
+    conditions.extend(on);
+    let mut relations = left.relations;
+    relations.extend(of_right);
+    let plan = LateralPlan { block, slots, conditions, is_outer: form == JoinForm::Left };
+    let rows = (left.cost.rows * right_cost.rows.max(1.0)).max(0.1);
+    let cost = PartCost { rows, stored: rows, examined: rows };
+    Ok(Part::planned(PlanNode::Lateral(Box::new(left.node), Arc::new(plan)), relations, cost))
+}
+
+/// An order of parts in which each query comes after the relations that it reads.
+fn ordered(parts: &[Option<Part>], mut order: Vec<usize>) -> Vec<usize> {
+    let mut known = RelationSet::new();
+    let mut placed = Vec::with_capacity(order.len());
+    while !order.is_empty() {
+        let fits = |place: &usize| parts[*place].as_ref().is_none_or(|part| part.fits(&known));
+        let next = order.remove(order.iter().position(fits).unwrap_or(0));
+        known.extend(parts[next].iter().flat_map(|part| &part.relations));
+        placed.push(next);
+    }
+    placed
+}
+
+/// Error 3668.
+fn forbidden_lateral(name: &str) -> Box<Error> {
+    let text = format!("INNER or LEFT JOIN must be used for LATERAL references made by '{name}'");
+    Error::new(ErrorCode::ForbiddenLateralJoin, text)
 }
 
 /// The relations whose columns an expression reads; `None` if it reads a computed value.

@@ -4,7 +4,8 @@
 //! [`block`] plans a query block, [`from`] its FROM, [`join`] the places of conditions, [`cost`] the order of
 //! joins, [`selectivity`] estimates of rows, [`factor`] disjunctions, [`group`] aggregates, [`partial`] those
 //! of the partitions, [`window`] window functions, [`subquery`] subqueries, [`set`] set operations,
-//! [`recursion`] WITH RECURSIVE, [`leaf`] the reads of tables, and [`modify`] the rows of UPDATE and DELETE.
+//! [`recursion`] WITH RECURSIVE, [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, and [`modify`] the
+//! rows of UPDATE and DELETE.
 
 mod block;
 mod check;
@@ -13,6 +14,7 @@ mod factor;
 mod from;
 mod group;
 mod join;
+mod json_table;
 mod leaf;
 mod modify;
 mod partial;
@@ -43,6 +45,7 @@ use crate::parse::statement::{LockingClause, Select};
 use crate::result::ResultHeader;
 
 use block::CommonTables;
+pub use json_table::{JsonOtherwise, JsonSource, JsonTablePlan, JsonValue};
 pub(crate) use leaf::leaf_parameters;
 pub(super) use modify::{ModifyRequest, ModifyTree, plan_modify_tree};
 pub use recursion::RecursionPlan;
@@ -139,6 +142,8 @@ pub enum PlanNode {
     Apply(Box<PlanNode>, Arc<ApplyPlan>),
     /// A join.
     Join(Box<PlanNode>, Box<PlanNode>, Arc<JoinPlan>),
+    /// A join with a query that reads the left row.
+    Lateral(Box<PlanNode>, Arc<LateralPlan>),
     /// Groups.
     Aggregate(Box<PlanNode>, Arc<AggregatePlan>),
     /// One of several rows with equal values.
@@ -151,6 +156,8 @@ pub enum PlanNode {
     Concat(Box<PlanNode>, Box<PlanNode>),
     /// Values of window functions, which are added to each row. The rows come in the order of the window.
     Window(Box<PlanNode>, Arc<WindowPlan>),
+    /// The rows that JSON_TABLE makes of a document.
+    JsonTable(Arc<JsonTablePlan>),
     /// The rows of a recursive query.
     Recursion(Arc<RecursionPlan>),
     /// The rows of the last round of a recursive query: slots of the recursion and of the row.
@@ -211,6 +218,19 @@ pub struct JoinKey {
     pub collation: CollationId,
     /// Whether NULL equals NULL.
     pub null_safe: bool,
+}
+
+/// A join with a query that reads the left row.
+#[derive(Debug)]
+pub struct LateralPlan {
+    /// The query.
+    pub block: Arc<BlockPlan>,
+    /// Its values that are read, and their slots.
+    pub slots: Arc<[(usize, u16)]>,
+    /// The conditions of a pair.
+    pub conditions: Vec<Expression>,
+    /// Whether left rows without a partner are kept.
+    pub is_outer: bool,
 }
 
 /// Groups and aggregates.

@@ -91,12 +91,14 @@ impl TreePlanner<'_> {
         };
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
         let block = BlockScope { space: &space, relations, outer: None, shares_rows: false };
-        let joined = bind_from(self, &shape, &block)?;
+        let joined = bind_from(self, &shape, &block, &tables)?;
         let view = BlockView { block: &block, names: joined.names, relations: (0..block.relations.len()).collect() };
         let subqueries = BlockSubqueries::new(self, &view, &tables);
 
-        let (conditions, semijoins) = self.bind_where(select, &view, &subqueries)?;
-        let where_applies = subqueries.take();
+        let (mut conditions, semijoins) = self.bind_where(select, &view, &subqueries)?;
+        let mut where_applies = joined.applies;
+        where_applies.extend(subqueries.take());
+        conditions.extend(joined.conditions);
         let found = match request.is_delete {
             true => deleted(request, &block, &sources)?,
             false => self.assigned(request, (&block, &sources), &view, &subqueries)?,

@@ -13,7 +13,7 @@ use super::from::{SourcePlan, bind_from};
 use super::join::{JoinNode, RelationSet, relations_of};
 use super::window::reads_window;
 use super::{ApplyForm, ApplyPlan, JoinForm, PlanNode, TreePlanner};
-use crate::bind::block::{BlockScope, BlockView};
+use crate::bind::block::{BlockScope, BlockView, SlotOwner, SlotSpace};
 use crate::bind::window::WindowFunction;
 use crate::bind::{Clause, Subqueries, SubqueryForm, among_numbers, message};
 use crate::parse::expression as ast;
@@ -126,7 +126,7 @@ impl<'b> BlockSubqueries<'b> {
         let mut conditions = Vec::new();
         let mut form = form;
         let node = {
-            let bound = bind_from(planner, &shape, &block)?;
+            let bound = bind_from(planner, &shape, &block, self.tables)?;
             let view = BlockView { block: &block, names: bound.names, relations: (0..sources.len()).collect() };
             let mut binder = planner.binder(&view);
             for conjunct in query.filter.iter().flat_map(conjuncts) {
@@ -213,6 +213,11 @@ impl<'b> BlockSubqueries<'b> {
         let (form, result) = match form {
             SubqueryForm::Value(_) => (ApplyForm::Value, block.values[0].result.with_nullable(true)),
             SubqueryForm::Exists(_) => (ApplyForm::Exists, ResultType::boolean()),
+            SubqueryForm::Quantified(operator, _, operands, _)
+                if operands.len() > 1 && !ApplyForm::is_equality(operator) =>
+            {
+                return Err(message::operand_columns(1));
+            }
             SubqueryForm::Quantified(operator, all, operands, _) => {
                 let (condition, slots) = self.comparison(operator, operands, &block.values)?;
                 let result = ResultType::boolean().with_nullable(true);
@@ -241,7 +246,7 @@ impl<'b> BlockSubqueries<'b> {
             operator => operator,
         };
         if operands.len() > 1 && !ApplyForm::is_equality(operator) {
-            return Err(junctor_model::error::Error::not_supported("an ordering of rows with a subquery"));
+            return self.ordering(operator, operands, values);
         }
         for (operand, value) in operands.into_iter().zip(values) {
             let slot = self.view.block.space.computed(value.result, "")?;
@@ -250,6 +255,39 @@ impl<'b> BlockSubqueries<'b> {
         }
         let condition = Expression::and(compared);
         Ok((if each == operator { condition } else { Expression::logical_not(condition) }, slots))
+    }
+}
+
+impl BlockSubqueries<'_> {
+    /// The order of rows: that of the first members that differ.
+    fn ordering(
+        &self,
+        operator: CompareOperator,
+        operands: Vec<Expression>,
+        values: &[Expression],
+    ) -> Result<(Expression, Vec<u16>)> {
+        let strict = match operator {
+            CompareOperator::LessOrEqual => CompareOperator::Less,
+            CompareOperator::GreaterOrEqual => CompareOperator::Greater,
+            strict => strict,
+        };
+        let mut slots = Vec::with_capacity(values.len());
+        for value in values {
+            slots.push(self.view.block.space.computed(value.result, "")?);
+        }
+        let numbers = slots.iter().filter_map(|slot| slot.as_column()).map(|column| column.0).collect();
+        let mut ordered: Option<Expression> = None;
+        for (operand, slot) in operands.into_iter().zip(slots).rev() {
+            ordered = Some(match ordered {
+                None => Expression::comparison(operator, operand, slot)?,
+                Some(rest) => {
+                    let differs = Expression::comparison(strict, operand.clone(), slot.clone())?;
+                    let equal = Expression::comparison(CompareOperator::Equal, operand, slot)?;
+                    Expression::or(vec![differs, Expression::and(vec![equal, rest])])
+                }
+            });
+        }
+        Ok((ordered.unwrap_or_else(Expression::null), numbers))
     }
 }
 
@@ -264,14 +302,33 @@ impl Subqueries for BlockSubqueries<'_> {
 }
 
 impl ApplyPlan {
-    /// Whether the subquery or the comparison with it reads the value of a window function.
-    pub(super) fn reads(&self, windows: &[WindowFunction]) -> bool {
+    /// The relations of the block that the subquery or the comparison with it reads.
+    pub(super) fn relations(&self, space: &SlotSpace) -> Vec<u16> {
+        let mut relations = Vec::new();
+        for value in self.values() {
+            value.visit(&mut |inner| {
+                let owner = inner.as_column().and_then(|slot| space.owner(slot));
+                relations.extend(owner.and_then(|owner| match owner {
+                    SlotOwner::Column(relation, _) => Some(relation),
+                    _ => None,
+                }));
+            });
+        }
+        relations
+    }
+
+    /// The values of the block that the subquery or the comparison with it reads.
+    fn values(&self) -> impl Iterator<Item = &Expression> {
         let of_form = match &self.form {
             ApplyForm::Quantified { condition, .. } | ApplyForm::Row { condition, .. } => Some(condition),
             ApplyForm::Value | ApplyForm::Exists => None,
         };
-        let outer = self.block.outer.iter().map(|(_, value)| value);
-        outer.chain(of_form).any(|value| reads_window(value, windows))
+        self.block.outer.iter().map(|(_, value)| value).chain(of_form)
+    }
+
+    /// Whether the subquery or the comparison with it reads the value of a window function.
+    pub(super) fn reads(&self, windows: &[WindowFunction]) -> bool {
+        self.values().any(|value| reads_window(value, windows))
     }
 }
 

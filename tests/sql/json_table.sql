@@ -1,0 +1,32 @@
+-- JSON_TABLE: columns, ON EMPTY and ON ERROR, NESTED PATH, and MySQL's errors.
+-- not recorded: MariaDB has other errors.
+CREATE DATABASE cli_json_table;
+USE cli_json_table;
+SELECT * FROM JSON_TABLE('[{"a": 1, "b": "x"}, {"a": "2"}, {"b": [1]}]', '$[*]' COLUMNS (n FOR ORDINALITY, a INT PATH '$.a', b VARCHAR(10) PATH '$.b', e INT EXISTS PATH '$.b')) j;
+SELECT * FROM JSON_TABLE('[{"a": 1, "l": [10, 20], "m": ["p"]}, {"a": 2, "l": []}, {"a": 3}]', '$[*]' COLUMNS (a INT PATH '$.a', NESTED PATH '$.l[*]' COLUMNS (o FOR ORDINALITY, l INT PATH '$'), NESTED '$.m[*]' COLUMNS (m CHAR(3) PATH '$'))) AS j;
+SELECT * FROM JSON_TABLE('{"x": [{"y": [{"z": 1}, {"z": 2}]}, {"y": [{"z": 3}]}]}', '$.x[*]' COLUMNS (i FOR ORDINALITY, NESTED PATH '$.y[*]' COLUMNS (k FOR ORDINALITY, z INT PATH '$.z'))) j;
+SELECT * FROM JSON_TABLE('[{"a": null}, {}, {"a": 300}, {"a": [1]}, {"a": "x"}]', '$[*]' COLUMNS (n FOR ORDINALITY, a TINYINT PATH '$.a' DEFAULT '7' ON EMPTY DEFAULT '9' ON ERROR)) j;
+SELECT * FROM JSON_TABLE('[{}]', '$[*]' COLUMNS (a INT PATH '$.a' ERROR ON EMPTY)) j;
+SELECT * FROM JSON_TABLE('[{"a": [1]}]', '$[*]' COLUMNS (a INT PATH '$.a' ERROR ON ERROR)) j;
+SELECT * FROM JSON_TABLE('[{"a": 300}]', '$[*]' COLUMNS (a TINYINT PATH '$.a' ERROR ON ERROR)) j;
+SELECT * FROM JSON_TABLE('[{"a": [1]}]', '$[*]' COLUMNS (a JSON PATH '$.a', b JSON PATH '$.b' DEFAULT '{"d": 1}' ON EMPTY)) j;
+SELECT * FROM JSON_TABLE('[1, 2.5, true, "2024-02-03", null]', '$[*]' COLUMNS (s VARCHAR(20) PATH '$', d DECIMAL(5,2) PATH '$', t DATE PATH '$', f DOUBLE PATH '$')) j;
+SELECT * FROM JSON_TABLE(NULL, '$' COLUMNS (a INT PATH '$')) j;
+SELECT * FROM JSON_TABLE('{"a": ', '$' COLUMNS (a INT PATH '$')) j;
+SELECT * FROM JSON_TABLE('[]', '$x' COLUMNS (a INT PATH '$')) j;
+SELECT * FROM JSON_TABLE('[]', '$' COLUMNS (a INT PATH '$'));
+SELECT * FROM JSON_TABLE('[]', '$' COLUMNS (a INT PATH '$', a INT PATH '$')) j;
+CREATE TABLE t (id INT PRIMARY KEY, j JSON);
+INSERT INTO t VALUES (1, '[1, 2]'), (2, '[]'), (3, '[3]'), (4, NULL);
+SELECT id, v FROM t, JSON_TABLE(j, '$[*]' COLUMNS (v INT PATH '$')) x ORDER BY id, v;
+SELECT id, v FROM t LEFT JOIN JSON_TABLE(j, '$[*]' COLUMNS (v INT PATH '$')) x ON v > 1 ORDER BY id, v;
+SELECT id, (SELECT SUM(v) FROM JSON_TABLE(t.j, '$[*]' COLUMNS (v INT PATH '$')) x) s FROM t ORDER BY id;
+SELECT id FROM t WHERE 2 IN (SELECT v FROM JSON_TABLE(t.j, '$[*]' COLUMNS (v INT PATH '$')) x);
+SELECT v, COUNT(*) FROM JSON_TABLE('["a", "b", "a"]', '$[*]' COLUMNS (v VARCHAR(5) PATH '$')) x GROUP BY v ORDER BY v;
+SELECT * FROM JSON_TABLE(nosuch, '$' COLUMNS (a INT PATH '$')) j;
+PREPARE p FROM 'SELECT * FROM JSON_TABLE(?, \'$[*]\' COLUMNS (a INT PATH \'$\')) j';
+SET @d = '[4, 5]';
+EXECUTE p USING @d;
+INSERT INTO t SELECT v, '{}' FROM JSON_TABLE('[10, 11]', '$[*]' COLUMNS (v INT PATH '$')) x;
+SELECT COUNT(*) FROM t;
+DROP DATABASE cli_json_table;
