@@ -4,6 +4,7 @@
 use junctor_kernel::{Address, Handle, NodeId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
+use junctor_signals::ask_outcome::{Outcome, ResolveCommit, ResolveCommitReply};
 use junctor_signals::change_schema::ChangeSchemaReply;
 use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::end_transaction::EndTransactionReply;
@@ -13,7 +14,7 @@ use junctor_signals::report_node::NodeWords;
 use junctor_signals::reserve_auto_increment::ReserveAutoIncrementReply;
 use junctor_signals::start_epoch::{BeginEpoch, LateNodes, SequencerLost, has_node, lost_with_node};
 use junctor_signals::undo_statements::UndoStatementsReply;
-use junctor_signals::{Signal, SqlSignal};
+use junctor_signals::{MainSignal, Signal, SqlSignal};
 
 use crate::gateway::Gateway;
 use crate::operation::{Operation, Work};
@@ -65,7 +66,7 @@ impl Gateway {
         let Some(found) = self.operations.get_mut(Handle::from_u64(operation.0)) else { return false };
         let (tc, is_unknown) = match &mut found.work {
             Work::Statement { tc, may_commit } => (tc, *may_commit),
-            Work::End { tc, commits } => (tc, *commits),
+            Work::End { tc, commits, .. } => (tc, *commits),
             Work::Undo(tc) => (tc, false),
             _ => return false,
         };
@@ -77,7 +78,13 @@ impl Gateway {
         match found.work {
             Work::Statement { .. } if is_unknown => self.fail_statement(operation, unknown_outcome(), turn),
             Work::Statement { .. } => self.fail_statement(operation, lost_with_node(), turn),
-            Work::End { .. } => self.end_lost(operation, is_unknown.then(unknown_outcome), turn),
+            Work::End { transaction, after, .. } if is_unknown => {
+                // The other data nodes may know it.
+                let (reply_to, incarnation) = (self.own, self.host_life);
+                let ask = ResolveCommit { operation, reply_to, transaction, incarnation, after };
+                turn.outbox.send(self.main, Signal::Main(MainSignal::ResolveCommit(ask)));
+            }
+            Work::End { .. } => self.end_lost(operation, None, turn),
             _ => turn.outbox.send(self.own, undone(operation)),
         }
         true
@@ -97,6 +104,16 @@ impl Gateway {
             error: Some(error),
         };
         turn.outbox.send(self.own, Signal::Sql(SqlSignal::ExecuteStatementReply(reply)));
+    }
+
+    /// The outcome of a commit whose tc is gone.
+    pub fn on_resolve_commit_reply(&self, reply: ResolveCommitReply, turn: &mut TurnContext<'_>) {
+        let error = match reply.outcome {
+            Outcome::Committed => None,
+            Outcome::RolledBack => Some(lost_with_node()),
+            Outcome::Unknown => Some(unknown_outcome()),
+        };
+        self.end_lost(reply.operation, error, turn);
     }
 
     /// Answers the end of a transaction whose tc is gone.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Directory, Handle, NodeId, Pool, require};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::{CommitNumber, ConnectionId, Epoch, PartitionId, StatementNumber, TableId};
+use junctor_model::id::{CommitNumber, ConnectionId, Epoch, Incarnation, PartitionId, StatementNumber, TableId};
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, ChangeSchemaReply, PublishCatalog, PublishCatalogReply};
 use junctor_signals::client_command::ContinueStatement;
@@ -66,6 +66,8 @@ pub struct Gateway {
     snapshots: ActiveSnapshots,
     /// On a node without data: where statements run, and how many tc instances that node has.
     host: Option<(NodeId, u16)>,
+    /// The life of the last host.
+    pub(crate) host_life: Incarnation,
     /// Why statements about tables fail; empty if they may run.
     refusal: &'static str,
     /// The last epoch that this block knows.
@@ -183,6 +185,7 @@ impl Gateway {
             losses: Vec::new(),
             snapshots,
             host: None,
+            host_life: Incarnation(0),
             refusal: "",
             epoch: Epoch(0),
             operations: Pool::new(operations_max),
@@ -197,8 +200,11 @@ impl Gateway {
     }
 
     /// On a node without data: statements run at this node, which has as many tc instances.
-    pub fn use_host(&mut self, host: Option<(NodeId, u16)>) {
+    pub fn use_host(&mut self, host: Option<(NodeId, u16)>, life: Incarnation) {
         self.host = host;
+        if host.is_some() {
+            self.host_life = life;
+        }
         self.refusal = if host.is_some() { "" } else { NO_HOST };
     }
 
@@ -430,7 +436,8 @@ impl Gateway {
         }
         let tc = self.tc_of(transaction);
         let commits = ending == Ending::Commit;
-        let operation = self.open(session, Work::End { tc, commits })?;
+        let after = self.snapshots.registry().sequence().stable();
+        let operation = self.open(session, Work::End { tc, commits, transaction: transaction.id, after })?;
         let request = EndTransaction { operation, reply_to: self.own, transaction: transaction.id, ending, durability };
         match self.has_lost_tc(transaction) {
             true => self.end_lost(operation, commits.then(lost_with_node), turn),

@@ -52,6 +52,9 @@ pub(crate) enum Work {
     End {
         tc: Address,
         commits: bool,
+        transaction: TransactionId,
+        /// A number that was stable before.
+        after: CommitNumber,
     },
     /// Statements of a transaction at this tc that are undone.
     Undo(Address),

@@ -2,7 +2,7 @@
 //! its *host*, for a snapshot before each statement.
 
 use junctor_kernel::{Address, NodeId};
-use junctor_model::id::CommitNumber;
+use junctor_model::id::{CommitNumber, Incarnation};
 
 /// Asks for a snapshot. From a sql block to main of its host, which keeps the versions that the block may
 /// read.
@@ -35,6 +35,8 @@ layout! { AskSnapshotReply { request, number } }
 pub struct UseHost {
     /// The data node.
     pub node: NodeId,
+    /// Its life.
+    pub incarnation: Incarnation,
     /// Number of its tc blocks.
     pub tc: u16,
 }

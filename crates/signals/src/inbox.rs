@@ -9,6 +9,7 @@ use junctor_kernel::{
 };
 
 use crate::append_records::*;
+use crate::ask_outcome::*;
 use crate::ask_snapshot::*;
 use crate::block_tables::*;
 use crate::change_schema::*;
@@ -205,6 +206,7 @@ inbox! {
         HastenTransaction: Reserved, 16, crosses 16;
         BeginEpoch: Reserved, 64, local;
         AskSnapshotReply: Reserved, 64, crosses 17;
+        ResolveCommitReply: Reserved, 4, local;
         UseHost: Reserved, 4, local;
         SequencerLost: Reserved, 64, local;
         ContinueWork: Reserved, 64, local;
@@ -312,6 +314,9 @@ inbox! {
         ShareRecordsReply: Reserved, 16, crosses 29;
         AskSnapshot: Reserved, 64, crosses 30;
         HandOverSchema: Reserved, 64, crosses 31;
+        AskOutcome: Reserved, 1, crosses 34;
+        AskOutcomeReply: Reserved, 1, crosses 35;
+        ResolveCommit: Reserved, 64, local;
         CopyPartitionsReply: Reserved, 64, local;
         RequestNumber: Reserved, 1, local;
         CommitTransactionReply: Reserved, 1, local;

@@ -9,11 +9,13 @@ use std::sync::Arc;
 use junctor_kernel::{NodeId, require};
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation};
 
+use junctor_signals::ask_outcome::Outcome;
 use junctor_signals::commit_transaction::TransactionPart;
 use junctor_signals::decide::{Applied, Decide};
 use junctor_signals::start_epoch::{Installed, StartEpoch};
 use junctor_signals::take_number::{Decision, TakeNumber};
 
+use super::outcomes::{Outcomes, Remembered};
 use crate::membership::{Membership, NodeRecord};
 
 /// Messages of the sequencer that the node may leave unanswered: the sequencer sends no more than this.
@@ -100,6 +102,7 @@ pub struct Mirror {
     requests: Vec<Decision>,
     batch: u64,
     batch_numbered: u64,
+    outcomes: Outcomes,
 }
 
 impl Mirror {
@@ -130,6 +133,24 @@ impl Mirror {
             requests: Vec::new(),
             batch: 0,
             batch_numbered: 0,
+            outcomes: Outcomes::default(),
+        }
+    }
+
+    /// What this node can say about a transaction whose number is above `after`, if it has one (rule 3).
+    /// `None` as long as it can say nothing. A client without its tc asks.
+    pub fn outcome(&self, transaction: GlobalTransactionId, after: CommitNumber) -> Option<Outcome> {
+        let started = self.started.as_ref()?;
+        match self.outcomes.find(transaction, after) {
+            // The next snapshot of the client, at any node, must see the commit.
+            Remembered::Number(number) => (self.confirmed >= number).then_some(Outcome::Committed),
+            Remembered::Forgotten => Some(Outcome::Unknown),
+            Remembered::Nothing if started.has(NodeId(transaction.node), transaction.incarnation) => None,
+            // The epoch without the tc has the decisions of all its members.
+            Remembered::Nothing => {
+                let counts = self.own_record().is_some_and(|record| record.admitted <= after.epoch());
+                Some(if counts { Outcome::RolledBack } else { Outcome::Unknown })
+            }
         }
     }
 
@@ -260,6 +281,7 @@ impl Mirror {
         let Decision { number, transaction, .. } = decision;
         require!(number > self.passed && number <= upto, "decisions ascend: {number} after {}", self.passed);
         self.passed = number;
+        self.outcomes.note(number, transaction);
         let position = self.first + self.kept.len() as u64;
         let own = decision.participants.as_slice().iter().filter(|it| it.node == self.node);
         let outstanding = own.clone().filter(|it| it.has_written()).count() as u16;

@@ -10,6 +10,7 @@
 
 pub mod epoch_change;
 pub mod mirror;
+pub mod outcomes;
 pub mod sequencer;
 
 pub use epoch_change::EpochChange;

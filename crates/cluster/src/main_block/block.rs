@@ -15,6 +15,7 @@ use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{MainSignal, Signal};
 
 use super::alteration::{AlterationJob, JOB_WORK};
+use super::ask_outcome::AskedOutcomes;
 use super::backup_lock::BackupLocks;
 use super::checkpoint::{CHECKPOINT_TIMER, CHECKPOINT_WORK, CheckpointSettings, Checkpoints};
 use super::epochs::{DURABLE_WORK, EPOCH_TIMER, EPOCH_WORK, EpochSettings, Epochs};
@@ -119,6 +120,8 @@ pub struct MainBlock {
     pub(super) counted: MainCounters,
     /// The node's part in its cluster; `None` for a node alone.
     pub(super) member: Option<Box<ClusterMember>>,
+    /// Commits whose outcome somebody wants to know.
+    pub(super) outcomes: AskedOutcomes,
     /// The part of the node in the epochs of a cluster; `None` for a node alone.
     pub(super) epochs: Option<Box<Epochs>>,
 }
@@ -179,6 +182,7 @@ impl MainBlock {
             user_lock_timer_runs: false,
             counted: MainCounters::default(),
             member: None,
+            outcomes: AskedOutcomes::default(),
         }
     }
 
@@ -273,6 +277,9 @@ impl MainBlock {
             | MainSignal::LeasesOver(_)
             | MainSignal::ReplicateMembership(_)
             | MainSignal::LinkNews(_) => self.on_member_signal(from.node, signal, context.turn_start, outbox),
+            MainSignal::ResolveCommit(signal) => self.on_resolve_commit(signal, context.turn_start, outbox),
+            MainSignal::AskOutcome(signal) => self.on_ask_outcome(from.node, signal, outbox),
+            MainSignal::AskOutcomeReply(signal) => self.on_ask_outcome_reply(from.node, signal, outbox),
             MainSignal::RequestLease(signal) => self.on_request_lease(from.node, signal, context, outbox),
             MainSignal::RequestLeaseReply(signal) => self.on_request_lease_reply(from.node, signal, context, outbox),
             MainSignal::AskSnapshot(signal) => self.on_ask_snapshot(signal, context, outbox),

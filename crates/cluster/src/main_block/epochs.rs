@@ -11,6 +11,7 @@ use junctor_kernel::{Address, Context, Duration, NodeId, Outbox, Time, WorldRequ
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation, TransactionId};
 use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::append_records::{AwaitDurable, AwaitDurableReply};
+use junctor_signals::ask_outcome::{AskOutcome, AskOutcomeReply};
 use junctor_signals::commit_transaction::{
     AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, TransactionPart, coordinator,
 };
@@ -415,6 +416,17 @@ impl Epochs {
         before.members().filter(is_gone).map(|record| record.node).collect()
     }
 
+    /// Answers those that want to know an outcome, as far as it is known.
+    fn answer_outcomes(&mut self, asked: &mut Vec<(NodeId, AskOutcome)>) {
+        let Epochs { mirror: Some(mirror), queue, .. } = self else { return };
+        asked.retain(|(node, AskOutcome { id, transaction, after })| {
+            let Some(outcome) = mirror.outcome(*transaction, *after) else { return true };
+            let reply = MainSignal::AskOutcomeReply(AskOutcomeReply { id: *id, outcome });
+            queue.push_back((Address::new(*node, Module::Main, 0), Signal::Main(reply)));
+            false
+        });
+    }
+
     /// Tells tcs and main what has become confirmed and durable.
     fn announce(&mut self) {
         let Some(mirror) = &self.mirror else { return };
@@ -568,7 +580,7 @@ impl MainBlock {
         self.schedule_epochs(outbox);
     }
 
-    fn schedule_epochs(&mut self, outbox: &mut Outbox<Signal>) {
+    pub(super) fn schedule_epochs(&mut self, outbox: &mut Outbox<Signal>) {
         if let Some(epochs) = &mut self.epochs {
             epochs.schedule(outbox);
         }
@@ -642,6 +654,7 @@ impl MainBlock {
             numbered.extend(epochs.route(order));
         }
         epochs.announce();
+        epochs.answer_outcomes(&mut self.outcomes.others);
         let gone = epochs.all_gone.without(&gone_before);
         for (number, position, transaction) in numbered {
             self.write_shared(number, transaction, outbox);

@@ -144,6 +144,7 @@ impl MainBlock {
         outbox.request(WorldRequest::StartTimer { after: TICK, token: MEMBER_TIMER });
         self.perform(now, outbox);
         self.advance_schema(now, outbox);
+        self.ask_outcomes_again(now, outbox);
     }
 
     pub(super) fn on_lease_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {

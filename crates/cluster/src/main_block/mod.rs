@@ -38,6 +38,7 @@ mod plan;
 mod alter_table;
 mod replace_table;
 mod alteration;
+mod ask_outcome;
 mod backup_lock;
 mod definition;
 mod foreign_key;

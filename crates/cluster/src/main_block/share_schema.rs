@@ -244,7 +244,7 @@ impl MainBlock {
         let is_usable = |it: &NodeRecord| it.is_serving() && member.linked_life(it.node) == Some(it.incarnation);
         let (usable, unusable): (Vec<&NodeRecord>, Vec<&NodeRecord>) =
             membership.nodes.iter().partition(|it| is_usable(it));
-        let nodes: Vec<NodeId> = usable.iter().map(|it| it.node).collect();
+        let nodes: Vec<(NodeId, Incarnation)> = usable.iter().map(|it| (it.node, it.incarnation)).collect();
         let (epoch, unusable): (_, NodeSet) = (membership.epoch, unusable.iter().map(|it| it.node).collect());
         // If a whole group is lost, the membership goes on naming the life that has ended.
         let asked = self.linked_schema_life();
@@ -264,16 +264,14 @@ impl MainBlock {
                 outbox.send(*to, Signal::Sql(SqlSignal::SequencerLost(SequencerLost {})));
             }
         }
-        if self.share.host.is_some_and(|host| nodes.contains(&host)) {
+        if self.share.host.is_some_and(|host| nodes.iter().any(|(node, _)| *node == host)) {
             return;
         }
         // The nodes without data spread over those with data.
         let host = nodes.get(usize::from(self.own.node.0) % nodes.len().max(1)).copied();
-        if self.share.host == host && host.is_some() {
-            return;
-        }
-        self.share.host = host;
-        let signal = UseHost { node: host.unwrap_or_default(), tc: self.share.tcs };
+        self.share.host = host.map(|(node, _)| node);
+        let (node, incarnation) = host.unwrap_or_default();
+        let signal = UseHost { node, incarnation, tc: self.share.tcs };
         for to in &self.sql_blocks {
             outbox.send(*to, Signal::Sql(SqlSignal::UseHost(signal)));
         }
@@ -319,6 +317,7 @@ impl MainBlock {
         }
         self.share.pins.retain(|at, _| at.node != node);
         self.share.asked_snapshots.retain(|ask| ask.reply_to.node != node);
+        self.outcomes.others.retain(|(from, _)| *from != node);
         for at in self.own_blocks.iter().filter(|at| at.module == Module::Tc && self.epochs.is_some()) {
             outbox.send(*at, Signal::Tc(TcSignal::LeaveSessions(LeaveSessions { node })));
         }

@@ -84,6 +84,7 @@ impl SqlBlock {
                 }
             }
             SqlSignal::AskSnapshotReply(reply) => self.on_ask_snapshot_reply(reply, &mut turn),
+            SqlSignal::ResolveCommitReply(reply) => self.engine.gateway.on_resolve_commit_reply(reply, &mut turn),
             SqlSignal::UseHost(signal) => self.on_use_host(signal, &mut turn),
             SqlSignal::ReadRowsReply(reply) => {
                 if let Some((connection, event)) = self.engine.gateway.on_read_rows_reply(reply, from, &mut turn) {

@@ -187,7 +187,7 @@ impl SqlBlock {
     /// Uses another data node, or none: then statements start at once, and those about tables fail.
     pub(super) fn on_use_host(&mut self, signal: UseHost, turn: &mut TurnContext<'_>) {
         let host = Some(signal.node).filter(|node| node.0 > 0);
-        self.engine.gateway.use_host(host.map(|node| (node, signal.tc)));
+        self.engine.gateway.use_host(host.map(|node| (node, signal.tc)), signal.incarnation);
         self.remote.source = host.map_or(Source::Own, Source::Host);
         self.remote.is_asking = false;
         self.set_cut_off(false);

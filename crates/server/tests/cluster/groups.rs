@@ -156,6 +156,8 @@ struct Transfers {
 struct Noted {
     done: Vec<u64>,
     refused: Vec<u64>,
+    /// How many could have been either.
+    unknown: usize,
 }
 
 impl Transfers {
@@ -170,7 +172,7 @@ impl Transfers {
                 match transfer(&mut session, number, &mut random) {
                     Ok(()) => noted.done.push(number),
                     // The outcome is unknown.
-                    Err(error) if error.contains("1180") => {}
+                    Err(error) if error.contains("1180") => noted.unknown += 1,
                     Err(error) => {
                         assert!(error.contains("1213") || error.contains("1296"), "{error}");
                         noted.refused.push(number);
@@ -184,10 +186,11 @@ impl Transfers {
 
     fn end(self, noted: &mut Noted) {
         self.is_over.store(true, Ordering::Relaxed);
-        let Noted { done, refused } = self.thread.join().expect("only expected errors");
+        let Noted { done, refused, unknown } = self.thread.join().expect("only expected errors");
         assert!(!done.is_empty());
         noted.done.extend(done);
         noted.refused.extend(refused);
+        noted.unknown += unknown;
     }
 }
 
@@ -278,6 +281,7 @@ fn sums_hold_while_a_node_of_each_group_is_killed() {
         assert!(auditor.join().expect("every sum is right") > 0);
         check_accounts(&mut cluster, CLIENT, &noted);
     }
+    assert_eq!(noted.unknown, 0, "the other nodes know the outcome of each COMMIT");
     // Each half of the nodes has everything.
     for lost in [[1, 3], [2, 4]] {
         lost.into_iter().for_each(|node| cluster.kill(node));

@@ -1,6 +1,8 @@
 //! The mirror: decisions to the blocks, reports to the sequencer, the end and the start of epochs.
 
 use super::*;
+use junctor_signals::ask_outcome::Outcome;
+
 use crate::epoch::Mirror;
 use crate::epoch::mirror::Order;
 
@@ -239,4 +241,28 @@ fn a_node_tells_the_next_sequencer_what_is_wanted_on_disk() {
     mirror.on_install_membership(&next);
     mirror.on_start_epoch(start(next.epoch.0, number(1, 5), Vec::new()), &mut Vec::new());
     assert_eq!(mirror.next_applied().unwrap().wanted_on_disk, number(1, 4));
+}
+
+/// A client whose tc was at node 1 asks node 2 (rule 3).
+#[test]
+fn the_outcome_of_a_commit_is_told_once_every_snapshot_shows_it() {
+    let membership = Arc::new(two_nodes());
+    let mut mirror = mirror(&membership);
+    let [decided, void] = [2, 3].map(|counter| numbered(number(1, counter), &[2]).transaction);
+    let after = number(1, 1);
+    let orders = on_decide(&mut mirror, decide(1, 2, vec![numbered(number(1, 2), &[2])]));
+    assert_eq!(mirror.outcome(decided, after), None, "another node may choose a snapshot without it");
+    assert_eq!(mirror.outcome(void, after), None, "its tc may still ask for a number");
+    positions(&orders).into_iter().for_each(|position| mirror.on_ldm_applied(position));
+    let nodes = [NodeId(1)].into_iter().collect();
+    let next = change(&noted(&membership), &MembershipChange::Evict { nodes, avoid: None });
+    mirror.on_install_membership(&next);
+    mirror.on_start_epoch(start(2, number(1, 2), Vec::new()), &mut Vec::new());
+    assert_eq!(mirror.outcome(decided, after), None, "the leases of node 1 may be in force");
+    assert_eq!(mirror.outcome(void, after), Some(Outcome::RolledBack));
+    assert_eq!(mirror.outcome(void, CommitNumber(0)), Some(Outcome::Unknown), "node 2 may have joined since");
+    let upto = CommitNumber::start_of(Epoch(2));
+    let over = Decide { epoch: Epoch(2), upto, others: upto, confirmed: upto, ..decide(1, 0, Vec::new()) };
+    on_decide(&mut mirror, over);
+    assert_eq!(mirror.outcome(decided, after), Some(Outcome::Committed));
 }
