@@ -7,7 +7,7 @@
 # EPISODES is the number of episodes with concurrent sessions, of about 40 statements each.
 # TYPED is the number of statements over every type and function, TYPED_SECONDS their bound; TYPED_ONLY=1 sends
 # only them. TYPED_CHECK=--summary fails also for answers of functions, and lists the kinds of differences.
-# QUERIES is the number of queries of several tables.
+# QUERIES is the number of queries of several tables, WRITES of statements that write several tables.
 # KEEP_GOING=--keep-going reports every difference instead of the first one.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -73,6 +73,9 @@ fi
 "$folder/venv/bin/python" "$here/concurrent.py" $ports --seed "$seed" --episodes "$episodes" ${KEEP_GOING:-} || failed=1
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/queries.py" $ports --seed "$seed" --statements "${QUERIES:-2000}" ${KEEP_GOING:-} ||
+    failed=1
+# shellcheck disable=SC2086
+"$folder/venv/bin/python" "$here/writes.py" $ports --seed "$seed" --statements "${WRITES:-1000}" ${KEEP_GOING:-} ||
     failed=1
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/counts.py" $ports || failed=1

@@ -75,6 +75,7 @@ fn layout() -> Arc<TableLayout> {
         next_index: IndexId(1),
         foreign_keys: Vec::new(),
         checks: Vec::new(),
+        view: None,
         indexes: vec![primary],
         partition_count: 1,
         has_partition_clause: false,

@@ -329,6 +329,32 @@ errors! {
     CannotAggregateManyCollations = 1271, "HY000";
     /// Clauses that exclude each other.
     WrongUsage = 1221, "HY000";
+    /// A table where a view is needed, or the reverse.
+    WrongObject = 1347, "HY000";
+    /// A column of a view that is computed.
+    NonUpdatableColumn = 1348, "HY000";
+    /// A view with a clause that no view can have.
+    ViewClause = 1350, "HY000";
+    /// A view with a variable or parameter.
+    ViewVariable = 1351, "HY000";
+    /// A view of a temporary table.
+    ViewTemporaryTable = 1352, "HY000";
+    /// A view whose tables or columns are missing.
+    ViewInvalid = 1356, "HY000";
+    /// WITH CHECK OPTION of a view whose rows cannot be changed.
+    ViewCheckUseless = 1368, "HY000";
+    /// A row that the condition of a view with CHECK OPTION excludes.
+    ViewCheckFailed = 1369, "HY000";
+    /// INSERT into a view of several tables without a list of columns.
+    ViewWithoutColumns = 1394, "HY000";
+    /// DELETE from a view of several tables.
+    ViewDeleteOfJoin = 1395, "HY000";
+    /// RENAME TABLE of a view to another database.
+    ViewToOtherDatabase = 1450, "HY000";
+    /// A view that contains itself.
+    ViewRecursion = 1462, "HY000";
+    /// INSERT into a view that has computed columns.
+    NonInsertableTable = 1471, "HY000";
     /// UPDATE or DELETE of a table whose rows the statement or a view computes.
     NonUpdatableTable = 1288, "HY000";
     /// An unknown collation.

@@ -324,6 +324,71 @@ pub enum TableKind {
         /// The table that is altered.
         of: TableId,
     },
+    /// A view: it has columns but no rows of its own.
+    View,
+}
+
+/// The query of a view, and how statements use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ViewDefinition {
+    /// The query. Names of tables without a database belong to the view's database.
+    pub query: Box<str>,
+    /// ALGORITHM.
+    pub algorithm: ViewAlgorithm,
+    /// DEFINER as `user@host`.
+    pub definer: Box<str>,
+    /// SQL SECURITY INVOKER; DEFINER is the default.
+    pub is_invoker: bool,
+    /// WITH CHECK OPTION.
+    pub check: Option<ViewCheck>,
+    /// Whether the statement named the columns.
+    pub has_columns: bool,
+    /// Whether rows can be changed through the view.
+    pub is_updatable: bool,
+    /// `collation_connection` of the session that created the view.
+    pub collation: CollationId,
+}
+
+/// The ALGORITHM of a view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ViewAlgorithm {
+    /// The server chooses.
+    #[default]
+    Undefined,
+    /// The view's query is merged into that of the statement.
+    Merge,
+    /// The view's rows are computed first.
+    Temptable,
+}
+
+impl ViewAlgorithm {
+    /// The name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            ViewAlgorithm::Undefined => "UNDEFINED",
+            ViewAlgorithm::Merge => "MERGE",
+            ViewAlgorithm::Temptable => "TEMPTABLE",
+        }
+    }
+}
+
+/// WITH CHECK OPTION of a view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ViewCheck {
+    /// Rows must also fulfil the conditions of the views below.
+    Cascaded,
+    /// Rows must fulfil the view's own condition.
+    Local,
+}
+
+impl ViewCheck {
+    /// The name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            ViewCheck::Cascaded => "CASCADED",
+            ViewCheck::Local => "LOCAL",
+        }
+    }
 }
 
 /// The sessions that can find a table, or the table of a unique index.
@@ -383,6 +448,8 @@ pub struct TableDefinition {
     pub foreign_keys: Vec<ForeignKey>,
     /// The CHECK constraints in the order written.
     pub checks: Vec<CheckConstraint>,
+    /// The query of a view; `None` for a table.
+    pub view: Option<Box<ViewDefinition>>,
 }
 
 impl TableDefinition {
@@ -411,6 +478,20 @@ impl TableDefinition {
             indexes,
             foreign_keys: Vec::new(),
             checks: Vec::new(),
+            view: None,
+        }
+    }
+
+    /// A view with these columns, without an id. It has no partitions, and no statement uses its index.
+    pub fn of_view(names: (&str, &str), columns: Vec<ColumnDefinition>, view: ViewDefinition) -> TableDefinition {
+        let kind = IndexKind::Primary { ordered: false };
+        let index = IndexDefinition::new(IndexId(0), "PRIMARY", kind, Vec::new());
+        TableDefinition {
+            kind: TableKind::View,
+            partition_count: 0,
+            collation: view.collation,
+            view: Some(Box::new(view)),
+            ..TableDefinition::new(TableId::default(), names, columns, vec![index])
         }
     }
 
@@ -587,7 +668,7 @@ impl Dictionary {
     pub fn put_layout(&mut self, layout: Arc<TableLayout>) {
         let table = &layout.definition;
         // Hidden tables are found by id only; their names may not hide a user's table.
-        if table.kind == TableKind::Base {
+        if matches!(table.kind, TableKind::Base | TableKind::View) {
             let (database, name) = (table.database.clone(), table.name.clone());
             match table.sharing.owner() {
                 None => self.names.insert((database, name), table.id),

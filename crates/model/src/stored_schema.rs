@@ -1,4 +1,5 @@
-//! The schema as it lies on disk: JSON with names of its own (`docs/format.md`, "Schema").
+//! The schema as it lies on disk: JSON with names of its own (`docs/format.md`, "Schema"). The file is long
+//! because each structure of the schema has its stored twin here.
 //!
 //! The structures here repeat those of [`crate::schema`] on purpose. A field may be renamed there at any
 //! time; a name here is part of the format. A reader refuses a version that it does not know, and fields that
@@ -16,6 +17,7 @@ use crate::limit::PARTITIONS_PER_TABLE_MAX;
 use crate::schema::{
     CheckConstraint, ColumnDefinition, ColumnExpression, DatabaseDefinition, Dictionary, ExpressionKind,
     IndexAttributes, IndexDefinition, IndexKind, IndexState, Sharing, TableDefinition, TableKind, TableLayout,
+    ViewAlgorithm, ViewCheck, ViewDefinition,
 };
 use crate::stored_type::StoredType;
 use crate::stored_value::StoredValue;
@@ -213,6 +215,50 @@ struct StoredTable {
     foreign_keys: Vec<StoredForeignKey>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     checks: Vec<StoredCheck>,
+    /// The query of a view. A view has no partitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    view: Option<StoredView>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredView {
+    query: Box<str>,
+    #[serde(default, skip_serializing_if = "StoredAlgorithm::is_undefined")]
+    algorithm: StoredAlgorithm,
+    definer: Box<str>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    invoker: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    check: Option<StoredViewCheck>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    has_columns: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    updatable: bool,
+    collation: Box<str>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredAlgorithm {
+    #[default]
+    Undefined,
+    Merge,
+    Temptable,
+}
+
+impl StoredAlgorithm {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_undefined(&self) -> bool {
+        *self == StoredAlgorithm::Undefined
+    }
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StoredViewCheck {
+    Cascaded,
+    Local,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -341,11 +387,11 @@ impl From<&TableDefinition> for StoredTable {
             database: table.database.clone(),
             name: table.name.clone(),
             entries_of: match table.kind {
-                TableKind::Base | TableKind::Replacement { .. } => None,
+                TableKind::Base | TableKind::Replacement { .. } | TableKind::View => None,
                 TableKind::UniqueEntries { base, index } => Some((base.0, index.0)),
             },
             replaces: match table.kind {
-                TableKind::Base | TableKind::UniqueEntries { .. } => None,
+                TableKind::Base | TableKind::UniqueEntries { .. } | TableKind::View => None,
                 TableKind::Replacement { of } => Some(of.0),
             },
             unfinished: matches!(table.sharing, Sharing::Unfinished(_)),
@@ -359,6 +405,7 @@ impl From<&TableDefinition> for StoredTable {
             next_index: table.next_index.0,
             foreign_keys: table.foreign_keys.iter().map(StoredForeignKey::from).collect(),
             checks: table.checks.iter().map(StoredCheck::from).collect(),
+            view: table.view.as_deref().map(StoredView::from),
         }
     }
 }
@@ -380,7 +427,8 @@ impl TryFrom<StoredTable> for TableDefinition {
         if !matches!(indexes.first().map(|index| index.kind), Some(IndexKind::Primary { .. })) {
             return Err(invalid(format_args!("table {} does not begin with a primary key", stored.name)));
         }
-        if stored.partition_count == 0 || usize::from(stored.partition_count) > usize::from(PARTITIONS_PER_TABLE_MAX) {
+        let has_partitions = (1..=PARTITIONS_PER_TABLE_MAX).contains(&stored.partition_count);
+        if has_partitions == stored.view.is_some() {
             return Err(invalid(format_args!("table {} has {} partitions", stored.name, stored.partition_count)));
         }
         Ok(TableDefinition {
@@ -389,6 +437,7 @@ impl TryFrom<StoredTable> for TableDefinition {
             database: stored.database,
             name: stored.name,
             kind: match (stored.entries_of, stored.replaces) {
+                (None, None) if stored.view.is_some() => TableKind::View,
                 (None, None) => TableKind::Base,
                 (None, Some(of)) => TableKind::Replacement { of: TableId(of) },
                 (Some((base, index)), _) => TableKind::UniqueEntries { base: TableId(base), index: IndexId(index) },
@@ -407,6 +456,53 @@ impl TryFrom<StoredTable> for TableDefinition {
             next_index: IndexId(stored.next_index),
             foreign_keys,
             checks: stored.checks.into_iter().map(CheckConstraint::from).collect(),
+            view: stored.view.map(ViewDefinition::try_from).transpose()?.map(Box::new),
+        })
+    }
+}
+
+impl From<&ViewDefinition> for StoredView {
+    fn from(view: &ViewDefinition) -> StoredView {
+        StoredView {
+            query: view.query.clone(),
+            algorithm: match view.algorithm {
+                ViewAlgorithm::Undefined => StoredAlgorithm::Undefined,
+                ViewAlgorithm::Merge => StoredAlgorithm::Merge,
+                ViewAlgorithm::Temptable => StoredAlgorithm::Temptable,
+            },
+            definer: view.definer.clone(),
+            invoker: view.is_invoker,
+            check: view.check.map(|check| match check {
+                ViewCheck::Cascaded => StoredViewCheck::Cascaded,
+                ViewCheck::Local => StoredViewCheck::Local,
+            }),
+            has_columns: view.has_columns,
+            updatable: view.is_updatable,
+            collation: view.collation.name().into(),
+        }
+    }
+}
+
+impl TryFrom<StoredView> for ViewDefinition {
+    type Error = StoredSchemaError;
+
+    fn try_from(stored: StoredView) -> Result<ViewDefinition, StoredSchemaError> {
+        Ok(ViewDefinition {
+            query: stored.query,
+            algorithm: match stored.algorithm {
+                StoredAlgorithm::Undefined => ViewAlgorithm::Undefined,
+                StoredAlgorithm::Merge => ViewAlgorithm::Merge,
+                StoredAlgorithm::Temptable => ViewAlgorithm::Temptable,
+            },
+            definer: stored.definer,
+            is_invoker: stored.invoker,
+            check: stored.check.map(|check| match check {
+                StoredViewCheck::Cascaded => ViewCheck::Cascaded,
+                StoredViewCheck::Local => ViewCheck::Local,
+            }),
+            has_columns: stored.has_columns,
+            is_updatable: stored.updatable,
+            collation: collation(&stored.collation)?,
         })
     }
 }
@@ -658,6 +754,7 @@ mod tests {
                     CheckConstraint { name, expression: "(`id` > 0)".into(), enforced }
                 })
                 .into(),
+            view: None,
         }
     }
 

@@ -100,6 +100,22 @@ pub enum SchemaChange {
         /// The table that the session has filled.
         table: TableId,
     },
+    /// CREATE VIEW, or ALTER VIEW.
+    CreateView {
+        /// The definition, without id and version.
+        definition: Box<TableDefinition>,
+        /// OR REPLACE: an existing view is replaced.
+        or_replace: bool,
+        /// ALTER VIEW: the view must exist.
+        alters: bool,
+    },
+    /// DROP VIEW.
+    DropViews {
+        /// (database, view) pairs.
+        names: Vec<(Box<str>, Box<str>)>,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
 }
 
 /// One table of LOCK TABLES.

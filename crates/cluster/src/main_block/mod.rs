@@ -31,6 +31,7 @@ mod state;
 mod read_lists;
 mod recover;
 mod checkpoint;
+mod view;
 mod wait_for_tables;
 mod change_schema;
 mod own_table;

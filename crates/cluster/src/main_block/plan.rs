@@ -67,6 +67,10 @@ impl MainBlock {
             }
             SchemaChange::DropOwnTables { tables } => Ok(self.plan_drop_own_tables(&tables)),
             SchemaChange::FinishTable { table } => self.plan_finish_table(table, foreign_key_checks),
+            SchemaChange::CreateView { definition, or_replace, alters } => {
+                self.plan_create_view(*definition, or_replace, alters)
+            }
+            SchemaChange::DropViews { names, if_exists } => self.plan_drop_views(&names, if_exists),
         }
     }
 
@@ -159,8 +163,8 @@ impl MainBlock {
         let mut missing = Vec::new();
         for (database, name) in names {
             match self.catalog.dictionary.table_named(database, name) {
-                Some(layout) => found.push(layout.definition.id),
-                None => missing.push(format!("{database}.{name}")),
+                Some(layout) if layout.definition.view.is_none() => found.push(layout.definition.id),
+                _ => missing.push(format!("{database}.{name}")),
             }
         }
         if !missing.is_empty() && !if_exists {
@@ -221,6 +225,10 @@ impl MainBlock {
             }
             if catalog.dictionary.table_named(&to.0, &to.1).is_some() {
                 return Err(Error::new(ErrorCode::TableExists, format!("Table '{}' already exists", to.1)));
+            }
+            if layout.definition.view.is_some() && from.0 != to.0 {
+                let message = format!("Changing schema from '{}' to '{}' is not allowed.", from.0, to.0);
+                return Err(Error::new(ErrorCode::ViewToOtherDatabase, message));
             }
             let mut definition = layout.definition.clone();
             catalog.dictionary.remove_table(definition.id);

@@ -188,7 +188,8 @@ fn undo_unfinished(catalog: &mut Catalog) -> Vec<TableId> {
         .tables()
         .flat_map(|layout| layout.definition.indexes.iter().filter_map(definition::entries_of))
         .collect();
-    let hidden = dictionary.tables().filter(|layout| layout.definition.kind != TableKind::Base);
+    let is_named = |kind| matches!(kind, TableKind::Base | TableKind::View);
+    let hidden = dictionary.tables().filter(|layout| !is_named(layout.definition.kind));
     let orphans: Vec<TableId> =
         hidden.map(|layout| layout.definition.id).filter(|hidden| !named.contains(hidden)).collect();
     orphans.into_iter().for_each(|table| dictionary.remove_table(table));

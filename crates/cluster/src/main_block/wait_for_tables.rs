@@ -136,10 +136,10 @@ impl MainBlock {
                 let names = dictionary.tables_of(name).map(|layout| layout.definition.name.clone());
                 names.map(|table| (name.clone(), table)).collect()
             }
-            SchemaChange::CreateTable { definition, .. } => {
+            SchemaChange::CreateTable { definition, .. } | SchemaChange::CreateView { definition, .. } => {
                 vec![(definition.database.clone(), definition.name.clone())]
             }
-            SchemaChange::DropTables { names, .. } => names.clone(),
+            SchemaChange::DropTables { names, .. } | SchemaChange::DropViews { names, .. } => names.clone(),
             SchemaChange::RenameTables { renames } => {
                 renames.iter().flat_map(|rename| [rename.from.clone(), rename.to.clone()]).collect()
             }

@@ -50,6 +50,8 @@ choices! {
         9 CreateOwnTable { definition, sharing, auto_increment };
         10 DropOwnTables { tables };
         11 FinishTable { table };
+        12 CreateView { definition, or_replace, alters };
+        13 DropViews { names, if_exists };
     }
 }
 choices! { PartitionChange { 0 Create { chain }; 1 Drop; 2 ReplaceLayout; 3 BuildIndex(index); } }

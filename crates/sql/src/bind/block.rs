@@ -138,6 +138,8 @@ pub struct Relation<'a> {
 pub enum RelationSource<'a> {
     /// The columns of a stored table.
     Table(&'a Arc<TableLayout>),
+    /// The columns of a view that is merged into the block.
+    View(Arc<MergedView>),
     /// The columns of a virtual table or of a query.
     Rows {
         /// The columns as a client sees them.
@@ -147,6 +149,37 @@ pub enum RelationSource<'a> {
         /// Whether this is a table of a system schema, whose names are case-insensitive.
         is_virtual: bool,
     },
+}
+
+/// A view whose rows are rows of one table.
+#[derive(Debug)]
+pub struct MergedView {
+    /// The table.
+    pub layout: Arc<TableLayout>,
+    /// The columns.
+    pub columns: Vec<MergedColumn>,
+    /// The conditions of the view and of those below it, over rows of the table.
+    pub filters: Vec<Expression>,
+    /// The conditions that WITH CHECK OPTION demands of changed rows, each with the name of its view.
+    pub checks: Vec<(Expression, String)>,
+}
+
+/// A column of a merged view.
+#[derive(Clone, Debug)]
+pub struct MergedColumn {
+    /// The name.
+    pub name: String,
+    /// The value, over rows of the table.
+    pub value: Expression,
+    /// Its description for a client.
+    pub column: ResultColumn,
+}
+
+impl MergedView {
+    /// Whether all columns are columns of the table.
+    pub fn is_plain(&self) -> bool {
+        self.columns.iter().all(|column| column.value.as_column().is_some())
+    }
 }
 
 impl Relation<'_> {
@@ -160,6 +193,10 @@ impl Relation<'_> {
     fn position(&self, name: &str) -> Option<ColumnNumber> {
         match &self.source {
             RelationSource::Table(table) => table.definition.column(name),
+            RelationSource::View(view) => {
+                let place = view.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
+                place.map(|place| ColumnNumber(place as u16))
+            }
             RelationSource::Rows { columns, .. } => {
                 let place = columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
                 place.map(|place| ColumnNumber(place as u16))
@@ -174,6 +211,7 @@ impl Relation<'_> {
                 let columns = table.definition.columns.iter();
                 columns.map(|column| (column.name.to_string(), !column.hidden && !column.invisible)).collect()
             }
+            RelationSource::View(view) => view.columns.iter().map(|column| (column.name.clone(), true)).collect(),
             RelationSource::Rows { columns, .. } => {
                 columns.iter().map(|column| (column.name.to_string(), true)).collect()
             }
@@ -231,9 +269,55 @@ impl<'a> BlockScope<'a> {
         visible.collect()
     }
 
+    /// A column of the stored table of a relation.
+    pub fn stored_column(&self, relation: usize, column: ColumnNumber) -> Result<Expression> {
+        let of = &self.relations[relation];
+        let RelationSource::View(view) = &of.source else { return Ok(self.column(relation, column)?.expression) };
+        let definition = &view.layout.definition.columns[usize::from(column.0)];
+        let slot = self.space.slot_for(SlotOwner::Column(of.id, column))?;
+        let result = ResultType::of_column(definition);
+        let result = result.with_nullable(result.nullable || of.is_nullable);
+        let shown = format!("`{}`.`{}`", of.name, definition.name);
+        Ok(Expression::column_of_type(ColumnNumber(slot), result, &shown))
+    }
+
+    /// A column of a merged view. The column has no number in the table if its value is computed.
+    fn view_column(&self, relation: usize, column: &MergedColumn, view: &MergedView) -> Result<FoundColumn> {
+        let of = &self.relations[relation];
+        let mut expression = column.value.clone();
+        let mut failed = None;
+        expression.rewrite(&mut |inner| {
+            let stored = inner.as_column()?;
+            match self.stored_column(relation, stored) {
+                Ok(slot) => Some(slot),
+                Err(error) => {
+                    failed = Some(error);
+                    None
+                }
+            }
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let index = column.value.as_column().unwrap_or(ColumnNumber(u16::MAX));
+        let mut described = column.column.clone();
+        described.name = column.name.as_str().into();
+        described.table = of.name.as_str().into();
+        if of.is_nullable {
+            described.flags &= !column_flag::NOT_NULL;
+        }
+        if let (junctor_expression::Node::Column { .. }, Some(number)) = (&expression.node, column.value.as_column()) {
+            described.org_name = view.layout.definition.columns[usize::from(number.0)].name.clone();
+        }
+        Ok(FoundColumn { index, expression, column: described })
+    }
+
     /// A column of a relation.
     pub fn column(&self, relation: usize, column: ColumnNumber) -> Result<FoundColumn> {
         let of = &self.relations[relation];
+        if let RelationSource::View(view) = &of.source {
+            return self.view_column(relation, &view.columns[usize::from(column.0)], view);
+        }
         let slot = self.space.slot_for(SlotOwner::Column(of.id, column))?;
         let place = usize::from(column.0);
         let (mut described, result) = match &of.source {
@@ -241,6 +325,7 @@ impl<'a> BlockScope<'a> {
                 let definition = &table.definition;
                 (ResultColumn::of_table(definition, column), ResultType::of_column(&definition.columns[place]))
             }
+            RelationSource::View(_) => return Err(Error::table_definition_changed()),
             RelationSource::Rows { columns, types, .. } => (columns[place].clone(), types[place]),
         };
         described.table = of.name.as_str().into();

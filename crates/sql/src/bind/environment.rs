@@ -184,11 +184,22 @@ impl<'a> Environment<'a> {
             .ok_or_else(|| Error::new(ErrorCode::NoDatabaseSelected, "No database selected"))
     }
 
-    /// The table that a name refers to. Errors: 1046, 1049 if the database is unknown, 1146 if the table is.
+    /// The view that a name refers to, if it is one.
+    pub fn view(&self, name: &ObjectName) -> Option<&'a Arc<TableLayout>> {
+        let database = name.database.as_deref().or(self.database)?;
+        let found = self.dictionary.table_seen_by(self.owner, database, &name.name)?;
+        found.definition.view.is_some().then_some(found)
+    }
+
+    /// The table that a name refers to. Errors: 1347 for a view, 1046, 1049 if the database is unknown, 1146 if the
+    /// table is.
     pub fn table(&self, name: &ObjectName) -> Result<&'a Arc<TableLayout>> {
         let database = self.database_of(name)?;
         if let Some(table) = self.dictionary.table_seen_by(self.owner, database, &name.name) {
-            return Ok(table);
+            return match table.definition.view {
+                None => Ok(table),
+                Some(_) => Err(super::message::wrong_object(database, &name.name, "BASE TABLE")),
+            };
         }
         if self.dictionary.database(database).is_none() {
             return Err(super::message::unknown_database(database));

@@ -118,6 +118,28 @@ pub fn too_many_prepared(most: usize) -> Box<Error> {
     Error::new(ErrorCode::TooManyPreparedStatements, message)
 }
 
+/// Error 1347: `wanted` is VIEW or BASE TABLE.
+#[cold]
+pub fn wrong_object(database: &str, name: &str, wanted: &str) -> Box<Error> {
+    Error::new(ErrorCode::WrongObject, format!("'{database}.{name}' is not {wanted}"))
+}
+
+/// Error 1356.
+#[cold]
+pub fn invalid_view(database: &str, name: &str) -> Box<Error> {
+    let text = format!(
+        "View '{database}.{name}' references invalid table(s) or column(s) or function(s) or definer/invoker of \
+         view lack rights to use them"
+    );
+    Error::new(ErrorCode::ViewInvalid, text)
+}
+
+/// Error 1348.
+#[cold]
+pub fn column_not_updatable(column: &str) -> Box<Error> {
+    Error::new(ErrorCode::NonUpdatableColumn, format!("Column '{column}' is not updatable"))
+}
+
 /// Error 1288: `statement` is UPDATE, DELETE or INSERT.
 #[cold]
 pub fn not_updatable(table: &str, statement: &str) -> Box<Error> {

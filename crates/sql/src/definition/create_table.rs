@@ -69,6 +69,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         next_index: IndexId(0),
         foreign_keys: Vec::new(),
         checks: Vec::new(),
+        view: None,
         indexes,
         partition_columns,
         partition_count: partition_count(partitioning, context.default_partition_count)?,

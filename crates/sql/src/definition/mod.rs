@@ -19,6 +19,7 @@ mod own_table;
 mod alter_table;
 mod schema;
 mod structure;
+mod view;
 
 #[cfg(test)]
 mod tests;
@@ -30,3 +31,4 @@ pub use schema::{
     alter_database, create_database, create_table_like, drop_database, drop_tables, rename_tables, truncate_table,
 };
 pub use structure::{CheckedDefinition, DefinitionContext};
+pub use view::{ViewQuery, check_view_query, create_view, drop_views};

@@ -122,7 +122,7 @@ pub(super) fn with_query_columns(
 }
 
 /// The column for a column of the query. One of a table keeps its type, default and comment.
-fn column_of(column: &ResultColumn, context: &DefinitionContext<'_>) -> Result<ColumnDefinition> {
+pub(super) fn column_of(column: &ResultColumn, context: &DefinitionContext<'_>) -> Result<ColumnDefinition> {
     let owner = context.environment.owner;
     let source = context.dictionary.table_seen_by(owner, &column.database, &column.org_table);
     let found = source.and_then(|layout| {

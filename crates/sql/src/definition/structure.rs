@@ -106,6 +106,9 @@ impl<'a> DefinitionContext<'a> {
     pub(super) fn any_table(&self, name: &ObjectName) -> Result<&'a TableLayout> {
         let database = self.database_of(name)?;
         match self.dictionary.table_seen_by(self.environment.owner, database, &name.name) {
+            Some(layout) if layout.definition.view.is_some() => {
+                Err(crate::bind::message::wrong_object(database, &name.name, "BASE TABLE"))
+            }
             Some(layout) => Ok(layout),
             None => Err(message::no_such_table(database, &name.name)),
         }

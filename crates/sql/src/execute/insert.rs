@@ -374,7 +374,7 @@ fn encode_rows(
 #[cold]
 fn leave_out(plan: &InsertPlan, error: &Error, scratch: &Scratch) -> Option<()> {
     let leaves_out = plan.steps.as_ref().is_some_and(|steps| steps.leaves_out);
-    if !leaves_out || error.code != ErrorCode::CheckViolated {
+    if !leaves_out || !matches!(error.code, ErrorCode::CheckViolated | ErrorCode::ViewCheckFailed) {
         return None;
     }
     scratch.note(error.code, || error.message.to_string());

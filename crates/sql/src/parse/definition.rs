@@ -1,5 +1,7 @@
 //! The syntax tree of definitions of tables, indexes and databases.
 
+use junctor_model::schema::{ViewAlgorithm, ViewCheck};
+
 use super::expression::Expression;
 use super::statement::{ObjectName, Select, Unsupported};
 
@@ -30,6 +32,40 @@ pub struct CreateTable {
     pub partitioning: Option<PartitionByKey>,
     /// The query whose rows are inserted.
     pub select: Option<CreateSelect>,
+}
+
+/// CREATE VIEW and ALTER VIEW.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CreateView {
+    /// OR REPLACE.
+    pub or_replace: bool,
+    /// ALTER VIEW: the view must exist.
+    pub alters: bool,
+    /// ALGORITHM; `None` keeps that of an altered view.
+    pub algorithm: Option<ViewAlgorithm>,
+    /// DEFINER as `user@host`; `None` for the session's account.
+    pub definer: Option<String>,
+    /// Whether SQL SECURITY is INVOKER, if it is written.
+    pub is_invoker: Option<bool>,
+    /// The view.
+    pub name: ObjectName,
+    /// The names of the columns; empty if they are those of the query.
+    pub columns: Vec<String>,
+    /// The query.
+    pub query: Box<Select>,
+    /// The text of the query.
+    pub text: String,
+    /// WITH CHECK OPTION.
+    pub check: Option<ViewCheck>,
+}
+
+/// DROP VIEW.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropView {
+    /// IF EXISTS.
+    pub if_exists: bool,
+    /// The views.
+    pub views: Vec<ObjectName>,
 }
 
 /// The query of CREATE TABLE ... SELECT.

@@ -16,6 +16,7 @@ pub(crate) mod lift;
 pub mod limit;
 pub mod literal;
 pub mod print;
+mod print_query;
 pub mod query;
 pub mod reference;
 mod redact;
@@ -35,6 +36,7 @@ pub use grammar::{
     Parameterised, Parsed, first_statement_end, parse, parse_expression, parse_in, parse_next, parse_with_parameters,
 };
 pub use print::expression_text;
+pub use print_query::query_text;
 pub use redact::{audited, without_passwords};
 pub use shape::{Shape, ShapeOutcome, scan};
 pub use statement::Statement;

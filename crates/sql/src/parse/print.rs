@@ -4,29 +4,34 @@
 use junctor_model::quoted_name::quoted_name;
 
 use super::expression::{
-    BinaryOperator, Case, CastTarget, Expression, FunctionCall, InList, IsTest, Literal, StringLiteral, TemporalKind,
-    TrimSide, UnaryOperator,
+    BinaryOperator, Case, CastTarget, ColumnReference, Expression, FunctionCall, InList, IsTest, Literal,
+    StringLiteral, TemporalKind, TrimSide, UnaryOperator,
 };
 
 /// The expression as text. Columns have no qualifiers. `None` if the expression has a part that no definition
 /// may contain.
 pub fn expression_text(expression: &Expression) -> Option<String> {
-    let mut printer = Printer { out: String::new() };
+    let mut printer = Printer { out: String::new(), is_query: false, database: None };
     printer.expression(expression)?;
     Some(printer.out)
 }
 
-struct Printer {
-    out: String,
+/// Prints expressions and queries.
+pub(super) struct Printer<'p> {
+    pub(super) out: String,
+    /// Whether a query is printed: columns have qualifiers, and strings the character set of the session.
+    pub(super) is_query: bool,
+    /// The database of tables without one, if it is printed.
+    pub(super) database: Option<&'p str>,
 }
 
-impl Printer {
-    fn text(&mut self, text: &str) {
+impl Printer<'_> {
+    pub(super) fn text(&mut self, text: &str) {
         self.out.push_str(text);
     }
 
     /// Expressions, with texts before, between and after them.
-    fn all<'e>(
+    pub(super) fn all<'e>(
         &mut self,
         (before, between, after): (&str, &str, &str),
         expressions: impl IntoIterator<Item = &'e Expression>,
@@ -42,11 +47,11 @@ impl Printer {
         Some(())
     }
 
-    fn expression(&mut self, expression: &Expression) -> Option<()> {
+    pub(super) fn expression(&mut self, expression: &Expression) -> Option<()> {
         match expression {
             Expression::Literal(literal) => self.literal(literal),
             Expression::Column(reference) => {
-                self.text(&quoted_name(&reference.name));
+                self.column(reference);
                 Some(())
             }
             Expression::Unary { operator, operand } => {
@@ -113,7 +118,11 @@ impl Printer {
             }
             Expression::Function(call) => self.call(call),
             Expression::Trim { side, removed, operand } => self.trim(*side, removed.as_deref(), operand),
+            Expression::Row(members) if self.is_query => self.all(("(", ",", ")"), members),
             Expression::Row(members) => self.all(("row(", ",", ")"), members),
+            Expression::Subquery(_) | Expression::Exists(_) | Expression::Quantified { .. } if self.is_query => {
+                self.subquery(expression)
+            }
             Expression::Parameter(_)
             | Expression::UserVariable(_)
             | Expression::AssignUserVariable { .. }
@@ -124,6 +133,39 @@ impl Printer {
             | Expression::InList { .. }
             | Expression::Default(_)
             | Expression::InsertedValue(_) => None,
+        }
+    }
+
+    fn column(&mut self, reference: &ColumnReference) {
+        if self.is_query {
+            for qualifier in reference.database.iter().chain(&reference.table) {
+                self.text(&quoted_name(qualifier));
+                self.text(".");
+            }
+        }
+        self.text(&quoted_name(&reference.name));
+    }
+
+    fn subquery(&mut self, expression: &Expression) -> Option<()> {
+        match expression {
+            Expression::Subquery(query) => self.bracketed(query),
+            Expression::Exists(query) => {
+                self.text("exists");
+                self.bracketed(query)
+            }
+            Expression::Quantified { operator, all, operand, query } => {
+                let quantifier = match (operator, all) {
+                    (BinaryOperator::Equal, false) => " in ".to_owned(),
+                    (BinaryOperator::NotEqual, true) => " not in ".to_owned(),
+                    (operator, true) => format!(" {} all ", symbol(*operator)),
+                    (operator, false) => format!(" {} any ", symbol(*operator)),
+                };
+                self.all(("(", "", &quantifier), [&**operand])?;
+                self.bracketed(query)?;
+                self.text(")");
+                Some(())
+            }
+            _ => None,
         }
     }
 
@@ -197,7 +239,9 @@ impl Printer {
                 self.quoted(text);
             }
             (None, Ok(text)) => {
-                self.text("_utf8mb4");
+                if !self.is_query {
+                    self.text("_utf8mb4");
+                }
                 self.quoted(text);
             }
             (_, Err(_)) => return None,
@@ -205,7 +249,7 @@ impl Printer {
         Some(())
     }
 
-    fn quoted(&mut self, text: &str) {
+    pub(super) fn quoted(&mut self, text: &str) {
         self.out.push('\'');
         for character in text.chars() {
             match character {
@@ -222,7 +266,16 @@ impl Printer {
     }
 
     fn call(&mut self, call: &FunctionCall) -> Option<()> {
-        if call.database.is_some() || call.distinct || call.star || call.over.is_some() {
+        if call.database.is_some() {
+            return None;
+        }
+        if self.is_query && call.is_aggregate() {
+            return self.aggregate(call);
+        }
+        if self.is_query && call.over.is_some() {
+            return self.window_function(call);
+        }
+        if call.distinct || call.star || call.over.is_some() {
             return None;
         }
         let arguments = &call.arguments;

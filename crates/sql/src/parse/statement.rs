@@ -2,8 +2,8 @@
 //! databases are in [`super::definition`].
 
 use super::definition::{
-    AlterDatabase, AlterTable, CreateDatabase, CreateIndex, CreateTable, CreateTableLike, DropDatabase, DropIndex,
-    DropTable,
+    AlterDatabase, AlterTable, CreateDatabase, CreateIndex, CreateTable, CreateTableLike, CreateView, DropDatabase,
+    DropIndex, DropTable, DropView,
 };
 use super::expression::{ColumnReference, Expression, ParameterNumber, StringLiteral, VariableScope};
 use super::query::FromItem;
@@ -27,6 +27,8 @@ pub enum Statement {
     CreateDatabase(CreateDatabase),
     AlterDatabase(AlterDatabase),
     DropTable(DropTable),
+    CreateView(Box<CreateView>),
+    DropView(DropView),
     DropIndex(DropIndex),
     DropDatabase(DropDatabase),
     TruncateTable(ObjectName),
@@ -469,6 +471,7 @@ pub enum Show {
         filter: Option<Expression>,
     },
     CreateTable(ObjectName),
+    CreateView(ObjectName),
     CreateDatabase {
         if_not_exists: bool,
         name: String,

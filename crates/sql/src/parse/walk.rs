@@ -2,7 +2,8 @@
 
 use super::expression::{CaseBranch, Expression, InList};
 use super::query::{DerivedSource, FromItem, JoinCondition};
-use super::statement::{Select, SelectItem};
+use super::statement::{ObjectName, Select, SelectItem};
+use super::window::WindowDefinition;
 
 impl Expression {
     /// Calls `visit` for this expression and every expression in it, also in subqueries.
@@ -71,7 +72,11 @@ impl Expression {
                 call.settings.iter_mut().for_each(&mut *visit);
                 call.order.iter_mut().for_each(|item| visit(&mut item.expression));
                 let window = call.over.iter_mut().filter_map(|over| over.definition_mut());
+<<<<<<< HEAD
                 window.flat_map(|window| window.expressions_mut()).for_each(visit);
+=======
+                window.flat_map(WindowDefinition::expressions_mut).for_each(visit);
+>>>>>>> cf651fbe (sql: views)
             }
             Expression::Trim { removed, operand, .. } => {
                 if let Some(removed) = removed {
@@ -134,5 +139,77 @@ impl FromItem {
                 DerivedSource::Values(rows) => rows.iter().flatten().for_each(|value| value.visit_deep(visit)),
             },
         }
+    }
+}
+
+impl Select {
+    /// Calls `visit` for every stored table that the query names, also in queries inside it. `common` are the
+    /// names of WITH that are visible, which are not stored tables.
+    pub fn for_each_table_mut(&mut self, common: &mut Vec<String>, visit: &mut dyn FnMut(&mut ObjectName)) {
+        let before = common.len();
+        for table in &mut self.with {
+            if table.recursive {
+                common.push(table.name.clone());
+            }
+            table.query.for_each_table_mut(common, visit);
+            common.push(table.name.clone());
+        }
+        if let Some(from) = &mut self.from {
+            from.for_each_table_mut(common, visit);
+        }
+        let items = self.projection.iter_mut().filter_map(|item| match item {
+            SelectItem::Expression { expression, .. } => Some(expression),
+            SelectItem::All(_) => None,
+        });
+        let conditions = self.filter.iter_mut().chain(&mut self.group_by).chain(&mut self.having);
+        let order = self.order_by.iter_mut().map(|item| &mut item.expression);
+        let windows = self.windows.iter_mut().flat_map(|window| window.definition.expressions_mut());
+        for expression in items.chain(conditions).chain(order).chain(windows) {
+            expression.for_each_table_mut(common, visit);
+        }
+        common.truncate(before);
+    }
+}
+
+impl FromItem {
+    fn for_each_table_mut(&mut self, common: &mut Vec<String>, visit: &mut dyn FnMut(&mut ObjectName)) {
+        match self {
+            FromItem::Table(reference) => {
+                let name = &mut reference.name;
+                let is_common = name.database.is_none() && common.iter().any(|it| it.eq_ignore_ascii_case(&name.name));
+                if !is_common {
+                    visit(name);
+                }
+            }
+            FromItem::Join(join) => {
+                join.left.for_each_table_mut(common, visit);
+                join.right.for_each_table_mut(common, visit);
+                if let JoinCondition::On(condition) = &mut join.condition {
+                    condition.for_each_table_mut(common, visit);
+                }
+            }
+            FromItem::Derived(derived) => match &mut derived.source {
+                DerivedSource::Select(query) => query.for_each_table_mut(common, visit),
+                DerivedSource::Set { first, rest } => {
+                    first.for_each_table_mut(common, visit);
+                    rest.iter_mut().for_each(|operand| operand.query.for_each_table_mut(common, visit));
+                }
+                DerivedSource::Values(rows) => {
+                    rows.iter_mut().flatten().for_each(|value| value.for_each_table_mut(common, visit));
+                }
+            },
+        }
+    }
+}
+
+impl Expression {
+    fn for_each_table_mut(&mut self, common: &mut Vec<String>, visit: &mut dyn FnMut(&mut ObjectName)) {
+        match self {
+            Expression::Subquery(query) | Expression::Exists(query) | Expression::Quantified { query, .. } => {
+                query.for_each_table_mut(common, visit);
+            }
+            _ => {}
+        }
+        self.for_each_operand_mut(&mut |operand| operand.for_each_table_mut(common, visit));
     }
 }

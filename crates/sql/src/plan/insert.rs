@@ -17,6 +17,7 @@ use super::Plan;
 use super::change::{foreign_keys, unique_entries};
 use super::conflict::{Conflict, InsertTarget, PlannedConflict, plan_conflict};
 use super::insert_query::{Extracted, extract};
+use super::insert_view::through_view;
 use super::load::{LoadPlan, plan_load};
 use super::operand::needs_row;
 use super::select::FinalStep;
@@ -144,20 +145,35 @@ pub(super) fn plan_insert(
     insert: &Insert,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned> {
+    if let Some((into, checks)) = through_view(environment, insert, find_virtual)? {
+        // The plan does not know the version of the view.
+        let planned = plan_insert_checked(environment, &into, &checks, find_virtual)?;
+        return Ok(Planned { is_volatile: true, ..planned });
+    }
+    plan_insert_checked(environment, insert, &[], find_virtual)
+}
+
+/// Plans an INSERT into a table. `checks` are those of the view through which it is written.
+fn plan_insert_checked(
+    environment: &Environment<'_>,
+    insert: &Insert,
+    checks: &[Expression],
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Planned> {
     let layout = environment.table(&insert.table)?;
     let first_of_update = environment.parameters.len() + layout.definition.columns.len();
     let Some(extracted) = extract(environment, insert, first_of_update)? else {
-        return plan_insert_into(environment, insert, layout, Query::Written(find_virtual, &[]));
+        return plan_insert_into(environment, (insert, checks), layout, Query::Written(find_virtual, &[]));
     };
     let Extracted { insert, values, of_update } = extracted;
     let Some(mut values) = values else {
-        return plan_insert_into(environment, &insert, layout, Query::Written(find_virtual, &of_update));
+        return plan_insert_into(environment, (&insert, checks), layout, Query::Written(find_virtual, &of_update));
     };
     let given = values.projection.len();
     values.projection.extend(of_update);
     let planned = plan_source(environment, insert.ignore, &values, find_virtual)?;
     let types = planned.plan.value_types();
-    plan_insert_into(environment, &insert, layout, Query::Values(planned, &types, given))
+    plan_insert_into(environment, (&insert, checks), layout, Query::Values(planned, &types, given))
 }
 
 /// Plans the insert of a query's rows into the table of a CREATE TABLE ... SELECT. The statement names the
@@ -171,7 +187,7 @@ pub(crate) fn plan_fill(
     layout: &Arc<TableLayout>,
     query: Planned<QueryPlan>,
 ) -> Result<Planned> {
-    plan_insert_into(environment, insert, layout, Query::Planned(query))
+    plan_insert_into(environment, (insert, &[]), layout, Query::Planned(query))
 }
 
 /// The query of an INSERT ... SELECT.
@@ -194,7 +210,7 @@ impl Query<'_> {
 
 fn plan_insert_into(
     environment: &Environment<'_>,
-    insert: &Insert,
+    (insert, checks): (&Insert, &[Expression]),
     layout: &Arc<TableLayout>,
     query: Query<'_>,
 ) -> Result<Planned> {
@@ -218,7 +234,8 @@ fn plan_insert_into(
     let mut scratch = Scratch::new();
     scratch.set_strict(mode == StoreMode::Strict);
     scratch.set_value_rules(environment.rules);
-    let defaults = ComputedDefaults::new(environment, layout)?;
+    let mut defaults = ComputedDefaults::new(environment, layout)?;
+    defaults.expressions.checks.extend_from_slice(checks);
     let load = match &insert.source {
         InsertSource::Load(load) => {
             let plan = plan_load(environment, (load, definition, &defaults), Scope::of_table(layout, None), mode)?;

@@ -11,6 +11,7 @@ mod explain;
 mod functional;
 mod insert;
 mod insert_query;
+mod insert_view;
 mod load;
 mod modify;
 mod operand;
@@ -46,7 +47,9 @@ pub use select::{FinalStep, SelectPlan};
 pub(crate) use shared_statements::{SHARED_BYTES_MAX, SharedStatements, StatementKey};
 pub(crate) use statement::TableUse;
 pub use statement::{ControlPlan, FindVirtual, IntoPlan, Plan, Planned, QueryPlan, VirtualSource, plan_statement};
+pub use tree::PlannedView;
 pub use tree::TreePlan;
+pub(crate) use tree::plan_view;
 
 #[cfg(test)]
 mod tests;

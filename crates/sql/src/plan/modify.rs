@@ -87,7 +87,7 @@ pub(super) fn plan_modify(
     plan_request(environment, &request, find_virtual)
 }
 
-/// Plans an UPDATE of one table with subqueries; `None` if it has none.
+/// Plans an UPDATE of one table with subqueries, or through a view; `None` for others.
 pub(super) fn plan_update_by_query(
     environment: &Environment<'_>,
     update: &Update,
@@ -95,7 +95,8 @@ pub(super) fn plan_update_by_query(
 ) -> Result<Option<Planned>> {
     let needs = update.filter.as_ref().is_some_and(Expression::needs_tree)
         || update.assignments.iter().any(|assignment| assignment.value.needs_tree())
-        || update.order_by.iter().any(|item| item.expression.needs_tree());
+        || update.order_by.iter().any(|item| item.expression.needs_tree())
+        || environment.view(&update.table.name).is_some();
     if !needs {
         return Ok(None);
     }
@@ -117,19 +118,21 @@ pub(super) fn plan_update_by_query(
     plan_request(environment, &request, find_virtual).map(Some)
 }
 
-/// Plans a DELETE of one table with subqueries; `None` if it has none. Error: 1235 for RETURNING.
+/// Plans a DELETE of one table with subqueries, or through a view; `None` for others. Error: 1235 for
+/// RETURNING.
 pub(super) fn plan_delete_by_query(
     environment: &Environment<'_>,
     delete: &Delete,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Option<Planned>> {
     let needs = delete.filter.as_ref().is_some_and(Expression::needs_tree)
-        || delete.order_by.iter().any(|item| item.expression.needs_tree());
+        || delete.order_by.iter().any(|item| item.expression.needs_tree())
+        || environment.view(&delete.table.name).is_some();
     if !needs {
         return Ok(None);
     }
     if !delete.returning.is_empty() {
-        return Err(Error::not_supported("RETURNING of a DELETE with subqueries"));
+        return Err(Error::not_supported("RETURNING of a DELETE with subqueries or through a view"));
     }
     let select = Select {
         from: Some(FromItem::Table(delete.table.clone())),

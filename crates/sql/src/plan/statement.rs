@@ -236,6 +236,9 @@ pub(super) fn plan_query(
         check_lock_names(&select.lock_names, |_, _| false)?;
         return plan_compute(environment, select, None);
     };
+    if environment.view(&reference.name).is_some() {
+        return plan_tree(environment, select, find_virtual);
+    }
     let Some((virtual_database, source)) = virtual_source(environment, &reference.name, find_virtual)? else {
         let layout = environment.table(&reference.name)?;
         return plan_select(environment, select, layout);

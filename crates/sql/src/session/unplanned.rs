@@ -21,7 +21,7 @@ use super::command::answer;
 use super::facts::{StatementFacts, modes_of, with_environment};
 use super::own_tables::{check_locked, is_temporary};
 use crate::bind::{Binder, Clause, Environment, Modes, RowSource, Scope, SessionConstant};
-use crate::definition::{self, CheckedDefinition, DefinitionContext};
+use crate::definition::{self, CheckedDefinition, DefinitionContext, ViewQuery};
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{AfterTransactionEnd, start_ending};
@@ -33,10 +33,14 @@ use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
 use crate::mysql_catalog::variable::{
     GlobalChange, SessionContext, SetSituation, VariableId, evaluate_session_expression, find, session_value_type, set,
 };
+use crate::parse::definition::CreateView;
 use crate::parse::statement::{Explain, FlushKind, SetItem};
 use crate::parse::{Expression, Statement};
-use crate::plan::{OperationKind, QueryPlan, explain_plan, type_of_column};
+use crate::plan::{OperationKind, PlannedView, QueryPlan, explain_plan, plan_view, type_of_column};
 use crate::result::{Progress, ResultHeader};
+
+/// Plans and checks the definition of a view.
+type DefineView<'d> = dyn FnMut(&DefinitionContext<'_>) -> Result<CheckedDefinition> + 'd;
 
 impl StatementContext<'_, '_> {
     /// Executes a statement that has no plan.
@@ -118,10 +122,40 @@ impl StatementContext<'_, '_> {
 
     /// Checks a definition statement. `query` is the query of CREATE TABLE ... SELECT.
     pub(super) fn define(&self, statement: &Statement, query: Option<&QueryPlan>) -> Result<CheckedDefinition> {
+        if let Statement::CreateView(view) = statement {
+            return self.define_view(statement, view);
+        }
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let columns = query.map(|query| &query.header().columns[..]);
         with_environment(&facts, self.session.database(), &[], &mut |environment| {
-            self.engine.define(self.session, (statement, columns), (environment, self.turn.wall_clock_us))
+            let defined = (statement, columns, None);
+            self.engine.define(self.session, defined, (environment, self.turn.wall_clock_us))
+        })
+    }
+
+    /// Plans the query of a view and checks the definition.
+    fn define_view(&self, statement: &Statement, view: &CreateView) -> Result<CheckedDefinition> {
+        let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
+        let find = |database: &str, name: &str| facts.find_virtual(database, name);
+        with_environment(&facts, self.session.database(), &[], &mut |environment| {
+            let clock = self.turn.wall_clock_us;
+            self.engine.define(
+                self.session,
+                (
+                    statement,
+                    None,
+                    Some(&mut |context| {
+                        definition::check_view_query(view, context)?;
+                        let database = view.name.database.as_deref().or(context.database).unwrap_or_default();
+                        let name = (database, &*view.name.name);
+                        let planned = plan_view(context.environment, name, &view.query, &find)?;
+                        let PlannedView { query, columns, is_updatable } = &planned;
+                        let query = ViewQuery { query, columns, is_updatable: *is_updatable };
+                        definition::create_view(view, &query, context)
+                    }),
+                ),
+                (environment, clock),
+            )
         })
     }
 
@@ -299,7 +333,7 @@ impl Engine {
     fn define(
         &self,
         session: &Session,
-        (statement, query): (&Statement, Option<&[ResultColumn]>),
+        (statement, query, view): (&Statement, Option<&[ResultColumn]>, Option<&mut DefineView<'_>>),
         (environment, wall_clock_us): (&Environment<'_>, u64),
     ) -> Result<CheckedDefinition> {
         if let Some(locks) = &session.table_locks {
@@ -334,6 +368,8 @@ impl Engine {
         match statement {
             Statement::CreateTable(table) => definition::create_table(table, &context),
             Statement::CreateTableLike(like) => definition::create_table_like(like, &context),
+            Statement::CreateView(_) if let Some(define) = view => define(&context),
+            Statement::DropView(views) => definition::drop_views(views, &context),
             Statement::AlterDatabase(database) => definition::alter_database(database, &context),
             Statement::CreateIndex(index) => definition::create_index(index, &context),
             Statement::AlterTable(table) => definition::alter_table(table, &context),
@@ -447,6 +483,8 @@ fn is_definition(statement: &Statement) -> bool {
             | Statement::AlterTable(_)
             | Statement::CreateDatabase(_)
             | Statement::DropTable(_)
+            | Statement::CreateView(_)
+            | Statement::DropView(_)
             | Statement::DropIndex(_)
             | Statement::DropDatabase(_)
             | Statement::RenameTables(_)

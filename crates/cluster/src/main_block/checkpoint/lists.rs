@@ -279,6 +279,7 @@ mod tests {
                 next_index: IndexId(1),
                 foreign_keys: Vec::new(),
                 checks: Vec::new(),
+                view: None,
             });
         }
         catalog.dictionary.version = 100_001;

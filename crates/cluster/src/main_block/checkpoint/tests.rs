@@ -71,6 +71,7 @@ fn layout() -> Arc<TableLayout> {
         next_index: IndexId(1),
         foreign_keys: Vec::new(),
         checks: Vec::new(),
+        view: None,
     }))
 }
 

@@ -278,7 +278,7 @@ pub(super) fn may_retry(steps: &StepState, error: &Error) -> bool {
 /// Whether IGNORE skips a row because of this error.
 pub(super) fn is_ignorable(code: ErrorCode) -> bool {
     let of_keys = matches!(code, ErrorCode::DuplicateEntry | ErrorCode::NoReferencedRow | ErrorCode::RowIsReferenced);
-    of_keys || code == ErrorCode::CheckViolated
+    of_keys || matches!(code, ErrorCode::CheckViolated | ErrorCode::ViewCheckFailed)
 }
 
 /// Stops the node, because a compound statement received the reply to a step that it has not sent.

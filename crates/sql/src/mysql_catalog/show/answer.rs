@@ -50,6 +50,7 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowContext<'_>) -> Result<(VirtualTab
         Show::Maintenance { kind, tables } => table_rows::maintain(*kind, tables, facts)?,
         Show::Index { table, .. } => table_rows::show_index_of(table, facts)?,
         Show::CreateTable(name) => table_rows::show_create_table(name, facts)?,
+        Show::CreateView(name) => table_rows::show_create_view(name, facts)?,
         Show::CreateDatabase { if_not_exists, name } => table_rows::show_create_database(name, *if_not_exists, facts)?,
         Show::Warnings { limit } => server_rows::show_warnings(false, *limit, facts)?,
         Show::Errors { limit } => server_rows::show_warnings(true, *limit, facts)?,

@@ -6,6 +6,7 @@ use junctor_model::foreign_key::append_constraint;
 use junctor_model::quoted_name::quoted_name;
 use junctor_model::schema::{
     ColumnDefinition, DatabaseDefinition, ExpressionKind, IndexDefinition, IndexKind, IndexState, TableDefinition,
+    ViewDefinition,
 };
 use junctor_model::temporal::TemporalKind;
 use junctor_model::types::Form;
@@ -57,6 +58,29 @@ pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -
     append_comment(&table.comment, b"=", &mut out);
     if table.has_partition_clause {
         append_partitioning(table, &mut out);
+    }
+    out
+}
+
+/// The statement that creates the view.
+pub fn create_view_text(table: &TableDefinition, view: &ViewDefinition) -> String {
+    let (user, host) = view.definer.rsplit_once('@').unwrap_or((&view.definer, "%"));
+    let security = if view.is_invoker { "INVOKER" } else { "DEFINER" };
+    let mut out = format!(
+        "CREATE ALGORITHM={} DEFINER={}@{} SQL SECURITY {security} VIEW {} ",
+        view.algorithm.name(),
+        quoted_name(user),
+        quoted_name(host),
+        quoted_name(&table.name),
+    );
+    if view.has_columns {
+        let names: Vec<String> = table.columns.iter().map(|column| quoted_name(&column.name)).collect();
+        out.push_str(&format!("({}) ", names.join(",")));
+    }
+    out.push_str("AS ");
+    out.push_str(&view.query);
+    if let Some(check) = view.check {
+        out.push_str(&format!(" WITH {} CHECK OPTION", check.name()));
     }
     out
 }

@@ -3,7 +3,7 @@
 use junctor_model::collation::CollationId;
 use junctor_model::foreign_key::columns_named;
 use junctor_model::id::PartitionId;
-use junctor_model::schema::{ColumnDefinition, IndexKind, TableDefinition};
+use junctor_model::schema::{ColumnDefinition, IndexKind, TableDefinition, ViewCheck};
 use junctor_model::temporal::TemporalKind;
 use junctor_model::types::Form;
 use junctor_model::value::Value;
@@ -14,10 +14,11 @@ use super::layout::{Field, bytes, count, yes_no};
 use super::performance_schema;
 use super::schema_layout as layout;
 use super::server_rows;
-use super::table_rows::{create_options, database_names, show_index, storage_values};
+use super::table_rows::{create_options, database_names, show_index, storage_values, type_of};
 use super::type_text::{column_key, column_type_text, default_value, escaped, extra, visible_columns, visible_indexes};
 use super::virtual_schema::{SchemaTable, VirtualSchema};
 use crate::mysql_catalog::variable::variable_rows;
+use crate::parse::{Dialect, Statement, parse_in, query_text};
 
 /// The only catalog, as in MySQL.
 const CATALOG: &str = "def";
@@ -55,7 +56,7 @@ const TABLES: &[SchemaTable] = &[
     ("TABLE_PRIVILEGES", layout::TABLE_PRIVILEGES, nothing),
     ("TRIGGERS", layout::TRIGGERS, nothing),
     ("USER_PRIVILEGES", layout::USER_PRIVILEGES, user_privileges),
-    ("VIEWS", layout::VIEWS, nothing),
+    ("VIEWS", layout::VIEWS, views),
 ];
 
 /// The database.
@@ -67,6 +68,11 @@ fn nothing(_: &ShowContext<'_>) -> Vec<Vec<Value>> {
 
 /// All base tables, ordered by database and name.
 fn base_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> {
+    stored_tables(facts).filter(|table| table.view.is_none())
+}
+
+/// All base tables and views, ordered by database and name.
+fn stored_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> {
     let dictionary = facts.dictionary;
     let databases = dictionary.databases();
     databases.flat_map(|database| dictionary.tables_of(&database.name)).map(|table| &table.definition)
@@ -109,13 +115,51 @@ fn tables(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
         row[20] = bytes("");
         rows.push(row);
     }
-    for table in base_tables(facts) {
-        let mut row = vec![bytes(CATALOG), bytes(&table.database), bytes(&table.name), bytes("BASE TABLE")];
+    for table in stored_tables(facts) {
+        let mut row = vec![bytes(CATALOG), bytes(&table.database), bytes(&table.name), bytes(type_of(table))];
+        if table.view.is_some() {
+            row.resize(layout::TABLES.len(), Value::Null);
+            row[20] = bytes("VIEW");
+            rows.push(row);
+            continue;
+        }
         row.extend(storage_values(table, &(facts.table_statistics)(table)));
         row.extend([bytes(table.collation.name()), Value::Null, bytes(create_options(table)), bytes(&table.comment)]);
         rows.push(row);
     }
     rows
+}
+
+fn views(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let of_view = |table: &TableDefinition| {
+        let view = table.view.as_deref()?;
+        // Names are complete here, unlike in the stored text.
+        let parsed = parse_in(view.query.as_bytes(), Dialect::default()).ok();
+        let text = parsed.and_then(|parsed| match parsed.statement {
+            Statement::Select(mut select) => {
+                select.for_each_table_mut(&mut Vec::new(), &mut |name| {
+                    name.database.get_or_insert_with(|| table.database.to_string());
+                });
+                query_text(&select, None)
+            }
+            _ => None,
+        });
+        let check = view.check.map_or("NONE", ViewCheck::name);
+        let security = if view.is_invoker { "INVOKER" } else { "DEFINER" };
+        Some(vec![
+            bytes(CATALOG),
+            bytes(&table.database),
+            bytes(&table.name),
+            bytes(text.as_deref().unwrap_or(&view.query)),
+            bytes(check),
+            yes_no(view.is_updatable),
+            bytes(&view.definer),
+            bytes(security),
+            bytes(view.collation.character_set().name()),
+            bytes(view.collation.name()),
+        ])
+    };
+    stored_tables(facts).filter_map(of_view).collect()
 }
 
 fn columns(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
@@ -125,7 +169,7 @@ fn columns(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
             rows.push(column_row((database, name), position + 1, &field.definition(), "", "select"));
         }
     }
-    for table in base_tables(facts) {
+    for table in stored_tables(facts) {
         for (position, column) in visible_columns(table) {
             let key = column_key(table, position);
             rows.push(column_row((&table.database, &table.name), position + 1, column, key, PRIVILEGES));

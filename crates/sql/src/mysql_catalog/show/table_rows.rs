@@ -1,11 +1,11 @@
 //! SHOW of databases, tables and indexes.
 
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::schema::{IndexState, TableDefinition, TableLayout};
+use junctor_model::schema::{IndexState, TableDefinition, TableLayout, ViewDefinition};
 use junctor_model::value::Value;
 use std::sync::Arc;
 
-use super::create_text::{ENGINE, create_database_text, create_table_text};
+use super::create_text::{ENGINE, create_database_text, create_table_text, create_view_text};
 use super::fact::{ShowContext, TableStatistics};
 use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned, yes_no};
 use super::type_text::visible_indexes;
@@ -60,14 +60,14 @@ pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
     names
 }
 
-/// The tables of a database, sorted, as (name, whether it is virtual). Error: 1049.
-fn table_names(database: &str, facts: &ShowContext<'_>) -> Result<Vec<(String, bool)>> {
+/// The tables of a database, sorted, with their types. Error: 1049.
+fn table_names(database: &str, facts: &ShowContext<'_>) -> Result<Vec<(String, &'static str)>> {
     if let Some(names) = super::answer::virtual_table_names(database) {
-        return Ok(names.into_iter().map(|name| (name.to_owned(), true)).collect());
+        return Ok(names.into_iter().map(|name| (name.to_owned(), "SYSTEM VIEW")).collect());
     }
     check_database(database, facts)?;
     let tables = facts.dictionary.tables_of(database);
-    Ok(tables.map(|table| (table.definition.name.to_string(), false)).collect())
+    Ok(tables.map(|table| (table.definition.name.to_string(), type_of(&table.definition))).collect())
 }
 
 pub(super) fn show_databases(facts: &ShowContext<'_>, filter: Option<&ShowFilter>) -> VirtualTable {
@@ -85,8 +85,7 @@ pub(super) fn show_tables(
 ) -> Result<VirtualTable> {
     let database = database_or_current(database, facts)?;
     let names = table_names(database, facts)?;
-    let row = |(name, is_computed): (String, bool)| {
-        let kind = if is_computed { "SYSTEM VIEW" } else { "BASE TABLE" };
+    let row = |(name, kind): (String, &str)| {
         if full { vec![bytes(name), bytes(kind)] } else { vec![bytes(name)] }
     };
     let fields = [name("Tables"), text("Table_type", 11)];
@@ -168,7 +167,18 @@ pub(super) fn show_table_status(facts: &ShowContext<'_>, database: Option<&str>)
     Ok(VirtualTable::of_show(STATUS_FIELDS, rows))
 }
 
+/// TABLE_TYPE of a stored table or view.
+pub(super) fn type_of(table: &TableDefinition) -> &'static str {
+    if table.view.is_some() { "VIEW" } else { "BASE TABLE" }
+}
+
 fn status_row(table: &TableDefinition, facts: &ShowContext<'_>) -> Vec<Value> {
+    if table.view.is_some() {
+        let mut row = vec![Value::Null; STATUS_FIELDS.len()];
+        row[0] = bytes(&table.name);
+        row[STATUS_FIELDS.len() - 1] = bytes("VIEW");
+        return row;
+    }
     let statistics = (facts.table_statistics)(table);
     let mut row = vec![bytes(&table.name)];
     row.extend(storage_values(table, &statistics));
@@ -207,9 +217,36 @@ pub(super) fn create_options(table: &TableDefinition) -> &'static str {
 
 pub(super) fn show_create_table(name: &ObjectName, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     let table = &table_of(name, facts)?.definition;
+    if let Some(view) = &table.view {
+        return Ok(create_view_rows(table, view));
+    }
     let statement = create_table_text(table, (facts.next_auto_increment)(table.id));
     let row = vec![bytes(&table.name), Value::Bytes(statement)];
     Ok(VirtualTable::of_show(&[text("Table", 64), long("Create Table")], vec![row]))
+}
+
+/// SHOW CREATE VIEW. Errors: those of [`table_of`], 1347 for a table.
+pub(super) fn show_create_view(name: &ObjectName, facts: &ShowContext<'_>) -> Result<VirtualTable> {
+    let table = &table_of(name, facts)?.definition;
+    match &table.view {
+        Some(view) => Ok(create_view_rows(table, view)),
+        None => {
+            let text = format!("'{}.{}' is not VIEW", table.database, table.name);
+            Err(Error::new(ErrorCode::WrongObject, text))
+        }
+    }
+}
+
+fn create_view_rows(table: &TableDefinition, view: &ViewDefinition) -> VirtualTable {
+    let row = vec![
+        bytes(&table.name),
+        Value::Bytes(create_view_text(table, view).into_bytes()),
+        bytes(view.collation.character_set().name()),
+        bytes(view.collation.name()),
+    ];
+    let fields =
+        [text("View", 64), long("Create View"), text("character_set_client", 64), text("collation_connection", 64)];
+    VirtualTable::of_show(&fields, vec![row])
 }
 
 pub(super) fn show_create_database(name: &str, if_not_exists: bool, facts: &ShowContext<'_>) -> Result<VirtualTable> {

@@ -24,6 +24,7 @@ mod select;
 mod set;
 mod show;
 mod statement;
+mod view;
 mod window;
 
 pub use parser::{

@@ -200,7 +200,7 @@ impl Parser<'_> {
     }
 
     /// Names in brackets, if there are any.
-    fn bracketed_names(&mut self) -> Parse<Vec<String>> {
+    pub(super) fn bracketed_names(&mut self) -> Parse<Vec<String>> {
         if !self.accept(TokenKind::Open) {
             return Ok(Vec::new());
         }

@@ -171,7 +171,10 @@ impl Parser<'_> {
                 let if_not_exists = self.if_not_exists()?;
                 Ok(Show::CreateDatabase { if_not_exists, name: self.name()? })
             }
-            Some(Keyword::View) => self.unsupported("SHOW CREATE VIEW"),
+            Some(Keyword::View) => {
+                self.advance();
+                Ok(Show::CreateView(self.object_name()?))
+            }
             Some(Keyword::Procedure) => self.unsupported("SHOW CREATE PROCEDURE"),
             Some(Keyword::Function) => self.unsupported("SHOW CREATE FUNCTION"),
             Some(Keyword::Trigger) => self.unsupported("SHOW CREATE TRIGGER"),

@@ -62,6 +62,15 @@ impl Parser<'_> {
                 self.alter_database()
             }
             Keyword::Alter if self.next_is_word(Keyword::Instance) => self.alter_instance(),
+            Keyword::Alter
+                if matches!(
+                    self.next.kind,
+                    TokenKind::Keyword(Keyword::View | Keyword::Algorithm | Keyword::Definer | Keyword::Sql)
+                ) =>
+            {
+                self.advance();
+                self.create_view(true)
+            }
             Keyword::Analyze => self.table_maintenance(TableMaintenance::Analyze),
             Keyword::Check => self.table_maintenance(TableMaintenance::Check),
             Keyword::Optimize => self.table_maintenance(TableMaintenance::Optimize),
@@ -95,8 +104,9 @@ impl Parser<'_> {
             Some(Keyword::Database | Keyword::Schema) => self.create_database(),
             Some(Keyword::Fulltext) => self.unsupported("FULLTEXT index"),
             Some(Keyword::Spatial) => self.unsupported("SPATIAL index"),
-            Some(Keyword::View | Keyword::Or | Keyword::Algorithm) => self.unsupported("CREATE VIEW"),
-            Some(Keyword::Definer | Keyword::Sql) => self.unsupported("CREATE with DEFINER"),
+            Some(Keyword::View | Keyword::Or | Keyword::Algorithm | Keyword::Definer | Keyword::Sql) => {
+                self.create_view(false)
+            }
             Some(Keyword::User) => self.unsupported("CREATE USER"),
             Some(Keyword::Role) => self.unsupported("CREATE ROLE"),
             Some(Keyword::Procedure) => self.unsupported("CREATE PROCEDURE"),
@@ -116,7 +126,7 @@ impl Parser<'_> {
             Some(Keyword::Table | Keyword::Tables | Keyword::Temporary) => self.drop_table(),
             Some(Keyword::Index) => self.drop_index(),
             Some(Keyword::Database | Keyword::Schema) => self.drop_database(),
-            Some(Keyword::View) => self.unsupported("DROP VIEW"),
+            Some(Keyword::View) => self.drop_view(),
             Some(Keyword::User) => self.unsupported("DROP USER"),
             Some(Keyword::Role) => self.unsupported("DROP ROLE"),
             Some(Keyword::Procedure) => self.unsupported("DROP PROCEDURE"),
@@ -141,9 +151,6 @@ impl Parser<'_> {
             (Keyword::Alter, Some(Keyword::User)) => "ALTER USER",
             (Keyword::Alter, Some(Keyword::Tablespace | Keyword::Undo)) => "ALTER TABLESPACE",
             (Keyword::Alter, Some(Keyword::Logfile)) => "ALTER LOGFILE GROUP",
-            (Keyword::Alter, Some(Keyword::View | Keyword::Algorithm | Keyword::Definer | Keyword::Sql)) => {
-                "ALTER VIEW"
-            }
             (Keyword::Alter, Some(Keyword::Procedure | Keyword::Function)) => "ALTER PROCEDURE",
             (Keyword::Alter, Some(Keyword::Event)) => "ALTER EVENT",
             (Keyword::Alter, Some(Keyword::Server)) => "ALTER SERVER",

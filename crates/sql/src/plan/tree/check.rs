@@ -131,7 +131,11 @@ impl GroupCheck<'_> {
                 }
             }
             for relation in &self.block.relations {
-                let RelationSource::Table(table) = &relation.source else { continue };
+                let table = match &relation.source {
+                    RelationSource::Table(table) => *table,
+                    RelationSource::View(view) => &view.layout,
+                    RelationSource::Rows { .. } => continue,
+                };
                 let definition = &table.definition;
                 let is_whole = |columns: &[ColumnNumber]| {
                     columns.iter().all(|column| {

@@ -23,8 +23,8 @@ use crate::plan::statement::{VirtualSource, virtual_source};
 
 /// The rows of a relation.
 pub(super) enum SourcePlan<'a> {
-    /// A stored table.
-    Table(&'a Arc<TableLayout>, &'a TableReference),
+    /// A stored table, with the conditions of the view through which it is read.
+    Table(&'a Arc<TableLayout>, &'a TableReference, Vec<Expression>),
     /// A virtual table.
     Virtual(VirtualSource),
     /// A query.
@@ -130,9 +130,12 @@ impl<'a> TreePlanner<'a> {
             let rows = RelationSource::Rows { columns: source.columns.clone(), types, is_virtual: true };
             return Ok((relation(database, rows), SourcePlan::Virtual(source)));
         }
+        if let Some(view) = environment.view(&reference.name) {
+            return self.view_relation(reference, view, is_nullable);
+        }
         let layout: &'f Arc<TableLayout> = environment.table(&reference.name)?;
         let relation = relation(&layout.definition.database, RelationSource::Table(layout));
-        Ok((relation, SourcePlan::Table(layout, reference)))
+        Ok((relation, SourcePlan::Table(layout, reference, Vec::new())))
     }
 
     /// The block of a table of WITH. The tables before it are visible in it.

@@ -369,8 +369,9 @@ impl<'j> Joins<'j> {
         let share: f64 = conditions.iter().map(|condition| estimates.selectivity(condition)).product();
         let rows = (stored * share).max(0.1);
         let examined = match &self.sources[relation] {
-            SourcePlan::Table(layout, reference) => {
-                match self.planner.access_weight(layout, reference, (self.block.space, conditions)) {
+            SourcePlan::Table(layout, reference, of_view) => {
+                let table = (*layout, *reference, &of_view[..]);
+                match self.planner.access_weight(table, (self.block.space, conditions)) {
                     0 => return PartCost { rows: rows.min(1.0), stored, examined: 1.0 },
                     // The conditions of the index, without the others.
                     1 => (2.0 * rows).min(stored),
@@ -396,11 +397,13 @@ impl<'j> Joins<'j> {
     }
 
     fn scan(&self, relation: usize, conditions: Vec<Expression>) -> Result<PlanNode> {
-        let SourcePlan::Table(layout, reference) = &self.sources[relation] else { return Ok(PlanNode::Nothing) };
+        let SourcePlan::Table(layout, reference, of_view) = &self.sources[relation] else {
+            return Ok(PlanNode::Nothing);
+        };
         let columns = self.block.space.columns_of(self.block.relations[relation].id);
         let space = self.block.space;
-        let leaf =
-            self.planner.table_leaf((layout, reference), (space, &columns), conditions, self.locks.of(relation))?;
+        let table = (*layout, *reference, &of_view[..]);
+        let leaf = self.planner.table_leaf(table, (space, &columns), conditions, self.locks.of(relation))?;
         Ok(PlanNode::Scan(leaf))
     }
 
@@ -488,8 +491,9 @@ impl<'j> Joins<'j> {
     fn is_read_by(&self, part: &Part, key: &JoinKey) -> bool {
         let Some((relation, own)) = &part.table else { return false };
         match &self.sources[*relation] {
-            SourcePlan::Table(layout, reference) => {
-                self.planner.has_lookup(layout, reference, (self.block.space, own, key))
+            SourcePlan::Table(layout, reference, of_view) => {
+                let table = (*layout, *reference, &of_view[..]);
+                self.planner.has_lookup(table, (self.block.space, own, key))
             }
             _ => false,
         }
@@ -512,14 +516,15 @@ impl<'j> Joins<'j> {
         let mut lookup = None;
         let node = match right.table {
             Some((relation, own)) => {
-                if let SourcePlan::Table(layout, reference) = &self.sources[relation] {
+                if let SourcePlan::Table(layout, reference, of_view) = &self.sources[relation] {
+                    let table = (*layout, *reference, &of_view[..]);
                     let columns = self.block.space.columns_of(self.block.relations[relation].id);
                     let request = (self.block.space, &own[..], &keys[..]);
                     let rows_max = self.lookup_rows_max(&right.cost, &keys);
                     // Locking reads lock what they read, so they prefer keys.
                     let lock = self.locks.of(relation);
                     if lock.is_some() || left.cost.rows <= 2.0 * rows_max as f64 {
-                        let found = self.planner.lookup_leaf((layout, reference), &columns, request, lock)?;
+                        let found = self.planner.lookup_leaf(table, &columns, request, lock)?;
                         lookup = found.map(|found| JoinLookup { rows_max, ..found });
                     }
                 }

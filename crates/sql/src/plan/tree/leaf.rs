@@ -21,8 +21,8 @@ use crate::result::ResultHeader;
 
 /// The slots of a relation's columns.
 type Columns = [(u16, ColumnNumber)];
-/// A stored table and its place in FROM.
-type Table<'t> = (&'t Arc<TableLayout>, &'t TableReference);
+/// A stored table, its place in FROM, and the conditions of the view through which it is read.
+type Table<'t> = (&'t Arc<TableLayout>, &'t TableReference, &'t [Expression]);
 
 /// An expression over the columns of one table, and the values of the tree's row that it reads.
 pub(super) struct Localised<'s> {
@@ -85,7 +85,7 @@ impl TreePlanner<'_> {
         lock: Option<LockingClause>,
     ) -> Result<Option<JoinLookup>> {
         for (place, key) in keys.iter().enumerate() {
-            if self.has_lookup(table.0, table.1, (space, conditions, key)) {
+            if self.has_lookup(table, (space, conditions, key)) {
                 let leaf = self.leaf(table, (space, columns), (conditions, Some(key)), lock)?;
                 return Ok(Some(JoinLookup { leaf, key: place, rows_max: 0 }));
             }
@@ -96,12 +96,11 @@ impl TreePlanner<'_> {
     /// Whether an index of the table serves a read by a list of values of this key.
     pub(super) fn has_lookup(
         &self,
-        layout: &Arc<TableLayout>,
-        reference: &TableReference,
+        table: Table<'_>,
         (space, conditions, key): (&SlotSpace, &[Expression], &JoinKey),
     ) -> bool {
-        let Some(column) = self.key_column(layout, space, key) else { return false };
-        let request = self.request((layout, reference), space, (conditions, Some(key)), None);
+        let Some(column) = self.key_column(table.0, space, key) else { return false };
+        let request = self.request(table, space, (conditions, Some(key)), None);
         let Ok((request, _)) = request else { return false };
         let is_first = |columns: &[ColumnNumber]| columns.contains(&column);
         match request.path(self.environment) {
@@ -114,13 +113,8 @@ impl TreePlanner<'_> {
     }
 
     /// A measure of how many rows the conditions leave: 0 for one row.
-    pub(super) fn access_weight(
-        &self,
-        layout: &Arc<TableLayout>,
-        reference: &TableReference,
-        (space, conditions): (&SlotSpace, &[Expression]),
-    ) -> u8 {
-        let Ok((request, _)) = self.request((layout, reference), space, (conditions, None), None) else { return 4 };
+    pub(super) fn access_weight(&self, table: Table<'_>, (space, conditions): (&SlotSpace, &[Expression])) -> u8 {
+        let Ok((request, _)) = self.request(table, space, (conditions, None), None) else { return 4 };
         match request.path(self.environment) {
             Ok(AccessPath::Nothing | AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. }) => 0,
             Ok(AccessPath::Ranges { .. }) => 1,
@@ -142,12 +136,13 @@ impl TreePlanner<'_> {
 
     fn leaf(
         &self,
-        (layout, reference): Table<'_>,
+        table: Table<'_>,
         (space, columns): (&SlotSpace, &Columns),
         (conditions, key): (&[Expression], Option<&JoinKey>),
         lock: Option<LockingClause>,
     ) -> Result<usize> {
-        let (mut request, parameters) = self.request((layout, reference), space, (conditions, key), lock)?;
+        let (layout, reference, _) = table;
+        let (mut request, parameters) = self.request(table, space, (conditions, key), lock)?;
         let definition = &layout.definition;
         for (_, column) in columns {
             let own = &definition.columns[usize::from(column.0)];
@@ -174,14 +169,15 @@ impl TreePlanner<'_> {
 
     fn request<'r>(
         &self,
-        (layout, reference): Table<'r>,
+        (layout, reference, of_view): Table<'r>,
         space: &SlotSpace,
         (conditions, key): (&[Expression], Option<&JoinKey>),
         lock: Option<LockingClause>,
     ) -> Result<(LeafRequest<'r>, Vec<Expression>)> {
         let first_parameter = self.environment.parameters.len();
         let mut local = Localised { space, layout, of: None, first_parameter, parameters: Vec::new() };
-        let mut filter: Vec<Expression> = conditions.iter().map(|condition| local.localise(condition)).collect();
+        let mut filter: Vec<Expression> = of_view.to_vec();
+        filter.extend(conditions.iter().map(|condition| local.localise(condition)));
         let right = key.map(|key| local.localise(&key.right));
         let mut kinds = self.environment.parameters.to_vec();
         kinds.extend(local.parameters.iter().map(|value| ParameterKind::exactly(value.result)));

@@ -22,6 +22,7 @@ mod recursion;
 mod selectivity;
 mod set;
 mod subquery;
+mod view;
 mod window;
 
 use std::cell::{Cell, RefCell};
@@ -31,6 +32,7 @@ use std::sync::atomic::AtomicBool;
 use junctor_expression::{CompareOperator, Expression};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
+use junctor_model::id::TableId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::TableLayout;
 use junctor_signals::program::SortKey;
@@ -49,6 +51,9 @@ pub use json_table::{JsonOtherwise, JsonSource, JsonTablePlan, JsonValue};
 pub(crate) use leaf::leaf_parameters;
 pub(super) use modify::{ModifyRequest, ModifyTree, plan_modify_tree};
 pub use recursion::RecursionPlan;
+pub use view::PlannedView;
+pub(crate) use view::plan_view;
+pub(super) use view::{checks_of, merged_target, stored_number};
 pub use window::{StepBound, StepFunction, WindowPlan, WindowStep};
 
 /// A query that a tree of operators executes.
@@ -309,6 +314,8 @@ pub(super) struct TreePlanner<'a> {
     leaves: RefCell<Vec<LeafPlan>>,
     tables: RefCell<Vec<TreeTable>>,
     is_volatile: Cell<bool>,
+    /// The views that are being planned, each inside the one before.
+    views: RefCell<Vec<TableId>>,
 }
 
 /// Plans a query as a tree. Errors: those of binding.
@@ -334,6 +341,7 @@ impl<'a> TreePlanner<'a> {
             leaves: RefCell::new(Vec::new()),
             tables: RefCell::new(Vec::new()),
             is_volatile: Cell::new(false),
+            views: RefCell::new(Vec::new()),
         }
     }
 

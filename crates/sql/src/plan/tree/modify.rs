@@ -23,8 +23,9 @@ use super::from::{SourcePlan, bind_from};
 use super::join::{JoinNode, Locks, relations_of};
 use super::leaf::Localised;
 use super::subquery::BlockSubqueries;
+use super::view::checks_of;
 use super::{BlockPlan, PlanNode, TreePlan, TreePlanner};
-use crate::bind::block::{BlockScope, BlockView, Relation, SlotOwner, SlotSpace};
+use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotOwner, SlotSpace};
 use crate::bind::{Aggregation, Binder, Clause, Environment, StoredExpressions, as_stored, default_into, message};
 use crate::parse::expression as ast;
 use crate::parse::statement as ast_statement;
@@ -158,6 +159,9 @@ impl TreePlanner<'_> {
             })?;
             let relation = relation_of(&column.expression, block);
             let layout = target_layout(relation, (block, sources), "UPDATE")?;
+            if column.expression.as_column().is_none() {
+                return Err(message::column_not_updatable(&assignment.column.name));
+            }
             let place = match found.iter().position(|target| target.relation == relation) {
                 Some(place) => place,
                 None => {
@@ -241,7 +245,7 @@ impl TreePlanner<'_> {
         let columns = clustered_columns(&target.layout.definition).iter();
         columns
             .map(|column| {
-                let value = view.block.column(target.relation, *column)?.expression;
+                let value = view.block.stored_column(target.relation, *column)?;
                 Ok(SortKey { value, descending: false, is_in_result: false })
             })
             .collect()
@@ -260,7 +264,7 @@ impl TreePlanner<'_> {
             let first_value = values.len();
             let keys = row_key_columns(definition);
             for column in &keys {
-                values.push(block.column(relation, *column)?.expression);
+                values.push(block.stored_column(relation, *column)?);
             }
             let (program, parameters) = self.write_of(request, (relation, layout), assignments, block)?;
             let has_checks = match &program.action {
@@ -324,6 +328,11 @@ impl TreePlanner<'_> {
             |ComputedColumn { column, value }| Assignment { column, value, kind: AssignmentKind::Generated };
         assignments.extend(computed.into_iter().map(of_generated));
         assignments.extend(stored.checks()?.into_iter().map(Assignment::check));
+        if let RelationSource::View(view) = &block.relations[relation].source {
+            for check in checks_of(view)? {
+                assignments.push(Assignment::check(check));
+            }
+        }
         if stored.is_volatile {
             self.is_volatile.set(true);
         }
@@ -355,11 +364,12 @@ fn now(column: &ColumnDefinition) -> ast::Expression {
 
 /// The position of the relation whose column an expression is.
 fn relation_of(column: &Expression, block: &BlockScope<'_>) -> usize {
-    let owner = column.as_column().and_then(|slot| block.space.owner(slot));
-    let id = match owner {
-        Some(SlotOwner::Column(id, _)) => id,
-        _ => 0,
-    };
+    let mut id = 0;
+    column.visit(&mut |inner| {
+        if let Some(SlotOwner::Column(of, _)) = inner.as_column().and_then(|slot| block.space.owner(slot)) {
+            id = of;
+        }
+    });
     block.relations.iter().position(|relation| relation.id == id).unwrap_or(0)
 }
 
@@ -370,7 +380,7 @@ fn target_layout<'b>(
     statement: &str,
 ) -> Result<&'b Arc<TableLayout>> {
     match &sources[relation] {
-        SourcePlan::Table(layout, _) => Ok(layout),
+        SourcePlan::Table(layout, ..) => Ok(layout),
         _ => Err(message::not_updatable(&block.relations[relation].name, statement)),
     }
 }

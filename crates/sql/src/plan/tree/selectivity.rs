@@ -32,7 +32,7 @@ impl Estimates<'_> {
     /// The rows of a relation before its conditions.
     pub fn stored(&self, relation: usize) -> f64 {
         match &self.sources[relation] {
-            SourcePlan::Table(layout, _) => {
+            SourcePlan::Table(layout, ..) => {
                 (self.rows)(&layout.definition).map_or(UNKNOWN_ROWS, |rows| (rows as f64).max(1.0))
             }
             SourcePlan::Virtual(_) => UNKNOWN_ROWS,
@@ -48,7 +48,7 @@ impl Estimates<'_> {
         let relation = self.block.relations.iter().position(|relation| relation.id == id)?;
         let rows = self.stored(relation);
         match &self.sources[relation] {
-            SourcePlan::Table(layout, _) if is_unique(&layout.definition, column) => Some(rows),
+            SourcePlan::Table(layout, ..) if is_unique(&layout.definition, column) => Some(rows),
             _ => Some(rows.sqrt().max(10.0).min(rows)),
         }
     }
@@ -103,7 +103,7 @@ impl Estimates<'_> {
         };
         let relation = self.block.relations.iter().position(|relation| relation.id == id);
         match relation.map(|relation| &self.sources[relation]) {
-            Some(SourcePlan::Table(layout, _)) => {
+            Some(SourcePlan::Table(layout, ..)) => {
                 layout.definition.indexes.iter().any(|index| index.columns.first() == Some(&column))
             }
             _ => false,
