@@ -77,6 +77,7 @@ impl Printer<'_> {
                 }
                 Some(())
             }
+            DerivedSource::JsonTable(_) => None,
         }
     }
 
@@ -229,7 +230,7 @@ impl Printer<'_> {
     }
 
     fn derived(&mut self, derived: &DerivedTable) -> Option<()> {
-        self.text("(");
+        self.text(if derived.lateral { "lateral (" } else { "(" });
         match &derived.source {
             DerivedSource::Select(query) => self.select(query)?,
             source => self.operation(source)?,

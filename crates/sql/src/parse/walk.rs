@@ -3,7 +3,6 @@
 use super::expression::{CaseBranch, Expression, InList};
 use super::query::{DerivedSource, FromItem, JoinCondition};
 use super::statement::{ObjectName, Select, SelectItem};
-use super::window::WindowDefinition;
 
 impl Expression {
     /// Calls `visit` for this expression and every expression in it, also in subqueries.
@@ -72,11 +71,7 @@ impl Expression {
                 call.settings.iter_mut().for_each(&mut *visit);
                 call.order.iter_mut().for_each(|item| visit(&mut item.expression));
                 let window = call.over.iter_mut().filter_map(|over| over.definition_mut());
-<<<<<<< HEAD
                 window.flat_map(|window| window.expressions_mut()).for_each(visit);
-=======
-                window.flat_map(WindowDefinition::expressions_mut).for_each(visit);
->>>>>>> cf651fbe (sql: views)
             }
             Expression::Trim { removed, operand, .. } => {
                 if let Some(removed) = removed {
@@ -197,6 +192,7 @@ impl FromItem {
                 DerivedSource::Values(rows) => {
                     rows.iter_mut().flatten().for_each(|value| value.for_each_table_mut(common, visit));
                 }
+                DerivedSource::JsonTable(table) => table.document.for_each_table_mut(common, visit),
             },
         }
     }

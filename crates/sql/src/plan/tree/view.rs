@@ -298,7 +298,7 @@ impl<'a> TreePlanner<'a> {
         };
         let (relations, _): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
         let block = BlockScope { space: &space, relations, outer: None, shares_rows: false };
-        let joined = bind_from(self, &shape, &block)?;
+        let joined = bind_from(self, &shape, &block, &tables)?;
         let view = BlockView { block: &block, names: joined.names, relations: (0..block.relations.len()).collect() };
         let mut frozen = Vec::new();
         for item in &select.projection {
@@ -333,7 +333,7 @@ impl<'a> TreePlanner<'a> {
                 self.freeze(first)?;
                 rest.iter_mut().try_for_each(|operand| self.freeze(&mut operand.query))
             }
-            DerivedSource::Values(_) => Ok(()),
+            DerivedSource::Values(_) | DerivedSource::JsonTable(_) => Ok(()),
         }
     }
 }
