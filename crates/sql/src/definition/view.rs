@@ -30,8 +30,8 @@ pub struct ViewQuery<'q> {
 /// Checks CREATE VIEW and ALTER VIEW. The main block decides whether the view exists.
 ///
 /// # Errors
-/// 1046, 1044, 1049 and 1103 for the name; 1060 and 1353 for the columns; 1368 for a useless CHECK OPTION; 1235
-/// for a query that cannot be stored.
+/// 1046, 1044, 1049 and 1103 for the name; 1060 and 1353 for the columns; 1368 for a useless CHECK OPTION;
+/// 1235 for a query that cannot be stored.
 pub fn create_view(
     view: &ast::CreateView,
     planned: &ViewQuery<'_>,
