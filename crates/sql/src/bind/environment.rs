@@ -191,8 +191,8 @@ impl<'a> Environment<'a> {
         found.definition.view.is_some().then_some(found)
     }
 
-    /// The table that a name refers to. Errors: 1347 for a view, 1046, 1049 if the database is unknown, 1146 if
-    /// the table is.
+    /// The table that a name refers to. Errors: 1347 for a view, 1046, 1049 if the database is unknown, 1146
+    /// if the table is.
     pub fn table(&self, name: &ObjectName) -> Result<&'a Arc<TableLayout>> {
         let database = self.database_of(name)?;
         if let Some(table) = self.dictionary.table_seen_by(self.owner, database, &name.name) {
