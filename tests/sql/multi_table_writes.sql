@@ -7,7 +7,7 @@ insert into t(id,a,b) values (1,10,'a'),(2,20,'b'),(3,30,'c'),(4,40,'d');
 insert into u values (1,1,100),(2,1,101),(3,2,200),(4,9,900);
 insert into nk values (1,1),(1,1),(2,2);
 update t set a = (select max(x) from u where u.tid = t.id) where id in (select tid from u);
-update t join u on u.tid=t.id set t.a = t.a + u.x, u.x = u.x + 1;
+update t join u on u.tid=t.id and u.id <> 1 set t.a = t.a + u.x, u.x = u.x + 1;
 select id,a,b from t order by id; select * from u order by id;
 delete from t where exists (select 1 from u where u.tid = t.id and u.x > 150);
 select id,a from t order by id;

@@ -176,7 +176,8 @@ impl<'a> TreePlanner<'a> {
             layout: Arc::clone(view),
             alias: name.as_str().into(),
             locks: false,
-            rows: None,
+            // The rows are those of the tables beneath, so their number never makes the plan outdated.
+            rows: Some(0),
         });
         let merged = self.opened(view, || self.merged(view))?;
         if let Some(merged) = merged.filter(|merged| !is_nullable || merged.is_plain()) {
