@@ -32,7 +32,7 @@ pub fn lock(config: &NodeConfig) -> Result<File, StartError> {
     let is_in_cluster = config.cluster.node_id.is_some();
     // Before the lock, which would be a file in a folder of somebody else.
     if !has_identity(data) {
-        check_new(data, is_in_cluster)?;
+        check_new(data, config)?;
     }
     check_place(data, is_in_cluster)?;
     let lock = lock_folder(data)?;
@@ -54,9 +54,13 @@ fn has_identity(data: &Path) -> bool {
     ["identity.0", "identity.1"].iter().any(|name| data.join(name).exists())
 }
 
-/// Checks that a folder without an identity is empty, or holds only what an interrupted first start leaves:
-/// a log without records. Anything else would be overwritten, or would be data that the node does not see.
-fn check_new(data: &Path, is_in_cluster: bool) -> Result<(), StartError> {
+/// Checks that a folder without an identity is empty, or holds only what the server makes there beside its
+/// data, or what an interrupted first start leaves: a log without records. Anything else would be overwritten, or would be data that the node does not see.
+fn check_new(data: &Path, config: &NodeConfig) -> Result<(), StartError> {
+    let is_in_cluster = config.cluster.node_id.is_some();
+    let beside_data: Vec<PathBuf> =
+        config.socket_path().into_iter().chain(config.log_paths().into_iter().flatten()).collect();
+    let is_beside_data = |path: &Path| std::path::absolute(path).is_ok_and(|path| beside_data.contains(&path));
     let unreadable = |error: io::Error| failed("read", data, &error);
     for entry in fs::read_dir(data).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
@@ -67,6 +71,7 @@ fn check_new(data: &Path, is_in_cluster: bool) -> Result<(), StartError> {
             Some("tls" | "tls.new") => None,
             Some(LOG_FOLDER) => first_file(&entry.path(), &is_blank_log).map_err(unreadable)?,
             Some(CHECKPOINT_FOLDER) => first_file(&entry.path(), &|_| Ok(false)).map_err(unreadable)?,
+            _ if is_beside_data(&entry.path()) => None,
             _ => Some(entry.path()),
         };
         if let Some(found) = found {
