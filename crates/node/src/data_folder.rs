@@ -55,7 +55,8 @@ fn has_identity(data: &Path) -> bool {
 }
 
 /// Checks that a folder without an identity is empty, or holds only what the server makes there beside its
-/// data, or what an interrupted first start leaves: a log without records. Anything else would be overwritten, or would be data that the node does not see.
+/// data, or what an interrupted first start leaves: a log without records. Anything else would be
+/// overwritten, or would be data that the node does not see.
 fn check_new(data: &Path, config: &NodeConfig) -> Result<(), StartError> {
     let is_in_cluster = config.cluster.node_id.is_some();
     let beside_data: Vec<PathBuf> =

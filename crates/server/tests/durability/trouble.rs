@@ -1,6 +1,7 @@
 //! Directories that a server cannot use: each refusal says what is wrong and what to do.
 
 use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -69,11 +70,15 @@ fn a_refused_directory_has_a_message_with_advice() {
     fs::remove_dir_all(&folder).expect("the folder exists");
 }
 
-/// The path and the content of every file of a directory, in order. Folders have no content.
+/// The path and the content of every file of a directory but sockets, in order. Folders have no content.
 pub fn contents(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("the folder exists") {
-        let path = entry.expect("an entry").path();
+        let entry = entry.expect("an entry");
+        let path = entry.path();
+        if entry.file_type().expect("a type").is_socket() {
+            continue;
+        }
         match path.is_dir() {
             true => {
                 found.extend(contents(&path));
