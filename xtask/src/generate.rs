@@ -30,13 +30,14 @@ pub fn run() -> Result<(), String> {
 }
 
 /// All generated pages.
-pub fn pages() -> [Page; 7] {
+pub fn pages() -> [Page; 8] {
     let source = |table: &str| fs::read_to_string(root().join(table)).map_err(|error| format!("{table}: {error}"));
     [
         ("docs/generated/errors.md", source(ERROR_TABLE).and_then(|source| errors_page(&source))),
         ("docs/generated/counters.md", source(COUNTER_TABLE).and_then(|source| counters_page(&source))),
         ("docs/generated/crash-points.md", source(CRASH_POINT_TABLE).and_then(|source| crash_points_page(&source))),
         ("docs/generated/functions.md", printed_page(&["junctor-expression", "--example", "functions_page"])),
+        ("docs/generated/privileges.md", printed_page(&["junctor-sql", "--example", "privileges_page"])),
         ("docs/generated/signals.md", printed_page(&["junctor-signals", "--example", "signals_page"])),
         ("docs/generated/settings.md", printed_page(&["junctor", "--", "settings"])),
         ("docs/generated/autobench.md", printed_page(&["junctor", "--", "bench", "--list-keys"])),

@@ -130,6 +130,8 @@ impl Attack {
         for (payload, sequence) in self.payloads.iter().zip((1..).step_by(2)) {
             let mut out = Vec::new();
             let mut context = LoginContext {
+                tls: None,
+                now_us: 0,
                 accounts: &accounts,
                 security: None,
                 is_private_required: false,
@@ -141,6 +143,7 @@ impl Attack {
             outcomes.push(match handshake.on_packet(payload, &mut context) {
                 HandshakeStep::Replied { expected_sequence } => format!("replied, expects {expected_sequence}"),
                 HandshakeStep::Checking => "checks the password".into(),
+                HandshakeStep::Delayed(milliseconds) => format!("waits {milliseconds} ms"),
                 HandshakeStep::StartTls => "starts TLS".into(),
                 HandshakeStep::Authenticated(authenticated) => format!("authenticated {}", authenticated.user),
                 HandshakeStep::Refused(refusal) => {

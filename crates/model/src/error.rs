@@ -51,6 +51,76 @@ errors! {
     DatabaseAccessDenied = 1044, "42000";
     /// Wrong user or password.
     AccessDenied = 1045, "28000";
+    /// SET PASSWORD for an account that does not exist.
+    PasswordNoMatch = 1133, "42000";
+    /// KILL of another user's connection.
+    KillDenied = 1095, "HY000";
+    /// A statement that the user has no right to on a table.
+    TableAccessDenied = 1142, "42000";
+    /// A column that the user has no right to.
+    ColumnAccessDenied = 1143, "42000";
+    /// SHOW GRANTS or REVOKE of what is not granted.
+    NonexistingGrant = 1141, "42000";
+    /// A privilege that does not exist for the kind of object.
+    IllegalGrantForTable = 1144, "42000";
+    /// REVOKE of what is not granted on a table.
+    NonexistingTableGrant = 1147, "42000";
+    /// More connections of one user than `max_user_connections`.
+    TooManyUserConnections = 1203, "42000";
+    /// A statement that needs a privilege of the server.
+    SpecificAccessDenied = 1227, "42000";
+    /// A limit of the account's resources is reached.
+    UserLimitReached = 1226, "42000";
+    /// A routine that the user has no right to.
+    RoutineAccessDenied = 1370, "42000";
+    /// A password that is no hash of the method.
+    PasswordFormat = 1827, "HY000";
+    /// CREATE USER, DROP USER and their kin for accounts that exist or are missing.
+    CannotUser = 1396, "HY000";
+    /// GRANT to an account that does not exist.
+    CannotCreateUserWithGrant = 1410, "42000";
+    /// A name that is too long for what it names.
+    WrongStringLength = 1470, "HY000";
+    /// An authentication method that the server does not have.
+    PluginNotLoaded = 1524, "HY000";
+    /// A statement of a session whose password has expired.
+    MustChangePassword = 1820, "HY000";
+    /// A login with an expired password by a client that cannot change it.
+    MustChangePasswordLogin = 1862, "HY000";
+    /// A login to a locked account.
+    AccountLocked = 3118, "HY000";
+    /// An account that does not exist, as a note.
+    UserDoesNotExist = 3162, "HY000";
+    /// An account that exists, as a note.
+    UserAlreadyExists = 3163, "HY000";
+    /// A role or account that does not exist.
+    UnknownAuthorizationId = 3523, "HY000";
+    /// A role that would contain itself.
+    RoleGrantedToItself = 3573, "HY000";
+    /// A role that is not granted to the user.
+    RoleNotGranted = 3530, "HY000";
+    /// A dynamic privilege on something else than the server.
+    IllegalPrivilegeLevel = 3619, "HY000";
+    /// A role of `mandatory_roles` that is to be revoked or dropped.
+    MandatoryRole = 3628, "HY000";
+    /// A password that the account has had before.
+    CredentialsContradictHistory = 3638, "HY000";
+    /// RETAIN CURRENT PASSWORD with an account that has none.
+    SecondPasswordEmpty = 3878, "HY000";
+    /// ATTRIBUTE with something else than a JSON object.
+    InvalidUserAttribute = 3880, "HY000";
+    /// A change of the password without the current one.
+    MissingCurrentPassword = 3891, "HY000";
+    /// A change of the password with a wrong current one.
+    IncorrectCurrentPassword = 3892, "HY000";
+    /// REPLACE with the password of another account.
+    CurrentPasswordNotRequired = 3893, "HY000";
+    /// RETAIN CURRENT PASSWORD together with another method.
+    PasswordRetainedWithPlugin = 3894, "HY000";
+    /// RETAIN CURRENT PASSWORD together with an empty password.
+    PasswordRetainedEmpty = 3895, "HY000";
+    /// A login to an account that too many failed logins have locked.
+    AccountBlocked = 3955, "HY000";
     /// A statement needs a database and none is selected.
     NoDatabaseSelected = 1046, "3D000";
     /// A command byte that the server does not know.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::access::AccessControl;
 use crate::collation::CollationId;
 use crate::error::Result;
 use crate::foreign_key::ForeignKey;
@@ -15,7 +16,7 @@ use crate::types::{DataType, Form};
 use crate::value::{Value, ValueRef};
 
 /// The databases that have only virtual tables, sorted.
-pub const SYSTEM_DATABASES: [&str; 3] = ["information_schema", "junctor_info", "performance_schema"];
+pub const SYSTEM_DATABASES: [&str; 4] = ["information_schema", "junctor_info", "mysql", "performance_schema"];
 
 /// The definition of a column.
 #[derive(Clone, Debug, PartialEq)]
@@ -542,6 +543,8 @@ pub struct DatabaseDefinition {
 pub struct Dictionary {
     /// Incremented by every change.
     pub version: u64,
+    /// The accounts and their rights.
+    pub access: Arc<AccessControl>,
     databases: BTreeMap<Box<str>, DatabaseDefinition>,
     tables: BTreeMap<TableId, Arc<TableLayout>>,
     names: BTreeMap<(Box<str>, Box<str>), TableId>,

@@ -111,6 +111,8 @@ pub fn decode_schema(bytes: &[u8]) -> Result<DictionaryChange, StoredListError> 
             Some(schema) => {
                 schema.databases.extend(part.databases);
                 schema.tables.extend(part.tables);
+                schema.access.version = schema.access.version.max(part.access.version);
+                schema.access.changed.extend(part.access.changed);
             }
         }
     }

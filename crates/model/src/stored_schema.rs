@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::access::AccessChange;
 use crate::collation::CollationId;
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
@@ -41,6 +42,8 @@ pub struct DictionaryChange {
     pub tables: Vec<TableDefinition>,
     /// Tables that are gone.
     pub tables_dropped: Vec<TableId>,
+    /// Accounts that are new, changed or gone.
+    pub access: AccessChange,
 }
 
 /// Why stored bytes are not a schema.
@@ -85,6 +88,7 @@ impl DictionaryChange {
             databases_dropped: databases_before.map(|database| database.name.clone()).collect(),
             tables: changed_tables.map(|layout| layout.definition.clone()).collect(),
             tables_dropped: tables_before.map(|layout| layout.definition.id).collect(),
+            access: AccessChange::between(&before.access, &after.access),
         }
     }
 
@@ -99,6 +103,7 @@ impl DictionaryChange {
         self.databases.into_iter().for_each(|database| dictionary.put_database(database));
         self.tables.into_iter().for_each(|table| dictionary.put_table(table));
         self.databases_dropped.iter().for_each(|name| dictionary.remove_database(name));
+        Arc::make_mut(&mut dictionary.access).apply(self.access);
     }
 
     /// The bytes on disk.
@@ -133,6 +138,7 @@ impl From<&DictionaryChange> for StoredChange {
             databases_dropped: change.databases_dropped.clone(),
             tables: change.tables.iter().map(StoredTable::from).collect(),
             tables_dropped: change.tables_dropped.iter().map(|id| id.0).collect(),
+            accounts: Some(change.access.clone()).filter(|access| *access != AccessChange::default()),
         }
     }
 }
@@ -153,6 +159,7 @@ impl TryFrom<StoredChange> for DictionaryChange {
             databases_dropped: stored.databases_dropped,
             tables: tables.collect::<Result<_, _>>()?,
             tables_dropped: stored.tables_dropped.into_iter().map(TableId).collect(),
+            access: stored.accounts.unwrap_or_default(),
         })
     }
 }
@@ -176,6 +183,8 @@ pub(crate) struct StoredChange {
     tables: Vec<StoredTable>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tables_dropped: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    accounts: Option<AccessChange>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -21,6 +21,8 @@ pub use config_file::ConfigError;
 pub use embedded::{Node, NodeBuilder};
 pub use junctor_front::Protocol;
 pub use junctor_signals::restart_progress;
+/// The rights that each form of statement needs.
+pub use junctor_sql::{Form, FormRights, Right, RightOn};
 pub use memory_transport::MemoryTransport;
 pub use role::{NodeHost, Shared};
 pub use setting::NodeConfig;

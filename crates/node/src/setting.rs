@@ -43,6 +43,8 @@ pub struct NodeConfig {
     pub server_version: String,
     /// Users in addition to root: name and password.
     pub users: Vec<(String, String)>,
+    /// The password of root@localhost on a new server; `None` leaves it without one.
+    pub root_password: Option<String>,
     /// Whether clients may use TLS.
     pub has_tls: bool,
     /// Files of certificates; without them the node makes its own.
@@ -145,6 +147,7 @@ impl Default for NodeConfig {
             max_connections: 16_384,
             server_version: "8.0.36-junctor".into(),
             users: Vec::new(),
+            root_password: None,
             has_tls: true,
             tls_files: CertificateFiles::default(),
             secure_transport_required: false,

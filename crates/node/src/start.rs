@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::placement::{PlacementPlan, ThreadConfig, Topology};
-use junctor_front::account::{Account, Accounts};
+use junctor_front::account::{Account, Accounts, Credential};
 use junctor_front::{EXTRA_LISTENER, Protocol, Readiness};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode};
 use junctor_kernel::transport::security::ClientSecurity;
 use junctor_kernel::{ConnectError, KernelLimits, MemoryStream, NodeLayout};
+use junctor_model::password::caching_sha2::{SALT_BYTES, StoredPassword};
 use junctor_signals::journal::Journal;
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{Signal, crash_point};
@@ -427,6 +429,16 @@ fn client_tls(config: &NodeConfig) -> Result<Option<ClientTls>, StartError> {
 
 fn accounts(config: &NodeConfig) -> Accounts {
     let mut accounts = Accounts::with_local_root();
+    if let Some(password) = &config.root_password {
+        let mut salt = [0; SALT_BYTES];
+        for bytes in salt.chunks_mut(size_of::<u64>()) {
+            // The hasher has random keys. A salt need not be secret, only different from others.
+            let word = RandomState::new().hash_one(0).to_le_bytes();
+            bytes.copy_from_slice(&word[..bytes.len()]);
+        }
+        let stored = StoredPassword::of_password(password.as_bytes(), salt);
+        accounts.insert("root", Account::with_credential(Credential::CachingSha2(stored)).loopback_only());
+    }
     for (name, password) in &config.users {
         accounts.insert(name, Account::with_password(password.as_bytes()));
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -188,6 +188,9 @@ struct ServeOptions {
     /// User who may log in from anywhere; may be given several times
     #[arg(long, value_name = "NAME:PASSWORD", value_parser = user)]
     user: Vec<(String, String)>,
+    /// File with the password that root@localhost gets at the first start; its first line counts
+    #[arg(long, value_name = "FILE", conflicts_with = "node_id")]
+    init_root_password_file: Option<PathBuf>,
     /// Refuse TLS. Without it, and without --ssl-cert, the node makes its own certificates
     #[arg(long, conflicts_with_all = ["ssl_ca", "ssl_cert", "ssl_key", "require_secure_transport"])]
     no_tls: bool,
@@ -251,6 +254,15 @@ fn size(text: &str) -> Result<u64, String> {
     parse_bytes(text)
         .filter(|size| *size >= 64 << 20)
         .ok_or_else(|| "a size of at least 64M, such as 512M or 4G".into())
+}
+
+/// The first line of a file with a password. Errors: the file cannot be read, or the line is empty.
+fn first_line(file: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    match text.lines().next() {
+        Some(line) if !line.is_empty() => Ok(line.to_owned()),
+        _ => Err(format!("{} has no password in its first line", file.display())),
+    }
 }
 
 fn user(text: &str) -> Result<(String, String), String> {
@@ -341,6 +353,9 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, Box<dyn std::error
         return Err("no folder for the data: set HOME or XDG_STATE_HOME, or use --data-dir or --in-memory".into());
     }
     config.users.extend(options.user);
+    if let Some(file) = options.init_root_password_file {
+        config.root_password = Some(first_line(&file)?);
+    }
     config.has_tls &= !options.no_tls;
     config.secure_transport_required |= options.require_secure_transport;
     let files = &mut config.tls_files;

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, NodeId};
+use junctor_model::access::{AccessChange, AccessControl};
 use junctor_model::alteration::Alteration;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Error;
@@ -115,6 +116,12 @@ pub enum SchemaChange {
         names: Vec<(Box<str>, Box<str>)>,
         /// IF EXISTS.
         if_exists: bool,
+    },
+    /// CREATE USER, GRANT and their kin. Refused with error 1412 if the accounts have changed since the
+    /// session has looked at them; it then repeats the statement.
+    ChangeAccess {
+        /// The new, changed and dropped accounts.
+        change: AccessChange,
     },
 }
 
@@ -285,6 +292,15 @@ pub struct Catalog {
     pub dictionary: Dictionary,
     /// The chains of its partitions.
     pub distribution: Distribution,
+}
+
+impl Catalog {
+    /// No databases and tables, and these accounts.
+    pub fn with_access(access: Arc<AccessControl>) -> Catalog {
+        let mut catalog = Catalog::default();
+        catalog.dictionary.access = access;
+        catalog
+    }
 }
 
 /// From main to every sql, tc, ldm and query block: use this catalog from now on.

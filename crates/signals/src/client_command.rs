@@ -5,6 +5,7 @@
 use junctor_kernel::Address;
 use junctor_kernel::transport::security::Agreed;
 use junctor_kernel::{Buffer, SocketId};
+use junctor_model::access::AccountName;
 use junctor_model::id::ConnectionId;
 
 /// Opens a session for a connection that has logged in. The answer is a `CommandReply` with OK or an error.
@@ -29,6 +30,10 @@ pub struct Login {
     pub user: Box<str>,
     /// The client's address, as text; `localhost` for the loopback.
     pub host: Box<str>,
+    /// The account that the client has proven.
+    pub account: AccountName,
+    /// Whether the session may only change its password.
+    pub is_expired: bool,
     /// Initial database.
     pub database: Option<Box<str>>,
     /// Capability bits that client and server agreed on; only the protocol knows their meaning.

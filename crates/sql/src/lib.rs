@@ -2,16 +2,18 @@
 //!
 //! The folders, in the order of their dependencies. A folder uses only those above it:
 //! 1. [`parse`]: the syntax tree of a statement, and its shape (its text without literals).
-//! 2. [`bind`]: resolves names and determines types.
-//! 3. [`result`]: the interface through which sessions send results.
-//! 4. [`mysql_catalog`]: SHOW, the virtual tables, system and user variables.
-//! 5. [`definition`]: turns CREATE, ALTER and DROP into schema changes.
-//! 6. [`plan`]: plans, which are made once for all executions of a statement, and their caches.
-//! 7. `execute`: the state of a session and the executors, one file for each form of plan.
-//! 8. [`session`]: the commands of the protocol; finds or makes the plan of a text or prepared statement.
+//! 2. `access`: accounts and rights, and what statements need of them.
+//! 3. [`bind`]: resolves names and determines types.
+//! 4. [`result`]: the interface through which sessions send results.
+//! 5. [`mysql_catalog`]: SHOW, the virtual tables, system and user variables.
+//! 6. [`definition`]: turns CREATE, ALTER and DROP into schema changes.
+//! 7. [`plan`]: plans, which are made once for all executions of a statement, and their caches.
+//! 8. `execute`: the state of a session and the executors, one file for each form of plan.
+//! 9. [`session`]: the commands of the protocol; finds or makes the plan of a text or prepared statement.
 
 #![forbid(unsafe_code)]
 
+mod access;
 pub mod bind;
 pub mod definition;
 mod execute;
@@ -21,6 +23,7 @@ pub mod plan;
 pub mod result;
 pub mod session;
 
+pub use access::{AccountUsage, Form, FormRights, LoginSettings, Right, RightOn, privileges_page};
 pub use execute::{Engine, LockReport, ServerSettings, Session, SessionOpening, ThreadPoolSettings};
 pub use mysql_catalog::variable::HighPriorityMode;
 pub use session::{KeyReadRequest, KeyReaderRequest, PreparedExecution, SqlCommand};

@@ -14,14 +14,15 @@ const ALLOWED: &[(&str, Folders)] = &[
     (
         "sql",
         &[
-            ("bind", &["parse"]),
+            ("access", &["parse"]),
+            ("bind", &["access", "parse"]),
             ("definition", &["bind", "mysql_catalog", "parse"]),
-            ("execute", &["bind", "mysql_catalog", "parse", "plan", "result"]),
+            ("execute", &["access", "bind", "mysql_catalog", "parse", "plan", "result"]),
             ("mysql_catalog", &["parse"]),
             ("parse", &[]),
-            ("plan", &["bind", "definition", "parse", "result"]),
+            ("plan", &["access", "bind", "definition", "parse", "result"]),
             ("result", &[]),
-            ("session", &["bind", "definition", "execute", "mysql_catalog", "parse", "plan", "result"]),
+            ("session", &["access", "bind", "definition", "execute", "mysql_catalog", "parse", "plan", "result"]),
         ],
     ),
     (
@@ -36,7 +37,7 @@ const ALLOWED: &[(&str, Folders)] = &[
             ("native", &["account", "protocol"]),
             ("protocol", &["account"]),
             ("protocol_table", &["mysql", "native", "protocol"]),
-            ("session_block", &["admission", "protocol", "protocol_table"]),
+            ("session_block", &["account", "admission", "protocol", "protocol_table"]),
         ],
     ),
     ("transaction", &[("ldm", &["query", "read"]), ("log", &[]), ("query", &["read"]), ("read", &[]), ("tc", &[])]),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use junctor_gateway::{Gateway, PartitionInputs};
 use junctor_kernel::{Address, Context, Directory, NodeId, Outbox, WorldEvent};
+use junctor_model::access::AccessControl;
 use junctor_model::id::TableId;
 use junctor_signals::Module;
 use junctor_signals::append_records::LogSpace;
@@ -55,6 +56,10 @@ pub struct MainConfiguration {
     pub cluster_status: Arc<ClusterStatus>,
     /// The part of the node in the epochs of a cluster; `None` for a node alone.
     pub epochs: Option<EpochSettings>,
+    /// The accounts of a new server, with those of the configuration.
+    pub access: Arc<AccessControl>,
+    /// Whether the accounts of a new server are stored at its first start.
+    pub stores_access: bool,
 }
 
 /// The main block. A node has one instance.
@@ -133,6 +138,7 @@ impl MainBlock {
         let instances = |module| (0..directory.instances(module)).map(move |instance| (module, instance));
         let subscribers = modules.into_iter().flat_map(instances);
         let progress = Arc::clone(&configuration.progress);
+        let access = Arc::clone(&configuration.access);
         let subscribers: Vec<Address> =
             subscribers.map(|(module, instance)| directory.address(module, instance)).collect();
         let recv_blocks: Vec<Address> =
@@ -154,7 +160,7 @@ impl MainBlock {
             ldm_instances: directory.instances(Module::Ldm).max(1),
             own_blocks: subscribers.clone(),
             subscribers,
-            catalog: Arc::new(Catalog::default()),
+            catalog: Arc::new(Catalog::with_access(access)),
             next_table: TableId(1),
             next_place: 0,
             chains,
@@ -232,7 +238,7 @@ impl MainBlock {
             MainSignal::ShareRecordsReply(signal) => self.on_share_records_reply(from.node, signal.id, outbox),
             MainSignal::ReserveAutoIncrement(signal) => self.on_reserve_auto_increment(signal, outbox),
             MainSignal::ReturnAutoIncrement(signal) => self.on_return_auto_increment(signal, outbox),
-            MainSignal::RestoreGlobalsReply(_) => self.on_restore_globals_reply(context.turn_start, outbox),
+            MainSignal::RestoreGlobalsReply(_) => self.on_restore_globals_reply(context, outbox),
             MainSignal::SetGlobals(signal) => self.on_set_globals(signal, outbox),
             MainSignal::UnlockTables(signal) => self.on_unlock_tables(signal, context, outbox),
             MainSignal::UseUserLock(signal) => self.on_use_user_lock(signal, context, outbox),

@@ -48,6 +48,7 @@ mod records;
 mod rejoin;
 mod share_schema;
 mod epochs;
+mod first_accounts;
 mod persisted_settings;
 mod restart_info;
 mod restore;

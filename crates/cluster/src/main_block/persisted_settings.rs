@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junctor_kernel::{
-    FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, Time, WorldRequest,
+    Context, FileBuffer, FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, WorldRequest,
 };
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::stored_settings::{PersistedSettings, SETTINGS_USE};
@@ -232,12 +232,13 @@ impl MainBlock {
         }
     }
 
-    pub(super) fn on_restore_globals_reply(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_restore_globals_reply(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let Step::Restore { outstanding } = &mut self.settings.step else { return };
         *outstanding -= 1;
         if *outstanding == 0 {
             self.settings.step = Step::Nothing;
-            self.note_recovered(now, outbox);
+            self.note_recovered(context.turn_start, outbox);
+            self.store_first_accounts(context, outbox);
         }
     }
 

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use junctor_kernel::Address;
+use junctor_model::access::AccessChange;
+use junctor_model::access::control::ACCOUNTS_MAX;
 use junctor_model::alteration::set_table_name;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -71,6 +73,7 @@ impl MainBlock {
                 self.plan_create_view(*definition, or_replace, alters)
             }
             SchemaChange::DropViews { names, if_exists } => self.plan_drop_views(&names, if_exists),
+            SchemaChange::ChangeAccess { change } => self.plan_change_access(change),
         }
     }
 
@@ -82,6 +85,19 @@ impl MainBlock {
         }
         let mut catalog = self.next_catalog();
         catalog.dictionary.put_database(DatabaseDefinition { name, collation });
+        plan.then_publish(catalog);
+        Ok(plan)
+    }
+
+    fn plan_change_access(&self, change: AccessChange) -> Result<Plan> {
+        let mut plan = Plan::default();
+        let mut catalog = self.next_catalog();
+        let changed = self.catalog.dictionary.access.changed_by(change).ok_or_else(Error::table_definition_changed)?;
+        if changed.len() > ACCOUNTS_MAX {
+            let message = format!("Too many accounts; at most {ACCOUNTS_MAX} are possible");
+            return Err(Error::new(ErrorCode::OutOfResources, message));
+        }
+        catalog.dictionary.access = Arc::new(changed);
         plan.then_publish(catalog);
         Ok(plan)
     }

@@ -14,6 +14,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, NodeId, require};
+use junctor_model::access::{AccessControl, AccountDefinition};
 use junctor_model::alteration::without_building;
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::schema::{Sharing, TableDefinition, TableKind, TableLayout};
@@ -71,7 +72,7 @@ impl MainBlock {
         dictionary: &[Vec<u8>],
         marks: &[Vec<u8>],
     ) -> Result<RestoredSchema, Box<str>> {
-        let mut catalog = Catalog::default();
+        let mut catalog = Catalog::with_access(Arc::clone(&self.configuration.access));
         let mut next_table = TableId(1);
         if let Some(CheckpointLists { schema, .. }) = checkpoint {
             next_table = schema.next_table.max(next_table);
@@ -88,6 +89,7 @@ impl MainBlock {
             next_table = change.next_table;
             change.apply(&mut catalog.dictionary);
         }
+        self.add_configured_accounts(&mut catalog);
         let undone = undo_unfinished(&mut catalog);
         check_complete(&catalog)?;
         let mut highest = checkpoint.map(|checkpoint| checkpoint.marks.clone()).unwrap_or_default();
@@ -116,6 +118,20 @@ impl MainBlock {
         }
         let next_place = partitions.len() % self.places();
         Ok(RestoredSchema { catalog: Arc::new(catalog), partitions, undone, next_table, next_place, counters })
+    }
+
+    /// Adds the accounts of the configuration that are lacking. No change stores them.
+    fn add_configured_accounts(&self, catalog: &mut Catalog) {
+        if catalog.dictionary.access.version == 0 {
+            return;
+        }
+        let of_new_server = AccessControl::default();
+        let access = Arc::make_mut(&mut catalog.dictionary.access);
+        for (name, account) in self.configuration.access.accounts() {
+            if of_new_server.account(name).is_none() {
+                access.add_configured(name.clone(), AccountDefinition::clone(account));
+            }
+        }
     }
 
     /// Installs a restored schema. The caller creates its partitions before, and publishes its catalog

@@ -131,7 +131,9 @@ impl MainBlock {
             Task::Requested(change) => &**change,
         };
         match change {
-            SchemaChange::CreateDatabase { .. } | SchemaChange::AlterDatabase { .. } => Vec::new(),
+            SchemaChange::CreateDatabase { .. }
+            | SchemaChange::AlterDatabase { .. }
+            | SchemaChange::ChangeAccess { .. } => Vec::new(),
             SchemaChange::DropDatabase { name, .. } => {
                 let names = dictionary.tables_of(name).map(|layout| layout.definition.name.clone());
                 names.map(|table| (name.clone(), table)).collect()
@@ -182,7 +184,9 @@ impl MainBlock {
         }
         if let Task::Requested(change) = task {
             match &**change {
-                SchemaChange::CreateDatabase { .. } | SchemaChange::AlterDatabase { .. } => return Vec::new(),
+                SchemaChange::CreateDatabase { .. }
+                | SchemaChange::AlterDatabase { .. }
+                | SchemaChange::ChangeAccess { .. } => return Vec::new(),
                 SchemaChange::LockTables { tables } => {
                     let blocked = tables.iter().filter_map(|request| {
                         let exclusion = if request.writes { Exclusion::All } else { Exclusion::Writes };

@@ -61,6 +61,7 @@ pub struct RecvSettings {
 /// Tokens of timers.
 pub(super) const LOGIN_TIMER: u64 = 0;
 pub(super) const CHECK_TIMER: u64 = 1;
+pub(super) const DELAY_TIMER: u64 = 2;
 
 /// Whether the node serves clients. The recv blocks set this shared flag and read it. The thread that starts
 /// the node waits for it.
@@ -195,10 +196,12 @@ impl RecvBlock {
             }
             WorldEvent::SendDrained { socket } => self.on_send_drained(socket, context, outbox),
             WorldEvent::Timer { token: LOGIN_TIMER } => self.on_login_timer(context, outbox),
+            WorldEvent::Timer { token: DELAY_TIMER } => self.on_delay_timer(context, outbox),
             WorldEvent::Timer { .. } => self.on_check_timer(context, outbox),
             _ => {}
         }
         self.start_check_timer(outbox);
+        self.start_delay_timer(context.turn_start, outbox);
     }
 
     /// Requests the next parts of long answers. Only at the end of the turn, after the turn's output is
@@ -273,6 +276,7 @@ impl RecvBlock {
             sql: Address::new(context.own_address.node, Module::Sql, sql),
             link,
             encryption: None,
+            account: None,
             flow: Flow { awaits_header, is_extra, ..Flow::default() },
             counted_address,
             session: None,
@@ -365,6 +369,12 @@ impl RecvBlock {
                 connection.audit(&self.settings.journal, context, (session.user(), "disconnect", 0), "");
             }
             context.buffers.give(connection.received);
+            if let Some(account) = &connection.account {
+                self.settings.accounts.end_connection(account);
+            }
+            if connection.flow.is_checking {
+                self.logins.delays.retain(|(_, delayed)| *delayed != socket);
+            }
             if connection.flow.has_session {
                 let signal = CloseSession { connection: connection.id };
                 outbox.send(connection.sql, Signal::Sql(SqlSignal::CloseSession(signal)));

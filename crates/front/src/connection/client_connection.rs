@@ -8,7 +8,8 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use junctor_kernel::transport::security::Encryption;
-use junctor_kernel::{Address, Buffer, Context, Outbox, SocketId, WorldRequest, require};
+use junctor_kernel::{Address, Buffer, Context, Duration, Outbox, SocketId, WorldRequest, require};
+use junctor_model::access::AccountName;
 use junctor_model::id::ConnectionId;
 use junctor_signals::client_command::*;
 use junctor_signals::connection_limits::{CountedSession, ExceededLimit, LoginEnd};
@@ -37,6 +38,14 @@ pub(super) struct RecvTurn<'a, 'c> {
     pub outbox: &'a mut Outbox<Signal>,
 }
 
+impl RecvTurn<'_, '_> {
+    /// Continues the login of a connection after this time.
+    fn delay(&mut self, socket: SocketId, milliseconds: u64) {
+        let at = self.context.turn_start.plus(Duration::from_millis(milliseconds));
+        self.logins.delays.insert((at, socket));
+    }
+}
+
 /// One client connection.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -48,6 +57,8 @@ pub(super) struct Connection {
     pub link: Link,
     /// The connection's TLS. Boxed and rare, so that connections without it stay small.
     pub encryption: Option<Box<dyn Encryption>>,
+    /// The account of the session; `None` before the first login.
+    pub account: Option<Box<AccountName>>,
     pub flow: Flow,
     /// The address under which the connection counts, which may be none; `None` until it counts.
     pub counted_address: Option<Option<IpAddr>>,
@@ -63,12 +74,14 @@ pub(super) struct Connection {
 
 fn link_context<'a>(
     settings: &'a RecvSettings,
-    (is_private, has_tls): (bool, bool),
+    (is_private, encryption): (bool, Option<&dyn Encryption>),
+    now_us: u64,
     out: &'a mut Buffer,
 ) -> LinkContext<'a> {
     let is_private_required = settings.secure_transport_required.load(Ordering::Relaxed);
     let security = settings.security.as_deref();
-    LinkContext { accounts: &settings.accounts, security, is_private_required, is_private, has_tls, out }
+    let (has_tls, tls) = (encryption.is_some(), encryption.and_then(|encryption| encryption.agreed()));
+    LinkContext { accounts: &settings.accounts, security, is_private_required, is_private, has_tls, tls, now_us, out }
 }
 
 /// Flow control between the client and its session.
@@ -148,7 +161,8 @@ impl Connection {
         while !self.flow.is_occupied() && !self.flow.is_closing {
             let start = position;
             let mut out = Buffer::new();
-            let mut context = link_context(turn.settings, self.privacy(), &mut out);
+            let now_us = turn.context.wall_clock_us;
+            let mut context = link_context(turn.settings, self.privacy(), now_us, &mut out);
             let (consumed, input) = self.link.next_input(&bytes[position..], &mut context);
             position += consumed;
             require!(position <= bytes.len(), "a protocol consumes no more than it was given");
@@ -184,6 +198,10 @@ impl Connection {
                     self.flow.is_checking = true;
                     turn.logins.checks.push_back(self.socket);
                 }
+                Input::Delayed(milliseconds) => {
+                    self.flow.is_checking = true;
+                    turn.delay(self.socket, milliseconds);
+                }
                 Input::Refused(refusal) => self.refuse_login(&refusal, turn),
                 Input::Close => self.close(turn),
                 Input::Incomplete => break,
@@ -202,13 +220,18 @@ impl Connection {
             return false;
         }
         let mut out = Buffer::new();
-        let mut context = link_context(turn.settings, self.privacy(), &mut out);
+        let now_us = turn.context.wall_clock_us;
+        let mut context = link_context(turn.settings, self.privacy(), now_us, &mut out);
         let input = self.link.continue_login(&mut context);
         if !out.is_empty() {
             self.send(out, turn.context, turn.outbox);
         }
         match input {
             Input::Checking => return true,
+            Input::Delayed(milliseconds) => {
+                turn.delay(self.socket, milliseconds);
+                return false;
+            }
             Input::LoggedIn(login) => self.open_session(*login, turn),
             Input::Refused(refusal) => self.refuse_login(&refusal, turn),
             _ => self.close(turn),
@@ -236,10 +259,9 @@ impl Connection {
         turn.outbox.send(self.sql, Signal::Sql(SqlSignal::ExecuteCommand(signal)));
     }
 
-    /// Whether nobody between client and server can read the connection, and whether it has TLS.
-    fn privacy(&self) -> (bool, bool) {
-        let has_tls = self.encryption.is_some();
-        (has_tls || self.peer.is_private(), has_tls)
+    /// Whether nobody between client and server can read the connection, and its TLS.
+    fn privacy(&self) -> (bool, Option<&dyn Encryption>) {
+        (self.encryption.is_some() || self.peer.is_private(), self.encryption.as_deref())
     }
 
     /// Closes the connection of a client that got the error already.
@@ -298,13 +320,21 @@ impl Connection {
     }
 
     fn open_session(&mut self, login: LoggedIn, turn: &mut RecvTurn<'_, '_>) {
+        if let Some(before) = self.account.replace(Box::new(login.account.clone())) {
+            turn.settings.accounts.end_connection(&before);
+        }
         if !self.count_session(&login.user, turn) {
             return;
         }
         self.flow.is_busy = true;
+        if let Some(before) = self.account.replace(Box::new(login.account.clone())) {
+            turn.settings.accounts.end_connection(&before);
+        }
         let login = Login {
             user: login.user.into_boxed_str(),
             host: self.peer.to_string().into_boxed_str(),
+            account: login.account,
+            is_expired: login.is_expired,
             database: login.database.map(String::into_boxed_str),
             capabilities: login.capabilities,
             character_set: login.character_set,

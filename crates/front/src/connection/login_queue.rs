@@ -1,12 +1,12 @@
 //! Connections that have not logged in: their deadlines, and their maximum number.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use junctor_kernel::{Context, Duration, Outbox, SocketId, Time, WorldRequest};
 use junctor_signals::connection_limits::LoginEnd;
 use junctor_signals::inbox::Signal;
 
-use super::block::{CHECK_TIMER, LOGIN_TIMER, RecvBlock, find};
+use super::block::{CHECK_TIMER, DELAY_TIMER, LOGIN_TIMER, RecvBlock, find};
 use super::client_connection::{Connection, RecvTurn};
 
 /// Started logins.
@@ -22,6 +22,10 @@ pub(super) struct LoginQueue {
     /// one check.
     pub checks: VecDeque<SocketId>,
     is_check_timer_running: bool,
+    /// Connections whose answers to logins are delayed until these times. A connection has at most one delay.
+    pub delays: BTreeSet<(Time, SocketId)>,
+    /// The end of the delay for which the timer runs.
+    delay_timer: Option<Time>,
 }
 
 impl LoginQueue {
@@ -75,6 +79,31 @@ impl RecvBlock {
         let mut turn = RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox };
         if connection.continue_check(&mut turn) {
             self.logins.checks.push_back(socket);
+        }
+    }
+
+    #[inline]
+    pub(super) fn start_delay_timer(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        if let Some((first, _)) = self.logins.delays.first()
+            && self.logins.delay_timer.is_none_or(|running| *first < running)
+        {
+            self.logins.delay_timer = Some(*first);
+            outbox.request(WorldRequest::StartTimer { after: first.since(now), token: DELAY_TIMER });
+        }
+    }
+
+    /// Continues the logins whose delay has ended.
+    pub(super) fn on_delay_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.logins.delay_timer = None;
+        while let Some((at, socket)) = self.logins.delays.first().copied()
+            && at <= context.turn_start
+        {
+            self.logins.delays.pop_first();
+            let Some(connection) = find(&mut self.connections, socket) else { continue };
+            let mut turn = RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox };
+            if connection.continue_check(&mut turn) {
+                self.logins.checks.push_back(socket);
+            }
         }
     }
 

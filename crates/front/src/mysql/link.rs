@@ -96,16 +96,7 @@ impl ProtocolLink for Link {
     }
 
     fn continue_login(&mut self, context: &mut LinkContext<'_>) -> Input {
-        let LinkContext { accounts, security, is_private_required, is_private, has_tls, out } = context;
-        let mut login = LoginContext {
-            accounts,
-            security: *security,
-            is_private_required: *is_private_required,
-            is_private: *is_private,
-            has_tls: *has_tls,
-            sequence: 0,
-            out,
-        };
+        let mut login = login_context(context, 0);
         let step = self.handshake.continue_check(&mut login);
         let sequence = login.sequence;
         self.frame_output(context.out);
@@ -212,16 +203,7 @@ impl Link {
     /// Handles COM_QUIT, COM_CHANGE_USER, or a step of a login.
     #[cold]
     fn on_login_packet(&mut self, payload: &[u8], sequence: u8, context: &mut LinkContext<'_>) -> Input {
-        let LinkContext { accounts, security, is_private_required, is_private, has_tls, out } = context;
-        let mut login = LoginContext {
-            accounts,
-            security: *security,
-            is_private_required: *is_private_required,
-            is_private: *is_private,
-            has_tls: *has_tls,
-            sequence,
-            out,
-        };
+        let mut login = login_context(context, sequence);
         let step = match payload {
             _ if !self.is_logged_in => self.handshake.on_packet(payload, &mut login),
             [code::CHANGE_USER, body @ ..] => match ChangeUser::parse(body, self.capabilities) {
@@ -230,7 +212,7 @@ impl Link {
                     self.handshake.on_change_user(&command, self.capabilities, &mut login)
                 }
                 Err(error) => {
-                    encode_protocol_error(error, sequence.wrapping_add(1), out);
+                    encode_protocol_error(error, sequence.wrapping_add(1), login.out);
                     return Input::Close;
                 }
             },
@@ -248,6 +230,7 @@ impl Link {
                 Input::Handled
             }
             HandshakeStep::Checking => Input::Checking,
+            HandshakeStep::Delayed(milliseconds) => Input::Delayed(milliseconds),
             HandshakeStep::StartTls => {
                 self.reader.expect_sequence(sequence.wrapping_add(1));
                 Input::StartTls
@@ -263,6 +246,8 @@ impl Link {
                 Input::LoggedIn(Box::new(LoggedIn {
                     user: login.user,
                     database: login.database,
+                    account: login.account,
+                    is_expired: login.is_expired,
                     capabilities: login.capabilities.bits(),
                     character_set: login.charset.unwrap_or(u16::from(GREETING_CHARACTER_SET)),
                 }))
@@ -275,6 +260,20 @@ impl Link {
 #[inline]
 fn is_for_session(is_logged_in: bool, awaits_file: bool, first: Option<&u8>) -> bool {
     is_logged_in && (!matches!(first, Some(&(code::QUIT | code::CHANGE_USER))) || awaits_file)
+}
+
+fn login_context<'a>(context: &'a mut LinkContext<'_>, sequence: u8) -> LoginContext<'a> {
+    LoginContext {
+        accounts: context.accounts,
+        security: context.security,
+        is_private_required: context.is_private_required,
+        is_private: context.is_private,
+        has_tls: context.has_tls,
+        tls: context.tls,
+        now_us: context.now_us,
+        sequence,
+        out: context.out,
+    }
 }
 
 fn encode_protocol_error(error: ProtocolError, sequence: u8, out: &mut Vec<u8>) {

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use junctor_kernel::Buffer;
-use junctor_kernel::transport::security::ClientSecurity;
+use junctor_kernel::transport::security::{Agreed, ClientSecurity};
+use junctor_model::access::AccountName;
 use junctor_model::id::ConnectionId;
 
 use crate::account::{Accounts, Challenge, Peer, Refusal};
@@ -35,6 +36,10 @@ pub(crate) struct LinkContext<'a> {
     pub is_private: bool,
     /// Whether the connection has TLS.
     pub has_tls: bool,
+    /// The parameters of the connection's TLS; `None` without TLS.
+    pub tls: Option<Agreed>,
+    /// The time in microseconds since 1970.
+    pub now_us: u64,
     /// Empty at the call. Bytes appended here are sent to the client before the returned [`Input`] takes
     /// effect.
     pub out: &'a mut Vec<u8>,
@@ -55,6 +60,9 @@ pub(crate) enum Input {
     /// The client's password is being checked. The connection calls [`ProtocolLink::continue_login`] until
     /// the outcome is another, and reads nothing meanwhile.
     Checking,
+    /// The answer to the login is delayed by this number of milliseconds. Then the connection calls
+    /// [`ProtocolLink::continue_login`]. It reads nothing meanwhile.
+    Delayed(u64),
     /// The connection continues with TLS. The bytes after the message are the first of its handshake.
     StartTls,
     /// The client has proved its identity. The connection opens its session, or replaces the existing one. A
@@ -72,6 +80,10 @@ pub(crate) struct LoggedIn {
     pub user: String,
     /// The session's default database. The session checks whether it exists.
     pub database: Option<String>,
+    /// The account of the user.
+    pub account: AccountName,
+    /// Whether the session may only change its password.
+    pub is_expired: bool,
     /// The capabilities that client and server agreed on. Only the protocol's own
     /// [`super::ProtocolSession::open`] interprets the bits.
     pub capabilities: u32,

@@ -1,10 +1,13 @@
 //! Hot path, budget 150 instructions a command, execution not counted, together with `client_command.rs`. The
 //! state of the sql block, and the dispatch of its signals.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 use junctor_gateway::TurnContext;
 use junctor_kernel::{Address, Context, Outbox, Time, WorldEvent, require};
 use junctor_model::id::ConnectionId;
+use junctor_signals::change_schema::PublishCatalog;
 use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};
 use junctor_sql::Engine;
 
@@ -14,6 +17,7 @@ use super::remote_snapshot::{HELD_WORK, Held, RemoteSnapshots, SNAPSHOT_TIMER};
 use super::state::SessionRecord;
 use super::thread_group::{GROUP_TIMER, group_settings};
 use super::timeout_sweep::TimeoutSweep;
+use crate::account::Accounts;
 use crate::admission::ThreadGroup;
 use crate::protocol::DecodedParameters;
 
@@ -23,6 +27,8 @@ type SeededState = foldhash::fast::FixedState;
 pub struct SqlBlock {
     pub(super) own: Address,
     pub(super) engine: Engine,
+    /// The accounts of the node, for the recv blocks.
+    pub(super) accounts: Arc<Accounts>,
     pub(super) parameters: DecodedParameters,
     pub(super) sessions: HashMap<ConnectionId, Box<SessionRecord>, SeededState>,
     pub(super) group: ThreadGroup,
@@ -40,12 +46,13 @@ pub struct SqlBlock {
 
 impl SqlBlock {
     /// Creates one of the `groups` sql blocks of a node.
-    pub fn new(own: Address, engine: Engine, groups: usize) -> SqlBlock {
+    pub fn new(own: Address, engine: Engine, accounts: Arc<Accounts>, groups: usize) -> SqlBlock {
         let group = ThreadGroup::new(group_settings(&engine, groups), engine.group_figures(own.instance));
         let remote = RemoteSnapshots::new(engine.gateway.requires_lease());
         SqlBlock {
             own,
             engine,
+            accounts,
             parameters: DecodedParameters::default(),
             // A fixed seed, so that a run of the simulator repeats exactly.
             sessions: HashMap::with_hasher(SeededState::with_seed(0x6a75_6e63_746f_7221)),
@@ -114,7 +121,7 @@ impl SqlBlock {
                 self.engine.on_apply_globals(signal, &mut turn);
                 self.configure_group(&mut turn);
             }
-            SqlSignal::PublishCatalog(signal) => self.engine.on_publish_catalog(signal, &mut turn),
+            SqlSignal::PublishCatalog(signal) => self.on_publish_catalog(signal, &mut turn),
             SqlSignal::BeginEpoch(signal) => {
                 self.engine.gateway.on_begin_epoch(signal, &mut turn);
                 self.on_epoch(&mut turn);
@@ -155,6 +162,17 @@ impl SqlBlock {
                 }
             }
         }
+    }
+
+    /// Takes over a new version of the schema. If rights have changed, the next statement of each session
+    /// checks its own.
+    fn on_publish_catalog(&mut self, signal: PublishCatalog, turn: &mut TurnContext<'_>) {
+        let access = Arc::clone(&signal.catalog.dictionary.access);
+        if self.engine.gateway.catalog().dictionary.access.version != access.version {
+            self.accounts.install(&access);
+            self.sessions.values_mut().for_each(|record| record.session.forget_rights());
+        }
+        self.engine.on_publish_catalog(signal, turn);
     }
 
     /// Handles one event of a timer or of deferred work.

@@ -39,6 +39,8 @@ impl SqlBlock {
             connection,
             user: &login.user,
             host: &login.host,
+            account: &login.account,
+            is_expired: login.is_expired,
             database: login.database.as_deref(),
             found_rows: traits.found_rows,
             multi_statements: traits.multi_statements,

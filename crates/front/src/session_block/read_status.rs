@@ -7,6 +7,8 @@ use junctor_signals::counter::counter_rows;
 use junctor_signals::inbox::{Signal, SqlSignal};
 use junctor_signals::read_status::*;
 
+use junctor_sql::parse::without_passwords;
+
 use super::block::SqlBlock;
 use super::state::{CommandState, NextStatement, SessionRecord, payload_of};
 
@@ -59,7 +61,8 @@ impl SqlBlock {
             CommandState::Idle => ("Sleep", None),
             _ => record.protocol.describe(payload.unwrap_or(&[]), session),
         };
-        let statement = statement.map(|statement| String::from_utf8_lossy(statement).into_owned().into_bytes());
+        let statement = statement.map(|statement| without_passwords(statement, session.dialect()));
+        let statement = statement.map(|statement| String::from_utf8_lossy(&statement).into_owned().into_bytes());
         vec![
             Value::UInt(u64::from(session.connection().0)),
             text(session.user()),

@@ -217,5 +217,5 @@ fn gateway(own: Address, assignment: &ThreadAssignment, shared: &Shared, word: u
 fn sql_block(own: Address, assignment: &ThreadAssignment, shared: &Shared) -> SqlBlock {
     let gateway = gateway(own, assignment, shared, usize::from(assignment.thread));
     let instances = usize::from(assignment.directory.instances(Module::Sql).max(1));
-    SqlBlock::new(own, Engine::new(gateway, Arc::clone(&shared.settings)), instances)
+    SqlBlock::new(own, Engine::new(gateway, Arc::clone(&shared.settings)), Arc::clone(&shared.accounts), instances)
 }

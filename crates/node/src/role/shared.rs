@@ -127,10 +127,12 @@ impl Shared {
         // One word for each thread with a sql block, and one for main.
         let snapshots = Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), plan.threads.len() + 1));
         let (groups, slots, observer_slots) = read_groups(plan, observers);
+        let access = accounts.access();
+        let settings = Arc::new(ServerSettings { access, ..server_settings(config, plan) });
         let shared = Shared {
             config: config.clone(),
-            settings: Arc::new(server_settings(config, plan)),
-            accounts: Arc::new(accounts),
+            accounts: Arc::new(accounts.sharing(Arc::clone(&settings.login), Arc::clone(&settings.usage))),
+            settings,
             sequence,
             snapshots,
             pages,
@@ -216,6 +218,8 @@ impl Shared {
             member: self.member.as_ref().map(|(settings, _)| Arc::clone(settings)),
             log_lines: self.member.as_ref().map(|(_, log_lines)| log_lines.clone()).unwrap_or_default(),
             cluster_status: Arc::clone(&self.settings.cluster),
+            access: Arc::clone(&self.settings.access),
+            stores_access: self.config.root_password.is_some(),
             epochs: self.cluster.clone().map(|(incarnation, fixed)| EpochSettings {
                 incarnation,
                 sequence: Arc::clone(&self.sequence),

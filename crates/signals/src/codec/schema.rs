@@ -1,6 +1,9 @@
 //! Tables, catalogs and schema changes.
 
 use junctor_kernel::DecodeError;
+use junctor_model::access::{AccessChange, AccessControl};
+#[cfg(test)]
+use junctor_model::access::{AccountDefinition, AccountName};
 use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::foreign_key::ForeignKey;
 use junctor_model::schema::{
@@ -52,6 +55,7 @@ choices! {
         11 FinishTable { table };
         12 CreateView { definition, or_replace, alters };
         13 DropViews { names, if_exists };
+        14 ChangeAccess { change };
     }
 }
 choices! { PartitionChange { 0 Create { chain }; 1 Drop; 2 ReplaceLayout; 3 BuildIndex(index); } }
@@ -111,6 +115,32 @@ impl Wire for TableLayout {
     }
 }
 
+/// Accounts have the form in which the log keeps them.
+impl Wire for AccessChange {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        let stored = DictionaryChange { access: self.clone(), ..DictionaryChange::default() };
+        writer.bytes(&stored.encode());
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<AccessChange> {
+        let stored = DictionaryChange::decode(reader.bytes()?).map_err(|_| DecodeError::Invalid("accounts"))?;
+        Ok(stored.access)
+    }
+
+    fn describe(page: &mut Page) -> String {
+        page.add("AccessChange", |_| "bytes: a schema (`docs/format.md`, \"Schema\") with these accounts only".into())
+    }
+
+    #[cfg(test)]
+    fn sample(draw: &mut Draw) -> AccessChange {
+        let mut account = AccountDefinition::default();
+        account.authentication.stored = Vec::sample(draw);
+        account.is_locked = draw.below(2) == 1;
+        let name = AccountName::new(&format!("u{}", draw.below(9)), "%");
+        AccessChange { version: draw.below(7), changed: vec![(name.clone(), account.into())], dropped: vec![name] }
+    }
+}
+
 impl Wire for Dictionary {
     fn encode(&self, writer: &mut Writer<'_>) {
         self.version.encode(writer);
@@ -118,6 +148,7 @@ impl Wire for Dictionary {
         self.databases().for_each(|database| database.encode(writer));
         writer.count(self.tables().count());
         self.tables().for_each(|table| table.encode(writer));
+        self.access.to_change().encode(writer);
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Dictionary> {
@@ -129,13 +160,15 @@ impl Wire for Dictionary {
         for _ in 0..reader.count()? {
             dictionary.put_layout(Wire::decode(reader)?);
         }
+        dictionary.access = AccessControl::of(AccessChange::decode(reader)?).into();
         Ok(dictionary)
     }
 
     fn describe(page: &mut Page) -> String {
         page.add("Dictionary", |page| {
             let (database, table) = (DatabaseDefinition::describe(page), TableLayout::describe(page));
-            format!("version: u64, databases: list of {database}, tables: list of {table}")
+            let accounts = AccessChange::describe(page);
+            format!("version: u64, databases: list of {database}, tables: list of {table}, accounts: {accounts}")
         })
     }
 

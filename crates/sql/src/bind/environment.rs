@@ -1,14 +1,17 @@
 //! The input of binding, other than the statement.
 
 use junctor_expression::{Kind, ResultType};
+use junctor_model::access::Privilege;
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::TableOwner;
+use junctor_model::id::{ColumnNumber, TableOwner};
+use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::{Dictionary, TableDefinition, TableLayout};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
 use std::sync::Arc;
 
+use crate::access::{NeedsCollector, TableAccess};
 use crate::parse::expression::Expression;
 use crate::parse::statement::ObjectName;
 
@@ -149,6 +152,8 @@ pub struct Environment<'a> {
     pub rules: ValueRules,
     /// The number of rows of a table, as last reported; `None` if it has not been.
     pub row_estimate: &'a dyn Fn(&TableDefinition) -> Option<u64>,
+    /// Collects the rights that the statement needs; `None` for expressions that need none.
+    pub(crate) access: Option<&'a NeedsCollector<'a>>,
 }
 
 impl<'a> Environment<'a> {
@@ -170,6 +175,22 @@ impl<'a> Environment<'a> {
             is_strict: true,
             rules: ValueRules::DEFAULT,
             row_estimate: &|_| None,
+            access: None,
+        }
+    }
+
+    /// Notes that the statement reads a column.
+    pub(crate) fn note_read(&self, column: &ResultColumn) {
+        if let Some(access) = self.access {
+            access.read_column(column);
+        }
+    }
+
+    /// Notes that the statement assigns a column of a table.
+    pub(crate) fn note_assigned(&self, table: &TableDefinition, column: ColumnNumber, privilege: Privilege) {
+        if let Some(access) = self.access {
+            let name = &table.columns[usize::from(column.0)].name;
+            access.use_column((&table.database, &table.name), name, privilege);
         }
     }
 
@@ -191,11 +212,24 @@ impl<'a> Environment<'a> {
         found.definition.view.is_some().then_some(found)
     }
 
-    /// The table that a name refers to. Errors: 1347 for a view, 1046, 1049 if the database is unknown, 1146
-    /// if the table is.
-    pub fn table(&self, name: &ObjectName) -> Result<&'a Arc<TableLayout>> {
+    /// Notes that the statement uses a table or view. Error: 1142.
+    pub(crate) fn note_table(&self, table: &TableDefinition, table_access: TableAccess) -> Result<()> {
+        match self.access.filter(|_| !table.is_temporary()) {
+            Some(access) => access.use_table(&table.database, &table.name, table_access),
+            None => Ok(()),
+        }
+    }
+
+    /// The table that a name refers to. Errors: 1347 for a view, 1046, 1142 if the session lacks the right,
+    /// 1049 if the database is unknown, 1146 if the table is.
+    pub fn table(&self, name: &ObjectName, table_access: TableAccess) -> Result<&'a Arc<TableLayout>> {
         let database = self.database_of(name)?;
-        if let Some(table) = self.dictionary.table_seen_by(self.owner, database, &name.name) {
+        let found = self.dictionary.table_seen_by(self.owner, database, &name.name);
+        let is_temporary = found.is_some_and(|table| table.definition.is_temporary());
+        if let Some(access) = self.access.filter(|_| !is_temporary) {
+            access.use_table(database, &name.name, table_access)?;
+        }
+        if let Some(table) = found {
             return match table.definition.view {
                 None => Ok(table),
                 Some(_) => Err(super::message::wrong_object(database, &name.name, "BASE TABLE")),

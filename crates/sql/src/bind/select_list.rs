@@ -119,6 +119,10 @@ fn bind_all_columns(
     }
     for index in binder.scope.visible_columns() {
         let found = binder.scope.column(index);
+        if let Some(access) = binder.environment.access {
+            access.read_all(&found.column);
+        }
+        binder.environment.note_read(&found.column);
         if binder.first_bare_column.is_none() {
             binder.first_bare_column =
                 Some(format!("{}.{}.{}", binder.scope.database, binder.scope.table, found.column.org_name));

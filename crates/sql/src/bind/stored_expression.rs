@@ -26,7 +26,8 @@ pub(crate) struct StoredExpressions<'a> {
 impl<'a> StoredExpressions<'a> {
     pub fn new(environment: &Environment<'a>, layout: &'a Arc<TableLayout>) -> StoredExpressions<'a> {
         let modes = Modes { no_backslash_escapes: false, pads_char: false, ..environment.modes };
-        let environment = Environment { collation: CollationId::DEFAULT, parameters: &[], modes, ..*environment };
+        let environment =
+            Environment { collation: CollationId::DEFAULT, parameters: &[], modes, access: None, ..*environment };
         StoredExpressions { environment, layout, is_volatile: false }
     }
 

@@ -16,6 +16,7 @@ mod redefine;
 mod key_expression;
 mod message;
 mod own_table;
+pub(crate) mod access;
 mod alter_table;
 mod schema;
 mod structure;

@@ -2,10 +2,14 @@
 //! FOUND_ROWS() for later statements.
 
 use junctor_model::error::Error;
+use junctor_model::value::Value;
+use junctor_signals::program::RowProtocol;
 
 use super::context::StatementContext;
+use super::packets::append_row;
 use super::state::Execution;
-use crate::result::{Completion, Progress};
+use crate::mysql_catalog::show::VirtualTable;
+use crate::result::{Completion, Progress, ResultHeader};
 
 /// Ends the statement with an error. A session whose client has disconnected gets no answer.
 #[cold]
@@ -71,4 +75,20 @@ pub(crate) fn finish_rows(context: &mut StatementContext<'_, '_>, rows: u64) -> 
         context.sink.end_rows(&context.session.completion());
     }
     Progress::Done
+}
+
+/// Sends a complete computed result.
+pub(crate) fn send_table(
+    context: &mut StatementContext<'_, '_>,
+    table: VirtualTable,
+    protocol: RowProtocol,
+) -> Progress {
+    let VirtualTable { columns, rows } = table;
+    let mut packets = Vec::new();
+    for row in &rows {
+        append_row(protocol, row.iter().map(Value::as_ref).zip(&columns), &mut packets);
+    }
+    context.sink.header(&ResultHeader::new(columns), &context.session.completion());
+    context.sink.row_packets(&packets);
+    finish_rows(context, rows.len() as u64)
 }

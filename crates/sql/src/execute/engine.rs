@@ -1,9 +1,11 @@
 //! The state that all sessions of one sql block share.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use junctor_gateway::Gateway;
+use junctor_model::access::{AccountName, Rights};
 use junctor_model::id::TableId;
 use junctor_signals::counter::SqlCounters;
 
@@ -24,6 +26,9 @@ use crate::plan::{PlanCache, SharedStatements};
 pub(crate) const SHAPE_SEED: u64 = 0x7368_6170_6573_2121;
 /// Maximum number of idle shapes kept for reuse.
 const SPARE_SHAPES_MAX: usize = 4;
+
+/// The version of the accounts, an account and its active roles.
+pub(crate) type RightsKey = (u64, AccountName, BTreeSet<AccountName>);
 
 /// The state that all sessions of one sql block share.
 pub struct Engine {
@@ -56,6 +61,10 @@ pub struct Engine {
     /// Estimated bytes of the prepared statements of all sessions.
     pub(crate) prepared_bytes: usize,
     pub(crate) session_count: usize,
+    /// Sets of rights by version of the accounts, account and roles, with their numbers.
+    pub(crate) known_rights: Vec<(RightsKey, u64, Arc<Rights>)>,
+    /// The number of the newest set of rights.
+    pub(crate) rights_count: u64,
     /// The counters of SHOW STATUS and `junctor_info.counters`.
     pub counters: SqlCounters,
     pub(crate) latencies: Latencies,

@@ -25,6 +25,7 @@ mod context;
 mod engine;
 mod estimates;
 mod histogram;
+mod identity;
 mod insert;
 mod interrupt;
 mod into;
@@ -53,13 +54,14 @@ mod unique_key;
 mod user_lock;
 mod write;
 
-pub(crate) use completion::{ChangeCounts, fail, finish_ok, finish_rows, interrupted};
+pub(crate) use completion::{ChangeCounts, fail, finish_ok, interrupted, send_table};
 pub(crate) use compound::{receive_file, start_insert_select, start_modify};
 pub(crate) use compute::start_compute;
 pub(crate) use context::StatementContext;
 pub use engine::Engine;
 pub(crate) use engine::SHAPE_SEED;
 pub(crate) use estimates::TableEstimates;
+pub(crate) use identity::{Identity, granted_roles, must_change_password};
 pub(crate) use insert::start_insert;
 pub(crate) use interrupt::no_such_thread;
 pub(crate) use into::{start_cursor, start_into};
@@ -67,13 +69,13 @@ pub(crate) use key_read::{KeyReadPlan, KeyReader, start_key_read};
 pub(crate) use latency::Latencies;
 pub(crate) use lock_tables::has_locked_tables;
 pub(crate) use numbers::AutoIncrementRanges;
-pub(crate) use packets::append_row;
 pub(crate) use read::start_select;
 pub(crate) use resume::{continue_output, continue_statement, resume};
 pub(crate) use retry::{InputForm, RetryInput, RetryState, StatementInput};
 pub(crate) use savepoint::{release_savepoint, set_savepoint, start_rollback_to};
 pub(crate) use schema::{
-    AfterSchemaChange, FillTable, FilledTable, note_change_wait, send_schema_change, start_schema_change, undo_creation,
+    AccessRetry, AfterSchemaChange, FillTable, FilledTable, note_change_wait, send_schema_change, start_access_change,
+    start_schema_change, undo_creation,
 };
 pub use session::{Session, SessionOpening};
 pub(crate) use settings::READ_ROUTING;

@@ -132,6 +132,9 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, row
     let shown = match plan.source {
         ComputeSource::Status(StatusTable::OperationLatency) => Cow::Owned(summary_rows(rows)),
         ComputeSource::Status(StatusTable::OperationLatencyBuckets) => Cow::Owned(bucket_rows(rows)),
+        ComputeSource::Status(StatusTable::Processes) => {
+            Cow::Owned(context.engine.visible_processes(context.session, rows))
+        }
         _ => Cow::Borrowed(rows),
     };
     let progress = compute_rows(context, &plan, &shown, &parameters, protocol);

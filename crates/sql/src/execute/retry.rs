@@ -14,7 +14,7 @@ use std::sync::Arc;
 use junctor_gateway::TurnContext;
 use junctor_model::value::Value;
 
-use super::schema::FillTable;
+use super::schema::{AccessRetry, FillTable};
 use crate::mysql_catalog::show::StatisticsSnapshot;
 
 /// The input with which a statement is executed.
@@ -53,6 +53,8 @@ pub(crate) enum RetryInput {
     Keys(u32, Vec<u8>),
     /// Not a copy: the second part of a CREATE TABLE ... SELECT, after its table has been created.
     Fill(Box<FillTable>),
+    /// A statement about accounts, which others have changed meanwhile.
+    Access(AccessRetry),
 }
 
 /// A statement that is about to start again.
@@ -124,7 +126,7 @@ impl RetryInput {
     /// Returns the memory to the thread's buffers.
     pub(crate) fn release(self, turn: &mut TurnContext<'_>) {
         match self {
-            RetryInput::None | RetryInput::Fill(_) => {}
+            RetryInput::None | RetryInput::Fill(_) | RetryInput::Access(_) => {}
             RetryInput::Text(buffer) | RetryInput::Prepared(_, buffer) | RetryInput::Keys(_, buffer) => {
                 turn.buffers.give(buffer);
             }

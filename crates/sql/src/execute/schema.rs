@@ -1,15 +1,18 @@
 //! Schema changes. The session commits its open transaction, then asks the main block for the change.
 
+use std::sync::Arc;
+
 use junctor_gateway::threads::Time;
 use junctor_gateway::{Event, SchemaRequest};
 use junctor_model::alteration::Alteration;
-use junctor_model::error::Error;
+use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::TableId;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::end_transaction::Ending;
+use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
-use super::completion::{ChangeCounts, fail, finish_ok};
+use super::completion::{ChangeCounts, fail, finish_ok, send_table};
 use super::context::StatementContext;
 use super::engine::Engine;
 use super::resume::unexpected;
@@ -17,13 +20,17 @@ use super::retry::{RetryInput, RetryState};
 use super::session::Session;
 use super::state::Execution;
 use super::transaction::{AfterTransactionEnd, start_ending};
-use crate::mysql_catalog::show::WarningLevel;
+use crate::mysql_catalog::show::{VirtualTable, WarningLevel};
+use crate::parse::account::AccountStatement;
 use crate::plan::QueryPlan;
 use crate::result::Progress;
 
 /// Multiplier of the numbers of private keys: odd and without a pattern, so that a key is never that of other
 /// settings.
 const PRIVATE_KEY_FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;
+
+/// How often a statement about accounts is repeated because others have changed them.
+const ACCESS_TRIES_MAX: u32 = 1000;
 
 /// Warnings or notes, as (errno, message).
 type Notes = Vec<(u16, Box<str>)>;
@@ -55,6 +62,18 @@ pub(crate) enum AfterSchemaChange {
     Filled(FilledTable, ChangeCounts, String),
     /// The error for which a CREATE TABLE ... SELECT is undone.
     Fail(Box<Error>),
+    /// The answer of a statement about accounts, with its rows; or the statement again, if others have
+    /// changed the accounts meanwhile.
+    Access(Box<(AccessRetry, Option<VirtualTable>)>),
+}
+
+/// A statement about accounts, for a repetition.
+#[derive(Debug)]
+pub(crate) struct AccessRetry {
+    pub statement: Arc<AccountStatement>,
+    pub protocol: RowProtocol,
+    /// How often others have changed the accounts meanwhile.
+    pub tries: u32,
 }
 
 /// A CREATE TABLE ... SELECT whose table is being created.
@@ -127,6 +146,17 @@ pub(crate) fn start_schema_change(
         existence_notes: Vec::new(),
         then: AfterSchemaChange::Answer,
     };
+    start_ending(context, Ending::Commit, after)
+}
+
+/// Starts a change of accounts by committing the open transaction.
+pub(crate) fn start_access_change(
+    context: &mut StatementContext<'_, '_>,
+    change: SchemaChange,
+    then: AfterSchemaChange,
+) -> Progress {
+    let after =
+        AfterTransactionEnd::Schema { change: Box::new(change), notes: Vec::new(), existence_notes: Vec::new(), then };
     start_ending(context, Ending::Commit, after)
 }
 
@@ -213,6 +243,20 @@ pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: Schem
         context.engine.finish_table_locks(context.session, error.is_none());
     }
     let error = match (state.then, error) {
+        (AfterSchemaChange::Access(access), Some(error)) => {
+            let (retry, _) = *access;
+            if error.code != ErrorCode::TableDefinitionChanged || retry.tries >= ACCESS_TRIES_MAX {
+                return fail(context, &error);
+            }
+            context.session.execution = Execution::Retry(Box::new(RetryState::of_input(RetryInput::Access(retry))));
+            return Progress::Waiting;
+        }
+        (AfterSchemaChange::Access(access), None) => {
+            return match *access {
+                (AccessRetry { protocol, .. }, Some(table)) => send_table(context, table, protocol),
+                (_, None) => finish_ok(context, ChangeCounts::default()),
+            };
+        }
         (AfterSchemaChange::Fail(error), _) => Some(error),
         (AfterSchemaChange::Filled(filled, ..), Some(error)) => return undo_creation(context, filled, error),
         (_, Some(error)) => Some(error),

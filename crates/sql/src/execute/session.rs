@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 use junctor_expression::Scratch;
 use junctor_gateway::Transaction;
 use junctor_gateway::transaction::Isolation;
+use junctor_model::access::AccountName;
 use junctor_model::collation::CharacterSet;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ConnectionId, TableOwner};
 use junctor_signals::diagnostics::{self, Diagnostics};
 use junctor_signals::program::RowProtocol;
 
+use super::identity::Identity;
 use super::into::Cursor;
 use super::key_read::KeyReader;
 use super::lock_tables::TableLocks;
@@ -34,6 +36,10 @@ pub struct SessionOpening<'a> {
     pub user: &'a str,
     /// The client's address, as text.
     pub host: &'a str,
+    /// The account that the client has proven.
+    pub account: &'a AccountName,
+    /// Whether the session may only change its password.
+    pub is_expired: bool,
     /// The initial database.
     pub database: Option<&'a str>,
     /// Whether an UPDATE reports the rows found, instead of the rows changed, as affected
@@ -96,6 +102,9 @@ pub struct Session {
     /// The number of the prepared statement for which the next query opens a cursor; 0 for none.
     pub(crate) cursor_wanted: u32,
     pub(crate) statements: PreparedStatements,
+    /// Identifies the session's rights within its sql block: a plan that has this number may be executed. 0
+    /// if they must be looked up first, or if each statement is checked.
+    pub(crate) rights_number: u64,
     /// The argument of LAST_INSERT_ID(expression) in the current statement, for its OK packet.
     pub(crate) insert_id_argument: Option<u64>,
     pub(crate) row_count: i64,
@@ -135,6 +144,8 @@ pub struct Session {
     pub(crate) key_readers: BTreeMap<u32, Box<KeyReader>>,
     pub(crate) user: Box<str>,
     pub(crate) host: Box<str>,
+    /// The account, and what it may do.
+    pub(crate) identity: Box<Identity>,
     /// The number under which the session's own tables are found.
     pub(crate) owner: TableOwner,
 }
@@ -152,6 +163,17 @@ impl Session {
     /// not waited for.
     pub fn note_closing(&mut self) {
         self.is_closing = true;
+    }
+
+    /// `'user'@'host'` in errors about tables and columns.
+    pub(crate) fn who(&self) -> String {
+        format!("'{}'@'{}'", self.identity.account.user, self.host)
+    }
+
+    /// The rights of accounts have changed, so those of the session are looked up before its next statement.
+    pub fn forget_rights(&mut self) {
+        self.rights_number = 0;
+        self.identity.rights = None;
     }
 
     /// The session's transaction, for calls of the gateway.

@@ -429,6 +429,22 @@ pub struct AlterTable {
 }
 
 impl AlterTable {
+    /// RENAME TO.
+    pub fn new_name(&self) -> Option<&ObjectName> {
+        self.changes.iter().find_map(|change| match change {
+            TableChange::Rename(name) => Some(name),
+            _ => None,
+        })
+    }
+
+    /// The parents of new foreign keys.
+    pub fn parents(&self) -> impl Iterator<Item = &ObjectName> {
+        self.changes.iter().filter_map(|change| match change {
+            TableChange::AddForeignKey(key) => Some(&key.references.table),
+            _ => None,
+        })
+    }
+
     /// Whether the statement has no effect besides warnings.
     pub fn changes_nothing(&self) -> bool {
         self.changes.iter().all(|change| *change == TableChange::SwitchKeys)

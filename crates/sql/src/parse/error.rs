@@ -4,7 +4,9 @@ use std::fmt;
 
 use junctor_model::error::ErrorCode;
 
+use super::dialect::Dialect;
 use super::limit::NESTING_MAX;
+use super::redact::{may_have_password, without_strings};
 
 /// The error of a statement that the parser refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +55,9 @@ impl ParseError {
         // A character takes at most four bytes. Without this bound, an error near the start of a statement
         // would convert all of it.
         let quoted = &text[position..text.len().min(position + 4 * NEAR_CHARACTERS_MAX)];
+        let dialect = Dialect::default();
+        let hidden = may_have_password(text, dialect).then(|| without_strings(quoted, dialect));
+        let quoted = hidden.as_deref().unwrap_or(quoted);
         let near = String::from_utf8_lossy(quoted).chars().take(NEAR_CHARACTERS_MAX).collect();
         ParseError { kind, position, line, near }
     }

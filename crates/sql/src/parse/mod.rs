@@ -4,6 +4,7 @@
 //! [`lexer`] and [`grammar`] parse all other statements. This folder knows nothing of tables, types or
 //! sessions.
 
+pub mod account;
 pub mod definition;
 pub mod dialect;
 pub mod error;

@@ -14,10 +14,21 @@ const SECRET_WORDS: &[&[u8]] = &[b"IDENTIFIED", b"PASSWORD", b"MASTER_PASSWORD",
 /// The text without passwords. If it has a word such as IDENTIFIED or PASSWORD, every string is replaced, as
 /// is everything from the first bytes on that form no token. A text that does not parse is treated alike.
 pub fn without_passwords(text: &[u8], dialect: Dialect) -> Cow<'_, [u8]> {
-    let is_secret = |token: &Token| SECRET_WORDS.iter().any(|word| word.eq_ignore_ascii_case(bytes_of(text, token)));
-    if !tokens(text, dialect).any(|token| is_secret(&token)) {
-        return Cow::Borrowed(text);
+    match may_have_password(text, dialect) {
+        true => Cow::Owned(without_strings(text, dialect)),
+        false => Cow::Borrowed(text),
     }
+}
+
+/// Whether a text has a word such as IDENTIFIED or PASSWORD.
+pub(super) fn may_have_password(text: &[u8], dialect: Dialect) -> bool {
+    let is_secret = |token: &Token| SECRET_WORDS.iter().any(|word| word.eq_ignore_ascii_case(bytes_of(text, token)));
+    tokens(text, dialect).any(|token| is_secret(&token))
+}
+
+/// The text, or a part of one that begins with a token, in which every string is replaced, as is everything
+/// from the first bytes on that form no token.
+pub(super) fn without_strings(text: &[u8], dialect: Dialect) -> Vec<u8> {
     let mut shown = Vec::with_capacity(text.len());
     let mut copied = 0;
     for token in tokens(text, dialect) {
@@ -33,11 +44,11 @@ pub fn without_passwords(text: &[u8], dialect: Dialect) -> Cow<'_, [u8]> {
             copied = token.end as usize;
         }
         if token.kind == TokenKind::Bad {
-            return Cow::Owned(shown);
+            return shown;
         }
     }
     shown.extend_from_slice(text.get(copied..).unwrap_or(&[]));
-    Cow::Owned(shown)
+    shown
 }
 
 /// The name under which the audit log keeps a text: `rights`, `schema`, or `settings`. `None` if it keeps the

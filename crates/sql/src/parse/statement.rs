@@ -1,6 +1,7 @@
 //! The syntax tree of statements: queries, changes of rows and session statements. Definitions of tables and
 //! databases are in [`super::definition`].
 
+use super::account::{AccountReference, AccountStatement};
 use super::definition::{
     AlterDatabase, AlterTable, CreateDatabase, CreateIndex, CreateTable, CreateTableLike, CreateView, DropDatabase,
     DropIndex, DropTable, DropView,
@@ -83,6 +84,8 @@ pub enum Statement {
     },
     /// `DEALLOCATE PREPARE name`
     Deallocate(String),
+    /// CREATE USER, GRANT and their kin.
+    Account(Box<AccountStatement>),
     /// The parser recognises the statement; the binder refuses it with error 1235 and this name.
     Unsupported(Unsupported),
 }
@@ -509,10 +512,12 @@ pub enum Show {
     },
     Plugins,
     Privileges,
-    /// The account in the statement; `None` for the session's own.
     Grants {
-        account: Option<String>,
+        account: AccountReference,
+        /// USING: the roles that are taken for active.
+        using: Vec<AccountReference>,
     },
+    CreateUser(AccountReference),
     Triggers {
         database: Option<String>,
         filter: Option<ShowFilter>,

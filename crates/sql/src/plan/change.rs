@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use junctor_expression::{Expression, Kind};
+use junctor_model::access::Privilege;
 use junctor_model::error::{Error, Result};
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnNumber, IndexId};
@@ -26,6 +27,7 @@ use super::select::{
 };
 use super::statement::Planned;
 use super::{Plan, Quantity};
+use crate::access::{PlanRights, TableAccess};
 use crate::bind::{
     Binder, Clause, Environment, Scope, StoredExpressions, as_stored, bind_returning_list, default_into, message,
 };
@@ -46,6 +48,8 @@ pub enum ChangeKind {
 /// An UPDATE or DELETE.
 #[derive(Debug)]
 pub struct ChangePlan {
+    /// The rights that the statement needs.
+    pub rights: PlanRights,
     /// Whether rows are updated or deleted.
     pub kind: ChangeKind,
     /// The table, at the schema version of the plan.
@@ -114,7 +118,7 @@ pub struct OrderedChange {
 /// # Errors
 /// Errors of binding.
 pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Result<Planned> {
-    let layout = environment.table(&update.table.name)?;
+    let layout = environment.table(&update.table.name, TableAccess::Update)?;
     let mut binder = Binder::new(environment, Scope::of_table(layout, update.table.alias.as_deref()));
     let assignments = bind_assignments(&mut binder, layout, &update.assignments)?;
     let changed = changed_columns(&assignments);
@@ -138,7 +142,7 @@ pub(super) fn plan_update(environment: &Environment<'_>, update: &Update) -> Res
 
 /// Plans a DELETE. Errors: those of binding. IGNORE skips rows that foreign keys of other rows refer to.
 pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Result<Planned> {
-    let layout = environment.table(&delete.table.name)?;
+    let layout = environment.table(&delete.table.name, TableAccess::Delete)?;
     let mut binder = Binder::new(environment, Scope::of_table(layout, delete.table.alias.as_deref()));
     let request = Request {
         reference: &delete.table,
@@ -194,6 +198,9 @@ pub(super) fn bind_assignments(
     let mut stored = StoredExpressions::new(binder.environment, layout);
     for assignment in written {
         let found = binder.scope.resolve(&assignment.column, Clause::FieldList.name())?;
+        if !assignment.if_changed {
+            binder.environment.note_assigned(&layout.definition, found.index, Privilege::Update);
+        }
         let column = &layout.definition.columns[usize::from(found.index.0)];
         if column.is_generated() {
             match assignment.value {
@@ -308,6 +315,7 @@ fn plan_change(
         ignore: request.ignore,
     });
     let plan = ChangePlan {
+        rights: PlanRights::default(),
         kind: request.kind,
         table: Arc::clone(layout),
         table_alias: binder.scope.table.into(),

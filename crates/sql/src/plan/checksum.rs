@@ -8,6 +8,7 @@ use junctor_model::temporal::TemporalKind;
 use junctor_model::types::Form;
 
 use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
+use crate::access::TableAccess;
 use crate::bind::{Environment, Modes, message};
 use crate::parse::parse;
 use crate::parse::statement::{ObjectName, Statement};
@@ -26,7 +27,7 @@ pub(super) fn plan_checksum(
     if SYSTEM_DATABASES.iter().any(|name| name.eq_ignore_ascii_case(database)) {
         return Err(Error::not_supported("CHECKSUM TABLE of a computed table"));
     }
-    let layout = environment.table(table)?;
+    let layout = environment.table(table, TableAccess::ReadWhole)?;
     let shown = format!("{database}.{}", table.name).replace('\\', "\\\\").replace('\'', "''");
     let mut text = format!("SELECT '{shown}' AS `Table`, ");
     if quick {

@@ -15,6 +15,7 @@ use super::operand::LimitTemplate;
 use super::order::{bind_order_of, check_distinct_order};
 use super::select::reject_unsupported;
 use super::statement::{Planned, QueryPlan, VirtualSource};
+use crate::access::PlanRights;
 use crate::bind::{Binder, Environment, RowSource, Scope, bind_select_list};
 use crate::parse::statement::Select;
 use crate::result::ResultHeader;
@@ -34,6 +35,8 @@ pub enum ComputeSource {
 /// expressions.
 #[derive(Debug)]
 pub struct ComputePlan {
+    /// The rights that the statement needs.
+    pub rights: PlanRights,
     /// Whether truncation and division by zero are errors, because the statement writes in strict mode.
     pub is_strict: bool,
     /// The columns of the result.
@@ -92,6 +95,7 @@ pub(super) fn plan_compute(
     }
     let is_volatile = binder.is_volatile;
     let plan = ComputePlan {
+        rights: PlanRights::default(),
         is_strict: environment.is_strict,
         header: ResultHeader::new(list.projection.columns.clone()),
         table_alias: table.into(),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use junctor_expression::{Expression, Node, Parameters, ResultType, Scratch};
+use junctor_model::access::Privilege;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::RowWrite;
 use junctor_model::id::ColumnNumber;
@@ -22,6 +23,7 @@ use super::load::{LoadPlan, plan_load};
 use super::operand::needs_row;
 use super::select::FinalStep;
 use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
+use crate::access::{PlanRights, TableAccess};
 use crate::bind::{
     Binder, Environment, ParameterKind, Scope, StoredExpressions, as_stored, bind_returning_list, default_into,
     message, no_default, number_of_literal, takes_bytes,
@@ -72,6 +74,8 @@ pub struct AutoColumn {
 /// The plan of an INSERT or REPLACE.
 #[derive(Debug)]
 pub struct InsertPlan {
+    /// The rights that the statement needs.
+    pub rights: PlanRights,
     /// The table, at the schema version of the plan.
     pub table: Arc<TableLayout>,
     /// The write of the new rows.
@@ -160,7 +164,13 @@ fn plan_insert_checked(
     checks: &[Expression],
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned> {
-    let layout = environment.table(&insert.table)?;
+    let layout = environment.table(&insert.table, TableAccess::Insert)?;
+    if insert.replace {
+        environment.table(&insert.table, TableAccess::Replace)?;
+    }
+    if !insert.on_duplicate.is_empty() {
+        environment.table(&insert.table, TableAccess::Update)?;
+    }
     let first_of_update = environment.parameters.len() + layout.definition.columns.len();
     let Some(extracted) = extract(environment, insert, first_of_update)? else {
         return plan_insert_into(environment, (insert, checks), layout, Query::Written(find_virtual, &[]));
@@ -248,6 +258,7 @@ fn plan_insert_into(
     let mut warnings = Vec::new();
     let mut given = targets.clone();
     given.extend(load.iter().flat_map(|(plan, _)| plan.assignments.iter().map(|(column, _)| *column)));
+    given.iter().for_each(|column| environment.note_assigned(definition, *column, Privilege::Insert));
     let omitted = omitted_values(definition, &given, (&defaults, mode), &mut warnings)?;
     let mut rows = Vec::with_capacity(forms.len());
     for (position, form) in forms.into_iter().enumerate() {
@@ -294,6 +305,7 @@ fn plan_insert_into(
     let steps = needs_steps
         .then(|| Box::new(RowSteps { assigned_columns, expressions: defaults.expressions, leaves_out: insert.ignore }));
     let plan = InsertPlan {
+        rights: PlanRights::default(),
         takes_any_kind: selected.is_none()
             && load.is_none()
             && !rows.iter().flatten().any(is_computed)
@@ -427,7 +439,7 @@ fn named_source<'a>(
     if matches!(plan.final_step, FinalStep::Aggregate { .. }) {
         return Ok(None);
     }
-    let layout = environment.table(&reference.name)?;
+    let layout = environment.table(&reference.name, TableAccess::Read)?;
     Ok(Some(Scope::of_table(layout, reference.alias.as_deref())))
 }
 

@@ -7,6 +7,7 @@
 use junctor_model::error::{Error, Result};
 
 use super::modify::TargetCheck;
+use crate::access::TableAccess;
 use crate::bind::Environment;
 use crate::parse::expression::{Expression, Literal, ParameterNumber};
 use crate::parse::statement::{Insert, InsertSource, Select, SelectItem};
@@ -40,8 +41,10 @@ pub(super) fn extract(
     if !in_values && !in_update {
         return Ok(None);
     }
-    let target = environment.table(&insert.table)?.definition.id;
-    let check = TargetCheck { environment, targets: &[target], common: &[] };
+    let target = environment.table(&insert.table, TableAccess::Insert)?.definition.id;
+    // Planning notes what the subqueries read.
+    let unnoted = Environment { access: None, ..*environment };
+    let check = TargetCheck { environment: &unnoted, targets: &[target], common: &[] };
     let mut insert = insert.clone();
     let mut values = None;
     if let InsertSource::Rows(rows) = &mut insert.source {

@@ -9,6 +9,7 @@ use junctor_signals::program::WriteProgram;
 
 use super::tree::{ModifyRequest, ModifyTree, TreePlan, plan_modify_tree};
 use super::{ChangeKind, FindVirtual, Plan, Planned};
+use crate::access::TableAccess;
 use crate::bind::{Environment, message};
 use crate::parse::expression::Expression;
 use crate::parse::query::{DerivedSource, FromItem, JoinCondition};
@@ -169,7 +170,9 @@ fn plan_request(
         plan_modify_tree(&reading, request, find_virtual)?;
     let changed: Vec<TableId> = targets.iter().map(|target| target.table.definition.id).collect();
     let common: Vec<&str> = request.select.with.iter().map(|table| table.name.as_str()).collect();
-    let check = TargetCheck { environment, targets: &changed, common: &common };
+    // Planning has noted what the subqueries read.
+    let unnoted = Environment { access: None, ..*environment };
+    let check = TargetCheck { environment: &unnoted, targets: &changed, common: &common };
     check.expressions(request.select.filter.iter())?;
     check.expressions(request.assignments.iter().map(|assignment: &Assignment| &assignment.value))?;
     check.expressions(request.select.order_by.iter().map(|item| &item.expression))?;
@@ -244,7 +247,7 @@ impl TargetCheck<'_> {
                 if name.database.is_none() && self.common.iter().any(is_common) {
                     return Ok(());
                 }
-                let Ok(table) = self.environment.table(name) else { return Ok(()) };
+                let Ok(table) = self.environment.table(name, TableAccess::Read) else { return Ok(()) };
                 match self.targets.contains(&table.definition.id) {
                     true => {
                         Err(message::target_in_subquery(reference.alias.as_deref().unwrap_or(&reference.name.name)))

@@ -19,6 +19,7 @@ use super::operation_kind::OperationKind;
 use super::order::{bind_order_of, check_distinct_order, plain_order};
 use super::prefix::{WithPrefixes, with_prefixes};
 use super::statement::{Planned, QueryPlan};
+use crate::access::PlanRights;
 use crate::bind::{Binder, Environment, ParameterKind, Scope, bind_select_list, message};
 use crate::parse::statement::{self, LockingClause, ObjectName, Select, TableReference};
 use crate::result::ResultHeader;
@@ -55,6 +56,8 @@ pub enum FinalStep {
 /// The plan of a query of one stored table.
 #[derive(Debug)]
 pub struct SelectPlan {
+    /// The rights that the statement needs.
+    pub rights: PlanRights,
     /// The columns of the result.
     pub header: ResultHeader,
     /// The table, at the schema version of the plan.
@@ -289,6 +292,7 @@ fn build(
         ..ReadProgram::new(layout, access, output)
     };
     Ok(SelectPlan {
+        rights: PlanRights::default(),
         header: parts.header,
         table: Arc::clone(layout),
         table_alias: table_alias.into(),

@@ -18,6 +18,7 @@ use super::process_list::plan_process_list;
 use super::select::{check_lock_names, plan_select};
 use super::tree::{TreePlan, TreeTable, plan_tree};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, SelectPlan};
+use crate::access::{PlanRights, TableAccess};
 use crate::bind::{Environment, message};
 use crate::parse::statement::{AccessMode, ObjectName, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
@@ -50,6 +51,8 @@ pub struct IntoPlan {
     pub query: QueryPlan,
     /// The user variables, one for each column.
     pub variables: Box<[Box<str>]>,
+    /// The rights that the statement needs.
+    pub rights: PlanRights,
 }
 
 /// The plan of a query.
@@ -220,7 +223,10 @@ fn plan_into(select: &Select, planned: Planned<QueryPlan>) -> Result<Planned> {
         return Err(Error::new(ErrorCode::SelectColumnCount, message));
     }
     let variables = select.into.iter().map(|name| name.as_str().into()).collect();
-    Ok(Planned { plan: Plan::Into(Arc::new(IntoPlan { query, variables })), is_volatile })
+    Ok(Planned {
+        plan: Plan::Into(Arc::new(IntoPlan { query, variables, rights: PlanRights::default() })),
+        is_volatile,
+    })
 }
 
 /// Plans a query. Errors: those of binding and planning.
@@ -240,7 +246,8 @@ pub(super) fn plan_query(
         return plan_tree(environment, select, find_virtual);
     }
     let Some((virtual_database, source)) = virtual_source(environment, &reference.name, find_virtual)? else {
-        let layout = environment.table(&reference.name)?;
+        let table_use = if select.lock.is_some() { TableAccess::LockingRead } else { TableAccess::Read };
+        let layout = environment.table(&reference.name, table_use)?;
         return plan_select(environment, select, layout);
     };
     // The rows were computed for this execution only.
@@ -259,6 +266,12 @@ pub(super) fn virtual_source(
     let Some(database) = SYSTEM_DATABASES.iter().find(|known| known.eq_ignore_ascii_case(database)) else {
         return Ok(None);
     };
+    // Every session may read the tables of `information_schema`, which have the rows that it may see.
+    if *database != SYSTEM_DATABASES[0]
+        && let Some(access) = environment.access
+    {
+        access.use_table(database, &name.name, TableAccess::ReadWhole)?;
+    }
     match find_virtual(database, &name.name) {
         Some(source) => Ok(Some((database, source))),
         None => Err(match *database {
@@ -269,6 +282,21 @@ pub(super) fn virtual_source(
 }
 
 impl Plan {
+    /// The rights that the statement needs; `None` for transaction control.
+    #[inline(always)]
+    pub(crate) fn rights(&self) -> Option<&PlanRights> {
+        Some(match self {
+            Plan::Select(plan) => &plan.rights,
+            Plan::Compute(plan) => &plan.rights,
+            Plan::Tree(plan) => &plan.rights,
+            Plan::Into(plan) => &plan.rights,
+            Plan::Insert(plan) => &plan.rights,
+            Plan::Change(plan) => &plan.rights,
+            Plan::Modify(plan) => &plan.query.rights,
+            Plan::Control(_) => return None,
+        })
+    }
+
     /// The table for which the plan was made; `None` for a query without a stored table and for transaction
     /// control.
     pub fn table(&self) -> Option<&Arc<TableLayout>> {

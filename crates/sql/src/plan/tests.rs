@@ -127,6 +127,7 @@ fn planned_for(
         is_strict: false,
         rules: Default::default(),
         row_estimate: &|_| None,
+        access: None,
     };
     plan_statement(&environment, statement, &|_, _| None)
 }

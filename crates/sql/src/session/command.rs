@@ -1,6 +1,7 @@
 //! Executes the commands of the protocol.
 
 use junctor_gateway::TurnContext;
+use junctor_model::access::Privileges;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::row_encoding::{ResultColumn, append_text_value};
@@ -90,7 +91,10 @@ impl StatementContext<'_, '_> {
             }
             SqlCommand::Kill(connection) => {
                 self.session.clear_diagnostics();
-                self.start_kill(connection, false)
+                match self.check_kill(connection) {
+                    Ok(()) => self.start_kill(connection, false),
+                    Err(error) => fail(self, &error),
+                }
             }
         }
     }
@@ -118,6 +122,7 @@ impl StatementContext<'_, '_> {
 impl Engine {
     /// Changes the session's database. Error: 1049.
     pub(crate) fn use_database(&mut self, session: &mut Session, name: &str) -> Result<()> {
+        self.checker(session, &self.rights_for(session), |checker| checker.check_database(name, Privileges::NONE))?;
         self.check_database(name)?;
         session.database = Some(name.into());
         Ok(())
@@ -133,6 +138,9 @@ impl Engine {
         let Some(database) = session.database() else {
             return Err(Error::new(ErrorCode::NoDatabaseSelected, "No database selected"));
         };
+        self.checker(session, &self.rights_for(session), |checker| {
+            checker.check_table(database, table, Privileges::NONE)
+        })?;
         let dictionary = &self.gateway.catalog().dictionary;
         let layout = dictionary
             .table_seen_by(session.temporary_owner(), database, table)

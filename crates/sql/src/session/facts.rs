@@ -7,6 +7,7 @@ use junctor_model::schema::TableDefinition;
 use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
 
+use crate::access::NeedsCollector;
 use crate::bind::{Environment, Modes, ParameterKind, SessionConstant};
 use crate::execute::Engine;
 use crate::execute::Session;
@@ -38,7 +39,8 @@ impl StatementFacts<'_, '_> {
             connection: session.connection.0,
             user: &session.user,
             host: &session.host,
-            account_host: if session.host.as_ref() == "localhost" { "localhost" } else { "%" },
+            account: &session.identity.account,
+            roles: &session.identity.roles,
             database,
             database_collation: collation.unwrap_or(CollationId::DEFAULT),
             last_insert_id: session.last_insert_id,
@@ -55,6 +57,7 @@ impl StatementFacts<'_, '_> {
     pub(super) fn with_show_context<T>(&self, use_facts: impl FnOnce(&ShowContext<'_>) -> T) -> T {
         let session_context = self.session_context();
         let status = self.status();
+        let rights = self.engine.rights_for(self.session);
         let ranges = &self.engine.ranges;
         let statistics = &self.engine.table_statistics;
         let numbers = |table: &TableDefinition| TableStatistics {
@@ -64,6 +67,7 @@ impl StatementFacts<'_, '_> {
         let facts = ShowContext {
             dictionary: &self.engine.gateway.catalog().dictionary,
             owner: self.session.temporary_owner(),
+            rights: &rights,
             session: &session_context,
             table_statistics: &numbers,
             partition_statistics: &|partition| statistics.of_partition(partition),
@@ -191,7 +195,7 @@ pub(super) fn modes_of(mode: SqlMode) -> Modes {
 /// Calls `use_environment` with the environment in which a statement is bound.
 pub(super) fn with_environment<T>(
     facts: &StatementFacts<'_, '_>,
-    database: Option<&str>,
+    (database, access): (Option<&str>, Option<&NeedsCollector<'_>>),
     parameters: &[ParameterKind],
     use_environment: &mut dyn FnMut(&Environment<'_>) -> Result<T>,
 ) -> Result<T> {
@@ -223,5 +227,6 @@ pub(super) fn with_environment<T>(
         is_strict: false,
         rules: facts.session.variables.value_rules().at(session_context.now_us()),
         row_estimate: &|table| facts.engine.estimates.rows(table),
+        access,
     })
 }

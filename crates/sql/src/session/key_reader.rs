@@ -95,6 +95,11 @@ impl StatementContext<'_, '_> {
             Ok(read) => read,
             Err(error) => return fail(self, &error),
         };
+        if read.plan.rights.checked() != self.session.rights_number
+            && let Err(error) = self.check_plan(&Plan::Select(Arc::clone(&read.plan)))
+        {
+            return fail(self, &error);
+        }
         if self.session.transaction.explicit || self.engine.tables.any() {
             // If the read must wait, the workspace's parameters are copied with it. A key read has none, so
             // they are cleared.

@@ -5,6 +5,7 @@
 //! of plans are called `start_*`.
 
 mod clock_columns;
+mod account;
 mod command;
 mod estimates;
 mod facts;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 
 use junctor_gateway::{Event, Gateway, TurnContext};
 use junctor_model::error::Result;
-use junctor_signals::change_schema::PublishCatalog;
+use junctor_signals::change_schema::{Catalog, PublishCatalog};
 use junctor_signals::counter::SqlCounters;
 
 use crate::bind::message;
@@ -46,7 +47,8 @@ pub use prepared::PreparedExecution;
 
 impl Engine {
     /// Creates the engine of a sql block from its gateway to the data plane.
-    pub fn new(gateway: Gateway, settings: Arc<ServerSettings>) -> Engine {
+    pub fn new(mut gateway: Gateway, settings: Arc<ServerSettings>) -> Engine {
+        gateway.install_catalog(Arc::new(Catalog::with_access(Arc::clone(&settings.access))));
         let globals = settings.globals();
         Engine {
             gateway,
@@ -68,6 +70,8 @@ impl Engine {
             prepared_bytes: 0,
             cursor_bytes: 0,
             session_count: 0,
+            known_rights: Vec::new(),
+            rights_count: 0,
             counters: SqlCounters::default(),
             latencies: Latencies::default(),
         }
@@ -78,9 +82,6 @@ impl Engine {
     /// # Errors
     /// 1049 for an unknown database.
     pub fn open_session(&mut self, opening: &SessionOpening<'_>, _turn: &mut TurnContext<'_>) -> Result<Session> {
-        if let Some(database) = opening.database {
-            self.check_database(database)?;
-        }
         let mut variables = SessionVariables::new(&self.globals, opening.is_interactive);
         variables.choose_collation(opening.character_set);
         let mut session = Session {
@@ -89,6 +90,8 @@ impl Engine {
             private_key: 0,
             user: opening.user.into(),
             host: opening.host.into(),
+            rights_number: 0,
+            identity: Box::new(self.identity_of(opening.account, opening.is_expired)),
             database: opening.database.map(Box::from),
             found_rows_wanted: opening.found_rows,
             multi_statements: opening.multi_statements,
@@ -132,6 +135,10 @@ impl Engine {
             found_rows: 0,
         };
         session.transaction_ended();
+        self.rights_of(&mut session);
+        if let Some(database) = opening.database {
+            self.check_login_database(&session, database)?;
+        }
         self.session_count += 1;
         self.counters.sessions += 1;
         Ok(session)
@@ -165,6 +172,9 @@ impl Engine {
         let held = self.ranges.take_outdated(&self.gateway.catalog().dictionary, &signal.catalog.dictionary);
         if !held.is_empty() {
             self.gateway.return_auto_increment(held, false, turn);
+        }
+        if self.gateway.catalog().dictionary.access.version != signal.catalog.dictionary.access.version {
+            self.known_rights.clear();
         }
         self.gateway.on_publish_catalog(signal, turn);
         let dictionary = &self.gateway.catalog().dictionary;

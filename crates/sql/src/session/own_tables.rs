@@ -16,6 +16,7 @@ use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::RowProtocol;
 
 use super::facts::{StatementFacts, with_environment};
+use crate::access::NeedsCollector;
 use crate::bind::Environment;
 use crate::definition::CheckedDefinition;
 use crate::execute::{
@@ -128,9 +129,13 @@ impl StatementContext<'_, '_> {
         self.engine.table_statistics.restart();
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let find = |database: &str, name: &str| facts.find_virtual(database, name);
-        let planned = with_environment(&facts, self.session.database(), &self.engine.work.kinds, &mut |environment| {
+        let (rights, who) = (self.engine.rights_for(self.session), self.session.who());
+        let collector = NeedsCollector::new(&rights, &who);
+        let (database, kinds) = (self.session.database(), &self.engine.work.kinds);
+        let planned = with_environment(&facts, (database, Some(&collector)), kinds, &mut |environment| {
             plan_source(environment, select.ignore, &select.query, &find)
         })?;
+        collector.finish()?;
         if self.engine.lock_calls.borrow_mut().has_unanswered() {
             return Err(Error::not_supported("lock functions in CREATE TABLE ... SELECT"));
         }
@@ -171,10 +176,11 @@ impl StatementContext<'_, '_> {
             returning: Vec::new(),
         };
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
-        let planned = with_environment(&facts, self.session.database(), &[], &mut |environment: &Environment<'_>| {
-            let query = Planned { plan: fill.query.clone(), is_volatile: true };
-            plan_fill(environment, &insert, layout, query)
-        })?;
+        let planned =
+            with_environment(&facts, (self.session.database(), None), &[], &mut |environment: &Environment<'_>| {
+                let query = Planned { plan: fill.query.clone(), is_volatile: true };
+                plan_fill(environment, &insert, layout, query)
+            })?;
         let Plan::Insert(plan) = planned.plan else { return Err(Error::table_definition_changed()) };
         self.enter_tables_now(&Plan::Insert(Arc::clone(&plan)))?;
         Ok(plan)

@@ -10,7 +10,8 @@ use junctor_model::error::Result;
 use super::PreparedExecution;
 use super::facts::{StatementFacts, with_environment};
 use super::lock_calls::refuse_lock_calls;
-use crate::bind::{Environment, ParameterKind, message};
+use crate::access::{NeedsCollector, PlanRights};
+use crate::bind::{ParameterKind, message};
 use crate::execute::Engine;
 use crate::execute::{
     Execution, InputForm, LockCallMode, LockCalls, PlanInput, RetryInput, RetryState, StatementContext, StatementInput,
@@ -74,9 +75,16 @@ impl StatementContext<'_, '_> {
         self.engine.lock_calls.borrow_mut().restart();
         self.engine.table_statistics.restart();
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
-        with_environment(&facts, database, kinds, &mut |environment: &Environment<'_>| {
+        let (rights, who) = (self.engine.rights_for(self.session), self.session.who());
+        let collector = NeedsCollector::new(&rights, &who);
+        let planned = with_environment(&facts, (database, Some(&collector)), kinds, &mut |environment| {
             plan_statement(environment, statement, &|database, name| facts.find_virtual(database, name))
-        })
+        })?;
+        let needs = collector.finish()?;
+        if let Some(rights) = planned.as_ref().and_then(|planned| planned.plan.rights()) {
+            rights.set(needs);
+        }
+        Ok(planned)
     }
 
     /// Parses a statement with its literals and executes it.
@@ -136,7 +144,7 @@ impl StatementContext<'_, '_> {
                 self.execute_plan(&planned.plan, &input)
             }
             Ok(None) => self.execute_without_plan(statement, self.session.text_protocol),
-            Err(error) => fail(self, &error),
+            Err(error) => fail(self, &self.instead_of(error)),
         };
         self.request_inputs(progress, input)
     }
@@ -144,6 +152,12 @@ impl StatementContext<'_, '_> {
     /// Executes a plan with the parameters of the workspace.
     #[inline]
     pub(super) fn execute_plan(&mut self, plan: &Plan, input: &PlanInput<'_>) -> Progress {
+        let checked = plan.rights().map_or(self.session.rights_number.max(1), PlanRights::checked);
+        if checked != self.session.rights_number
+            && let Err(error) = self.check_plan(plan)
+        {
+            return fail(self, &error);
+        }
         if (self.session.transaction.explicit || self.engine.tables.any())
             && let Some(progress) = self.enter_tables(plan, input)
         {
@@ -263,6 +277,9 @@ impl StatementContext<'_, '_> {
         let again = |form| StatementInput { form, may_retry };
         let input = match input {
             RetryInput::Fill(fill) => return self.fill_table(*fill),
+            RetryInput::Access(retry) => {
+                return self.change_accounts(&retry.statement, retry.protocol, retry.tries + 1);
+            }
             input => input,
         };
         let progress = match &input {
@@ -274,7 +291,7 @@ impl StatementContext<'_, '_> {
                 self.execute_prepared(execution, again(InputForm::Prepared(*statement)))
             }
             RetryInput::Keys(reader, keys) => self.retry_key_read(*reader, again(InputForm::Keys(*reader, keys)), keys),
-            RetryInput::None | RetryInput::Fill(_) => {
+            RetryInput::None | RetryInput::Fill(_) | RetryInput::Access(_) => {
                 invariant::fail("a retry has an input", format_args!("there is none"))
             }
         };

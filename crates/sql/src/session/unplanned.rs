@@ -20,14 +20,15 @@ use junctor_signals::use_user_lock::UserLockAction;
 use super::command::answer;
 use super::facts::{StatementFacts, modes_of, with_environment};
 use super::own_tables::{check_locked, is_temporary};
+use crate::access::NeedsCollector;
 use crate::bind::{Binder, Clause, Environment, Modes, RowSource, Scope, SessionConstant};
 use crate::definition::{self, CheckedDefinition, DefinitionContext, ViewQuery};
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{AfterTransactionEnd, start_ending};
 use crate::execute::{
-    Execution, StatementContext, append_row, fail, finish_rows, finish_set, in_read_only_transaction, no_such_thread,
-    release_savepoint, set_savepoint, start_rollback_to,
+    Execution, StatementContext, fail, finish_set, in_read_only_transaction, no_such_thread, release_savepoint,
+    send_table, set_savepoint, start_rollback_to,
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
 use crate::mysql_catalog::variable::{
@@ -37,7 +38,7 @@ use crate::parse::definition::CreateView;
 use crate::parse::statement::{Explain, FlushKind, SetItem};
 use crate::parse::{Expression, Statement};
 use crate::plan::{OperationKind, PlannedView, QueryPlan, explain_plan, plan_view, type_of_column};
-use crate::result::{Progress, ResultHeader};
+use crate::result::Progress;
 
 /// Plans and checks the definition of a view.
 type DefineView<'d> = dyn FnMut(&DefinitionContext<'_>) -> Result<CheckedDefinition> + 'd;
@@ -48,6 +49,9 @@ impl StatementContext<'_, '_> {
         self.session.operation =
             if is_definition(statement) { OperationKind::Definition } else { OperationKind::Other };
         self.session.seed = self.turn.random.word();
+        if let Err(error) = self.check_unplanned(statement) {
+            return fail(self, &error);
+        }
         match statement {
             // The text contains only comments. An empty text is an error of the parser.
             Statement::Empty => answer(self, Ok(())),
@@ -108,7 +112,10 @@ impl StatementContext<'_, '_> {
                 start_ending(self, Ending::Commit, AfterTransactionEnd::Complete { chain: false, release: false })
             }
             Statement::Kill(kill) => match self.connection_to_kill(&kill.connection) {
-                Ok(connection) => self.start_kill(connection, kill.query_only),
+                Ok(connection) => match self.check_kill(connection) {
+                    Ok(()) => self.start_kill(connection, kill.query_only),
+                    Err(error) => fail(self, &error),
+                },
                 Err(error) => fail(self, &error),
             },
             Statement::Unsupported(unsupported) if unsupported.what.starts_with("SELECT ... INTO") => {
@@ -116,6 +123,7 @@ impl StatementContext<'_, '_> {
                 let message = "The MySQL server is running with the --secure-file-priv option so it cannot execute this statement";
                 fail(self, &Error::new(ErrorCode::OptionPreventsStatement, message))
             }
+            Statement::Account(statement) => self.execute_account_statement(statement, protocol),
             statement => fail(self, &Error::not_supported(name_of(statement))),
         }
     }
@@ -127,7 +135,7 @@ impl StatementContext<'_, '_> {
         }
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let columns = query.map(|query| &query.header().columns[..]);
-        with_environment(&facts, self.session.database(), &[], &mut |environment| {
+        with_environment(&facts, (self.session.database(), None), &[], &mut |environment| {
             let defined = (statement, columns, None);
             self.engine.define(self.session, defined, (environment, self.turn.wall_clock_us))
         })
@@ -137,7 +145,10 @@ impl StatementContext<'_, '_> {
     fn define_view(&self, statement: &Statement, view: &CreateView) -> Result<CheckedDefinition> {
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let find = |database: &str, name: &str| facts.find_virtual(database, name);
-        with_environment(&facts, self.session.database(), &[], &mut |environment| {
+        let (rights, who) = (self.engine.rights_for(self.session), self.session.who());
+        let collector = NeedsCollector::new(&rights, &who);
+        let database = (self.session.database(), Some(&collector));
+        let checked = with_environment(&facts, database, &[], &mut |environment| {
             let clock = self.turn.wall_clock_us;
             self.engine.define(
                 self.session,
@@ -156,7 +167,9 @@ impl StatementContext<'_, '_> {
                 ),
                 (environment, clock),
             )
-        })
+        })?;
+        collector.finish()?;
+        Ok(checked)
     }
 
     /// The connection that KILL names. Error: 1094 if the value is not a connection number.
@@ -319,7 +332,7 @@ impl Engine {
             table: "",
             has_alias: false,
         };
-        with_environment(facts, facts.session.database(), &[], &mut |environment: &Environment<'_>| {
+        with_environment(facts, (facts.session.database(), None), &[], &mut |environment: &Environment<'_>| {
             let bound = Binder::new(environment, scope).bind_in(Clause::Where, condition)?;
             let mut builder = junctor_expression::ParametersBuilder::new();
             row.iter().for_each(|value| builder.push(value.as_ref()));
@@ -396,6 +409,7 @@ impl Engine {
         self.apply_spinning(names(), turn);
         self.apply_sending(names(), turn);
         self.apply_connection_settings(names());
+        self.apply_login_settings(names());
         let reply = SqlSignal::ApplyGlobalsReply(ApplyGlobalsReply { operation: signal.operation });
         turn.outbox.send(signal.reply_to, Signal::Sql(reply));
     }
@@ -408,6 +422,7 @@ impl Engine {
         self.apply_spinning(names(), turn);
         self.apply_sending(names(), turn);
         self.apply_connection_settings(names());
+        self.apply_login_settings(names());
         turn.outbox.send(signal.reply_to, Signal::Main(MainSignal::RestoreGlobalsReply(RestoreGlobalsReply {})));
     }
 
@@ -445,23 +460,12 @@ impl Engine {
             is_strict: false,
             rules: session.variables.value_rules().at(session_context.now_us()),
             row_estimate: &|table| self.estimates.rows(table),
+            access: None,
         };
         let bound = Binder::new(&environment, Scope::empty()).bind(expression)?;
         let parameters = Parameters::from_bytes(&self.work.parameters);
         Ok(bound.evaluate(None, parameters, scratch)?.to_value())
     }
-}
-
-/// Sends a complete computed result.
-fn send_table(context: &mut StatementContext<'_, '_>, table: VirtualTable, protocol: RowProtocol) -> Progress {
-    let VirtualTable { columns, rows } = table;
-    let mut packets = Vec::new();
-    for row in &rows {
-        append_row(protocol, row.iter().map(Value::as_ref).zip(&columns), &mut packets);
-    }
-    context.sink.header(&ResultHeader::new(columns), &context.session.completion());
-    context.sink.row_packets(&packets);
-    finish_rows(context, rows.len() as u64)
 }
 
 /// The statement's name in the text of error 1235.

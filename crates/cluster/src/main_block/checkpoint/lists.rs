@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use junctor_kernel::{Context, FileId, FileLane, FileMode, FileOutcome, FileResult, Outbox, Time, WorldRequest};
+use junctor_model::access::AccessChange;
 use junctor_model::checkpoint::{CHECKPOINT_FOLDER, CheckpointFile, PageTableLocation, checkpoint_path};
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::stored_lists::{append_mark, append_partition, append_schema_part, begin_partitions, begin_schema};
@@ -91,7 +92,11 @@ impl ListContent {
                 if !std::mem::replace(is_begun, true) {
                     begin_schema(&mut out);
                     let databases = dictionary.databases().cloned().collect();
-                    append_schema_part(&DictionaryChange { databases, ..part.clone() }, &mut out);
+                    let access = match dictionary.access.version {
+                        0 => AccessChange::default(),
+                        _ => dictionary.access.to_change(),
+                    };
+                    append_schema_part(&DictionaryChange { databases, access, ..part.clone() }, &mut out);
                 }
                 while out.len() < PIECE_BYTES {
                     let tables = dictionary.tables_from(*next).take(TABLES_PER_PART);

@@ -16,6 +16,8 @@ const COMMAND_BYTES_MAX: usize = 100_000;
 fn next(link: &mut Link, bytes: &[u8]) -> (usize, Input, Vec<u8>) {
     let (accounts, mut out) = (Accounts::with_local_root(), Vec::new());
     let mut context = LinkContext {
+        tls: None,
+        now_us: 0,
         accounts: &accounts,
         security: None,
         is_private_required: false,

@@ -1,6 +1,6 @@
 //! The exchange of `caching_sha2_password`.
 
-use junctor_model::password::caching_sha2::{Checked, PASSWORD_BYTES_MAX, StoredPassword};
+use junctor_model::password::caching_sha2::{Checked, PASSWORD_BYTES_MAX, PasswordCheck};
 use zeroize::Zeroizing;
 
 use super::super::wire::packet::PacketWriter;
@@ -24,7 +24,6 @@ impl Handshake {
     pub(super) fn on_fast_proof(
         &mut self,
         claim: Claim,
-        stored: StoredPassword,
         proof: &[u8],
         context: &mut LoginContext<'_>,
     ) -> HandshakeStep {
@@ -33,7 +32,7 @@ impl Handshake {
         }
         let claim = Claim { has_password: true, ..claim };
         let Ok(proof) = proof.try_into() else { return self.decide(claim, false, context) };
-        let is_proven = context.accounts.accepts_fast(&claim.user, stored, &self.challenge, proof);
+        let is_proven = context.accounts.accepts_fast(&claim.candidate, &self.challenge, proof);
         let kind = if is_proven { FAST_ACCEPTED } else { SEND_PASSWORD };
         let expected_sequence = append_more_data(&[kind], context);
         if is_proven {
@@ -70,9 +69,10 @@ impl Handshake {
         let password = sent.as_deref().and_then(|sent| sent.strip_suffix(&[0]));
         let password = password.filter(|password| password.len() <= PASSWORD_BYTES_MAX);
         match (password, claim.candidate.stored()) {
-            (Some(password), Some(stored)) => {
-                let check = stored.check(password);
-                self.state = State::Checking(Box::new(Checking { claim: *claim, check, sequence: context.sequence }));
+            (Some(password), [Some(stored), second]) => {
+                let checks =
+                    Checks { current: stored.check(password), next: second.map(|second| second.check(password)) };
+                self.state = State::Checking(Box::new(Checking { claim: *claim, checks, sequence: context.sequence }));
                 HandshakeStep::Checking
             }
             _ => self.decide(*claim, false, context),
@@ -81,19 +81,42 @@ impl Handshake {
 
     /// Takes the next step of a check. The context's sequence number is not used.
     pub fn continue_check(&mut self, context: &mut LoginContext<'_>) -> HandshakeStep {
-        let State::Checking(mut checking) = std::mem::replace(&mut self.state, State::Finished) else {
-            return super::refuse(super::Refusal::bad_handshake("Bad handshake"), context);
+        let mut checking = match std::mem::replace(&mut self.state, State::Finished) {
+            State::Checking(checking) => checking,
+            State::Delayed(delayed) => {
+                context.sequence = delayed.sequence;
+                return self.finish(delayed.claim, delayed.is_proven, context);
+            }
+            _ => return super::refuse(super::Refusal::bad_handshake("Bad handshake"), context),
         };
         context.sequence = checking.sequence;
-        let Some(outcome) = checking.check.step(ROUNDS_PER_STEP) else {
+        let checks = &mut checking.checks;
+        let outcome = checks.current.step(ROUNDS_PER_STEP);
+        // Only an account with a retained password has a second check.
+        if outcome == Some(Checked::Wrong)
+            && let Some(next) = checks.next.take()
+        {
+            checks.current = next;
+            self.state = State::Checking(checking);
+            return HandshakeStep::Checking;
+        }
+        let Some(outcome) = outcome else {
             self.state = State::Checking(checking);
             return HandshakeStep::Checking;
         };
         if let Checked::Right(verifier) = outcome {
-            context.accounts.keep_verifier(&checking.claim.user, checking.check.stored(), verifier);
+            context.accounts.keep_verifier(&checking.claim.candidate, checking.checks.current.stored(), verifier);
         }
         self.decide(checking.claim, outcome != Checked::Wrong, context)
     }
+}
+
+/// The checks of a password against the stored forms of an account.
+#[derive(Debug)]
+pub(super) struct Checks {
+    current: PasswordCheck,
+    /// The check against the retained password.
+    next: Option<PasswordCheck>,
 }
 
 /// Appends a packet of the method. Returns the sequence number after it.

@@ -10,8 +10,11 @@
 
 mod caching_sha2;
 
-use junctor_kernel::transport::security::ClientSecurity;
-use junctor_model::password::caching_sha2::{CACHING_SHA2_PASSWORD, PasswordCheck};
+use junctor_kernel::transport::security::{Agreed, ClientSecurity};
+use junctor_model::access::AccountName;
+use junctor_model::password::caching_sha2::CACHING_SHA2_PASSWORD;
+
+use caching_sha2::Checks;
 
 use super::wire::authentication_switch::AuthenticationSwitch;
 use super::wire::capability::Capabilities;
@@ -22,7 +25,7 @@ use super::wire::handshake_response::{ClientAnswer, HandshakeResponse};
 use super::wire::packet::PacketWriter;
 use super::wire::reply::ErrorReply;
 use super::wire::status::StatusFlags;
-use crate::account::{self, Accounts, Candidate, Challenge, Credential, DECOY, Peer, Refusal};
+use crate::account::{self, Accounts, Candidate, Challenge, Conditions, Credential, DECOY, Peer, Refusal};
 use crate::protocol::LinkOpening;
 
 /// The outcome of one payload from the client.
@@ -38,6 +41,8 @@ pub enum HandshakeStep {
     Authenticated(Box<Authenticated>),
     /// The client sent its password, whose check takes several steps of [`Handshake::continue_check`].
     Checking,
+    /// The answer follows after this number of milliseconds, by [`Handshake::continue_check`].
+    Delayed(u64),
     /// The connection continues with TLS, in which the client repeats its answer to the greeting.
     StartTls,
     /// The login failed and its error packet was appended. The connection closes once that packet is sent.
@@ -51,6 +56,10 @@ pub struct Authenticated {
     pub user: String,
     /// The initial default database, if any. The caller must check that it exists.
     pub database: Option<String>,
+    /// The account of the user.
+    pub account: AccountName,
+    /// Whether the session may only change its password.
+    pub is_expired: bool,
     /// The capabilities of both sides.
     pub capabilities: Capabilities,
     /// Level of zstd that the client asks for; 0 if none.
@@ -83,6 +92,10 @@ pub struct LoginContext<'a> {
     pub is_private: bool,
     /// Whether the connection has TLS.
     pub has_tls: bool,
+    /// The parameters of the connection's TLS; `None` without TLS.
+    pub tls: Option<Agreed>,
+    /// The time in microseconds since 1970.
+    pub now_us: u64,
     /// Sequence number of the client's last packet. The reply has the next number.
     pub sequence: u8,
     /// The packets of the reply are appended here.
@@ -107,6 +120,8 @@ enum State {
     AwaitsPassword(Box<Claim>, bool),
     /// The client's password is being checked.
     Checking(Box<Checking>),
+    /// The outcome is known, and the answer is delayed.
+    Delayed(Box<Delayed>),
     /// The login succeeded or failed.
     Finished,
 }
@@ -129,8 +144,17 @@ struct Claim {
 #[derive(Debug)]
 struct Checking {
     claim: Claim,
-    check: PasswordCheck,
+    checks: Checks,
     /// Sequence number of the packet with the password.
+    sequence: u8,
+}
+
+/// A login whose answer is delayed, because others have failed.
+#[derive(Debug)]
+struct Delayed {
+    claim: Claim,
+    is_proven: bool,
+    /// Sequence number before the answer's.
     sequence: u8,
 }
 
@@ -180,7 +204,9 @@ impl Handshake {
             State::Switched(claim) => self.on_proof(*claim, payload, context),
             State::AwaitsPassword(claim, has_key) => self.on_password((claim, has_key), payload, context),
             // The connection reads nothing during a check.
-            State::Checking(_) | State::Finished => refuse(Refusal::bad_handshake("Bad handshake"), context),
+            State::Checking(_) | State::Delayed(_) | State::Finished => {
+                refuse(Refusal::bad_handshake("Bad handshake"), context)
+            }
         }
     }
 
@@ -244,13 +270,16 @@ impl Handshake {
             }
             // The answers must not reveal that the account has no password.
             if !is_empty_proof(proof) {
-                claim.candidate = Candidate { credential: DECOY, is_admitted: false };
+                claim.candidate = Candidate::decoy(DECOY);
             }
+        }
+        if claim.candidate.credential == Credential::Socket {
+            return self.decide(claim, true, context);
         }
         // A client that cannot load the method of the greeting names a placeholder (`dummy_fallback_auth`),
         // and accepts nothing but a switch.
         let method = match claim.candidate.credential {
-            Credential::Native(_) | Credential::NoPassword => NATIVE_PASSWORD,
+            Credential::Native(_) | Credential::NoPassword | Credential::Socket => NATIVE_PASSWORD,
             Credential::CachingSha2(_) => CACHING_SHA2_PASSWORD.as_bytes(),
         };
         match plugin {
@@ -269,22 +298,36 @@ impl Handshake {
     /// Verifies a proof that was made with the account's method.
     fn on_proof(&mut self, claim: Claim, proof: &[u8], context: &mut LoginContext<'_>) -> HandshakeStep {
         match claim.candidate.credential {
-            Credential::Native(hash) => {
-                let proven = proof.try_into().is_ok_and(|proof| hash.accepts(&self.challenge, proof).into());
+            Credential::Native(_) | Credential::Socket => {
+                let proven = account::accepts_native(&claim.candidate, &self.challenge, proof);
                 self.decide(Claim { has_password: !proof.is_empty(), ..claim }, proven, context)
             }
-            Credential::CachingSha2(stored) => self.on_fast_proof(claim, stored, proof, context),
+            Credential::CachingSha2(_) => self.on_fast_proof(claim, proof, context),
             Credential::NoPassword => self.decide(claim, is_empty_proof(proof), context),
         }
     }
 
-    fn decide(&self, claim: Claim, is_proven: bool, context: &mut LoginContext<'_>) -> HandshakeStep {
+    /// Decides on the login, at once or after a delay.
+    fn decide(&mut self, claim: Claim, is_proven: bool, context: &mut LoginContext<'_>) -> HandshakeStep {
+        let delay_ms = context.accounts.delay_ms(&claim.candidate, self.peer, &claim.user);
+        if delay_ms == 0 {
+            return self.finish(claim, is_proven, context);
+        }
+        self.state = State::Delayed(Box::new(Delayed { claim, is_proven, sequence: context.sequence }));
+        HandshakeStep::Delayed(delay_ms)
+    }
+
+    fn finish(&self, claim: Claim, is_proven: bool, context: &mut LoginContext<'_>) -> HandshakeStep {
+        let handles_expired = claim.capabilities.contains(Capabilities::EXPIRED_PASSWORDS);
+        let conditions = Conditions { now_us: context.now_us, tls: context.tls, handles_expired };
         let claimed = account::Claim { user: &claim.user, has_password: claim.has_password, database: &claim.database };
-        match context.accounts.admit(claim.candidate, self.peer, claimed, is_proven) {
+        match context.accounts.admit(&claim.candidate, self.peer, claimed, (is_proven, &conditions)) {
             Err(refusal) => refuse(refusal, context),
-            Ok((user, database)) => HandshakeStep::Authenticated(Box::new(Authenticated {
-                user,
-                database,
+            Ok(admission) => HandshakeStep::Authenticated(Box::new(Authenticated {
+                user: admission.user,
+                database: admission.database,
+                account: admission.account,
+                is_expired: admission.is_expired,
                 capabilities: claim.capabilities,
                 zstd_level: claim.zstd_level,
                 charset: claim.charset,

@@ -47,6 +47,8 @@ impl Capabilities {
     pub const CONNECT_ATTRS: Self = Self(1 << 20);
     /// The authentication response has a length-encoded length.
     pub const PLUGIN_AUTH_LENENC: Self = Self(1 << 21);
+    /// The client can change an expired password.
+    pub const EXPIRED_PASSWORDS: Self = Self(1 << 22);
     /// OK packets may report changes of the session's state.
     pub const SESSION_TRACK: Self = Self(1 << 23);
     /// An OK packet with header 0xFE ends a result, instead of an EOF packet.
@@ -75,6 +77,7 @@ impl Capabilities {
             | Self::PLUGIN_AUTH.0
             | Self::CONNECT_ATTRS.0
             | Self::PLUGIN_AUTH_LENENC.0
+            | Self::EXPIRED_PASSWORDS.0
             | Self::SESSION_TRACK.0
             | Self::DEPRECATE_EOF.0
             | Self::ZSTD_COMPRESSION.0

@@ -215,6 +215,8 @@ impl Node {
     fn log_in(&mut self, connection: u32, reset: bool, (capabilities, is_extra): (u32, bool)) {
         let login = Login {
             user: "root".into(),
+            account: junctor_model::access::AccountName::new("root", "localhost"),
+            is_expired: false,
             host: "localhost".into(),
             database: None,
             capabilities,

@@ -1,5 +1,6 @@
 //! The settings of the node's sql blocks. They determine the initial values of the system variables.
 
+mod login;
 mod sending;
 mod spinning;
 mod thread_pool;
@@ -13,9 +14,11 @@ use junctor_gateway::threads::{SendSettings, SpinChoice};
 
 pub use thread_pool::ThreadPoolSettings;
 
+use crate::access::{AccountUsage, LoginSettings};
 use crate::execute::engine::Engine;
 use crate::mysql_catalog::show::ThreadFacts;
 use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
+use junctor_model::access::AccessControl;
 use junctor_model::value::Value;
 use junctor_signals::cluster_status::ClusterStatus;
 use junctor_signals::connection_limits::{ConnectionLimit, ConnectionLimits, GroupFigures};
@@ -123,6 +126,12 @@ pub struct ServerSettings {
     pub max_connect_errors: u64,
     /// Networks whose connections begin with a header of the PROXY protocol.
     pub proxy_protocol_networks: String,
+    /// The variables that concern logins, which the recv blocks read.
+    pub login: Arc<LoginSettings>,
+    /// How much of their resources accounts have used.
+    pub usage: Arc<AccountUsage>,
+    /// The accounts of a new server, with those of the configuration.
+    pub access: Arc<AccessControl>,
 }
 
 impl Default for ServerSettings {
@@ -168,6 +177,9 @@ impl Default for ServerSettings {
             max_address_connections: 0,
             max_connect_errors: ConnectionLimits::ERRORS_MAX,
             proxy_protocol_networks: String::new(),
+            login: Arc::default(),
+            usage: Arc::default(),
+            access: Arc::default(),
         }
     }
 }

@@ -5,7 +5,10 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use super::fact::ShowContext;
 use super::filter::{Condition, apply_filter, is_like, keep_where};
 use super::layout::{Field, VirtualTable, long, number, text, unsigned};
-use super::{column_rows, information_schema, junctor_info, performance_schema, server_rows, table_rows};
+use super::{
+    column_rows, grant_rows, information_schema, junctor_info, mysql_schema, performance_schema, server_rows,
+    table_rows,
+};
 use crate::parse::expression::VariableScope;
 use crate::parse::statement::{Describe, ObjectName, Show, ShowFilter};
 
@@ -63,8 +66,9 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowContext<'_>) -> Result<(VirtualTab
         Show::Checksum { .. } => return Err(Error::not_supported("CHECKSUM TABLE here")),
         Show::ProcessList { .. } => return Err(Error::not_supported("SHOW PROCESSLIST here")),
         Show::Plugins => server_rows::show_plugins(),
-        Show::Privileges => server_rows::show_privileges(),
-        Show::Grants { account } => server_rows::show_grants(account.as_deref(), facts)?,
+        Show::Privileges => grant_rows::show_privileges(),
+        Show::Grants { account, using } => grant_rows::show_grants(account, using, facts)?,
+        Show::CreateUser(account) => grant_rows::show_create_user(account, facts)?,
         Show::MasterStatus => empty(MASTER_STATUS),
         Show::ReplicaStatus => empty(REPLICA_STATUS),
         Show::BinaryLogs => empty(BINARY_LOGS),
@@ -107,6 +111,8 @@ pub fn virtual_table(database: &str, name: &str, facts: &ShowContext<'_>) -> Opt
         Some(VirtualTable::new("junctor_info", &name.to_ascii_lowercase(), fields))
     } else if database.eq_ignore_ascii_case("performance_schema") {
         performance_schema::SCHEMA.table(name, facts)
+    } else if database.eq_ignore_ascii_case("mysql") {
+        mysql_schema::SCHEMA.table(name, facts)
     } else {
         None
     }
@@ -120,6 +126,8 @@ pub fn virtual_table_names(database: &str) -> Option<Vec<&'static str>> {
         Some(junctor_info::names())
     } else if database.eq_ignore_ascii_case("performance_schema") {
         Some(performance_schema::SCHEMA.names())
+    } else if database.eq_ignore_ascii_case("mysql") {
+        Some(mysql_schema::SCHEMA.names())
     } else {
         None
     }

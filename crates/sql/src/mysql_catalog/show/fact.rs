@@ -1,5 +1,6 @@
 //! The inputs of SHOW and of virtual tables.
 
+use junctor_model::access::Rights;
 use junctor_model::id::{PartitionId, TableId, TableOwner};
 use junctor_model::schema::{Dictionary, TableDefinition};
 
@@ -56,6 +57,8 @@ pub struct ShowContext<'a> {
     pub dictionary: &'a Dictionary,
     /// The session, if it may have temporary tables.
     pub owner: Option<TableOwner>,
+    /// What the session may see.
+    pub rights: &'a Rights,
     /// The properties of the session, with its variables.
     pub session: &'a SessionContext<'a>,
     /// Returns the current statistics of a table.

@@ -11,12 +11,12 @@ use junctor_model::value::Value;
 use super::column_rows::{self, PRIVILEGES};
 use super::fact::ShowContext;
 use super::layout::{Field, bytes, count, yes_no};
-use super::performance_schema;
 use super::schema_layout as layout;
 use super::server_rows;
 use super::table_rows::{create_options, database_names, show_index, storage_values, type_of};
 use super::type_text::{column_key, column_type_text, default_value, escaped, extra, visible_columns, visible_indexes};
 use super::virtual_schema::{SchemaTable, VirtualSchema};
+use super::{mysql_schema, performance_schema, privilege_rows};
 use crate::mysql_catalog::variable::variable_rows;
 use crate::parse::{Dialect, Statement, parse_in, query_text};
 
@@ -25,12 +25,15 @@ const CATALOG: &str = "def";
 
 /// Every table, sorted by name, with its columns and the function that computes its rows.
 const TABLES: &[SchemaTable] = &[
+    ("ADMINISTRABLE_ROLE_AUTHORIZATIONS", layout::APPLICABLE_ROLES, privilege_rows::administrable_roles),
+    ("APPLICABLE_ROLES", layout::APPLICABLE_ROLES, privilege_rows::applicable_roles),
     ("CHARACTER_SETS", layout::CHARACTER_SETS, character_sets),
     ("CHECK_CONSTRAINTS", layout::CHECK_CONSTRAINTS, check_constraints),
     ("COLLATIONS", layout::COLLATIONS, |_| server_rows::collation_rows()),
     ("COLLATION_CHARACTER_SET_APPLICABILITY", layout::COLLATION_CHARACTER_SET_APPLICABILITY, applicability),
     ("COLUMNS", layout::COLUMNS, columns),
-    ("COLUMN_PRIVILEGES", layout::COLUMN_PRIVILEGES, nothing),
+    ("COLUMN_PRIVILEGES", layout::COLUMN_PRIVILEGES, privilege_rows::column_privileges),
+    ("ENABLED_ROLES", layout::ENABLED_ROLES, privilege_rows::enabled_roles),
     ("ENGINES", layout::ENGINES, |_| server_rows::engine_rows()),
     ("EVENTS", layout::EVENTS, nothing),
     ("FILES", layout::FILES, nothing),
@@ -45,7 +48,7 @@ const TABLES: &[SchemaTable] = &[
     ("REFERENTIAL_CONSTRAINTS", layout::REFERENTIAL_CONSTRAINTS, referential_constraints),
     ("ROUTINES", layout::ROUTINES, nothing),
     ("SCHEMATA", layout::SCHEMATA, schemata),
-    ("SCHEMA_PRIVILEGES", layout::SCHEMA_PRIVILEGES, nothing),
+    ("SCHEMA_PRIVILEGES", layout::SCHEMA_PRIVILEGES, privilege_rows::schema_privileges),
     ("SESSION_STATUS", layout::NAME_AND_VALUE, status),
     ("SESSION_VARIABLES", layout::NAME_AND_VALUE, |facts| variables(false, facts)),
     ("STATISTICS", layout::STATISTICS, statistics),
@@ -53,9 +56,10 @@ const TABLES: &[SchemaTable] = &[
     ("SYSTEM_VARIABLES", layout::NAME_AND_VALUE, |facts| variables(true, facts)),
     ("TABLES", layout::TABLES, tables),
     ("TABLE_CONSTRAINTS", layout::TABLE_CONSTRAINTS, table_constraints),
-    ("TABLE_PRIVILEGES", layout::TABLE_PRIVILEGES, nothing),
+    ("TABLE_PRIVILEGES", layout::TABLE_PRIVILEGES, privilege_rows::table_privileges),
     ("TRIGGERS", layout::TRIGGERS, nothing),
-    ("USER_PRIVILEGES", layout::USER_PRIVILEGES, user_privileges),
+    ("USER_ATTRIBUTES", layout::USER_ATTRIBUTES, privilege_rows::user_attributes),
+    ("USER_PRIVILEGES", layout::USER_PRIVILEGES, privilege_rows::user_privileges),
     ("VIEWS", layout::VIEWS, views),
 ];
 
@@ -66,7 +70,7 @@ fn nothing(_: &ShowContext<'_>) -> Vec<Vec<Value>> {
     Vec::new()
 }
 
-/// All base tables, ordered by database and name.
+/// All base tables that the session may see, ordered by database and name.
 fn base_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> {
     stored_tables(facts).filter(|table| table.view.is_none())
 }
@@ -75,7 +79,9 @@ fn base_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDef
 fn stored_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> {
     let dictionary = facts.dictionary;
     let databases = dictionary.databases();
-    databases.flat_map(|database| dictionary.tables_of(&database.name)).map(|table| &table.definition)
+    let rights = facts.rights;
+    let tables = databases.flat_map(|database| dictionary.tables_of(&database.name)).map(|table| &table.definition);
+    tables.filter(move |table| rights.can_see_table(&table.database, &table.name))
 }
 
 /// All virtual tables, as (database, name, columns).
@@ -83,8 +89,10 @@ fn computed_tables() -> impl Iterator<Item = (&'static str, &'static str, &'stat
     let own = TABLES.iter().map(|(name, fields, _)| ("information_schema", *name, *fields));
     let info = super::junctor_info::names().into_iter();
     let info = info.filter_map(|name| Some(("junctor_info", name, super::junctor_info::fields(name)?)));
+    let mysql = mysql_schema::SCHEMA.names().into_iter();
+    let mysql = mysql.filter_map(|name| Some(("mysql", name, mysql_schema::SCHEMA.fields(name)?)));
     let performance = performance_schema::SCHEMA.names().into_iter();
-    own.chain(info).chain(
+    own.chain(info).chain(mysql).chain(
         performance.filter_map(|name| Some(("performance_schema", name, performance_schema::SCHEMA.fields(name)?))),
     )
 }
@@ -407,11 +415,4 @@ fn variables(only_global: bool, facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
 
 fn status(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     facts.status.iter().map(|(name, value)| vec![bytes(name), bytes(value)]).collect()
-}
-
-fn user_privileges(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
-    let grantee = format!("'{}'@'{}'", facts.session.user, facts.session.account_host);
-    let names = ["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER", "PROCESS", "SUPER"];
-    let row = |privilege: &str| vec![bytes(&grantee), bytes(CATALOG), bytes(privilege), bytes("YES")];
-    names.into_iter().map(row).collect()
 }

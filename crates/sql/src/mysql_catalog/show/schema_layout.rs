@@ -203,6 +203,23 @@ pub(super) const PLUGINS: &[Field] = &[
 
 pub(super) const NAME_AND_VALUE: &[Field] = &[text("VARIABLE_NAME", 64), text("VARIABLE_VALUE", 1024).or_null()];
 
+pub(super) const APPLICABLE_ROLES: &[Field] = &[
+    text("USER", 97),
+    text("HOST", 256),
+    text("GRANTEE", 97),
+    text("GRANTEE_HOST", 256),
+    text("ROLE_NAME", 255),
+    text("ROLE_HOST", 256),
+    text("IS_GRANTABLE", 3),
+    text("IS_DEFAULT", 3),
+    text("IS_MANDATORY", 3),
+];
+
+pub(super) const ENABLED_ROLES: &[Field] =
+    &[text("ROLE_NAME", 255), text("ROLE_HOST", 255), text("IS_DEFAULT", 3), text("IS_MANDATORY", 3)];
+
+pub(super) const USER_ATTRIBUTES: &[Field] = &[text("USER", 32), text("HOST", 255), long("ATTRIBUTE").or_null()];
+
 pub(super) const USER_PRIVILEGES: &[Field] =
     &[text("GRANTEE", 292), name("TABLE_CATALOG"), text("PRIVILEGE_TYPE", 64), text("IS_GRANTABLE", 3)];
 

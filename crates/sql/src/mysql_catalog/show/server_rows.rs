@@ -11,21 +11,6 @@ use super::layout::{Field, VirtualTable, bytes, int, number, text, unsigned};
 use crate::mysql_catalog::variable::variable_rows;
 use crate::parse::statement::{Limit, LimitValue};
 
-const PRIVILEGES: &[(&str, &str, &str)] = &[
-    ("Alter", "Tables", "Change the definition of a table"),
-    ("Create", "Databases,Tables,Indexes", "Make databases and tables"),
-    ("Delete", "Tables", "Delete rows"),
-    ("Drop", "Databases,Tables", "Drop databases and tables"),
-    ("Index", "Tables", "Make and drop indexes"),
-    ("Insert", "Tables", "Insert rows"),
-    ("Process", "Server Admin", "See the statements of all connections"),
-    ("Select", "Tables", "Read rows"),
-    ("Show databases", "Server Admin", "See all databases"),
-    ("Super", "Server Admin", "End connections, set global variables"),
-    ("Update", "Tables", "Change rows"),
-    ("Usage", "Server Admin", "Connect, and nothing else"),
-];
-
 /// Storage engines, as (name, support, comment, transactions, XA, savepoints).
 pub(super) fn engine_rows() -> Vec<Vec<Value>> {
     let comment = "Distributed, in memory first, with snapshot reads";
@@ -159,26 +144,4 @@ pub(super) fn show_plugins() -> VirtualTable {
         text("License", 80).or_null(),
     ];
     VirtualTable::of_show(&fields, plugin_rows().into_iter().map(Vec::from).collect())
-}
-
-pub(super) fn show_privileges() -> VirtualTable {
-    let fields = [text("Privilege", 16), text("Context", 32), text("Comment", 64)];
-    let rows = PRIVILEGES.iter().map(|(name, context, comment)| [name, context, comment].map(bytes).to_vec());
-    VirtualTable::of_show(&fields, rows.collect())
-}
-
-pub(super) fn show_grants(account: Option<&str>, facts: &ShowContext<'_>) -> Result<VirtualTable> {
-    // Every account has all privileges. Clients write the session's own account in several forms, and each is
-    // accepted.
-    let (user, host) = (facts.session.user, facts.session.account_host);
-    let own_account = format!("{user}@{host}");
-    let plain: String = account.unwrap_or(&own_account).chars().filter(|letter| !"'\"`".contains(*letter)).collect();
-    let is_own = plain == own_account || plain == user || plain.to_ascii_uppercase().starts_with("CURRENT_USER");
-    if !is_own {
-        return Err(Error::not_supported("SHOW GRANTS of another account"));
-    }
-    let mut table = VirtualTable::of_show(&[text("Grants", 1024)], Vec::new());
-    table.columns[0].name = format!("Grants for {own_account}").into();
-    table.rows.push(vec![bytes(format!("GRANT ALL PRIVILEGES ON *.* TO `{user}`@`{host}` WITH GRANT OPTION"))]);
-    Ok(table)
 }

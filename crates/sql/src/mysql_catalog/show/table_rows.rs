@@ -1,5 +1,6 @@
 //! SHOW of databases, tables and indexes.
 
+use junctor_model::access::Privilege;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::{IndexState, TableDefinition, TableLayout, ViewDefinition};
 use junctor_model::value::Value;
@@ -9,7 +10,8 @@ use super::create_text::{ENGINE, create_database_text, create_table_text, create
 use super::fact::{ShowContext, TableStatistics};
 use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned, yes_no};
 use super::type_text::visible_indexes;
-use super::{information_schema, junctor_info, performance_schema};
+use super::{information_schema, junctor_info, mysql_schema, performance_schema};
+use crate::mysql_catalog::SYSTEM_DATABASES;
 use crate::parse::statement::{ObjectName, ShowFilter, TableMaintenance};
 
 const INDEX_FIELDS: &[Field] = &[
@@ -51,11 +53,14 @@ const STATUS_FIELDS: &[Field] = &[
     long("Comment"),
 ];
 
-/// The names of the system databases and of the dictionary's databases, sorted.
+/// The names of the system databases and of the dictionary's databases that the session may see, sorted.
 pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
     let own = facts.dictionary.databases().map(|database| database.name.to_string());
     let mut names: Vec<String> =
         crate::mysql_catalog::SYSTEM_DATABASES.map(str::to_owned).into_iter().chain(own).collect();
+    if !facts.rights.has(Privilege::ShowDatabases) {
+        names.retain(|name| name == SYSTEM_DATABASES[0] || facts.rights.can_see_database(name));
+    }
     names.sort();
     names
 }
@@ -63,10 +68,14 @@ pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
 /// The tables of a database, sorted, with their types. Error: 1049.
 fn table_names(database: &str, facts: &ShowContext<'_>) -> Result<Vec<(String, &'static str)>> {
     if let Some(names) = super::answer::virtual_table_names(database) {
-        return Ok(names.into_iter().map(|name| (name.to_owned(), "SYSTEM VIEW")).collect());
+        let sees = |name: &&str| {
+            database.eq_ignore_ascii_case(SYSTEM_DATABASES[0]) || facts.rights.can_see_table(database, name)
+        };
+        return Ok(names.into_iter().filter(sees).map(|name| (name.to_owned(), "SYSTEM VIEW")).collect());
     }
     check_database(database, facts)?;
-    let tables = facts.dictionary.tables_of(database);
+    let sees = |table: &&Arc<TableLayout>| facts.rights.can_see_table(database, &table.definition.name);
+    let tables = facts.dictionary.tables_of(database).filter(sees);
     Ok(tables.map(|table| (table.definition.name.to_string(), type_of(&table.definition))).collect())
 }
 
@@ -268,6 +277,8 @@ pub(super) fn computed_fields(database: &str, table: &str) -> Option<&'static [F
         junctor_info::fields(table)
     } else if database.eq_ignore_ascii_case("performance_schema") {
         performance_schema::SCHEMA.fields(table)
+    } else if database.eq_ignore_ascii_case("mysql") {
+        mysql_schema::SCHEMA.fields(table)
     } else {
         None
     }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use junctor_model::access::{AccountName, Rights};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, Result};
 use junctor_model::id::{PartitionId, TableId};
@@ -63,13 +64,15 @@ impl World {
     }
 
     fn with<R>(&self, ask: impl FnOnce(&ShowContext<'_>) -> R) -> R {
+        let (account, roles) = (AccountName::new("root", "localhost"), Default::default());
         let session = SessionContext {
             variables: &self.session,
             globals: &self.globals,
             connection: 7,
             user: "u",
             host: "127.0.0.1",
-            account_host: "%",
+            account: &account,
+            roles: &roles,
             database: Some("t"),
             database_collation: CollationId::DEFAULT,
             last_insert_id: 0,
@@ -84,6 +87,7 @@ impl World {
         let facts = ShowContext {
             owner: None,
             dictionary: &self.dictionary,
+            rights: &Rights::unlimited(),
             session: &session,
             table_statistics: &|table| TableStatistics {
                 rows: u64::from(table.id.0) * 10,

@@ -1,8 +1,11 @@
 //! Evaluates functions and variables that are constant within one execution: those of the session, the clock
 //! and the server.
 
+use std::collections::BTreeSet;
+
 use junctor_expression::result_type::DECIMAL_PRECISION_MAX;
 use junctor_expression::{Coercibility, ResultType, function};
+use junctor_model::access::AccountName;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
@@ -35,8 +38,10 @@ pub struct SessionContext<'a> {
     pub user: &'a str,
     /// Host name or address of the client.
     pub host: &'a str,
-    /// Host part of the matching account; `%` matches any host.
-    pub account_host: &'a str,
+    /// The account of the login.
+    pub account: &'a AccountName,
+    /// The active roles.
+    pub roles: &'a BTreeSet<AccountName>,
     /// Current database; `None` if none is selected.
     pub database: Option<&'a str>,
     /// Collation of the current database; the server's if no database is selected.
@@ -158,8 +163,8 @@ fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<V
         "VERSION" => text(text_of(&facts.globals.value_named("version"))),
         "DATABASE" | "SCHEMA" => Some(facts.database.map_or(Value::Null, |name| Value::Bytes(name.into()))),
         "USER" | "SESSION_USER" | "SYSTEM_USER" => text(format!("{}@{}", facts.user, facts.host)),
-        "CURRENT_USER" => text(format!("{}@{}", facts.user, facts.account_host)),
-        "CURRENT_ROLE" => text("NONE".to_owned()),
+        "CURRENT_USER" => text(format!("{}@{}", facts.account.user, facts.account.host)),
+        "CURRENT_ROLE" => text(current_role(facts.roles)),
         "CONNECTION_ID" => Some(Value::UInt(u64::from(facts.connection))),
         "LAST_INSERT_ID" if call.arguments.is_empty() => Some(Value::UInt(facts.last_insert_id)),
         "PS_CURRENT_THREAD_ID" => Some(Value::UInt(u64::from(facts.connection))),
@@ -181,6 +186,12 @@ fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<V
         function.check_count(call.arguments.len())?;
     }
     Ok(value)
+}
+
+/// The active roles as CURRENT_ROLE() returns them.
+fn current_role(roles: &BTreeSet<AccountName>) -> String {
+    let names: Vec<String> = roles.iter().map(|role| format!("`{}`@`{}`", role.user, role.host)).collect();
+    if names.is_empty() { "NONE".to_owned() } else { names.join(",") }
 }
 
 fn fold_clock(name: &str, call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<Value>> {

@@ -1,8 +1,11 @@
 //! SET and SELECT of variables as a client sees them, statement by statement.
 
+use junctor_model::access::AccountName;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, Result};
 use junctor_model::value::Value;
+use std::collections::BTreeSet;
+use std::sync::OnceLock;
 
 use proptest::prelude::*;
 
@@ -29,6 +32,9 @@ fn server() -> GlobalVariables {
     })
 }
 
+static ACCOUNT: OnceLock<AccountName> = OnceLock::new();
+static NO_ROLES: BTreeSet<AccountName> = BTreeSet::new();
+
 fn facts<'a>(variables: &'a SessionVariables, globals: &'a GlobalVariables) -> SessionContext<'a> {
     SessionContext {
         variables,
@@ -36,7 +42,8 @@ fn facts<'a>(variables: &'a SessionVariables, globals: &'a GlobalVariables) -> S
         connection: 7,
         user: "u",
         host: "127.0.0.1",
-        account_host: "%",
+        account: ACCOUNT.get_or_init(|| AccountName::new("u", "%")),
+        roles: &NO_ROLES,
         database: Some("t"),
         database_collation: CollationId::UTF8MB4_0900_AI_CI,
         last_insert_id: 12,

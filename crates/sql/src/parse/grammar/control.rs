@@ -142,11 +142,13 @@ impl Parser<'_> {
         Ok(Statement::ReloadTls)
     }
 
-    /// FLUSH [NO_WRITE_TO_BINLOG | LOCAL] {HOSTS | [ERROR | GENERAL | SLOW] LOGS}, ...
+    /// FLUSH [NO_WRITE_TO_BINLOG | LOCAL] {PRIVILEGES | USER_RESOURCES}, or
+    /// {HOSTS | [ERROR | GENERAL | SLOW] LOGS}, ...
     pub(super) fn flush(&mut self) -> Parse<Statement> {
         self.advance();
-        if !self.accept_word(Keyword::Local) {
-            self.accept_text("NO_WRITE_TO_BINLOG");
+        self.accept_any(&[Keyword::Local, Keyword::NoWriteToBinlog]);
+        if let Some(statement) = self.flush_accounts() {
+            return Ok(statement);
         }
         Ok(Statement::Flush(self.comma_list(Self::flush_kind)?))
     }

@@ -7,12 +7,14 @@
 //! - `define`, `column`, `foreign_key`, `alter`: tables, indexes, databases and column types;
 //! - `set`, `show`, `control`: session statements.
 
+mod account;
 mod alter;
 mod column;
 mod control;
 mod define;
 mod foreign_key;
 mod function;
+mod grant;
 mod json_table;
 mod load;
 mod modify;

@@ -11,10 +11,10 @@ impl Parser<'_> {
     pub(super) fn set(&mut self) -> Parse<Statement> {
         self.expect_word(Keyword::Set)?;
         match self.word() {
-            Some(Keyword::Password) => return self.unsupported("SET PASSWORD"),
-            Some(Keyword::Role) => return self.unsupported("SET ROLE"),
+            Some(Keyword::Password) => return self.set_password(),
+            Some(Keyword::Role) => return self.set_role(),
             Some(Keyword::Default) if self.next_is_word(Keyword::Role) => {
-                return self.unsupported("SET DEFAULT ROLE");
+                return self.set_default_role();
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! SHOW.
 
 use super::parser::{Parse, Parser};
+use crate::parse::account::AccountReference;
 use crate::parse::expression::{StringLiteral, VariableScope};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
@@ -179,7 +180,10 @@ impl Parser<'_> {
             Some(Keyword::Function) => self.unsupported("SHOW CREATE FUNCTION"),
             Some(Keyword::Trigger) => self.unsupported("SHOW CREATE TRIGGER"),
             Some(Keyword::Event) => self.unsupported("SHOW CREATE EVENT"),
-            Some(Keyword::User) => self.unsupported("SHOW CREATE USER"),
+            Some(Keyword::User) => {
+                self.advance();
+                Ok(Show::CreateUser(self.account()?))
+            }
             _ => self.syntax(),
         }
     }
@@ -195,24 +199,14 @@ impl Parser<'_> {
 
     fn show_grants(&mut self) -> Parse<Show> {
         if !self.accept_word(Keyword::For) {
-            return Ok(Show::Grants { account: None });
+            return Ok(Show::Grants { account: AccountReference::Current, using: Vec::new() });
         }
-        let start = self.current.start;
-        if !matches!(self.current.kind, TokenKind::String) && !self.at_word(Keyword::CurrentUser) {
-            self.name()?;
-        } else {
-            self.advance();
-        }
-        if self.accept(TokenKind::Open) {
-            self.expect(TokenKind::Close)?;
-        }
-        // The lexer reads the host part of an account (`@host`) as a user variable.
-        self.accept(TokenKind::UserVariable);
-        let account = Some(self.text_since(start));
-        if self.at_word(Keyword::Using) {
-            return self.unsupported("SHOW GRANTS ... USING");
-        }
-        Ok(Show::Grants { account })
+        let account = self.account()?;
+        let using = match self.accept_word(Keyword::Using) {
+            true => self.comma_list(Self::account)?,
+            false => Vec::new(),
+        };
+        Ok(Show::Grants { account, using })
     }
 
     fn database_clause(&mut self) -> Parse<Option<String>> {

@@ -61,6 +61,16 @@ impl Parser<'_> {
                 self.advance();
                 self.alter_database()
             }
+            Keyword::Alter if self.next_is_word(Keyword::User) => {
+                self.advance();
+                self.alter_user()
+            }
+            Keyword::Rename if self.next_is_word(Keyword::User) => {
+                self.advance();
+                self.rename_user()
+            }
+            Keyword::Grant => self.grant(),
+            Keyword::Revoke => self.revoke(),
             Keyword::Alter if self.next_is_word(Keyword::Instance) => self.alter_instance(),
             Keyword::Alter
                 if matches!(
@@ -107,8 +117,7 @@ impl Parser<'_> {
             Some(Keyword::View | Keyword::Or | Keyword::Algorithm | Keyword::Definer | Keyword::Sql) => {
                 self.create_view(false)
             }
-            Some(Keyword::User) => self.unsupported("CREATE USER"),
-            Some(Keyword::Role) => self.unsupported("CREATE ROLE"),
+            Some(Keyword::User | Keyword::Role) => self.create_account(),
             Some(Keyword::Procedure) => self.unsupported("CREATE PROCEDURE"),
             Some(Keyword::Function) => self.unsupported("CREATE FUNCTION"),
             Some(Keyword::Trigger) => self.unsupported("CREATE TRIGGER"),
@@ -127,8 +136,7 @@ impl Parser<'_> {
             Some(Keyword::Index) => self.drop_index(),
             Some(Keyword::Database | Keyword::Schema) => self.drop_database(),
             Some(Keyword::View) => self.drop_view(),
-            Some(Keyword::User) => self.unsupported("DROP USER"),
-            Some(Keyword::Role) => self.unsupported("DROP ROLE"),
+            Some(Keyword::User | Keyword::Role) => self.drop_account(),
             Some(Keyword::Procedure) => self.unsupported("DROP PROCEDURE"),
             Some(Keyword::Function) => self.unsupported("DROP FUNCTION"),
             Some(Keyword::Trigger) => self.unsupported("DROP TRIGGER"),
@@ -148,20 +156,16 @@ impl Parser<'_> {
             _ => None,
         };
         let what = match (keyword, second) {
-            (Keyword::Alter, Some(Keyword::User)) => "ALTER USER",
             (Keyword::Alter, Some(Keyword::Tablespace | Keyword::Undo)) => "ALTER TABLESPACE",
             (Keyword::Alter, Some(Keyword::Logfile)) => "ALTER LOGFILE GROUP",
             (Keyword::Alter, Some(Keyword::Procedure | Keyword::Function)) => "ALTER PROCEDURE",
             (Keyword::Alter, Some(Keyword::Event)) => "ALTER EVENT",
             (Keyword::Alter, Some(Keyword::Server)) => "ALTER SERVER",
-            (Keyword::Rename, Some(Keyword::User)) => "RENAME USER",
             (Keyword::Import, _) => "IMPORT TABLE",
             (Keyword::Load, _) => "LOAD INDEX",
             (Keyword::Call, _) => "CALL",
             (Keyword::Handler, _) => "HANDLER",
             (Keyword::Xa, _) => "XA transactions",
-            (Keyword::Grant, _) => "GRANT",
-            (Keyword::Revoke, _) => "REVOKE",
             (Keyword::Reset, _) => "RESET",
             (Keyword::Purge, _) => "PURGE",
             (Keyword::Change, _) => "CHANGE REPLICATION SOURCE",

@@ -2,6 +2,7 @@
 
 use super::{error_of, missing_part, select, statement};
 use crate::parse::Dialect;
+use crate::parse::account::AccountReference;
 use crate::parse::definition::{
     DefaultValue, IndexAlgorithm, IndexKind, IntegerSize, LongSize, PartitionByKey, ReferentialAction, TableOption,
     TypeKind,
@@ -239,7 +240,10 @@ fn show_keeps_its_arguments() {
     let limit = Some(Limit { count: LimitValue::Rows(10), offset: None });
     assert_eq!(show("SHOW WARNINGS LIMIT 10"), Show::Warnings { limit });
     assert_eq!(show("SHOW COUNT(*) WARNINGS"), Show::WarningCount);
-    assert_eq!(show("SHOW GRANTS FOR 'root'@'%'"), Show::Grants { account: Some("'root'@'%'".to_owned()) });
+    let account = AccountReference::Named { user: "root".into(), host: Some("%".into()) };
+    let grants = show("SHOW GRANTS FOR 'root'@'%' USING r");
+    let using = vec![AccountReference::Named { user: "r".into(), host: None }];
+    assert_eq!(grants, Show::Grants { account, using });
 }
 
 #[test]

@@ -15,6 +15,7 @@ use super::recursion::{Defining, WorkingTable};
 use super::subquery::{BlockSubqueries, SemiJoin};
 use super::window::{check_alias, windowed};
 use super::{AggregatePlan, ApplyPlan, BlockPlan, PlanNode, TreePlanner};
+use crate::access::TableAccess;
 use crate::bind::block::{BlockScope, BlockView, SlotSpace};
 use crate::bind::group_function::GroupFunctions;
 use crate::bind::window::WindowFunction;
@@ -42,11 +43,14 @@ pub(super) struct CommonTables<'a> {
     pub working: Option<&'a WorkingTable<'a>>,
     /// The table whose queries are planned next.
     pub defining: Option<Defining<'a>>,
+    /// How the statement uses the stored tables of its own FROM, if not as a query.
+    pub changes: Option<TableAccess>,
 }
 
 impl<'a> CommonTables<'a> {
     /// No tables.
-    pub const NONE: CommonTables<'static> = CommonTables { tables: &[], outer: None, working: None, defining: None };
+    pub const NONE: CommonTables<'static> =
+        CommonTables { tables: &[], outer: None, working: None, defining: None, changes: None };
 
     /// A scope inside another one.
     pub fn within(outer: &'a CommonTables<'a>) -> CommonTables<'a> {
@@ -276,6 +280,10 @@ impl TreePlanner<'_> {
             };
             for column in columns {
                 let found = view.block.column(column.relation, column.column)?;
+                if let Some(access) = self.environment.access {
+                    access.read_all(&found.column);
+                }
+                self.environment.note_read(&found.column);
                 list.0.push(found.expression);
                 list.1.push(found.column);
             }

@@ -14,6 +14,7 @@ use super::join::JoinNode;
 use super::recursion::{Defining, WorkingTable, in_outer_join};
 use super::subquery::BlockSubqueries;
 use super::{BlockPlan, TreePlanner};
+use crate::access::TableAccess;
 use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotSpace, VisibleColumn};
 use crate::bind::{Clause, among_numbers, message};
 use crate::parse::query::{DerivedSource, DerivedTable, FromItem, JoinCondition, JoinKind};
@@ -74,9 +75,10 @@ impl<'a> TreePlanner<'a> {
             }
             FromItem::Table(reference) => self.table(reference, tables, is_nullable)?,
             FromItem::Derived(derived) => {
+                let inside = CommonTables { changes: None, ..*tables };
                 let block = match derived.lateral {
-                    true => self.lateral(derived, (space, tables, outer), relations)?,
-                    false => self.derived(derived, tables, outer)?,
+                    true => self.lateral(derived, (space, &inside, outer), relations)?,
+                    false => self.derived(derived, &inside, outer)?,
                 };
                 let name = derived.alias.clone().unwrap_or_default();
                 self.query_relation(name, block, &derived.columns)?
@@ -130,10 +132,12 @@ impl<'a> TreePlanner<'a> {
             let rows = RelationSource::Rows { columns: source.columns.clone(), types, is_virtual: true };
             return Ok((relation(database, rows), SourcePlan::Virtual(source)));
         }
+        let table_access = tables.changes.unwrap_or(TableAccess::Read);
         if let Some(view) = environment.view(&reference.name) {
+            environment.note_table(&view.definition, table_access)?;
             return self.view_relation(reference, view, is_nullable);
         }
-        let layout: &'f Arc<TableLayout> = environment.table(&reference.name)?;
+        let layout: &'f Arc<TableLayout> = environment.table(&reference.name, table_access)?;
         let relation = relation(&layout.definition.database, RelationSource::Table(layout));
         Ok((relation, SourcePlan::Table(layout, reference, Vec::new())))
     }
@@ -223,7 +227,13 @@ fn find_common<'t>(tables: &CommonTables<'t>, name: &str) -> Option<Common<'t>> 
             return Some(Common::Working(working));
         }
         if let Some(place) = tables.tables.iter().position(|table| table.name.eq_ignore_ascii_case(name)) {
-            let visible = CommonTables { tables: &tables.tables[..place], working: None, defining: None, ..tables };
+            let visible = CommonTables {
+                tables: &tables.tables[..place],
+                working: None,
+                defining: None,
+                changes: None,
+                ..tables
+            };
             return Some(Common::Table(&tables.tables[place], visible));
         }
         scope = tables.outer.copied();
@@ -287,13 +297,17 @@ pub(super) fn bind_from<'s>(
             planner.note(&binder);
             all()
         }
-        JoinCondition::Using(columns) => merge(block, (&left.names, &right.names), columns, kind, &mut conditions)?,
+        JoinCondition::Using(columns) => {
+            note_common(planner, block, (&left.names, &right.names), columns)?;
+            merge(block, (&left.names, &right.names), columns, kind, &mut conditions)?
+        }
         JoinCondition::Natural => {
             let is_common = |name: &&VisibleColumn| {
                 let in_right = |other: &VisibleColumn| other.is_shown && other.name.eq_ignore_ascii_case(&name.name);
                 name.is_shown && right.names.iter().any(in_right)
             };
             let columns: Vec<String> = left.names.iter().filter(is_common).map(|name| name.name.clone()).collect();
+            note_common(planner, block, (&left.names, &right.names), &columns)?;
             merge(block, (&left.names, &right.names), &columns, kind, &mut conditions)?
         }
     };
@@ -324,6 +338,21 @@ pub(super) fn bind_from<'s>(
         false => JoinNode::outer((outer, inner), conditions, subqueries, block)?,
     };
     Ok(BoundFrom { node, names, applies, conditions: above, relations })
+}
+
+/// Notes that the columns of USING are read on both sides.
+fn note_common(
+    planner: &TreePlanner<'_>,
+    block: &BlockScope<'_>,
+    (left, right): (&[VisibleColumn], &[VisibleColumn]),
+    columns: &[String],
+) -> Result<()> {
+    for name in columns {
+        for column in left.iter().chain(right).filter(|column| column.name.eq_ignore_ascii_case(name)) {
+            planner.environment.note_read(&block.column(column.relation, column.column)?.column);
+        }
+    }
+    Ok(())
 }
 
 /// Makes the columns of USING equal. Returns the names of the join: first the common columns, once.

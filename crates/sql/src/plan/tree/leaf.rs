@@ -215,6 +215,7 @@ impl TreePlanner<'_> {
             slots.push(None);
         }
         let plan = ComputePlan {
+            rights: crate::access::PlanRights::default(),
             is_strict: self.environment.is_strict,
             header: ResultHeader::new(projection.columns.clone()),
             source: source.rows.clone(),

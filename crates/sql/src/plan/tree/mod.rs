@@ -40,6 +40,7 @@ use junctor_signals::program::SortKey;
 use super::operand::LimitTemplate;
 use super::select::check_lock_names;
 use super::statement::{FindVirtual, Planned, QueryPlan};
+use crate::access::PlanRights;
 use crate::bind::Environment;
 use crate::bind::group_function::GroupFunction;
 use crate::parse::query::SetOperator;
@@ -59,6 +60,8 @@ pub use window::{StepBound, StepFunction, WindowPlan, WindowStep};
 /// A query that a tree of operators executes.
 #[derive(Debug)]
 pub struct TreePlan {
+    /// The rights that the statement needs.
+    pub rights: PlanRights,
     /// The columns of the result.
     pub header: ResultHeader,
     /// The query.
@@ -349,6 +352,7 @@ impl<'a> TreePlanner<'a> {
     fn finish(self, mut root: BlockPlan, limit: Option<LimitTemplate>, calc_found_rows: bool) -> Planned<TreePlan> {
         let columns = std::mem::take(&mut root.columns);
         let plan = TreePlan {
+            rights: PlanRights::default(),
             header: ResultHeader::new(columns),
             root: Arc::new(root),
             leaves: self.leaves.into_inner(),

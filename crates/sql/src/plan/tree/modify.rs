@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use junctor_expression::{Expression, Kind, Node};
+use junctor_model::access::Privilege;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::RowWrite;
 use junctor_model::id::ColumnNumber;
@@ -25,6 +26,7 @@ use super::leaf::Localised;
 use super::subquery::BlockSubqueries;
 use super::view::checks_of;
 use super::{BlockPlan, PlanNode, TreePlan, TreePlanner};
+use crate::access::TableAccess;
 use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotOwner, SlotSpace};
 use crate::bind::{Aggregation, Binder, Clause, Environment, StoredExpressions, as_stored, default_into, message};
 use crate::parse::expression as ast;
@@ -88,6 +90,7 @@ impl TreePlanner<'_> {
         let shape = {
             let scope = BlockScope { space: &space, relations: Vec::new(), outer: None, shares_rows: false };
             let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
+            let tables = CommonTables { changes: Some(access_of(request)), ..tables };
             self.collect(from, false, (&space, &tables, &view), &mut relations)?
         };
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
@@ -104,6 +107,7 @@ impl TreePlanner<'_> {
             true => deleted(request, &block, &sources)?,
             false => self.assigned(request, (&block, &sources), &view, &subqueries)?,
         };
+        self.note_access(request, &found, &sources)?;
         let assignment_applies = subqueries.take();
         let sort = self.order_of(request, (&view, &found), &subqueries)?;
         let order_applies = subqueries.take();
@@ -169,6 +173,9 @@ impl TreePlanner<'_> {
                     found.len() - 1
                 }
             };
+            if !assignment.if_changed {
+                self.environment.note_assigned(&layout.definition, column.index, Privilege::Update);
+            }
             let definition = &layout.definition.columns[usize::from(column.index.0)];
             if definition.is_generated() {
                 match assignment.value {
@@ -192,6 +199,29 @@ impl TreePlanner<'_> {
         }
         self.note(&binder);
         Ok(found)
+    }
+
+    /// Notes which tables of FROM are changed and which are read. Errors: 1142.
+    fn note_access(
+        &self,
+        request: &ModifyRequest<'_>,
+        found: &[BoundTarget<'_>],
+        sources: &[SourcePlan<'_>],
+    ) -> Result<()> {
+        for (relation, source) in sources.iter().enumerate() {
+            let SourcePlan::Table(layout, reference, _) = source else { continue };
+            let is_target = found.iter().any(|target| target.relation == relation);
+            let access = match (is_target, request.is_delete) {
+                (true, true) => TableAccess::Delete,
+                (true, false) => TableAccess::Update,
+                (false, _) => TableAccess::Read,
+            };
+            if let Some(view) = self.environment.view(&reference.name) {
+                self.environment.note_table(&view.definition, access)?;
+            }
+            self.environment.note_table(&layout.definition, access)?;
+        }
+        Ok(())
     }
 
     fn assigned_value(
@@ -350,6 +380,16 @@ impl TreePlanner<'_> {
             )
         };
         Ok((program, local.parameters))
+    }
+}
+
+/// The use of the tables of FROM, before it is known which of them are changed.
+fn access_of(request: &ModifyRequest<'_>) -> TableAccess {
+    match (request.is_single, request.is_delete) {
+        (true, true) => TableAccess::Delete,
+        (true, false) => TableAccess::Update,
+        (false, true) => TableAccess::Read,
+        (false, false) => TableAccess::ReadOrUpdate,
     }
 }
 

@@ -14,6 +14,7 @@ use super::block::{CommonTables, conjuncts};
 use super::from::{SourcePlan, bind_from};
 use super::leaf::Localised;
 use super::{TreePlanner, TreeTable};
+use crate::access::TableAccess;
 use crate::bind::block::{BlockScope, BlockView, MergedColumn, MergedView, Relation, RelationSource, SlotSpace};
 use crate::bind::{Clause, Environment, among_numbers, bind_item, message};
 use crate::parse::expression::{ColumnReference, Expression as Written};
@@ -82,6 +83,7 @@ pub(in crate::plan) fn merged_target(
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Option<Arc<MergedView>>> {
     let Some(view) = environment.view(name) else { return Ok(None) };
+    environment.note_table(&view.definition, TableAccess::Insert)?;
     let planner = TreePlanner::new(environment, find_virtual);
     match planner.opened(view, || planner.merged(view))? {
         Some(merged) => Ok(Some(Arc::new(merged))),
@@ -127,7 +129,7 @@ pub(crate) fn plan_view(
         None => false,
         Some(table) => match environment.view(&table.name) {
             Some(view) => view.definition.view.as_ref().is_some_and(|view| view.is_updatable),
-            None => environment.table(&table.name).is_ok(),
+            None => environment.table(&table.name, TableAccess::Read).is_ok(),
         },
     };
     Ok(PlannedView { query, columns, is_updatable })
@@ -221,7 +223,7 @@ impl<'a> TreePlanner<'a> {
                 (RelationSource::View(Arc::clone(&merged)), layout, filters, Some(merged))
             }
             None => {
-                let layout = environment.table(&reference.name)?;
+                let layout = environment.table(&reference.name, TableAccess::Read)?;
                 (RelationSource::Table(layout), Arc::clone(layout), Vec::new(), None)
             }
         };

@@ -91,6 +91,8 @@ impl Client<'_> {
         loop {
             let mut out = Vec::new();
             let mut context = LoginContext {
+                tls: None,
+                now_us: 0,
                 accounts,
                 security: if self.has_key { Some(&Inverting) } else { None },
                 is_private_required: false,
@@ -104,6 +106,9 @@ impl Client<'_> {
                 step = handshake.continue_check(&mut context);
             }
             match step {
+                HandshakeStep::Delayed(milliseconds) => {
+                    panic!("no login was wrong, and the answer waits {milliseconds} ms")
+                }
                 HandshakeStep::Authenticated(authenticated) => {
                     if out.get(4..) == Some(&[1, 3]) {
                         ways.push("fast");

@@ -59,6 +59,8 @@ fn answer(peer: Peer, response: &HandshakeResponse<'_>, out: &mut Vec<u8>) -> (H
 /// A context of a connection without TLS.
 fn context<'a>(accounts: &'a Accounts, sequence: u8, out: &'a mut Vec<u8>) -> LoginContext<'a> {
     LoginContext {
+        tls: None,
+        now_us: 0,
         accounts,
         security: None,
         is_private_required: false,

@@ -189,7 +189,7 @@ fn the_greeting_has_the_documented_layout() {
     expected.extend_from_slice(b"8.0.36-junctor\0");
     expected.extend_from_slice(&hex("0b 00 00 00"));
     expected.extend_from_slice(b"abcdefgh\0");
-    expected.extend_from_slice(&hex("af a7 ff 02 00 bf 0d 15 00 00 00 00 00 00 00 00 00 00"));
+    expected.extend_from_slice(&hex("af a7 ff 02 00 ff 0d 15 00 00 00 00 00 00 00 00 00 00"));
     expected.extend_from_slice(b"ijklmnopqrst\0mysql_native_password\0");
     let bytes = encoded(|out| greeting.encode(out));
     assert_eq!(bytes, expected);

@@ -1,0 +1,20 @@
+//! Accounts and rights: what statements need, what sessions have, and what accounts have used.
+//!
+//! - [`form`]: the one table of the rights that each form of statement needs;
+//! - [`needs`]: the rights on tables and columns that a planned statement needs;
+//! - [`check`]: the check of a statement without a plan;
+//! - [`login_settings`]: the system variables that concern logins;
+//! - [`usage`]: how much of their resources accounts have used.
+
+mod check;
+pub mod form;
+mod login_settings;
+mod needs;
+mod usage;
+
+pub(crate) use check::Checker;
+pub use form::{Form, FormRights, Right, RightOn, TableAccess, privileges_page};
+pub use login_settings::LoginSettings;
+pub(crate) use needs::NeedsCollector;
+pub use needs::PlanRights;
+pub use usage::AccountUsage;

@@ -1,0 +1,333 @@
+//! Executes the statements about accounts, and looks up the rights of sessions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use junctor_model::access::{AccountName, Privilege, Privileges, Rights};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::ConnectionId;
+use junctor_model::value::Value;
+use junctor_signals::change_schema::SchemaChange;
+use junctor_signals::program::RowProtocol;
+
+use super::command::answer;
+use crate::access::Checker;
+use crate::definition::access::{
+    AccessContext, AccessEdit, PasswordRules, change_access, parse_role_list, role_not_granted,
+};
+use crate::execute::{
+    AccessRetry, AfterSchemaChange, Engine, Identity, Session, StatementContext, fail, granted_roles,
+    must_change_password, start_access_change,
+};
+use crate::mysql_catalog::show::{VirtualTable, WarningLevel, generated_passwords};
+use crate::parse::Statement;
+use crate::parse::account::{AccountReference, AccountStatement, RoleChoice};
+use crate::plan::Plan;
+use crate::result::Progress;
+
+impl Engine {
+    /// The number of a global variable.
+    fn number(&self, name: &str) -> u64 {
+        match self.globals.value_named(name) {
+            Value::UInt(number) => number,
+            Value::Int(number) => u64::try_from(number).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// The roles of `mandatory_roles`.
+    pub(crate) fn mandatory_roles(&self) -> Vec<AccountName> {
+        match self.globals.value_named("mandatory_roles") {
+            Value::Bytes(text) if !text.is_empty() => {
+                parse_role_list(&String::from_utf8_lossy(&text)).unwrap_or_default()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The account of a new session with the roles that are active at a login.
+    pub(super) fn identity_of(&self, account: &AccountName, is_expired: bool) -> Identity {
+        let mandatory = self.mandatory_roles();
+        let all_roles = self.number("activate_all_roles_on_login") != 0;
+        let access = &self.gateway.catalog().dictionary.access;
+        Identity { is_expired, ..Identity::of_login(account, access, (&mandatory, all_roles)) }
+    }
+
+    /// The rights of a session, without keeping them if they are looked up.
+    pub(crate) fn rights_for(&self, session: &Session) -> Arc<Rights> {
+        match &session.identity.rights {
+            Some(rights) => Arc::clone(rights),
+            None => Arc::new(self.lookup_rights(&session.identity)),
+        }
+    }
+
+    fn lookup_rights(&self, identity: &Identity) -> Rights {
+        if identity.account == AccountName::internal() {
+            return Rights::internal();
+        }
+        let access = &self.gateway.catalog().dictionary.access;
+        let granted = granted_roles(&identity.account, access, &[]);
+        let mandatory = self.mandatory_roles();
+        let is_active = |role: &&AccountName| granted.contains(*role) || mandatory.contains(*role);
+        let active: Vec<&AccountName> = identity.roles.iter().filter(is_active).collect();
+        access.rights_of(&identity.account, active, self.number("partial_revokes") != 0)
+    }
+
+    /// Calls `check` with the rights of a session.
+    pub(super) fn checker<T>(&self, session: &Session, rights: &Rights, check: impl FnOnce(&Checker<'_>) -> T) -> T {
+        let dictionary = &self.gateway.catalog().dictionary;
+        let owner = session.temporary_owner();
+        let is_temporary = |database: &str, table: &str| {
+            let found = dictionary.table_seen_by(owner, database, table);
+            found.is_some_and(|layout| layout.definition.is_temporary())
+        };
+        check(&Checker {
+            rights,
+            who: &session.who(),
+            account: &session.identity.account.to_string(),
+            database: session.database(),
+            is_temporary: &is_temporary,
+        })
+    }
+
+    /// The rows of the processes that a session may see: those of its user, and all with PROCESS.
+    pub(crate) fn visible_processes(&self, session: &Session, rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
+        if self.rights_for(session).has(Privilege::Process) {
+            return rows.to_vec();
+        }
+        let is_own =
+            |row: &&Vec<Value>| matches!(row.get(1), Some(Value::Bytes(user)) if **user == *session.user.as_bytes());
+        rows.iter().filter(is_own).cloned().collect()
+    }
+
+    /// Errors: 1044, 1049.
+    pub(super) fn check_login_database(&self, session: &Session, database: &str) -> Result<()> {
+        let rights = self.rights_for(session);
+        self.checker(session, &rights, |checker| checker.check_database(database, Privileges::NONE))?;
+        self.check_database(database)
+    }
+
+    /// The rights of a session, looked up if they have changed.
+    pub(crate) fn rights_of(&mut self, session: &mut Session) -> Arc<Rights> {
+        if let Some(rights) = &session.identity.rights {
+            return Arc::clone(rights);
+        }
+        let access = Arc::clone(&self.gateway.catalog().dictionary.access);
+        let account = access.account(&session.identity.account);
+        if let Some(account) = account.filter(|_| session.identity.is_expired) {
+            // A new password ends the restriction, also if somebody else has set it.
+            let is_new = account.password_changed_us != session.identity.password_changed_us;
+            session.identity.is_expired = account.is_expired || !is_new;
+        }
+        let key = (access.version, session.identity.account.clone(), session.identity.roles.clone());
+        let known = self.known_rights.iter().find(|(known, ..)| *known == key);
+        let (number, rights) = match known {
+            Some((_, number, rights)) => (*number, Arc::clone(rights)),
+            None => {
+                let rights = Arc::new(self.lookup_rights(&session.identity));
+                self.rights_count += 1;
+                if self.known_rights.len() >= KNOWN_RIGHTS_MAX {
+                    self.known_rights.clear();
+                }
+                self.known_rights.push((key, self.rights_count, Arc::clone(&rights)));
+                (self.rights_count, rights)
+            }
+        };
+        let is_counted = account.is_some_and(|account| account.limits.counts_statements());
+        // Without a number, each statement is checked, and counted there.
+        session.rights_number = if session.identity.is_expired || is_counted { 0 } else { number };
+        session.identity.rights = Some(Arc::clone(&rights));
+        rights
+    }
+}
+
+/// The change of a statement, its notes, and its rows.
+type Edited = (SchemaChange, Vec<(WarningLevel, u16, Box<str>)>, Option<VirtualTable>);
+
+/// Sets of rights that a block keeps, so that the sessions of one account share a number.
+const KNOWN_RIGHTS_MAX: usize = 64;
+
+impl StatementContext<'_, '_> {
+    /// Executes a statement about accounts.
+    pub(super) fn execute_account_statement(
+        &mut self,
+        statement: &AccountStatement,
+        protocol: RowProtocol,
+    ) -> Progress {
+        match statement {
+            AccountStatement::SetRole(choice) => {
+                let outcome = self.set_role(choice);
+                answer(self, outcome)
+            }
+            AccountStatement::FlushPrivileges => {
+                self.engine.settings.login.flushes.fetch_add(1, Ordering::Relaxed);
+                answer(self, Ok(()))
+            }
+            AccountStatement::FlushUserResources => {
+                self.engine.settings.usage.reset();
+                answer(self, Ok(()))
+            }
+            _ => self.change_accounts(statement, protocol, 0),
+        }
+    }
+
+    /// Changes accounts. `tries` counts how often others have changed them meanwhile.
+    pub(super) fn change_accounts(
+        &mut self,
+        statement: &AccountStatement,
+        protocol: RowProtocol,
+        tries: u32,
+    ) -> Progress {
+        let rights = self.engine.rights_of(self.session);
+        let edited = self.edit_accounts(statement, &rights);
+        let (change, notes, rows) = match edited {
+            Ok(edited) => edited,
+            Err(error) => return fail(self, &error),
+        };
+        for (level, errno, message) in notes {
+            self.session.warn(level, errno, message);
+        }
+        let retry = AccessRetry { statement: statement.clone().into(), protocol, tries };
+        start_access_change(self, change, AfterSchemaChange::Access(Box::new((retry, rows))))
+    }
+
+    /// The change of a statement, its notes, and the passwords that it has generated.
+    fn edit_accounts(&mut self, statement: &AccountStatement, rights: &Rights) -> Result<Edited> {
+        let mandatory = self.engine.mandatory_roles();
+        let rules = PasswordRules {
+            history: self.engine.number("password_history"),
+            reuse_days: self.engine.number("password_reuse_interval"),
+            require_current: self.engine.number("password_require_current") != 0,
+        };
+        let default_method = match self.engine.globals.value_named("default_authentication_plugin") {
+            Value::Bytes(name) => String::from_utf8_lossy(&name).into_owned(),
+            _ => String::new(),
+        };
+        let dictionary = &self.engine.gateway.catalog().dictionary;
+        let find_table = |database: &str, table: &str| {
+            let layout = dictionary.table_named(database, table)?;
+            let columns = layout.definition.columns.iter().filter(|column| !column.hidden);
+            Some(columns.map(|column| column.name.clone()).collect())
+        };
+        let session = format!("'{}'@'{}'", self.session.identity.account.user, self.session.host);
+        let random = &mut self.turn.random;
+        let mut next_random = || random.word();
+        let edit: AccessEdit<'_> = change_access(
+            statement,
+            AccessContext {
+                access: &dictionary.access,
+                own: &self.session.identity.account,
+                rights,
+                session: &session,
+                database: self.session.database.as_deref(),
+                find_table: &find_table,
+                mandatory_roles: &mandatory,
+                partial_revokes: self.engine.number("partial_revokes") != 0,
+                default_method: &default_method,
+                rules,
+                now_us: self.turn.wall_clock_us,
+                random: &mut next_random,
+            },
+        )?;
+        let change = SchemaChange::ChangeAccess { change: edit.to_change() };
+        let level = |is_warning| if is_warning { WarningLevel::Warning } else { WarningLevel::Note };
+        let rows = (!edit.generated.is_empty()).then(|| generated_passwords(&edit.generated));
+        for name in &edit.recounted {
+            self.engine.settings.usage.reset_account(name);
+        }
+        let notes = edit.notes.into_iter().map(|(is_warning, errno, text)| (level(is_warning), errno, text)).collect();
+        Ok((change, notes, rows))
+    }
+
+    /// Checks the rights that a plan needs, and counts the statement.
+    #[cold]
+    pub(super) fn check_plan(&mut self, plan: &Plan) -> Result<()> {
+        let rights = self.engine.rights_of(self.session);
+        if self.session.identity.is_expired {
+            return Err(must_change_password());
+        }
+        self.count_statement(plan.writes())?;
+        match plan.rights() {
+            Some(needs) => needs.check(&rights, &self.session.who(), self.session.rights_number),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks the rights for a statement without a plan, and counts the statement.
+    pub(super) fn check_unplanned(&mut self, statement: &Statement) -> Result<()> {
+        let rights = self.engine.rights_of(self.session);
+        let changes_password = match statement {
+            Statement::Account(account) => {
+                matches!(**account, AccountStatement::SetPassword(_) | AccountStatement::AlterUser(_))
+            }
+            Statement::Set(_) => true,
+            _ => false,
+        };
+        if self.session.identity.is_expired && !changes_password {
+            return Err(must_change_password());
+        }
+        self.count_statement(!matches!(statement, Statement::Show(_) | Statement::Set(_) | Statement::Use(_)))?;
+        self.engine.checker(self.session, &rights, |checker| checker.check(statement))
+    }
+
+    fn count_statement(&mut self, changes: bool) -> Result<()> {
+        if self.session.rights_number != 0 {
+            return Ok(());
+        }
+        let name = &self.session.identity.account;
+        let access = &self.engine.gateway.catalog().dictionary.access;
+        match access.account(name).filter(|account| account.limits.counts_statements()) {
+            Some(account) => {
+                let usage = &self.engine.settings.usage;
+                usage.count_statement(name, &account.limits, changes, self.turn.wall_clock_us)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The error of a statement that could not be planned: an expired password comes first.
+    pub(super) fn instead_of(&self, error: Box<Error>) -> Box<Error> {
+        if self.session.identity.is_expired { must_change_password() } else { error }
+    }
+
+    /// Error 1095 for another session, without the privilege.
+    pub(super) fn check_kill(&mut self, connection: ConnectionId) -> Result<()> {
+        let rights = self.engine.rights_of(self.session);
+        if connection == self.session.connection || rights.has_dynamic(Privilege::ConnectionAdmin) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorCode::KillDenied, format!("You are not owner of thread {}", connection.0)))
+    }
+
+    /// SET ROLE. Error: 3530 for a role that is not granted.
+    fn set_role(&mut self, choice: &RoleChoice) -> Result<()> {
+        let mandatory = self.engine.mandatory_roles();
+        let access = Arc::clone(&self.engine.gateway.catalog().dictionary.access);
+        let account = self.session.identity.account.clone();
+        let granted = granted_roles(&account, &access, &mandatory);
+        let name_of = |reference: &AccountReference| match reference {
+            AccountReference::Current => account.clone(),
+            AccountReference::Named { user, host } => AccountName::new(user, host.as_deref().unwrap_or("%")),
+        };
+        let roles: BTreeSet<AccountName> = match choice {
+            RoleChoice::None => BTreeSet::new(),
+            RoleChoice::All => granted.into_iter().cloned().collect(),
+            RoleChoice::AllExcept(except) => {
+                let except: Vec<AccountName> = except.iter().map(name_of).collect();
+                granted.into_iter().filter(|role| !except.contains(role)).cloned().collect()
+            }
+            RoleChoice::Default => Identity::of_login(&account, &access, (&mandatory, false)).roles,
+            RoleChoice::Named(roles) => {
+                let roles: BTreeSet<AccountName> = roles.iter().map(name_of).collect();
+                if let Some(role) = roles.iter().find(|role| !granted.contains(role)) {
+                    return Err(role_not_granted(role, &account));
+                }
+                roles
+            }
+        };
+        self.session.identity.roles = roles;
+        self.session.forget_rights();
+        Ok(())
+    }
+}
