@@ -218,6 +218,15 @@ impl Query<'_> {
     }
 }
 
+/// The columns to which the statement gives values. It needs the right to insert into them.
+fn note_inserted(
+    environment: &Environment<'_>,
+    definition: &TableDefinition,
+    columns: impl Iterator<Item = ColumnNumber>,
+) -> Vec<ColumnNumber> {
+    columns.inspect(|column| environment.note_assigned(definition, *column, Privilege::Insert)).collect()
+}
+
 fn plan_insert_into(
     environment: &Environment<'_>,
     (insert, checks): (&Insert, &[Expression]),
@@ -256,9 +265,8 @@ fn plan_insert_into(
         _ => None,
     };
     let mut warnings = Vec::new();
-    let mut given = targets.clone();
-    given.extend(load.iter().flat_map(|(plan, _)| plan.assignments.iter().map(|(column, _)| *column)));
-    given.iter().for_each(|column| environment.note_assigned(definition, *column, Privilege::Insert));
+    let assigned = load.iter().flat_map(|(plan, _)| plan.assignments.iter().map(|(column, _)| *column));
+    let given = note_inserted(environment, definition, targets.iter().copied().chain(assigned));
     let omitted = omitted_values(definition, &given, (&defaults, mode), &mut warnings)?;
     let mut rows = Vec::with_capacity(forms.len());
     for (position, form) in forms.into_iter().enumerate() {
