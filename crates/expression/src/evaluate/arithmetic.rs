@@ -42,7 +42,7 @@ pub(super) fn negate<'r>(
     match (value, expression.result.kind) {
         (ValueRef::Null, _) => Ok(ValueRef::Null),
         (value, Kind::Int) => integer_result(expression, Some(-to_integer(value, context.scratch)?), context),
-        (ValueRef::Decimal(value), _) => Ok(ValueRef::Decimal(decimal::negate(value))),
+        (ValueRef::Decimal(value), Kind::Decimal) => Ok(ValueRef::Decimal(decimal::negate(value))),
         (value, _) => Ok(ValueRef::Double(-to_double(value, context.scratch)?)),
     }
 }
