@@ -535,6 +535,8 @@ errors! {
     NumericOutOfRange = 1690, "22003";
     /// A malformed packet.
     MalformedPacket = 1835, "HY000";
+    /// An unknown name after FORMAT of EXPLAIN.
+    UnknownExplainFormat = 1791, "HY000";
     /// The transaction is read-only.
     ReadOnlyTransaction = 1792, "25006";
     /// ORDER BY or select list that violates DISTINCT or only_full_group_by.

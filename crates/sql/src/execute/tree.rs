@@ -6,13 +6,14 @@ use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::threads::Time;
 use junctor_gateway::{Event, TurnContext, invariant};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::ValueRef;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
 use super::completion::{fail, finish_rows, interrupted};
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::operator::{Input, Leaf, Run, STEP_ROWS, Step, open_block};
+use super::operator::{Input, Leaf, Meters, Run, STEP_ROWS, Step, open_block};
 use super::packets::{Window, append_row};
 use super::read::window_of;
 use super::resume::{resume, run_requested_step};
@@ -20,7 +21,8 @@ use super::retry::{InputForm, RetryInput, RetryState};
 use super::session::Session;
 use super::state::{Execution, PlanInput};
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::TreePlan;
+use crate::plan::tree::PlanNode;
+use crate::plan::{LeafMeasure, Measures, OperatorMeasure, TreePlan, explain_operators};
 use crate::result::{OUTPUT_PART_BYTES, Progress};
 
 /// The execution of a tree.
@@ -47,6 +49,8 @@ pub(crate) struct TreeState {
     retry: RetryInput,
     /// The time at which the query fails with error 3024.
     deadline: Option<Time>,
+    /// The meters of EXPLAIN ANALYZE.
+    meters: Option<Arc<Meters>>,
 }
 
 impl TreeState {
@@ -141,18 +145,20 @@ fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &P
         step_requested: false,
         retry,
         deadline: deadline_of(context, input),
+        meters: plan.explain.is_some_and(|request| request.analyze).then(|| Arc::new(Meters::new(&plan.root))),
     })
 }
 
 /// Continues a tree with a reply for one of its leaves.
 pub(super) fn resume_tree(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>, event: Event) -> Progress {
     let operation = super::resume::operation_of(&event);
-    let awaiting = state.leaves.iter_mut().filter_map(|leaf| leaf.source.as_mut());
-    let mut awaiting = awaiting.filter(|source| source.awaits(operation));
-    if let Some(source) = awaiting.next() {
+    let awaits = |leaf: &&mut Leaf| leaf.source.as_ref().is_some_and(|source| source.awaits(operation));
+    if let Some(leaf) = state.leaves.iter_mut().find(awaits)
+        && let Some(source) = &mut leaf.source
+    {
+        leaf.measure.replies += 1;
         source.run(context, |context| resume(context, event));
     }
-    drop(awaiting);
     drive(context, state)
 }
 
@@ -193,11 +199,16 @@ fn drive(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>) -> P
             Progress::MoreOutput
         }
         Ok(Outcome::Done) => {
+            let is_explained = explain(context, &mut state);
             close(context, &mut state);
             if !state.header_sent {
                 context.sink.header(&state.plan.header, &context.session.completion());
             }
-            let rows = if state.plan.calc_found_rows { state.found } else { state.rows };
+            let rows = match is_explained {
+                true => 1,
+                false if state.plan.calc_found_rows => state.found,
+                false => state.rows,
+            };
             state.release(context.engine, context.session, context.turn);
             finish_rows(context, rows)
         }
@@ -243,10 +254,13 @@ fn deadline_of(context: &StatementContext<'_, '_>, input: &PlanInput<'_>) -> Opt
 }
 
 fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result<Outcome> {
+    if state.plan.explain.is_some_and(|request| !request.analyze) {
+        return Ok(Outcome::Done);
+    }
     if state.deadline.is_some_and(|deadline| context.turn.turn_start > deadline) {
         return Err(Error::query_timed_out());
     }
-    let TreeState { plan, parameters, root, leaves, scratch, memory, .. } = state;
+    let TreeState { plan, parameters, root, leaves, scratch, memory, meters, .. } = state;
     let memory_max = context.engine.settings.sort_buffer_bytes_max;
     let mut run = Run {
         context,
@@ -258,6 +272,7 @@ fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result
         yields: false,
         memory,
         memory_max,
+        meters: meters.as_ref(),
     };
     if root.is_none() {
         *root = Some(open_block(&run, &run.plan.root, &[]));
@@ -276,6 +291,13 @@ fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result
         };
         state.found += batch.len() as u64;
         let (skipped, taken) = state.window.take(batch.len() as u64);
+        if run.plan.explain.is_some() {
+            state.rows += taken;
+            if run.is_spent(batch.len()) {
+                return Ok(Outcome::Yields);
+            }
+            continue;
+        }
         let mut packets = Vec::new();
         for row in skipped..skipped + taken {
             run.scratch.reset();
@@ -299,6 +321,39 @@ fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result
         if run.is_spent(batch.len()) {
             return Ok(Outcome::Yields);
         }
+    }
+}
+
+/// Writes the operators, with what they did if they were executed, if the statement is EXPLAIN. Returns
+/// whether it is.
+fn explain(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> bool {
+    let Some(request) = state.plan.explain else { return false };
+    let measured = state.meters.as_ref().map(|meters| Measured { meters, leaves: &state.leaves });
+    let measures = measured.as_ref().map(|measured| measured as &dyn Measures);
+    let parameters = Parameters::from_bytes(&state.parameters);
+    let text = explain_operators(&state.plan, request.format, (parameters, measures));
+    let mut packet = Vec::new();
+    let column = &state.plan.header.columns[0];
+    append_row(state.protocol, [(ValueRef::Bytes(text.as_bytes()), column)].into_iter(), &mut packet);
+    context.sink.header(&state.plan.header, &context.session.completion());
+    context.sink.row_packets(&packet);
+    state.header_sent = true;
+    true
+}
+
+/// The measurements of an execution.
+struct Measured<'m> {
+    meters: &'m Meters,
+    leaves: &'m [Leaf],
+}
+
+impl Measures for Measured<'_> {
+    fn of_node(&self, node: &PlanNode) -> OperatorMeasure {
+        self.meters.of(node)
+    }
+
+    fn of_leaf(&self, leaf: usize) -> LeafMeasure {
+        self.leaves[leaf].measure
     }
 }
 

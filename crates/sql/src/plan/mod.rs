@@ -32,7 +32,9 @@ pub use cache::{CachedShape, PlanCache, PlanKey, PlanVariants};
 pub use change::{ChangeKind, ChangePlan, OrderedChange, UniqueKeyChange, row_key_columns};
 pub use compute::{ComputePlan, ComputeSource, type_of_column};
 pub use conflict::{Conflict, KeyLock};
-pub use explain::explain_plan;
+pub use explain::{
+    ExplainFormat, ExplainRequest, LeafMeasure, Measures, OperatorMeasure, explain_operators, explain_plan,
+};
 pub use insert::{AutoColumn, InsertPlan, InsertReturning, InsertValue, RowSteps, UniformRowForm};
 pub(crate) use insert::{plan_fill, plan_source};
 pub use load::{LoadPlan, LoadTarget};

@@ -12,15 +12,16 @@ use junctor_model::schema::{Dictionary, TableLayout};
 use super::change::{plan_delete, plan_update};
 use super::checksum::plan_checksum;
 use super::compute::plan_compute;
+use super::explain::{ExplainFormat, ExplainRequest};
 use super::insert::plan_insert;
 use super::modify::{plan_delete_by_query, plan_modify, plan_update_by_query};
 use super::process_list::plan_process_list;
 use super::select::{check_lock_names, plan_select};
-use super::tree::{TreePlan, TreeTable, plan_tree};
+use super::tree::{TreePlan, TreeTable, plan_explain, plan_tree};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, SelectPlan};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{Environment, message};
-use crate::parse::statement::{AccessMode, ObjectName, Select, Show, Statement, TransactionEnd};
+use crate::parse::statement::{AccessMode, Explain, ObjectName, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 
 /// The plan of a statement. A clone only increments a reference count.
@@ -210,9 +211,53 @@ pub fn plan_statement(
             }
             _ => return Ok(None),
         },
+        Statement::Explain(explain) => return plan_explain_query(environment, explain, find_virtual),
         _ => return Ok(None),
     };
     planned.map(Some)
+}
+
+/// Plans EXPLAIN ANALYZE, and EXPLAIN of a query as a tree. `None` for other forms of EXPLAIN. Errors: 1235
+/// for EXPLAIN ANALYZE of a statement that is no query, or in the traditional format; 1791.
+fn plan_explain_query(
+    environment: &Environment<'_>,
+    explain: &Explain,
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Option<Planned>> {
+    let request = explain.request()?;
+    let select = match &explain.statement {
+        Statement::Select(select) if select.into.is_empty() => select,
+        _ if request.analyze => return Err(Error::not_supported("EXPLAIN ANALYZE of a statement that is no query")),
+        _ => return Ok(None),
+    };
+    if request.format == ExplainFormat::Traditional {
+        return match request.analyze {
+            true => Err(Error::not_supported("EXPLAIN ANALYZE with TRADITIONAL format")),
+            false => Ok(None),
+        };
+    }
+    let plan = plan_explain(environment, (select, request), find_virtual)?.plan;
+    // Planned with the row counts of each execution.
+    Ok(Some(Planned { plan: Plan::Tree(Arc::new(plan)), is_volatile: true }))
+}
+
+impl Explain {
+    /// The form of the result. Error: 1791 for an unknown one.
+    pub(crate) fn request(&self) -> Result<ExplainRequest> {
+        let analyze = self.analyze;
+        let default = if analyze { "tree" } else { "traditional" };
+        let name = self.format.as_deref().unwrap_or(default);
+        let format = match name.to_ascii_lowercase().as_str() {
+            "traditional" => ExplainFormat::Traditional,
+            "tree" => ExplainFormat::Tree,
+            "json" => ExplainFormat::Json,
+            _ => {
+                let text = format!("Unknown EXPLAIN format name: '{name}'");
+                return Err(Error::new(ErrorCode::UnknownExplainFormat, text));
+            }
+        };
+        Ok(ExplainRequest { format, analyze })
+    }
 }
 
 /// Plans SELECT ... INTO. Error: 1222 if it has another number of variables than of columns.

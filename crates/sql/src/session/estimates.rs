@@ -10,16 +10,22 @@ use crate::result::Progress;
 impl StatementContext<'_, '_> {
     /// Requests the row counts, or plans the query again. `None` if the plan can be used.
     pub(super) fn renew_plan(&mut self, plan: &Arc<TreePlan>, input: &PlanInput<'_>) -> Option<Progress> {
-        if plan.tables.len() < 2 || matches!(input.input.form, InputForm::None | InputForm::Keys(..)) {
+        let tables_min = if plan.explain.is_some() { 1 } else { 2 };
+        if plan.tables.len() < tables_min || matches!(input.input.form, InputForm::None | InputForm::Keys(..)) {
             return None;
         }
-        let now = self.turn.turn_start;
-        if self.engine.estimates.is_old(now) {
+        let is_old = match plan.explain {
+            // EXPLAIN shows the present numbers. It starts again with them, and is planned each time.
+            Some(_) => self.engine.table_statistics.known.is_none(),
+            None => self.engine.estimates.is_old(self.turn.turn_start),
+        };
+        if is_old {
             let kept = input.input.copy(&self.engine.work.parameters, self.turn);
             return Some(start_table_statistics(self, kept));
         }
         // A plan is made again only once: what still holds it afterwards may use it.
-        if !self.engine.estimates.has_outgrown(plan) || plan.is_outdated.swap(true, Ordering::Relaxed) {
+        let is_current = plan.explain.is_some() || !self.engine.estimates.has_outgrown(plan);
+        if is_current || plan.is_outdated.swap(true, Ordering::Relaxed) {
             return None;
         }
         let kept = input.input.copy(&self.engine.work.parameters, self.turn);

@@ -215,15 +215,10 @@ impl StatementContext<'_, '_> {
     }
 
     fn explain(&self, explain: &Explain) -> Result<VirtualTable> {
-        if explain.analyze {
-            return Err(Error::not_supported("EXPLAIN ANALYZE"));
-        }
-        if let Some(format) = explain.format.as_deref().filter(|format| !format.eq_ignore_ascii_case("traditional")) {
-            return Err(Error::not_supported(&format!("EXPLAIN FORMAT={format}")));
-        }
+        let format = explain.request()?.format;
         match self.plan(&explain.statement, self.session.database())? {
             Some(planned) => {
-                let (columns, rows) = explain_plan(&planned.plan);
+                let (columns, rows) = explain_plan(&planned.plan, format);
                 Ok(VirtualTable { columns, rows })
             }
             None => Err(Error::not_supported("EXPLAIN of this statement")),

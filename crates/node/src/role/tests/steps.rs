@@ -135,3 +135,30 @@ fn a_client_that_leaves_between_steps_leaves_nothing_behind() {
         }
     }
 }
+
+#[test]
+fn explain_analyze_counts_what_the_operators_did() {
+    let mut node = filled_node();
+    node.execute(1, &["CREATE TABLE d.u (id INT PRIMARY KEY, s INT, KEY (s))"]);
+    let rows: Vec<String> = (0..10).map(|id| format!("({id}, {})", id * 100)).collect();
+    node.execute(1, &[&format!("INSERT INTO d.u VALUES {}", rows.join(","))]);
+    let query = "SELECT COUNT(*) FROM d.u, d.s WHERE s.id = u.s AND s.v >= 0 AND u.id < 5";
+    let text = node.query(1, &format!("EXPLAIN ANALYZE {query}")).concat();
+    let lines: Vec<&str> = text.lines().collect();
+    let line = |begin: &str| {
+        let found = lines.iter().find(|line| line.contains(begin));
+        *found.unwrap_or_else(|| panic!("no line {begin} in\n{text}"))
+    };
+    assert!(line("-> Aggregate: count(*)").contains(" rows=1 batches=1 loops=1)"), "{text}");
+    assert!(line("-> Hash inner join").contains(" rows=5 "), "{text}");
+    assert!(line("-> Index range scan on u using PRIMARY").contains("reads=1 "), "{text}");
+    assert!(line("-> Index range scan on s using PRIMARY by a list of keys").contains(" rows=5 "), "{text}");
+    assert!(line("-> Table scan on s").contains("(never executed)"), "{text}");
+    let subquery = "EXPLAIN ANALYZE SELECT id, (SELECT MAX(v) FROM d.s WHERE s.id = u.s) FROM d.u";
+    let text = node.query(1, subquery).concat();
+    assert!(text.contains("rows=1 batches=1 loops=10)"), "{text}");
+    // The rows of the query are not sent, and it may be repeated.
+    assert_eq!(node.query(1, &format!("EXPLAIN ANALYZE {query}")).len(), 1);
+    assert_eq!(node.query(1, query), ["5"]);
+    assert_eq!(node.resources_held(), 2, "only sessions hold resources");
+}

@@ -7,6 +7,8 @@ use junctor_expression::parameter::{append_value, read_value};
 use junctor_model::error::{Error, Result};
 use junctor_model::value::ValueRef;
 
+use super::meter::Meters;
+
 /// Maximum number of rows in a batch.
 pub(super) const BATCH_ROWS: usize = 256;
 /// Bytes of values from which a batch counts as full.
@@ -21,6 +23,8 @@ pub(in crate::execute) struct Frame {
     null: [u8; 4],
     /// The rows of the last round of a recursive query, in the block of one of its queries.
     pub work: Option<Arc<[Batch]>>,
+    /// The meters of EXPLAIN ANALYZE.
+    pub meters: Option<Arc<Meters>>,
 }
 
 /// Rows of a block.
@@ -40,7 +44,7 @@ impl Frame {
         append_value(ValueRef::Null, &mut bytes);
         let mut offsets = offsets.to_vec();
         offsets.resize(width.max(offsets.len()), null);
-        Frame { bytes, offsets, null, work: None }
+        Frame { bytes, offsets, null, work: None, meters: None }
     }
 
     /// Sets the value of a slot in all rows.

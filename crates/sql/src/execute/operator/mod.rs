@@ -12,6 +12,7 @@ mod json_table;
 mod key_table;
 mod lateral;
 mod limit;
+mod meter;
 mod project;
 mod scan;
 mod recursion;
@@ -32,6 +33,7 @@ use crate::plan::tree::{BlockPlan, PlanNode, TreePlan};
 
 use batch::{Batch, Frame};
 pub(super) use key_table::KeyTable;
+pub(super) use meter::Meters;
 pub(super) use scan::Leaf;
 
 /// Number of rows that one step may touch, which takes about 100 microseconds.
@@ -52,6 +54,8 @@ pub(super) struct Run<'r, 'c, 't> {
     /// Bytes that the operators hold, and their maximum.
     pub memory: &'r mut usize,
     pub memory_max: usize,
+    /// The meters of EXPLAIN ANALYZE.
+    pub meters: Option<&'r Arc<Meters>>,
 }
 
 /// What an operator has.
@@ -112,6 +116,7 @@ fn open_round(
         frame.set(*slot, value.evaluate(None, outer, run.scratch)?);
     }
     frame.work = Some(Arc::clone(rows));
+    frame.meters = run.meters.cloned();
     Ok(open(&block.root, &Arc::new(frame)))
 }
 
@@ -125,11 +130,20 @@ pub(super) fn open_block(
     for (slot, value) in values {
         frame.set(*slot, value.as_ref());
     }
+    frame.meters = run.meters.cloned();
     let frame = Arc::new(frame);
     open(&block.root, &frame)
 }
 
 fn open(node: &PlanNode, frame: &Arc<Frame>) -> Input {
+    let opened = open_unmetered(node, frame);
+    match &frame.meters {
+        Some(meters) => meters.metered(node, opened),
+        None => opened,
+    }
+}
+
+fn open_unmetered(node: &PlanNode, frame: &Arc<Frame>) -> Input {
     let input = |node: &PlanNode| open(node, frame);
     match node {
         PlanNode::Once => Box::new(limit::Once::new(frame, true)),

@@ -15,8 +15,8 @@ use crate::execute::read::start_select;
 use crate::execute::resume::continue_output;
 use crate::execute::retry::StatementInput;
 use crate::execute::state::PlanInput;
-use crate::plan::QueryPlan;
 use crate::plan::tree::leaf_parameters;
+use crate::plan::{LeafMeasure, QueryPlan};
 use junctor_signals::program::RowProtocol;
 
 /// The execution of a leaf. It outlives the operators, because replies find it by its position.
@@ -26,6 +26,8 @@ pub(in crate::execute) struct Leaf {
     /// Row packets that no batch has yet, from `taken` on.
     packets: Vec<u8>,
     taken: usize,
+    /// What the leaf has done, for EXPLAIN ANALYZE.
+    pub measure: LeafMeasure,
 }
 
 /// The rows of a leaf.
@@ -84,6 +86,7 @@ impl Scan {
         }
         leaf.packets.clear();
         leaf.taken = 0;
+        leaf.measure.reads += 1;
         Ok(())
     }
 }
@@ -103,6 +106,7 @@ impl Operator for Scan {
             if leaf.taken == leaf.packets.len() {
                 leaf.packets = source.take_packets();
                 leaf.taken = 0;
+                leaf.measure.bytes += leaf.packets.len() as u64;
                 // The partitions read the next rows while the tree works with these.
                 if !leaf.packets.is_empty() && source.awaits_room() {
                     source.run(run.context, continue_output);
@@ -115,6 +119,7 @@ impl Operator for Scan {
                     batch.push_values(&row, &run.plan.leaves[self.leaf].slots)?;
                 }
                 leaf.taken += row_start(rest, batch.len() as u64);
+                leaf.measure.rows += batch.len() as u64;
                 run.is_spent(batch.len());
                 return Ok(Step::Batch(batch));
             }

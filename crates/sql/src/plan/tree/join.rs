@@ -267,7 +267,7 @@ impl<'j> Joins<'j> {
     }
 
     fn estimates(&self) -> Estimates<'_> {
-        Estimates { block: self.block, sources: self.sources, rows: self.planner.environment.row_estimate }
+        Estimates { block: self.block, sources: self.sources, rows: self.planner.environment.row_estimate, equals: &[] }
     }
 
     /// Applies the early semijoins whose relations a part has, or all of them.
@@ -390,13 +390,14 @@ impl<'j> Joins<'j> {
             return Err(forbidden_lateral(&lateral.name));
         }
         let node = match table {
-            Some((relation, conditions)) => self.scan(relation, conditions)?,
+            Some((relation, conditions)) => self.scan(relation, conditions, cost.rows)?,
             None => node,
         };
         Ok(PartDone { node, relations, cost })
     }
 
-    fn scan(&self, relation: usize, conditions: Vec<Expression>) -> Result<PlanNode> {
+    /// The read of a table with about so many rows.
+    fn scan(&self, relation: usize, conditions: Vec<Expression>, rows: f64) -> Result<PlanNode> {
         let SourcePlan::Table(layout, reference, of_view) = &self.sources[relation] else {
             return Ok(PlanNode::Nothing);
         };
@@ -404,6 +405,7 @@ impl<'j> Joins<'j> {
         let space = self.block.space;
         let table = (*layout, *reference, &of_view[..]);
         let leaf = self.planner.table_leaf(table, (space, &columns), conditions, self.locks.of(relation))?;
+        self.planner.leaves.borrow_mut()[leaf].rows = Some(rows);
         Ok(PlanNode::Scan(leaf))
     }
 
@@ -457,7 +459,8 @@ impl<'j> Joins<'j> {
 
     /// The order in which to join parts.
     fn order(&self, parts: &[Option<Part>], conditions: &[Expression]) -> Vec<usize> {
-        let estimates = self.estimates();
+        let equals = self.estimates().equal_columns(conditions);
+        let estimates = Estimates { equals: &equals, ..self.estimates() };
         let mut costs = Vec::with_capacity(parts.len());
         for part in parts.iter().flatten() {
             let mut cost = part.cost;
@@ -528,7 +531,7 @@ impl<'j> Joins<'j> {
                         lookup = found.map(|found| JoinLookup { rows_max, ..found });
                     }
                 }
-                self.scan(relation, own)?
+                self.scan(relation, own, right.cost.rows)?
             }
             None => right.node,
         };
@@ -545,7 +548,7 @@ impl<'j> Joins<'j> {
         };
         let rows = rows.max(0.1);
         let cost = PartCost { rows, stored: rows, examined: rows };
-        let plan = JoinPlan { form, keys, conditions, right_slots, lookup };
+        let plan = JoinPlan { form, keys, conditions, right_slots, lookup, rows };
         let node = PlanNode::Join(Box::new(left.node), Box::new(node), Arc::new(plan));
         Ok(Part::planned(node, relations, cost))
     }

@@ -163,7 +163,7 @@ impl TreePlanner<'_> {
         self.tables.borrow_mut().push(TreeTable { layout: Arc::clone(layout), alias: alias.clone(), locks, rows });
         let mut leaves = self.leaves.borrow_mut();
         let query = QueryPlan::Select(Arc::new(query));
-        leaves.push(LeafPlan { query, slots, parameters, has_list: key.is_some(), locks, alias });
+        leaves.push(LeafPlan { query, slots, parameters, has_list: key.is_some(), locks, alias, rows: None });
         Ok(leaves.len() - 1)
     }
 
@@ -231,7 +231,15 @@ impl TreePlanner<'_> {
         };
         let query = QueryPlan::Compute(Arc::new(plan));
         let mut leaves = self.leaves.borrow_mut();
-        leaves.push(LeafPlan { query, slots, parameters: Vec::new(), has_list: false, locks: false, alias: "".into() });
+        leaves.push(LeafPlan {
+            query,
+            slots,
+            parameters: Vec::new(),
+            has_list: false,
+            locks: false,
+            alias: "".into(),
+            rows: None,
+        });
         Ok(super::PlanNode::Scan(leaves.len() - 1))
     }
 }

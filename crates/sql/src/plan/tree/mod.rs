@@ -37,6 +37,7 @@ use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::TableLayout;
 use junctor_signals::program::SortKey;
 
+use super::explain::{ExplainRequest, text_columns};
 use super::operand::LimitTemplate;
 use super::select::check_lock_names;
 use super::statement::{FindVirtual, Planned, QueryPlan};
@@ -78,6 +79,8 @@ pub struct TreePlan {
     pub is_strict: bool,
     /// The number of the statement's parameters.
     pub parameter_count: usize,
+    /// EXPLAIN: the result is the operators.
+    pub explain: Option<ExplainRequest>,
     /// Set when tables have other numbers of rows than those for which the query was planned.
     pub is_outdated: AtomicBool,
 }
@@ -110,6 +113,8 @@ pub struct LeafPlan {
     pub locks: bool,
     /// The name of the table, for EXPLAIN.
     pub alias: Box<str>,
+    /// Estimated number of rows of one read, if it is known.
+    pub rows: Option<f64>,
 }
 
 /// A query block: the operators that make its rows, and the values of a result row.
@@ -202,6 +207,8 @@ pub struct JoinPlan {
     pub right_slots: Vec<u16>,
     /// The read of the right rows by the keys of left rows.
     pub lookup: Option<JoinLookup>,
+    /// Estimated number of rows.
+    pub rows: f64,
 }
 
 /// A read by the keys of left rows.
@@ -303,6 +310,45 @@ pub enum ApplyForm {
     },
 }
 
+impl PlanNode {
+    /// Calls `visit` for the operator and all below it, those of subqueries too.
+    pub fn visit<'p>(&'p self, visit: &mut dyn FnMut(&'p PlanNode)) {
+        visit(self);
+        match self {
+            PlanNode::Once
+            | PlanNode::Nothing
+            | PlanNode::Scan(_)
+            | PlanNode::Values(..)
+            | PlanNode::JsonTable(_)
+            | PlanNode::WorkTable(_) => {}
+            PlanNode::Project(block, _) => block.root.visit(visit),
+            PlanNode::Filter(from, _)
+            | PlanNode::Compute(from, _)
+            | PlanNode::Aggregate(from, _)
+            | PlanNode::Distinct(from, _)
+            | PlanNode::Sort(from, ..)
+            | PlanNode::Limit(from, _)
+            | PlanNode::Window(from, _) => from.visit(visit),
+            PlanNode::Apply(from, plan) => {
+                from.visit(visit);
+                plan.block.root.visit(visit);
+            }
+            PlanNode::Lateral(left, plan) => {
+                left.visit(visit);
+                plan.block.root.visit(visit);
+            }
+            PlanNode::Join(left, right, _) | PlanNode::Concat(left, right) | PlanNode::Set(left, right, _) => {
+                left.visit(visit);
+                right.visit(visit);
+            }
+            PlanNode::Recursion(plan) => {
+                plan.seed.visit(visit);
+                plan.members.iter().for_each(|member| member.root.visit(visit));
+            }
+        }
+    }
+}
+
 impl ApplyForm {
     /// Whether a comparison is a quantified one that needs an unused operator.
     pub(super) fn is_equality(operator: CompareOperator) -> bool {
@@ -321,19 +367,39 @@ pub(super) struct TreePlanner<'a> {
     views: RefCell<Vec<TableId>>,
 }
 
+/// Plans EXPLAIN of a query as a tree. Errors: those of binding.
+pub(super) fn plan_explain(
+    environment: &Environment<'_>,
+    (select, request): (&Select, ExplainRequest),
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Planned<TreePlan>> {
+    let mut planned = plan_tree_of(environment, select, find_virtual)?;
+    planned.plan.header = ResultHeader::new(text_columns());
+    planned.plan.explain = Some(request);
+    Ok(planned)
+}
+
 /// Plans a query as a tree. Errors: those of binding.
 pub(super) fn plan_tree(
     environment: &Environment<'_>,
     select: &Select,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned<QueryPlan>> {
+    let Planned { plan, is_volatile } = plan_tree_of(environment, select, find_virtual)?;
+    Ok(Planned { plan: QueryPlan::Tree(Arc::new(plan)), is_volatile })
+}
+
+fn plan_tree_of(
+    environment: &Environment<'_>,
+    select: &Select,
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Planned<TreePlan>> {
     let planner = TreePlanner::new(environment, find_virtual);
     let is_known = |_: Option<&str>, table: &str| select.from.as_ref().is_some_and(|from| from.names(table));
     check_lock_names(&select.lock_names, is_known)?;
     let root = planner.block(select, None, &CommonTables::NONE, true)?;
     let limit = select.limit.map(LimitTemplate::of).transpose()?;
-    let Planned { plan, is_volatile } = planner.finish(root, limit, select.calc_found_rows);
-    Ok(Planned { plan: QueryPlan::Tree(Arc::new(plan)), is_volatile })
+    Ok(planner.finish(root, limit, select.calc_found_rows))
 }
 
 impl<'a> TreePlanner<'a> {
@@ -361,6 +427,7 @@ impl<'a> TreePlanner<'a> {
             calc_found_rows,
             is_strict: self.environment.is_strict,
             parameter_count: self.environment.parameters.len(),
+            explain: None,
             is_outdated: AtomicBool::new(false),
         };
         Planned { plan, is_volatile: self.is_volatile.get() }

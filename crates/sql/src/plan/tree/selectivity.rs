@@ -1,7 +1,8 @@
 //! Estimates of how many rows conditions leave.
 //!
 //! A value of a unique key has one row. For other columns, the number of different values is assumed to be
-//! the square root of the number of rows. Ranges and patterns have fixed shares, as in other databases.
+//! the square root of the number of rows, and at most the rows of a unique column that must be equal to them.
+//! Ranges and patterns have fixed shares, as in other databases.
 
 use junctor_expression::{CompareOperator, Expression, Node};
 use junctor_model::id::ColumnNumber;
@@ -26,6 +27,15 @@ pub(super) struct Estimates<'e> {
     pub sources: &'e [SourcePlan<'e>],
     /// The stored rows of a table.
     pub rows: &'e dyn Fn(&TableDefinition) -> Option<u64>,
+    pub equals: &'e [EqualColumns],
+}
+
+/// Columns that are equal in all rows of a join.
+pub(super) struct EqualColumns {
+    slots: Vec<ColumnNumber>,
+    /// The rows of the smallest table of which one of the columns is a unique key. The others have no more
+    /// values that can be joined.
+    distinct_max: f64,
 }
 
 impl Estimates<'_> {
@@ -47,10 +57,46 @@ impl Estimates<'_> {
         let SlotOwner::Column(id, column) = self.block.space.owner(value.as_column()?)? else { return None };
         let relation = self.block.relations.iter().position(|relation| relation.id == id)?;
         let rows = self.stored(relation);
-        match &self.sources[relation] {
-            SourcePlan::Table(layout, ..) if is_unique(&layout.definition, column) => Some(rows),
-            _ => Some(rows.sqrt().max(10.0).min(rows)),
+        if self.is_unique(relation, column) {
+            return Some(rows);
         }
+        let slot = value.as_column()?;
+        let equals = self.equals.iter().find(|equals| equals.slots.contains(&slot));
+        let bound = equals.map_or(f64::INFINITY, |equals| equals.distinct_max);
+        Some(rows.sqrt().max(10.0).min(rows).min(bound).max(1.0))
+    }
+
+    fn is_unique(&self, relation: usize, column: ColumnNumber) -> bool {
+        match &self.sources[relation] {
+            SourcePlan::Table(layout, ..) => is_unique(&layout.definition, column),
+            _ => false,
+        }
+    }
+
+    /// The classes of columns that these conditions make equal.
+    pub fn equal_columns(&self, conditions: &[Expression]) -> Vec<EqualColumns> {
+        let mut classes: Vec<EqualColumns> = Vec::new();
+        for condition in conditions {
+            let Node::Compare(CompareOperator::Equal, _, operands) = &condition.node else { continue };
+            let (Some(left), Some(right)) = (operands[0].as_column(), operands[1].as_column()) else { continue };
+            let mut joined = EqualColumns { slots: vec![left, right], distinct_max: f64::INFINITY };
+            for class in std::mem::take(&mut classes) {
+                match class.slots.contains(&left) || class.slots.contains(&right) {
+                    true => joined.slots.extend(class.slots),
+                    false => classes.push(class),
+                }
+            }
+            classes.push(joined);
+        }
+        for class in &mut classes {
+            let unique = class.slots.iter().filter_map(|slot| {
+                let SlotOwner::Column(id, column) = self.block.space.owner(*slot)? else { return None };
+                let relation = self.block.relations.iter().position(|relation| relation.id == id)?;
+                self.is_unique(relation, column).then(|| self.stored(relation))
+            });
+            class.distinct_max = unique.fold(f64::INFINITY, f64::min);
+        }
+        classes
     }
 
     /// The share of rows, or of combinations of rows, for which a condition is true.

@@ -1,4 +1,6 @@
-//! EXPLAIN: a plan in the columns of MySQL's traditional format.
+//! EXPLAIN: a plan in the columns of MySQL's traditional format, or its operators ([`operators`]).
+
+mod operators;
 
 use junctor_expression::{Coercibility, ResultType};
 use junctor_model::collation::CollationId;
@@ -10,51 +12,26 @@ use junctor_signals::program::{Output, ReadProgram};
 use super::access::{AccessPath, KeyTemplate, ScopeTemplate};
 use super::{ChangeKind, ComputeSource, FinalStep, KeyValues, ModifyPlan, Plan, QueryPlan, TreePlan};
 
-/// The columns of EXPLAIN's result, and its single row.
-pub fn explain_plan(plan: &Plan) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
-    let mut row = Row { select_type: "SIMPLE", ..Row::default() };
-    match plan {
-        Plan::Select(plan) => {
-            row.set_access_path(&plan.table, &plan.table_alias, &plan.path);
-            row.output(&plan.program, &plan.final_step);
-        }
-        Plan::Change(plan) => {
-            row.select_type = if plan.kind == ChangeKind::Update { "UPDATE" } else { "DELETE" };
-            row.set_access_path(&plan.table, &plan.table_alias, &plan.path);
-            if let Some(unique) = &plan.unique_key
-                && let Some(index) = plan.table.definition.index(unique.index)
-            {
-                row.partitions = None;
-                row.keys(&plan.table, index, &unique.keys);
-            }
-            if plan.program.filter.is_some() {
-                row.extra.push("Using where");
-            }
-        }
-        Plan::Insert(plan) => {
-            row.select_type = "INSERT";
-            row.table = Some(plan.table.definition.name.to_string());
-            row.access = Some("ALL");
-        }
-        Plan::Compute(plan) => match plan.source {
-            ComputeSource::Nothing => row.extra.push("No tables used"),
-            _ => {
-                row.table = Some(plan.table_alias.to_string());
-                row.access = Some("ALL");
-                if plan.filter.is_some() {
-                    row.extra.push("Using where");
-                }
-                if !plan.sort.is_empty() {
-                    row.extra.push("Using filesort");
-                }
-            }
-        },
-        Plan::Tree(plan) => return explain_tree(plan),
-        Plan::Modify(plan) => return explain_modify(plan),
-        Plan::Into(plan) => return explain_plan(&plan.query.clone().into()),
-        Plan::Control(_) => row.extra.push("No tables used"),
+pub use operators::{ExplainFormat, ExplainRequest, LeafMeasure, Measures, OperatorMeasure, explain_operators};
+
+/// The columns of EXPLAIN's result, and its rows.
+pub fn explain_plan(plan: &Plan, format: ExplainFormat) -> (Vec<ResultColumn>, Vec<Vec<Value>>) {
+    if format != ExplainFormat::Traditional {
+        let text = operators::explain_statement(plan, format);
+        return (text_columns(), vec![vec![Value::Bytes(text.into_bytes())]]);
     }
-    (columns(), vec![row.values()])
+    match plan {
+        Plan::Tree(plan) => explain_tree(plan),
+        Plan::Modify(plan) => explain_modify(plan),
+        Plan::Into(plan) => explain_plan(&plan.query.clone().into(), format),
+        plan => (columns(), vec![Row::of_plan(plan).values()]),
+    }
+}
+
+/// The only column of the forms other than the traditional one.
+pub fn text_columns() -> Vec<ResultColumn> {
+    let text = ResultType::string(CollationId::DEFAULT, Coercibility::Implicit, u32::MAX);
+    vec![text.result_column("EXPLAIN")]
 }
 
 /// The rows of the query. Changed tables have the statement as their type of query.
@@ -111,6 +88,50 @@ struct Row {
 }
 
 impl Row {
+    /// The row of a plan of at most one table.
+    fn of_plan(plan: &Plan) -> Row {
+        let mut row = Row { select_type: "SIMPLE", ..Row::default() };
+        match plan {
+            Plan::Select(plan) => {
+                row.set_access_path(&plan.table, &plan.table_alias, &plan.path);
+                row.output(&plan.program, &plan.final_step);
+            }
+            Plan::Change(plan) => {
+                row.select_type = if plan.kind == ChangeKind::Update { "UPDATE" } else { "DELETE" };
+                row.set_access_path(&plan.table, &plan.table_alias, &plan.path);
+                if let Some(unique) = &plan.unique_key
+                    && let Some(index) = plan.table.definition.index(unique.index)
+                {
+                    row.partitions = None;
+                    row.keys(&plan.table, index, &unique.keys);
+                }
+                if plan.program.filter.is_some() {
+                    row.extra.push("Using where");
+                }
+            }
+            Plan::Insert(plan) => {
+                row.select_type = "INSERT";
+                row.table = Some(plan.table.definition.name.to_string());
+                row.access = Some("ALL");
+            }
+            Plan::Compute(plan) => match plan.source {
+                ComputeSource::Nothing => row.extra.push("No tables used"),
+                _ => {
+                    row.table = Some(plan.table_alias.to_string());
+                    row.access = Some("ALL");
+                    if plan.filter.is_some() {
+                        row.extra.push("Using where");
+                    }
+                    if !plan.sort.is_empty() {
+                        row.extra.push("Using filesort");
+                    }
+                }
+            },
+            Plan::Tree(_) | Plan::Modify(_) | Plan::Into(_) | Plan::Control(_) => row.extra.push("No tables used"),
+        }
+        row
+    }
+
     fn set_access_path(&mut self, layout: &TableLayout, shown: &str, path: &AccessPath) {
         self.table = Some(shown.to_owned());
         let definition = &layout.definition;
