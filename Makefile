@@ -10,6 +10,8 @@
 #   make checkpoints writers during a checkpoint, and the speed of checkpoints and backups
 #   make sysbench    every sysbench script in every placement, up to 45 minutes
 #   make kill        bank transfers and sysbench against a durable server that is killed: make kill KILLS=300
+#   make cluster-kill  a cluster whose nodes are killed, cut off and stopped under bank transfers, with the
+#                    distribution of the gaps of service: make cluster-kill KILLS=300
 #   make faults      a durable server that is killed at each of its calls for files and at each crash point,
 #                    or whose calls fail: make faults FAULTS=500
 #   make rot         a durable server's files with one bit flipped, for every sector in turn
@@ -44,7 +46,7 @@ KILLS ?= 300
 FAULTS ?= 500
 SEED ?= 1
 
-.PHONY: demo run test bench restarts checkpoints sysbench kill faults rot history deadlocks long-transactions long-statements load thread-pool scale differential typed statement-forms loom models sanitize fuzz tidy tools release
+.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill faults rot history deadlocks long-transactions long-statements load thread-pool scale differential typed statement-forms loom models sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -82,6 +84,9 @@ sysbench: tools release
 
 kill: tools
 	JUNCTOR_KILLS=$(KILLS) timeout 7200 cargo test --package junctor --test durability -- --nocapture kill::
+
+cluster-kill: tools release
+	timeout 7200 $(BENCH) cluster-kill --kills $(KILLS) --seed $(SEED) $(ARGS)
 
 faults: tools
 	JUNCTOR_FAULTS=$(FAULTS) timeout 14400 cargo test --package junctor --test durability -- --nocapture \

@@ -51,6 +51,9 @@ timeout 240 "$bench" history --transactions 3000
 echo "== a storm of deadlocks"
 timeout 60 "$bench" deadlocks --alone --seconds 3 --rounds 1 --clients 16
 
+echo "== a cluster whose nodes are killed, cut off and stopped"
+timeout 180 "$bench" cluster-kill --kills 8
+
 echo "== random statements, compared with MariaDB"
 timeout 600 sh tests/differential/run.sh "$target/$profile/junctor"
 

@@ -18,6 +18,8 @@ need valgrind valgrind
 need strace strace
 need cc gcc
 need setpriv util-linux
+need nsenter util-linux
+need ip iproute2
 need openssl openssl
 python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3-venv"
 

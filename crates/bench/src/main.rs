@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, api, applications, checkpoints, compare, connections, consistency, deadlocks, demo, durable_writes, echo,
-    event_load, history, instructions, lab, log_limit, long_statements, long_transactions, redo, relaxed_writes,
-    restarts, scale, sysbench_matrix, torn_reads, tpch,
+    Outcome, api, applications, checkpoints, cluster_kill, compare, connections, consistency, deadlocks, demo,
+    durable_writes, echo, event_load, history, instructions, lab, log_limit, long_statements, long_transactions, redo,
+    relaxed_writes, restarts, scale, sysbench_matrix, torn_reads, tpch,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -64,6 +64,8 @@ enum Command {
     Instructions(instructions::InstructionsOptions),
     /// Compare reads by key through the Rust client with the same reads through SQL, in one process
     Api(api::ApiOptions),
+    /// Kill, cut off and stop random nodes of a cluster under bank transfers; needs root
+    ClusterKill(cluster_kill::ClusterKillOptions),
     /// Count the bytes of code that each thread executes, by setups of the laboratory
     CodeSize(lab::code_size::CodeSizeOptions),
     /// Check a table of a running server against its indexes
@@ -83,6 +85,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::RelaxedWrites(options) => relaxed_writes::run(&options),
         Command::Restarts(options) => restarts::run(&options),
         Command::Checkpoints(options) => checkpoints::run(&options),
+        Command::ClusterKill(options) => cluster_kill::run(&options),
         Command::LogLimit(options) => log_limit::run(&options),
         Command::Connections(options) => connections::run(&options),
         Command::Load(options) => event_load::run(&options),
