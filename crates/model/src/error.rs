@@ -409,6 +409,10 @@ errors! {
     ViewVariable = 1351, "HY000";
     /// A view of a temporary table.
     ViewTemporaryTable = 1352, "HY000";
+    /// EXPLAIN of a view whose tables the session may not read.
+    ViewNoExplain = 1345, "HY000";
+    /// The definer of a view that is no account.
+    NoSuchUser = 1449, "HY000";
     /// A view whose tables or columns are missing.
     ViewInvalid = 1356, "HY000";
     /// WITH CHECK OPTION of a view whose rows cannot be changed.

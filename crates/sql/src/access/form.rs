@@ -170,6 +170,8 @@ forms! {
     LockTables "LOCK TABLES" [Database: LockTables, Table: Select] "1044, 1142" "LOCK TABLES d.t READ";
     AnalyzeTable "ANALYZE, OPTIMIZE and REPAIR TABLE" [Table: Select, Table: Insert] "1142" "ANALYZE TABLE d.t";
     CheckTable "CHECK TABLE" [Table:] "1142" "CHECK TABLE d.t";
+    ShowCreateView "SHOW CREATE VIEW, SHOW CREATE TABLE of a view" [Table: Select, Table: ShowView] "1142"
+        "SHOW CREATE VIEW d.v";
     ShowTable "DESCRIBE, SHOW COLUMNS, SHOW INDEX, SHOW CREATE TABLE" [Table:] "1142" "SHOW CREATE TABLE d.t";
     ShowDatabase "SHOW CREATE DATABASE, SHOW TABLES, SHOW TABLE STATUS" [Database:] "1044" "SHOW TABLES FROM d";
     ShowEngine "SHOW ENGINE ... STATUS" [Server: Process] "1227" "SHOW ENGINE innodb STATUS";
@@ -262,7 +264,8 @@ fn form_of_show(show: &Show) -> Form {
     match show {
         Show::Maintenance { kind: TableMaintenance::Check, .. } => Form::CheckTable,
         Show::Maintenance { .. } => Form::AnalyzeTable,
-        Show::Columns { .. } | Show::Index { .. } | Show::CreateTable(_) | Show::CreateView(_) => Form::ShowTable,
+        Show::Columns { .. } | Show::Index { .. } | Show::CreateTable(_) => Form::ShowTable,
+        Show::CreateView(_) => Form::ShowCreateView,
         Show::CreateDatabase { .. } | Show::Tables { .. } | Show::TableStatus { .. } => Form::ShowDatabase,
         Show::EngineStatus { .. } => Form::ShowEngine,
         Show::MasterStatus | Show::ReplicaStatus | Show::BinaryLogs => Form::ShowReplication,

@@ -12,9 +12,9 @@ mod login_settings;
 mod needs;
 mod usage;
 
-pub(crate) use check::Checker;
+pub(crate) use check::{Checker, denied_server};
 pub use form::{Form, FormRights, Right, RightOn, TableAccess, privileges_page};
 pub use login_settings::LoginSettings;
-pub(crate) use needs::NeedsCollector;
-pub use needs::PlanRights;
+pub(crate) use needs::{NeedsCollector, RightsOfSession, account_of_definer, invalid_view, no_definer};
+pub use needs::{PlanRights, SubjectNumber};
 pub use usage::AccountUsage;

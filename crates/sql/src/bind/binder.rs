@@ -340,7 +340,7 @@ impl<'a> Binder<'a> {
             }
             found => found?,
         };
-        self.environment.note_read(&found.column);
+        self.environment.note_read(&found);
         if self.first_bare_column.is_none() {
             let Scope { database, table, .. } = self.scope;
             self.first_bare_column = Some(format!("{database}.{table}.{}", found.column.org_name));
@@ -413,7 +413,7 @@ impl<'a> Binder<'a> {
         if self.scope.resolve(reference, clause).is_ok() {
             return Err(message::ambiguous_column(&shown(reference), clause));
         }
-        self.environment.note_read(&found.column);
+        self.environment.note_read(&found);
         let known = selected.columns.iter().position(|column| *column == found.index);
         let place = known.unwrap_or_else(|| {
             selected.columns.push(found.index);

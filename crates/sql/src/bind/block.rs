@@ -13,7 +13,8 @@ use junctor_model::row_encoding::{ResultColumn, column_flag};
 use junctor_model::schema::TableLayout;
 
 use super::message;
-use super::scope::{FoundColumn, shown};
+use super::scope::{ColumnOwner, FoundColumn, shown};
+use crate::access::SubjectNumber;
 use crate::parse::expression::ColumnReference;
 
 /// Maximum number of slots and parameters. Their numbers have 16 bits, and each row has an offset for each.
@@ -131,6 +132,8 @@ pub struct Relation<'a> {
     pub source: RelationSource<'a>,
     /// Whether the relation is on the inner side of an outer join, so that its columns can be NULL.
     pub is_nullable: bool,
+    /// The view whose rows these are.
+    pub view: Option<&'a Arc<TableLayout>>,
 }
 
 /// The columns of a relation.
@@ -154,6 +157,12 @@ pub enum RelationSource<'a> {
 /// A view whose rows are rows of one table.
 #[derive(Debug)]
 pub struct MergedView {
+    /// The view.
+    pub view: Arc<TableLayout>,
+    /// The view beneath it, if it is over one.
+    pub below: Option<Arc<MergedView>>,
+    /// Whose rights to what is beneath the view count.
+    pub subject: SubjectNumber,
     /// The table.
     pub layout: Arc<TableLayout>,
     /// The columns.
@@ -169,6 +178,8 @@ pub struct MergedView {
 pub struct MergedColumn {
     /// The name.
     pub name: String,
+    /// The column beneath the view, if the value is one.
+    pub below: Option<String>,
     /// The value, over rows of the table.
     pub value: Expression,
     /// Its description for a client.
@@ -309,14 +320,20 @@ impl<'a> BlockScope<'a> {
         if let (junctor_expression::Node::Column { .. }, Some(number)) = (&expression.node, column.value.as_column()) {
             described.org_name = view.layout.definition.columns[usize::from(number.0)].name.clone();
         }
-        Ok(FoundColumn { index, expression, column: described })
+        Ok(FoundColumn { index, expression, column: described, owner: ColumnOwner::Query })
     }
 
     /// A column of a relation.
     pub fn column(&self, relation: usize, column: ColumnNumber) -> Result<FoundColumn> {
         let of = &self.relations[relation];
+        let owner = match (of.view, &of.source) {
+            (Some(view), _) => ColumnOwner::View(Arc::clone(view), column),
+            (None, RelationSource::Table(_) | RelationSource::Rows { is_virtual: true, .. }) => ColumnOwner::Table,
+            (None, _) => ColumnOwner::Query,
+        };
         if let RelationSource::View(view) = &of.source {
-            return self.view_column(relation, &view.columns[usize::from(column.0)], view);
+            let found = self.view_column(relation, &view.columns[usize::from(column.0)], view)?;
+            return Ok(FoundColumn { owner, ..found });
         }
         let slot = self.space.slot_for(SlotOwner::Column(of.id, column))?;
         let place = usize::from(column.0);
@@ -338,7 +355,7 @@ impl<'a> BlockScope<'a> {
         };
         let result = result.with_nullable(result.nullable || of.is_nullable);
         let expression = Expression::column_of_type(ColumnNumber(slot), result, &shown);
-        Ok(FoundColumn { index: column, expression, column: described })
+        Ok(FoundColumn { index: column, expression, column: described, owner })
     }
 }
 
@@ -353,14 +370,14 @@ impl BlockView<'_> {
         if self.block.shares_rows {
             return Ok(found);
         }
-        let FoundColumn { index, expression, column } = found;
+        let FoundColumn { index, expression, column, owner } = found;
         let slot = self.block.space.slot_for(SlotOwner::Outer(expression.clone()))?;
         let name = match &expression.node {
             junctor_expression::Node::Column { name, .. } => name.to_string(),
             _ => String::new(),
         };
         let expression = Expression::column_of_type(ColumnNumber(slot), expression.result, &name);
-        Ok(FoundColumn { index, expression, column })
+        Ok(FoundColumn { index, expression, column, owner })
     }
 
     /// The column of this block that a reference resolves to. Error: 1052.

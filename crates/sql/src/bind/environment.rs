@@ -5,13 +5,14 @@ use junctor_model::access::Privilege;
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, TableOwner};
-use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::{Dictionary, TableDefinition, TableLayout};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
 use std::sync::Arc;
 
-use crate::access::{NeedsCollector, TableAccess};
+use super::block::MergedView;
+use super::scope::{ColumnOwner, FoundColumn};
+use crate::access::{NeedsCollector, TableAccess, invalid_view};
 use crate::parse::expression::Expression;
 use crate::parse::statement::ObjectName;
 
@@ -180,10 +181,84 @@ impl<'a> Environment<'a> {
     }
 
     /// Notes that the statement reads a column.
-    pub(crate) fn note_read(&self, column: &ResultColumn) {
-        if let Some(access) = self.access {
-            access.read_column(column);
+    pub(crate) fn note_read(&self, found: &FoundColumn) {
+        let Some(access) = self.access else { return };
+        match &found.owner {
+            ColumnOwner::Table => access.read_column(&found.column),
+            ColumnOwner::View(view, column) => {
+                let definition = &view.definition;
+                let name = &definition.columns[usize::from(column.0)].name;
+                access.use_column((&definition.database, &definition.name), name, Privilege::Select);
+            }
+            ColumnOwner::Query => {}
         }
+    }
+
+    /// Notes that `*` stands for a column.
+    pub(crate) fn note_read_by_star(&self, found: &FoundColumn) {
+        let Some(access) = self.access else { return };
+        match &found.owner {
+            ColumnOwner::Table => access.read_all((&found.column.database, &found.column.org_table)),
+            ColumnOwner::View(view, _) => access.read_all((&view.definition.database, &view.definition.name)),
+            ColumnOwner::Query => {}
+        }
+        self.note_read(found);
+    }
+
+    /// Notes that a statement changes a table through a view. The session needs the right on
+    /// the view, and the view's subject on what is beneath it. Error: 1142 for the view, 1356 beneath it.
+    pub(crate) fn note_changed_view(&self, view: &MergedView, table_access: TableAccess) -> Result<()> {
+        self.note_table(&view.view.definition, table_access)?;
+        let mut level = view;
+        loop {
+            let beneath = level.below.as_deref();
+            let definition = beneath.map_or(&level.layout, |below| &below.view);
+            self.acting_as(level.subject, || self.note_table(&definition.definition, table_access)).map_err(
+                |error| match error.code {
+                    ErrorCode::TableAccessDenied => {
+                        invalid_view(&view.view.definition.database, &view.view.definition.name)
+                    }
+                    _ => error,
+                },
+            )?;
+            match beneath {
+                Some(below) => level = below,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Notes that the statement assigns a column of a view.
+    pub(crate) fn note_assigned_through(&self, view: &MergedView, column: &str, privilege: Privilege) {
+        let Some(access) = self.access else { return };
+        let mut level = view;
+        let mut name = column;
+        access.use_column((&view.view.definition.database, &view.view.definition.name), name, privilege);
+        loop {
+            let beneath = level.below.as_deref();
+            let definition = &beneath.map_or(&level.layout, |below| &below.view).definition;
+            let found = level.columns.iter().find(|known| known.name.eq_ignore_ascii_case(name));
+            let Some(below) = found.and_then(|column| column.below.as_deref()) else { return };
+            // The table has the right name, whatever its case is in the view.
+            let stored = definition.column(below).map_or(below, |place| &definition.columns[usize::from(place.0)].name);
+            self.acting_as(level.subject, || {
+                access.use_column((&definition.database, &definition.name), stored, privilege);
+            });
+            match beneath {
+                Some(below) => (level, name) = (below, stored),
+                None => return,
+            }
+        }
+    }
+
+    /// Runs a function that notes rights of another subject.
+    pub(crate) fn acting_as<T>(&self, subject: crate::access::SubjectNumber, run: impl FnOnce() -> T) -> T {
+        let before = self.access.map(|access| access.act_as(subject));
+        let result = run();
+        if let (Some(access), Some(before)) = (self.access, before) {
+            access.act_as(before);
+        }
+        result
     }
 
     /// Notes that the statement assigns a column of a table.

@@ -124,16 +124,6 @@ pub fn wrong_object(database: &str, name: &str, wanted: &str) -> Box<Error> {
     Error::new(ErrorCode::WrongObject, format!("'{database}.{name}' is not {wanted}"))
 }
 
-/// Error 1356.
-#[cold]
-pub fn invalid_view(database: &str, name: &str) -> Box<Error> {
-    let text = format!(
-        "View '{database}.{name}' references invalid table(s) or column(s) or function(s) or definer/invoker of \
-         view lack rights to use them"
-    );
-    Error::new(ErrorCode::ViewInvalid, text)
-}
-
 /// Error 1348.
 #[cold]
 pub fn column_not_updatable(column: &str) -> Box<Error> {

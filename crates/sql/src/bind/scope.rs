@@ -54,6 +54,19 @@ pub struct FoundColumn {
     pub expression: Expression,
     /// The column's description for a client.
     pub column: ResultColumn,
+    /// What somebody who reads the column needs a right on.
+    pub owner: ColumnOwner,
+}
+
+/// What somebody who reads a column needs a right on.
+#[derive(Clone, Debug)]
+pub enum ColumnOwner {
+    /// The table that the description names.
+    Table,
+    /// A view, by this column.
+    View(Arc<TableLayout>, ColumnNumber),
+    /// A query, which is checked where it is bound.
+    Query,
 }
 
 impl<'a> Scope<'a> {
@@ -138,18 +151,20 @@ impl<'a> Scope<'a> {
                 let shown = format!("`{}`.`{}`.`{}`", self.database, self.table, definition.name);
                 let mut column = ResultColumn::of_table(&table.definition, index);
                 column.table = self.table.into();
-                FoundColumn { index, expression: Expression::column(index, definition, &shown), column }
+                let expression = Expression::column(index, definition, &shown);
+                FoundColumn { index, expression, column, owner: ColumnOwner::Table }
             }
             RowSource::Virtual { columns, types, first_parameter } => {
                 let mut column = columns[position].clone();
                 column.table = self.table.into();
                 let ordinal = first_parameter.saturating_add(index.0);
-                FoundColumn { index, expression: Expression::parameter_of_type(ordinal, types[position]), column }
+                let expression = Expression::parameter_of_type(ordinal, types[position]);
+                FoundColumn { index, expression, column, owner: ColumnOwner::Table }
             }
             RowSource::Nothing | RowSource::Block(_) => {
                 let expression = Expression::null();
                 let column = expression.result.result_column("");
-                FoundColumn { index, expression, column }
+                FoundColumn { index, expression, column, owner: ColumnOwner::Query }
             }
         }
     }

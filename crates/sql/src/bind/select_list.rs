@@ -119,10 +119,7 @@ fn bind_all_columns(
     }
     for index in binder.scope.visible_columns() {
         let found = binder.scope.column(index);
-        if let Some(access) = binder.environment.access {
-            access.read_all(&found.column);
-        }
-        binder.environment.note_read(&found.column);
+        binder.environment.note_read_by_star(&found);
         if binder.first_bare_column.is_none() {
             binder.first_bare_column =
                 Some(format!("{}.{}.{}", binder.scope.database, binder.scope.table, found.column.org_name));

@@ -49,7 +49,7 @@ pub struct CheckedDefinition {
     pub change: SchemaChange,
     /// Warnings, as (errno, message).
     pub notes: Vec<Note>,
-    /// Notes of IF EXISTS and IF NOT EXISTS that are known already.
+    /// Notes about what exists, or does not, as of IF EXISTS.
     pub existence_notes: Vec<Note>,
     /// Whether the open transaction is committed first. Only changes of temporary tables keep it open.
     pub commits: bool,

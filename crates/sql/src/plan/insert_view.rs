@@ -1,10 +1,12 @@
 //! INSERT and REPLACE through views.
 
 use junctor_expression::Expression;
+use junctor_model::access::Privilege;
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::FindVirtual;
 use super::tree::{checks_of, merged_target, stored_number};
+use crate::access::TableAccess;
 use crate::bind::Environment;
 use crate::bind::block::MergedView;
 use crate::parse::expression as ast;
@@ -38,6 +40,7 @@ pub(super) fn through_view(
         return Err(Error::not_supported("RETURNING of an INSERT into a view"));
     }
     let definition = &view.layout.definition;
+    note_written(environment, insert, &view)?;
     let stored = |name: &str| -> Result<String> {
         let number = stored_number(&view, name)?;
         Ok(definition.columns[usize::from(number.0)].name.to_string())
@@ -86,6 +89,55 @@ pub(super) fn through_view(
         return Err(Error::not_supported("ON DUPLICATE KEY UPDATE through a view WITH CHECK OPTION"));
     }
     Ok(Some((into, checks)))
+}
+
+/// Notes the rights that the statement needs on the view, and those that whoever is beneath it needs.
+fn note_written(environment: &Environment<'_>, insert: &Insert, view: &MergedView) -> Result<()> {
+    let mut uses = vec![TableAccess::Insert];
+    uses.extend(insert.replace.then_some(TableAccess::Replace));
+    uses.extend((!insert.on_duplicate.is_empty()).then_some(TableAccess::Update));
+    uses.into_iter().try_for_each(|table_access| environment.note_changed_view(view, table_access))?;
+    let assigned = |name: &str, privilege| environment.note_assigned_through(view, name, privilege);
+    match (&insert.columns, &insert.source) {
+        (_, InsertSource::Load(load)) => match &load.fields {
+            None => view.columns.iter().for_each(|column| assigned(&column.name, Privilege::Insert)),
+            Some(fields) => fields.iter().for_each(|field| match field {
+                LoadField::Column(name) => assigned(name, Privilege::Insert),
+                LoadField::Variable(_) => {}
+            }),
+        },
+        (Some(columns), _) => columns.iter().for_each(|name| assigned(name, Privilege::Insert)),
+        (None, _) => view.columns.iter().for_each(|column| assigned(&column.name, Privilege::Insert)),
+    }
+    if let InsertSource::Load(load) = &insert.source {
+        load.assignments.iter().for_each(|assignment| assigned(&assignment.column.name, Privilege::Insert));
+    }
+    for assignment in &insert.on_duplicate {
+        assigned(&assignment.column.name, Privilege::Update);
+        assignment.value.visit(&mut |inner| {
+            let ast::Expression::Column(reference) = inner else { return };
+            if reference.table.as_ref().is_none_or(|table| *table == insert.table.name) {
+                read(environment, view, &reference.name);
+            }
+        });
+    }
+    if let Some(access) = environment.access {
+        let mut lowest = view;
+        while let Some(below) = &lowest.below {
+            lowest = below;
+        }
+        access.write_as(lowest.subject, &view.layout.definition);
+    }
+    Ok(())
+}
+
+/// Notes that a column of the view is read. Other names are columns of the query.
+fn read(environment: &Environment<'_>, view: &MergedView, name: &str) {
+    let definition = &view.view.definition;
+    if let (Some(access), Some(column)) = (environment.access, definition.column(name)) {
+        let name = &definition.columns[usize::from(column.0)].name;
+        access.use_column((&definition.database, &definition.name), name, Privilege::Select);
+    }
 }
 
 /// Replaces columns of the view in an expression by those of its table.

@@ -12,7 +12,7 @@ use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::program::RowProtocol;
 
 use super::command::answer;
-use crate::access::Checker;
+use crate::access::{Checker, RightsOfSession};
 use crate::definition::access::{
     AccessContext, AccessEdit, PasswordRules, change_access, parse_role_list, role_not_granted,
 };
@@ -72,6 +72,13 @@ impl Engine {
         let is_active = |role: &&AccountName| granted.contains(*role) || mandatory.contains(*role);
         let active: Vec<&AccountName> = identity.roles.iter().filter(is_active).collect();
         access.rights_of(&identity.account, active, self.number("partial_revokes") != 0)
+    }
+
+    /// The rights of an account with the roles that a login activates; `None` if it does not exist. Views
+    /// with the rights of their definers have them.
+    pub(crate) fn rights_of_account(&self, account: &AccountName) -> Option<Rights> {
+        self.gateway.catalog().dictionary.access.account(account)?;
+        Some(self.lookup_rights(&self.identity_of(account, false)))
     }
 
     /// Calls `check` with the rights of a session.
@@ -249,7 +256,12 @@ impl StatementContext<'_, '_> {
         }
         self.count_statement(plan.writes())?;
         match plan.rights() {
-            Some(needs) => needs.check(&rights, &self.session.who(), self.session.rights_number),
+            Some(needs) => {
+                let of_account = |account: &AccountName| self.engine.rights_of_account(account);
+                let who = self.session.who();
+                let session = RightsOfSession { rights: &rights, who: &who, of_account: &of_account };
+                needs.check(session, self.session.rights_number)
+            }
             None => Ok(()),
         }
     }

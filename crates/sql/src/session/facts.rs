@@ -68,6 +68,7 @@ impl StatementFacts<'_, '_> {
             dictionary: &self.engine.gateway.catalog().dictionary,
             owner: self.session.temporary_owner(),
             rights: &rights,
+            who: &self.session.who(),
             session: &session_context,
             table_statistics: &numbers,
             partition_statistics: &|partition| statistics.of_partition(partition),

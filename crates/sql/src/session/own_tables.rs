@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use junctor_gateway::{SchemaRequest, TurnContext};
+use junctor_model::access::AccountName;
 use junctor_model::error::{Error, Result};
 use junctor_model::id::{ConnectionId, TableId, TableOwner};
 use junctor_model::schema::TableLayout;
@@ -16,7 +17,7 @@ use junctor_signals::end_transaction::Ending;
 use junctor_signals::program::RowProtocol;
 
 use super::facts::{StatementFacts, with_environment};
-use crate::access::NeedsCollector;
+use crate::access::{NeedsCollector, RightsOfSession};
 use crate::bind::Environment;
 use crate::definition::CheckedDefinition;
 use crate::execute::{
@@ -130,7 +131,9 @@ impl StatementContext<'_, '_> {
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let find = |database: &str, name: &str| facts.find_virtual(database, name);
         let (rights, who) = (self.engine.rights_for(self.session), self.session.who());
-        let collector = NeedsCollector::new(&rights, &who);
+        let of_account = |account: &AccountName| self.engine.rights_of_account(account);
+        let session = RightsOfSession { rights: &rights, who: &who, of_account: &of_account };
+        let collector = NeedsCollector::new(session);
         let (database, kinds) = (self.session.database(), &self.engine.work.kinds);
         let planned = with_environment(&facts, (database, Some(&collector)), kinds, &mut |environment| {
             plan_source(environment, select.ignore, &select.query, &find)

@@ -5,12 +5,13 @@
 use std::sync::Arc;
 
 use junctor_gateway::invariant;
+use junctor_model::access::AccountName;
 use junctor_model::error::Result;
 
 use super::PreparedExecution;
 use super::facts::{StatementFacts, with_environment};
 use super::lock_calls::refuse_lock_calls;
-use crate::access::{NeedsCollector, PlanRights};
+use crate::access::{NeedsCollector, PlanRights, RightsOfSession};
 use crate::bind::{ParameterKind, message};
 use crate::execute::Engine;
 use crate::execute::{
@@ -76,7 +77,12 @@ impl StatementContext<'_, '_> {
         self.engine.table_statistics.restart();
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let (rights, who) = (self.engine.rights_for(self.session), self.session.who());
-        let collector = NeedsCollector::new(&rights, &who);
+        let of_account = |account: &AccountName| self.engine.rights_of_account(account);
+        let session = RightsOfSession { rights: &rights, who: &who, of_account: &of_account };
+        let collector = NeedsCollector::new(session);
+        if let Statement::Explain(_) = statement {
+            collector.explain();
+        }
         let planned = with_environment(&facts, (database, Some(&collector)), kinds, &mut |environment| {
             plan_statement(environment, statement, &|database, name| facts.find_virtual(database, name))
         })?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::TurnContext;
+use junctor_model::access::{AccountName, Privilege, Rights};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::row_encoding::ResultColumn;
@@ -20,7 +21,7 @@ use junctor_signals::use_user_lock::UserLockAction;
 use super::command::answer;
 use super::facts::{StatementFacts, modes_of, with_environment};
 use super::own_tables::{check_locked, is_temporary};
-use crate::access::NeedsCollector;
+use crate::access::{NeedsCollector, PlanRights, RightsOfSession, account_of_definer, denied_server, no_definer};
 use crate::bind::{Binder, Clause, Environment, Modes, RowSource, Scope, SessionConstant};
 use crate::definition::{self, CheckedDefinition, DefinitionContext, ViewQuery};
 use crate::execute::Engine;
@@ -32,7 +33,8 @@ use crate::execute::{
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
 use crate::mysql_catalog::variable::{
-    GlobalChange, SessionContext, SetSituation, VariableId, evaluate_session_expression, find, session_value_type, set,
+    GlobalChange, Note, SessionContext, SetSituation, VariableId, evaluate_session_expression, find,
+    session_value_type, set,
 };
 use crate::parse::definition::CreateView;
 use crate::parse::statement::{Explain, FlushKind, SetItem};
@@ -146,9 +148,12 @@ impl StatementContext<'_, '_> {
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let find = |database: &str, name: &str| facts.find_virtual(database, name);
         let (rights, who) = (self.engine.rights_for(self.session), self.session.who());
-        let collector = NeedsCollector::new(&rights, &who);
+        let of_account = |account: &AccountName| self.engine.rights_of_account(account);
+        let session = RightsOfSession { rights: &rights, who: &who, of_account: &of_account };
+        let collector = NeedsCollector::new(session);
+        let missing = self.check_definer(view, &rights)?;
         let database = (self.session.database(), Some(&collector));
-        let checked = with_environment(&facts, database, &[], &mut |environment| {
+        let mut checked = with_environment(&facts, database, &[], &mut |environment| {
             let clock = self.turn.wall_clock_us;
             self.engine.define(
                 self.session,
@@ -169,7 +174,32 @@ impl StatementContext<'_, '_> {
             )
         })?;
         collector.finish()?;
+        checked.existence_notes.extend(missing);
         Ok(checked)
+    }
+
+    /// Checks that the session may make a view with this definer. Returns a note if the definer does not
+    /// exist. Error: 1227.
+    fn check_definer(&self, view: &CreateView, rights: &Rights) -> Result<Option<Note>> {
+        let access = &self.engine.gateway.catalog().dictionary;
+        let database = view.name.database.as_deref().or(self.session.database()).unwrap_or_default();
+        let old = access.table_named(database, &view.name.name).filter(|_| view.alters);
+        let old = old.and_then(|layout| layout.definition.view.as_deref()).map(|view| &*view.definer);
+        let Some(definer) = view.definer.as_deref().or(old) else { return Ok(None) };
+        let definer = account_of_definer(definer);
+        if definer == self.session.identity.account {
+            return Ok(None);
+        }
+        if !rights.has_dynamic(Privilege::SetUserId) {
+            return Err(denied_server("SUPER or SET_USER_ID"));
+        }
+        match access.access.account(&definer) {
+            Some(account) if account.global.has(Privilege::SystemUser) && !rights.has(Privilege::SystemUser) => {
+                Err(denied_server("SYSTEM_USER"))
+            }
+            Some(_) => Ok(None),
+            None => Ok(Some((ErrorCode::NoSuchUser.errno(), no_definer(&definer).message.clone()))),
+        }
     }
 
     /// The connection that KILL names. Error: 1094 if the value is not a connection number.
@@ -218,6 +248,11 @@ impl StatementContext<'_, '_> {
         let format = explain.request()?.format;
         match self.plan(&explain.statement, self.session.database())? {
             Some(planned) => {
+                if let Some(needs) = planned.plan.rights().and_then(PlanRights::needs) {
+                    let (rights, who) = (self.engine.rights_for(self.session), self.session.who());
+                    let of_account = |account: &AccountName| self.engine.rights_of_account(account);
+                    needs.check_explain(RightsOfSession { rights: &rights, who: &who, of_account: &of_account })?;
+                }
                 let (columns, rows) = explain_plan(&planned.plan, format);
                 Ok(VirtualTable { columns, rows })
             }
@@ -358,7 +393,7 @@ impl Engine {
         if session.variables.next_transaction().read_only && !is_temporary(statement) {
             return Err(in_read_only_transaction());
         }
-        let account = format!("'{}'@'{}'", session.user, session.host);
+        let account = session.identity.account.to_string();
         let now_us = session.variables.timestamp_us.unwrap_or(wall_clock_us);
         let context = DefinitionContext {
             dictionary: &self.gateway.catalog().dictionary,

@@ -59,6 +59,8 @@ pub struct ShowContext<'a> {
     pub owner: Option<TableOwner>,
     /// What the session may see.
     pub rights: &'a Rights,
+    /// `'user'@'host'` of the session, for errors.
+    pub who: &'a str,
     /// The properties of the session, with its variables.
     pub session: &'a SessionContext<'a>,
     /// Returns the current statistics of a table.

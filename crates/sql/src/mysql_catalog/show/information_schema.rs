@@ -1,5 +1,6 @@
 //! The rows of the tables of `information_schema`.
 
+use junctor_model::access::Privilege;
 use junctor_model::collation::CollationId;
 use junctor_model::foreign_key::columns_named;
 use junctor_model::id::PartitionId;
@@ -152,13 +153,18 @@ fn views(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
             }
             _ => None,
         });
+        // Its text shows what is beneath the view.
+        let text = match facts.rights.on_table(&table.database, &table.name).table.has(Privilege::ShowView) {
+            true => text.as_deref().unwrap_or(&view.query),
+            false => "",
+        };
         let check = view.check.map_or("NONE", ViewCheck::name);
         let security = if view.is_invoker { "INVOKER" } else { "DEFINER" };
         Some(vec![
             bytes(CATALOG),
             bytes(&table.database),
             bytes(&table.name),
-            bytes(text.as_deref().unwrap_or(&view.query)),
+            bytes(text),
             bytes(check),
             yes_no(view.is_updatable),
             bytes(&view.definer),

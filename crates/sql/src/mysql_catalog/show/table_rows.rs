@@ -227,6 +227,12 @@ pub(super) fn create_options(table: &TableDefinition) -> &'static str {
 pub(super) fn show_create_table(name: &ObjectName, facts: &ShowContext<'_>) -> Result<VirtualTable> {
     let table = &table_of(name, facts)?.definition;
     if let Some(view) = &table.view {
+        let needed = [Privilege::Select, Privilege::ShowView];
+        if let Some(lacking) = needed.into_iter().find(|it| !sees_definition(table, *it, facts)) {
+            let name = lacking.name();
+            let text = format!("{name} command denied to user {} for table '{}'", facts.who, table.name);
+            return Err(Error::new(ErrorCode::TableAccessDenied, text));
+        }
         return Ok(create_view_rows(table, view));
     }
     let statement = create_table_text(table, (facts.next_auto_increment)(table.id));
@@ -244,6 +250,10 @@ pub(super) fn show_create_view(name: &ObjectName, facts: &ShowContext<'_>) -> Re
             Err(Error::new(ErrorCode::WrongObject, text))
         }
     }
+}
+
+fn sees_definition(table: &TableDefinition, privilege: Privilege, facts: &ShowContext<'_>) -> bool {
+    facts.rights.on_table(&table.database, &table.name).table.has(privilege)
 }
 
 fn create_view_rows(table: &TableDefinition, view: &ViewDefinition) -> VirtualTable {

@@ -88,6 +88,7 @@ impl World {
             owner: None,
             dictionary: &self.dictionary,
             rights: &Rights::unlimited(),
+            who: "'root'@'localhost'",
             session: &session,
             table_statistics: &|table| TableStatistics {
                 rows: u64::from(table.id.0) * 10,

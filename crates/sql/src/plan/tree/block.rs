@@ -280,10 +280,7 @@ impl TreePlanner<'_> {
             };
             for column in columns {
                 let found = view.block.column(column.relation, column.column)?;
-                if let Some(access) = self.environment.access {
-                    access.read_all(&found.column);
-                }
-                self.environment.note_read(&found.column);
+                self.environment.note_read_by_star(&found);
                 list.0.push(found.expression);
                 list.1.push(found.column);
             }

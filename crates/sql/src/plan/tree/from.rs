@@ -124,6 +124,7 @@ impl<'a> TreePlanner<'a> {
             has_alias: reference.alias.is_some(),
             source,
             is_nullable: false,
+            view: None,
         };
         let environment = self.environment;
         if let Some((database, source)) = virtual_source(environment, &reference.name, self.find_virtual)? {
@@ -176,7 +177,8 @@ impl<'a> TreePlanner<'a> {
         }
         let types: Vec<ResultType> = block.values.iter().map(|value| value.result).collect();
         let source = RelationSource::Rows { columns, types, is_virtual: false };
-        let relation = Relation { id: 0, name, database: String::new(), has_alias: true, source, is_nullable: false };
+        let relation =
+            Relation { id: 0, name, database: String::new(), has_alias: true, source, is_nullable: false, view: None };
         Ok((relation, SourcePlan::Query(Arc::new(block))))
     }
 
@@ -252,7 +254,8 @@ fn working_relation<'f>(
     }
     let (columns, types) = (working.columns.clone(), working.types.clone());
     let source = RelationSource::Rows { columns, types, is_virtual: false };
-    let relation = Relation { id: 0, name, database: String::new(), has_alias: true, source, is_nullable: false };
+    let relation =
+        Relation { id: 0, name, database: String::new(), has_alias: true, source, is_nullable: false, view: None };
     Ok((relation, SourcePlan::Working(working.slots.clone())))
 }
 
@@ -349,7 +352,7 @@ fn note_common(
 ) -> Result<()> {
     for name in columns {
         for column in left.iter().chain(right).filter(|column| column.name.eq_ignore_ascii_case(name)) {
-            planner.environment.note_read(&block.column(column.relation, column.column)?.column);
+            planner.environment.note_read(&block.column(column.relation, column.column)?);
         }
     }
     Ok(())

@@ -107,7 +107,7 @@ impl TreePlanner<'_> {
             true => deleted(request, &block, &sources)?,
             false => self.assigned(request, (&block, &sources), &view, &subqueries)?,
         };
-        self.note_access(request, &found, &sources)?;
+        self.note_access(request, &found, (&block, &sources))?;
         let assignment_applies = subqueries.take();
         let sort = self.order_of(request, (&view, &found), &subqueries)?;
         let order_applies = subqueries.take();
@@ -173,8 +173,12 @@ impl TreePlanner<'_> {
                     found.len() - 1
                 }
             };
-            if !assignment.if_changed {
-                self.environment.note_assigned(&layout.definition, column.index, Privilege::Update);
+            match &block.relations[relation].source {
+                _ if assignment.if_changed => {}
+                RelationSource::View(view) => {
+                    self.environment.note_assigned_through(view, &assignment.column.name, Privilege::Update);
+                }
+                _ => self.environment.note_assigned(&layout.definition, column.index, Privilege::Update),
             }
             let definition = &layout.definition.columns[usize::from(column.index.0)];
             if definition.is_generated() {
@@ -206,20 +210,20 @@ impl TreePlanner<'_> {
         &self,
         request: &ModifyRequest<'_>,
         found: &[BoundTarget<'_>],
-        sources: &[SourcePlan<'_>],
+        (block, sources): (&BlockScope<'_>, &[SourcePlan<'_>]),
     ) -> Result<()> {
         for (relation, source) in sources.iter().enumerate() {
-            let SourcePlan::Table(layout, reference, _) = source else { continue };
+            let SourcePlan::Table(layout, ..) = source else { continue };
             let is_target = found.iter().any(|target| target.relation == relation);
             let access = match (is_target, request.is_delete) {
                 (true, true) => TableAccess::Delete,
                 (true, false) => TableAccess::Update,
                 (false, _) => TableAccess::Read,
             };
-            if let Some(view) = self.environment.view(&reference.name) {
-                self.environment.note_table(&view.definition, access)?;
+            match &block.relations[relation].source {
+                RelationSource::View(view) => self.environment.note_changed_view(view, access)?,
+                _ => self.environment.note_table(&layout.definition, access)?,
             }
-            self.environment.note_table(&layout.definition, access)?;
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use super::block::{CommonTables, conjuncts};
 use super::from::{SourcePlan, bind_from};
 use super::leaf::Localised;
 use super::{TreePlanner, TreeTable};
-use crate::access::TableAccess;
+use crate::access::{NeedsCollector, TableAccess, invalid_view};
 use crate::bind::block::{BlockScope, BlockView, MergedColumn, MergedView, Relation, RelationSource, SlotSpace};
 use crate::bind::{Clause, Environment, among_numbers, bind_item, message};
 use crate::parse::expression::{ColumnReference, Expression as Written};
@@ -36,7 +36,7 @@ pub(in crate::plan) fn checks_of(view: &MergedView) -> Result<Vec<Expression>> {
 /// The query of a view. All its tables have their database.
 fn query_of(layout: &TableLayout, view: &ViewDefinition) -> Result<Select> {
     let definition = &layout.definition;
-    let invalid = || message::invalid_view(&definition.database, &definition.name);
+    let invalid = || invalid_view(&definition.database, &definition.name);
     let parsed = parse_in(view.query.as_bytes(), Dialect::default()).map_err(|_| invalid())?;
     let mut statement = parsed.statement;
     // Functions get the settings of the session that they need.
@@ -144,9 +144,14 @@ impl<'a> TreePlanner<'a> {
             let text = format!("`{}`.`{}` contains view recursion", definition.database, definition.name);
             return Err(Error::new(ErrorCode::ViewRecursion, text));
         }
+        let access = self.environment.access;
+        let before = access.map(|access| access.enter_view(definition)).transpose()?;
         self.views.borrow_mut().push(definition.id);
         let planned = plan();
         self.views.borrow_mut().pop();
+        if let (Some(access), Some(before)) = (access, before) {
+            access.act_as(before);
+        }
         planned.map_err(|error| match error.code {
             ErrorCode::NoSuchTable
             | ErrorCode::UnknownColumn
@@ -155,7 +160,9 @@ impl<'a> TreePlanner<'a> {
             | ErrorCode::UnknownTable
             | ErrorCode::WrongObject
             | ErrorCode::ColumnListMismatch
-            | ErrorCode::ViewInvalid => message::invalid_view(&definition.database, &definition.name),
+            | ErrorCode::TableAccessDenied
+            | ErrorCode::ColumnAccessDenied
+            | ErrorCode::ViewInvalid => invalid_view(&definition.database, &definition.name),
             _ => error,
         })
     }
@@ -188,7 +195,8 @@ impl<'a> TreePlanner<'a> {
             };
             let filters = merged.filters.clone();
             let source = RelationSource::View(Arc::new(merged));
-            let relation = Relation { id: 0, name, database, has_alias, source, is_nullable: false };
+            let view = Some(view);
+            let relation = Relation { id: 0, name, database, has_alias, source, is_nullable: false, view };
             return Ok((relation, SourcePlan::Table(layout, reference, filters)));
         }
         let block = self.opened(view, || {
@@ -198,7 +206,7 @@ impl<'a> TreePlanner<'a> {
         })?;
         let names: Vec<String> = definition.columns.iter().map(|column| column.name.to_string()).collect();
         let (relation, source) = self.opened(view, || self.query_relation(name, block, &names))?;
-        Ok((Relation { database, has_alias, ..relation }, source))
+        Ok((Relation { database, has_alias, view: Some(view), ..relation }, source))
     }
 
     /// The view merged with its table; `None` if its rows are computed.
@@ -215,8 +223,11 @@ impl<'a> TreePlanner<'a> {
         if SYSTEM_DATABASES.iter().any(|known| known.eq_ignore_ascii_case(database)) {
             return Ok(None);
         }
-        let (source, layout, mut filters, below) = match environment.view(&reference.name) {
+        let subject = environment.access.map(NeedsCollector::subject).unwrap_or_default();
+        let inner = environment.view(&reference.name);
+        let (source, layout, mut filters, below) = match inner {
             Some(inner) => {
+                environment.note_table(&inner.definition, TableAccess::Read)?;
                 let Some(merged) = self.opened(inner, || self.merged(inner))? else { return Ok(None) };
                 let merged = Arc::new(merged);
                 let (layout, filters) = (Arc::clone(&merged.layout), merged.filters.clone());
@@ -234,7 +245,8 @@ impl<'a> TreePlanner<'a> {
         };
         let space = SlotSpace::new(environment.parameters.len());
         let has_alias = reference.alias.is_some();
-        let relation = Relation { id: space.next_relation(), name, database, has_alias, source, is_nullable: false };
+        let id = space.next_relation();
+        let relation = Relation { id, name, database, has_alias, source, is_nullable: false, view: inner };
         let block = BlockScope { space: &space, relations: vec![relation], outer: None, shares_rows: false };
         let scope = BlockView { block: &block, names: block.names_of(0), relations: vec![0] };
         let mut binder = self.binder(&scope);
@@ -246,7 +258,11 @@ impl<'a> TreePlanner<'a> {
             let named = (&*column.name, true);
             let (value, described) = bind_item(&mut binder, Clause::FieldList, expression, named)?;
             let value = local.localise(&value);
-            columns.push(MergedColumn { name: column.name.to_string(), value, column: described });
+            let below = match expression {
+                Written::Column(reference) => Some(reference.name.clone()),
+                _ => None,
+            };
+            columns.push(MergedColumn { name: column.name.to_string(), below, value, column: described });
         }
         if columns.len() != definition.columns.len() {
             return Err(message::alias_column_count());
@@ -261,7 +277,7 @@ impl<'a> TreePlanner<'a> {
             return Ok(None);
         }
         let shown = format!("{}.{}", definition.database, definition.name);
-        let mut checks: Vec<(Expression, String)> = below.map_or(Vec::new(), |below| below.checks.clone());
+        let mut checks: Vec<(Expression, String)> = below.as_ref().map_or(Vec::new(), |below| below.checks.clone());
         match of_view.check {
             Some(ViewCheck::Cascaded) => {
                 checks = filters.iter().chain(&own).map(|condition| (condition.clone(), shown.clone())).collect();
@@ -272,7 +288,7 @@ impl<'a> TreePlanner<'a> {
             None => {}
         }
         filters.extend(own);
-        Ok(Some(MergedView { layout, columns, filters, checks }))
+        Ok(Some(MergedView { view: Arc::clone(view), below, subject, layout, columns, filters, checks }))
     }
 
     /// Replaces `*` in the select list of a query, and of the operands of its set operations, by the columns

@@ -1,5 +1,7 @@
 //! Accounts and rights over both protocols, in a node within the test process.
 
+mod views;
+
 use junctor::client::{Connection, Error, Options, block_on};
 use junctor::{Node, NodeBuilder};
 use junctor_node::{Form, RightOn};
@@ -38,6 +40,7 @@ fn make_tables(admin: &Connection) {
         "CREATE DATABASE d",
         "CREATE TABLE d.t (a INT PRIMARY KEY, b INT DEFAULT 0, KEY k (b))",
         "CREATE TABLE d.s (a INT)",
+        "CREATE VIEW d.v AS SELECT a FROM d.t",
         "INSERT INTO d.t VALUES (1, 1)",
         "DROP USER IF EXISTS u, n",
         "DROP ROLE IF EXISTS r",
@@ -66,6 +69,7 @@ fn object(form: Form, on: RightOn) -> &'static str {
         (_, RightOn::NewTable) => "d.n",
         (Form::CreateTableLike | Form::CreateTableSelect, RightOn::Source) => "d.t",
         (_, RightOn::Source) => "d.s",
+        (Form::ShowCreateView, RightOn::Table) => "d.v",
         _ => "d.t",
     }
 }
