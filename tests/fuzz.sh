@@ -13,7 +13,7 @@ RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares" \
     cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target "$machine" --target-dir "$target/fuzz-build"
-for name in frames hello signals connection proxy_header http_request sql_text statements; do
+for name in frames hello signals connection native_frames tls_records proxy_header http_request sql_text statements; do
     mkdir -p "$target/fuzz/$name" "$target/fuzz-failures/$name"
     echo "== $name for $seconds seconds"
     corpus="$target/fuzz/$name"

@@ -1,5 +1,6 @@
 //! Connections: the login, statements given as text, and the cache of prepared statements.
 
+use std::fmt;
 use std::io;
 use std::net::ToSocketAddrs;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,17 +9,17 @@ use std::time::Duration;
 use super::batch::Batch;
 use super::error::{Error, Result};
 use super::key_reader::KeyReader;
+use super::login::{LoggedIn, log_in};
 use super::pipeline::{PendingReply, Pipeline};
 use super::row::{Outcome, Rows};
 use super::statement::Statement;
 use super::table::Table;
+use super::tls::Tls;
 use super::transaction::{Transaction, TransactionOptions};
 use super::transport::{TcpTransport, Transport};
 use super::value::ToValue;
-use junctor_wire::proof::password_proof;
-use junctor_wire::reply::{Greeting, STATUS_IN_TRANSACTION};
-use junctor_wire::request::Login;
-use junctor_wire::{LOGIN_PAYLOAD_BYTES_MAX, Reply, Request, VERSION, frame, next_frame, reply};
+use junctor_wire::Request;
+use junctor_wire::reply::STATUS_IN_TRANSACTION;
 
 /// Maximum number of statements in a connection's cache of prepared statements.
 const STATEMENTS_MAX: usize = 32;
@@ -36,12 +37,24 @@ const UNKNOWN_STATEMENT: u16 = 1243;
 const TOO_MANY_STATEMENTS: u16 = 1461;
 
 /// User, password and settings of a connection.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Options {
-    user: String,
-    password: String,
-    database: String,
+    pub(crate) user: String,
+    pub(crate) password: String,
+    pub(crate) database: String,
     reply_bytes_max: usize,
+    pub(crate) tls: Option<Tls>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Options");
+        shown
+            .field("user", &self.user)
+            .field("database", &self.database)
+            .field("tls", &self.tls)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Options {
@@ -49,7 +62,7 @@ impl Options {
     /// same machine.
     pub fn new(user: &str) -> Options {
         let (password, database) = (String::new(), String::new());
-        Options { user: user.into(), password, database, reply_bytes_max: REPLY_BYTES_MAX_DEFAULT }
+        Options { user: user.into(), password, database, reply_bytes_max: REPLY_BYTES_MAX_DEFAULT, tls: None }
     }
 
     /// Sets the user's password; empty by default.
@@ -60,6 +73,11 @@ impl Options {
     /// Sets the session's default database; none by default.
     pub fn database(self, database: &str) -> Options {
         Options { database: database.into(), ..self }
+    }
+
+    /// Encrypts the connection; not by default. A node without TLS is refused.
+    pub fn tls(self, tls: &Tls) -> Options {
+        Options { tls: Some(tls.clone()), ..self }
     }
 
     /// Sets the maximum size of a reply in bytes; 1 GiB by default. The driver discards a longer reply and
@@ -105,7 +123,9 @@ impl Connection {
     ///
     /// # Errors
     /// 2003 if the node cannot be reached, 1045 for a wrong user or password, 1049 for an unknown database,
-    /// 1040 if the node has too many connections.
+    /// 1040 if the node has too many connections, 2026 if TLS fails. 2061 if the node must see the
+    /// password of an account with `caching_sha2_password`, and the connection is not private: use
+    /// [`Options::tls`].
     pub async fn connect(address: impl ToSocketAddrs, options: &Options) -> Result<Connection> {
         let addresses = address.to_socket_addrs().map_err(|error| Error::not_connected(&error))?;
         let mut failure = io::Error::from(io::ErrorKind::AddrNotAvailable);
@@ -122,31 +142,12 @@ impl Connection {
     ///
     /// # Errors
     /// As [`Connection::connect`].
-    pub async fn open(mut transport: Box<dyn Transport>, options: &Options) -> Result<Connection> {
-        // Half of the payload leaves enough space for the other fields of the login.
-        if options.user.len() + options.database.len() > LOGIN_PAYLOAD_BYTES_MAX / 2 {
-            return Err(Error::value("The names of the user and the database are too long".into()));
-        }
-        let (greeting, rest) = receive_greeting(&mut *transport).await?;
-        let frame = next_frame(&greeting).ok_or(Error::protocol("greeting"))?.0;
-        let greeting = match frame.kind {
-            reply::kind::GREETING => Greeting::parse(frame.payload)?,
-            _ => return Err(refusal_of(&greeting)),
-        };
-        let proof = password_proof(options.password.as_bytes(), &greeting.salt);
-        let login = Login { version: VERSION, user: &options.user, proof: &proof, database: &options.database };
-        let (id, server_version) = (greeting.connection, greeting.server_version.into());
-        let pipeline = Arc::new(Pipeline::new(transport, rest, options.reply_bytes_max));
-        let answer = pipeline.enqueue(|_, out| login.encode(out))?;
-        let connection = Connection {
-            pipeline,
-            id,
-            server_version,
-            statements: Mutex::default(),
-            handles: HandleSequence::default(),
-        };
-        connection.rows_of(answer).await?;
-        Ok(connection)
+    pub async fn open(transport: Box<dyn Transport>, options: &Options) -> Result<Connection> {
+        let LoggedIn { transport, received, id, server_version, status } = log_in(transport, options).await?;
+        let pipeline = Arc::new(Pipeline::new(transport, received, options.reply_bytes_max));
+        pipeline.note_status(status);
+        let handles = HandleSequence::default();
+        Ok(Connection { pipeline, id, server_version, statements: Mutex::default(), handles })
     }
 
     /// The connection's id, as in CONNECTION_ID() and KILL.
@@ -405,34 +406,4 @@ pub(crate) fn may_prepare_again(error: &Error, was_cached: bool) -> bool {
 fn attempts_max(error: &Error) -> u32 {
     const LOCK_WAIT_TIMEOUT: u16 = 1205;
     if error.errno() == LOCK_WAIT_TIMEOUT { LOCK_WAIT_ATTEMPTS_MAX } else { ATTEMPTS_MAX }
-}
-
-/// Receives the node's first frame. Returns it and the bytes after it.
-async fn receive_greeting(transport: &mut dyn Transport) -> Result<(Vec<u8>, Vec<u8>)> {
-    let mut received = Vec::new();
-    loop {
-        if let Some((_, length)) = frame::decode_header(&received) {
-            if length > LOGIN_PAYLOAD_BYTES_MAX {
-                return Err(Error::protocol("greeting"));
-            }
-            if received.len() >= frame::HEADER_BYTES + length {
-                let rest = received.split_off(frame::HEADER_BYTES + length);
-                return Ok((received, rest));
-            }
-        }
-        let bytes = std::future::poll_fn(|context| transport.poll_receive(context)).await;
-        let bytes = bytes.map_err(|error| Error::lost(&error.to_string()))?;
-        if bytes.is_empty() {
-            return Err(Error::lost("the node closed the connection before the login"));
-        }
-        received.extend_from_slice(&bytes);
-        transport.recycle_buffer(bytes);
-    }
-}
-
-fn refusal_of(bytes: &[u8]) -> Error {
-    match next_frame(bytes).map(|(frame, _)| Reply::parse(frame)) {
-        Some(Ok((_, Reply::Failed { errno, sqlstate, message }))) => Error::server(errno, sqlstate, message),
-        _ => Error::protocol("greeting"),
-    }
 }

@@ -61,6 +61,11 @@ impl Error {
         Error { kind: ErrorKind::Protocol, errno: 2027, sqlstate: *b"HY000", message: message.into() }
     }
 
+    pub(crate) fn tls(why: &dyn fmt::Display) -> Error {
+        let message = format!("SSL connection error: {why}");
+        Error { kind: ErrorKind::Connection, errno: 2026, sqlstate: *b"HY000", message: message.into() }
+    }
+
     pub(crate) fn value(message: String) -> Error {
         Error { kind: ErrorKind::Value, errno: 2036, sqlstate: *b"HY000", message: message.into() }
     }

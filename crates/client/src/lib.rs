@@ -32,6 +32,8 @@
 //! # }
 //! ```
 //!
+//! [`Options::tls`] encrypts the connection: see [`Tls`].
+//!
 //! Statements, errors and locks have the same meaning as for clients of the MySQL protocol. The driver sends
 //! an operation of a [`Table`] as the equivalent SQL statement.
 #![forbid(unsafe_code)]
@@ -39,6 +41,8 @@
 
 mod error;
 mod transport;
+mod tls;
+mod login;
 mod pipeline;
 mod value;
 mod row;
@@ -65,6 +69,7 @@ pub use row::{ColumnIndex, ColumnMetadata, Columns, Outcome, Row, Rows};
 pub use select::{Aggregate, Direction, Select, average, count, maximum, minimum, sum};
 pub use statement::Statement;
 pub use table::{Delete, Table, Update};
+pub use tls::{Tls, Verification};
 pub use transaction::{Isolation, Transaction, TransactionOptions};
 pub use transport::{TcpTransport, Transport};
 pub use value::{FromValue, ToValue};

@@ -28,6 +28,12 @@ pub trait Transport: Send {
     /// The stream failed and can no longer be used.
     fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Vec<u8>>>;
 
+    /// Whether nobody but driver and node can read the stream: it is encrypted, or within a process. Only
+    /// then does the driver send a password in plain text.
+    fn is_private(&self) -> bool {
+        false
+    }
+
     /// Returns an empty buffer: a reused one, or a new one with a capacity of `bytes`.
     fn take_buffer(&mut self, bytes: usize) -> Vec<u8> {
         Vec::with_capacity(bytes)

@@ -18,6 +18,10 @@ impl Transport for MemoryTransport {
         self.0.poll_receive(context).map(|bytes| Ok(bytes.unwrap_or_default()))
     }
 
+    fn is_private(&self) -> bool {
+        true
+    }
+
     fn take_buffer(&mut self, bytes: usize) -> Vec<u8> {
         self.0.buffer(bytes)
     }

@@ -11,6 +11,7 @@ pub mod frame;
 pub mod value;
 pub mod request;
 pub mod reply;
+pub mod login;
 pub mod proof;
 
 pub use field::{FieldReader, Malformed};

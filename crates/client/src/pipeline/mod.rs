@@ -186,7 +186,8 @@ impl Pipeline {
                 is_oversized: false,
                 reply_bytes_max,
                 slots: VecDeque::new(),
-                first: 0,
+                // The login had the number 0.
+                first: 1,
                 answered: 0,
                 space_waiters: Vec::new(),
                 last_ticket: 0,

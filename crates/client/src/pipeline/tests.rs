@@ -19,9 +19,10 @@ struct Inbox {
 struct OneWaker(Arc<Mutex<Inbox>>);
 
 impl OneWaker {
-    fn answer(&self, number: u32) {
+    /// Answers the request of this task. Requests count from 1.
+    fn answer(&self, task: u32) {
         let mut bytes = Vec::new();
-        reply::encode_failed(number, 1000, *b"HY000", "", &mut bytes);
+        reply::encode_failed(task + 1, 1000, *b"HY000", "", &mut bytes);
         let mut line = self.0.lock().expect("no test panics with the lock");
         line.received.push_back(bytes);
         let waker = line.waker.take();

@@ -205,22 +205,6 @@ impl Accounts {
         }
     }
 
-    /// Verifies the proof of `mysql_native_password` for the claimed account.
-    ///
-    /// # Errors
-    /// As [`Accounts::admit`].
-    pub(crate) fn verify(
-        &self,
-        peer: Peer,
-        (challenge, proof): (&Challenge, &[u8]),
-        claim: Claim<'_>,
-        conditions: &Conditions,
-    ) -> Result<Admission, Refusal> {
-        let candidate = self.candidate(claim.user, peer);
-        let is_proven = accepts_native(&candidate, challenge, proof);
-        self.admit(&candidate, peer, claim, (is_proven, conditions))
-    }
-
     /// How long the answer to a login must wait, in milliseconds.
     pub(crate) fn delay_ms(&self, candidate: &Candidate, peer: Peer, user: &[u8]) -> u64 {
         let settings = &*self.settings;

@@ -41,6 +41,9 @@ impl Refusal {
     /// The number of the error for what is no login.
     pub(crate) const BAD_HANDSHAKE: u16 = 1043;
 
+    /// The number of the error for an unknown user or a wrong password.
+    pub(crate) const ACCESS_DENIED: u16 = 1045;
+
     /// 1043: the bytes of a login are malformed, or request something that the server does not support.
     pub(crate) fn bad_handshake(message: impl Into<String>) -> Refusal {
         Refusal { errno: Refusal::BAD_HANDSHAKE, sqlstate: *b"08S01", message: message.into(), user: None }
@@ -89,7 +92,7 @@ impl Refusal {
     pub(crate) fn access_denied(user: &str, peer: Peer, has_password: bool) -> Refusal {
         let using_password = if has_password { "YES" } else { "NO" };
         let message = format!("Access denied for user '{user}'@'{peer}' (using password: {using_password})");
-        Refusal { errno: 1045, sqlstate: *b"28000", message, user: Some(user.to_owned()) }
+        Refusal { errno: Refusal::ACCESS_DENIED, sqlstate: *b"28000", message, user: Some(user.to_owned()) }
     }
 
     /// 3168: the node recovers its data.

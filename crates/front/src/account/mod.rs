@@ -4,6 +4,7 @@
 //!
 //! - [`credential`]: the forms of stored passwords, for the exchange of a login;
 //! - [`accounts`]: the accounts, and the decision on a login;
+//! - [`password_checks`]: the check of a password, in steps;
 //! - [`failed_logins`]: delays and locks after failed logins;
 //! - [`claim`]: what clients claim, where they are, and why they are refused.
 
@@ -11,6 +12,7 @@ mod credential;
 mod accounts;
 mod failed_logins;
 mod claim;
+mod password_checks;
 #[cfg(test)]
 mod tests;
 
@@ -18,5 +20,6 @@ pub use accounts::{Account, Accounts};
 pub(crate) use accounts::{Admission, Candidate, Conditions, accepts_native};
 pub(crate) use claim::Claim;
 pub use claim::{DATABASE_NAME_BYTES_MAX, Peer, Refusal, USER_NAME_BYTES_MAX};
-pub(crate) use credential::DECOY;
 pub use credential::{CHALLENGE_BYTES, Challenge, Credential, PasswordHash, challenge_from_random};
+pub(crate) use credential::{DECOY, FAST_PROOF_BYTES};
+pub(crate) use password_checks::PasswordChecks;

@@ -327,9 +327,6 @@ impl Connection {
             return;
         }
         self.flow.is_busy = true;
-        if let Some(before) = self.account.replace(Box::new(login.account.clone())) {
-            turn.settings.accounts.end_connection(&before);
-        }
         let login = Login {
             user: login.user.into_boxed_str(),
             host: self.peer.to_string().into_boxed_str(),

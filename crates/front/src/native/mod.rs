@@ -3,6 +3,7 @@
 //! binary, and a request can read rows by primary key without a statement.
 
 mod link;
+mod login;
 mod session;
 mod key_rows;
 mod sink;

@@ -1,10 +1,10 @@
 //! The exchange of `caching_sha2_password`.
 
-use junctor_model::password::caching_sha2::{Checked, PASSWORD_BYTES_MAX, PasswordCheck};
 use zeroize::Zeroizing;
 
 use super::super::wire::packet::PacketWriter;
 use super::{Checking, Claim, Handshake, HandshakeStep, LoginContext, State, is_empty_proof};
+use crate::account::PasswordChecks;
 
 /// The header of a packet of the method.
 const MORE_DATA: u8 = 1;
@@ -14,9 +14,6 @@ const FAST_ACCEPTED: u8 = 3;
 const SEND_PASSWORD: u8 = 4;
 /// The client asks for the key with which it encrypts the password.
 const REQUEST_KEY: &[u8] = &[2];
-
-/// Rounds of a check between two turns of the thread: about 50 microseconds.
-const ROUNDS_PER_STEP: u32 = 128;
 
 impl Handshake {
     /// Verifies the proof of the fast way if the server knows the password. Otherwise asks for the password,
@@ -67,15 +64,12 @@ impl Handshake {
             }),
         };
         let password = sent.as_deref().and_then(|sent| sent.strip_suffix(&[0]));
-        let password = password.filter(|password| password.len() <= PASSWORD_BYTES_MAX);
-        match (password, claim.candidate.stored()) {
-            (Some(password), [Some(stored), second]) => {
-                let checks =
-                    Checks { current: stored.check(password), next: second.map(|second| second.check(password)) };
+        match password.and_then(|password| PasswordChecks::new(&claim.candidate, password)) {
+            Some(checks) => {
                 self.state = State::Checking(Box::new(Checking { claim: *claim, checks, sequence: context.sequence }));
                 HandshakeStep::Checking
             }
-            _ => self.decide(*claim, false, context),
+            None => self.decide(*claim, false, context),
         }
     }
 
@@ -90,33 +84,14 @@ impl Handshake {
             _ => return super::refuse(super::Refusal::bad_handshake("Bad handshake"), context),
         };
         context.sequence = checking.sequence;
-        let checks = &mut checking.checks;
-        let outcome = checks.current.step(ROUNDS_PER_STEP);
-        // Only an account with a retained password has a second check.
-        if outcome == Some(Checked::Wrong)
-            && let Some(next) = checks.next.take()
-        {
-            checks.current = next;
-            self.state = State::Checking(checking);
-            return HandshakeStep::Checking;
+        match checking.checks.step(&checking.claim.candidate, context.accounts) {
+            Some(is_right) => self.decide(checking.claim, is_right, context),
+            None => {
+                self.state = State::Checking(checking);
+                HandshakeStep::Checking
+            }
         }
-        let Some(outcome) = outcome else {
-            self.state = State::Checking(checking);
-            return HandshakeStep::Checking;
-        };
-        if let Checked::Right(verifier) = outcome {
-            context.accounts.keep_verifier(&checking.claim.candidate, checking.checks.current.stored(), verifier);
-        }
-        self.decide(checking.claim, outcome != Checked::Wrong, context)
     }
-}
-
-/// The checks of a password against the stored forms of an account.
-#[derive(Debug)]
-pub(super) struct Checks {
-    current: PasswordCheck,
-    /// The check against the retained password.
-    next: Option<PasswordCheck>,
 }
 
 /// Appends a packet of the method. Returns the sequence number after it.

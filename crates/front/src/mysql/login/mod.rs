@@ -14,8 +14,6 @@ use junctor_kernel::transport::security::{Agreed, ClientSecurity};
 use junctor_model::access::AccountName;
 use junctor_model::password::caching_sha2::CACHING_SHA2_PASSWORD;
 
-use caching_sha2::Checks;
-
 use super::wire::authentication_switch::AuthenticationSwitch;
 use super::wire::capability::Capabilities;
 use super::wire::change_user::ChangeUser;
@@ -25,7 +23,9 @@ use super::wire::handshake_response::{ClientAnswer, HandshakeResponse};
 use super::wire::packet::PacketWriter;
 use super::wire::reply::ErrorReply;
 use super::wire::status::StatusFlags;
-use crate::account::{self, Accounts, Candidate, Challenge, Conditions, Credential, DECOY, Peer, Refusal};
+use crate::account::{
+    self, Accounts, Candidate, Challenge, Conditions, Credential, DECOY, PasswordChecks, Peer, Refusal,
+};
 use crate::protocol::LinkOpening;
 
 /// The outcome of one payload from the client.
@@ -144,7 +144,7 @@ struct Claim {
 #[derive(Debug)]
 struct Checking {
     claim: Claim,
-    checks: Checks,
+    checks: PasswordChecks,
     /// Sequence number of the packet with the password.
     sequence: u8,
 }
