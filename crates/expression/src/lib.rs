@@ -7,6 +7,7 @@ mod construct;
 mod describe;
 mod distinct;
 mod evaluate;
+mod fold;
 pub mod function;
 pub mod parameter;
 pub mod program;

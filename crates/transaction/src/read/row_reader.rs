@@ -39,6 +39,8 @@ const MISSING: [u8; 4] = [0; 4];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReadView<'a> {
     pub program: &'a ReadProgram,
+    /// The filter of the program, folded if the read may visit many rows.
+    pub filter: Option<&'a Expression>,
     pub protocol: RowProtocol,
     pub input: &'a [u8],
     pub reader: Reader,
@@ -179,8 +181,10 @@ impl RowReader {
             &mut Vec<u8>,
         ) -> Result<GuardedReadOutcome>,
     ) -> Result<bool> {
+        let folded = self.folded_filter(&request.program, &request.input);
         let view = ReadView {
             program: &request.program,
+            filter: folded.as_ref().or(request.program.filter.as_ref()),
             protocol: request.protocol,
             input: &request.input,
             reader: Reader {
@@ -211,6 +215,22 @@ impl RowReader {
         self.counts.reads += 1;
         self.counts.rows_returned += u64::from(position.rows);
         Ok(true)
+    }
+
+    /// The filter with its constants folded. `None` for reads of keys, which evaluate it too few times.
+    #[inline(always)]
+    fn folded_filter(&mut self, program: &ReadProgram, input: &[u8]) -> Option<Expression> {
+        match (&program.access, &program.filter) {
+            (Access::PrimaryKeys, _) | (_, None) => None,
+            (_, Some(filter)) => self.fold(filter, program, input),
+        }
+    }
+
+    #[inline(never)]
+    fn fold(&mut self, filter: &Expression, program: &ReadProgram, input: &[u8]) -> Option<Expression> {
+        self.emitter.scratch.set_strict(program.is_strict);
+        self.emitter.scratch.set_value_rules(program.rules);
+        filter.folded(Parameters::from_bytes(InputReader::new(input).parameters()), &self.emitter.scratch)
     }
 
     /// Reads as many rows as one acquisition of the guard allows. Returns true if the request is complete or
@@ -426,7 +446,7 @@ impl RowReader {
 /// and no filter applies.
 #[inline]
 fn plain_rows<'a>(view: &ReadView<'a>) -> Option<&'a RowPlan> {
-    match (&view.program.output, &view.program.filter) {
+    match (&view.program.output, view.filter) {
         (Output::Packets(projection), None) if view.protocol != RowProtocol::Values => projection.row_plan.as_ref(),
         _ => None,
     }
@@ -536,7 +556,7 @@ fn accept(
         return Ok(true);
     }
     emitter.scratch.reset();
-    if let Some(filter) = &view.program.filter
+    if let Some(filter) = view.filter
         && !passes(filter, row, parameters, emitter)?
     {
         return Ok(false);

@@ -83,7 +83,8 @@ fn read(
     let mut position = Some(ReadPosition::at_start(input));
     while let Some(mut at) = position.take() {
         let snapshot = CommitNumber(1);
-        let view = ReadView { program, protocol, input, reader: Reader { snapshot, own: None }, rows_max };
+        let filter = program.filter.as_ref();
+        let view = ReadView { program, filter, protocol, input, reader: Reader { snapshot, own: None }, rows_max };
         let mut out = Vec::new();
         reader.emitter.begin(&program.output).expect("a program that can run");
         while !reader.read_guarded(store, &view, &mut at, &mut out).expect("no error") {}
@@ -335,7 +336,7 @@ fn a_reader_sees_only_the_version_of_its_snapshot() {
     let k_of = |store: &PartitionStore, own| {
         let mut position = ReadPosition::at_start(&input);
         let reader = Reader { snapshot: CommitNumber(1), own };
-        let view = ReadView { program: &program, protocol: RowProtocol::Text, input: &input, reader, rows_max: 10 };
+        let view = ReadView { program: &program, filter: program.filter.as_ref(), protocol: RowProtocol::Text, input: &input, reader, rows_max: 10 };
         let mut out = Vec::new();
         RowReader::new().read_guarded(store, &view, &mut position, &mut out).expect("no error");
         table.rows_of(&out)[0].1
@@ -357,6 +358,7 @@ fn a_partial_reply_has_the_number_of_its_rows() {
     while let Some(mut at) = position.take() {
         let view = ReadView {
             program: &program,
+            filter: None,
             protocol: RowProtocol::Text,
             input: &input,
             reader: Reader { snapshot: CommitNumber(1), own: None },

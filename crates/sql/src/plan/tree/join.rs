@@ -204,17 +204,18 @@ impl TreePlanner<'_> {
         let node = joins.build(node, conditions)?;
         let mut node = joins.filter_early(node, true)?;
         for semijoin in late {
-            node = self.semijoin(joins.finish(node)?, semijoin)?;
+            node = self.semijoin(&joins, joins.finish(node)?, semijoin)?;
         }
         let done = joins.finish(node)?;
         Ok((done.node, done.cost.rows))
     }
 
-    fn semijoin(&self, left: PartDone, semijoin: SemiJoin<'_>) -> Result<Part> {
+    fn semijoin(&self, outer: &Joins<'_>, left: PartDone, semijoin: SemiJoin<'_>) -> Result<Part> {
         let SemiJoin { block, sources, node, conditions, form } = semijoin;
         // A locking clause of the query around it does not concern a subquery.
         let lock = self.locking_clause(&Select::default());
-        let joins = Joins::new(self, (&block, &sources), Locks::All(lock));
+        let mut joins = Joins::new(self, (&block, &sources), Locks::All(lock));
+        joins.outer = Some((outer.block, outer.sources));
         let mut inner = RelationSet::new();
         node.relations(&block, &mut inner);
         let is_inner = |condition: &Expression| {
@@ -253,6 +254,8 @@ struct Joins<'j> {
     block: &'j BlockScope<'j>,
     sources: &'j [SourcePlan<'j>],
     locks: Locks<'j>,
+    /// The relations of the block around a semijoin's.
+    outer: Option<(&'j BlockScope<'j>, &'j [SourcePlan<'j>])>,
     /// Semijoins that are applied as soon as the relations that they read are joined.
     early: RefCell<Vec<(RelationSet, SemiJoin<'j>)>>,
 }
@@ -263,11 +266,11 @@ impl<'j> Joins<'j> {
         (block, sources): (&'j BlockScope<'j>, &'j [SourcePlan<'j>]),
         locks: Locks<'j>,
     ) -> Joins<'j> {
-        Joins { planner, block, sources, locks, early: RefCell::default() }
+        Joins { planner, block, sources, locks, outer: None, early: RefCell::default() }
     }
 
     fn estimates(&self) -> Estimates<'_> {
-        Estimates { block: self.block, sources: self.sources, rows: self.planner.environment.row_estimate, equals: &[] }
+        Estimates { block: self.block, sources: self.sources, rows: self.planner.environment.row_estimate, equals: &[], outer: self.outer }
     }
 
     /// Applies the early semijoins whose relations a part has, or all of them.
@@ -277,7 +280,7 @@ impl<'j> Joins<'j> {
         while place < early.len() {
             let is_ready = all || !early[place].0.is_empty() && early[place].0.is_subset(&part.relations);
             match is_ready {
-                true => part = self.planner.semijoin(self.finish(part)?, early.remove(place).1)?,
+                true => part = self.planner.semijoin(self, self.finish(part)?, early.remove(place).1)?,
                 false => place += 1,
             }
         }

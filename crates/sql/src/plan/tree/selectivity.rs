@@ -1,6 +1,6 @@
 //! Estimates of how many rows conditions leave.
 //!
-//! A value of a unique key has one row. For other columns, the number of different values is assumed to be
+//! A value of a unique key has one row, a value of the first of its columns a few. For other columns, the number of different values is assumed to be
 //! the square root of the number of rows, and at most the rows of a unique column that must be equal to them.
 //! Ranges and patterns have fixed shares, as in other databases.
 
@@ -20,6 +20,8 @@ const RANGE: f64 = 1.0 / 3.0;
 const BETWEEN: f64 = 0.1;
 const PATTERN: f64 = 0.1;
 const OTHER: f64 = 0.5;
+/// Rows that have a value of the first column of a unique key of several columns, such as the lines of an order.
+const ROWS_OF_LEADING_VALUE: f64 = 8.0;
 
 /// The relations of a block with their numbers of rows.
 pub(super) struct Estimates<'e> {
@@ -28,6 +30,8 @@ pub(super) struct Estimates<'e> {
     /// The stored rows of a table.
     pub rows: &'e dyn Fn(&TableDefinition) -> Option<u64>,
     pub equals: &'e [EqualColumns],
+    /// The relations of the block around a semijoin's, whose rows have the same slots.
+    pub outer: Option<(&'e BlockScope<'e>, &'e [SourcePlan<'e>])>,
 }
 
 /// Columns that are equal in all rows of a join.
@@ -55,10 +59,15 @@ impl Estimates<'_> {
     /// The number of different values of an expression; `None` if it is no column.
     fn distinct(&self, value: &Expression) -> Option<f64> {
         let SlotOwner::Column(id, column) = self.block.space.owner(value.as_column()?)? else { return None };
-        let relation = self.block.relations.iter().position(|relation| relation.id == id)?;
+        let Some(relation) = self.block.relations.iter().position(|relation| relation.id == id) else {
+            let (block, sources) = self.outer?;
+            return Estimates { block, sources, outer: None, ..*self }.distinct(value);
+        };
         let rows = self.stored(relation);
-        if self.is_unique(relation, column) {
-            return Some(rows);
+        match self.uniqueness(relation, column) {
+            Uniqueness::Unique => return Some(rows),
+            Uniqueness::Leads => return Some((rows / ROWS_OF_LEADING_VALUE).max(1.0)),
+            Uniqueness::None => {}
         }
         let slot = value.as_column()?;
         let equals = self.equals.iter().find(|equals| equals.slots.contains(&slot));
@@ -66,10 +75,10 @@ impl Estimates<'_> {
         Some(rows.sqrt().max(10.0).min(rows).min(bound).max(1.0))
     }
 
-    fn is_unique(&self, relation: usize, column: ColumnNumber) -> bool {
+    fn uniqueness(&self, relation: usize, column: ColumnNumber) -> Uniqueness {
         match &self.sources[relation] {
-            SourcePlan::Table(layout, ..) => is_unique(&layout.definition, column),
-            _ => false,
+            SourcePlan::Table(layout, ..) => uniqueness(&layout.definition, column),
+            _ => Uniqueness::None,
         }
     }
 
@@ -92,7 +101,7 @@ impl Estimates<'_> {
             let unique = class.slots.iter().filter_map(|slot| {
                 let SlotOwner::Column(id, column) = self.block.space.owner(*slot)? else { return None };
                 let relation = self.block.relations.iter().position(|relation| relation.id == id)?;
-                self.is_unique(relation, column).then(|| self.stored(relation))
+                (self.uniqueness(relation, column) == Uniqueness::Unique).then(|| self.stored(relation))
             });
             class.distinct_max = unique.fold(f64::INFINITY, f64::min);
         }
@@ -161,10 +170,24 @@ fn negate(negated: bool, share: f64) -> f64 {
     if negated { 1.0 - share } else { share }
 }
 
-/// Whether the column by itself is a unique key.
-fn is_unique(definition: &TableDefinition, column: ColumnNumber) -> bool {
-    definition.indexes.iter().any(|index| {
-        let is_unique = matches!(index.kind, IndexKind::Primary { .. } | IndexKind::Unique { .. });
-        is_unique && *index.columns == [column]
-    })
+/// What the unique keys of a table tell about a column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Uniqueness {
+    /// The column by itself is a unique key.
+    Unique,
+    /// It is the first column of a unique key of several.
+    Leads,
+    None,
+}
+
+fn uniqueness(definition: &TableDefinition, column: ColumnNumber) -> Uniqueness {
+    let is_unique = |kind: &IndexKind| matches!(kind, IndexKind::Primary { .. } | IndexKind::Unique { .. });
+    let mut keys = definition.indexes.iter().filter(|index| is_unique(&index.kind));
+    if keys.clone().any(|index| *index.columns == [column]) {
+        return Uniqueness::Unique;
+    }
+    match keys.any(|index| index.columns.first() == Some(&column)) {
+        true => Uniqueness::Leads,
+        false => Uniqueness::None,
+    }
 }
