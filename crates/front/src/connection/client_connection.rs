@@ -5,7 +5,6 @@
 
 use std::net::IpAddr;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use junctor_kernel::transport::security::Encryption;
 use junctor_kernel::{Address, Buffer, Context, Duration, Outbox, SocketId, WorldRequest, require};
@@ -38,7 +37,29 @@ pub(super) struct RecvTurn<'a, 'c> {
     pub outbox: &'a mut Outbox<Signal>,
 }
 
-impl RecvTurn<'_, '_> {
+impl<'a> RecvTurn<'a, '_> {
+    /// The resources of a link. Only logins look at most of them.
+    #[inline]
+    fn link_context<'l>(
+        &self,
+        peer: &'l Peer,
+        encryption: Option<&'l dyn Encryption>,
+        out: &'l mut Buffer,
+    ) -> LinkContext<'l>
+    where
+        'a: 'l,
+    {
+        LinkContext {
+            accounts: &self.settings.accounts,
+            security: self.settings.security.as_deref(),
+            private_required: &self.settings.secure_transport_required,
+            peer,
+            encryption,
+            now_us: self.context.wall_clock_us,
+            out,
+        }
+    }
+
     /// Continues the login of a connection after this time.
     fn delay(&mut self, socket: SocketId, milliseconds: u64) {
         let at = self.context.turn_start.plus(Duration::from_millis(milliseconds));
@@ -70,18 +91,6 @@ pub(super) struct Connection {
     /// idle connection holds no memory.
     pub received: Buffer,
     pub position: usize,
-}
-
-fn link_context<'a>(
-    settings: &'a RecvSettings,
-    (is_private, encryption): (bool, Option<&dyn Encryption>),
-    now_us: u64,
-    out: &'a mut Buffer,
-) -> LinkContext<'a> {
-    let is_private_required = settings.secure_transport_required.load(Ordering::Relaxed);
-    let security = settings.security.as_deref();
-    let (has_tls, tls) = (encryption.is_some(), encryption.and_then(|encryption| encryption.agreed()));
-    LinkContext { accounts: &settings.accounts, security, is_private_required, is_private, has_tls, tls, now_us, out }
 }
 
 /// Flow control between the client and its session.
@@ -161,8 +170,7 @@ impl Connection {
         while !self.flow.is_occupied() && !self.flow.is_closing {
             let start = position;
             let mut out = Buffer::new();
-            let now_us = turn.context.wall_clock_us;
-            let mut context = link_context(turn.settings, self.privacy(), now_us, &mut out);
+            let mut context = turn.link_context(&self.peer, self.encryption.as_deref(), &mut out);
             let (consumed, input) = self.link.next_input(&bytes[position..], &mut context);
             position += consumed;
             require!(position <= bytes.len(), "a protocol consumes no more than it was given");
@@ -220,8 +228,7 @@ impl Connection {
             return false;
         }
         let mut out = Buffer::new();
-        let now_us = turn.context.wall_clock_us;
-        let mut context = link_context(turn.settings, self.privacy(), now_us, &mut out);
+        let mut context = turn.link_context(&self.peer, self.encryption.as_deref(), &mut out);
         let input = self.link.continue_login(&mut context);
         if !out.is_empty() {
             self.send(out, turn.context, turn.outbox);
@@ -257,11 +264,6 @@ impl Connection {
         let signal =
             ExecuteCommand { connection: self.id, bytes, start: payload.start as u32, end: payload.end as u32 };
         turn.outbox.send(self.sql, Signal::Sql(SqlSignal::ExecuteCommand(signal)));
-    }
-
-    /// Whether nobody between client and server can read the connection, and its TLS.
-    fn privacy(&self) -> (bool, Option<&dyn Encryption>) {
-        (self.encryption.is_some() || self.peer.is_private(), self.encryption.as_deref())
     }
 
     /// Closes the connection of a client that got the error already.

@@ -94,7 +94,7 @@ impl<'a> PacketSink<'a> {
     }
 
     /// Appends the packets that describe the columns.
-    #[inline]
+    #[inline(always)]
     fn describe(&mut self, header: &ResultHeader, completion: &Completion) {
         self.finish_rows();
         self.encoding.set_wanted(completion.results);

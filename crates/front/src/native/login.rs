@@ -85,7 +85,7 @@ impl LoginExchange {
     }
 
     fn start_tls(&mut self, context: &mut LinkContext<'_>) -> Input {
-        if context.has_tls {
+        if context.has_tls() {
             return refuse(&Refusal::bad_handshake("Bad handshake"), context);
         }
         if context.security.is_none() {
@@ -141,7 +141,7 @@ impl LoginExchange {
                 if context.accounts.accepts_fast(&claimed.candidate, &self.challenge, proof) {
                     return self.decide(claimed, true, context);
                 }
-                if !context.is_private {
+                if !context.is_private() {
                     // It may be a wrong password, so it counts as a failed login.
                     return self.decide(Box::new(Claimed { is_exposed: true, ..*claimed }), false, context);
                 }
@@ -175,7 +175,7 @@ impl LoginExchange {
     fn finish(&self, claimed: &Claimed, is_proven: bool, context: &mut LinkContext<'_>) -> Input {
         let Claimed { user, database, has_password, is_exposed, candidate } = claimed;
         let claim = Claim { user: user.as_bytes(), has_password: *has_password, database: database.as_bytes() };
-        let conditions = Conditions { now_us: context.now_us, tls: context.tls, handles_expired: true };
+        let conditions = Conditions { now_us: context.now_us, tls: context.tls(), handles_expired: true };
         match context.accounts.admit(candidate, self.peer, claim, (is_proven, &conditions)) {
             Ok(Admission { user, database, account, is_expired }) => {
                 let character_set = CHARACTER_SET;
@@ -199,7 +199,7 @@ fn read_login<'r>(payload: &'r [u8], context: &LinkContext<'_>) -> Result<Login<
         );
         return Err(Refusal::bad_handshake(message));
     }
-    if context.is_private_required && !context.is_private {
+    if context.is_private_required() && !context.is_private() {
         return Err(Refusal::insecure_transport());
     }
     Ok(login)

@@ -1,9 +1,10 @@
 //! The trait by which each protocol divides a connection's bytes into messages and logs its client in.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use junctor_kernel::Buffer;
-use junctor_kernel::transport::security::{Agreed, ClientSecurity};
+use junctor_kernel::transport::security::{Agreed, ClientSecurity, Encryption};
 use junctor_model::access::AccountName;
 use junctor_model::id::ConnectionId;
 
@@ -30,19 +31,38 @@ pub(crate) struct LinkContext<'a> {
     /// TLS and the key for passwords; `None` if the node has none.
     pub security: Option<&'a dyn ClientSecurity>,
     /// Whether every login needs a private connection.
-    pub is_private_required: bool,
-    /// Whether nobody between client and server can read the connection: it has TLS, or it is local to the
-    /// machine by its nature.
-    pub is_private: bool,
-    /// Whether the connection has TLS.
-    pub has_tls: bool,
-    /// The parameters of the connection's TLS; `None` without TLS.
-    pub tls: Option<Agreed>,
+    pub private_required: &'a AtomicBool,
+    pub peer: &'a Peer,
+    /// The connection's TLS.
+    pub encryption: Option<&'a dyn Encryption>,
     /// The time in microseconds since 1970.
     pub now_us: u64,
     /// Empty at the call. Bytes appended here are sent to the client before the returned [`Input`] takes
     /// effect.
     pub out: &'a mut Vec<u8>,
+}
+
+impl LinkContext<'_> {
+    /// Whether every login needs a private connection.
+    pub fn is_private_required(&self) -> bool {
+        self.private_required.load(Ordering::Relaxed)
+    }
+
+    /// Whether nobody between client and server can read the connection: it has TLS, or it is local to the
+    /// machine by its nature.
+    pub fn is_private(&self) -> bool {
+        self.has_tls() || self.peer.is_private()
+    }
+
+    /// Whether the connection has TLS.
+    pub fn has_tls(&self) -> bool {
+        self.encryption.is_some()
+    }
+
+    /// The parameters of the connection's TLS; `None` without TLS.
+    pub fn tls(&self) -> Option<Agreed> {
+        self.encryption.and_then(|encryption| encryption.agreed())
+    }
 }
 
 /// The message at the front of the received bytes.

@@ -336,7 +336,14 @@ fn a_reader_sees_only_the_version_of_its_snapshot() {
     let k_of = |store: &PartitionStore, own| {
         let mut position = ReadPosition::at_start(&input);
         let reader = Reader { snapshot: CommitNumber(1), own };
-        let view = ReadView { program: &program, filter: program.filter.as_ref(), protocol: RowProtocol::Text, input: &input, reader, rows_max: 10 };
+        let view = ReadView {
+            program: &program,
+            filter: program.filter.as_ref(),
+            protocol: RowProtocol::Text,
+            input: &input,
+            reader,
+            rows_max: 10,
+        };
         let mut out = Vec::new();
         RowReader::new().read_guarded(store, &view, &mut position, &mut out).expect("no error");
         table.rows_of(&out)[0].1

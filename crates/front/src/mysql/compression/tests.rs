@@ -1,5 +1,7 @@
 //! Frames are read as they are written, however they arrive; wrong ones are refused.
 
+use std::sync::atomic::AtomicBool;
+
 use junctor_model::id::ConnectionId;
 use proptest::prelude::*;
 
@@ -16,13 +18,12 @@ const COMMAND_BYTES_MAX: usize = 100_000;
 fn next(link: &mut Link, bytes: &[u8]) -> (usize, Input, Vec<u8>) {
     let (accounts, mut out) = (Accounts::with_local_root(), Vec::new());
     let mut context = LinkContext {
-        tls: None,
         now_us: 0,
         accounts: &accounts,
         security: None,
-        is_private_required: false,
-        is_private: false,
-        has_tls: false,
+        private_required: &AtomicBool::new(false),
+        peer: &Peer::new([127, 0, 0, 1].into()),
+        encryption: None,
         out: &mut out,
     };
     let (consumed, input) = link.next_input(bytes, &mut context);

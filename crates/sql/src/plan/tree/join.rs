@@ -270,7 +270,13 @@ impl<'j> Joins<'j> {
     }
 
     fn estimates(&self) -> Estimates<'_> {
-        Estimates { block: self.block, sources: self.sources, rows: self.planner.environment.row_estimate, equals: &[], outer: self.outer }
+        Estimates {
+            block: self.block,
+            sources: self.sources,
+            rows: self.planner.environment.row_estimate,
+            equals: &[],
+            outer: self.outer,
+        }
     }
 
     /// Applies the early semijoins whose relations a part has, or all of them.

@@ -1,8 +1,8 @@
 //! Estimates of how many rows conditions leave.
 //!
-//! A value of a unique key has one row, a value of the first of its columns a few. For other columns, the number of different values is assumed to be
-//! the square root of the number of rows, and at most the rows of a unique column that must be equal to them.
-//! Ranges and patterns have fixed shares, as in other databases.
+//! A value of a unique key has one row, a value of the first of its columns a few. For other columns, the
+//! number of different values is assumed to be the square root of the number of rows, and at most the rows of
+//! a unique column that must be equal to them. Ranges and patterns have fixed shares, as in other databases.
 
 use junctor_expression::{CompareOperator, Expression, Node};
 use junctor_model::id::ColumnNumber;
@@ -20,7 +20,7 @@ const RANGE: f64 = 1.0 / 3.0;
 const BETWEEN: f64 = 0.1;
 const PATTERN: f64 = 0.1;
 const OTHER: f64 = 0.5;
-/// Rows that have a value of the first column of a unique key of several columns, such as the lines of an order.
+/// Rows that have a value of the first column of a unique key of several, such as the lines of an order.
 const ROWS_OF_LEADING_VALUE: f64 = 8.0;
 
 /// The relations of a block with their numbers of rows.
