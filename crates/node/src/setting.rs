@@ -1,6 +1,7 @@
 //! Every setting of a node in one table: name, kind, range, default, meaning. A setting of NDB keeps NDB's
 //! name; the others are snake_case with the unit last. `docs/generated/settings.md` is printed from this
 //! table.
+//! The file is long because each setting has its explanation beside it.
 
 use junctor_storage::log::SegmentSize;
 use std::net::{IpAddr, Ipv4Addr};
@@ -45,6 +46,8 @@ pub struct NodeConfig {
     pub users: Vec<(String, String)>,
     /// The password of root@localhost on a new server; `None` leaves it without one.
     pub root_password: Option<String>,
+    /// Whether clients of the Unix socket have all rights without a password, until FLUSH PRIVILEGES.
+    pub skips_grants: bool,
     /// Whether clients may use TLS.
     pub has_tls: bool,
     /// Files of certificates; without them the node makes its own.
@@ -148,6 +151,7 @@ impl Default for NodeConfig {
             server_version: "8.0.36-junctor".into(),
             users: Vec::new(),
             root_password: None,
+            skips_grants: false,
             has_tls: true,
             tls_files: CertificateFiles::default(),
             secure_transport_required: false,

@@ -252,6 +252,9 @@ pub fn start_and_report(
         false => config.max_connections,
     };
     let socket_path = socket_path(&mut config, &mut notices);
+    if config.skips_grants {
+        notices.push("skip-grant-tables: clients of the Unix socket have all rights until FLUSH PRIVILEGES".into());
+    }
     let memory_bytes = match config.total_memory_bytes {
         Some(bytes) => bytes,
         None => machine::memory_allowed_bytes() / 10 * 7,
@@ -428,7 +431,7 @@ fn client_tls(config: &NodeConfig) -> Result<Option<ClientTls>, StartError> {
 }
 
 fn accounts(config: &NodeConfig) -> Accounts {
-    let mut accounts = Accounts::with_local_root();
+    let mut accounts = Accounts::with_local_root().skipping_checks(config.skips_grants);
     if let Some(password) = &config.root_password {
         let mut salt = [0; SALT_BYTES];
         for bytes in salt.chunks_mut(size_of::<u64>()) {

@@ -191,6 +191,9 @@ struct ServeOptions {
     /// File with the password that root@localhost gets at the first start; its first line counts
     #[arg(long, value_name = "FILE", conflicts_with = "node_id")]
     init_root_password_file: Option<PathBuf>,
+    /// Give clients of the Unix socket all rights without a password, until FLUSH PRIVILEGES
+    #[arg(long)]
+    skip_grant_tables: bool,
     /// Refuse TLS. Without it, and without --ssl-cert, the node makes its own certificates
     #[arg(long, conflicts_with_all = ["ssl_ca", "ssl_cert", "ssl_key", "require_secure_transport"])]
     no_tls: bool,
@@ -356,6 +359,7 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, Box<dyn std::error
     if let Some(file) = options.init_root_password_file {
         config.root_password = Some(first_line(&file)?);
     }
+    config.skips_grants |= options.skip_grant_tables;
     config.has_tls &= !options.no_tls;
     config.secure_transport_required |= options.require_secure_transport;
     let files = &mut config.tls_files;

@@ -9,8 +9,8 @@ use junctor_signals::read_rows::OperationId;
 
 use super::block::MainBlock;
 
-/// The operation of the request, whose answer nobody awaits.
-const NO_OPERATION: OperationId = OperationId(u64::MAX);
+/// The operation of the request, whose answer no session awaits.
+pub(super) const NO_OPERATION: OperationId = OperationId(u64::MAX);
 
 impl MainBlock {
     /// Stores the accounts of a new server if they have a password. They are valid before, so nobody can log

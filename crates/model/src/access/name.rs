@@ -31,6 +31,11 @@ impl AccountName {
         AccountName { user: "junctor.internal".into(), host: "NODE".into() }
     }
 
+    /// The account of sessions without checks (`--skip-grant-tables`). No account has this name either.
+    pub fn unchecked() -> AccountName {
+        AccountName { user: "skip-grants user".into(), host: "SKIP-GRANTS HOST".into() }
+    }
+
     /// Whether a client with this address, or on this machine, matches the host part.
     pub fn matches_host(&self, client: ClientHost) -> bool {
         match client {

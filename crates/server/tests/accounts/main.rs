@@ -1,5 +1,7 @@
 //! Accounts and rights over both protocols, in a node within the test process.
 
+mod attacks;
+mod process;
 mod views;
 
 use junctor::client::{Connection, Error, Options, block_on};
@@ -67,7 +69,7 @@ fn object(form: Form, on: RightOn) -> &'static str {
             RightOn::Table,
         ) => "d.n",
         (_, RightOn::NewTable) => "d.n",
-        (Form::CreateTableLike | Form::CreateTableSelect, RightOn::Source) => "d.t",
+        (Form::CreateTableLike | Form::CreateTemporaryTableLike | Form::CreateTableSelect, RightOn::Source) => "d.t",
         (_, RightOn::Source) => "d.s",
         (Form::ShowCreateView, RightOn::Table) => "d.v",
         _ => "d.t",

@@ -4,7 +4,7 @@ use junctor_model::access::{Privilege, Privileges, Rights};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::SYSTEM_DATABASES;
 
-use super::form::{Right, RightOn, forms_of};
+use super::form::{Form, Right, RightOn, forms_of};
 use super::needs::denied_table;
 use crate::parse::statement::{ObjectName, Show, Statement};
 
@@ -41,13 +41,13 @@ impl Checker<'_> {
         let objects = self.objects_of(statement);
         for form in forms_of(statement) {
             for right in form.rights().rights {
-                self.check_right(right, &objects)?;
+                self.check_right(right, form, &objects)?;
             }
         }
         Ok(())
     }
 
-    fn check_right(&self, right: &Right, objects: &Objects<'_>) -> Result<()> {
+    fn check_right(&self, right: &Right, form: Form, objects: &Objects<'_>) -> Result<()> {
         let wanted = Privileges::of(right.any_of);
         match right.on {
             RightOn::Server if !self.rights.global().has_any(wanted) => {
@@ -56,10 +56,10 @@ impl Checker<'_> {
             }
             RightOn::Server => Ok(()),
             RightOn::Database => objects.databases.iter().try_for_each(|name| self.check_database(name, wanted)),
-            RightOn::Table | RightOn::Column => self.check_tables(&objects.tables, wanted),
-            RightOn::Source => self.check_tables(&objects.sources, wanted),
-            RightOn::NewTable => self.check_tables(&objects.new_tables, wanted),
-            RightOn::Parent => self.check_tables(&objects.parents, wanted),
+            RightOn::Table | RightOn::Column => self.check_tables(&objects.tables, wanted, form.takes_temporary()),
+            RightOn::Source => self.check_tables(&objects.sources, wanted, true),
+            RightOn::NewTable => self.check_tables(&objects.new_tables, wanted, false),
+            RightOn::Parent => self.check_tables(&objects.parents, wanted, false),
         }
     }
 
@@ -75,21 +75,30 @@ impl Checker<'_> {
         }
     }
 
-    fn check_tables(&self, tables: &[&ObjectName], wanted: Privileges) -> Result<()> {
+    fn check_tables(&self, tables: &[&ObjectName], wanted: Privileges, takes_temporary: bool) -> Result<()> {
         for table in tables {
             let Some(database) = table.database.as_deref().or(self.database) else { continue };
-            self.check_table(database, &table.name, wanted)?;
+            if !takes_temporary || !(self.is_temporary)(database, &table.name) {
+                self.check_stored_table(database, &table.name, wanted)?;
+            }
         }
         Ok(())
     }
 
     /// Checks a right on a table; any right on it or its columns if `wanted` is empty. Error: 1142.
     pub fn check_table(&self, database: &str, table: &str, wanted: Privileges) -> Result<()> {
+        match (self.is_temporary)(database, table) {
+            true => Ok(()),
+            false => self.check_stored_table(database, table, wanted),
+        }
+    }
+
+    fn check_stored_table(&self, database: &str, table: &str, wanted: Privileges) -> Result<()> {
         let is_allowed = match wanted.is_empty() {
             true => is_open(database) || self.rights.can_see_table(database, table),
             false => self.rights.on_table(database, table).table.has_any(wanted),
         };
-        if is_allowed || (self.is_temporary)(database, table) {
+        if is_allowed {
             return Ok(());
         }
         let shown = if wanted.is_empty() { Privilege::Select.into() } else { wanted };

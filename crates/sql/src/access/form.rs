@@ -28,6 +28,25 @@ pub enum TableAccess {
     Delete,
 }
 
+impl Form {
+    /// Whether a temporary table of the session, which needs no right, can be the table that the statement
+    /// names first. Other statements find the stored table of that name.
+    pub fn takes_temporary(self) -> bool {
+        !matches!(
+            self,
+            Form::CreateTable
+                | Form::CreateTableLike
+                | Form::CreateTableSelect
+                | Form::CreateView
+                | Form::ReplaceView
+                | Form::DropView
+                | Form::ShowCreateView
+                | Form::RenameTable
+                | Form::LockTables
+        )
+    }
+}
+
 impl TableAccess {
     /// The privileges on the whole table, one of which is needed, and those that suffice on some column.
     pub fn privileges(self) -> (Privileges, Privileges) {
@@ -151,6 +170,8 @@ forms! {
     CreateTable "CREATE TABLE" [Table: Create] "1142" "CREATE TABLE d.n (a INT)";
     CreateTemporaryTable "CREATE TEMPORARY TABLE" [Database: CreateTemporaryTables] "1044"
         "CREATE TEMPORARY TABLE d.n (a INT)";
+    CreateTemporaryTableLike "CREATE TEMPORARY TABLE ... LIKE" [Database: CreateTemporaryTables, Source: Select]
+        "1044, 1142" "CREATE TEMPORARY TABLE d.n LIKE d.t";
     CreateTableLike "CREATE TABLE ... LIKE" [Table: Create, Source: Select] "1142" "CREATE TABLE d.n LIKE d.t";
     CreateTableSelect "CREATE TABLE ... SELECT" [Table: Create, Table: Insert, Source: Select] "1142"
         "CREATE TABLE d.n SELECT a FROM d.t";
@@ -181,6 +202,8 @@ forms! {
     ReloadTls "ALTER INSTANCE RELOAD TLS" [Server: ConnectionAdmin | Super] "1227" "ALTER INSTANCE RELOAD TLS";
     SetGlobal "SET GLOBAL, SET PERSIST, RESET PERSIST" [Server: SystemVariablesAdmin | Super] "1227"
         "SET GLOBAL sort_buffer_size = 262144";
+    SetRestricted "SET SESSION of variables that affect other sessions or logs"
+        [Server: SessionVariablesAdmin | SystemVariablesAdmin | Super] "1227" "SET sql_log_bin = 0";
     Flush "FLUSH HOSTS, FLUSH LOGS" [Server: Reload] "1227" "FLUSH HOSTS";
     FlushPrivileges "FLUSH PRIVILEGES" [Server: Reload] "1227" "FLUSH PRIVILEGES";
     FlushUserResources "FLUSH USER_RESOURCES" [Server: Reload | FlushUserResources] "1227" "FLUSH USER_RESOURCES";
@@ -210,7 +233,7 @@ pub fn forms_of(statement: &Statement) -> Vec<Form> {
             return forms;
         }
         Statement::CreateTableLike(like) => match like.temporary {
-            true => Form::CreateTemporaryTable,
+            true => Form::CreateTemporaryTableLike,
             false => Form::CreateTableLike,
         },
         Statement::CreateView(view) => match view.or_replace || view.alters {
@@ -238,10 +261,10 @@ pub fn forms_of(statement: &Statement) -> Vec<Form> {
         Statement::ReloadTls => Form::ReloadTls,
         Statement::Flush(_) => Form::Flush,
         Statement::ResetPersist { .. } => Form::SetGlobal,
-        Statement::Set(items) => match items.iter().any(is_global) {
-            true => Form::SetGlobal,
-            false => Form::None,
-        },
+        Statement::Set(items) => {
+            let global = items.iter().any(is_global).then_some(Form::SetGlobal);
+            return global.into_iter().chain(items.iter().any(is_restricted).then_some(Form::SetRestricted)).collect();
+        }
         Statement::Describe(_) => Form::ShowTable,
         Statement::Show(show) => form_of_show(show),
         Statement::Account(account) => match **account {
@@ -279,6 +302,43 @@ fn is_global(item: &SetItem) -> bool {
             matches!(scope, Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly))
         }
         SetItem::Transaction { scope, .. } => matches!(scope, Some(VariableScope::Global)),
+        _ => false,
+    }
+}
+
+/// Variables whose value for a session MySQL lets only an administrator change.
+const RESTRICTED_VARIABLES: &[&str] = &[
+    "binlog_direct_non_transactional_updates",
+    "binlog_format",
+    "binlog_row_image",
+    "binlog_row_value_options",
+    "binlog_rows_query_log_events",
+    "bulk_insert_buffer_size",
+    "character_set_database",
+    "collation_database",
+    "default_collation_for_utf8mb4",
+    "gtid_next",
+    "histogram_generation_max_mem_size",
+    "immediate_server_version",
+    "innodb_strict_mode",
+    "internal_tmp_mem_storage_engine",
+    "original_commit_timestamp",
+    "original_server_version",
+    "pseudo_slave_mode",
+    "pseudo_thread_id",
+    "rbr_exec_mode",
+    "show_create_table_skip_secondary_engine",
+    "sql_log_bin",
+    "sql_log_off",
+    "sql_require_primary_key",
+    "transaction_write_set_extraction",
+];
+
+fn is_restricted(item: &SetItem) -> bool {
+    match item {
+        SetItem::SystemVariable { name, .. } => {
+            !is_global(item) && RESTRICTED_VARIABLES.iter().any(|restricted| restricted.eq_ignore_ascii_case(name))
+        }
         _ => false,
     }
 }

@@ -138,9 +138,8 @@ impl Engine {
         let Some(database) = session.database() else {
             return Err(Error::new(ErrorCode::NoDatabaseSelected, "No database selected"));
         };
-        self.checker(session, &self.rights_for(session), |checker| {
-            checker.check_table(database, table, Privileges::NONE)
-        })?;
+        let rights = self.rights_for(session);
+        self.checker(session, &rights, |checker| checker.check_table(database, table, Privileges::NONE))?;
         let dictionary = &self.gateway.catalog().dictionary;
         let layout = dictionary
             .table_seen_by(session.temporary_owner(), database, table)
@@ -148,10 +147,12 @@ impl Engine {
         let definition = &layout.definition;
         let collation = junctor_model::collation::CollationId::UTF8MB4_GENERAL_CI;
         let mut columns = Vec::new();
+        let own = rights.on_table(database, table);
         for (position, column) in definition.columns.iter().enumerate() {
             let is_wanted =
                 wildcard.is_empty() || collation.like(column.name.as_bytes(), wildcard.as_bytes(), Some('\\'));
-            if column.hidden || !is_wanted {
+            let is_seen = definition.is_temporary() || !own.on_column(&column.name).is_empty();
+            if column.hidden || !is_wanted || !is_seen {
                 continue;
             }
             let described = ResultColumn::of_table(definition, junctor_model::id::ColumnNumber(position as u16));

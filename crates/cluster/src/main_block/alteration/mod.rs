@@ -41,6 +41,7 @@ use junctor_signals::{MainSignal, Signal, SqlSignal, crash_point};
 use super::block::MainBlock;
 use super::change_schema::{ChangeResult, reply};
 use super::definition::replacement_of;
+use super::first_accounts::NO_OPERATION;
 use super::state::{AlterationStep, Requester, Task, WaitingChange};
 use super::wait_for_tables::note_change_wait;
 use foreign_key_check::ForeignKeyCheck;
@@ -520,6 +521,13 @@ impl MainBlock {
                 })
             }
             SqlSignal::EndTransactionReply(reply) => self.gateway.on_end_transaction_reply(reply),
+            SqlSignal::ChangeSchemaReply(reply) if reply.operation == NO_OPERATION => {
+                // Without the stored accounts, the next start would let root in without the password.
+                if let Some(error) = reply.error {
+                    junctor_kernel::invariant::fail("the first accounts are stored", format_args!("{}", error.message));
+                }
+                None
+            }
             other => junctor_kernel::invariant::fail("main gets replies of the data plane", format_args!("{other:?}")),
         };
         if let Some((connection, event)) = event {

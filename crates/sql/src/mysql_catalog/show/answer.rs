@@ -98,7 +98,7 @@ fn columns_of(name: &ObjectName, full: bool, facts: &ShowContext<'_>) -> Result<
     if crate::mysql_catalog::is_system_database(database) {
         return Err(unknown_table(&name.name, database));
     }
-    Ok(column_rows::of_table(&table_rows::table_of(name, facts)?.definition, full))
+    Ok(column_rows::of_table(&table_rows::table_of(name, facts)?.definition, full, facts.rights))
 }
 
 /// The table `name` of a system database, ignoring case; `None` for other databases and

@@ -9,7 +9,7 @@ use junctor_model::temporal::TemporalKind;
 use junctor_model::types::Form;
 use junctor_model::value::Value;
 
-use super::column_rows::{self, PRIVILEGES};
+use super::column_rows;
 use super::fact::ShowContext;
 use super::layout::{Field, bytes, count, yes_no};
 use super::schema_layout as layout;
@@ -184,9 +184,11 @@ fn columns(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
         }
     }
     for table in stored_tables(facts) {
+        let rights = facts.rights.on_table(&table.database, &table.name);
         for (position, column) in visible_columns(table) {
+            let Some(privileges) = column_rows::privileges(table, column, &rights) else { continue };
             let key = column_key(table, position);
-            rows.push(column_row((&table.database, &table.name), position + 1, column, key, PRIVILEGES));
+            rows.push(column_row((&table.database, &table.name), position + 1, column, key, &privileges));
         }
     }
     rows

@@ -16,7 +16,7 @@ use super::subquery::{BlockSubqueries, SemiJoin};
 use super::window::{check_alias, windowed};
 use super::{AggregatePlan, ApplyPlan, BlockPlan, PlanNode, TreePlanner};
 use crate::access::TableAccess;
-use crate::bind::block::{BlockScope, BlockView, SlotSpace};
+use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotSpace};
 use crate::bind::group_function::GroupFunctions;
 use crate::bind::window::WindowFunction;
 use crate::bind::{Aggregation, Binder, Clause, Scope, bind_item, message};
@@ -103,6 +103,9 @@ impl TreePlanner<'_> {
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
         let block = BlockScope { space: &space, relations, outer, shares_rows: false };
         let lock = self.locking_clause(select);
+        if select.lock.is_some() {
+            self.note_locking(&block.relations)?;
+        }
         let mut joined = match &shape {
             Some(shape) => Some(bind_from(self, shape, &block, tables)?),
             None => None,
@@ -256,6 +259,19 @@ impl TreePlanner<'_> {
     /// Notes whether the binder found values that may differ in another execution.
     pub(super) fn note(&self, binder: &Binder<'_>) {
         self.is_volatile.set(self.is_volatile.get() || binder.is_volatile);
+    }
+
+    /// Notes that the rows of a block's tables are locked. Errors: 1142, 1356.
+    fn note_locking(&self, relations: &[Relation<'_>]) -> Result<()> {
+        let environment = self.environment;
+        relations.iter().try_for_each(|relation| match (&relation.source, relation.view) {
+            (RelationSource::Table(layout), _) => environment.note_table(&layout.definition, TableAccess::LockingRead),
+            (RelationSource::View(view), _) => environment.note_changed_view(view, TableAccess::LockingRead),
+            (RelationSource::Rows { .. }, Some(view)) => {
+                environment.note_table(&view.definition, TableAccess::LockingRead)
+            }
+            (RelationSource::Rows { .. }, None) => Ok(()),
+        })
     }
 
     fn select_list(&self, binder: &mut Binder<'_>, select: &Select, view: &BlockView<'_>) -> Result<BoundList> {
