@@ -122,6 +122,28 @@ impl Gateway {
         turn.outbox.send(self.own, Signal::Sql(SqlSignal::EndTransactionReply(reply)));
     }
 
+    /// Answers COMMIT, ROLLBACK and statements that commit, because this node or its host may wait for a
+    /// majority of the voters without end. Their transactions end later; answers to them do not count any more.
+    pub fn fail_commits(&self, turn: &mut TurnContext<'_>) {
+        let mut failed = 0;
+        for place in 0..self.operations.high_water() as u32 {
+            let Some(handle) = self.operations.handle_at(place) else { continue };
+            let operation = OperationId(handle.to_u64());
+            match self.operations.get(handle).map(|found| &found.work) {
+                Some(Work::Statement { may_commit: true, .. }) => {
+                    self.fail_statement(operation, cut_off_outcome(), turn)
+                }
+                Some(Work::End { commits: true, .. }) => self.end_lost(operation, Some(cut_off_outcome()), turn),
+                Some(Work::End { .. }) => self.end_lost(operation, None, turn),
+                _ => continue,
+            }
+            failed += 1;
+            if failed == FAILED_PER_SIGNAL_MAX {
+                return;
+            }
+        }
+    }
+
     /// Whether the node with the tc of the transaction has left since its first write. No node knows the
     /// transaction any more.
     pub(crate) fn has_lost_tc(&self, transaction: &Transaction) -> bool {
@@ -255,6 +277,12 @@ pub(crate) fn undone(operation: OperationId) -> Signal {
 fn unknown_outcome() -> Box<Error> {
     let message = "A node of the cluster has left during the commit: the transaction has either been committed or \
                    rolled back";
+    Error::new(ErrorCode::CommitOutcomeUnknown, message)
+}
+
+/// The error of a commit that waits for a majority of the voters.
+fn cut_off_outcome() -> Box<Error> {
+    let message = "This node does not hear a majority of the voters: the transaction will be committed or rolled back";
     Error::new(ErrorCode::CommitOutcomeUnknown, message)
 }
 

@@ -49,7 +49,7 @@ pub fn run(options: &ClusterKillOptions) -> Outcome<()> {
     network::enter()?;
     let mut nodes = Nodes::new(options)?;
     let result = run_on(&mut nodes, options);
-    if result.is_err() {
+    if result.is_err() || options.keep {
         eprintln!("the files of the nodes are in {}", nodes.keep().display());
     }
     result
@@ -101,13 +101,17 @@ fn run_faults(nodes: &mut Nodes, options: &ClusterKillOptions, load: &Load) -> O
     let mut balances = first_balances();
     let mut acknowledged = 0;
     for round in 1..=options.kills {
+        // A crowded machine may have evicted a node meanwhile.
+        await_whole(nodes, "the cluster between two faults")?;
         let fault = Fault::draw(nodes, options, &mut random)?;
         let result = one_fault(nodes, load, &fault, &mut random);
         let (measured, outcomes) = result.explain(format!("round {round}, seed {}, {fault}", options.seed))?;
         let checked = check(&nodes.with_role(Role::Data), &outcomes, &balances);
         balances = checked.explain(format!("round {round}, seed {}, {fault}", options.seed))?;
         println!(
-            "{round}: {fault}: {measured}, {} acknowledged, {} unknown",
+            "{round} at {:.3} s: {fault} {}: {measured}, {} acknowledged, {} unknown",
+            measured.at.as_secs_f64(),
+            fault.node,
             outcomes.acknowledged.len(),
             outcomes.unknown
         );
@@ -133,6 +137,8 @@ fn forget(nodes: &Nodes, balances: &Balances) -> Outcome<()> {
 /// What one fault did.
 #[derive(Clone, Debug)]
 pub struct Measured {
+    /// The time of the fault, as the logs have it.
+    pub at: Duration,
     /// The longest time without an acknowledgement to any client, in the time before.
     pub quiet: Duration,
     /// The same after the fault.
@@ -148,7 +154,7 @@ pub struct Measured {
 /// Makes a fault under load, and waits until all nodes are back. The clients pause at the end.
 fn one_fault(nodes: &mut Nodes, load: &Load, fault: &Fault, random: &mut Random) -> Outcome<(Measured, Outcomes)> {
     sleep_watching(nodes, QUIET + Duration::from_millis(random.below(200)))?;
-    let begin = Instant::now();
+    let (begin, at) = (Instant::now(), nodes.time());
     match fault.way {
         Way::Kill => nodes.kill(fault.node)?,
         Way::Cut => nodes.network.set_cable(fault.node, false)?,
@@ -175,6 +181,7 @@ fn one_fault(nodes: &mut Nodes, load: &Load, fault: &Fault, random: &mut Random)
     let outcomes = std::mem::take(&mut *load.outcomes.lock().expect("no client has panicked"));
     let times = &outcomes.times;
     let measured = Measured {
+        at,
         quiet: longest_gap(times, begin - QUIET, begin).min(QUIET),
         gap: longest_gap(times, begin, restart),
         wait: longest_wait(times, begin, restart),

@@ -1,11 +1,13 @@
 //! The processes of the nodes, and what they say of the cluster.
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -56,6 +58,7 @@ pub struct Nodes {
     folder: TemporaryFolder,
     binary: PathBuf,
     nodes: Vec<Node>,
+    begin: Instant,
 }
 
 /// Connects to a node, with a limit of the time of each answer.
@@ -108,7 +111,7 @@ impl Nodes {
         );
         fs::write(folder.path().join("cluster.toml"), text)?;
         let nodes = roles.into_iter().map(|role| Node { role, child: None }).collect();
-        Ok(Nodes { network, folder, binary, nodes })
+        Ok(Nodes { network, folder, binary, nodes, begin: Instant::now() })
     }
 
     /// All nodes with a role.
@@ -127,20 +130,35 @@ impl Nodes {
         (1..=self.nodes.len() as u8).collect()
     }
 
+    /// The time since the start, as the logs have it.
+    pub fn time(&self) -> Duration {
+        self.begin.elapsed()
+    }
+
     /// The log of a node.
     pub fn log_file(&self, node: u8) -> PathBuf {
         self.folder.path().join(format!("log-{node}"))
     }
 
     pub fn start(&mut self, node: u8) -> Outcome<()> {
-        let log = File::options().create(true).append(true).open(self.log_file(node))?;
+        let mut log = File::options().create(true).append(true).open(self.log_file(node))?;
         let mut command = self.network.command(node, &self.binary.to_string_lossy());
         command.args(["serve", "--node-id", &node.to_string(), "--config"]);
         command.arg(self.folder.path().join("cluster.toml"));
         command.arg("--data-dir").arg(self.folder.path().join(format!("data-{node}")));
         command.args(["--listen", &address(node), "--port", &PORT.to_string()]);
-        let child = command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
-        self.node(node).child = Some(child.explain("nsenter, of the package util-linux")?);
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn();
+        let mut child = child.explain("nsenter, of the package util-linux")?;
+        let begin = self.begin;
+        if let Some(lines) = child.stderr.take() {
+            // Each line of the log gets its time.
+            thread::spawn(move || {
+                for line in BufReader::new(lines).lines().map_while(Result::ok) {
+                    let _ = writeln!(log, "{:.3} {line}", begin.elapsed().as_secs_f64());
+                }
+            });
+        }
+        self.node(node).child = Some(child);
         Ok(())
     }
 

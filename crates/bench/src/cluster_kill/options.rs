@@ -35,6 +35,9 @@ pub struct ClusterKillOptions {
     /// Only these faults, such as "kill data" or "cut leader"; may be given several times
     #[arg(long, value_name = "FAULT")]
     pub only: Vec<String>,
+    /// Keep the logs and files of the nodes
+    #[arg(long)]
+    pub keep: bool,
     /// Most milliseconds of the 99th percentile of the gap of service after a kill; 0 for no limit
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub gap_max_ms: u64,

@@ -23,6 +23,9 @@ use crate::membership::{Membership, NodeSet, Replication};
 /// course by timeouts.
 const CAMPAIGNS_MAX: Duration = Duration::from_millis(100);
 
+/// A node without data may be silent for `node_silence_max_ms` this often. Its clients lose their connections.
+const CLIENT_SILENCES: u64 = 4;
+
 /// The version of the set of voters. The nodes that vote never change; a voter that lost its files comes back
 /// on its node under another id.
 const VOTER_SET: u64 = 0;
@@ -136,6 +139,9 @@ pub struct Member {
     pub(super) announced: u64,
     /// When the leader ended that this voter followed.
     leader_ended: Option<Time>,
+    ticked: Time,
+    /// Since when no two ticks of this node were far apart.
+    awake_since: Time,
     /// When the log last said that the node waits.
     pub(super) told_waiting: Time,
     pub(super) now: Time,
@@ -176,6 +182,8 @@ impl Member {
             must_restart: false,
             announced: 0,
             leader_ended: None,
+            ticked: now,
+            awake_since: now,
             told_waiting: now,
             now,
             output: MemberOutput::default(),
@@ -265,7 +273,11 @@ impl Member {
 
     /// A tick has passed: at most 10 ms, and about as long as at the other nodes.
     pub fn tick(&mut self, now: Time) {
-        self.now = now;
+        if now.since(self.ticked) > self.settings.silence_max {
+            self.awake_since = now;
+        }
+        (self.now, self.ticked) = (now, now);
+        self.refuse_silent_clients();
         self.campaign();
         if let Some(voter) = &mut self.voter {
             voter.tick();
@@ -345,6 +357,27 @@ impl Member {
     /// Until when this node is a member for certain.
     pub fn lease_until(&self) -> BootTime {
         self.lease.as_ref().map_or(BootTime(0), LeaseHolder::until)
+    }
+
+    /// A data node refuses nodes without data that are silent for long: their transactions would keep locks.
+    fn refuse_silent_clients(&mut self) {
+        let settings = &self.settings;
+        if !settings.node(settings.own).is_some_and(|it| it.roles.data) {
+            return;
+        }
+        let silence_max = Duration(settings.silence_max.0.saturating_mul(CLIENT_SILENCES));
+        let clients = settings.nodes.iter().filter(|it| !it.roles.data && !it.roles.management);
+        let silent: Vec<(NodeId, Incarnation)> = clients
+            .filter_map(|it| {
+                let peer = self.peers.get(&it.node)?;
+                let since = peer.unheard_since?.max(self.awake_since);
+                (self.now.since(since) >= silence_max).then_some((it.node, peer.up?))
+            })
+            .collect();
+        for (node, incarnation) in silent {
+            self.output.fences.push(LinkChange::Evict { node, incarnation: incarnation.0 });
+            self.log(format!("node {}: its transactions are rolled back, because it is silent", node.0));
+        }
     }
 
     /// The first voter by rank that lives follows a leader that has ended.

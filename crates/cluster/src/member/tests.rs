@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use junctor_consensus::{VoterId, recover};
-use junctor_kernel::transport::board::LinkNews;
+use junctor_kernel::transport::board::{LinkNews, MembershipChange as LinkChange};
+use junctor_kernel::transport::hello::Refusal;
 use junctor_kernel::transport::link::Death;
 use junctor_kernel::{Duration, NodeId, Random, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
@@ -42,6 +43,8 @@ struct Cluster {
     messages: VecDeque<(NodeId, NodeId, MemberMessage)>,
     /// Pairs that do not hear each other, the lower node first.
     cut: Vec<(u8, u8)>,
+    /// Data nodes that refuse a life of a node without data.
+    refused: Vec<(NodeId, NodeId, u32)>,
     now: Time,
 }
 
@@ -56,7 +59,8 @@ impl Cluster {
         };
         let nodes: Vec<MemberNode> = roles.iter().enumerate().map(node).collect();
         let places = nodes.iter().map(|it| (it.node, Place::default())).collect();
-        let mut cluster = Cluster { nodes, places, messages: VecDeque::new(), cut: Vec::new(), now: Time(0) };
+        let mut cluster =
+            Cluster { nodes, places, messages: VecDeque::new(), cut: Vec::new(), refused: Vec::new(), now: Time(0) };
         (1..=roles.len() as u8).for_each(|node| cluster.start(node));
         cluster
     }
@@ -183,6 +187,16 @@ impl Cluster {
                 if let Some(reason) = output.stop {
                     place.stopped = Some(reason);
                 }
+                for change in output.fences {
+                    let LinkChange::Evict { node: client, incarnation } = change else { continue };
+                    let is_client = self.nodes.iter().any(|it| it.node == client && !it.roles.data);
+                    if is_client && member.linked_life(client) == Some(Incarnation(incarnation)) {
+                        let death = Death::Evicted;
+                        member.on_link(LinkNews::Dead { node: client, incarnation, death }, self.now);
+                        self.refused.push((*node, client, incarnation));
+                        is_quiet = false;
+                    }
+                }
                 for write in output.writes {
                     let (file, offset) = (&mut place.disk.files[write.file], write.offset as usize);
                     file.truncate(offset);
@@ -235,6 +249,22 @@ impl Cluster {
         }
     }
 
+    /// Nodes learn that their lives are refused, once they hear it.
+    fn tell_refused(&mut self) {
+        for (from, client, life) in std::mem::take(&mut self.refused) {
+            let (is_cut, incarnation) = (self.is_cut(from.0, client.0), self.places[&from].disk.incarnation);
+            let place = self.places.get_mut(&client).unwrap();
+            let Some(member) = place.member.as_mut().filter(|_| place.disk.incarnation == life) else { continue };
+            match is_cut || place.is_paused {
+                true => self.refused.push((from, client, life)),
+                false => {
+                    let death = Death::Fenced(Refusal::Evicted);
+                    member.on_link(LinkNews::Dead { node: from, incarnation, death }, self.now);
+                }
+            }
+        }
+    }
+
     /// Whether a node has a lease.
     fn has_lease(&self, node: u8) -> bool {
         let member = self.places[&NodeId(node)].member.as_ref();
@@ -244,6 +274,7 @@ impl Cluster {
     fn step(&mut self) {
         self.now = self.now.plus(TICK);
         let now = self.now;
+        self.tell_refused();
         for place in self.places.values_mut() {
             if let Some(member) = place.member.as_mut().filter(|_| !place.is_paused) {
                 member.tick(now);
@@ -395,6 +426,31 @@ fn a_paused_node_is_evicted_and_stops_when_it_resumes() {
     cluster.run_until("it stops", |it| it.places[&NodeId(2)].stopped.is_some());
     cluster.start(2);
     cluster.run_until("it returns", |it| it.serve(&[1, 2]) && it.is_settled());
+}
+
+#[test]
+fn a_silent_node_without_data_is_refused_and_starts_again() {
+    let mut cluster = formed(&SMALL);
+    cluster.pause(4);
+    let knows = |it: &Cluster, at: u8| it.places[&NodeId(at)].member.as_ref().unwrap().linked_life(NodeId(4)).is_some();
+    (0..19).for_each(|_| cluster.step());
+    assert!(knows(&cluster, 1) && knows(&cluster, 2), "silence of 190 ms is no death of a node without data");
+    cluster.run_until("its transactions are rolled back", |it| !knows(it, 1) && !knows(it, 2));
+    assert!(knows(&cluster, 3), "a management node has none of its transactions");
+    cluster.resume(4);
+    cluster.run_until("it stops", |it| it.places[&NodeId(4)].stopped.is_some());
+    cluster.start(4);
+    cluster.run_until("it returns", |it| it.serve(&[1, 2]) && it.is_settled() && knows(it, 1) && knows(it, 2));
+}
+
+#[test]
+fn a_data_node_that_was_paused_itself_refuses_nobody() {
+    let mut cluster = formed(&SMALL);
+    let now = cluster.now.plus(Duration::from_millis(5000));
+    let member = cluster.places.get_mut(&NodeId(1)).unwrap().member.as_mut().unwrap();
+    member.on_link(LinkNews::Suspected { node: NodeId(4) }, cluster.now);
+    member.tick(now);
+    assert!(!member.take_output().fences.iter().any(|it| matches!(it, LinkChange::Evict { node: NodeId(4), .. })));
 }
 
 #[test]

@@ -148,19 +148,24 @@ impl SlowNodes {
     pub fn observe(&mut self, now: Time, limit: Duration, nodes: &[(NodeId, Progress)]) -> Option<SlowNode> {
         let has_stalled = now.since(self.looked) > Duration(limit.0 / 4);
         self.looked = now;
+        let applied = nodes.iter().map(|(_, it)| it.applied).max().unwrap_or_default();
+        let durable = nodes.iter().filter_map(|(_, it)| it.durable).max();
         let watched = std::mem::take(&mut self.watches);
         for &(node, progress) in nodes {
             let before = watched.iter().find(|(other, _)| *other == node).map(|(_, watch)| *watch);
-            let fresh = Watch { progress, applied_since: now, durable_since: now };
-            let watch = before.filter(|_| !has_stalled).map_or(fresh, |before| Watch {
+            let before = before.filter(|_| !has_stalled);
+            // A node that lacks nothing does not stand still, however long nothing happens.
+            let lags_behind = progress.durable.is_some() && progress.durable < durable;
+            let applied_since =
+                before.filter(|it| progress.applied < applied && it.progress.applied == progress.applied);
+            let durable_since = before.filter(|it| lags_behind && it.progress.durable == progress.durable);
+            let watch = Watch {
                 progress,
-                applied_since: if before.progress.applied == progress.applied { before.applied_since } else { now },
-                durable_since: if before.progress.durable == progress.durable { before.durable_since } else { now },
-            });
+                applied_since: applied_since.map_or(now, |before| before.applied_since),
+                durable_since: durable_since.map_or(now, |before| before.durable_since),
+            };
             self.watches.push((node, watch));
         }
-        let applied = nodes.iter().map(|(_, it)| it.applied).max().unwrap_or_default();
-        let durable = nodes.iter().filter_map(|(_, it)| it.durable).max();
         self.watches.iter().find_map(|(node, watch)| {
             let is_over = |since: Time| now.since(since) >= limit;
             if watch.progress.applied < applied && is_over(watch.applied_since) {
@@ -256,6 +261,20 @@ mod tests {
         // An observer that stood still itself accuses nobody.
         let later = Time(0).plus(Duration::from_millis(20_000));
         assert_eq!(slow.observe(later, LIMIT, &[(NodeId(1), progress(500)), (NodeId(2), progress(100))]), None);
+    }
+
+    #[test]
+    fn the_first_commit_after_a_quiet_time_accuses_nobody() {
+        let mut slow = SlowNodes::default();
+        let mut observe = |tick: u64, first: u64, second: u64| {
+            let progress = |number| Progress { applied: CommitNumber(number), durable: Some(CommitNumber(number)) };
+            let now = Time(0).plus(Duration::from_millis(20 * tick));
+            slow.observe(now, LIMIT, &[(NodeId(1), progress(first)), (NodeId(2), progress(second))])
+        };
+        assert!((0..100).all(|tick| observe(tick, 7, 7).is_none()));
+        // One node is ahead for a moment.
+        assert_eq!(observe(100, 8, 7), None);
+        assert_eq!(observe(101, 8, 8), None);
     }
 
     #[test]

@@ -7,6 +7,8 @@
 //! On a data node of a cluster, statements start at once as long as the node has a lease: it is a member for
 //! certain, and has every acknowledged commit. Otherwise the block asks main of its own node, which answers
 //! once there is a lease. A node that was stopped and has been evicted gets none.
+//!
+//! Without an answer for long, statements about tables fail, and so do commits that wait.
 
 use std::collections::VecDeque;
 
@@ -209,6 +211,7 @@ impl SqlBlock {
                 if turn.turn_start.since(self.remote.asking_since) >= ANSWER_WAIT_MAX {
                     self.set_cut_off(true);
                     self.release_held(turn);
+                    self.engine.gateway.fail_commits(turn);
                 }
             }
             // A node with a lease asks only when it has none.
@@ -216,6 +219,14 @@ impl SqlBlock {
             false => self.ask_snapshot(turn),
         }
         self.start_snapshot_timer(turn);
+    }
+
+    /// Asks for a lease that is missing although no statement waits for it: a commit may.
+    pub(super) fn watch_lease(&mut self, turn: &mut TurnContext<'_>) {
+        if self.remote.source == Source::Leased && !self.remote.is_asking && !self.engine.gateway.has_lease(turn) {
+            self.ask_snapshot(turn);
+            self.start_snapshot_timer(turn);
+        }
     }
 
     fn start_snapshot_timer(&mut self, turn: &mut TurnContext<'_>) {

@@ -57,9 +57,10 @@ impl TimeoutSweep {
 
 impl SqlBlock {
     /// Ends sessions that have waited for a command, or have kept a transaction open, longer than their
-    /// limit.
+    /// limit. Looks whether the node still has a lease.
     pub(super) fn on_timeout_sweep(&mut self, turn: &mut TurnContext<'_>) {
         self.timeout_sweep.is_timer_running = false;
+        self.watch_lease(turn);
         for _ in 0..self.timeout_sweep.order.len().min(SESSIONS_PER_SWEEP) {
             let Some(connection) = self.timeout_sweep.order.pop_front() else { break };
             let Some(record) = self.sessions.get_mut(&connection) else { continue };

@@ -150,3 +150,39 @@ fn a_node_without_a_majority_refuses_statements_about_tables() {
     retry(&mut session, "SELECT v FROM d.t WHERE a = 1");
     assert_eq!(number(&mut session, "SELECT v FROM d.t WHERE a = 1"), 1);
 }
+
+#[test]
+fn a_commit_without_a_majority_gets_an_error_and_ends_later() {
+    let mut cluster = Cluster::formed("commit", &ROLES, "node_silence_max_ms = 60000");
+    let mut session = cluster.session(1);
+    session.query("CREATE DATABASE d").expect("a database");
+    session.query("CREATE TABLE d.t (a INT PRIMARY KEY, v INT)").expect("a table");
+    session.query("INSERT INTO d.t VALUES (1, 1), (2, 1), (3, 1)").expect("rows");
+    let mut sessions: Vec<Session> = (1..=3).map(|_| cluster.session(1)).collect();
+    for (row, session) in (1..).zip(&mut sessions) {
+        session.query("BEGIN").expect("a transaction");
+        session.query(&format!("UPDATE d.t SET v = 2 WHERE a = {row}")).expect("a row");
+    }
+    for node in 2..=3 {
+        cluster.stop(node);
+    }
+    let ends = ["COMMIT", "COMMIT", "ROLLBACK"];
+    let ends: Vec<Pending> = sessions.into_iter().zip(ends).map(|(session, end)| send(session, end.into())).collect();
+    for (index, end) in ends.into_iter().enumerate() {
+        match end.join().expect("a client") {
+            Err(error) => assert!(index < 2 && error.contains("1180") && error.contains("majority"), "{error}"),
+            Ok(_) => assert_eq!(index, 2, "nobody has confirmed the commit"),
+        }
+    }
+    for node in 2..=3 {
+        cluster.signal(node, Signal::CONT);
+    }
+    // The transactions have ended, and the locks are free.
+    retry(&mut session, "UPDATE d.t SET v = v + 10 WHERE a = 3");
+    assert_eq!(number(&mut session, "SELECT v FROM d.t WHERE a = 3"), 11);
+    for row in 1..=2 {
+        retry(&mut session, &format!("UPDATE d.t SET v = v + 10 WHERE a = {row}"));
+        let value = number(&mut session, &format!("SELECT v FROM d.t WHERE a = {row}"));
+        assert!(value == 11 || value == 12, "it is whole: {value}");
+    }
+}
