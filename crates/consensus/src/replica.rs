@@ -359,9 +359,17 @@ impl Replica {
     }
 
     /// Campaigns if no leader is known: voters that did not know yet that the leader has ended have refused
-    /// their votes.
+    /// their votes. A candidate whose votes are being synced waits for them: votes of an earlier campaign do
+    /// not count.
     pub fn campaign_again(&mut self) {
-        if matches!(self.role(), Role::Candidate | Role::Follower(None)) {
+        let raft = &self.node.raft;
+        let is_wanted = match raft.state {
+            StateRole::PreCandidate => true,
+            StateRole::Candidate => raft.prs().tally_votes().1 > 0,
+            StateRole::Follower => raft.leader_id == raft::INVALID_ID,
+            StateRole::Leader => false,
+        };
+        if is_wanted {
             // The voter is no candidate in the only case of an error: it is no voter any longer.
             let _ = self.node.campaign();
             self.replace_timeout();

@@ -59,6 +59,8 @@ pub struct Nodes {
     binary: PathBuf,
     nodes: Vec<Node>,
     begin: Instant,
+    /// How often a process was started again because its node was evicted.
+    pub restarts: u64,
 }
 
 /// Connects to a node, with a limit of the time of each answer.
@@ -111,7 +113,7 @@ impl Nodes {
         );
         fs::write(folder.path().join("cluster.toml"), text)?;
         let nodes = roles.into_iter().map(|role| Node { role, child: None }).collect();
-        Ok(Nodes { network, folder, binary, nodes, begin: Instant::now() })
+        Ok(Nodes { network, folder, binary, nodes, begin: Instant::now(), restarts: 0 })
     }
 
     /// All nodes with a role.
@@ -194,6 +196,7 @@ impl Nodes {
                 return Err(Failure::new(format!("node {number} ended: {status}; its log is {}", log.display())));
             }
             self.start(number)?;
+            self.restarts += 1;
         }
         Ok(())
     }

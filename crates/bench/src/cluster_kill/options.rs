@@ -27,7 +27,7 @@ pub struct ClusterKillOptions {
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub clients: u32,
     /// node_silence_max_ms of the nodes
-    #[arg(long, value_name = "MS", default_value_t = 100)]
+    #[arg(long, value_name = "MS", default_value_t = 500)]
     pub silence_ms: u32,
     /// commit_durability of the nodes: disk or memory
     #[arg(long, default_value = "memory")]

@@ -80,6 +80,8 @@ pub struct Cluster {
     pub now: u64,
     /// A planted bug: voters answer before their writes are synced.
     pub answers_early: bool,
+    /// Additional steps of each sync.
+    pub sync_delay: u64,
     in_flight: Vec<InFlight>,
     /// Pairs whose messages are dropped, one way.
     cut: Vec<(VoterId, VoterId)>,
@@ -122,6 +124,7 @@ impl Cluster {
             faults: NONE,
             now: 0,
             answers_early: false,
+            sync_delay: 0,
             in_flight: Vec::new(),
             cut: Vec::new(),
             agreed: BTreeMap::new(),
@@ -227,7 +230,7 @@ impl Cluster {
             for (to, bytes) in send {
                 self.send(voter, to, bytes);
             }
-            let synced_at = self.now + 1 + self.random.below(3);
+            let synced_at = self.now + 1 + self.sync_delay + self.random.below(3);
             let node = self.nodes.get_mut(&voter).unwrap();
             if let Some(write) = write {
                 if self.answers_early {

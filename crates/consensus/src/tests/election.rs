@@ -1,7 +1,7 @@
 //! Elections, and the time without a leader.
 
 use super::cluster::{Cluster, TICK_STEPS, ids};
-use crate::{Role, VoterId};
+use crate::{Replica, Role, VoterId};
 
 #[test]
 fn a_new_cluster_elects_the_voter_of_the_first_rank() {
@@ -40,6 +40,29 @@ fn a_leader_whose_process_has_ended_is_replaced_within_two_ticks() {
         let steps = cluster.run_until(100, |cluster| cluster.leader().is_some_and(|leader| leader != old));
         // Two rounds of votes, each with a message of up to three steps there and back, and a sync of votes.
         assert!(steps <= 20, "seed {seed}: {steps} steps without a leader");
+    }
+}
+
+/// A vote is synced twice: by the candidate and by the voter. That takes longer than a tick.
+#[test]
+fn campaigns_with_each_tick_do_not_end_an_election_whose_votes_are_being_synced() {
+    for seed in 0..50 {
+        let mut cluster = Cluster::new(3, seed);
+        cluster.run_until(200, |cluster| cluster.leader().is_some());
+        cluster.run(50);
+        cluster.sync_delay = 4;
+        let old = cluster.leader().unwrap();
+        cluster.kill_noticed(old);
+        let first = cluster.living()[0];
+        let mut steps = 0;
+        while cluster.leader().is_none() {
+            assert!(steps < 45, "seed {seed}: {steps} steps without a leader");
+            cluster.step();
+            steps += 1;
+            if steps % TICK_STEPS == 0 {
+                cluster.with(first, Replica::campaign_again);
+            }
+        }
     }
 }
 
