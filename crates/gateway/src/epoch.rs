@@ -123,7 +123,8 @@ impl Gateway {
     }
 
     /// Answers COMMIT, ROLLBACK and statements that commit, because this node or its host may wait for a
-    /// majority of the voters without end. Their transactions end later; answers to them do not count any more.
+    /// majority of the voters without end. Their transactions end later; answers to them do not count any
+    /// more.
     pub fn fail_commits(&self, turn: &mut TurnContext<'_>) {
         let mut failed = 0;
         for place in 0..self.operations.high_water() as u32 {

@@ -23,7 +23,8 @@ use crate::membership::{Membership, NodeSet, Replication};
 /// course by timeouts.
 const CAMPAIGNS_MAX: Duration = Duration::from_millis(100);
 
-/// A node without data may be silent for `node_silence_max_ms` this often. Its clients lose their connections.
+/// A node without data may be silent for `node_silence_max_ms` this often. Then its clients lose their
+/// connections.
 const CLIENT_SILENCES: u64 = 4;
 
 /// The version of the set of voters. The nodes that vote never change; a voter that lost its files comes back
