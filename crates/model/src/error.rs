@@ -387,6 +387,10 @@ errors! {
     WrongFieldTerminators = 1083, "42000";
     /// A value outside the range of its column.
     OutOfRange = 1264, "22003";
+    /// A value of `time_zone` that names no zone.
+    UnknownTimeZone = 1298, "HY000";
+    /// A TIMESTAMP that the clocks of the time zone skip (a warning).
+    InvalidTimestamp = 1299, "HY000";
     /// A value that lost digits or characters (a warning).
     DataTruncated = 1265, "01000";
     /// Digits or spaces that the column cannot keep (always a note).

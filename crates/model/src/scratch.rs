@@ -411,7 +411,7 @@ mod tests {
 
     #[test]
     fn a_time_is_on_the_day_of_the_statement_in_the_zone_of_the_session() {
-        let east = Zone { minutes: 120 };
+        let east = Zone::find("+2:00").expect("a zone");
         let scratch = Scratch::new();
         scratch.set_value_rules(ValueRules::new(DateRules::DEFAULT, east).at(1_700_000_000_000_000));
         let moment = |negative, hour, microsecond| {

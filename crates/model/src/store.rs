@@ -73,6 +73,12 @@ impl StoreTarget<'_> {
         self.fail_or_warn(ErrorCode::OutOfRange, "Out of range value for column", scratch)
     }
 
+    /// Error or warning 1299.
+    #[cold]
+    pub(crate) fn invalid_timestamp(&self, scratch: &Scratch) -> Result<()> {
+        self.fail_or_warn(ErrorCode::InvalidTimestamp, "Invalid TIMESTAMP value in column", scratch)
+    }
+
     /// Whether values that do not fit are errors.
     pub(crate) fn is_strict(&self) -> bool {
         self.mode == StoreMode::Strict

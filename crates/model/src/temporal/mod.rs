@@ -13,7 +13,7 @@ pub use calendar::{civil_of_days, days_in_month, days_of_civil, is_leap_year};
 pub use number::{number_parts, parse_number, parse_time_number, year_of_digits};
 pub use parse::{parse_date_time, parse_time};
 pub use round::{add_seconds, rounded};
-pub use zone::Zone;
+pub use zone::{LocalTime, Zone};
 
 /// Hours of the greatest TIME, 838:59:59.
 pub const TIME_HOURS_MAX: u16 = 838;
@@ -111,6 +111,11 @@ impl Temporal {
             TemporalKind::Time => parts.packed_time(),
         };
         Temporal { kind, digits, packed }
+    }
+
+    /// The seconds of an instant since the start of 1970 in UTC.
+    pub fn instant_seconds(self) -> i64 {
+        self.packed >> MICROSECOND_BITS
     }
 
     /// An instant: seconds since the start of 1970 in UTC, and microseconds. 0 and 0 are the zero date.
@@ -301,7 +306,7 @@ impl DateRules {
 }
 
 /// The rules of a session for days and times, which travel with its requests: the rules for days in bits 0
-/// to 2, the minutes of the time zone in bits 3 to 15, and above them the day of the statement in that
+/// to 2, the code of the time zone in bits 3 to 15, and above them the day of the statement in that
 /// zone, counted from 1970 on. Plans that need no day have any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRules(pub u64);
@@ -318,7 +323,7 @@ impl ValueRules {
 
     /// These rules for days, and this zone.
     pub const fn new(dates: DateRules, zone: Zone) -> ValueRules {
-        let mut bits = ((zone.minutes as u16) << ValueRules::ZONE_SHIFT) as u64;
+        let mut bits = ((zone.code() as u16) << ValueRules::ZONE_SHIFT) as u64;
         if dates.no_zero_date {
             bits |= ValueRules::NO_ZERO_DATE;
         }
@@ -342,13 +347,13 @@ impl ValueRules {
 
     /// The zone of TIMESTAMP.
     pub fn zone(self) -> Zone {
-        Zone { minutes: self.0 as i16 >> ValueRules::ZONE_SHIFT }
+        Zone::of_code(self.0 as i16 >> ValueRules::ZONE_SHIFT)
     }
 
     /// The same rules on the day of a time in microseconds since 1970 in UTC.
     pub fn at(self, microseconds: u64) -> ValueRules {
-        let offset = i64::from(self.zone().minutes) * 60;
-        let days = ((microseconds / 1_000_000) as i64 + offset).div_euclid(86_400).max(0) as u64;
+        let seconds = (microseconds / 1_000_000) as i64;
+        let days = (seconds + self.zone().offset_at(seconds)).div_euclid(86_400).max(0) as u64;
         ValueRules(self.0 & ((1 << ValueRules::DAY_SHIFT) - 1) | days << ValueRules::DAY_SHIFT)
     }
 
@@ -376,6 +381,8 @@ pub struct Defects {
     pub zero_date: bool,
     /// It has a month or day of 0, which NO_ZERO_IN_DATE excludes.
     pub zero_in_date: bool,
+    /// The clocks of the time zone skip it.
+    pub skipped: bool,
 }
 
 impl Defects {

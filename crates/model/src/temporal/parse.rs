@@ -14,7 +14,8 @@ const PART_MAX: u64 = 999_999;
 /// A shorter text is never tried as a DATETIME where a TIME is wanted.
 const DATE_TIME_BYTES_MIN: usize = 12;
 
-const TRUNCATED: Defects = Defects { truncated: true, out_of_range: false, zero_date: false, zero_in_date: false };
+const TRUNCATED: Defects =
+    Defects { truncated: true, out_of_range: false, zero_date: false, zero_in_date: false, skipped: false };
 
 /// The parts of a text before their ranges are tested.
 struct Scan {

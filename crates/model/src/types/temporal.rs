@@ -127,13 +127,20 @@ impl TypeDescriptor for TemporalType {
             TemporalKind::Date => (Some(parts), false),
             kind => rounded(kind, parts, read.nanoseconds, data_type.scale),
         };
+        let mut is_skipped = false;
         let stored = stored.and_then(|parts| match self.kind {
             TemporalKind::Timestamp if parts.has_no_date() && parts.has_no_time() => Some(self.zero(data_type)),
-            TemporalKind::Timestamp => rules.zone().instant_of(&parts, data_type.scale),
+            TemporalKind::Timestamp => rules.zone().instant_of(&parts, data_type.scale).map(|(instant, skips)| {
+                is_skipped = skips;
+                instant
+            }),
             kind => Some(Temporal::from_parts(kind, data_type.scale, &parts)),
         });
         if is_beyond || stored.is_none() {
             self.report(&Defects { out_of_range: true, ..Defects::default() }, value, target, scratch)?;
+        }
+        if is_skipped {
+            self.report(&Defects { skipped: true, ..Defects::default() }, value, target, scratch)?;
         }
         let loses_time = self.kind == TemporalKind::Date && !parts.has_no_time();
         if loses_time || (self.kind == TemporalKind::Time && !parts.has_no_date()) {
@@ -182,7 +189,7 @@ impl TemporalType {
         }
     }
 
-    /// Error 1292, or the warning of a lenient mode.
+    /// Error 1292, or the warning of a lenient mode: 1265, 1299 or 1264.
     #[cold]
     fn report(
         &self,
@@ -197,9 +204,10 @@ impl TemporalType {
             append_text(value, &mut text);
             return target.wrong_temporal(name, &excerpt(&text));
         }
-        match defects.truncated {
-            true => target.truncated(scratch),
-            false => target.out_of_range(scratch),
+        match (defects.truncated, defects.skipped) {
+            (true, _) => target.truncated(scratch),
+            (false, true) => target.invalid_timestamp(scratch),
+            (false, false) => target.out_of_range(scratch),
         }
     }
 }

@@ -57,15 +57,16 @@ mod tests {
     fn the_default_of_a_timestamp_is_in_the_zone_of_the_session() {
         let default = Some(Value::Temporal(Temporal::instant(86_400, 0, 0)));
         let column = ColumnDefinition { default, ..ColumnDefinition::new("ts", DataType::timestamp(0)) };
-        let text = |minutes| {
-            let expression = default_of(&column, Zone { minutes }).expect("it has a default");
+        let text = |zone: &str| {
+            let expression = default_of(&column, Zone::find(zone).expect("a zone")).expect("it has a default");
             let Some(Value::Temporal(value)) = expression.as_constant() else { panic!("{expression:?} is no time") };
             let mut text = Vec::new();
             value.append_text(&mut text);
             String::from_utf8(text).expect("digits")
         };
-        assert_eq!(text(0), "1970-01-02 00:00:00");
-        assert_eq!(text(150), "1970-01-02 02:30:00");
-        assert_eq!(text(-60), "1970-01-01 23:00:00");
+        assert_eq!(text("UTC"), "1970-01-02 00:00:00");
+        assert_eq!(text("+2:30"), "1970-01-02 02:30:00");
+        assert_eq!(text("-01:00"), "1970-01-01 23:00:00");
+        assert_eq!(text("Europe/Berlin"), "1970-01-02 01:00:00");
     }
 }

@@ -1,7 +1,7 @@
 //! Time zones: CONVERT_TZ, FROM_UNIXTIME and UNIX_TIMESTAMP.
 
 use junctor_model::error::Result;
-use junctor_model::temporal::{Parts, Temporal, TemporalKind, add_seconds, days_of_civil};
+use junctor_model::temporal::{Parts, Temporal, TemporalKind, Zone, add_seconds};
 use junctor_model::value::{Decimal, ValueRef};
 
 use super::super::{Call, Function, Setting, TypedCall, function, generated_text};
@@ -23,85 +23,10 @@ const ZONE: &[Setting] = &[Setting::Variable("time_zone")];
 /// The greatest argument of FROM_UNIXTIME: 3001-01-18 23:59:59 in UTC, as in MySQL 8.0.28.
 const UNIX_MAX: i128 = 32_536_771_199;
 
-/// A time zone.
-enum Zone {
-    /// Seconds east of UTC.
-    Fixed(i64),
-    Named(jiff::tz::TimeZone),
-}
-
-impl Zone {
-    /// The zone of this name, or `None`. SYSTEM is UTC.
-    fn find(name: &[u8]) -> Option<Zone> {
-        let name = std::str::from_utf8(name).ok()?;
-        if name.eq_ignore_ascii_case("SYSTEM") || name.eq_ignore_ascii_case("UTC") {
-            return Some(Zone::Fixed(0));
-        }
-        let sign = match name.as_bytes().first()? {
-            b'+' => 1,
-            b'-' => -1,
-            _ => return jiff::tz::TimeZone::get(name).ok().map(Zone::Named),
-        };
-        let (hours, minutes) = name[1..].split_once(':')?;
-        let is_number = |text: &str| (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-        let (hours, minutes): (i64, i64) = match is_number(hours) && is_number(minutes) {
-            true => (hours.parse().ok()?, minutes.parse().ok()?),
-            false => return None,
-        };
-        let seconds = sign * (hours * 3600 + minutes * 60);
-        (minutes < 60 && (-50_340..=50_400).contains(&seconds)).then_some(Zone::Fixed(seconds))
-    }
-
-    /// Seconds since 1970 in UTC of a time in this zone. A time that a change of the clock skips is the first
-    /// one after the change; of a time that exists twice, the first.
-    fn to_utc(&self, parts: &Parts) -> Option<i64> {
-        let day = days_of_civil(parts.year.into(), parts.month, parts.day);
-        let local =
-            day * 86_400 + i64::from(parts.hour) * 3600 + i64::from(parts.minute) * 60 + i64::from(parts.second);
-        let zone = match self {
-            Zone::Fixed(seconds) => return Some(local - seconds),
-            Zone::Named(zone) => zone,
-        };
-        let civil = jiff::civil::DateTime::new(
-            parts.year as i16,
-            parts.month as i8,
-            parts.day as i8,
-            parts.hour as i8,
-            parts.minute as i8,
-            parts.second as i8,
-            0,
-        );
-        let ambiguous = zone.to_ambiguous_timestamp(civil.ok()?);
-        Some(match ambiguous.offset() {
-            jiff::tz::AmbiguousOffset::Unambiguous { offset } => local - i64::from(offset.seconds()),
-            jiff::tz::AmbiguousOffset::Fold { before, .. } => local - i64::from(before.seconds()),
-            jiff::tz::AmbiguousOffset::Gap { before, after } => {
-                // The moment of the change is the last one that the clock before it shows.
-                let earlier = local - i64::from(after.seconds());
-                let stamp = jiff::Timestamp::from_second(earlier).ok()?;
-                let change = zone.following(stamp).next().map(|change| change.timestamp().as_second());
-                change.unwrap_or(local - i64::from(before.seconds()))
-            }
-        })
-    }
-
-    /// Seconds east of UTC at an instant.
-    fn offset_at(&self, seconds: i64) -> i64 {
-        match self {
-            Zone::Fixed(offset) => *offset,
-            Zone::Named(zone) => {
-                let stamp = jiff::Timestamp::from_second(seconds);
-                stamp.map_or(0, |stamp| i64::from(zone.to_offset(stamp).seconds()))
-            }
-        }
-    }
-}
-
-fn zone(call: Call<'_>, position: usize) -> Result<Option<std::sync::Arc<Option<Zone>>>> {
-    let Some(name) = call.text(position)? else { return Ok(None) };
-    let mut key = b"zone ".to_vec();
-    key.extend_from_slice(name);
-    call.scratch().cached(&key, || Ok(Zone::find(name))).map(Some)
+/// The zone that an argument names; `None` for NULL and unknown names.
+fn zone(call: Call<'_>, position: usize) -> Result<Option<Zone>> {
+    let name = call.text(position)?.and_then(|name| std::str::from_utf8(name).ok());
+    Ok(name.and_then(Zone::find))
 }
 
 fn resolve_convert(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
@@ -116,20 +41,20 @@ fn convert(call: Call<'_>) -> Result<ValueRef<'_>> {
     let read = crate::evaluate::to_temporal(value, Kind::DateTime, call.result.scale(), call.scratch())?;
     let Some(value) = read else { return Ok(ValueRef::Null) };
     let (Some(from), Some(to)) = (from, to) else { return Ok(ValueRef::Null) };
-    let (Some(from), Some(to)) = (&*from, &*to) else { return Ok(ValueRef::Null) };
     let parts = value.parts();
     if parts.month == 0 || parts.day == 0 {
         call.warn_incorrect("datetime", 0)?;
         return Ok(ValueRef::Null);
     }
-    let Some(utc) = from.to_utc(&parts).filter(|utc| (0..=UNIX_MAX as i64).contains(utc)) else {
+    let utc = from.to_utc(&parts).seconds;
+    if !(0..=UNIX_MAX as i64).contains(&utc) {
         return Ok(ValueRef::Temporal(value));
-    };
+    }
     let Some(moved) = parts_at(utc, to, parts.microsecond) else { return Ok(ValueRef::Null) };
     Ok(ValueRef::Temporal(Temporal::from_parts(TemporalKind::DateTime, call.result.scale(), &moved)))
 }
 
-fn parts_at(utc: i64, zone: &Zone, microsecond: u32) -> Option<Parts> {
+fn parts_at(utc: i64, zone: Zone, microsecond: u32) -> Option<Parts> {
     let start = Parts { year: 1970, month: 1, day: 1, ..Parts::default() };
     let parts = add_seconds(&start, utc + zone.offset_at(utc))?;
     Some(Parts { microsecond, ..parts })
@@ -163,9 +88,7 @@ fn from_unix(call: Call<'_>) -> Result<ValueRef<'_>> {
     if !(0..(UNIX_MAX + 1) * SECOND_US).contains(&microseconds) {
         return Ok(ValueRef::Null);
     }
-    let Some(zone) = zone(call, call.count() - 1)? else { return Ok(ValueRef::Null) };
-    let utc = Zone::Fixed(0);
-    let zone = zone.as_ref().as_ref().unwrap_or(&utc);
+    let zone = zone(call, call.count() - 1)?.unwrap_or(Zone::UTC);
     let (seconds, rest) = ((microseconds / SECOND_US) as i64, (microseconds % SECOND_US) as u32);
     let Some(parts) = parts_at(seconds, zone, rest) else { return Ok(ValueRef::Null) };
     if call.result.kind == Kind::DateTime {
@@ -205,11 +128,9 @@ fn to_unix(call: Call<'_>) -> Result<ValueRef<'_>> {
     };
     let read = crate::evaluate::to_temporal(value, Kind::DateTime, 6, call.scratch())?;
     let Some(parts) = read.map(Temporal::parts) else { return Ok(number(0)) };
-    let Some(zone) = zone(call, 1)? else { return Ok(ValueRef::Null) };
-    let utc = Zone::Fixed(0);
-    let zone = zone.as_ref().as_ref().unwrap_or(&utc);
+    let zone = zone(call, 1)?.unwrap_or(Zone::UTC);
     let is_day = parts.month > 0 && parts.day > 0;
-    let seconds = if is_day { zone.to_utc(&parts).unwrap_or(0) } else { 0 };
+    let seconds = if is_day { zone.to_utc(&parts).seconds } else { 0 };
     if !(0..=UNIX_MAX as i64).contains(&seconds) || !is_day {
         return Ok(number(0));
     }

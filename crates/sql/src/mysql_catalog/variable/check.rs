@@ -3,10 +3,10 @@
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::append_text;
+use junctor_model::temporal::Zone;
 use junctor_model::value::Value;
 
 use super::Note;
-use super::clock::zone_seconds;
 use super::declare::{Kind, Variable};
 use super::session::IsolationChoice;
 use super::sql_mode::SqlMode;
@@ -97,8 +97,13 @@ pub(super) fn check(
             _ => Err(wrong_type(name)),
         },
         Kind::TimeZone => match value {
-            Value::Bytes(_) if zone_seconds(&text_of(value)).is_some() => Ok(value.clone()),
-            Value::Bytes(_) | Value::Null => Err(wrong_value(name, &text_of(value))),
+            Value::Bytes(_) if Zone::find(&text_of(value)).is_some() => Ok(value.clone()),
+            Value::Bytes(_) => {
+                let shown: String = text_of(value).chars().take(QUOTED_CHARACTERS_MAX).collect();
+                let text = format!("Unknown or incorrect time zone: '{shown}'");
+                Err(Error::new(ErrorCode::UnknownTimeZone, text))
+            }
+            Value::Null => Err(wrong_value(name, "NULL")),
             _ => Err(wrong_type(name)),
         },
     }

@@ -53,7 +53,7 @@ struct PlanSettings {
     collation: u16,
     client: CharacterSet,
     foreign_key_checks: bool,
-    time_zone_seconds: i64,
+    time_zone: Zone,
     division_increment: u8,
 }
 
@@ -255,15 +255,14 @@ impl SessionVariables {
             collation: self.collation_connection.number(),
             client: self.character_set_client,
             foreign_key_checks: self.foreign_key_checks,
-            time_zone_seconds: self.time_zone_seconds(),
+            time_zone: self.zone_of_variable(),
             division_increment: self.division_increment(),
         };
         self.narrows_literals = !self.character_set_client.is_within(self.collation_connection.character_set());
         let mut hasher = DefaultHasher::new();
         settings.hash(&mut hasher);
         self.plan_key = hasher.finish();
-        let zone = Zone { minutes: (settings.time_zone_seconds / 60) as i16 };
-        self.rules = ValueRules::new(self.sql_mode.date_rules(), zone);
+        self.rules = ValueRules::new(self.sql_mode.date_rules(), settings.time_zone);
     }
 
     /// The rules for days and times: those of `sql_mode`, and `time_zone`.
@@ -307,10 +306,10 @@ impl SessionVariables {
         super::find(name).is_some_and(|id| self.value(id) == Value::Int(1))
     }
 
-    /// Offset of `time_zone` in seconds east of UTC; SYSTEM is UTC.
-    pub fn time_zone_seconds(&self) -> i64 {
+    /// The zone that `time_zone` names; SYSTEM is UTC.
+    fn zone_of_variable(&self) -> Zone {
         let text = super::find("time_zone").map_or(Value::Null, |id| self.value(id));
-        super::clock::zone_seconds(&text_of(&text)).unwrap_or(0)
+        Zone::find(&text_of(&text)).unwrap_or(Zone::UTC)
     }
 
     /// `long_query_time` in microseconds.

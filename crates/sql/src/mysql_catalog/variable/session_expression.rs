@@ -9,6 +9,7 @@ use junctor_model::access::AccountName;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::limit::IDENTIFIER_CHARACTERS_MAX;
+use junctor_model::temporal::Zone;
 use junctor_model::value::Value;
 
 use super::check::text_of;
@@ -196,8 +197,8 @@ fn current_role(roles: &BTreeSet<AccountName>) -> String {
 
 fn fold_clock(name: &str, call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<Value>> {
     let is_utc = name.starts_with("UTC_");
-    let zone_seconds = if is_utc { 0 } else { facts.variables.time_zone_seconds() };
-    let at = |digits: u8| moment(facts.now_us(), zone_seconds, digits);
+    let zone = if is_utc { Zone::UTC } else { facts.variables.value_rules().zone() };
+    let at = |digits: u8| moment(facts.now_us(), zone, digits);
     let value = match name {
         "CURDATE" | "CURRENT_DATE" | "UTC_DATE" if call.arguments.is_empty() => at(0).to_date(),
         "CURDATE" | "CURRENT_DATE" | "UTC_DATE" => return Err(wrong_count(name)),
