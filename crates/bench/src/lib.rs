@@ -33,6 +33,7 @@ pub mod sysbench;
 
 pub mod api;
 pub mod applications;
+pub mod attacks;
 pub mod autobench;
 pub mod checkpoints;
 pub mod cluster_kill;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, api, applications, checkpoints, cluster_kill, compare, connections, consistency, deadlocks, demo,
+    Outcome, api, applications, attacks, checkpoints, cluster_kill, compare, connections, consistency, deadlocks, demo,
     durable_writes, echo, event_load, history, instructions, lab, log_limit, long_statements, long_transactions, redo,
     relaxed_writes, restarts, scale, sysbench_matrix, torn_reads, tpch,
 };
@@ -22,6 +22,8 @@ struct CommandLine {
 enum Command {
     /// Start a node, run sysbench, show how each thread spent its time
     Demo(demo::DemoOptions),
+    /// Measure the throughput of served clients while others attack the server
+    Attacks(attacks::AttacksOptions),
     /// Run every sysbench script in every placement and check the tables against their indexes
     SysbenchMatrix(sysbench_matrix::MatrixOptions),
     /// Compare Junctor with MariaDB and with an echo server that returns the same bytes
@@ -87,6 +89,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Checkpoints(options) => checkpoints::run(&options),
         Command::ClusterKill(options) => cluster_kill::run(&options),
         Command::LogLimit(options) => log_limit::run(&options),
+        Command::Attacks(options) => attacks::run(&options),
         Command::Connections(options) => connections::run(&options),
         Command::Load(options) => event_load::run(&options),
         Command::ThreadPool(options) => event_load::thread_pool::run(&options),
