@@ -57,7 +57,7 @@ impl ServerCertVerifier for Anyone {
 
 fn client(is_old: bool) -> ClientConnection {
     static CONFIGS: OnceLock<[Arc<ClientConfig>; 2]> = OnceLock::new();
-    let make = |versions| {
+    let make = |versions: &[&'static rustls::SupportedProtocolVersion]| {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_protocol_versions(versions).expect("versions");
         let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone));
