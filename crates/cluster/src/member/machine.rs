@@ -279,6 +279,7 @@ impl Member {
         }
         (self.now, self.ticked) = (now, now);
         self.refuse_silent_clients();
+        self.stop_if_refused();
         self.campaign();
         if let Some(voter) = &mut self.voter {
             voter.tick();
@@ -378,6 +379,27 @@ impl Member {
         for (node, incarnation) in silent {
             self.output.fences.push(LinkChange::Evict { node, incarnation: incarnation.0 });
             self.log(format!("node {}: its transactions are rolled back, because it is silent", node.0));
+        }
+    }
+
+    /// A node without data starts again if it has not heard a data node for so long that this one has refused
+    /// it. The data node dials, so it cannot tell the reason.
+    fn stop_if_refused(&mut self) {
+        let settings = &self.settings;
+        if settings.node(settings.own).is_none_or(|it| it.roles.data || it.roles.management) {
+            return;
+        }
+        let silence_max = Duration(settings.silence_max.0.saturating_mul(CLIENT_SILENCES + 1));
+        let Some(membership) = self.membership() else { return };
+        let has_refused = |node: NodeId, peer: &Peer| {
+            let is_serving = membership.record(node).is_some_and(|record| record.is_serving());
+            // Without `up`, its process is known to be gone.
+            let unheard = peer.unheard_since.filter(|_| is_serving && peer.up.is_some());
+            unheard.is_some_and(|since| self.now.since(since.max(self.awake_since)) >= silence_max)
+        };
+        let refused = self.peers.iter().find(|(node, peer)| has_refused(**node, peer)).map(|(node, _)| node.0);
+        if let Some(node) = refused {
+            self.stop(format!("node {node} has been silent for so long that it has refused this node"));
         }
     }
 

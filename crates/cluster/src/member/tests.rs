@@ -444,6 +444,28 @@ fn a_silent_node_without_data_is_refused_and_starts_again() {
 }
 
 #[test]
+fn a_node_without_data_that_was_cut_off_starts_again_though_nobody_can_tell_it() {
+    let mut cluster = formed(&SMALL);
+    let start = cluster.now;
+    let member = cluster.places.get_mut(&NodeId(4)).unwrap().member.as_mut().unwrap();
+    member.on_link(LinkNews::Suspected { node: NodeId(1) }, start);
+    let mut stops = false;
+    for tick in 1..=60 {
+        member.tick(start.plus(Duration::from_millis(10 * tick)));
+        stops = member.take_output().stop.is_some();
+        assert!(!stops || tick > 20, "the data nodes still keep its transactions");
+        if stops {
+            break;
+        }
+    }
+    assert!(stops, "it starts again");
+    let data_node = cluster.places.get_mut(&NodeId(2)).unwrap().member.as_mut().unwrap();
+    data_node.on_link(LinkNews::Suspected { node: NodeId(1) }, start);
+    data_node.tick(start.plus(Duration::from_millis(600)));
+    assert_eq!(data_node.take_output().stop, None, "the leader decides about a node with data");
+}
+
+#[test]
 fn a_data_node_that_was_paused_itself_refuses_nobody() {
     let mut cluster = formed(&SMALL);
     let now = cluster.now.plus(Duration::from_millis(5000));
