@@ -21,7 +21,7 @@ use super::transport::Transport;
 /// Maximum number of plain bytes that are encrypted at a time, so that a long request is not in memory twice.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// What the driver demands of a node's certificate.
+/// How strictly the driver checks the certificate of a node.
 #[derive(Clone, Copy, Debug)]
 pub enum Verification<'a> {
     /// Nothing, as MySQL's `REQUIRED`. A listener learns nothing, but an attacker between driver and node can

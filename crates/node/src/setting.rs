@@ -1,7 +1,6 @@
-//! Every setting of a node in one table: name, kind, range, default, meaning. A setting of NDB keeps NDB's
-//! name; the others are snake_case with the unit last. `docs/generated/settings.md` is printed from this
-//! table.
-//! The file is long because each setting has its explanation beside it.
+//! Every setting of a node in one table, which is long because each has its explanation beside it.
+//! A setting of NDB keeps NDB's name; the others are snake_case with the unit last.
+//! `docs/generated/settings.md` is printed from this table.
 
 use junctor_storage::log::SegmentSize;
 use std::net::{IpAddr, Ipv4Addr};

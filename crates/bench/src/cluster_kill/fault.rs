@@ -8,7 +8,7 @@ use crate::failure::Explain;
 use crate::random::Random;
 use crate::{Failure, Outcome};
 
-/// What happens to a node.
+/// The kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// SIGKILL.
@@ -23,7 +23,7 @@ pub enum Way {
 #[derive(Clone, Debug)]
 pub struct Fault {
     pub way: Way,
-    /// What the node is.
+    /// The role of the node, for the report.
     pub kind: &'static str,
     pub node: u8,
     /// Whether the node is killed once more, while it returns.

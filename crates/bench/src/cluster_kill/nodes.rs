@@ -25,7 +25,7 @@ const CONNECT_MAX: Duration = Duration::from_millis(500);
 /// The status of a process that was evicted.
 const EVICTED: i32 = 3;
 
-/// What a node does.
+/// The role of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Holds data, and serves clients.
@@ -214,7 +214,7 @@ impl Nodes {
         Ok(())
     }
 
-    /// What a node knows of all nodes.
+    /// The state of all nodes as one node sees it.
     pub fn views(&self, at: u8) -> Result<Vec<View>, ClientError> {
         let query = "SELECT node_id, state, incarnation, is_leader, is_sequencer, is_durable FROM junctor_info.nodes \
                      ORDER BY node_id";

@@ -11,7 +11,7 @@ use super::{Input, Operator, Run, Step};
 use crate::plan::OperatorMeasure;
 use crate::plan::tree::{BlockPlan, PlanNode};
 
-/// What an operator has done so far. The counters are atomic because sessions move between threads.
+/// Measurements of an operator so far. The counters are atomic because sessions move between threads.
 #[derive(Debug, Default)]
 struct Meter {
     loops: AtomicU64,

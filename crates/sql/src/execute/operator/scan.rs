@@ -26,7 +26,7 @@ pub(in crate::execute) struct Leaf {
     /// Row packets that no batch has yet, from `taken` on.
     packets: Vec<u8>,
     taken: usize,
-    /// What the leaf has done, for EXPLAIN ANALYZE.
+    /// Measurements for EXPLAIN ANALYZE.
     pub measure: LeafMeasure,
 }
 

@@ -57,7 +57,7 @@ pub struct ShowContext<'a> {
     pub dictionary: &'a Dictionary,
     /// The session, if it may have temporary tables.
     pub owner: Option<TableOwner>,
-    /// What the session may see.
+    /// The rights of the session.
     pub rights: &'a Rights,
     /// `'user'@'host'` of the session, for errors.
     pub who: &'a str,

@@ -41,7 +41,8 @@ pub struct ExplainRequest {
     pub analyze: bool,
 }
 
-/// What an operator did. Times are in nanoseconds, sums over all loops, and include the operators below.
+/// Measurements of an operator. Times are in nanoseconds, sums over all loops, and include those of the
+/// operators below.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OperatorMeasure {
     /// How many times the operator was opened.
@@ -56,7 +57,7 @@ pub struct OperatorMeasure {
     pub total_ns: u64,
 }
 
-/// What the read of a table did.
+/// Measurements of the read of a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LeafMeasure {
     /// How many times it was started.

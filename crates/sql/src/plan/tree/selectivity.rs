@@ -170,7 +170,7 @@ fn negate(negated: bool, share: f64) -> f64 {
     if negated { 1.0 - share } else { share }
 }
 
-/// What the unique keys of a table tell about a column.
+/// How a column takes part in the unique keys of its table.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Uniqueness {
     /// The column by itself is a unique key.
