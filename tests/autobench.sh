@@ -86,6 +86,14 @@ bench dbt2 'BENCHMARK_TO_RUN="dbt2"' 'SERVER_PORT="0"' 'DATA_DIR_BASE="data"' 'D
 expect "$folder/dbt2/final_result.txt" 'Final results for this test run' 'Servers: 2 Warehouses: 2 Terminals: 1 Mean: N'
 grep -q 'all conditions hold' "$folder/dbt2/dbt2_results/dbt2_check_0.log" || fail "the tables were not checked"
 
+echo "== the modes of the thread pool, with few connections"
+bench pool 'BENCHMARK_TO_RUN="thread_pool"' 'THREAD_COUNTS_TO_RUN="1;8"' 'SYSBENCH_ROWS="1000"' 'MAX_TIME="1"' \
+    'THREAD_POOL_WARM_UP="0"' 'THREAD_POOL_WORKS="update-transaction"' || fail "the run failed" "$folder/pool/output"
+for file in throughput latency inside; do
+    grep -q '</svg>' "$folder/pool/thread_pool_results/$file-update-transaction.svg" || fail "no plot of $file"
+done
+grep -q '| 8 ' "$folder/pool/thread_pool_results/thread_pool.md" || fail "no table" "$folder/pool/output"
+
 echo "== errors end the run"
 ! bench unknown 'MAXTIME="1"' || fail "an unknown key was accepted"
 grep -q 'line 1: unknown key MAXTIME; MAX_TIME is similar' "$folder/unknown/output" || fail "no explanation" "$folder/unknown/output"

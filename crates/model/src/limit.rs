@@ -26,7 +26,7 @@ pub const ROWS_PER_HOLD_MAX: usize = 64;
 /// writes, an owner checks every slot.
 pub const READER_SLOTS_MAX: usize = 16;
 /// Transactions with writes or locks at one time on a node (`MaxNoOfConcurrentTransactions`).
-pub const TRANSACTIONS_MAX: usize = 4096;
+pub const TRANSACTIONS_MAX: usize = 32_768;
 /// Follow-up writes of one statement in one partition: changes of unique entries, and rows that move to other
 /// partitions.
 pub const FOLLOW_UPS_MAX: usize = 1 << 20;

@@ -453,7 +453,7 @@ pub static SETTINGS: &[Setting] = &[
         Number(value) => |config| config.time_between_global_checkpoints_ms = value),
     setting!("max_allowed_packet_bytes", SettingKind::Bytes(1024, GIB), "64M", "Maximum length of a command.",
         Number(value) => |config| config.max_allowed_packet_bytes = value as u32),
-    setting!("MaxNoOfConcurrentTransactions", SettingKind::Count(16, 4096), "4096",
+    setting!("MaxNoOfConcurrentTransactions", SettingKind::Count(16, 32_768), "4096",
         "Maximum number of concurrent transactions with writes or locks; further statements wait for a slot of the thread pool.",
         Number(value) => |config| config.transactions_max = value as u32),
     setting!("PartitionsPerNode", SettingKind::Count(1, 256), "2", "Partitions of a table whose definition names no number, in each node group.",

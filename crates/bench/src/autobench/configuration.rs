@@ -9,6 +9,7 @@ use super::binding::{Binder, CpuBinding};
 use super::entry::read_entries;
 use super::key;
 use super::test::SysbenchTest;
+use crate::event_load::work::Work;
 use crate::{Failure, Outcome};
 
 /// The settings of an `autobench.conf`.
@@ -53,6 +54,8 @@ pub enum Benchmark {
     Dbt2(Dbt2Part),
     /// `ycsb.lua`.
     Ycsb(YcsbPart),
+    /// Modes of the thread pool, by a client of its own.
+    ThreadPool(ThreadPoolPart),
 }
 
 /// The servers to use, or the node to start.
@@ -128,6 +131,19 @@ pub struct YcsbPart {
     pub options: Vec<String>,
 }
 
+/// Settings of the thread pool's experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadPoolPart {
+    /// Names of the operations.
+    pub works: Vec<String>,
+    /// Number of rows of the table.
+    pub rows: u64,
+    /// Seconds before each measurement.
+    pub warm_up_s: u64,
+    /// Whether MariaDB's pool-of-threads is measured too.
+    pub with_mariadb: bool,
+}
+
 impl Configuration {
     /// Reads the text of a file.
     ///
@@ -140,7 +156,8 @@ impl Configuration {
             "sysbench" => Benchmark::Sysbench(sysbench_part(&values)?),
             "dbt2" => Benchmark::Dbt2(dbt2_part(&values)?),
             "ycsb" => Benchmark::Ycsb(ycsb_part(&values)?),
-            _ => return Err(values.wrong("BENCHMARK_TO_RUN", "sysbench, dbt2 or ycsb")),
+            "thread_pool" => Benchmark::ThreadPool(thread_pool_part(&values)?),
+            _ => return Err(values.wrong("BENCHMARK_TO_RUN", "sysbench, dbt2, ycsb or thread_pool")),
         };
         values.require("BENCHMARK_SERVERS", &["localhost", "127.0.0.1"])?;
         values.require("NDB_USE_DISK_DATA", &["no"])?;
@@ -207,7 +224,7 @@ fn server_part(values: &mut Values) -> Outcome<ServerPart> {
 }
 
 /// Upper limit of `MaxNoOfConcurrentTransactions`.
-const TRANSACTIONS_MAX: u32 = 4096;
+const TRANSACTIONS_MAX: u32 = 32_768;
 
 fn settings(values: &mut Values) -> Outcome<Vec<(&'static str, String, &'static str)>> {
     let mut settings = Vec::new();
@@ -286,6 +303,20 @@ fn isolation(values: &Values) -> Outcome<String> {
     } else {
         Err(values.wrong("TRANSACTION_ISOLATION", &levels[1..].join(", ")))
     }
+}
+
+fn thread_pool_part(values: &Values) -> Outcome<ThreadPoolPart> {
+    let works = values.list("THREAD_POOL_WORKS");
+    if works.iter().any(|name| Work::of_name(name).is_none()) {
+        let names = Work::ALL.map(Work::name).join(", ");
+        return Err(values.wrong("THREAD_POOL_WORKS", &names));
+    }
+    Ok(ThreadPoolPart {
+        works,
+        rows: values.number("SYSBENCH_ROWS", 1..=2_000_000_000)?,
+        warm_up_s: values.number("THREAD_POOL_WARM_UP", 0..=3600)?,
+        with_mariadb: values.yes("THREAD_POOL_MARIADB")?,
+    })
 }
 
 fn sysbench_part(values: &Values) -> Outcome<SysbenchPart> {

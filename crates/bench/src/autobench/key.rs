@@ -21,7 +21,7 @@ const fn key(name: &'static str, default: &'static str, meaning: &'static str) -
 /// The supported keys, in the order of the generated page.
 #[rustfmt::skip]
 pub const KEYS: &[Key] = &[
-    key("BENCHMARK_TO_RUN", "sysbench", "sysbench, dbt2 or ycsb."),
+    key("BENCHMARK_TO_RUN", "sysbench", "sysbench, dbt2, ycsb or thread_pool."),
     key("TEST_DESCRIPTION", "", "First line of every .res file."),
     key("DATA_DIR_BASE", "", "Folder for the files of the started node, in a subfolder that is deleted at the end; relative to the directory of the file. Empty: no node is started, and servers run at SERVER_HOST and SERVER_PORT."),
     key("SERVER_HOST", "127.0.0.1", "List: hosts of the MySQL servers. A started node listens there."),
@@ -55,8 +55,8 @@ pub const KEYS: &[Key] = &[
     key("BENCHMARK_BIND", "", "List: NUMA nodes of sysbench, for numactl."),
     key("BENCHMARK_MEM_POLICY", "local", "interleaved or local, for numactl."),
     key("BENCHMARK_SERVERS", "localhost", "Where sysbench runs: this machine."),
-    key("THREAD_COUNTS_TO_RUN", "1", "List: threads of each sysbench instance, one run each (sysbench and ycsb)."),
-    key("MAX_TIME", "60", "Seconds per run (sysbench and ycsb)."),
+    key("THREAD_COUNTS_TO_RUN", "1", "List: threads of each sysbench instance, one run each (sysbench and ycsb); connections of thread_pool."),
+    key("MAX_TIME", "60", "Seconds per run (sysbench, ycsb and thread_pool)."),
     key("NUM_TEST_RUNS", "1", "Rounds of all runs; results are means over them."),
     key("BETWEEN_RUNS", "1", "Seconds of pause before each run."),
     key("NUM_CREATE_DB_ATTEMPTS", "40", "Maximum number of attempts to reach a server."),
@@ -107,6 +107,9 @@ pub const KEYS: &[Key] = &[
     key("YCSB_DISTRIBUTION", "", "Junctor only: zipfian, latest or uniform instead of the distribution of the workload."),
     key("YCSB_FIELDS", "10", "Junctor only: fields per record."),
     key("YCSB_FIELD_BYTES", "100", "Junctor only: bytes per field."),
+    key("THREAD_POOL_WORKS", "update-non-index;update-transaction;read-write", "Junctor only, list: operations of thread_pool."),
+    key("THREAD_POOL_WARM_UP", "3", "Junctor only: seconds before each measurement of thread_pool."),
+    key("THREAD_POOL_MARIADB", "yes", "Junctor only: no leaves MariaDB's pool-of-threads out."),
 ];
 
 /// Known keys without a meaning here, grouped by the reason that the user is shown. A star matches any

@@ -68,6 +68,7 @@ impl Plan {
             Benchmark::Sysbench(part) => Ok(sysbench_plan(configuration, part)),
             Benchmark::Dbt2(part) => dbt2_plan(configuration, part, matrix),
             Benchmark::Ycsb(part) => Ok(ycsb_plan(configuration, part)),
+            Benchmark::ThreadPool(_) => Err(Failure::new("the thread pool's experiment has no runs of sysbench")),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::binding::has_numactl;
-use super::configuration::{Benchmark, Configuration};
+use super::configuration::{Benchmark, Configuration, ThreadPoolPart};
 use super::matrix::read_matrix;
 use super::plan::{Case, Plan, Program};
 use super::program::{Interrupt, Job, run_all};
@@ -15,6 +15,7 @@ use super::result::{InstanceResults, remove_results, write_results};
 use super::script::{Script, write_scripts};
 use super::target::{Target, connection_options, server_binary};
 use super::{BenchOptions, key};
+use crate::event_load::thread_pool::{self, ThreadPoolOptions};
 use crate::failure::Explain;
 use crate::process::TemporaryFolder;
 use crate::sysbench::parse_report;
@@ -43,7 +44,16 @@ pub fn run(options: &BenchOptions) -> Outcome<()> {
         return Err(Failure::new("--default-directory DIR is missing: the directory with autobench.conf"));
     };
     let folder = fs::canonicalize(folder).explain(folder.display())?;
-    let (configuration, plan) = read(&folder, options)?;
+    let configuration = read_configuration(&folder, options)?;
+    if let Benchmark::ThreadPool(part) = &configuration.benchmark {
+        let experiment = thread_pool_options(&configuration, part, &folder, options)?;
+        if options.dry_run {
+            println!("would measure {} with {:?} connections", experiment.work.join(", "), experiment.connections);
+            return Ok(());
+        }
+        return thread_pool::run(&experiment);
+    }
+    let (configuration, plan) = with_plan(configuration, &folder)?;
     if options.dry_run {
         print_plan(&configuration, &plan);
         return Ok(());
@@ -69,14 +79,38 @@ pub fn run(options: &BenchOptions) -> Outcome<()> {
     outcome.and(stopped)
 }
 
-/// Reads the configuration and derives its plan.
-fn read(folder: &Path, options: &BenchOptions) -> Outcome<(Configuration, Plan)> {
+fn read_configuration(folder: &Path, options: &BenchOptions) -> Outcome<Configuration> {
     let path = folder.join(FILE);
     let text = fs::read_to_string(&path).explain(path.display())?;
     let mut configuration = Configuration::read(&text).explain(path.display())?;
     if let Some(instances) = options.sysbench_instances {
         configuration.instances = instances;
     }
+    Ok(configuration)
+}
+
+/// The experiment of the thread pool: it starts its servers itself, and its report goes to the directory.
+fn thread_pool_options(
+    configuration: &Configuration,
+    part: &ThreadPoolPart,
+    folder: &Path,
+    options: &BenchOptions,
+) -> Outcome<ThreadPoolOptions> {
+    Ok(ThreadPoolOptions {
+        junctor: Some(server_binary(options.junctor.as_ref())?),
+        connections: configuration.thread_counts.iter().map(|count| *count as usize).collect(),
+        work: part.works.clone(),
+        rows: part.rows,
+        seconds: configuration.time_s,
+        warm_up: part.warm_up_s,
+        repetitions: configuration.test_runs,
+        alone: !part.with_mariadb,
+        report: Some(folder.join("thread_pool_results")),
+    })
+}
+
+/// Derives the plan of a configuration.
+fn with_plan(configuration: Configuration, folder: &Path) -> Outcome<(Configuration, Plan)> {
     let matrix_path = folder.join(MATRIX_FILE);
     let matrix = match matches!(configuration.benchmark, Benchmark::Dbt2(_)) && matrix_path.exists() {
         true => Some(read_matrix(&fs::read_to_string(&matrix_path)?).explain(matrix_path.display())?),

@@ -22,6 +22,9 @@ fn refusal(text: &str) -> String {
 /// Everything that is derived from a file, as one comparable text.
 fn shown(text: &str) -> String {
     let configuration = read(text);
+    if matches!(configuration.benchmark, Benchmark::ThreadPool(_)) {
+        return format!("{configuration:?}");
+    }
     let plan = Plan::of(&configuration, None).unwrap_or_else(|failure| panic!("{text}: {failure}"));
     format!("{configuration:?} {plan:?}")
 }
@@ -110,6 +113,9 @@ const VALUES: &[(&str, &str, &str, &str)] = &[
     ("YCSB_DISTRIBUTION", "uniform", "x", "BENCHMARK_TO_RUN=ycsb"),
     ("YCSB_FIELDS", "5", "0", "BENCHMARK_TO_RUN=ycsb"),
     ("YCSB_FIELD_BYTES", "50", "0", "BENCHMARK_TO_RUN=ycsb"),
+    ("THREAD_POOL_WORKS", "read-write", "select", "BENCHMARK_TO_RUN=thread_pool"),
+    ("THREAD_POOL_WARM_UP", "1", "x", "BENCHMARK_TO_RUN=thread_pool"),
+    ("THREAD_POOL_MARIADB", "no", "x", "BENCHMARK_TO_RUN=thread_pool"),
 ];
 
 /// Keys with a single allowed value. Any other value is refused.
@@ -231,13 +237,17 @@ fn the_shipped_directories_can_be_run() {
         let text = fs::read_to_string(path.join("autobench.conf")).expect("a configuration");
         let configuration = read(&text);
         assert!(configuration.notices.is_empty(), "{path:?}: {:?}", configuration.notices);
+        found.push(path.file_name().expect("a name").to_string_lossy().into_owned());
+        if let Benchmark::ThreadPool(part) = &configuration.benchmark {
+            assert_eq!((part.works.len(), part.with_mariadb), (3, true));
+            continue;
+        }
         let matrix = fs::read_to_string(path.join("dbt2_run_1.conf")).ok();
         let matrix = matrix.map(|text| read_matrix(&text).expect("a matrix"));
         assert!(!Plan::of(&configuration, matrix.as_deref()).expect("a plan").cases.is_empty());
-        found.push(path.file_name().expect("a name").to_string_lossy().into_owned());
     }
     found.sort_unstable();
-    assert_eq!(found, ["dbt2_multi", "dbt2_single", "sysbench_multi", "sysbench_single", "ycsb"]);
+    assert_eq!(found, ["dbt2_multi", "dbt2_single", "sysbench_multi", "sysbench_single", "thread_pool", "ycsb"]);
 }
 
 /// The file of the published experiments with thread pipelines. Only its paths, CPUs, times and memory sizes

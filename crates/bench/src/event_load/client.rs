@@ -58,6 +58,8 @@ pub struct EventLoad {
 pub struct EventReport {
     /// Latencies of the operations.
     pub latencies: Latencies,
+    /// Latencies of the statements after the first one of an operation: those inside an open transaction.
+    pub inside: Latencies,
     /// Operations that the server refused because of a conflict.
     pub refusals: u64,
     /// Statements that were answered, except those of refused operations and their rollbacks.
@@ -131,6 +133,7 @@ impl EventLoad {
             for worker in workers {
                 let part = worker.join().map_err(|_| Failure::new("a thread of the load panicked"))??;
                 report.latencies.merge(&part.latencies);
+                report.inside.merge(&part.inside);
                 report.refusals += part.refusals;
                 report.statements += part.statements;
                 client_cpu += part.cpu;
@@ -208,6 +211,7 @@ impl EventLoad {
 #[derive(Default)]
 struct Part {
     latencies: Latencies,
+    inside: Latencies,
     refusals: u64,
     statements: u64,
     cpu: Duration,
@@ -273,6 +277,11 @@ impl Loop {
         let connection = &mut self.connections[number];
         let ended = connection.receive(&mut self.shared).explain(format_args!("connection {number}"))?;
         self.part.statements += connection.tally.count(ended, phase == MEASURE);
+        if phase == MEASURE && matches!(ended, Ended::Statement | Ended::Operation) {
+            if let Some(sent) = connection.sent_inside {
+                self.part.inside.add(sent.elapsed().as_nanos() as u64);
+            }
+        }
         match ended {
             Ended::Nothing => return Ok(()),
             Ended::Statement => return connection.send(&mut self.shared),

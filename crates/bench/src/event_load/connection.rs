@@ -83,6 +83,8 @@ pub struct LoadConnection {
     rolls_back: bool,
     /// Start of the operation.
     pub began: Instant,
+    /// When the outstanding statement was sent, if it is not the first one of its operation.
+    pub sent_inside: Option<Instant>,
     /// The statements of the operation that count so far.
     pub tally: Tally,
 }
@@ -92,7 +94,18 @@ impl LoadConnection {
     pub fn new(stream: TcpStream, statement: u32) -> LoadConnection {
         let (scanner, progress) = (ReplyScanner::default(), Progress::default());
         let (began, tally) = (Instant::now(), Tally::default());
-        LoadConnection { stream, scanner, statement, progress, ends: false, rolls_back: false, began, tally }
+        let sent_inside = None;
+        LoadConnection {
+            stream,
+            scanner,
+            statement,
+            progress,
+            ends: false,
+            rolls_back: false,
+            began,
+            sent_inside,
+            tally,
+        }
     }
 
     /// The descriptor of the socket.
@@ -105,6 +118,7 @@ impl LoadConnection {
     /// # Errors
     /// The connection is broken, or its send buffer is full although no statement is outstanding.
     pub fn send(&mut self, shared: &mut SharedBuffers) -> Outcome<()> {
+        self.sent_inside = (self.progress != Progress::default()).then(Instant::now);
         self.ends = shared.work.push_next(&mut self.progress, self.statement, &mut shared.keys, &mut shared.request);
         self.write(&shared.request)
     }

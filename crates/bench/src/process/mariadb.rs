@@ -34,6 +34,10 @@ const ARGUMENTS: [&str; 13] = [
     "--bind-address=127.0.0.1",
 ];
 
+/// Loads of many connections come from several addresses of 127.0.0.0/8.
+const LOOPBACK_ROOT: [&str; 2] =
+    ["CREATE USER IF NOT EXISTS root@'127.%'", "GRANT ALL PRIVILEGES ON *.* TO root@'127.%' WITH GRANT OPTION"];
+
 /// Starts MariaDB on a free port with a new data folder. User root has no password.
 ///
 /// # Errors
@@ -75,7 +79,10 @@ fn start(folder: TemporaryFolder, data_folder: &Path, more_arguments: &[&str]) -
     let end = Instant::now() + READY_TIME_MAX;
     loop {
         match Connection::open(address, "") {
-            Ok(_) => return Ok(server),
+            Ok(_) => {
+                server.execute(&LOOPBACK_ROOT)?;
+                return Ok(server);
+            }
             Err(error) if Instant::now() > end => {
                 return Err(Failure::new(format!("MariaDB did not become ready: {error}\n{}", server.log_end())));
             }

@@ -1,11 +1,12 @@
 //! Chooses how many transactions a thread group admits at a time, from the throughput and the latency that it
-//! measured at other numbers. The controller does no I/O and reads no clock.
+//! measures. The controller does no I/O and reads no clock.
 //!
-//! The numbers are those of a ladder with steps of about the square root of 2. The controller remembers what
-//! it measured on each rung, tries the neighbours of the current one, and moves to the best. If two rungs
-//! have about the same throughput, it prefers the one with the lower latency. It tries its neighbours less
-//! often as long as that changes nothing. It forgets all other rungs if the throughput of the current one
-//! changes much, because that is another workload.
+//! The numbers are those of a ladder with steps of about the square root of 2. The controller climbs: in a
+//! trial it compares the number in use, its home, with a neighbour. A trial measures home, the neighbour
+//! twice, and home again, so that a load which grows or shrinks meanwhile favours neither. A neighbour wins
+//! if its throughput is higher by more than its latency costs. The controller remembers lost trials, and
+//! tries neighbours less often as long as they lose. It forgets them if the throughput of home changes much,
+//! because that is another workload.
 
 use junctor_kernel::Duration;
 
@@ -13,17 +14,18 @@ use junctor_kernel::Duration;
 const ADMITTED_MIN: usize = 4;
 /// The number with which a group starts.
 const ADMITTED_START: usize = 64;
-/// Rungs of the ladder from 4 to 4,096.
-const RUNGS: usize = 21;
-/// Samples of a rung until it is compared with others.
-const SAMPLES_MIN: u32 = 3;
-/// Weight of a new sample in a rung's memory.
-const SAMPLE_WEIGHT: f64 = 0.3;
-/// Throughputs whose ratio is below this are about the same.
-const NOTABLE_RATIO: f64 = 1.03;
+/// Rungs of the ladder from 4 to 32,768.
+const RUNGS: usize = 27;
+/// Exponent of the latency in the value of a number. A step of the ladder that adds nothing but latency loses
+/// 5 per cent, and one that adds as much throughput wins 41.
+const LATENCY_WEIGHT: f64 = 0.15;
+/// Least difference of the logarithms of two values that decides a trial.
+const NOTABLE_DIFFERENCE: f64 = 0.01;
 /// A throughput that is this factor above or below the remembered one is that of another workload.
 const OTHER_WORKLOAD_RATIO: f64 = 1.6;
-/// Samples until the neighbours are tried again: at first, and at most.
+/// Weight of a new sample in the remembered throughput.
+const SAMPLE_WEIGHT: f64 = 0.3;
+/// Samples until a neighbour is tried again: at first, and at most.
 const PATIENCE_MIN: u32 = 4;
 const PATIENCE_MAX: u32 = 64;
 
@@ -36,44 +38,47 @@ pub struct Sample {
     pub latency_p99: Duration,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Rung {
-    samples: u32,
-    throughput: f64,
-    latency_p99_ns: f64,
-}
-
-impl Rung {
-    fn add(&mut self, sample: &Sample) {
-        let weight = if self.samples == 0 { 1.0 } else { SAMPLE_WEIGHT };
-        self.throughput += weight * (sample.throughput - self.throughput);
-        self.latency_p99_ns += weight * (sample.latency_p99.0 as f64 - self.latency_p99_ns);
-        self.samples = self.samples.saturating_add(1);
-    }
-
-    fn is_known(&self) -> bool {
-        self.samples >= SAMPLES_MIN
-    }
-
-    /// Whether this rung is better than `other`; both are known.
-    fn beats(&self, other: &Rung) -> bool {
-        if self.throughput > other.throughput * NOTABLE_RATIO {
-            return true;
-        }
-        other.throughput <= self.throughput * NOTABLE_RATIO && self.latency_p99_ns < other.latency_p99_ns
+impl Sample {
+    /// The logarithm of the value of what was measured. A ratio of values is a difference here.
+    fn value(&self) -> f64 {
+        let latency_ns = self.latency_p99.0.max(1) as f64;
+        self.throughput.max(f64::MIN_POSITIVE).ln() - LATENCY_WEIGHT * latency_ns.ln()
     }
 }
+
+/// A comparison of a neighbour with home.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    neighbour: usize,
+    /// Number of samples so far. A sample after a change of the number has transactions of both numbers and
+    /// counts for neither.
+    samples: usize,
+    /// Sum of the neighbour's values less that of home's.
+    difference: f64,
+}
+
+/// What a sample of a trial is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Home,
+    Change,
+    Neighbour,
+}
+
+/// The first sample of home is the one with which a trial begins.
+const STEPS: [Step; 6] = [Step::Home, Step::Change, Step::Neighbour, Step::Neighbour, Step::Change, Step::Home];
+const PAIRS: f64 = 2.0;
 
 /// The controller of one thread group.
 #[derive(Debug)]
 pub struct ConcurrencyController {
-    rungs: [Rung; RUNGS],
-    /// The rung in use.
-    current: usize,
-    /// The best rung known, to which the controller returns from a neighbour.
+    /// The best rung known.
     home: usize,
+    trial: Option<Trial>,
     highest: usize,
     maximum: usize,
+    /// Remembered throughput of home; 0 if nothing is remembered.
+    throughput: f64,
     /// Samples until a neighbour is tried.
     countdown: u32,
     patience: u32,
@@ -86,14 +91,13 @@ impl ConcurrencyController {
     pub fn new(maximum: usize) -> ConcurrencyController {
         let maximum = maximum.max(1);
         let highest = (0..RUNGS).rev().find(|rung| number(*rung) <= maximum).unwrap_or(0);
-        let start = (0..=highest).rev().find(|rung| number(*rung) <= ADMITTED_START).unwrap_or(0);
         ConcurrencyController {
-            rungs: [Rung::default(); RUNGS],
-            current: start,
-            home: start,
+            home: (0..=highest).rev().find(|rung| number(*rung) <= ADMITTED_START).unwrap_or(0),
+            trial: None,
             highest,
             maximum,
-            countdown: 0,
+            throughput: 0.0,
+            countdown: PATIENCE_MIN,
             patience: PATIENCE_MIN,
             tries_above: false,
         }
@@ -102,64 +106,76 @@ impl ConcurrencyController {
     /// The number of transactions to admit.
     #[inline]
     pub fn admitted_max(&self) -> usize {
-        number(self.current).min(self.maximum)
+        let is_away = |trial: &Trial| matches!(STEPS[trial.samples], Step::Neighbour) || trial.samples == 1;
+        let rung = self.trial.filter(is_away).map_or(self.home, |trial| trial.neighbour);
+        number(rung).min(self.maximum)
     }
 
     /// Forgets all that was measured, and keeps the number.
     pub fn forget(&mut self) {
-        self.rungs = [Rung::default(); RUNGS];
-        self.home = self.current;
+        self.trial = None;
+        self.throughput = 0.0;
         self.patience = PATIENCE_MIN;
-        self.countdown = 0;
+        self.countdown = PATIENCE_MIN;
     }
 
     /// Learns from a sample that was measured with the current number.
     pub fn learn(&mut self, sample: &Sample) {
-        let rung = &mut self.rungs[self.current];
-        let ratio = sample.throughput / rung.throughput.max(f64::MIN_POSITIVE);
-        if rung.is_known() && !(1.0 / OTHER_WORKLOAD_RATIO..OTHER_WORKLOAD_RATIO).contains(&ratio) {
+        let Some(mut trial) = self.trial else {
+            self.learn_home(sample);
+            return;
+        };
+        match STEPS[trial.samples] {
+            Step::Home => trial.difference -= sample.value(),
+            Step::Neighbour => trial.difference += sample.value(),
+            Step::Change => {}
+        }
+        trial.samples += 1;
+        if trial.samples < STEPS.len() {
+            self.trial = Some(trial);
+        } else {
+            self.judge(&trial);
+        }
+    }
+
+    fn learn_home(&mut self, sample: &Sample) {
+        let ratio = sample.throughput / self.throughput.max(f64::MIN_POSITIVE);
+        if self.throughput == 0.0 {
+            self.throughput = sample.throughput;
+        } else if (1.0 / OTHER_WORKLOAD_RATIO..OTHER_WORKLOAD_RATIO).contains(&ratio) {
+            self.throughput += SAMPLE_WEIGHT * (sample.throughput - self.throughput);
+        } else {
             self.forget();
-        }
-        self.rungs[self.current].add(sample);
-        if !self.rungs[self.current].is_known() {
-            return;
-        }
-        if self.current != self.home {
-            self.judge_neighbour();
-            return;
+            self.throughput = sample.throughput;
         }
         self.countdown = self.countdown.saturating_sub(1);
-        if self.countdown == 0 {
-            self.try_neighbour();
+        if self.countdown > 0 {
+            return;
+        }
+        let (above, below) = ((self.home < self.highest).then_some(self.home + 1), self.home.checked_sub(1));
+        let neighbour = if self.tries_above { above.or(below) } else { below.or(above) };
+        match neighbour {
+            Some(neighbour) => self.trial = Some(Trial { neighbour, samples: 1, difference: -sample.value() }),
+            None => self.countdown = PATIENCE_MAX,
         }
     }
 
-    /// Moves to the neighbour that was tried, or returns home.
-    fn judge_neighbour(&mut self) {
-        let is_better = self.rungs[self.current].beats(&self.rungs[self.home]);
-        if is_better {
-            // The next rung in the same direction is the most promising one.
-            self.tries_above = self.current > self.home;
-            self.home = self.current;
+    /// Moves to the neighbour if it won.
+    fn judge(&mut self, trial: &Trial) {
+        self.trial = None;
+        let is_above = trial.neighbour > self.home;
+        if trial.difference / PAIRS > NOTABLE_DIFFERENCE {
+            // The next rung in the same direction is the most promising one. The first sample there is one of
+            // a change.
+            self.tries_above = is_above;
+            self.home = trial.neighbour;
+            self.throughput = 0.0;
             self.patience = PATIENCE_MIN;
-            self.countdown = 1;
+            self.countdown = 2;
         } else {
-            self.tries_above = self.current < self.home;
-            self.current = self.home;
+            self.tries_above = !is_above;
             self.patience = (self.patience * 2).min(PATIENCE_MAX);
             self.countdown = self.patience;
-        }
-    }
-
-    fn try_neighbour(&mut self) {
-        let (above, below) = ((self.home < self.highest).then_some(self.home + 1), self.home.checked_sub(1));
-        let next = if self.tries_above { above.or(below) } else { below.or(above) };
-        if let Some(next) = next {
-            // Old samples of the neighbour count less than those of now.
-            self.rungs[next].samples = 0;
-            self.current = next;
-        } else {
-            self.countdown = PATIENCE_MAX;
         }
     }
 }

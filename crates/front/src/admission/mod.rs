@@ -20,8 +20,10 @@ use concurrency::{ConcurrencyController, Sample};
 const SAMPLE_COUNT_MIN: u32 = 256;
 const SAMPLE_MIN: Duration = Duration::from_millis(100);
 const SAMPLE_MAX: Duration = Duration::from_millis(1000);
-/// Classes of durations, each twice as long as the one before. The first has those below a microsecond.
-const DURATION_CLASSES: usize = 32;
+/// Classes of durations for each doubling.
+const CLASSES_PER_DOUBLING: usize = 8;
+/// Classes of durations in microseconds: below 2 to the 32nd.
+const DURATION_CLASSES: usize = 30 * CLASSES_PER_DOUBLING;
 
 /// The queue of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -201,8 +203,7 @@ impl ThreadGroup {
         self.publish();
         if let Some(measurement) = &mut self.measurement {
             measurement.finished += 1;
-            let microseconds = now.since(admitted_at).0 / 1000;
-            let class = (u64::BITS - microseconds.leading_zeros()) as usize;
+            let class = duration_class(now.since(admitted_at).0 / 1000);
             measurement.durations[class.min(DURATION_CLASSES - 1)] += 1;
         }
         if self.extra > self.settings.oversubscribe {
@@ -331,7 +332,7 @@ impl ThreadGroup {
     }
 }
 
-/// The upper bound of the class that has the 99th percentile.
+/// The end of the class that has the 99th percentile.
 fn percentile_99(classes: &[u32; DURATION_CLASSES], count: u32) -> Duration {
     let rank = u64::from(count) * 99 / 100;
     let mut seen = 0;
@@ -339,7 +340,22 @@ fn percentile_99(classes: &[u32; DURATION_CLASSES], count: u32) -> Duration {
         seen += u64::from(*in_class);
         seen > rank
     });
-    Duration(1000 << class.unwrap_or(0))
+    Duration(1000 * class_end(class.unwrap_or(0)))
+}
+
+/// The class of a duration in microseconds. Each class up to 7 has one duration; each doubling above has 8
+/// classes of equal width.
+fn duration_class(microseconds: u64) -> usize {
+    match (microseconds / CLASSES_PER_DOUBLING as u64).checked_ilog2() {
+        None => microseconds as usize,
+        Some(shift) => shift as usize * CLASSES_PER_DOUBLING + (microseconds >> shift) as usize,
+    }
+}
+
+/// The first duration in microseconds above a class.
+fn class_end(class: usize) -> u64 {
+    let shift = (class / CLASSES_PER_DOUBLING).saturating_sub(1);
+    ((class - shift * CLASSES_PER_DOUBLING + 1) as u64) << shift
 }
 
 #[cfg(test)]

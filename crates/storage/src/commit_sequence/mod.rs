@@ -22,7 +22,7 @@ pub mod numbering;
 pub use numbering::Numbering;
 
 /// Maximum distance from the stable number to the last number taken.
-pub const COMMIT_SEQUENCE_SLOTS: usize = 8192;
+pub const COMMIT_SEQUENCE_SLOTS: usize = 65_536;
 
 // A transaction has at most one number, and only while it is admitted. Main has one number under way at a
 // time. So the ring is never full.

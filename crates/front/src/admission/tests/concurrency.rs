@@ -63,6 +63,36 @@ fn of_equal_throughputs_the_lower_latency_is_chosen() {
     assert_eq!(controller.admitted_max(), 16);
 }
 
+/// More transactions at once add a little throughput, by larger batches, and much latency.
+fn batching(admitted: f64) -> f64 {
+    plateau(admitted) * (1.0 + 0.01 * (admitted / 16.0).max(1.0).log2())
+}
+
+#[test]
+fn a_little_throughput_is_not_worth_much_latency() {
+    for variation in [0.0, 0.05, 0.15] {
+        let mut controller = ConcurrencyController::new(4096);
+        run(&mut controller, batching, 600, variation);
+        let admitted = controller.admitted_max();
+        assert!((11..=45).contains(&admitted), "{admitted} with a variation of {variation}");
+    }
+}
+
+#[test]
+fn a_load_that_grows_favours_no_number() {
+    let mut controller = ConcurrencyController::new(4096);
+    let mut highest = 0;
+    for step in 0..60_u32 {
+        let admitted = controller.admitted_max() as f64;
+        let throughput = plateau(admitted) * (1.0 + f64::from(step) / 20.0);
+        let latency_p99 = Duration((2e9 * admitted / throughput) as u64);
+        controller.learn(&Sample { throughput, latency_p99 });
+        highest = highest.max(controller.admitted_max());
+    }
+    assert!(highest <= 91, "{highest}");
+    assert!(controller.admitted_max() < 64, "{}", controller.admitted_max());
+}
+
 #[test]
 fn a_new_workload_is_noticed() {
     let mut controller = ConcurrencyController::new(4096);

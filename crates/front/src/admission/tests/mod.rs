@@ -143,3 +143,16 @@ fn the_number_of_slots_follows_the_throughput() {
     assert!((11..=23).contains(&slots), "{slots} slots");
     assert!(group.statistics().adjustments > 4);
 }
+
+#[test]
+fn classes_of_durations_are_dense_and_narrow() {
+    let mut last = 0;
+    for microseconds in (0..5000).chain((13..31).flat_map(|power| [(1 << power) - 1, 1 << power, (1 << power) + 1])) {
+        let class = duration_class(microseconds);
+        let end = class_end(class);
+        assert!(class == last || class == last + 1 || microseconds > 5000, "{microseconds}");
+        assert!(microseconds < end && end <= microseconds + 1 + microseconds / 8, "{microseconds} ends at {end}");
+        last = class;
+    }
+    assert!(duration_class((1 << 32) - 1) < DURATION_CLASSES);
+}
