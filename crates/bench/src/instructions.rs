@@ -8,6 +8,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::failure::Explain;
 use crate::fill::fill;
@@ -21,6 +23,8 @@ use crate::{Failure, Outcome};
 const ROWS: u64 = 2000;
 const READY_TIMEOUT_S: u64 = 180;
 const COUNT_TRIES_MAX: u32 = 5;
+/// A server that uses less than a twentieth of a CPU for this time is idle.
+const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Options of `instructions`.
 #[derive(Debug, clap::Args)]
@@ -136,6 +140,7 @@ impl Counter {
         // Without this, the instructions of spinning threads would be counted as well.
         server.execute(&["SET GLOBAL spin_method = 'StaticSpinning'", "CREATE DATABASE sbtest"])?;
         fill(&server, ROWS)?;
+        wait_for_idleness(&server)?;
         Ok(Counter { server, file, dumps: 0 })
     }
 
@@ -176,6 +181,22 @@ impl Counter {
             }
         }
         Err(Failure::new(format!("callgrind contradicted itself {COUNT_TRIES_MAX} times")))
+    }
+}
+
+/// Waits until the server uses no CPU. At its first start it makes a key for logins in the background, which
+/// would be counted.
+fn wait_for_idleness(server: &Server) -> Outcome<()> {
+    let end = Instant::now() + Duration::from_secs(READY_TIMEOUT_S);
+    loop {
+        let before = server.cpu_time()?;
+        thread::sleep(IDLE_INTERVAL);
+        if server.cpu_time()?.saturating_sub(before) < IDLE_INTERVAL / 20 {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            return Err(Failure::new("the server does not become idle"));
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use junctor_kernel::Duration;
 /// The smallest number that the controller chooses, unless the maximum is smaller.
 const ADMITTED_MIN: usize = 4;
 /// The number with which a group starts.
-const ADMITTED_START: usize = 64;
+const ADMITTED_START: usize = 16;
 /// Rungs of the ladder from 4 to 32,768.
 const RUNGS: usize = 27;
 /// Exponent of the latency in the value of a number. A step of the ladder that adds nothing but latency loses

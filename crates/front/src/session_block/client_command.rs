@@ -131,7 +131,9 @@ impl SqlBlock {
             }
         }
         start_command(&mut self.engine, &mut self.parameters, record, command, turn);
-        self.end_step(connection, turn);
+        if !record.awaits_replies() || self.engine.watches_tables() {
+            self.end_step(connection, turn);
+        }
         self.admit_waiting(turn);
     }
 
@@ -286,7 +288,14 @@ impl SqlBlock {
     }
 
     /// Admits waiting sessions as long as slots are free.
+    #[inline]
     pub(super) fn admit_waiting(&mut self, turn: &mut TurnContext<'_>) {
+        if self.group.has_waiters() {
+            self.admit_waiters(turn);
+        }
+    }
+
+    fn admit_waiters(&mut self, turn: &mut TurnContext<'_>) {
         while let Some(connection) = self.group.admit_next(turn.turn_start) {
             let record = self.sessions.get_mut(&connection);
             require!(record.is_some(), "a session that ends leaves the queues");

@@ -168,6 +168,15 @@ impl SessionRecord {
         self.session.holds_locks() || is_between && self.session.open_transaction().is_some()
     }
 
+    /// Whether a step left its statement waiting for the data plane, so that nothing is due at its end.
+    #[inline]
+    pub(super) fn awaits_replies(&self) -> bool {
+        matches!(self.command, CommandState::Running)
+            && !self.is_ending
+            && !self.is_disconnected
+            && !self.session.waits_for_tables()
+    }
+
     fn is_running(&self) -> bool {
         self.is_admitted
             && !self.is_extra

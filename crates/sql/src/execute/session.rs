@@ -225,6 +225,7 @@ impl Session {
 
     /// Whether the session waits for a table or changes the schema of other sessions. During that time it
     /// holds no admission ticket.
+    #[inline]
     pub fn waits_for_tables(&self) -> bool {
         match &self.execution {
             Execution::Tables(_) => true,

@@ -89,8 +89,7 @@ fn a_load_that_grows_favours_no_number() {
         controller.learn(&Sample { throughput, latency_p99 });
         highest = highest.max(controller.admitted_max());
     }
-    assert!(highest <= 91, "{highest}");
-    assert!(controller.admitted_max() < 64, "{}", controller.admitted_max());
+    assert!(highest <= 23, "{highest}");
 }
 
 #[test]
