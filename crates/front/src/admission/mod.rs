@@ -13,6 +13,7 @@ use std::sync::Arc;
 use junctor_kernel::{Duration, Time, require, verify};
 use junctor_model::id::ConnectionId;
 use junctor_signals::connection_limits::GroupFigures;
+use junctor_sql::HighPriorityMode;
 
 use concurrency::{ConcurrencyController, Sample};
 
@@ -37,6 +38,8 @@ pub enum Priority {
 /// The settings of a group: the system variables `thread_pool_*`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupSettings {
+    /// The mode of new sessions.
+    pub mode: HighPriorityMode,
     /// Fixed number of slots; `None` if the controller chooses.
     pub slots: Option<usize>,
     /// Maximum number of slots, those of stalls included.
@@ -141,7 +144,9 @@ impl ThreadGroup {
     /// Changes the settings. Later calls of [`admit_next`](Self::admit_next) admit commands that wait.
     pub fn configure(&mut self, settings: GroupSettings) {
         let settings = GroupSettings { slots_max: settings.slots_max.max(1), ..settings };
-        if settings.slots_max != self.settings.slots_max {
+        let of_controller = |settings: &GroupSettings| (settings.slots_max, settings.slots, settings.mode);
+        if of_controller(&settings) != of_controller(&self.settings) {
+            // Numbers of transactions and numbers of statements at once do not compare.
             self.controller = ConcurrencyController::new(settings.slots_max);
         }
         self.settings = settings;

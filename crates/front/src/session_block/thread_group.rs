@@ -20,6 +20,7 @@ pub(super) fn group_settings(engine: &Engine, groups: usize) -> GroupSettings {
     let settings = engine.thread_pool();
     let share = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).div_ceil(groups.max(1)).max(1);
     GroupSettings {
+        mode: settings.mode,
         slots: (settings.transactions > 0).then(|| share(settings.transactions)),
         slots_max: share(settings.threads_max),
         oversubscribe: settings.oversubscribe as usize,

@@ -3,6 +3,7 @@ mod concurrency;
 use super::*;
 
 const SETTINGS: GroupSettings = GroupSettings {
+    mode: HighPriorityMode::Transactions,
     slots: Some(1),
     slots_max: 16,
     oversubscribe: 1,
@@ -142,6 +143,11 @@ fn the_number_of_slots_follows_the_throughput() {
     let slots = group.slots().0;
     assert!((45..=90).contains(&slots), "{slots} slots");
     assert!(group.statistics().adjustments > 4);
+    let settings = GroupSettings { slots: None, slots_max: 4096, ..SETTINGS };
+    group.configure(settings);
+    assert_eq!(group.slots().0, slots, "nothing has changed");
+    group.configure(GroupSettings { mode: HighPriorityMode::Statements, ..settings });
+    assert_eq!(group.slots().0, 16, "another mode starts anew");
 }
 
 #[test]

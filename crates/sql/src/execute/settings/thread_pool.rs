@@ -3,10 +3,13 @@
 use junctor_model::value::Value;
 
 use crate::execute::engine::Engine;
+use crate::mysql_catalog::variable::HighPriorityMode;
 
 /// The settings of the thread pool of the whole node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadPoolSettings {
+    /// The mode of new sessions.
+    pub mode: HighPriorityMode,
     /// Number of slots; 0 if each group adapts it.
     pub transactions: u64,
     /// Maximum number of slots.
@@ -29,7 +32,12 @@ impl Engine {
             Value::Int(number) => u64::try_from(number).unwrap_or(0),
             _ => 0,
         };
+        let mode = match self.globals.value_named("thread_pool_high_prio_mode") {
+            Value::Bytes(name) => std::str::from_utf8(&name).ok().and_then(HighPriorityMode::named),
+            _ => None,
+        };
         ThreadPoolSettings {
+            mode: mode.unwrap_or(HighPriorityMode::Transactions),
             transactions: number("thread_pool_transactions"),
             threads_max: number("thread_pool_max_threads").min(u64::from(self.settings.transactions_max)),
             oversubscribe: number("thread_pool_oversubscribe"),
