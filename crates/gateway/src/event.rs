@@ -4,6 +4,7 @@ use junctor_kernel::Buffer;
 use junctor_model::error::Error;
 use junctor_model::value::Value;
 use junctor_signals::diagnostics::Diagnostics;
+use junctor_signals::interrupt_session::KillOutcome;
 use junctor_signals::read_rows::OperationId;
 
 /// An answer to one operation of a session.
@@ -90,8 +91,8 @@ pub enum Event {
     Interrupted {
         /// The operation.
         operation: OperationId,
-        /// Whether the session exists.
-        is_known: bool,
+        /// What became of the session.
+        outcome: KillOutcome,
     },
     /// Every sql block has the new values of global variables.
     GlobalsSet {

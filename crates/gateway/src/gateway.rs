@@ -13,7 +13,7 @@ use junctor_signals::client_command::ContinueStatement;
 use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::end_transaction::{CommitDurability, EndTransaction, EndTransactionReply, Ending};
 use junctor_signals::execute_statement::{ExecuteStatement, ExecuteStatementReply, InterruptStatement, Parts};
-use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply};
+use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply, KillOutcome, KillReach};
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::{OperationId, ReadRows};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
@@ -351,21 +351,22 @@ impl Gateway {
     }
 
     /// Interrupts the statement of another session of this node and, with `closes_connection`, closes that
-    /// session. [`Event::Interrupted`] is the answer.
+    /// session, if it is within the reach. [`Event::Interrupted`] is the answer.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
     pub fn interrupt_session(
         &mut self,
         session: ConnectionId,
-        connection: ConnectionId,
-        closes_connection: bool,
+        (connection, closes_connection): (ConnectionId, bool),
+        mut reach: impl FnMut() -> KillReach,
         turn: &mut TurnContext<'_>,
     ) -> Result<OperationId> {
-        let work = Work::Interrupt { outstanding: u32::from(self.sql_instances), is_known: false };
+        let outcome = KillOutcome::Unknown;
+        let work = Work::Interrupt { outstanding: u32::from(self.sql_instances), outcome };
         let operation = self.open(session, work)?;
         for instance in 0..self.sql_instances {
-            let signal = InterruptSession { operation, reply_to: self.own, connection, closes_connection };
+            let signal = InterruptSession { operation, reply_to: self.own, connection, closes_connection, reach: reach() };
             let to = Address::new(self.own.node, Module::Sql, instance);
             turn.outbox.send(to, Signal::Sql(SqlSignal::InterruptSession(signal)));
         }
@@ -732,18 +733,18 @@ impl Gateway {
 
     fn on_interrupt_session_reply(&mut self, reply: InterruptSessionReply) -> Option<(ConnectionId, Event)> {
         let handle = Handle::from_u64(reply.operation.0);
-        let Some(Operation { session, work: Work::Interrupt { outstanding, is_known } }) =
+        let Some(Operation { session, work: Work::Interrupt { outstanding, outcome } }) =
             self.operations.get_mut(handle)
         else {
             return None;
         };
-        *is_known |= reply.is_known;
+        *outcome = reply.outcome.max(*outcome);
         require!(*outstanding > 0, "every block answers once");
         *outstanding -= 1;
         if *outstanding > 0 {
             return None;
         }
-        let event = Event::Interrupted { operation: reply.operation, is_known: *is_known };
+        let event = Event::Interrupted { operation: reply.operation, outcome: *outcome };
         let session = *session;
         self.operations.remove(handle);
         Some((session, event))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Buffer, NodeId};
 use junctor_model::id::{CommitNumber, ConnectionId, PartitionId, TransactionId};
+use junctor_signals::interrupt_session::KillOutcome;
 use junctor_signals::program::ReadProgram;
 use junctor_signals::read_rows::{BookedCost, Resume};
 use junctor_storage::snapshot::SnapshotHandle;
@@ -60,11 +61,10 @@ pub(crate) enum Work {
     Undo(Address),
     Schema,
     AutoIncrement,
-    /// KILL. `outstanding` is the number of sql blocks that have not replied yet, and `is_known` tells
-    /// whether one of them has the session.
+    /// KILL. `outstanding` is the number of sql blocks that have not replied yet.
     Interrupt {
         outstanding: u32,
-        is_known: bool,
+        outcome: KillOutcome,
     },
     /// SET GLOBAL. `outstanding` is the number of sql blocks that have not replied yet.
     Globals {

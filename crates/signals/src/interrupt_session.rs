@@ -2,6 +2,7 @@
 //! asks every sql block of the node.
 
 use junctor_kernel::Address;
+use junctor_model::access::AccountName;
 use junctor_model::id::ConnectionId;
 
 use crate::read_rows::OperationId;
@@ -17,6 +18,19 @@ pub struct InterruptSession {
     pub connection: ConnectionId,
     /// True for KILL CONNECTION, false for KILL QUERY.
     pub closes_connection: bool,
+    /// Which sessions the killing session may stop.
+    pub reach: KillReach,
+}
+
+/// Which sessions a session may stop.
+#[derive(Debug)]
+pub enum KillReach {
+    /// Every session.
+    All,
+    /// Those whose accounts lack SYSTEM_USER, and those of this account.
+    AllButSystemUsers(Box<AccountName>),
+    /// Those of this account.
+    Own(Box<AccountName>),
 }
 
 /// The reply to [`InterruptSession`], sent immediately. Undoing the interrupted statement may take longer.
@@ -24,6 +38,18 @@ pub struct InterruptSession {
 pub struct InterruptSessionReply {
     /// Copied from the request.
     pub operation: OperationId,
-    /// Whether this block owns the session.
-    pub is_known: bool,
+    /// What became of the session.
+    pub outcome: KillOutcome,
+}
+
+/// What became of the session that KILL names. The outcomes of several blocks combine to the greatest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KillOutcome {
+    /// No block owns it.
+    #[default]
+    Unknown,
+    /// The killing session may not stop it.
+    Denied,
+    /// It was stopped.
+    Stopped,
 }

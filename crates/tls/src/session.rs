@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use junctor_kernel::NodeId;
 use junctor_kernel::transport::hello::Refusal;
-use junctor_kernel::transport::security::{Agreed, Encryption, LinkSecurity, SecurityFault};
+use junctor_kernel::transport::security::{Agreed, CertificateNames, Encryption, LinkSecurity, SecurityFault};
 use rustls::client::{Resumption, verify_server_name};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
@@ -18,6 +18,7 @@ use rustls::{
 };
 
 use crate::certificate::name_of;
+use crate::distinguished_name::names_in;
 
 /// TLS for the links of a node.
 #[derive(Clone, Debug)]
@@ -148,6 +149,10 @@ impl Encryption for Session {
         };
         let cipher = cipher_name(self.connection.negotiated_cipher_suite()?.suite());
         Some(Agreed { version, cipher, has_certificate: self.connection.peer_certificates().is_some() })
+    }
+
+    fn certificate_names(&self) -> Option<CertificateNames> {
+        names_in(self.connection.peer_certificates()?.first()?)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use junctor_kernel::transport::security::Agreed;
+use junctor_kernel::transport::security::{Agreed, CertificateNames};
 use junctor_model::access::{
     AccessControl, AccountDefinition, AccountName, Authentication, AuthenticationMethod, Lifetime, TlsRequirement,
 };
@@ -88,12 +88,14 @@ impl Candidate {
 }
 
 /// The circumstances of a login.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Conditions {
     /// The time in microseconds since 1970.
     pub now_us: u64,
     /// The parameters of the connection's TLS; `None` without TLS.
     pub tls: Option<Agreed>,
+    /// The names in the client's certificate; `None` without one.
+    pub certificate: Option<CertificateNames>,
     /// Whether the client can change an expired password.
     pub handles_expired: bool,
 }
@@ -362,10 +364,13 @@ fn fulfils(required: &TlsRequirement, conditions: &Conditions) -> bool {
         TlsRequirement::None => true,
         TlsRequirement::Any => conditions.tls.is_some(),
         TlsRequirement::X509 => conditions.tls.is_some_and(|tls| tls.has_certificate),
-        // The names in a client's certificate are not known here, so none is the required one.
         TlsRequirement::Specified { cipher, issuer, subject } => conditions.tls.is_some_and(|tls| {
-            let has_cipher = cipher.as_deref().is_none_or(|cipher| cipher == tls.cipher);
-            has_cipher && issuer.is_none() && subject.is_none()
+            let names = conditions.certificate.as_ref();
+            let has_issuer = |wanted: &str| names.is_some_and(|names| names.issuer == wanted);
+            let has_subject = |wanted: &str| names.is_some_and(|names| names.subject == wanted);
+            cipher.as_deref().is_none_or(|cipher| cipher == tls.cipher)
+                && issuer.as_deref().is_none_or(has_issuer)
+                && subject.as_deref().is_none_or(has_subject)
         }),
     }
 }

@@ -175,7 +175,12 @@ impl LoginExchange {
     fn finish(&self, claimed: &Claimed, is_proven: bool, context: &mut LinkContext<'_>) -> Input {
         let Claimed { user, database, has_password, is_exposed, candidate } = claimed;
         let claim = Claim { user: user.as_bytes(), has_password: *has_password, database: database.as_bytes() };
-        let conditions = Conditions { now_us: context.now_us, tls: context.tls(), handles_expired: true };
+        let conditions = Conditions {
+            now_us: context.now_us,
+            tls: context.tls(),
+            certificate: context.certificate_names(),
+            handles_expired: true,
+        };
         match context.accounts.admit(candidate, self.peer, claim, (is_proven, &conditions)) {
             Ok(Admission { user, database, account, is_expired }) => {
                 let character_set = CHARACTER_SET;

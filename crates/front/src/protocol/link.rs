@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use junctor_kernel::Buffer;
-use junctor_kernel::transport::security::{Agreed, ClientSecurity, Encryption};
+use junctor_kernel::transport::security::{Agreed, CertificateNames, ClientSecurity, Encryption};
 use junctor_model::access::AccountName;
 use junctor_model::id::ConnectionId;
 
@@ -62,6 +62,11 @@ impl LinkContext<'_> {
     /// The parameters of the connection's TLS; `None` without TLS.
     pub fn tls(&self) -> Option<Agreed> {
         self.encryption.and_then(|encryption| encryption.agreed())
+    }
+
+    /// The names in the client's certificate; `None` without one.
+    pub fn certificate_names(&self) -> Option<CertificateNames> {
+        self.encryption.and_then(|encryption| encryption.certificate_names())
     }
 }
 

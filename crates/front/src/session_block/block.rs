@@ -118,7 +118,9 @@ impl SqlBlock {
                 self.configure_group(&mut turn);
             }
             SqlSignal::ApplyGlobals(signal) => {
-                self.engine.on_apply_globals(signal, &mut turn);
+                if self.engine.on_apply_globals(signal, &mut turn) {
+                    self.sessions.values_mut().for_each(|record| record.session.forget_rights());
+                }
                 self.configure_group(&mut turn);
             }
             SqlSignal::PublishCatalog(signal) => self.on_publish_catalog(signal, &mut turn),

@@ -14,13 +14,17 @@ use super::state::{CommandState, NextStatement, SessionRecord};
 impl SqlBlock {
     /// Handles KILL if the session belongs to this block.
     pub(super) fn on_interrupt_session(&mut self, signal: InterruptSession, turn: &mut TurnContext<'_>) {
-        let InterruptSession { operation, reply_to, connection, closes_connection } = signal;
-        let is_known =
-            self.sessions.get(&connection).is_some_and(|record| !record.is_disconnected && !record.is_ending);
-        if is_known {
-            self.stop(connection, closes_connection, None, turn);
-        }
-        let reply = InterruptSessionReply { operation, is_known };
+        let InterruptSession { operation, reply_to, connection, closes_connection, reach } = signal;
+        let record = self.sessions.get(&connection).filter(|record| !record.is_disconnected && !record.is_ending);
+        let outcome = match record {
+            None => KillOutcome::Unknown,
+            Some(record) if !self.engine.is_within_reach(&record.session, &reach) => KillOutcome::Denied,
+            Some(_) => {
+                self.stop(connection, closes_connection, None, turn);
+                KillOutcome::Stopped
+            }
+        };
+        let reply = InterruptSessionReply { operation, outcome };
         turn.outbox.send(reply_to, Signal::Sql(SqlSignal::InterruptSessionReply(reply)));
     }
 

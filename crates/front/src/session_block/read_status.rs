@@ -72,6 +72,8 @@ impl SqlBlock {
             Value::Int((now.since(record.state_since).as_millis() / 1000) as i64),
             text(state),
             statement.map_or(Value::Null, Value::Bytes),
+            // Decides who may see the row, and is no column.
+            text(&session.account().to_string()),
         ]
     }
 }

@@ -58,6 +58,18 @@ pub trait Encryption: fmt::Debug + Send {
 
     /// The parameters on which both ends agreed. `None` before they did.
     fn agreed(&self) -> Option<Agreed>;
+
+    /// The names in the certificate that the other end has shown. `None` if it has shown none.
+    fn certificate_names(&self) -> Option<CertificateNames>;
+}
+
+/// The names in a certificate, as OpenSSL prints them in one line: `/C=SE/O=Example/CN=anna`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CertificateNames {
+    /// The authority that has issued it.
+    pub issuer: String,
+    /// The owner.
+    pub subject: String,
 }
 
 /// The parameters of an encrypted connection.

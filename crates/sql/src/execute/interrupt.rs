@@ -3,8 +3,10 @@
 //! an alteration that fills indexes or checks rows, which is undone.
 
 use junctor_gateway::TurnContext;
+use junctor_model::access::Privilege;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
+use junctor_signals::interrupt_session::{KillOutcome, KillReach};
 use junctor_signals::read_rows::OperationId;
 
 use super::completion::{ChangeCounts, fail, finish_ok, interrupted};
@@ -24,6 +26,18 @@ pub(crate) struct KillState {
 }
 
 impl Engine {
+    /// Whether a session is among those that KILL of another one may stop.
+    pub fn is_within_reach(&self, session: &Session, reach: &KillReach) -> bool {
+        let account = &session.identity.account;
+        match reach {
+            KillReach::All => true,
+            KillReach::AllButSystemUsers(own) => {
+                **own == *account || !self.rights_for(session).has(Privilege::SystemUser)
+            }
+            KillReach::Own(own) => **own == *account,
+        }
+    }
+
     /// Stops the statement of a session whose client has disconnected. (KILL uses `interrupt_statement`.) A
     /// statement that cannot stop immediately continues without an answer.
     pub fn interrupt(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
@@ -159,13 +173,21 @@ impl StatementContext<'_, '_> {
         fail(self, &interrupted())
     }
 
-    /// Starts KILL of a connection or of its statement, in any sql block of the node. Error: 1094.
+    /// Starts KILL of a connection or of its statement, in any sql block of the node. Errors: 1094, 1095.
     pub(crate) fn start_kill(&mut self, connection: ConnectionId, query_only: bool) -> Progress {
         if connection == self.session.connection {
             fail(self, &interrupted());
             return if query_only { Progress::Done } else { Progress::Close };
         }
-        match self.engine.gateway.interrupt_session(self.session.connection, connection, !query_only, self.turn) {
+        let rights = self.engine.rights_of(self.session);
+        let account = &self.session.identity.account;
+        let reach = || match () {
+            () if !rights.has_dynamic(Privilege::ConnectionAdmin) => KillReach::Own(account.clone().into()),
+            () if !rights.has(Privilege::SystemUser) => KillReach::AllButSystemUsers(account.clone().into()),
+            () => KillReach::All,
+        };
+        let (own, killed) = (self.session.connection, (connection, !query_only));
+        match self.engine.gateway.interrupt_session(own, killed, reach, self.turn) {
             Ok(operation) => {
                 self.session.execution = Execution::Killing(KillState { operation, connection });
                 Progress::Waiting
@@ -175,11 +197,15 @@ impl StatementContext<'_, '_> {
     }
 }
 
-/// Continues KILL after every sql block has replied. `is_known` is whether one of them has the session.
-pub(super) fn resume_kill(context: &mut StatementContext<'_, '_>, state: KillState, is_known: bool) -> Progress {
-    match is_known {
-        true => finish_ok(context, ChangeCounts::default()),
-        false => fail(context, &no_such_thread(&state.connection)),
+/// Continues KILL after every sql block has replied.
+pub(super) fn resume_kill(context: &mut StatementContext<'_, '_>, state: KillState, outcome: KillOutcome) -> Progress {
+    match outcome {
+        KillOutcome::Stopped => finish_ok(context, ChangeCounts::default()),
+        KillOutcome::Unknown => fail(context, &no_such_thread(&state.connection)),
+        KillOutcome::Denied => {
+            let message = format!("You are not owner of thread {}", state.connection.0);
+            fail(context, &Error::new(ErrorCode::KillDenied, message))
+        }
     }
 }
 

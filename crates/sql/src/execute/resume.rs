@@ -80,7 +80,7 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
             other => unexpected("ROLLBACK TO SAVEPOINT", &other),
         },
         Execution::Killing(state) => match event {
-            Event::Interrupted { is_known, .. } => resume_kill(context, state, is_known),
+            Event::Interrupted { outcome, .. } => resume_kill(context, state, outcome),
             other => unexpected("KILL", &other),
         },
         Execution::SettingGlobals { commits, .. } => match event {

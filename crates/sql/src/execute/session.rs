@@ -170,6 +170,11 @@ impl Session {
         format!("'{}'@'{}'", self.identity.account.user, self.host)
     }
 
+    /// The account that the client has proven.
+    pub fn account(&self) -> &AccountName {
+        &self.identity.account
+    }
+
     /// The rights of accounts have changed, so those of the session are looked up before its next statement.
     pub fn forget_rights(&mut self) {
         self.rights_number = 0;

@@ -135,10 +135,8 @@ pub struct Select {
     pub order_by: Vec<OrderItem>,
     /// LIMIT.
     pub limit: Option<Limit>,
-    /// FOR UPDATE, FOR SHARE or LOCK IN SHARE MODE.
-    pub lock: Option<LockingClause>,
-    /// The tables after OF in a locking clause; empty without OF.
-    pub lock_names: Vec<ObjectName>,
+    /// FOR UPDATE, FOR SHARE or LOCK IN SHARE MODE, as often as they are written.
+    pub locks: Vec<TableLocks>,
     /// The user variables of INTO; empty without INTO.
     pub into: Vec<String>,
     /// Whether the query was in brackets, so that clauses after them do not belong to it.
@@ -239,6 +237,15 @@ pub struct LockingClause {
     pub exclusive: bool,
     /// The reaction to a row that another transaction has locked.
     pub when_locked: WhenLocked,
+}
+
+/// A locking clause and its tables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableLocks {
+    /// The locks.
+    pub clause: LockingClause,
+    /// The tables after OF; empty without OF, which means all tables.
+    pub names: Vec<ObjectName>,
 }
 
 /// The reaction of a locking read to a row that another transaction has locked.

@@ -21,7 +21,7 @@ use super::prefix::{WithPrefixes, with_prefixes};
 use super::statement::{Planned, QueryPlan};
 use crate::access::PlanRights;
 use crate::bind::{Binder, Environment, ParameterKind, Scope, bind_select_list, message};
-use crate::parse::statement::{self, LockingClause, ObjectName, Select, TableReference};
+use crate::parse::statement::{self, LockingClause, ObjectName, Select, TableLocks, TableReference};
 use crate::result::ResultHeader;
 
 /// Maximum length, in characters, of a string column whose index keys are never truncated. Only such an index
@@ -107,7 +107,7 @@ pub(super) fn plan_select(
     let reference = select.table();
     let alias = reference.and_then(|reference| reference.alias.as_deref());
     let mut binder = Binder::new(environment, Scope::of_table(layout, alias));
-    check_lock_names(&select.lock_names, |database, table| binder.scope.is_named(database, table))?;
+    check_lock_names(&select.locks, |name| binder.scope.is_named(name.database.as_deref(), &name.name))?;
     let first_parameter = environment.parameters.len() as u16;
     let list = bind_select_list(&mut binder, &select.projection, first_parameter)?;
     let filter = binder.bind_conditions(select, &list)?;
@@ -233,19 +233,35 @@ struct Parts {
     rules: ValueRules,
 }
 
-/// Checks that FOR UPDATE OF names the query's table, and only once. Errors: 3568, 3569.
-pub(super) fn check_lock_names(names: &[ObjectName], is_named: impl Fn(Option<&str>, &str) -> bool) -> Result<()> {
-    if let Some(unknown) = names.iter().find(|name| !is_named(name.database.as_deref(), &name.name)) {
-        return Err(message::unresolved_table_lock(&unknown.name));
+/// Checks that the locking clauses name tables of the query, and none of them twice. Errors: 3568, 3569.
+pub(super) fn check_lock_names(locks: &[TableLocks], is_named: impl Fn(&ObjectName) -> bool) -> Result<()> {
+    let mut seen: Vec<&str> = Vec::new();
+    for name in locks.iter().flat_map(|locks| &locks.names) {
+        if !is_named(name) {
+            return Err(message::unresolved_table_lock(&name.name));
+        }
+        if seen.contains(&name.name.as_str()) {
+            return Err(message::table_locked_twice(&name.name));
+        }
+        seen.push(&name.name);
     }
-    names.get(1).map_or(Ok(()), |again| Err(message::table_locked_twice(&again.name)))
+    // A clause without names concerns all tables, so that another one names some of them again.
+    match locks.len() > 1 && locks.iter().any(|locks| locks.names.is_empty()) {
+        true => Err(message::table_locked_twice(seen.first().unwrap_or(&"*"))),
+        false => Ok(()),
+    }
 }
 
-/// The locks of the query; `None` if it locks nothing. These are the locks that the query requests, or shared
-/// locks if the transaction locks all rows that it reads (SERIALIZABLE).
+/// The locks that the query requests on all of its tables, or shared locks if the transaction locks all rows
+/// that it reads (SERIALIZABLE). `None` if it locks nothing.
 pub(super) fn locking_clause(environment: &Environment<'_>, select: &Select) -> Option<LockingClause> {
+    select.locks.first().map(|locks| locks.clause).or_else(|| implied_lock(environment))
+}
+
+/// The shared lock of the rows that a SERIALIZABLE transaction reads.
+pub(super) fn implied_lock(environment: &Environment<'_>) -> Option<LockingClause> {
     let implied = LockingClause { exclusive: false, when_locked: statement::WhenLocked::Wait };
-    select.lock.or(environment.locks_reads.then_some(implied))
+    environment.locks_reads.then_some(implied)
 }
 
 fn build(

@@ -284,14 +284,14 @@ pub(super) fn plan_query(
         return plan_tree(environment, select, find_virtual);
     }
     let Some(reference) = select.table() else {
-        check_lock_names(&select.lock_names, |_, _| false)?;
+        check_lock_names(&select.locks, |_| false)?;
         return plan_compute(environment, select, None);
     };
     if environment.view(&reference.name).is_some() {
         return plan_tree(environment, select, find_virtual);
     }
     let Some((virtual_database, source)) = virtual_source(environment, &reference.name, find_virtual)? else {
-        let table_use = if select.lock.is_some() { TableAccess::LockingRead } else { TableAccess::Read };
+        let table_use = if !select.locks.is_empty() { TableAccess::LockingRead } else { TableAccess::Read };
         let layout = environment.table(&reference.name, table_use)?;
         return plan_select(environment, select, layout);
     };

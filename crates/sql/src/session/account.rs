@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use junctor_model::access::{AccountName, Privilege, Privileges, Rights};
-use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::ConnectionId;
+use junctor_model::error::{Error, Result};
 use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::program::RowProtocol;
@@ -101,14 +100,34 @@ impl Engine {
         })
     }
 
-    /// The rows of the processes that a session may see: those of its user, and all with PROCESS.
+    /// The rows of the processes that a session may see: those of its account, and all with PROCESS. A user
+    /// name alone decides nothing, because a client of an anonymous account chooses any.
     pub(crate) fn visible_processes(&self, session: &Session, rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
-        if self.rights_for(session).has(Privilege::Process) {
-            return rows.to_vec();
+        let sees_all = self.rights_for(session).has(Privilege::Process);
+        let own = session.identity.account.to_string();
+        let shown = |row: &Vec<Value>| {
+            let (account, columns) = row.split_last()?;
+            let is_own = matches!(account, Value::Bytes(account) if **account == *own.as_bytes());
+            (sees_all || is_own).then(|| columns.to_vec())
+        };
+        rows.iter().filter_map(shown).collect()
+    }
+
+    /// The global variables on which rights depend.
+    fn access_settings(&self) -> (Vec<AccountName>, bool) {
+        (self.mandatory_roles(), self.number("partial_revokes") != 0)
+    }
+
+    /// Calls `change`, which may give global variables new values. Returns whether the rights of sessions
+    /// have changed by it, so that they must forget theirs.
+    pub(crate) fn change_settings(&mut self, change: impl FnOnce(&mut Engine)) -> bool {
+        let before = self.access_settings();
+        change(self);
+        let is_changed = before != self.access_settings();
+        if is_changed {
+            self.known_rights.clear();
         }
-        let is_own =
-            |row: &&Vec<Value>| matches!(row.get(1), Some(Value::Bytes(user)) if **user == *session.user.as_bytes());
-        rows.iter().filter(is_own).cloned().collect()
+        is_changed
     }
 
     /// Errors: 1044, 1049.
@@ -286,6 +305,15 @@ impl StatementContext<'_, '_> {
         self.engine.checker(self.session, &rights, |checker| checker.check(statement))
     }
 
+    /// Whether the session may only change its password.
+    pub(super) fn must_change_password(&mut self) -> bool {
+        self.session.identity.is_expired && {
+            // Somebody else may have set a new one.
+            self.engine.rights_of(self.session);
+            self.session.identity.is_expired
+        }
+    }
+
     fn count_statement(&mut self, changes: bool) -> Result<()> {
         if self.session.rights_number != 0 {
             return Ok(());
@@ -304,15 +332,6 @@ impl StatementContext<'_, '_> {
     /// The error of a statement that could not be planned: an expired password comes first.
     pub(super) fn instead_of(&self, error: Box<Error>) -> Box<Error> {
         if self.session.identity.is_expired { must_change_password() } else { error }
-    }
-
-    /// Error 1095 for another session, without the privilege.
-    pub(super) fn check_kill(&mut self, connection: ConnectionId) -> Result<()> {
-        let rights = self.engine.rights_of(self.session);
-        if connection == self.session.connection || rights.has_dynamic(Privilege::ConnectionAdmin) {
-            return Ok(());
-        }
-        Err(Error::new(ErrorCode::KillDenied, format!("You are not owner of thread {}", connection.0)))
     }
 
     /// SET ROLE. Error: 3530 for a role that is not granted.

@@ -11,7 +11,9 @@ use junctor_signals::end_transaction::Ending;
 use crate::bind::message;
 use crate::execute::Engine;
 use crate::execute::Session;
-use crate::execute::{AfterTransactionEnd, ChangeCounts, StatementContext, fail, finish_ok, start_ending};
+use crate::execute::{
+    AfterTransactionEnd, ChangeCounts, StatementContext, fail, finish_ok, must_change_password, start_ending,
+};
 use crate::mysql_catalog::variable::SessionVariables;
 use crate::plan::PlanKey;
 use crate::result::Progress;
@@ -55,6 +57,12 @@ impl StatementContext<'_, '_> {
     /// Executes one command. The session must be idle.
     pub(super) fn execute_command(&mut self, command: SqlCommand<'_>) -> Progress {
         self.session.cursor_wanted = 0;
+        if let SqlCommand::UseDatabase(_) | SqlCommand::FieldList { .. } | SqlCommand::Kill(_) = command
+            && self.must_change_password()
+        {
+            self.session.clear_diagnostics();
+            return fail(self, &must_change_password());
+        }
         match command {
             SqlCommand::Query(text) => self.execute_query(text),
             SqlCommand::Prepare(text) => self.prepare(text),
@@ -91,10 +99,7 @@ impl StatementContext<'_, '_> {
             }
             SqlCommand::Kill(connection) => {
                 self.session.clear_diagnostics();
-                match self.check_kill(connection) {
-                    Ok(()) => self.start_kill(connection, false),
-                    Err(error) => fail(self, &error),
-                }
+                self.start_kill(connection, false)
             }
         }
     }

@@ -114,10 +114,7 @@ impl StatementContext<'_, '_> {
                 start_ending(self, Ending::Commit, AfterTransactionEnd::Complete { chain: false, release: false })
             }
             Statement::Kill(kill) => match self.connection_to_kill(&kill.connection) {
-                Ok(connection) => match self.check_kill(connection) {
-                    Ok(()) => self.start_kill(connection, kill.query_only),
-                    Err(error) => fail(self, &error),
-                },
+                Ok(connection) => self.start_kill(connection, kill.query_only),
                 Err(error) => fail(self, &error),
             },
             Statement::Unsupported(unsupported) if unsupported.what.starts_with("SELECT ... INTO") => {
@@ -426,11 +423,14 @@ impl Engine {
         }
     }
 
-    /// Applies a SET GLOBAL that was executed in any sql block, and replies.
-    pub fn on_apply_globals(&mut self, signal: ApplyGlobals, turn: &mut TurnContext<'_>) {
-        for (variable, value) in signal.values.iter() {
-            self.globals.apply(&GlobalChange { id: VariableId(*variable), value: value.clone() });
-        }
+    /// Applies a SET GLOBAL that was executed in any sql block, and replies. Returns whether the sessions must
+    /// forget their rights.
+    pub fn on_apply_globals(&mut self, signal: ApplyGlobals, turn: &mut TurnContext<'_>) -> bool {
+        let rights_have_changed = self.change_settings(|engine| {
+            for (variable, value) in signal.values.iter() {
+                engine.globals.apply(&GlobalChange { id: VariableId(*variable), value: value.clone() });
+            }
+        });
         if let Some(persisted) = &signal.persisted {
             self.globals.replace_persisted(Arc::clone(persisted));
         }
@@ -442,6 +442,7 @@ impl Engine {
         self.apply_login_settings(names());
         let reply = SqlSignal::ApplyGlobalsReply(ApplyGlobalsReply { operation: signal.operation });
         turn.outbox.send(signal.reply_to, Signal::Sql(reply));
+        rights_have_changed
     }
 
     /// Applies the persisted values at the start of the node, and replies.

@@ -10,7 +10,7 @@
 
 mod caching_sha2;
 
-use junctor_kernel::transport::security::{Agreed, ClientSecurity};
+use junctor_kernel::transport::security::{Agreed, CertificateNames, ClientSecurity};
 use junctor_model::access::AccountName;
 use junctor_model::password::caching_sha2::CACHING_SHA2_PASSWORD;
 
@@ -94,6 +94,8 @@ pub struct LoginContext<'a> {
     pub has_tls: bool,
     /// The parameters of the connection's TLS; `None` without TLS.
     pub tls: Option<Agreed>,
+    /// The names in the client's certificate; `None` without one.
+    pub certificate: Option<CertificateNames>,
     /// The time in microseconds since 1970.
     pub now_us: u64,
     /// Sequence number of the client's last packet. The reply has the next number.
@@ -319,7 +321,8 @@ impl Handshake {
 
     fn finish(&self, claim: Claim, is_proven: bool, context: &mut LoginContext<'_>) -> HandshakeStep {
         let handles_expired = claim.capabilities.contains(Capabilities::EXPIRED_PASSWORDS);
-        let conditions = Conditions { now_us: context.now_us, tls: context.tls, handles_expired };
+        let certificate = context.certificate.take();
+        let conditions = Conditions { now_us: context.now_us, tls: context.tls, certificate, handles_expired };
         let claimed = account::Claim { user: &claim.user, has_password: claim.has_password, database: &claim.database };
         match context.accounts.admit(&claim.candidate, self.peer, claimed, (is_proven, &conditions)) {
             Err(refusal) => refuse(refusal, context),

@@ -1,6 +1,6 @@
 //! CREATE USER, ALTER USER, DROP USER, RENAME USER, SET PASSWORD, and roles as objects.
 
-use junctor_model::access::{AccountDefinition, AccountName, AuthenticationMethod, Privilege, TlsRequirement};
+use junctor_model::access::{AccountDefinition, AccountName, AuthenticationMethod, Privilege};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::edit::{AccessEdit, failed, lacks};
@@ -11,7 +11,6 @@ use crate::parse::account::{
 impl AccessEdit<'_> {
     pub(super) fn create_users(&mut self, create: &CreateUser) -> Result<()> {
         self.require(&[Privilege::CreateUser])?;
-        check_tls(&create.options)?;
         let mut existing = Vec::new();
         for user in &create.users {
             let name = self.name_of(&user.account)?;
@@ -130,7 +129,6 @@ impl AccessEdit<'_> {
     }
 
     pub(super) fn alter_users(&mut self, alter: &AlterUser) -> Result<()> {
-        check_tls(&alter.options)?;
         let changes_options = alter.options != AccountOptions::default();
         let mut missing = Vec::new();
         for user in &alter.users {
@@ -241,16 +239,6 @@ impl AccessEdit<'_> {
 
 fn named(name: &AccountName) -> AccountReference {
     AccountReference::Named { user: name.user.to_string(), host: Some(name.host.to_string()) }
-}
-
-/// Error 1235 for conditions that no login could fulfil.
-fn check_tls(options: &AccountOptions) -> Result<()> {
-    match &options.tls {
-        Some(TlsRequirement::Specified { issuer, subject, .. }) if issuer.is_some() || subject.is_some() => {
-            Err(Error::not_supported("REQUIRE ISSUER and SUBJECT"))
-        }
-        _ => Ok(()),
-    }
 }
 
 fn apply_options(account: &mut AccountDefinition, options: &AccountOptions) -> Result<()> {

@@ -178,7 +178,9 @@ impl Parser<'_> {
         select.order_by = self.order_by()?;
         select.limit = self.limit()?;
         self.parse_into_variables(&mut select)?;
-        (select.lock, select.lock_names) = self.locking_clause()?;
+        while let Some(locks) = self.locking_clause()? {
+            select.locks.push(locks);
+        }
         self.parse_into_variables(&mut select)?;
         Ok(select)
     }

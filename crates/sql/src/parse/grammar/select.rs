@@ -6,7 +6,7 @@ use crate::parse::lexer::TokenKind;
 use crate::parse::literal::decode_integer;
 use crate::parse::statement::{
     IndexHint, IndexHintKind, Limit, LimitValue, LockingClause, ObjectName, OrderItem, Select, SelectItem,
-    TableReference, WhenLocked,
+    TableLocks, TableReference, WhenLocked,
 };
 
 impl Parser<'_> {
@@ -195,14 +195,16 @@ impl Parser<'_> {
         }
     }
 
-    pub(super) fn locking_clause(&mut self) -> Parse<(Option<LockingClause>, Vec<ObjectName>)> {
+    /// FOR UPDATE, FOR SHARE or LOCK IN SHARE MODE; `None` if none follows.
+    pub(super) fn locking_clause(&mut self) -> Parse<Option<TableLocks>> {
         if self.accept_words(Keyword::Lock, Keyword::In) {
             self.expect_word(Keyword::Share)?;
             self.expect_word(Keyword::Mode)?;
-            return Ok((Some(LockingClause { exclusive: false, when_locked: WhenLocked::Wait }), Vec::new()));
+            let clause = LockingClause { exclusive: false, when_locked: WhenLocked::Wait };
+            return Ok(Some(TableLocks { clause, names: Vec::new() }));
         }
         if !self.accept_word(Keyword::For) {
-            return Ok((None, Vec::new()));
+            return Ok(None);
         }
         let exclusive = match self.accept_any(&[Keyword::Update, Keyword::Share]) {
             Some(keyword) => keyword == Keyword::Update,
@@ -216,6 +218,6 @@ impl Parser<'_> {
         } else {
             WhenLocked::Wait
         };
-        Ok((Some(LockingClause { exclusive, when_locked }), names))
+        Ok(Some(TableLocks { clause: LockingClause { exclusive, when_locked }, names }))
     }
 }

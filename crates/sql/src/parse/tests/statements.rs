@@ -9,8 +9,8 @@ use crate::parse::definition::{
 };
 use crate::parse::expression::{Expression, Literal, ParameterNumber, StringLiteral, VariableScope};
 use crate::parse::statement::{
-    AccessMode, InsertSource, IsolationLevel, Limit, LimitValue, LockingClause, SelectItem, SetItem, Show, ShowFilter,
-    StartTransaction, Statement, TransactionEnd, WhenLocked,
+    AccessMode, InsertSource, IsolationLevel, Limit, LimitValue, LockingClause, ObjectName, SelectItem, SetItem, Show,
+    ShowFilter, StartTransaction, Statement, TableLocks, TransactionEnd, WhenLocked,
 };
 use crate::parse::{ParseErrorKind, first_statement_end, parse, parse_next};
 
@@ -37,11 +37,19 @@ fn a_query_keeps_all_of_its_clauses() {
     assert_eq!(query.order_by.iter().map(|item| item.descending).collect::<Vec<_>>(), [true, false]);
     let (count, offset) = (LimitValue::Parameter(ParameterNumber(0)), Some(LimitValue::Rows(5)));
     assert_eq!(query.limit, Some(Limit { count, offset }));
-    assert_eq!(query.lock, Some(LockingClause { exclusive: true, when_locked: WhenLocked::Skip }));
+    let skip = LockingClause { exclusive: true, when_locked: WhenLocked::Skip };
+    assert_eq!(query.locks, [TableLocks { clause: skip, names: Vec::new() }]);
     assert_eq!(select("SELECT 1 FROM DUAL").from, None);
-    let share = Some(LockingClause { exclusive: false, when_locked: WhenLocked::Wait });
-    assert_eq!(select("SELECT * FROM t LOCK IN SHARE MODE").lock, share);
-    assert_eq!(select("SELECT * FROM t FOR SHARE").lock, share);
+    let of = |clause, names: &[&str]| {
+        let name = |name: &&str| ObjectName { database: None, name: (*name).to_owned() };
+        TableLocks { clause, names: names.iter().map(name).collect() }
+    };
+    let share = LockingClause { exclusive: false, when_locked: WhenLocked::Wait };
+    let update = LockingClause { exclusive: true, when_locked: WhenLocked::Fail };
+    assert_eq!(select("SELECT * FROM t LOCK IN SHARE MODE").locks, [of(share, &[])]);
+    assert_eq!(select("SELECT * FROM t FOR SHARE").locks, [of(share, &[])]);
+    let several = select("SELECT * FROM t, u, v FOR SHARE OF t, u FOR UPDATE OF v NOWAIT");
+    assert_eq!(several.locks, [of(share, &["t", "u"]), of(update, &["v"])]);
 }
 
 #[test]

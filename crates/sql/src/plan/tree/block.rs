@@ -21,9 +21,10 @@ use crate::bind::group_function::GroupFunctions;
 use crate::bind::window::WindowFunction;
 use crate::bind::{Aggregation, Binder, Clause, Scope, bind_item, message};
 use crate::parse::expression as ast;
-use crate::parse::statement::{CommonTable, Select, SelectItem};
+use crate::parse::statement::{CommonTable, LockingClause, ObjectName, Select, SelectItem, TableLocks};
 use crate::plan::operand::LimitTemplate;
 use crate::plan::order::{bind_order, check_distinct_order};
+use crate::plan::select::{check_lock_names, implied_lock};
 
 /// Maximum number of columns in a result, as in MySQL.
 const RESULT_COLUMNS_MAX: usize = 4096;
@@ -102,10 +103,7 @@ impl TreePlanner<'_> {
         };
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
         let block = BlockScope { space: &space, relations, outer, shares_rows: false };
-        let lock = self.locking_clause(select);
-        if select.lock.is_some() {
-            self.note_locking(&block.relations)?;
-        }
+        let locks = self.locks_of(select, &block.relations)?;
         let mut joined = match &shape {
             Some(shape) => Some(bind_from(self, shape, &block, tables)?),
             None => None,
@@ -145,7 +143,7 @@ impl TreePlanner<'_> {
         let (above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, &space).is_none());
         let from = joined.take().map_or(JoinNode::nothing(), |joined| joined.node);
-        let (mut node, mut rows) = self.join(from, (conditions, semijoins), (&block, &sources), Locks::All(lock))?;
+        let (mut node, mut rows) = self.join(from, (conditions, semijoins), (&block, &sources), Locks::Each(&locks))?;
         if !where_applies.is_empty() {
             node = subqueries.place_all(node, where_applies);
         }
@@ -261,17 +259,36 @@ impl TreePlanner<'_> {
         self.is_volatile.set(self.is_volatile.get() || binder.is_volatile);
     }
 
-    /// Notes that the rows of a block's tables are locked. Errors: 1142, 1356.
-    fn note_locking(&self, relations: &[Relation<'_>]) -> Result<()> {
+    /// The lock of each relation of a block. The relations that a locking clause concerns need the rights to
+    /// lock rows. Errors: 3568 and 3569 for the names after OF, 1142, 1356.
+    fn locks_of(&self, select: &Select, relations: &[Relation<'_>]) -> Result<Vec<Option<LockingClause>>> {
+        let is_named = |name: &ObjectName, relation: &Relation<'_>| {
+            let is_in = |database: &str| !relation.has_alias && relation.database == database;
+            name.name == relation.name && name.database.as_deref().is_none_or(is_in)
+        };
+        check_lock_names(&select.locks, |name| relations.iter().any(|relation| is_named(name, relation)))?;
+        let implied = implied_lock(self.environment);
+        let lock_of = |relation: &Relation<'_>| {
+            let concerns =
+                |it: &&TableLocks| it.names.is_empty() || it.names.iter().any(|name| is_named(name, relation));
+            let Some(locks) = select.locks.iter().find(concerns) else { return Ok(implied) };
+            self.note_locking(relation)?;
+            Ok(Some(locks.clause))
+        };
+        relations.iter().map(lock_of).collect()
+    }
+
+    /// Notes that the rows of a relation are locked. Errors: 1142, 1356.
+    fn note_locking(&self, relation: &Relation<'_>) -> Result<()> {
         let environment = self.environment;
-        relations.iter().try_for_each(|relation| match (&relation.source, relation.view) {
+        match (&relation.source, relation.view) {
             (RelationSource::Table(layout), _) => environment.note_table(&layout.definition, TableAccess::LockingRead),
             (RelationSource::View(view), _) => environment.note_changed_view(view, TableAccess::LockingRead),
             (RelationSource::Rows { .. }, Some(view)) => {
                 environment.note_table(&view.definition, TableAccess::LockingRead)
             }
             (RelationSource::Rows { .. }, None) => Ok(()),
-        })
+        }
     }
 
     fn select_list(&self, binder: &mut Binder<'_>, select: &Select, view: &BlockView<'_>) -> Result<BoundList> {

@@ -16,7 +16,8 @@ use super::selectivity::Estimates;
 use super::subquery::SemiJoin;
 use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
-use crate::parse::statement::{LockingClause, Select};
+use crate::parse::statement::LockingClause;
+use crate::plan::select::implied_lock;
 
 /// A tree of joins with bound conditions.
 pub(super) enum JoinNode {
@@ -213,8 +214,7 @@ impl TreePlanner<'_> {
     fn semijoin(&self, outer: &Joins<'_>, left: PartDone, semijoin: SemiJoin<'_>) -> Result<Part> {
         let SemiJoin { block, sources, node, conditions, form } = semijoin;
         // A locking clause of the query around it does not concern a subquery.
-        let lock = self.locking_clause(&Select::default());
-        let mut joins = Joins::new(self, (&block, &sources), Locks::All(lock));
+        let mut joins = Joins::new(self, (&block, &sources), Locks::All(implied_lock(self.environment)));
         joins.outer = Some((outer.block, outer.sources));
         let mut inner = RelationSet::new();
         node.relations(&block, &mut inner);

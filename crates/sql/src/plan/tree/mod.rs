@@ -39,13 +39,12 @@ use junctor_signals::program::SortKey;
 
 use super::explain::{ExplainRequest, text_columns};
 use super::operand::LimitTemplate;
-use super::select::check_lock_names;
 use super::statement::{FindVirtual, Planned, QueryPlan};
 use crate::access::PlanRights;
 use crate::bind::Environment;
 use crate::bind::group_function::GroupFunction;
 use crate::parse::query::SetOperator;
-use crate::parse::statement::{LockingClause, Select};
+use crate::parse::statement::Select;
 use crate::result::ResultHeader;
 
 use block::CommonTables;
@@ -395,8 +394,6 @@ fn plan_tree_of(
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned<TreePlan>> {
     let planner = TreePlanner::new(environment, find_virtual);
-    let is_known = |_: Option<&str>, table: &str| select.from.as_ref().is_some_and(|from| from.names(table));
-    check_lock_names(&select.lock_names, is_known)?;
     let root = planner.block(select, None, &CommonTables::NONE, true)?;
     let limit = select.limit.map(LimitTemplate::of).transpose()?;
     Ok(planner.finish(root, limit, select.calc_found_rows))
@@ -431,10 +428,5 @@ impl<'a> TreePlanner<'a> {
             is_outdated: AtomicBool::new(false),
         };
         Planned { plan, is_volatile: self.is_volatile.get() }
-    }
-
-    /// The locks of the rows of a block; `None` if it locks nothing.
-    fn locking_clause(&self, select: &Select) -> Option<LockingClause> {
-        super::select::locking_clause(self.environment, select)
     }
 }

@@ -347,6 +347,7 @@ fn is_plain(query: &Select) -> bool {
         SelectItem::All(_) => false,
     });
     query.with.is_empty()
+        && query.locks.is_empty()
         && query.group_by.is_empty()
         && query.windows.is_empty()
         && query.having.is_none()
