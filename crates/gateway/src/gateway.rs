@@ -366,7 +366,8 @@ impl Gateway {
         let work = Work::Interrupt { outstanding: u32::from(self.sql_instances), outcome };
         let operation = self.open(session, work)?;
         for instance in 0..self.sql_instances {
-            let signal = InterruptSession { operation, reply_to: self.own, connection, closes_connection, reach: reach() };
+            let signal =
+                InterruptSession { operation, reply_to: self.own, connection, closes_connection, reach: reach() };
             let to = Address::new(self.own.node, Module::Sql, instance);
             turn.outbox.send(to, Signal::Sql(SqlSignal::InterruptSession(signal)));
         }

@@ -96,7 +96,7 @@ errors! {
     /// A role or account that does not exist.
     UnknownAuthorizationId = 3523, "HY000";
     /// A role that would contain itself.
-    RoleGrantedToItself = 3573, "HY000";
+    RoleGrantedToItself = 4027, "HY000";
     /// A role that is not granted to the user.
     RoleNotGranted = 3530, "HY000";
     /// A dynamic privilege on something else than the server.
@@ -108,17 +108,19 @@ errors! {
     /// RETAIN CURRENT PASSWORD with an account that has none.
     SecondPasswordEmpty = 3878, "HY000";
     /// ATTRIBUTE with something else than a JSON object.
-    InvalidUserAttribute = 3880, "HY000";
-    /// A change of the password without the current one.
-    MissingCurrentPassword = 3891, "HY000";
+    InvalidUserAttribute = 3982, "HY000";
     /// A change of the password with a wrong current one.
-    IncorrectCurrentPassword = 3892, "HY000";
+    IncorrectCurrentPassword = 3891, "HY000";
+    /// A change of the password without the current one.
+    MissingCurrentPassword = 3892, "HY000";
     /// REPLACE with the password of another account.
     CurrentPasswordNotRequired = 3893, "HY000";
     /// RETAIN CURRENT PASSWORD together with another method.
     PasswordRetainedWithPlugin = 3894, "HY000";
     /// RETAIN CURRENT PASSWORD together with an empty password.
     PasswordRetainedEmpty = 3895, "HY000";
+    /// SET GLOBAL partial_revokes = OFF while accounts have some.
+    PartialRevokesExist = 3896, "HY000";
     /// A login to an account that too many failed logins have locked.
     AccountBlocked = 3955, "HY000";
     /// A statement needs a database and none is selected.

@@ -8,11 +8,10 @@ use junctor_model::access::{
     AccessControl, AccountDefinition, AccountName, Authentication, AuthenticationMethod, Lifetime, TlsRequirement,
 };
 use junctor_model::password::caching_sha2::{FastVerifier, StoredPassword};
-use junctor_sql::{AccountUsage, LoginSettings};
+use junctor_sql::{AccountUsage, Block, FailedLogins, LoginSettings};
 
 use super::claim::{Claim, DATABASE_NAME_BYTES_MAX, Peer, Refusal, USER_NAME_BYTES_MAX, shown_name};
 use super::credential::{Challenge, Credential, DECOY, FAST_PROOF_BYTES, PasswordHash};
-use super::failed_logins::FailedLogins;
 
 /// Microseconds of a day.
 const DAY_US: u64 = 86_400_000_000;
@@ -118,7 +117,6 @@ pub struct Accounts {
     /// For the fast way of `caching_sha2_password`: the passwords of successful logins, with the stored form
     /// that each has proven. At most two for each account.
     verifiers: Mutex<BTreeMap<(AccountName, bool), (StoredPassword, FastVerifier)>>,
-    failed: Mutex<FailedLogins>,
     /// `--skip-grant-tables`: clients of the Unix socket are not checked until FLUSH PRIVILEGES.
     skips_checks: bool,
     settings: Arc<LoginSettings>,
@@ -171,14 +169,13 @@ impl Accounts {
         if access.version >= current.version && !Arc::ptr_eq(&current, access) {
             let before = std::mem::replace(&mut *current, Arc::clone(access));
             drop(current);
-            // ALTER USER unlocks an account that failed logins have locked.
-            lock(&self.failed).unlock(|name| before.account(name) != access.account(name));
+            // Other rules, and another account of that name, end a lock after failed logins.
+            let rules = |access: &AccessControl, name: &AccountName| {
+                let policy = access.account(name)?.policy;
+                Some((policy.failed_logins_max, policy.lock_days))
+            };
+            self.usage.failed_logins().unlock(|name| rules(&before, name) != rules(access, name));
         }
-    }
-
-    /// Names with failed logins, and their number since the last successful login.
-    pub fn failures(&self) -> Vec<(AccountName, u64)> {
-        lock(&self.failed).counts()
     }
 
     /// A connection of an account has ended.
@@ -230,7 +227,11 @@ impl Accounts {
         }
         let unit = LoginSettings::get(&settings.connection_control_min_connection_delay);
         let max = LoginSettings::get(&settings.connection_control_max_connection_delay);
-        lock(&self.failed).delay_ms(&counted_name(candidate, peer, user), threshold, unit, max)
+        let delay_ms = self.usage.failed_logins().delay_ms(&counted_name(candidate, peer, user), threshold, unit, max);
+        if delay_ms > 0 {
+            self.usage.note_delay();
+        }
+        delay_ms
     }
 
     /// Decides on a claim after its proof. The caller must still check that the database exists.
@@ -250,7 +251,7 @@ impl Accounts {
         let counted = counted_name(candidate, peer, name);
         let denied = || Refusal::access_denied(&user, peer, has_password);
         let Some((account, definition)) = candidate.account.as_ref() else {
-            lock(&self.failed).note_failure(&counted, conditions.now_us);
+            self.usage.failed_logins().note_failure(&counted, conditions.now_us);
             return Err(denied());
         };
         let policy = &definition.policy;
@@ -258,7 +259,7 @@ impl Accounts {
             failed.block(&counted, policy.failed_logins_max, policy.lock_days, conditions.now_us)
         };
         {
-            let mut failed = lock(&self.failed);
+            let mut failed = self.usage.failed_logins();
             failed.note_flushes(LoginSettings::get(&self.settings.flushes));
             if !is_proven && block(&mut failed).is_none() {
                 failed.note_failure(&counted, conditions.now_us);
@@ -285,7 +286,7 @@ impl Accounts {
         self.usage
             .begin_connection(account, &definition.limits, conditions.now_us)
             .map_err(|error| Refusal::of_error(&error, &user))?;
-        lock(&self.failed).forget(&counted);
+        self.usage.failed_logins().forget(&counted);
         Ok(Admission { user, database, account: account.clone(), is_expired })
     }
 
@@ -375,7 +376,7 @@ fn fulfils(required: &TlsRequirement, conditions: &Conditions) -> bool {
     }
 }
 
-fn blocked(user: &str, peer: Peer, block: super::failed_logins::Block) -> Refusal {
+fn blocked(user: &str, peer: Peer, block: Block) -> Refusal {
     let days = match block.days {
         -1 => "unlimited day(s) (unlimited day(s) remaining)".to_owned(),
         days => format!("{days} day(s) ({} day(s) remaining)", block.days_left),

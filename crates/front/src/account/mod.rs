@@ -5,12 +5,10 @@
 //! - [`credential`]: the forms of stored passwords, for the exchange of a login;
 //! - [`accounts`]: the accounts, and the decision on a login;
 //! - [`password_checks`]: the check of a password, in steps;
-//! - [`failed_logins`]: delays and locks after failed logins;
 //! - [`claim`]: what clients claim, where they are, and why they are refused.
 
 mod credential;
 mod accounts;
-mod failed_logins;
 mod claim;
 mod password_checks;
 #[cfg(test)]

@@ -66,38 +66,38 @@ macro_rules! privileges {
 
 privileges! {
     static {
-        Select "SELECT" Column "Tables" "To retrieve rows from table";
-        Insert "INSERT" Column "Tables" "To insert data into tables";
-        Update "UPDATE" Column "Tables" "To update existing rows";
-        Delete "DELETE" Table "Tables" "To delete existing rows";
-        Create "CREATE" Table "Databases,Tables,Indexes" "To create new databases and tables";
-        Drop "DROP" Table "Databases,Tables" "To drop databases, tables, and views";
-        Reload "RELOAD" Server "Server Admin" "To reload or refresh tables, logs and privileges";
-        Shutdown "SHUTDOWN" Server "Server Admin" "To shut down the server";
-        Process "PROCESS" Server "Server Admin" "To view the plain text of currently executing queries";
-        File "FILE" Server "File access on server" "To read and write files on the server";
-        References "REFERENCES" Column "Databases,Tables" "To have references on tables";
-        Index "INDEX" Table "Tables" "To create or drop indexes";
-        Alter "ALTER" Table "Tables" "To alter the table";
-        ShowDatabases "SHOW DATABASES" Server "Server Admin" "To see all databases with SHOW DATABASES";
-        Super "SUPER" Server "Server Admin" "To use KILL thread, SET GLOBAL, CHANGE MASTER, etc.";
-        CreateTemporaryTables "CREATE TEMPORARY TABLES" Database "Databases" "To use CREATE TEMPORARY TABLE";
-        LockTables "LOCK TABLES" Database "Databases" "To use LOCK TABLES (together with SELECT privilege)";
-        Execute "EXECUTE" Database "Functions,Procedures" "To execute stored routines";
-        ReplicationSlave "REPLICATION SLAVE" Server "Server Admin" "To read binary log events from the master";
-        ReplicationClient "REPLICATION CLIENT" Server "Server Admin" "To ask where the slave or master servers are";
-        CreateView "CREATE VIEW" Table "Tables" "To create new views";
-        ShowView "SHOW VIEW" Table "Tables" "To see views with SHOW CREATE VIEW";
-        CreateRoutine "CREATE ROUTINE" Database "Databases" "To use CREATE FUNCTION/PROCEDURE";
-        AlterRoutine "ALTER ROUTINE" Database "Functions,Procedures" "To alter or drop stored functions/procedures";
-        CreateUser "CREATE USER" Server "Server Admin" "To create new users";
-        Event "EVENT" Database "Server Admin" "To create, alter, drop and execute events";
-        Trigger "TRIGGER" Table "Tables" "To use triggers";
-        CreateTablespace "CREATE TABLESPACE" Server "Server Admin" "To create/alter/drop tablespaces";
-        CreateRole "CREATE ROLE" Server "Server Admin" "To create new roles";
-        DropRole "DROP ROLE" Server "Server Admin" "To drop roles";
+        Select "SELECT" Column "Tables" "Read rows of tables and views";
+        Insert "INSERT" Column "Tables" "Add rows to tables";
+        Update "UPDATE" Column "Tables" "Change rows of tables";
+        Delete "DELETE" Table "Tables" "Remove rows from tables";
+        Create "CREATE" Table "Databases,Tables,Indexes" "Make databases and tables";
+        Drop "DROP" Table "Databases,Tables" "Remove databases, tables and views, and empty tables";
+        Reload "RELOAD" Server "Server Admin" "Execute FLUSH";
+        Shutdown "SHUTDOWN" Server "Server Admin" "Stop the server";
+        Process "PROCESS" Server "Server Admin" "See the sessions and statements of all accounts";
+        File "FILE" Server "File access on server" "Read and write files of the server; there is no statement that does";
+        References "REFERENCES" Column "Databases,Tables" "Name a table as the parent of a foreign key";
+        Index "INDEX" Table "Tables" "Add and remove indexes of tables";
+        Alter "ALTER" Table "Tables" "Change the definitions of tables";
+        ShowDatabases "SHOW DATABASES" Server "Server Admin" "See the names of all databases";
+        Super "SUPER" Server "Server Admin" "Administer the server: stands for most dynamic privileges";
+        CreateTemporaryTables "CREATE TEMPORARY TABLES" Database "Databases" "Make temporary tables";
+        LockTables "LOCK TABLES" Database "Databases" "Lock tables that the account may read";
+        Execute "EXECUTE" Database "Functions,Procedures" "Call stored routines; there are none";
+        ReplicationSlave "REPLICATION SLAVE" Server "Server Admin" "Read the binary log; there is none";
+        ReplicationClient "REPLICATION CLIENT" Server "Server Admin" "See the state of replication";
+        CreateView "CREATE VIEW" Table "Tables" "Make views";
+        ShowView "SHOW VIEW" Table "Tables" "See the queries of views";
+        CreateRoutine "CREATE ROUTINE" Database "Databases" "Make stored routines; there are none";
+        AlterRoutine "ALTER ROUTINE" Database "Functions,Procedures" "Change and remove stored routines; there are none";
+        CreateUser "CREATE USER" Server "Server Admin" "Make, change and remove accounts";
+        Event "EVENT" Database "Server Admin" "Make and remove events; there are none";
+        Trigger "TRIGGER" Table "Tables" "Make and remove triggers; there are none";
+        CreateTablespace "CREATE TABLESPACE" Server "Server Admin" "Make and remove tablespaces; there are none";
+        CreateRole "CREATE ROLE" Server "Server Admin" "Make roles";
+        DropRole "DROP ROLE" Server "Server Admin" "Remove roles";
         GrantOption "GRANT OPTION" Table "Databases,Tables,Functions,Procedures"
-            "To give to other users those privileges you possess";
+            "Pass on one's own privileges";
     }
     dynamic {
         ApplicationPasswordAdmin "APPLICATION_PASSWORD_ADMIN";

@@ -130,5 +130,4 @@ fn restricted_variables_and_the_names_of_system_databases_are_checked() {
         assert!(run(&session, &format!("CHECKSUM TABLE {database}.user")).is_err(), "{database}");
     }
     assert_eq!(run(&session, "SELECT a FROM d.t"), Ok(()));
-    must(&admin, "SET GLOBAL partial_revokes = 0");
 }

@@ -1,7 +1,15 @@
 //! Accounts and rights over both protocols, in a node within the test process.
 
 mod attacks;
+mod client;
+mod limits;
+mod locking_reads;
+mod logins;
+mod passwords;
 mod process;
+mod processes;
+mod revokes;
+mod roles;
 mod views;
 
 use junctor::client::{Connection, Error, Options, block_on};

@@ -2,10 +2,13 @@
 //! connections. Each node counts for itself.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use junctor_model::access::{AccountName, ResourceLimits};
 use junctor_model::error::{Error, ErrorCode, Result};
+
+use super::failed_logins::FailedLogins;
 
 /// Length of a period in microseconds.
 const HOUR_US: u64 = 3_600_000_000;
@@ -29,11 +32,29 @@ struct Usage {
 #[derive(Debug, Default)]
 pub struct AccountUsage {
     accounts: Mutex<BTreeMap<AccountName, Usage>>,
+    failed_logins: Mutex<FailedLogins>,
+    /// Answers to logins that have waited.
+    delays: AtomicU64,
 }
 
 impl AccountUsage {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<AccountName, Usage>> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The failed logins of accounts.
+    pub fn failed_logins(&self) -> MutexGuard<'_, FailedLogins> {
+        self.failed_logins.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The answer to a login waits.
+    pub fn note_delay(&self) {
+        self.delays.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many answers to logins have waited.
+    pub fn delays(&self) -> u64 {
+        self.delays.load(Ordering::Relaxed)
     }
 
     /// Counts a login.

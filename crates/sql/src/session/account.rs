@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use junctor_model::access::{AccountName, Privilege, Privileges, Rights};
-use junctor_model::error::{Error, Result};
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::program::RowProtocol;
 
 use super::command::answer;
-use crate::access::{Checker, RightsOfSession};
+use super::unplanned::is_definition;
+use crate::access::{Checker, RightsOfSession, denied_server};
 use crate::definition::access::{
     AccessContext, AccessEdit, PasswordRules, change_access, parse_role_list, role_not_granted,
 };
@@ -20,6 +21,7 @@ use crate::execute::{
     must_change_password, start_access_change,
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, generated_passwords};
+use crate::mysql_catalog::variable::GlobalVariables;
 use crate::parse::Statement;
 use crate::parse::account::{AccountReference, AccountStatement, RoleChoice};
 use crate::plan::Plan;
@@ -174,6 +176,15 @@ impl Engine {
 /// The change of a statement, its notes, and its rows.
 type Edited = (SchemaChange, Vec<(WarningLevel, u16, Box<str>)>, Option<VirtualTable>);
 
+/// Whether a statement counts as a change of accounts.
+fn changes_accounts(statement: &Statement) -> bool {
+    use AccountStatement::{FlushPrivileges, FlushUserResources, SetRole};
+    match statement {
+        Statement::Account(account) => !matches!(**account, SetRole(_) | FlushPrivileges | FlushUserResources),
+        _ => false,
+    }
+}
+
 /// Sets of rights that a block keeps, so that the sessions of one account share a number.
 const KNOWN_RIGHTS_MAX: usize = 64;
 
@@ -262,9 +273,11 @@ impl StatementContext<'_, '_> {
         let change = SchemaChange::ChangeAccess { change: edit.to_change() };
         let level = |is_warning| if is_warning { WarningLevel::Warning } else { WarningLevel::Note };
         let rows = (!edit.generated.is_empty()).then(|| generated_passwords(&edit.generated));
+        let usage = &self.engine.settings.usage;
         for name in &edit.recounted {
-            self.engine.settings.usage.reset_account(name);
+            usage.reset_account(name);
         }
+        usage.failed_logins().unlock(|name| edit.unlocked.contains(name));
         let notes = edit.notes.into_iter().map(|(is_warning, errno, text)| (level(is_warning), errno, text)).collect();
         Ok((change, notes, rows))
     }
@@ -301,8 +314,36 @@ impl StatementContext<'_, '_> {
         if self.session.identity.is_expired && !changes_password {
             return Err(must_change_password());
         }
-        self.count_statement(!matches!(statement, Statement::Show(_) | Statement::Set(_) | Statement::Use(_)))?;
+        self.count_statement(is_definition(statement) || changes_accounts(statement))?;
         self.engine.checker(self.session, &rights, |checker| checker.check(statement))
+    }
+
+    /// Checks new values of the variables on which rights depend. Errors: 3896 for `partial_revokes` while some
+    /// exist, 1227 and 1231 for `mandatory_roles`.
+    pub(super) fn check_access_settings(&mut self, globals: &GlobalVariables) -> Result<()> {
+        let is_new = |name| globals.value_named(name) != self.engine.globals.value_named(name);
+        if is_new("partial_revokes") && matches!(globals.value_named("partial_revokes"), Value::Int(0) | Value::UInt(0))
+        {
+            let access = &self.engine.gateway.catalog().dictionary.access;
+            if access.accounts().any(|(_, account)| !account.restrictions.is_empty()) {
+                let message = "At least one partial revoke exists on a database. The system variable \
+                               '@@partial_revokes' must be set to ON.";
+                return Err(Error::new(ErrorCode::PartialRevokesExist, message));
+            }
+        }
+        if is_new("mandatory_roles") {
+            if !self.engine.rights_of(self.session).has_dynamic(Privilege::RoleAdmin) {
+                return Err(denied_server("SUPER or ROLE_ADMIN"));
+            }
+            if let Value::Bytes(text) = globals.value_named("mandatory_roles")
+                && let text = String::from_utf8_lossy(&text)
+                && parse_role_list(&text).is_none()
+            {
+                let message = format!("Variable 'mandatory_roles' can't be set to the value of '{text}'");
+                return Err(Error::new(ErrorCode::WrongValueForVariable, message));
+            }
+        }
+        Ok(())
     }
 
     /// Whether the session may only change its password.

@@ -1,6 +1,7 @@
 //! Collects the properties of the session and the server that statements can query.
 
 use junctor_gateway::{TurnContext, threads::Window};
+use junctor_model::access::{AccountName, Privilege};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::schema::TableDefinition;
@@ -136,9 +137,23 @@ impl StatementFacts<'_, '_> {
             None if name.eq_ignore_ascii_case("PROCESSLIST") && !is_info => {
                 ComputeSource::Status(StatusTable::Processes)
             }
+            None if name.eq_ignore_ascii_case("CONNECTION_CONTROL_FAILED_LOGIN_ATTEMPTS") && !is_info => {
+                ComputeSource::Rows(self.failed_logins())
+            }
             None => ComputeSource::Rows(table.rows),
         };
         Some(VirtualSource { columns: table.columns, rows })
+    }
+
+    /// The rows of CONNECTION_CONTROL_FAILED_LOGIN_ATTEMPTS, for sessions with PROCESS.
+    fn failed_logins(&self) -> Vec<Vec<Value>> {
+        let counts = match self.engine.rights_for(self.session).has(Privilege::Process) {
+            true => self.engine.settings.usage.failed_logins().counts(),
+            false => Vec::new(),
+        };
+        let row =
+            |(name, count): (AccountName, u64)| vec![Value::Bytes(name.to_string().into_bytes()), Value::UInt(count)];
+        counts.into_iter().map(row).collect()
     }
 
     fn cpustat(&self, window: Window) -> Vec<Vec<Value>> {

@@ -275,6 +275,9 @@ impl StatementContext<'_, '_> {
                 return fail(self, &error);
             }
         };
+        if let Err(error) = self.check_access_settings(&globals) {
+            return fail(self, &error);
+        }
         if self.engine.lock_calls.get_mut().has_unanswered() {
             // The statement starts again when the main block has replied.
             return Progress::Waiting;
@@ -508,7 +511,7 @@ fn name_of(statement: &Statement) -> &'static str {
 }
 
 /// Whether a statement changes the schema.
-fn is_definition(statement: &Statement) -> bool {
+pub(super) fn is_definition(statement: &Statement) -> bool {
     matches!(
         statement,
         Statement::CreateTable(_)

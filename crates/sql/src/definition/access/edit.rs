@@ -62,6 +62,8 @@ pub(crate) struct AccessEdit<'a> {
     pub generated: Vec<(AccountName, String)>,
     /// Accounts whose use of resources is counted anew.
     pub recounted: Vec<AccountName>,
+    /// Accounts whose locks after failed logins end.
+    pub unlocked: Vec<AccountName>,
 }
 
 impl<'a> AccessEdit<'a> {
@@ -72,6 +74,7 @@ impl<'a> AccessEdit<'a> {
             notes: Vec::new(),
             generated: Vec::new(),
             recounted: Vec::new(),
+            unlocked: Vec::new(),
         }
     }
 

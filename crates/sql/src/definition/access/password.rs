@@ -167,7 +167,7 @@ impl AccessEdit<'_> {
         Ok(())
     }
 
-    /// Checks REPLACE of the session's own password. Errors: 3891 if it is required and lacks, 3892 if it is
+    /// Checks REPLACE of the session's own password. Errors: 3892 if it is required and lacks, 3891 if it is
     /// wrong.
     pub(super) fn check_current(&self, account: &AccountDefinition, replace: Option<&Secret>) -> Result<()> {
         let is_required = account.policy.require_current.unwrap_or(self.context.rules.require_current);

@@ -149,6 +149,10 @@ impl AccessEdit<'_> {
                 let mut account = self.account(&name).cloned().unwrap_or_default();
                 apply_options(&mut account, &alter.options)?;
                 self.put(name.clone(), account);
+                let options = &alter.options;
+                if options.lock == Some(false) || options.failed_logins_max.is_some() || options.lock_days.is_some() {
+                    self.unlocked.push(name.clone());
+                }
                 self.recounted.push(name);
             }
         }

@@ -291,7 +291,7 @@ impl Engine {
     }
 
     /// Counts of connections and of the thread pool for SHOW STATUS.
-    pub(crate) fn connection_status(&self) -> [(&'static str, u64); 9] {
+    pub(crate) fn connection_status(&self) -> [(&'static str, u64); 10] {
         let counts = self.settings.connection_limits.counts();
         let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
         let (sessions, extra) = self.settings.connection_limits.sessions();
@@ -299,6 +299,7 @@ impl Engine {
         let (slots, in_use) = groups.fold((0, 0), |(slots, used), group| (slots + group.0, used + group.1));
         [
             ("Aborted_connects", read(&counts.aborted)),
+            ("Connection_control_delay_generated", self.settings.usage.delays()),
             ("Connection_errors_address", read(&counts.refused_addresses)),
             ("Connection_errors_displaced", read(&counts.displaced)),
             ("Connection_errors_host", read(&counts.refused_hosts)),

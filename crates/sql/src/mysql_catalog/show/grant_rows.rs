@@ -36,7 +36,7 @@ pub(super) fn show_privileges() -> VirtualTable {
         [name.as_str(), context, comment].map(bytes).to_vec()
     };
     let mut rows: Vec<Vec<Value>> = Privilege::ALL.iter().map(shown).collect();
-    rows.push(["Usage", "Server Admin", "No privileges - allow connect only"].map(bytes).to_vec());
+    rows.push(["Usage", "Server Admin", "Log in, and nothing else"].map(bytes).to_vec());
     VirtualTable::of_show(&fields, rows)
 }
 

@@ -34,6 +34,7 @@ const TABLES: &[SchemaTable] = &[
     ("COLLATION_CHARACTER_SET_APPLICABILITY", layout::COLLATION_CHARACTER_SET_APPLICABILITY, applicability),
     ("COLUMNS", layout::COLUMNS, columns),
     ("COLUMN_PRIVILEGES", layout::COLUMN_PRIVILEGES, privilege_rows::column_privileges),
+    ("CONNECTION_CONTROL_FAILED_LOGIN_ATTEMPTS", layout::FAILED_LOGIN_ATTEMPTS, nothing),
     ("ENABLED_ROLES", layout::ENABLED_ROLES, privilege_rows::enabled_roles),
     ("ENGINES", layout::ENGINES, |_| server_rows::engine_rows()),
     ("EVENTS", layout::EVENTS, nothing),

@@ -218,6 +218,8 @@ pub(super) const APPLICABLE_ROLES: &[Field] = &[
 pub(super) const ENABLED_ROLES: &[Field] =
     &[text("ROLE_NAME", 255), text("ROLE_HOST", 255), text("IS_DEFAULT", 3), text("IS_MANDATORY", 3)];
 
+pub(super) const FAILED_LOGIN_ATTEMPTS: &[Field] = &[text("USERHOST", 292), unsigned("FAILED_ATTEMPTS")];
+
 pub(super) const USER_ATTRIBUTES: &[Field] = &[text("USER", 32), text("HOST", 255), long("ATTRIBUTE").or_null()];
 
 pub(super) const USER_PRIVILEGES: &[Field] =

@@ -60,7 +60,7 @@ fn answer(peer: Peer, response: &HandshakeResponse<'_>, out: &mut Vec<u8>) -> (H
 fn context<'a>(accounts: &'a Accounts, sequence: u8, out: &'a mut Vec<u8>) -> LoginContext<'a> {
     LoginContext {
         tls: None,
-            certificate: None,
+        certificate: None,
         now_us: 0,
         accounts,
         security: None,

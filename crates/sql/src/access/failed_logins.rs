@@ -25,7 +25,7 @@ struct Failures {
 
 /// The failures by account. A client that no account matches counts under the name that it claims.
 #[derive(Debug, Default)]
-pub(crate) struct FailedLogins {
+pub struct FailedLogins {
     names: BTreeMap<AccountName, Failures>,
     /// How often FLUSH PRIVILEGES was executed before the last login.
     flushes: u64,
@@ -33,7 +33,7 @@ pub(crate) struct FailedLogins {
 
 /// A lock after failed logins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
+pub struct Block {
     /// Failed logins that led to it.
     pub failures: u16,
     /// Length in days; -1 without an end.
