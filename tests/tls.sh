@@ -42,6 +42,18 @@ expect "TLS 1.2" "Ssl_version	TLSv1.2" client $trusting --tls-version=TLSv1.2 -e
 expect "TLS 1.1" "*ERROR 20*" client $trusting --tls-version=TLSv1.1 -e "$version"
 expect "a certificate of the client" "1" \
     client $trusting --ssl-cert="$tls/client-cert.pem" --ssl-key="$tls/client-key.pem" -e "SELECT 1"
+name() { # which of the two
+    openssl x509 -in "$tls/client-cert.pem" -noout "$1" -nameopt compat | sed 's/^[a-z]* *= *//'
+}
+expect "accounts" "" client $trusting -e "CREATE USER owner@localhost REQUIRE SUBJECT '$(name -subject)' AND ISSUER '$(name -issuer)';
+    CREATE USER stranger@localhost REQUIRE SUBJECT '/CN=stranger'"
+owning="--ssl-cert=$tls/client-cert.pem --ssl-key=$tls/client-key.pem"
+expect "the owner's certificate" "owner@localhost" client $trusting $owning --user=owner -e "SELECT CURRENT_USER()"
+expect "the certificate of somebody else" "*ERROR 1045*" client $trusting $owning --user=stranger -e "SELECT 1"
+expect "no certificate" "*ERROR 1045*" client $trusting --user=owner -e "SELECT 1"
+expect "no certificate and no TLS" "*ERROR 1045*" client --skip-ssl --user=owner -e "SELECT 1"
+expect "what the account demands" "*REQUIRE SUBJECT '$(name -subject)' ISSUER '$(name -issuer)'*" \
+    client $trusting -e "SHOW CREATE USER owner@localhost"
 start_of_rows="SELECT REPEAT('x', 1000000), REPEAT('y', 1000000)"
 expect "rows of several records" "2000001" sh -c "mysql --no-defaults --host=127.0.0.1 --port=$port --user=root \
     --batch --skip-column-names $trusting -e \"$start_of_rows\" | tr -d '\\n' | wc -c"

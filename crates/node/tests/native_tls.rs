@@ -144,6 +144,39 @@ fn a_client_shows_its_certificate_to_an_account_that_demands_one() {
 }
 
 #[test]
+fn an_account_may_demand_an_owner_an_issuer_and_a_cipher() {
+    let node = Node::new(|_| {});
+    block_on(async {
+        let root = node.root().await;
+        let (certificate, key) = (node.file("client-cert.pem"), node.file("client-key.pem"));
+        let with = Tls::with_certificate(Verification::Authority(&node.file("ca.pem")), &certificate, &key);
+        let (with, without) = (with.expect("a certificate"), node.tls());
+        let login = async |tls: &Tls| errno(node.connect(Options::new("u").tls(tls)).await).0;
+        run(&root, &["CREATE USER u@localhost"]).await;
+        let cipher = status(&root, "Ssl_cipher").await;
+        let (subject, issuer) = ("/CN=Junctor client", "/CN=Junctor cluster clients");
+        for (required, outcome) in [
+            (format!("SUBJECT '{subject}'"), [0, 1045]),
+            (format!("ISSUER '{issuer}'"), [0, 1045]),
+            (format!("CIPHER '{cipher}'"), [0, 0]),
+            (format!("SUBJECT '{subject}' AND ISSUER '{issuer}' AND CIPHER '{cipher}'"), [0, 1045]),
+            (format!("SUBJECT '{issuer}'"), [1045, 1045]),
+            (format!("ISSUER '{subject}'"), [1045, 1045]),
+            (format!("SUBJECT '{subject}' AND ISSUER '/CN=x'"), [1045, 1045]),
+            (format!("SUBJECT '{}'", subject.to_lowercase()), [1045, 1045]),
+            ("CIPHER 'none'".to_owned(), [1045, 1045]),
+        ] {
+            run(&root, &[&format!("ALTER USER u@localhost REQUIRE {required}")]).await;
+            assert_eq!([login(&with).await, login(&without).await], outcome, "{required}");
+            assert_eq!(errno(node.connect(Options::new("u")).await).0, 1045, "{required} without TLS");
+        }
+        let rows = root.query("SHOW CREATE USER u@localhost", params![]).await.expect("a row");
+        let text: String = rows.iter().next().expect("a row").get(0).expect("a text");
+        assert!(text.contains(" REQUIRE CIPHER 'none' "), "{text}");
+    });
+}
+
+#[test]
 fn passwords_of_caching_sha2_travel_over_tls_only() {
     let node = Node::new(|_| {});
     block_on(async {

@@ -2,9 +2,7 @@
 
 use std::io::{Read, Write};
 
-use junctor::Node;
 use junctor_model::password::caching_sha2::proof_of_password;
-use junctor_node::Protocol;
 use junctor_wire::proof::password_proof;
 
 /// The capabilities: long passwords, 4.1, transactions, secure connections and plugins.
@@ -43,11 +41,6 @@ pub struct Client<S> {
     sequence: u8,
     /// The packets of the login after the greeting.
     pub transcript: Vec<Vec<u8>>,
-}
-
-/// Logs in to a node within the process. Returns the packets of the login, too.
-pub fn open(node: &Node, login: Login<'_>) -> (Vec<Vec<u8>>, Result<Client<impl Read + Write + use<>>, Fault>) {
-    Client::log_in(node.stream(Protocol::MySql).expect("the node runs"), login)
 }
 
 impl<S: Read + Write> Client<S> {

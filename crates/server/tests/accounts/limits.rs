@@ -1,6 +1,5 @@
 //! Limits of the resources of accounts.
 
-use super::client::{Login, open};
 use super::*;
 
 fn make_user(admin: &Connection, limits: &str) {

@@ -2,6 +2,7 @@
 
 mod attacks;
 mod client;
+mod installation;
 mod limits;
 mod locking_reads;
 mod logins;
@@ -12,9 +13,12 @@ mod revokes;
 mod roles;
 mod views;
 
+use std::io::{Read, Write};
+
+use client::{Client, Fault, Login};
 use junctor::client::{Connection, Error, Options, block_on};
 use junctor::{Node, NodeBuilder};
-use junctor_node::{Form, RightOn};
+use junctor_node::{Form, Protocol, RightOn};
 
 /// The errors of statements without their rights.
 const DENIED: [u16; 6] = [1044, 1045, 1142, 1143, 1227, 1095];
@@ -25,6 +29,11 @@ fn builder() -> NodeBuilder {
 
 fn log_in(node: &Node, user: &str, password: &str) -> Result<Connection, Error> {
     block_on(node.connect(&Options::new(user).password(password)))
+}
+
+/// Logs in to a node within the process. Returns the packets of the login, too.
+fn open(node: &Node, login: Login<'_>) -> (Vec<Vec<u8>>, Result<Client<impl Read + Write + use<>>, Fault>) {
+    Client::log_in(node.stream(Protocol::MySql).expect("the node runs"), login)
 }
 
 fn run(session: &Connection, statement: &str) -> Result<(), u16> {

@@ -1,6 +1,5 @@
 //! KILL and SHOW PROCESSLIST of one's own sessions and of others.
 
-use super::client::{Login, open};
 use super::*;
 
 fn id(session: &Connection) -> u64 {
@@ -73,6 +72,7 @@ fn a_list_of_processes_has_ones_own_account_only_without_process() {
     let (first, second, watcher) = (session("u"), session("u"), session("watcher"));
     // A client of the anonymous account chooses any name, which gives it no right.
     must(&admin, "RENAME USER root@localhost TO boss@localhost");
+    let admin = log_in(&node, "boss", "").expect("the administrator may log in");
     let anonymous = session("root");
     let ids = |sessions: &[&Connection]| sessions.iter().map(|session| id(session).to_string()).collect::<Vec<_>>();
     assert_eq!(shown(&first), ids(&[&first, &second]));

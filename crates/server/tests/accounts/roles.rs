@@ -51,7 +51,7 @@ fn set_role_activates_and_deactivates_roles_of_the_account() {
     must(&admin, "REVOKE reader FROM u");
     assert_eq!(may(&session), [false; 3], "a role that is revoked gives nothing from the next statement on");
     assert_eq!(run(&session, "SET ROLE reader"), Err(3530));
-    assert_eq!(log_in(&node, "reader", "").err().map(|error| error.errno()), Some(1045), "a role is no user");
+    assert_eq!(log_in(&node, "reader", "").err().map(|error| error.errno()), Some(3118), "a role is locked");
 }
 
 #[test]

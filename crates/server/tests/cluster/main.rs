@@ -1,6 +1,9 @@
 //! Clusters of real processes on this machine: they form, lose nodes, and get them back.
 #![allow(clippy::disallowed_methods, reason = "clients and nodes run by real time")]
 
+mod accounts;
+#[path = "../accounts/client.rs"]
+mod client;
 mod dev;
 mod failover;
 mod groups;

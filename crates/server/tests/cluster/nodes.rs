@@ -190,10 +190,14 @@ impl Cluster {
         });
     }
 
+    /// Where a node serves clients.
+    pub fn address(&mut self, node: u8) -> SocketAddr {
+        self.node(node).address.lock().expect("no thread has panicked").expect("the node serves")
+    }
+
     /// A session with a node, which serves.
     pub fn session(&mut self, node: u8) -> Connection<TcpStream> {
-        let address = self.node(node).address.lock().expect("no thread has panicked").expect("the node serves");
-        Connection::open(address, "").expect("root may log in")
+        Connection::open(self.address(node), "").expect("root may log in")
     }
 
     /// The rows of `junctor_info.nodes` that a node shows.

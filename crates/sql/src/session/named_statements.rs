@@ -15,6 +15,12 @@ use crate::result::Progress;
 impl StatementContext<'_, '_> {
     /// Executes PREPARE, EXECUTE or DEALLOCATE PREPARE; `None` for every other statement.
     pub(super) fn execute_named(&mut self, statement: &Statement, input: StatementInput<'_>) -> Option<Progress> {
+        if let Statement::Prepare { .. } | Statement::Deallocate(_) = statement
+            && let Err(error) = self.check_unplanned(statement)
+        {
+            self.session.clear_diagnostics();
+            return Some(fail(self, &error));
+        }
         match statement {
             Statement::Prepare { name, source } => {
                 self.session.clear_diagnostics();
