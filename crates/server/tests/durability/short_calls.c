@@ -15,8 +15,9 @@ static ssize_t shortened(size_t length)
         errno = EINTR;
         return -1;
     }
-    /* Direct calls move whole blocks. */
-    return calls % 2 == 0 && length > 4096 ? (ssize_t)(length / 2 & ~(size_t)4095) : (ssize_t)length;
+    /* Direct calls move whole blocks. A read of no bytes would be the end of the file. */
+    size_t half = length / 2 & ~(size_t)4095;
+    return calls % 2 == 0 && half > 0 ? (ssize_t)half : (ssize_t)length;
 }
 
 ssize_t pwrite64(int file, const void *bytes, size_t length, off64_t offset)
