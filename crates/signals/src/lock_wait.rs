@@ -4,6 +4,8 @@
 use junctor_kernel::Address;
 use junctor_model::id::{PartitionId, RowId, TransactionId};
 
+use crate::read_rows::OperationId;
+
 /// A part of the transaction waits for a lock. Sent again with a higher sequence when it waits at another
 /// row, and with the same sequence when its blockers change.
 #[derive(Debug)]
@@ -54,6 +56,16 @@ pub struct LockWaitEnded {
 }
 
 layout! { LockWaitEnded { transaction, at, sequence } }
+
+/// A statement waits for a row lock. From tc to the sql block of its session, whose thread group lends the
+/// slot of the session to another one meanwhile. Sent once a statement.
+#[derive(Debug)]
+pub struct StatementWaits {
+    /// The operation of the statement.
+    pub operation: OperationId,
+}
+
+layout! { StatementWaits { operation } }
 
 /// Searches for a cycle. Passed from the initiator's tc to the tc of each blocker, and on as long as blockers
 /// wait themselves.

@@ -217,6 +217,19 @@ impl ThreadGroup {
         }
     }
 
+    /// Returns the slot of a session whose statement waits for a lock, until [`take_back`](Self::take_back).
+    pub fn lend(&mut self) {
+        require!(self.admitted > 0, "only a slot in use can be lent");
+        self.admitted -= 1;
+        self.publish();
+    }
+
+    /// Takes a lent slot back. More slots than there are may be in use for a moment.
+    pub fn take_back(&mut self) {
+        self.admitted += 1;
+        self.publish();
+    }
+
     /// Gives a free slot to a waiting command: to the oldest of high priority, otherwise to the oldest of low
     /// priority.
     #[inline]

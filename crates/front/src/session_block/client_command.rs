@@ -63,6 +63,7 @@ impl SqlBlock {
                     reply_to,
                     protocol,
                     is_admitted: login.is_extra,
+                    lends_slot: false,
                     is_extra: login.is_extra,
                     high_priority_tickets: session.high_priority_tickets(),
                     admitted_at: turn.turn_start,
@@ -251,6 +252,13 @@ impl SqlBlock {
         }
         if record.is_disconnected && is_idle {
             return self.remove_session(connection, turn);
+        }
+        if record.lends_slot && !matches!(record.command, CommandState::Running) {
+            record.lends_slot = false;
+            if !record.is_admitted {
+                record.is_admitted = true;
+                self.group.take_back();
+            }
         }
         // A session that waits for a metadata lock returns its slot, because the holders of the lock need
         // slots in order to finish and release it.

@@ -23,6 +23,8 @@ pub(super) struct SessionRecord {
     /// holds no slot between its statements. Otherwise, clients that never commit their reads would keep
     /// others out.
     pub is_admitted: bool,
+    /// The statement waits or has waited for a row lock, and its slot is lent to others until it ends.
+    pub lends_slot: bool,
     /// The session came through the extra port. It is admitted from its start to its end, and counts in no
     /// group.
     pub is_extra: bool,

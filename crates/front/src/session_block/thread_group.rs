@@ -3,6 +3,7 @@
 use junctor_gateway::TurnContext;
 use junctor_kernel::{Duration, Time};
 use junctor_model::value::Value;
+use junctor_signals::lock_wait::StatementWaits;
 use junctor_sql::{Engine, HighPriorityMode};
 
 use super::block::SqlBlock;
@@ -64,6 +65,19 @@ impl SqlBlock {
                 record.is_admitted = false;
                 self.group.leave(record.admitted_at, record.state_since);
             }
+        }
+    }
+
+    /// Lends the slot of a session whose statement waits for a row lock. Otherwise those that wait for locks
+    /// would hold all slots, and the holders of the locks would wait for a slot.
+    pub(super) fn on_statement_waits(&mut self, signal: &StatementWaits, turn: &mut TurnContext<'_>) {
+        let Some(connection) = self.engine.gateway.session_of(signal.operation) else { return };
+        let Some(record) = self.sessions.get_mut(&connection) else { return };
+        if record.is_admitted && !record.is_extra && matches!(record.command, CommandState::Running) {
+            record.is_admitted = false;
+            record.lends_slot = true;
+            self.group.lend();
+            self.admit_waiting(turn);
         }
     }
 

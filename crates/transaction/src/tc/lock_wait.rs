@@ -21,8 +21,10 @@ use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest, require};
 use junctor_model::id::TransactionId;
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::commit_transaction::coordinator;
-use junctor_signals::lock_wait::{CancelReason, CancelWait, LockWaitEnded, LockWaitStarted, ProbeDeadlock, ProbeStep};
-use junctor_signals::{LdmSignal, Signal, TcSignal};
+use junctor_signals::lock_wait::{
+    CancelReason, CancelWait, LockWaitEnded, LockWaitStarted, ProbeDeadlock, ProbeStep, StatementWaits,
+};
+use junctor_signals::{LdmSignal, Signal, SqlSignal, TcSignal};
 
 use super::block::TcBlock;
 use super::state::{Phase, ProbeMark, TransactionHandle, Wait};
@@ -58,6 +60,10 @@ impl TcBlock {
         let may_be_waited_for = has_other_requests || record.was_probed || record.participants.len() > 1;
         let awaited = if self.table_waits.is_empty() { Vec::new() } else { blockers.clone() };
         let since = context.turn_start;
+        if !std::mem::replace(&mut record.running.has_waited, true) {
+            let signal = StatementWaits { operation: record.running.operation };
+            outbox.send(record.running.reply_to, Signal::Sql(SqlSignal::StatementWaits(signal)));
+        }
         record.waits.push(Wait {
             at,
             sequence,

@@ -101,20 +101,63 @@ fn without_high_priority_each_statement_needs_a_slot() {
 }
 
 #[test]
-fn a_stall_adds_slots_for_those_whom_a_waiting_statement_needs() {
-    let settings = ["SET GLOBAL thread_pool_stall_limit = 500", "SET GLOBAL thread_pool_high_prio_mode = 'none'"];
-    let mut node = node_with_one_slot(&settings);
-    // Session 2 waits for the row of session 1, and has the only slot.
+fn a_statement_that_waits_for_a_row_lends_its_slot() {
+    for mode in ["statements", "none"] {
+        let mut node = node_with_one_slot(&[&format!("SET GLOBAL thread_pool_high_prio_mode = '{mode}'")]);
+        node.begin_query(2, "UPDATE d.t SET v = v + 10 WHERE id = 1");
+        node.run();
+        assert_eq!(node.answer(2), None, "session 1 has the row");
+        assert_eq!(node.query(3, "SELECT 7"), ["7"], "{mode}");
+        node.execute(1, &["COMMIT"]);
+        assert!(node.answer(2).is_some(), "the commit frees the row");
+        assert_eq!(node.query(3, "SELECT v FROM d.t WHERE id = 1"), ["11"]);
+        let stalls = "SELECT CONCAT_WS(' ', stalls, slots_in_use) FROM junctor_info.thread_pool_stats s JOIN \
+                      junctor_info.thread_pool_groups g";
+        assert_eq!(node.query(3, stalls), ["0 1"], "{mode}");
+    }
+}
+
+#[test]
+fn a_transaction_that_waits_for_a_row_lends_its_slot_and_takes_it_back() {
+    let mut node = node_with_one_slot(&["SET GLOBAL thread_pool_transactions = 2"]);
+    node.execute(2, &["BEGIN", "UPDATE d.t SET v = v + 1 WHERE id = 2"]);
     node.begin_query(2, "UPDATE d.t SET v = v + 10 WHERE id = 1");
     node.run();
-    node.begin_query(1, "COMMIT");
+    assert_eq!(node.answer(2), None, "session 1 has the row");
+    assert_eq!(node.query(3, "SELECT 7"), ["7"], "by the slot of session 2");
+    node.execute(1, &["COMMIT"]);
+    assert!(node.answer(2).is_some(), "the commit frees the row");
+    node.execute(1, &["BEGIN"]);
+    assert_eq!(node.query(1, "SELECT 8"), ["8"]);
+    node.begin_query(3, "SELECT 7");
     node.run();
-    assert_eq!(node.answer(1), None);
+    assert_eq!(node.answer(3), None, "sessions 1 and 2 have the two slots");
+    node.execute(2, &["COMMIT"]);
+    assert_eq!(node.rows(3), ["7"]);
+}
+
+#[test]
+fn a_killed_session_that_lends_its_slot_returns_none() {
+    let mut node = node_with_one_slot(&["SET GLOBAL thread_pool_high_prio_mode = 'none'"]);
+    node.begin_query(2, "UPDATE d.t SET v = v + 10 WHERE id = 1");
+    node.run();
+    node.begin_query(3, "KILL 2");
+    node.run();
+    node.execute(1, &["COMMIT"]);
+    assert_eq!(node.query(1, "SELECT slots_in_use FROM junctor_info.thread_pool_groups"), ["1"]);
+}
+
+#[test]
+fn a_stall_adds_slots_for_those_whom_an_idle_client_keeps_out() {
+    let mut node = node_with_one_slot(&["SET GLOBAL thread_pool_stall_limit = 500"]);
+    // The transaction of session 1 has a lock, so it keeps the only slot.
+    node.begin_query(2, "SELECT 7");
+    node.run();
+    assert_eq!(node.answer(2), None);
     node.advance_seconds(1);
     node.fire_timers();
-    assert!(node.answer(1).is_some() && node.answer(2).is_some(), "the commit frees the row");
-    assert_eq!(node.query(3, "SELECT v FROM d.t WHERE id = 1"), ["11"]);
-    assert_eq!(node.query(3, "SELECT stalls > 0 FROM junctor_info.thread_pool_stats"), ["1"]);
+    assert_eq!(node.rows(2), ["7"]);
+    assert_eq!(node.query(1, "SELECT stalls > 0 FROM junctor_info.thread_pool_stats"), ["1"]);
 }
 
 #[test]
