@@ -1,4 +1,5 @@
 //! The errors that users see: for each a stable code with its MySQL number and SQLSTATE, in one table.
+//! It is one long file, because a number that is used twice is seen only where all of them are.
 
 use std::fmt;
 
@@ -95,6 +96,10 @@ errors! {
     UserAlreadyExists = 3163, "HY000";
     /// A role or account that does not exist.
     UnknownAuthorizationId = 3523, "HY000";
+    /// REVOKE ALL PRIVILEGES, GRANT OPTION from an account that does not exist.
+    RevokeGrants = 1269, "HY000";
+    /// A dynamic privilege that the server does not have.
+    UnknownPrivilege = 3929, "HY000";
     /// A role that would contain itself.
     RoleGrantedToItself = 4027, "HY000";
     /// A role that is not granted to the user.

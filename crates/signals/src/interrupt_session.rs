@@ -27,9 +27,9 @@ pub struct InterruptSession {
 pub enum KillReach {
     /// Every session.
     All,
-    /// Those whose accounts lack SYSTEM_USER, and those of this account.
+    /// Sessions whose accounts lack SYSTEM_USER, and those of this account.
     AllButSystemUsers(Box<AccountName>),
-    /// Those of this account.
+    /// Sessions of this account.
     Own(Box<AccountName>),
 }
 

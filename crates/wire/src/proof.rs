@@ -1,7 +1,7 @@
 //! Proof of a password, as in `mysql_native_password`: the password itself is never sent, and the server
 //! stores only its double hash.
 
-use sha1::{Digest, Sha1};
+use junctor_model::password::native::proof_of_password;
 
 use super::SALT_BYTES;
 
@@ -11,8 +11,5 @@ pub fn password_proof(password: &[u8], salt: &[u8; SALT_BYTES]) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();
     }
-    let hash = |bytes: &[u8]| -> [u8; 20] { Sha1::digest(bytes).into() };
-    let once = hash(password);
-    let mask = Sha1::new().chain_update(salt).chain_update(hash(&once)).finalize();
-    once.iter().zip(mask).map(|(byte, mask)| byte ^ mask).collect()
+    proof_of_password(password, salt).to_vec()
 }

@@ -263,7 +263,7 @@ impl AccountDefinition {
             }
         }
         let is_empty = members.is_empty();
-        self.attributes = (!is_empty).then(|| serde_json::Value::Object(members).to_string().into());
+        self.attributes = (!is_empty).then(|| text_of(&serde_json::Value::Object(members)));
         true
     }
 
@@ -274,6 +274,30 @@ impl AccountDefinition {
             false => self.global.has_all(Privileges::of(&[privilege, Privilege::GrantOption])),
         }
     }
+}
+
+/// JSON as MySQL prints it: with a blank after each comma and colon.
+fn text_of(value: &serde_json::Value) -> Box<str> {
+    struct Spaced;
+
+    impl serde_json::ser::Formatter for Spaced {
+        fn begin_array_value<W: ?Sized + std::io::Write>(&mut self, out: &mut W, first: bool) -> std::io::Result<()> {
+            if first { Ok(()) } else { out.write_all(b", ") }
+        }
+
+        fn begin_object_key<W: ?Sized + std::io::Write>(&mut self, out: &mut W, first: bool) -> std::io::Result<()> {
+            if first { Ok(()) } else { out.write_all(b", ") }
+        }
+
+        fn begin_object_value<W: ?Sized + std::io::Write>(&mut self, out: &mut W) -> std::io::Result<()> {
+            out.write_all(b": ")
+        }
+    }
+
+    let mut out = Vec::new();
+    // A value in memory is always written.
+    let _ = value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, Spaced));
+    String::from_utf8_lossy(&out).into()
 }
 
 /// Maps whose keys are no strings, as lists of pairs.

@@ -71,6 +71,18 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
+/// The proof of a password for a challenge, as clients send it.
+pub fn proof_of_password(password: &[u8], challenge: &[u8]) -> [u8; SHA1_BYTES] {
+    let mut proof = sha1(password);
+    let mut mask = Sha1::new();
+    mask.update(challenge);
+    mask.update(sha1(&proof));
+    for (byte, mask) in proof.iter_mut().zip(mask.finalize()) {
+        *byte ^= mask;
+    }
+    proof
+}
+
 fn sha1(bytes: &[u8]) -> [u8; SHA1_BYTES] {
     Sha1::digest(bytes).into()
 }

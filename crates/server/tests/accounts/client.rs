@@ -2,8 +2,7 @@
 
 use std::io::{Read, Write};
 
-use junctor_model::password::caching_sha2::proof_of_password;
-use junctor_wire::proof::password_proof;
+use junctor_model::password::{caching_sha2, native};
 
 /// The capabilities: long passwords, 4.1, transactions, secure connections and plugins.
 const CAPABILITIES: u32 = 0x1 | 0x200 | 0x2000 | 0x8000 | 0x8_0000;
@@ -139,8 +138,8 @@ impl<S: Read + Write> Client<S> {
 fn proof(login: Login<'_>, method: &[u8], salt: &[u8; 20]) -> Vec<u8> {
     match (method, login.password) {
         (_, "") => Vec::new(),
-        (b"mysql_native_password", password) => password_proof(password.as_bytes(), salt),
-        (b"caching_sha2_password", password) => proof_of_password(password.as_bytes(), salt).to_vec(),
+        (b"mysql_native_password", password) => native::proof_of_password(password.as_bytes(), salt).to_vec(),
+        (b"caching_sha2_password", password) => caching_sha2::proof_of_password(password.as_bytes(), salt).to_vec(),
         _ => Vec::new(),
     }
 }

@@ -114,7 +114,7 @@ fn the_current_password_may_be_required_for_its_change() {
     must(&admin, "ALTER USER u PASSWORD REQUIRE CURRENT DEFAULT");
     must(&admin, "SET GLOBAL password_require_current = 1");
     assert_eq!([set("'e'").0, set("'e' REPLACE 'd'").0], [3892, 0]);
-    // Who may change every account needs no current password, and cannot give that of another.
+    // A session that may change every account needs no current password, and cannot give that of another.
     assert_eq!(fault(&admin, "ALTER USER u IDENTIFIED BY 'f'").0, 0);
     assert_eq!(fault(&admin, "ALTER USER u IDENTIFIED BY 'g' REPLACE 'f'"), (3893, "HY000".into()));
 }

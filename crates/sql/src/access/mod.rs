@@ -14,7 +14,7 @@ mod login_settings;
 mod needs;
 mod usage;
 
-pub(crate) use check::{Checker, denied_server};
+pub(crate) use check::{Checker, denied_database, denied_server};
 pub use failed_logins::{Block, FailedLogins};
 pub use form::{Form, FormRights, Right, RightOn, TableAccess, privileges_page};
 pub use login_settings::LoginSettings;

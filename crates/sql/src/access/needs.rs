@@ -164,6 +164,11 @@ impl<'a> NeedsCollector<'a> {
         NeedsCollector { session, needs: RefCell::default(), subject: Cell::default(), written: RefCell::default() }
     }
 
+    /// `'user'@'host'` of the session.
+    pub fn who(&self) -> &str {
+        self.session.who
+    }
+
     /// Whose rights count for what is being bound.
     pub fn subject(&self) -> SubjectNumber {
         self.subject.get()

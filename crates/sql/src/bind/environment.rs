@@ -5,14 +5,14 @@ use junctor_model::access::Privilege;
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, TableOwner};
-use junctor_model::schema::{Dictionary, TableDefinition, TableLayout};
+use junctor_model::schema::{Dictionary, SYSTEM_DATABASES, TableDefinition, TableLayout};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
 use std::sync::Arc;
 
 use super::block::MergedView;
 use super::scope::{ColumnOwner, FoundColumn};
-use crate::access::{NeedsCollector, TableAccess, invalid_view};
+use crate::access::{NeedsCollector, TableAccess, denied_database, invalid_view};
 use crate::parse::expression::Expression;
 use crate::parse::statement::ObjectName;
 
@@ -309,6 +309,10 @@ impl<'a> Environment<'a> {
                 None => Ok(table),
                 Some(_) => Err(super::message::wrong_object(database, &name.name, "BASE TABLE")),
             };
+        }
+        // Their tables are computed, so no statement changes them.
+        if SYSTEM_DATABASES.iter().any(|known| known.eq_ignore_ascii_case(database)) {
+            return Err(denied_database(self.access.map_or("''@''", NeedsCollector::who), database));
         }
         if self.dictionary.database(database).is_none() {
             return Err(super::message::unknown_database(database));

@@ -231,6 +231,8 @@ pub struct PrivilegeItem {
 pub enum PrivilegeList {
     /// ALL [PRIVILEGES].
     All,
+    /// A list with a dynamic privilege that the server does not have.
+    Unknown(String),
     /// USAGE and single privileges.
     Items(Vec<PrivilegeItem>),
 }

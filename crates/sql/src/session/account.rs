@@ -318,8 +318,8 @@ impl StatementContext<'_, '_> {
         self.engine.checker(self.session, &rights, |checker| checker.check(statement))
     }
 
-    /// Checks new values of the variables on which rights depend. Errors: 3896 for `partial_revokes` while some
-    /// exist, 1227 and 1231 for `mandatory_roles`.
+    /// Checks new values of the variables on which rights depend. Errors: 3896 for `partial_revokes` while
+    /// some exist, 1227 and 1231 for `mandatory_roles`.
     pub(super) fn check_access_settings(&mut self, globals: &GlobalVariables) -> Result<()> {
         let is_new = |name| globals.value_named(name) != self.engine.globals.value_named(name);
         if is_new("partial_revokes") && matches!(globals.value_named("partial_revokes"), Value::Int(0) | Value::UInt(0))

@@ -426,8 +426,8 @@ impl Engine {
         }
     }
 
-    /// Applies a SET GLOBAL that was executed in any sql block, and replies. Returns whether the sessions must
-    /// forget their rights.
+    /// Applies a SET GLOBAL that was executed in any sql block, and replies. Returns whether the sessions
+    /// must forget their rights.
     pub fn on_apply_globals(&mut self, signal: ApplyGlobals, turn: &mut TurnContext<'_>) -> bool {
         let rights_have_changed = self.change_settings(|engine| {
             for (variable, value) in signal.values.iter() {

@@ -7,7 +7,7 @@ use junctor_model::access::{AccountDefinition, AccountName, Privilege, Privilege
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::SYSTEM_DATABASES;
 
-use super::edit::{AccessEdit, failed, lacks};
+use super::edit::{AccessEdit, lacks};
 use crate::parse::account::{AccountReference, Grant, GrantObject, PrivilegeList, Revoke};
 
 /// The objects of a statement, with names completed.
@@ -188,7 +188,8 @@ impl AccessEdit<'_> {
             self.require_power_over(&name)?;
             if self.account(&name).is_none() {
                 if !if_exists {
-                    return Err(failed("REVOKE ALL", &[name]));
+                    let message = "Can't revoke all privileges for one or more of the requested users";
+                    return Err(Error::new(ErrorCode::RevokeGrants, message));
                 }
                 self.warn(ErrorCode::UserDoesNotExist, format!("Authorization ID {name} does not exist."));
                 continue;
@@ -298,8 +299,8 @@ fn unescaped(pattern: &str) -> String {
     pattern.replace("\\_", "_").replace("\\%", "%")
 }
 
-/// The privileges of a list for this kind of object. Errors: 1144, 1221 and 3619 for those that do not exist
-/// there.
+/// The privileges of a list for this kind of object. Errors: 1144, 1221, 3619 and 3929 for those that do not
+/// exist there.
 fn wanted(list: &PrivilegeList, target: &Target) -> Result<Wanted> {
     let level = match target {
         Target::Server => PrivilegeLevel::Server,
@@ -315,21 +316,24 @@ fn wanted(list: &PrivilegeList, target: &Target) -> Result<Wanted> {
             }
             return Ok(wanted);
         }
+        PrivilegeList::Unknown(name) if level == PrivilegeLevel::Server => {
+            let message = format!("Dynamic privilege '{name}' is not registered with the server.");
+            return Err(Error::new(ErrorCode::UnknownPrivilege, message));
+        }
+        PrivilegeList::Unknown(name) => return Err(illegal_level(name)),
         PrivilegeList::Items(items) => items,
     };
     for item in items {
         let privilege = item.privilege;
+        if !item.columns.is_empty() && level != PrivilegeLevel::Table {
+            return Err(illegal_grant());
+        }
         if privilege.is_dynamic() && level != PrivilegeLevel::Server {
-            let message = format!("Illegal privilege level specified for {}", privilege.name());
-            return Err(Error::new(ErrorCode::IllegalPrivilegeLevel, message));
+            return Err(illegal_level(privilege.name()));
         }
         if privilege.level() < level {
             return Err(match target {
-                Target::Table(_) => {
-                    let message =
-                        "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used";
-                    Error::new(ErrorCode::IllegalGrantForTable, message)
-                }
+                Target::Table(_) => illegal_grant(),
                 _ => Error::new(ErrorCode::WrongUsage, "Incorrect usage of DB GRANT and GLOBAL PRIVILEGES"),
             });
         }
@@ -337,16 +341,20 @@ fn wanted(list: &PrivilegeList, target: &Target) -> Result<Wanted> {
             wanted.privileges |= privilege.into();
             continue;
         }
-        if privilege.level() != PrivilegeLevel::Column || level != PrivilegeLevel::Table {
-            let message = match level {
-                PrivilegeLevel::Table => "Incorrect usage of COLUMN GRANT and NON-COLUMN PRIVILEGES",
-                _ => "Incorrect usage of COLUMN GRANT and DB GRANT",
-            };
-            return Err(Error::new(ErrorCode::WrongUsage, message));
-        }
         for column in &item.columns {
             *wanted.columns.entry(column.as_str().into()).or_default() |= privilege.into();
         }
     }
     Ok(wanted)
+}
+
+/// 3619.
+fn illegal_level(privilege: &str) -> Box<Error> {
+    Error::new(ErrorCode::IllegalPrivilegeLevel, format!("Illegal privilege level specified for {privilege}"))
+}
+
+/// 1144.
+fn illegal_grant() -> Box<Error> {
+    let message = "Illegal GRANT/REVOKE command; please consult the manual to see which privileges can be used";
+    Error::new(ErrorCode::IllegalGrantForTable, message)
 }

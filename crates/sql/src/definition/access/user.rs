@@ -267,7 +267,7 @@ fn apply_options(account: &mut AccountDefinition, options: &AccountOptions) -> R
     if let Some(attribute) = &options.attribute
         && !account.merge_attributes(attribute)
     {
-        let message = format!("Invalid JSON text in argument 1 to function json_merge_patch: '{attribute}'");
+        let message = "The user attribute must be a valid JSON object";
         return Err(Error::new(ErrorCode::InvalidUserAttribute, message));
     }
     Ok(())

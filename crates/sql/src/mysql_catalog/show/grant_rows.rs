@@ -155,12 +155,12 @@ fn grant_lines(name: &AccountName, account: &AccountDefinition) -> Vec<String> {
         let privileges = list(*granted, PrivilegeLevel::Database);
         lines.push(format!("GRANT {privileges} ON {}.* TO {to}{}", quoted(database), option(*granted)));
     }
+    for (database, restricted) in &account.restrictions {
+        lines.push(format!("REVOKE {} ON {}.* FROM {to}", restricted.names(", "), quoted(database)));
+    }
     for ((database, table), grant) in &account.tables {
         let on = format!("{}.{}", quoted(database), quoted(table));
         lines.push(format!("GRANT {} ON {on} TO {to}{}", table_list(grant), option(grant.privileges)));
-    }
-    for (database, restricted) in &account.restrictions {
-        lines.push(format!("REVOKE {} ON {}.* FROM {to}", restricted.names(", "), quoted(database)));
     }
     for admin in [false, true] {
         let roles = account.roles.iter().filter(|(_, it)| **it == admin).map(|(role, _)| quoted_account(role));

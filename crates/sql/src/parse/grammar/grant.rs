@@ -1,6 +1,7 @@
 //! GRANT and REVOKE.
 
 use junctor_model::access::Privilege;
+use junctor_model::access::privilege::PrivilegeLevel;
 
 use super::parser::{Parse, Parser};
 use crate::parse::account::{
@@ -117,7 +118,10 @@ impl Parser<'_> {
         if self.current.kind == TokenKind::UserVariable {
             item.is_role = true;
             item.host = self.host()?;
-        } else if self.accept(TokenKind::Open) {
+        } else if self.current.kind == TokenKind::Open
+            && Privilege::from_name(&item.words).is_some_and(|it| it.level() == PrivilegeLevel::Column)
+        {
+            self.advance();
             item.columns = self.comma_list(Self::name)?;
             self.expect(TokenKind::Close)?;
         }
@@ -153,7 +157,12 @@ impl Parser<'_> {
             if item.words.eq_ignore_ascii_case("PROXY") {
                 return self.unsupported("GRANT PROXY");
             }
-            let Some(privilege) = Privilege::from_name(&item.words) else { return self.syntax_at(item.at) };
+            let Some(privilege) = Privilege::from_name(&item.words) else {
+                match item.words.contains(' ') || !item.columns.is_empty() {
+                    true => return self.syntax_at(item.at),
+                    false => return Ok(PrivilegeList::Unknown(item.words)),
+                }
+            };
             list.push(PrivilegeItem { privilege, columns: item.columns });
         }
         Ok(PrivilegeList::Items(list))
