@@ -1,3 +1,7 @@
+use junctor_kernel::transport::security::{Agreed, CertificateNames};
+use junctor_model::access::{
+    AccessControl, AccountDefinition, AccountName, Authentication, AuthenticationMethod, Lifetime, TlsRequirement,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -9,6 +13,64 @@ fn an_empty_password_makes_a_local_account() {
     let [near, far] = ["127.0.0.1", "10.0.0.1"].map(|address| Peer::new(address.parse().unwrap()));
     assert!(accounts.candidate(b"anna", near).account.is_some());
     assert!(accounts.candidate(b"anna", far).account.is_none());
+}
+
+/// The error of a login of `u`, whose account is this one; `Ok` with whether its password has expired.
+fn admit(change: impl FnOnce(&mut AccountDefinition), conditions: &Conditions) -> Result<bool, u16> {
+    let method = AuthenticationMethod::MysqlNativePassword;
+    let authentication = Authentication { method, stored: PasswordHash::of_password(b"p").encode() };
+    let mut definition = AccountDefinition { authentication, password_changed_us: 1, ..AccountDefinition::default() };
+    change(&mut definition);
+    let mut access = AccessControl::default();
+    access.put(AccountName::new("u", "%"), definition);
+    let accounts = Accounts::new(access.into());
+    let peer = Peer::new("10.0.0.1".parse().unwrap());
+    let candidate = accounts.candidate(b"u", peer);
+    let claim = Claim { user: b"u", has_password: true, database: b"" };
+    let admitted = accounts.admit(&candidate, peer, claim, (true, conditions));
+    admitted.map(|admission| admission.is_expired).map_err(|refusal| refusal.errno)
+}
+
+#[test]
+fn a_password_expires_when_its_days_have_passed() {
+    const DAY_US: u64 = 86_400_000_000;
+    let at = |now_us, lifetime, handles_expired| {
+        let conditions = Conditions { now_us, handles_expired, ..Conditions::default() };
+        admit(|account| account.policy.lifetime = lifetime, &conditions)
+    };
+    assert_eq!(at(2 * DAY_US, Lifetime::Days(2), true), Ok(false));
+    assert_eq!(at(2 * DAY_US + 1, Lifetime::Days(2), true), Ok(true));
+    assert_eq!(at(2 * DAY_US + 1, Lifetime::Days(2), false), Err(1862));
+    assert_eq!(at(900 * DAY_US, Lifetime::Never, false), Ok(false));
+    assert_eq!(at(900 * DAY_US, Lifetime::Default, false), Ok(false));
+}
+
+#[test]
+fn each_condition_of_a_requirement_is_compared() {
+    let agreed = Agreed { version: "TLSv1.3", cipher: "TLS_AES_256_GCM_SHA384", has_certificate: true };
+    let names = CertificateNames { issuer: "/CN=ca".into(), subject: "/CN=u".into() };
+    let with = Conditions { tls: Some(agreed), certificate: Some(names), ..Conditions::default() };
+    let plain = Agreed { has_certificate: false, ..agreed };
+    let without = Conditions { tls: Some(plain), ..Conditions::default() };
+    let text = |text: &str| (!text.is_empty()).then(|| text.into());
+    let required = |cipher, issuer, subject| TlsRequirement::Specified {
+        cipher: text(cipher),
+        issuer: text(issuer),
+        subject: text(subject),
+    };
+    for (tls, of_certificate, of_tls) in [
+        (TlsRequirement::X509, Ok(false), Err(1045)),
+        (required("", "/CN=ca", ""), Ok(false), Err(1045)),
+        (required("", "", "/CN=u"), Ok(false), Err(1045)),
+        (required("TLS_AES_256_GCM_SHA384", "", ""), Ok(false), Ok(false)),
+        (required("other", "/CN=ca", "/CN=u"), Err(1045), Err(1045)),
+        (required("", "/CN=u", "/CN=u"), Err(1045), Err(1045)),
+        (required("", "", "/CN=U"), Err(1045), Err(1045)),
+    ] {
+        let admit = |conditions| admit(|account| account.tls = tls.clone(), conditions);
+        assert_eq!((admit(&with), admit(&without)), (of_certificate, of_tls), "{tls:?}");
+        assert_eq!(admit(&Conditions::default()), Err(1045));
+    }
 }
 
 proptest! {

@@ -198,8 +198,9 @@ fn an_expired_password_allows_its_change_only() {
     }
     assert_eq!(session.errno("SET NAMES utf8mb4"), 0);
     let native = log_in(&node, "u", "p").expect("the driver can change it");
-    let reader = block_on(native.key_reader("d.t", &["a"]));
-    assert_eq!(reader.err().map(|error| error.errno()), Some(1820));
+    let reader = block_on(native.key_reader("d.t", &["a"])).expect("no row is read yet");
+    let read = block_on(reader.read_many(&[1]));
+    assert_eq!(read.err().map(|error| error.errno()), Some(1820));
     assert_eq!(session.errno("ALTER USER u IDENTIFIED BY 'new'"), 0);
     assert_eq!(session.errno("SELECT a FROM d.t WHERE a = 1"), 0);
     assert_eq!(run(&native, "SELECT 1"), Ok(()), "the other session is free, too");

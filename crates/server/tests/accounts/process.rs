@@ -1,12 +1,14 @@
 //! Logins to a server process: its first start, the password file, and starts without the checks of rights.
 
 use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use junctor_bench::mysql::{ClientError, Connection};
+
+use super::client::{Client, Login};
 
 /// A server process, which is killed at the end.
 struct Server {
@@ -72,6 +74,44 @@ fn a_first_start_has_root_without_a_password_on_this_machine_and_nobody_else() {
     let mut root = server.open_socket().expect("root may log in");
     let count = root.query_value("SELECT COUNT(*) FROM mysql.user").expect("a number");
     assert_eq!(count.as_deref(), Some("1"));
+    drop(server);
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
+fn accounts_survive_a_kill_and_the_extra_port_checks_them() {
+    let folder = folder("extra");
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a free port");
+    let port = listener.local_addr().expect("an address").port();
+    drop(listener);
+    let options = ["--extra-port", &port.to_string()];
+    let server = Server::start(&folder, &options);
+    let mut root = server.open_socket().expect("root may log in");
+    for statement in [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (a INT)",
+        "CREATE USER u IDENTIFIED WITH mysql_native_password BY 'p' FAILED_LOGIN_ATTEMPTS 2 PASSWORD_LOCK_TIME 1",
+        "CREATE ROLE r",
+        "GRANT SELECT ON d.* TO r",
+        "GRANT r TO u",
+        "SET DEFAULT ROLE r TO u",
+    ] {
+        root.query(statement).expect(statement);
+    }
+    drop(server);
+    let server = Server::start(&folder, &options);
+    let log_in = |address: SocketAddr, password| {
+        let stream = TcpStream::connect(address).expect("the server listens");
+        Client::log_in(stream, Login::new("u", password)).1.map_err(|fault| fault.errno)
+    };
+    let extra = SocketAddr::new(server.address.ip(), port);
+    for address in [server.address, extra] {
+        let mut session = log_in(address, "p").expect("the user may log in");
+        assert_eq!([session.errno("SELECT a FROM d.t"), session.errno("DELETE FROM d.t")], [0, 1142]);
+    }
+    // Failed logins count at both ports together.
+    assert_eq!([log_in(extra, "x").err(), log_in(server.address, "x").err()], [Some(1045), Some(3955)]);
+    assert_eq!([log_in(extra, "p").err(), log_in(server.address, "p").err()], [Some(3955); 2]);
     drop(server);
     std::fs::remove_dir_all(&folder).expect("the folder exists");
 }

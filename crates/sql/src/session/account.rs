@@ -23,7 +23,7 @@ use crate::execute::{
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, generated_passwords};
 use crate::mysql_catalog::variable::GlobalVariables;
 use crate::parse::Statement;
-use crate::parse::account::{AccountReference, AccountStatement, RoleChoice};
+use crate::parse::account::{AccountReference, AccountStatement, RoleChoice, UserSpecification};
 use crate::plan::Plan;
 use crate::result::Progress;
 
@@ -176,6 +176,22 @@ impl Engine {
 /// The change of a statement, its notes, and its rows.
 type Edited = (SchemaChange, Vec<(WarningLevel, u16, Box<str>)>, Option<VirtualTable>);
 
+/// Whether a statement gives this account a new password, and changes no other.
+fn changes_password(statement: &AccountStatement, own: &AccountName) -> bool {
+    let is_own = |account: &AccountReference| match account {
+        AccountReference::Current => true,
+        AccountReference::Named { user, host } => AccountName::new(user, host.as_deref().unwrap_or("%")) == *own,
+    };
+    match statement {
+        AccountStatement::SetPassword(set) => is_own(&set.account),
+        AccountStatement::AlterUser(alter) => {
+            let changes = |user: &UserSpecification| user.identification.password.is_some() && is_own(&user.account);
+            alter.users.iter().all(changes)
+        }
+        _ => false,
+    }
+}
+
 /// Whether a statement counts as a change of accounts.
 fn changes_accounts(statement: &Statement) -> bool {
     use AccountStatement::{FlushPrivileges, FlushUserResources, SetRole};
@@ -305,9 +321,7 @@ impl StatementContext<'_, '_> {
     pub(super) fn check_unplanned(&mut self, statement: &Statement) -> Result<()> {
         let rights = self.engine.rights_of(self.session);
         let changes_password = match statement {
-            Statement::Account(account) => {
-                matches!(**account, AccountStatement::SetPassword(_) | AccountStatement::AlterUser(_))
-            }
+            Statement::Account(account) => changes_password(account, &self.session.identity.account),
             Statement::Set(_) => true,
             _ => false,
         };
