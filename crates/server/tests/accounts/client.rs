@@ -52,6 +52,9 @@ impl<S: Read + Write> Client<S> {
 
     fn authenticate(&mut self, login: Login<'_>) -> Result<(), Fault> {
         let greeting = self.packet();
+        if let [0xFF, rest @ ..] = greeting.as_slice() {
+            return Err(fault(rest));
+        }
         let salt = salt_of(&greeting);
         let capabilities = CAPABILITIES | if login.handles_expired { EXPIRED_PASSWORDS } else { 0 };
         let proof = proof(login, login.method.as_bytes(), &salt);
