@@ -84,6 +84,8 @@ errors! {
     WrongStringLength = 1470, "HY000";
     /// An authentication method that the server does not have.
     PluginNotLoaded = 1524, "HY000";
+    /// A password that `validate_password` does not allow.
+    NotValidPassword = 1819, "HY000";
     /// A statement of a session whose password has expired.
     MustChangePassword = 1820, "HY000";
     /// A login with an expired password by a client that cannot change it.

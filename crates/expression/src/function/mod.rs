@@ -14,6 +14,7 @@ mod json;
 mod math;
 mod network;
 mod page;
+mod password;
 mod radix;
 mod random;
 mod regexp;

@@ -9,8 +9,8 @@ use junctor_model::value::ValueRef;
 
 use super::{
     Call, check, cipher, compose, compress, digest, extreme, format_number, hash, insert_id, json, math, network,
-    radix, random, regexp, round, search, special, temporal, text, trigonometry, trim, type_info, user_variable, uuid,
-    wrong_count,
+    password, radix, random, regexp, round, search, special, temporal, text, trigonometry, trim, type_info,
+    user_variable, uuid, wrong_count,
 };
 use crate::program::Expression;
 use crate::result_type::ResultType;
@@ -112,6 +112,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "Bases and bits", functions: radix::TABLE },
     Family { title: "Hashes", functions: hash::TABLE },
     Family { title: "Encryption", functions: cipher::TABLE },
+    Family { title: "Passwords", functions: password::TABLE },
     Family { title: "Compression", functions: compress::TABLE },
     Family { title: "Addresses", functions: network::TABLE },
     Family { title: "UUID", functions: uuid::TABLE },

@@ -7,3 +7,4 @@
 pub mod caching_sha2;
 pub mod native;
 pub mod sha256_crypt;
+pub mod strength;

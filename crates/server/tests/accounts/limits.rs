@@ -9,7 +9,7 @@ fn make_user(admin: &Connection, limits: &str) {
 }
 
 fn message(session: &Connection, statement: &str) -> (u16, String, String) {
-    let error = block_on(session.query(statement, &[])).err().expect(statement);
+    let error = block_on(session.query(statement, &[])).expect_err(statement);
     (error.errno(), error.sqlstate().to_owned(), error.message().to_owned())
 }
 
@@ -31,7 +31,7 @@ fn statements_of_all_sessions_of_an_account_are_counted() {
     must(&session, "SET @x = 1");
     must(&session, "BEGIN");
     assert_eq!(message(&session, "SELECT a FROM d.t WHERE a = 1"), exceeded("max_questions", 4));
-    let fault = other.query("SELECT 1").err().expect("both are counted");
+    let fault = other.query("SELECT 1").expect_err("both are counted");
     assert_eq!((fault.errno, fault.sqlstate.as_str()), (1226, "42000"));
     must(&admin, "SELECT 1");
     must(&admin, "FLUSH USER_RESOURCES");
@@ -102,7 +102,7 @@ fn logins_of_an_hour_and_open_sessions_are_limited() {
     make_tables(&admin);
     make_user(&admin, "MAX_CONNECTIONS_PER_HOUR 2");
     let refusal = || {
-        let error = log_in(&node, "u", "p").err().expect("a limit");
+        let error = log_in(&node, "u", "p").expect_err("a limit");
         (error.errno(), error.sqlstate().to_owned(), error.message().to_owned())
     };
     drop(log_in(&node, "u", "p").expect("the first one"));

@@ -150,7 +150,7 @@ fn an_unknown_user_gets_the_answers_of_a_wrong_password() {
     }
     // Over the native protocol, too.
     let message = |user: &str, password| {
-        let error = log_in(&node, user, password).err().expect("it is refused");
+        let error = log_in(&node, user, password).expect_err("it is refused");
         (error.errno(), error.message().replace(user, "USER"))
     };
     for (unknown, known) in [("a_nativ", "a_native"), ("c_elsewhere", "a_native"), ("m_sh", "m_sha")] {

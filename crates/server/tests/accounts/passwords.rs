@@ -118,3 +118,53 @@ fn the_current_password_may_be_required_for_its_change() {
     assert_eq!(fault(&admin, "ALTER USER u IDENTIFIED BY 'f'").0, 0);
     assert_eq!(fault(&admin, "ALTER USER u IDENTIFIED BY 'g' REPLACE 'f'"), (3893, "HY000".into()));
 }
+
+#[test]
+fn rules_for_chosen_passwords_hold_while_they_are_on() {
+    let node = builder().start().expect("the node starts");
+    let admin = log_in(&node, "root", "").expect("root may log in");
+    let strength = |password: &str| {
+        let query = format!("SELECT CAST(VALIDATE_PASSWORD_STRENGTH('{password}') AS CHAR)");
+        values(&admin, &query).remove(0)
+    };
+    must(&admin, "CREATE USER u IDENTIFIED BY 'x'");
+    assert_eq!(strength("Long_enough1"), "0", "they are off");
+    must(&admin, "SET GLOBAL validate_password.enabled = ON");
+    let grades = ["aB1", "aB1!", "long enough", "Long_enough1", "root"].map(strength);
+    assert_eq!(grades, ["0", "25", "50", "100", "0"]);
+    for statement in [
+        "CREATE USER n",
+        "CREATE USER n ACCOUNT LOCK",
+        "CREATE USER n IDENTIFIED BY ''",
+        "CREATE USER n IDENTIFIED BY 'long enough'",
+        "CREATE USER `Some.User1` IDENTIFIED BY '1resU.emoS'",
+        "CREATE USER m IDENTIFIED BY 'Long_enough1', n IDENTIFIED BY 'x'",
+        "ALTER USER u IDENTIFIED BY 'long enough'",
+        "ALTER USER u IDENTIFIED WITH mysql_native_password BY 'x'",
+        "SET PASSWORD FOR u = 'x'",
+        "SET PASSWORD FOR u = ''",
+    ] {
+        assert_eq!(fault(&admin, statement), (1819, "HY000".into()), "{statement}");
+    }
+    for statement in [
+        "ALTER USER u IDENTIFIED BY 'Long_enough1'",
+        "ALTER USER u IDENTIFIED BY RANDOM PASSWORD",
+        "CREATE USER hashed IDENTIFIED WITH mysql_native_password AS '*14E65567ABDB5135D0CFD9A70B3032C179A49EE7'",
+        "CREATE USER on_machine IDENTIFIED WITH auth_socket",
+        "CREATE ROLE r",
+        "SET GLOBAL validate_password.policy = LOW",
+        "SET PASSWORD FOR u = 'long enough'",
+        "SET GLOBAL validate_password.length = 4",
+        "SET PASSWORD FOR u = 'four'",
+        "SET GLOBAL validate_password.policy = 2",
+        "SET GLOBAL validate_password.check_user_name = OFF",
+        "CREATE USER `Some.User1` IDENTIFIED BY 'Some.User1'",
+    ] {
+        must(&admin, statement);
+    }
+    let variables = "SELECT CONCAT(@@validate_password.policy, ' ', @@global.validate_password.length)";
+    assert_eq!(values(&admin, variables), ["STRONG 4"]);
+    assert_eq!(block_on(admin.query("SHOW VARIABLES LIKE 'validate_password%'", &[])).expect("rows").iter().count(), 7);
+    must(&admin, "SET GLOBAL validate_password.enabled = OFF");
+    must(&admin, "SET PASSWORD FOR u = 'x'");
+}

@@ -145,8 +145,8 @@ pub(crate) fn bind_item(
     let column = match expression {
         ast::Expression::Column(reference) => {
             let mut column = binder.scope.resolve(reference, clause.name())?.column;
-            // MySQL implements these tables as views, whose columns keep their own letter case. Those of the
-            // database `mysql` are tables.
+            // MySQL implements these tables as views, whose columns keep their own letter case. In the
+            // database `mysql` it has tables.
             let is_table = binder.scope.database.eq_ignore_ascii_case("mysql");
             let keeps_case = matches!(binder.scope.source, RowSource::Virtual { .. }) && !is_table;
             match (is_alias, keeps_case) {

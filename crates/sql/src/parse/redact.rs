@@ -9,7 +9,8 @@ use super::lexer::{Lexer, Token, TokenKind};
 const SECRET: &[u8] = b"<secret>";
 
 /// The words that make every string of a text a possible password.
-const SECRET_WORDS: &[&[u8]] = &[b"IDENTIFIED", b"PASSWORD", b"MASTER_PASSWORD", b"SOURCE_PASSWORD", b"SECRET"];
+const SECRET_WORDS: &[&[u8]] =
+    &[b"IDENTIFIED", b"PASSWORD", b"MASTER_PASSWORD", b"SOURCE_PASSWORD", b"SECRET", b"VALIDATE_PASSWORD_STRENGTH"];
 
 /// The text without passwords. If it has a word such as IDENTIFIED or PASSWORD, every string is replaced, as
 /// is everything from the first bytes on that form no token. A text that does not parse is treated alike.

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use junctor_model::access::{AccountName, Privilege, Privileges, Rights};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::password::strength::StrengthRules;
 use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::program::RowProtocol;
@@ -35,6 +36,18 @@ impl Engine {
             Value::Int(number) => u64::try_from(number).unwrap_or(0),
             _ => 0,
         }
+    }
+
+    /// The rules of `validate_password`, if it is on.
+    fn strength_rules(&self) -> Option<StrengthRules> {
+        (self.number("validate_password.enabled") != 0).then(|| StrengthRules {
+            length: self.number("validate_password.length"),
+            mixed_case: self.number("validate_password.mixed_case_count"),
+            numbers: self.number("validate_password.number_count"),
+            specials: self.number("validate_password.special_char_count"),
+            checks_user_name: self.number("validate_password.check_user_name") != 0,
+            checks_length_only: self.globals.value_named("validate_password.policy") == Value::Bytes(b"LOW".to_vec()),
+        })
     }
 
     /// The roles of `mandatory_roles`.
@@ -256,6 +269,7 @@ impl StatementContext<'_, '_> {
             reuse_days: self.engine.number("password_reuse_interval"),
             require_current: self.engine.number("password_require_current") != 0,
         };
+        let strength = self.engine.strength_rules();
         let default_method = match self.engine.globals.value_named("default_authentication_plugin") {
             Value::Bytes(name) => String::from_utf8_lossy(&name).into_owned(),
             _ => String::new(),
@@ -282,6 +296,7 @@ impl StatementContext<'_, '_> {
                 partial_revokes: self.engine.number("partial_revokes") != 0,
                 default_method: &default_method,
                 rules,
+                strength,
                 now_us: self.turn.wall_clock_us,
                 random: &mut next_random,
             },

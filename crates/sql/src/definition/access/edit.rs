@@ -6,6 +6,7 @@ use std::sync::Arc;
 use junctor_model::access::name::{HOST_CHARACTERS_MAX, USER_CHARACTERS_MAX};
 use junctor_model::access::{AccessChange, AccessControl, AccountDefinition, AccountName, Privilege, Rights};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::password::strength::StrengthRules;
 
 use crate::parse::account::AccountReference;
 
@@ -45,6 +46,8 @@ pub(crate) struct AccessContext<'a> {
     pub default_method: &'a str,
     /// The server's rules for passwords.
     pub rules: PasswordRules,
+    /// The rules of `validate_password`, if it is on.
+    pub strength: Option<StrengthRules>,
     /// The time in microseconds since 1970.
     pub now_us: u64,
     /// Random words for salts and passwords.

@@ -34,9 +34,18 @@ impl AccessEdit<'_> {
             },
         };
         let plain = match &identification.password {
-            None => return Ok((Authentication::without_password(method), None)),
+            None => {
+                // A new account must have a password, even if it is locked at first.
+                if current.is_none() && method != AuthenticationMethod::AuthSocket {
+                    self.check_strength(name, &Secret(Vec::new()))?;
+                }
+                return Ok((Authentication::without_password(method), None));
+            }
             Some(NewPassword::Stored(stored)) => return parse_stored(method, stored).map(|stored| (stored, None)),
-            Some(NewPassword::Plain(plain)) => plain.clone(),
+            Some(NewPassword::Plain(plain)) => {
+                self.check_strength(name, plain)?;
+                plain.clone()
+            }
             Some(NewPassword::Random) => {
                 let password = self.random_password();
                 self.generated.push((name.clone(), password.clone()));
@@ -44,6 +53,19 @@ impl AccessEdit<'_> {
             }
         };
         Ok((self.store(method, &plain)?, Some(plain)))
+    }
+
+    /// Error 1819 if `validate_password` does not allow the password for an account.
+    fn check_strength(&self, name: &AccountName, plain: &Secret) -> Result<()> {
+        let password = String::from_utf8_lossy(&plain.0);
+        let users = [&*self.context.own.user, &*name.user];
+        match self.context.strength.is_none_or(|rules| rules.accepts(&password, &users)) {
+            true => Ok(()),
+            false => {
+                let message = "Your password does not satisfy the current policy requirements";
+                Err(Error::new(ErrorCode::NotValidPassword, message))
+            }
+        }
     }
 
     /// The stored form of a password.

@@ -25,6 +25,7 @@ pub(super) fn default_value(variable: &Variable) -> Value {
         Kind::Real(default) => Value::Double(default),
         Kind::Text(default) => default.map_or(Value::Null, text),
         Kind::Choice(words) => text(words[0]),
+        Kind::ChoiceFrom(words, default) => text(words[default]),
         Kind::Switches(switches) => text(&switches_text(switches, |_, default| default)),
         Kind::SqlMode => text(&SqlMode::DEFAULT.text()),
         Kind::Isolation => text(IsolationChoice::default().name()),
@@ -73,7 +74,7 @@ pub(super) fn check(
             Value::Null => Err(wrong_value(name, "NULL")),
             _ => Err(wrong_type(name)),
         },
-        Kind::Choice(words) => text(check_choice(name, value, words)?),
+        Kind::Choice(words) | Kind::ChoiceFrom(words, _) => text(check_choice(name, value, words)?),
         Kind::Switches(switches) => text(&check_switches(name, value, old, switches)?),
         Kind::SqlMode => {
             let mode = match value {

@@ -46,6 +46,8 @@ pub enum Kind {
     Text(Option<&'static str>),
     /// One of these words, or its position from 0. The first word is the default.
     Choice(&'static [&'static str]),
+    /// As [`Kind::Choice`], with the default at this position.
+    ChoiceFrom(&'static [&'static str], usize),
     /// A comma-separated list of `name=on` and `name=off`; the field has the default of each switch.
     Switches(&'static [(&'static str, bool)]),
     /// A comma-separated list of SQL modes, or their bits as a number.
