@@ -27,6 +27,9 @@ timeout 300 sh tests/mysql-cli.sh "$target/$profile/junctor"
 echo "== TLS: versions, certificates of both ends, new certificates"
 timeout 120 sh tests/tls.sh "$target/$profile/junctor"
 
+echo "== clients in other languages: sessions, and logins by every method, over TCP, TLS and the Unix socket"
+timeout 900 sh tests/clients/run.sh "$target/$profile/junctor"
+
 echo "== compressed connections"
 timeout 120 sh tests/compression.sh "$target/$profile/junctor"
 

@@ -7,14 +7,16 @@ fail() {
 }
 
 # Starts a server with the data directory "$folder/NAME", and sets `process` and `port`.
-start() { # NAME
-    : >"$folder/$1.ready"
-    "$junctor" serve --port 0 --num-cpus 2 --no-cpu-binding --total-memory 256M --data-dir "$folder/$1" \
-        >"$folder/$1.ready" 2>"$folder/$1.log" &
+start() { # NAME options
+    started=$1
+    shift
+    : >"$folder/$started.ready"
+    "$junctor" serve --port 0 --num-cpus 2 --no-cpu-binding --total-memory 256M --data-dir "$folder/$started" "$@" \
+        >"$folder/$started.ready" 2>"$folder/$started.log" &
     process=$!
-    until grep -q '^ready' "$folder/$1.ready"; do
+    until grep -q '^ready' "$folder/$started.ready"; do
         kill -0 "$process" 2>/dev/null || fail "the server did not start"
         sleep 0.1
     done
-    port=$(sed -n 's/^ready: mysql [^ ]*:\([0-9]*\) .*/\1/p' "$folder/$1.ready")
+    port=$(sed -n 's/^ready: mysql [^ ]*:\([0-9]*\) .*/\1/p' "$folder/$started.ready")
 }

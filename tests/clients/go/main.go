@@ -123,6 +123,10 @@ func severalStatements() {
 }
 
 func main() {
+	if len(os.Args) == 4 {
+		logins(os.Args[1], os.Args[2], os.Args[3])
+		return
+	}
 	severalStatements()
 	session("")
 	session("?interpolateParams=true&collation=utf8mb4_general_ci&parseTime=true&timeout=5s&maxAllowedPacket=0")
