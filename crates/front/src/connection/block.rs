@@ -373,7 +373,7 @@ impl RecvBlock {
                 self.settings.accounts.end_connection(account);
             }
             if connection.flow.is_checking {
-                self.logins.delays.retain(|(_, delayed)| *delayed != socket);
+                self.logins.end_delay(socket);
             }
             if connection.flow.has_session {
                 let signal = CloseSession { connection: connection.id };

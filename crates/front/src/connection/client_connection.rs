@@ -60,9 +60,10 @@ impl<'a> RecvTurn<'a, '_> {
         }
     }
 
-    /// Continues the login of a connection after this time.
+    /// Continues the login of a connection after this time, or after the longest time of a login.
     fn delay(&mut self, socket: SocketId, milliseconds: u64) {
-        let at = self.context.turn_start.plus(Duration::from_millis(milliseconds));
+        let delay = Duration::from_millis(milliseconds).min(self.settings.login_timeout);
+        let at = self.context.turn_start.plus(delay);
         self.logins.delays.insert((at, socket));
     }
 }

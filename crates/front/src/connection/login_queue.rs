@@ -32,6 +32,13 @@ impl LoginQueue {
     pub fn push(&mut self, deadline: Time, socket: SocketId) {
         self.waiting.push_back((deadline, socket));
     }
+
+    /// Forgets the delay of a connection. Returns whether it had one.
+    pub fn end_delay(&mut self, socket: SocketId) -> bool {
+        let before = self.delays.len();
+        self.delays.retain(|(_, delayed)| *delayed != socket);
+        self.delays.len() < before
+    }
 }
 
 /// Whether the connection is in its first login, or in that of COM_CHANGE_USER.
@@ -49,7 +56,7 @@ impl RecvBlock {
         }
     }
 
-    /// Closes connections whose login has exceeded the timeout.
+    /// Closes connections whose login has exceeded the timeout. A login whose answer is delayed gets it now.
     pub(super) fn on_login_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.logins.is_timer_running = false;
         while let Some((_, socket)) = self.logins.waiting.pop_front_if(|(deadline, _)| *deadline <= context.turn_start)
@@ -57,7 +64,12 @@ impl RecvBlock {
             if let Some(connection) = find(&mut self.connections, socket)
                 && awaits_login(connection)
             {
-                connection.close(&mut RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox });
+                let is_delayed = self.logins.end_delay(socket);
+                let mut turn = RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox };
+                match is_delayed {
+                    true => _ = connection.continue_check(&mut turn),
+                    false => connection.close(&mut turn),
+                }
             }
         }
         self.start_login_timer(context, outbox);

@@ -16,8 +16,9 @@ use junctor_signals::recover_log::OpenToClients;
 use junctor_wire::request::Login;
 use junctor_wire::{Request, VERSION};
 
+use super::block::DELAY_TIMER;
 use super::{Networks, RecvBlock, RecvSettings};
-use crate::account::Accounts;
+use crate::account::{Accounts, Claim, Conditions, Peer};
 use crate::protocol_table::{EXTRA_LISTENER, Protocol};
 
 const SOCKET: SocketId = SocketId::new(0, 0, 0);
@@ -26,6 +27,18 @@ const SOCKET: SocketId = SocketId::new(0, 0, 0);
 fn mysql_login() -> Vec<u8> {
     let payload = [&[0, 0x82, 0, 0][..], &[0; 28], b"root\0\0"].concat();
     [&[payload.len() as u8, 0, 0, 1][..], &payload].concat()
+}
+
+/// The login of user root without a password.
+fn login(protocol: Protocol) -> Vec<u8> {
+    match protocol {
+        Protocol::Native => {
+            let mut login = Vec::new();
+            assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.encode(&mut login));
+            login
+        }
+        Protocol::MySql => mysql_login(),
+    }
 }
 
 struct Recv {
@@ -79,15 +92,7 @@ impl Recv {
     /// A block with one connection that has logged in, and whose session has no command yet.
     fn with_session(protocol: Protocol) -> Recv {
         let mut recv = Recv::new(protocol);
-        let login = match protocol {
-            Protocol::Native => {
-                let mut login = Vec::new();
-                assert!(Login { version: VERSION, user: "root", proof: b"", database: "" }.encode(&mut login));
-                login
-            }
-            Protocol::MySql => mysql_login(),
-        };
-        recv.receive(&login);
+        recv.receive(&login(protocol));
         let opening = recv.next_signal();
         assert!(matches!(opening, Some(SqlSignal::OpenSession(_))), "{opening:?}");
         recv.answer(b"", AfterReply::NextCommand);
@@ -347,6 +352,31 @@ fn a_login_byte_by_byte_ends_at_the_same_deadline() {
     recv.delivery.now = recv.delivery.now.plus(Duration::from_millis(490));
     recv.world(WorldEvent::Timer { token: 0 });
     assert_eq!(recv.closed(), [SOCKET]);
+}
+
+#[test]
+fn after_very_many_wrong_passwords_the_right_one_is_admitted_at_the_deadline() {
+    for &protocol in Protocol::ALL {
+        let mut recv = Recv::new(protocol);
+        let accounts = Arc::clone(&recv.block.settings.accounts);
+        let peer = Peer::new(Ipv4Addr::LOCALHOST.into());
+        let conditions = Conditions { now_us: 0, tls: None, handles_expired: false };
+        for _ in 0..1000 {
+            let claim = Claim { user: b"root", has_password: true, database: b"" };
+            let candidate = accounts.candidate(b"root", peer);
+            accounts.admit(&candidate, peer, claim, (false, &conditions)).expect_err("a wrong password");
+        }
+        recv.receive(&login(protocol));
+        recv.delivery.now = recv.delivery.now.plus(Duration::from_millis(9_900));
+        recv.world(WorldEvent::Timer { token: 0 });
+        recv.world(WorldEvent::Timer { token: DELAY_TIMER });
+        assert!(recv.next_signal().is_none(), "{protocol:?}: the answer is delayed");
+        recv.delivery.now = recv.delivery.now.plus(Duration::from_millis(100));
+        recv.world(WorldEvent::Timer { token: 0 });
+        let opening = recv.next_signal();
+        assert!(matches!(opening, Some(SqlSignal::OpenSession(_))), "{protocol:?}: {opening:?}");
+        assert_eq!(recv.closed(), [], "{protocol:?}");
+    }
 }
 
 #[test]
