@@ -130,6 +130,11 @@ impl Rights {
         self.global
     }
 
+    /// The global privileges that are lacking in single databases.
+    pub fn restrictions(&self) -> impl Iterator<Item = (&str, Privileges)> {
+        self.restricted.iter().map(|(database, lacking)| (&**database, *lacking))
+    }
+
     /// Whether a global privilege is there.
     #[inline]
     pub fn has(&self, privilege: Privilege) -> bool {

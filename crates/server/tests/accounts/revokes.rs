@@ -51,3 +51,31 @@ fn a_partial_revoke_takes_a_global_privilege_away_in_one_database() {
     must(&admin, "SET GLOBAL partial_revokes = OFF");
     assert_eq!(run(&literal, "SELECT a FROM d2.t"), Ok(()));
 }
+
+#[test]
+fn a_grantor_passes_on_no_more_than_it_has() {
+    let node = builder().start().expect("the node starts");
+    let admin = log_in(&node, "root", "").expect("root may log in");
+    make_tables(&admin);
+    for statement in [
+        "SET GLOBAL partial_revokes = ON",
+        "CREATE USER n, had, lacks",
+        "GRANT SELECT, INSERT ON *.* TO u WITH GRANT OPTION",
+        "REVOKE SELECT ON d.* FROM u",
+        "GRANT SELECT ON *.* TO had",
+        "GRANT SELECT, INSERT ON *.* TO lacks",
+        "REVOKE SELECT, INSERT ON d.* FROM lacks",
+    ] {
+        must(&admin, statement);
+    }
+    let session = log_in(&node, "u", "p").expect("the user may log in");
+    must(&session, "GRANT SELECT, INSERT ON *.* TO n, had, lacks");
+    let of = |user: &str| {
+        let grants = values(&admin, &format!("SHOW GRANTS FOR {user}"));
+        grants.into_iter().map(|grant| grant.replace(&format!("`{user}`@`%`"), "USER")).collect::<Vec<_>>()
+    };
+    let (all, revoked) = ("GRANT SELECT, INSERT ON *.* TO USER", "REVOKE SELECT ON `d`.* FROM USER");
+    assert_eq!([of("n"), of("had"), of("lacks")], [vec![all, revoked], vec![all], vec![all, revoked]]);
+    assert_eq!(run(&session, "GRANT SELECT ON d.* TO n"), Err(1044));
+    assert_eq!(run(&session, "GRANT SELECT ON d.t TO n"), Err(1142));
+}

@@ -42,12 +42,15 @@ impl AccessEdit<'_> {
             return Err(Error::new(ErrorCode::CannotCreateUserWithGrant, message));
         }
         let (now, grantor) = (self.context.now_us, self.context.own.to_string());
+        let lacking: BTreeMap<Box<str>, Privileges> =
+            self.context.rights.restrictions().map(|(database, it)| (database.into(), it)).collect();
         for name in names {
             self.require_power_over(&name)?;
             let option = if asks_option { own_option } else { Privileges::NONE };
             self.change(&name, |account| match &target {
                 Target::Server => {
                     let dynamic = wanted.privileges & Privileges::DYNAMIC;
+                    restrict(account, wanted.privileges, &lacking);
                     account.global |= wanted.privileges;
                     // WITH GRANT OPTION of dynamic privileges alone concerns only these.
                     if asks_option && (dynamic.is_empty() || wanted.privileges.has_any(Privileges::STATIC)) {
@@ -56,10 +59,6 @@ impl AccessEdit<'_> {
                     if asks_option {
                         account.grantable_dynamic |= dynamic;
                     }
-                    for restricted in account.restrictions.values_mut() {
-                        *restricted = restricted.without(wanted.privileges);
-                    }
-                    account.restrictions.retain(|_, restricted| !restricted.is_empty());
                 }
                 Target::Database(database) => {
                     *account.databases.entry(database.clone()).or_default() |= wanted.privileges | option;
@@ -292,6 +291,20 @@ impl AccessEdit<'_> {
             None => Ok(()),
         }
     }
+}
+
+/// Changes the partial revokes of an account that gets global privileges. A privilege that the grantor lacks
+/// in a database does not come to a grantee that has not had it there.
+fn restrict(account: &mut AccountDefinition, granted: Privileges, lacking: &BTreeMap<Box<str>, Privileges>) {
+    for (database, restricted) in &mut account.restrictions {
+        let of_grantor = lacking.get(database).copied().unwrap_or_default();
+        *restricted = restricted.without(granted.without(of_grantor));
+    }
+    for (database, of_grantor) in lacking {
+        let new = (granted & *of_grantor).without(account.global);
+        *account.restrictions.entry(database.clone()).or_default() |= new;
+    }
+    account.restrictions.retain(|_, restricted| !restricted.is_empty());
 }
 
 /// The name of a database without the escapes of a pattern.
