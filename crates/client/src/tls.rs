@@ -11,7 +11,8 @@ use rustls::crypto::{WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls12_signatur
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
-use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::version::TLS12;
+use rustls::{ClientConfig, ClientConnection, DEFAULT_VERSIONS, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion};
 
 use junctor_wire::{Reply, next_frame, reply};
 
@@ -52,7 +53,15 @@ impl Tls {
     /// # Errors
     /// 2026 if the authorities are no certificates, or the name is none.
     pub fn new(verification: Verification<'_>) -> Result<Tls> {
-        Tls::build(verification, None)
+        Tls::build(verification, None, DEFAULT_VERSIONS)
+    }
+
+    /// As [`Tls::new`], with TLS 1.2 only.
+    ///
+    /// # Errors
+    /// As [`Tls::new`].
+    pub fn only_1_2(verification: Verification<'_>) -> Result<Tls> {
+        Tls::build(verification, None, &[&TLS12])
     }
 
     /// As [`Tls::new`], with a certificate of the client and its private key, both in PEM, for accounts that
@@ -61,10 +70,14 @@ impl Tls {
     /// # Errors
     /// As [`Tls::new`]; 2026 also if the key is not that of the certificate.
     pub fn with_certificate(verification: Verification<'_>, certificate: &[u8], key: &[u8]) -> Result<Tls> {
-        Tls::build(verification, Some((certificate, key)))
+        Tls::build(verification, Some((certificate, key)), DEFAULT_VERSIONS)
     }
 
-    fn build(verification: Verification<'_>, shown: Option<(&[u8], &[u8])>) -> Result<Tls> {
+    fn build(
+        verification: Verification<'_>,
+        shown: Option<(&[u8], &[u8])>,
+        versions: &[&'static SupportedProtocolVersion],
+    ) -> Result<Tls> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let algorithms = provider.signature_verification_algorithms;
         let (authorities, name) = match verification {
@@ -78,7 +91,7 @@ impl Tls {
         };
         let verifier = Verifier { authorities, checks_name: name.is_some(), algorithms };
         let builder = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions)
             .map_err(|error| Error::tls(&error))?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier));

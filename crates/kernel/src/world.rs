@@ -177,6 +177,11 @@ pub enum WorldRequest {
         /// The socket.
         socket: SocketId,
     },
+    /// Closes a socket now. Output that waits is lost. Answered by [`WorldEvent::SocketClosed`].
+    AbortSocket {
+        /// The socket.
+        socket: SocketId,
+    },
     /// Suspends [`WorldEvent::Received`] for the socket.
     PauseReading {
         /// The socket.
@@ -348,6 +353,7 @@ impl WorldRequest {
             | Self::SetSending { .. }
             | Self::SendBytes { .. }
             | Self::CloseSocket { .. }
+            | Self::AbortSocket { .. }
             | Self::PauseReading { .. }
             | Self::ResumeReading { .. }
             | Self::SetMembership { .. }

@@ -99,6 +99,35 @@ fn rows_and_requests_of_many_records_pass() {
 }
 
 #[test]
+fn tls_1_2_carries_logins_and_rows_of_the_native_protocol_too() {
+    let node = Node::new(|_| {});
+    let authority = node.file("ca.pem");
+    block_on(async {
+        let root = node.root().await;
+        run(&root, &["CREATE USER ann@localhost IDENTIFIED BY 'secret' REQUIRE SSL"]).await;
+        let tls = Tls::only_1_2(Verification::Identity(&authority, "localhost")).expect("certificates");
+        assert_eq!(errno(node.connect(Options::new("ann").password("other").tls(&tls)).await).0, 1045);
+        // The first login sends the password, the second proves that the client has it.
+        for _ in 0..2 {
+            let ann = node.connect(Options::new("ann").password("secret").tls(&tls)).await.expect("the password");
+            assert_eq!(status(&ann, "Ssl_version").await, "TLSv1.2");
+            assert!(status(&ann, "Ssl_cipher").await.starts_with("ECDHE-"));
+            let long = "x".repeat(3 << 20);
+            let rows = ann.query("SELECT ?", params![&long]).await.expect("a row");
+            assert_eq!(rows.iter().next().expect("a row").get::<&str>(0).expect("a text").len(), 3 << 20);
+        }
+        let accepts = status(&root, "Ssl_finished_accepts").await.parse::<u64>().expect("a number");
+        assert!(accepts >= 4, "{accepts}");
+        assert_eq!(status(&root, "Ssl_accepts").await, accepts.to_string());
+        assert!(status(&root, "Ssl_server_not_after").await.ends_with(" 4096 GMT"));
+        assert!(status(&root, "Ssl_cipher_list").await.contains(":ECDHE-ECDSA-AES256-GCM-SHA384:"));
+        assert_eq!((status(&root, "Ssl_verify_mode").await, status(&root, "Ssl_verify_depth").await), ("5".into(), "6".into()));
+        let foreign = Tls::only_1_2(Verification::Identity(&authority, "db.example")).expect("certificates");
+        assert_eq!(errno(node.connect(Options::new("root").tls(&foreign)).await).0, 2026);
+    });
+}
+
+#[test]
 fn a_node_is_trusted_as_far_as_its_certificate_goes() {
     let (node, stranger) = (Node::new(|_| {}), Node::new(|_| {}));
     let (own, foreign) = (node.file("ca.pem"), stranger.file("ca.pem"));

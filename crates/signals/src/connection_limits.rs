@@ -18,6 +18,7 @@ pub struct ConnectionLimits {
     user_sessions_max: AtomicU64,
     address_connections_max: AtomicU64,
     address_errors_max: AtomicU64,
+    login_seconds: AtomicU64,
     book: Mutex<Book>,
     counts: ConnectionCounts,
 }
@@ -102,6 +103,8 @@ pub enum ConnectionLimit {
     AddressConnections,
     /// Broken logins in a row after which an address is refused.
     AddressErrors,
+    /// The longest duration of a login, in seconds.
+    LoginSeconds,
 }
 
 /// How the login of a connection ended.
@@ -143,6 +146,7 @@ impl ConnectionLimits {
             user_sessions_max: AtomicU64::new(0),
             address_connections_max: AtomicU64::new(0),
             address_errors_max: AtomicU64::new(ConnectionLimits::ERRORS_MAX),
+            login_seconds: AtomicU64::new(10),
             book: Mutex::default(),
             counts: ConnectionCounts::default(),
         }
@@ -155,8 +159,14 @@ impl ConnectionLimits {
             ConnectionLimit::UserSessions => &self.user_sessions_max,
             ConnectionLimit::AddressConnections => &self.address_connections_max,
             ConnectionLimit::AddressErrors => &self.address_errors_max,
+            ConnectionLimit::LoginSeconds => &self.login_seconds,
         };
         word.store(value, Ordering::Relaxed);
+    }
+
+    /// The longest duration of a login. A connection that takes longer is closed.
+    pub fn login_timeout_s(&self) -> u64 {
+        self.login_seconds.load(Ordering::Relaxed)
     }
 
     /// What happened since the start.

@@ -8,10 +8,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, RwLock};
 use std::{fmt, thread};
 
-use junctor_kernel::transport::security::{ClientSecurity, Encryption};
+use junctor_kernel::transport::security::{ClientSecurity, Encryption, SecurityStatus};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -20,7 +21,8 @@ use rustls::{Connection, Error, RootCertStore, ServerConfig, ServerConnection};
 
 use crate::certificate::{Certificate, create_authority_for_clients, issue_for_clients};
 use crate::password_key::PasswordKey;
-use crate::session::Session;
+use crate::session::{Session, cipher_name};
+use crate::validity::validity;
 
 /// The subfolder of the data folder.
 const FOLDER: &str = "tls";
@@ -57,13 +59,25 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
+/// Certificates between that of a client and its authority, which the verifier follows.
+const VERIFY_DEPTH: u32 = 6;
+
+/// The certificates in use.
+struct Loaded {
+    config: Arc<ServerConfig>,
+    validity: [Box<str>; 2],
+    verifies_clients: bool,
+}
+
 /// TLS for the clients of a node.
 pub struct ClientTls {
     files: CertificateFiles,
     /// The subfolder of the data folder, if the node has one.
     folder: Option<PathBuf>,
     /// Replaced when the files are read again.
-    config: RwLock<Arc<ServerConfig>>,
+    loaded: RwLock<Arc<Loaded>>,
+    accepts: AtomicU64,
+    finished_accepts: Arc<AtomicU64>,
     /// Set by a thread, because making the key takes about a tenth of a second.
     password_key: Arc<OnceLock<PasswordKey>>,
 }
@@ -85,7 +99,7 @@ impl ClientTls {
         if let Some(folder) = &folder {
             make_folder(folder)?;
         }
-        let mut config = None;
+        let mut made = None;
         match (&files.certificate, &files.key, &folder) {
             (Some(_), Some(_), _) => {}
             (None, None, Some(folder)) => {
@@ -96,15 +110,22 @@ impl ClientTls {
             (None, None, None) => {
                 let authority = create_authority_for_clients().map_err(|error| TlsError(error.to_string()))?;
                 let server = issue_for_clients(&authority.key, true).map_err(|error| TlsError(error.to_string()))?;
-                config = Some(configure(None, server.certificate.as_bytes(), server.key.as_bytes()));
+                made = Some(configure(None, server.certificate.as_bytes(), server.key.as_bytes()));
             }
             _ => return Err(TlsError("ssl_cert and ssl_key need each other".into())),
         }
-        let config = match config {
-            Some(config) => config.map_err(|error| TlsError(error.to_string()))?,
+        let loaded = match made {
+            Some(loaded) => loaded.map_err(|error| TlsError(error.to_string()))?,
             None => read(&files)?,
         };
-        let tls = ClientTls { files, folder, config: RwLock::new(config), password_key: Arc::default() };
+        let tls = ClientTls {
+            files,
+            folder,
+            loaded: RwLock::new(loaded),
+            accepts: AtomicU64::new(0),
+            finished_accepts: Arc::default(),
+            password_key: Arc::default(),
+        };
         tls.read_password_key()?;
         Ok(tls)
     }
@@ -113,6 +134,10 @@ impl ClientTls {
     pub fn file_names(&self) -> [String; 3] {
         let CertificateFiles { authority, certificate, key } = &self.files;
         [authority, certificate, key].map(|file| file.as_ref().map_or_else(String::new, |it| it.display().to_string()))
+    }
+
+    fn loaded(&self) -> Arc<Loaded> {
+        Arc::clone(&self.loaded.read().unwrap_or_else(|error| error.into_inner()))
     }
 
     /// Reads the key for passwords of an earlier start.
@@ -160,9 +185,9 @@ impl ClientTls {
 
 impl ClientSecurity for ClientTls {
     fn accept(&self) -> Option<Box<dyn Encryption>> {
-        let config = Arc::clone(&self.config.read().unwrap_or_else(|error| error.into_inner()));
-        let connection = ServerConnection::new(config).ok()?;
-        Some(Box::new(Session::new(Connection::Server(connection))))
+        let connection = ServerConnection::new(Arc::clone(&self.loaded().config)).ok()?;
+        self.accepts.fetch_add(1, Ordering::Relaxed);
+        Some(Box::new(Session::counted(Connection::Server(connection), &self.finished_accepts)))
     }
 
     fn public_key(&self) -> Option<Arc<str>> {
@@ -173,12 +198,25 @@ impl ClientSecurity for ClientTls {
         self.password_key.get()?.decrypt(encrypted)
     }
 
+    fn status(&self) -> SecurityStatus {
+        let loaded = self.loaded();
+        let suites = &loaded.config.crypto_provider().cipher_suites;
+        let ciphers: Vec<_> = suites.iter().map(|suite| cipher_name(suite.suite())).collect();
+        SecurityStatus {
+            accepts: self.accepts.load(Ordering::Relaxed),
+            finished_accepts: self.finished_accepts.load(Ordering::Relaxed),
+            validity: loaded.validity.clone(),
+            ciphers: ciphers.join(":").into(),
+            verify_depth: loaded.verifies_clients.then_some(VERIFY_DEPTH),
+        }
+    }
+
     fn reload(&self) -> Result<(), String> {
         if self.files.certificate.is_none() {
             return Ok(());
         }
-        let config = read(&self.files).map_err(|error| error.0)?;
-        *self.config.write().unwrap_or_else(|error| error.into_inner()) = config;
+        let loaded = read(&self.files).map_err(|error| error.0)?;
+        *self.loaded.write().unwrap_or_else(|error| error.into_inner()) = loaded;
         Ok(())
     }
 }
@@ -217,7 +255,7 @@ fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
-fn read(files: &CertificateFiles) -> Result<Arc<ServerConfig>, TlsError> {
+fn read(files: &CertificateFiles) -> Result<Arc<Loaded>, TlsError> {
     let file = |path: &Option<PathBuf>| match path {
         Some(path) => fs::read(path).map(Some).map_err(|error| failed("read", path, &error)),
         None => Ok(None),
@@ -230,7 +268,7 @@ fn read(files: &CertificateFiles) -> Result<Arc<ServerConfig>, TlsError> {
     })
 }
 
-fn configure(authority: Option<&[u8]>, certificate: &[u8], key: &[u8]) -> Result<Arc<ServerConfig>, Error> {
+fn configure(authority: Option<&[u8]>, certificate: &[u8], key: &[u8]) -> Result<Arc<Loaded>, Error> {
     let damaged = |error: rustls::pki_types::pem::Error| Error::General(error.to_string());
     let certificates = |bytes| CertificateDer::pem_slice_iter(bytes).collect::<Result<Vec<_>, _>>().map_err(damaged);
     let provider = Arc::new(aws_lc_rs::default_provider());
@@ -248,12 +286,13 @@ fn configure(authority: Option<&[u8]>, certificate: &[u8], key: &[u8]) -> Result
             builder.with_client_cert_verifier(verifier.map_err(|error| Error::General(error.to_string()))?)
         }
     };
-    let mut config =
-        builder.with_single_cert(certificates(certificate)?, PrivateKeyDer::from_pem_slice(key).map_err(damaged)?)?;
+    let chain = certificates(certificate)?;
+    let validity = chain.first().and_then(|first| validity(first)).unwrap_or_default();
+    let mut config = builder.with_single_cert(chain, PrivateKeyDer::from_pem_slice(key).map_err(damaged)?)?;
     // A resumed session would survive the reload of certificates.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
-    Ok(Arc::new(config))
+    Ok(Arc::new(Loaded { config: Arc::new(config), validity, verifies_clients: authority.is_some() }))
 }
 
 fn failed(action: &str, path: &Path, error: &io::Error) -> TlsError {

@@ -5,7 +5,8 @@
 //! - [`session`]: the sessions of connections, for the kernel's links;
 //! - [`client_tls`]: TLS for clients, and the files of its certificates;
 //! - `distinguished_name`: the names in the certificates of clients;
-//! - `password_key`: the key with which clients encrypt passwords on connections without TLS.
+//! - `password_key`: the key with which clients encrypt passwords on connections without TLS;
+//! - `validity`: when a certificate is valid.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ pub mod client_tls;
 mod distinguished_name;
 mod password_key;
 pub mod session;
+mod validity;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{Read, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use junctor_kernel::NodeId;
 use junctor_kernel::transport::hello::Refusal;
@@ -80,6 +81,8 @@ impl LinkSecurity for Tls {
 /// The session of one connection.
 pub(crate) struct Session {
     connection: Connection,
+    /// Counts the end of the handshake, once.
+    finished: Option<Arc<AtomicU64>>,
 }
 
 impl fmt::Debug for Session {
@@ -92,7 +95,12 @@ impl Session {
     pub(crate) fn new(mut connection: Connection) -> Self {
         // Links bound what they send, and everything is taken out at once.
         connection.set_buffer_limit(None);
-        Self { connection }
+        Self { connection, finished: None }
+    }
+
+    /// A session that counts the end of its handshake.
+    pub(crate) fn counted(connection: Connection, finished: &Arc<AtomicU64>) -> Self {
+        Self { finished: Some(Arc::clone(finished)), ..Self::new(connection) }
     }
 }
 
@@ -101,6 +109,11 @@ impl Encryption for Session {
         while !bytes.is_empty() {
             let taken = self.connection.read_tls(&mut bytes);
             let state = self.connection.process_new_packets().map_err(|error| fault(&error))?;
+            if !self.connection.is_handshaking()
+                && let Some(finished) = self.finished.take()
+            {
+                finished.fetch_add(1, Ordering::Relaxed);
+            }
             let length = state.plaintext_bytes_to_read();
             if length > 0 {
                 let start = plain.len();
@@ -157,7 +170,7 @@ impl Encryption for Session {
 }
 
 /// OpenSSL's name of a cipher suite. The list has all suites of the provider.
-fn cipher_name(suite: CipherSuite) -> &'static str {
+pub(crate) fn cipher_name(suite: CipherSuite) -> &'static str {
     match suite {
         CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
         CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",

@@ -49,13 +49,18 @@ pub struct RecvSettings {
     pub proxy_networks: Networks,
     /// Maximum length of a command in bytes. A longer command ends its connection with error 1153.
     pub max_allowed_packet: usize,
-    /// Maximum duration of a login. A connection that takes longer is closed without an answer.
-    pub login_timeout: Duration,
     /// Whether the node has recovered its data. Until then every connection is refused with error 3168.
     pub readiness: Arc<Readiness>,
     /// Connection ids are above the first number, and at most the second one. The nodes of a cluster have ids
     /// of their own.
     pub ids: (u32, u32),
+}
+
+impl RecvSettings {
+    /// `connect_timeout`. A connection that takes longer to log in is closed without an answer.
+    pub(super) fn login_timeout(&self) -> Duration {
+        Duration::from_seconds(self.limits.login_timeout_s())
+    }
 }
 
 /// Tokens of timers.
@@ -289,7 +294,7 @@ impl RecvBlock {
             false => outbox.request(WorldRequest::SendBytes { socket, bytes: greeting }),
         }
         self.add_connection(connection);
-        self.logins.push(context.turn_start.plus(self.settings.login_timeout), socket);
+        self.logins.push(context.turn_start.plus(self.settings.login_timeout()), socket);
         self.start_login_timer(context, outbox);
     }
 
@@ -465,6 +470,11 @@ impl RecvBlock {
                     context,
                     outbox,
                 });
+            }
+            // The client reads nothing, so its output would never be written.
+            AfterReply::Close if connection.flow.is_output_blocked => {
+                connection.flow.is_closing = true;
+                outbox.request(WorldRequest::AbortSocket { socket });
             }
             AfterReply::Close => {
                 connection.close(&mut RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox })

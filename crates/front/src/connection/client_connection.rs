@@ -62,7 +62,7 @@ impl<'a> RecvTurn<'a, '_> {
 
     /// Continues the login of a connection after this time, or after the longest time of a login.
     fn delay(&mut self, socket: SocketId, milliseconds: u64) {
-        let delay = Duration::from_millis(milliseconds).min(self.settings.login_timeout);
+        let delay = Duration::from_millis(milliseconds).min(self.settings.login_timeout());
         let at = self.context.turn_start.plus(delay);
         self.logins.delays.insert((at, socket));
     }

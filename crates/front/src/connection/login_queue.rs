@@ -17,7 +17,8 @@ pub(super) struct LoginQueue {
     /// Connections with the deadlines of their first logins, in order of the deadlines. Some may have ended
     /// already.
     waiting: VecDeque<(Time, SocketId)>,
-    is_timer_running: bool,
+    /// The deadline for which the timer runs.
+    timer: Option<Time>,
     /// Connections whose passwords are being checked, in the order of their turns. A connection has at most
     /// one check.
     pub checks: VecDeque<SocketId>,
@@ -30,7 +31,9 @@ pub(super) struct LoginQueue {
 
 impl LoginQueue {
     pub fn push(&mut self, deadline: Time, socket: SocketId) {
-        self.waiting.push_back((deadline, socket));
+        // After `connect_timeout` has become shorter, earlier connections may have later deadlines.
+        let place = self.waiting.partition_point(|(other, _)| *other <= deadline);
+        self.waiting.insert(place, (deadline, socket));
     }
 
     /// Forgets the delay of a connection. Returns whether it had one.
@@ -49,16 +52,16 @@ fn awaits_login(connection: &Connection) -> bool {
 impl RecvBlock {
     pub(super) fn start_login_timer(&mut self, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
         if let Some((deadline, _)) = self.logins.waiting.front()
-            && !self.logins.is_timer_running
+            && self.logins.timer.is_none_or(|running| *deadline < running)
         {
-            self.logins.is_timer_running = true;
+            self.logins.timer = Some(*deadline);
             outbox.request(WorldRequest::StartTimer { after: deadline.since(context.turn_start), token: LOGIN_TIMER });
         }
     }
 
     /// Closes connections whose login has exceeded the timeout. A login whose answer is delayed gets it now.
     pub(super) fn on_login_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        self.logins.is_timer_running = false;
+        self.logins.timer = None;
         while let Some((_, socket)) = self.logins.waiting.pop_front_if(|(deadline, _)| *deadline <= context.turn_start)
         {
             if let Some(connection) = find(&mut self.connections, socket)

@@ -78,7 +78,6 @@ impl Recv {
             logins_max: 2,
             proxy_networks: Networks::parse("192.0.2.0/24").expect("a network"),
             max_allowed_packet: 1 << 20,
-            login_timeout: Duration::from_seconds(10),
             readiness: Arc::default(),
         };
         Recv { block: RecvBlock::new(own, &directory, settings), delivery, own, requests: Vec::new() }
@@ -286,6 +285,38 @@ fn a_login_that_takes_too_long_closes_its_connection() {
             recv.world(WorldEvent::Timer { token: 0 });
             assert_eq!(recv.requests.len(), usize::from(!is_logged_in), "{protocol:?}");
         }
+    }
+}
+
+#[test]
+fn a_new_connect_timeout_applies_to_later_connections() {
+    let mut recv = Recv::new(Protocol::MySql);
+    let later = SocketId::new(0, 1, 0);
+    recv.block.settings.limits.set(ConnectionLimit::LoginSeconds, 3);
+    recv.open(later, Protocol::MySql);
+    assert_eq!(recv.delivery.take_timers().len(), 2, "the timer of the later connection ends first");
+    recv.delivery.now = recv.delivery.now.plus(Duration::from_seconds(3));
+    recv.world(WorldEvent::Timer { token: 0 });
+    assert_eq!(recv.closed(), [later]);
+    recv.delivery.now = recv.delivery.now.plus(Duration::from_seconds(7));
+    recv.world(WorldEvent::Timer { token: 0 });
+    assert_eq!(recv.closed(), [SOCKET]);
+}
+
+#[test]
+fn a_session_that_ends_does_not_wait_for_a_client_that_does_not_read() {
+    for is_blocked in [false, true] {
+        let mut recv = Recv::with_session(Protocol::MySql);
+        recv.receive(&command(Protocol::MySql, 1).0);
+        recv.answer(b"\x01\0\0\0x", AfterReply::MoreParts);
+        if is_blocked {
+            recv.world(WorldEvent::SendBlocked { socket: SOCKET });
+        }
+        recv.requests.clear();
+        recv.answer(b"", AfterReply::Close);
+        let is_aborted = matches!(recv.requests[..], [WorldRequest::AbortSocket { socket: SOCKET }]);
+        let is_closed = matches!(recv.requests[..], [WorldRequest::CloseSocket { socket: SOCKET }]);
+        assert_eq!((is_aborted, is_closed), (is_blocked, !is_blocked));
     }
 }
 

@@ -14,7 +14,7 @@ use junctor_sql::{Engine, Session, SessionOpening};
 use super::block::SqlBlock;
 use super::log_statement::{log_end, log_start};
 use super::multi_statement::after_statement;
-use super::state::{CommandState, NextStatement, SessionRecord, UnsentResults, payload_of};
+use super::state::{AwaitedClient, CommandState, NextStatement, SessionRecord, UnsentResults, payload_of};
 use crate::admission::Priority;
 use crate::protocol::{CommandContext, DecodedParameters};
 use crate::protocol_table::{Protocol, SessionState};
@@ -72,6 +72,7 @@ impl SqlBlock {
                     answer: Buffer::new(),
                     result_start: Some(0),
                     running: None,
+                    awaited: None,
                     open_transaction: None,
                     session,
                     unsent: UnsentResults::default(),
@@ -154,6 +155,7 @@ impl SqlBlock {
     pub(super) fn on_continue_command(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.unsent.sent = None;
+        record.awaited = None;
         match record.command {
             CommandState::Running => record.send_finished_results(turn),
             CommandState::BetweenStatements(NextStatement::AwaitsAdmission) => {
@@ -179,6 +181,7 @@ impl SqlBlock {
         if let Some(record) = self.sessions.get_mut(&connection)
             && matches!(record.command, CommandState::Running)
         {
+            record.awaited = None;
             record.take_answer_buffer(turn);
             let SessionRecord { session, protocol, answer, result_start, .. } = &mut **record;
             let mut sink = protocol.sink(answer, *result_start);
@@ -399,7 +402,9 @@ pub(super) fn send_progress(
     if progress == Progress::MoreOutput {
         // The client gets a part of the result, so an error can no longer replace it.
         record.result_start = None;
+        record.awaited = Some((AwaitedClient::Room, turn.turn_start));
     } else if progress == Progress::AwaitsInput {
+        record.awaited = Some((AwaitedClient::File, turn.turn_start));
         // The client gets the results of earlier statements and the request, which is no result.
         record.result_start = Some(0);
     } else {

@@ -13,7 +13,7 @@ use junctor_sql::result::{OUTPUT_PART_BYTES, Progress};
 
 use super::block::SqlBlock;
 use super::client_command::{mark_part, send_progress};
-use super::state::{CommandState, NextStatement, SessionRecord, payload_of};
+use super::state::{AwaitedClient, CommandState, NextStatement, SessionRecord, payload_of};
 
 /// The number of the deferred work that starts the next statement of a text.
 pub(super) const STATEMENT_WORK: u32 = 0x7374_6174;
@@ -44,6 +44,7 @@ pub(super) fn after_statement(engine: &mut Engine, record: &mut SessionRecord, t
         return;
     }
     record.command = CommandState::BetweenStatements(NextStatement::AwaitsRoom);
+    record.awaited = Some((AwaitedClient::Room, turn.turn_start));
     let packets = std::mem::take(&mut record.answer);
     record.send_part(packets, turn);
 }

@@ -42,10 +42,21 @@ pub(super) struct SessionRecord {
     pub result_start: Option<usize>,
     /// The current command, if it did not finish in the step that started it.
     pub running: Option<ExecuteCommand>,
+    /// What the answer last waited for, and since when. Meaningless if that was before `statement_start`.
+    pub awaited: Option<(AwaitedClient, Time)>,
     /// The open transaction, and when the timeout sweep first saw it.
     pub open_transaction: Option<(u32, Time)>,
     pub session: Session,
     pub unsent: UnsentResults,
+}
+
+/// What an answer needs from its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AwaitedClient {
+    /// The client must read what it got.
+    Room,
+    /// The client must send the next part of a file.
+    File,
 }
 
 pub(super) enum CommandState {

@@ -1,4 +1,5 @@
-//! Time limits of sessions: `wait_timeout`, `interactive_timeout`, and `transaction_timeout_s`. A single
+//! Time limits of sessions: `wait_timeout`, `interactive_timeout`, `net_read_timeout`, `net_write_timeout`, and
+//! `transaction_timeout_s`. A single
 //! timer visits all sessions in turn, so sessions need no timers of their own.
 
 use std::collections::VecDeque;
@@ -9,7 +10,7 @@ use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
 
 use super::block::SqlBlock;
-use super::state::{CommandState, SessionRecord};
+use super::state::{AwaitedClient, CommandState, SessionRecord};
 
 /// Maximum number of sessions that one expiry of the timer checks.
 const SESSIONS_PER_SWEEP: usize = 1024;
@@ -91,6 +92,13 @@ impl SessionRecord {
             (Some(number), _) => self.open_transaction = Some((number, now)),
         }
         let is_idle = matches!(self.command, CommandState::Idle);
+        if !is_idle
+            && let Some((awaited, since)) = self.awaited
+            && since >= self.statement_start
+            && is_over(since, self.session.net_timeout_s(awaited == AwaitedClient::File))
+        {
+            return Some(client_stalled(awaited));
+        }
         (is_idle && is_over(self.state_since, self.session.wait_timeout_s())).then(inactive)
     }
 }
@@ -99,6 +107,14 @@ fn inactive() -> Box<Error> {
     let message = "The client was disconnected by the server because of inactivity. See wait_timeout and \
                    interactive_timeout for configuring this behavior.";
     Error::new(ErrorCode::ClientInteractionTimeout, message)
+}
+
+fn client_stalled(awaited: AwaitedClient) -> Box<Error> {
+    let message = match awaited {
+        AwaitedClient::Room => "Got timeout writing communication packets",
+        AwaitedClient::File => "Got timeout reading communication packets",
+    };
+    Error::new(ErrorCode::QueryInterrupted, message)
 }
 
 fn transaction_too_long(limit: u32) -> Box<Error> {

@@ -506,6 +506,7 @@ impl Sockets {
         match request {
             WorldRequest::SendBytes { socket, bytes } => self.send(socket, bytes, services),
             WorldRequest::CloseSocket { socket } => self.close_when_written(socket, services),
+            WorldRequest::AbortSocket { socket } => self.close(socket, SocketCloseReason::Own, services),
             WorldRequest::PauseReading { socket } => {
                 if let Some(socket) = self.socket(socket) {
                     socket.paused = true;

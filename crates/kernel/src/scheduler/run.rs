@@ -372,6 +372,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             WorldRequest::Halt { message } => return world.halt(message),
             WorldRequest::SendBytes { socket, .. }
             | WorldRequest::CloseSocket { socket }
+            | WorldRequest::AbortSocket { socket }
             | WorldRequest::PauseReading { socket }
             | WorldRequest::ResumeReading { socket } => directory.thread_of(ModuleId::SOCKETS, socket.owner()),
             // Workers outside the node's threads carry out requests about files.
@@ -386,6 +387,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         match request {
             WorldRequest::SendBytes { .. }
             | WorldRequest::CloseSocket { .. }
+            | WorldRequest::AbortSocket { .. }
             | WorldRequest::PauseReading { .. }
             | WorldRequest::ResumeReading { .. } => world.socket_request(request, &mut services),
             _ => world.file_request(from, request, &mut services),

@@ -194,6 +194,7 @@ impl VirtualSockets {
     ) {
         let (WorldRequest::SendBytes { socket, .. }
         | WorldRequest::CloseSocket { socket }
+        | WorldRequest::AbortSocket { socket }
         | WorldRequest::PauseReading { socket }
         | WorldRequest::ResumeReading { socket }) = request
         else {
@@ -219,6 +220,9 @@ impl VirtualSockets {
                 services.buffers.give(bytes);
             }
             (WorldRequest::CloseSocket { .. }, Some(connection)) => connection.closing = true,
+            (WorldRequest::AbortSocket { .. }, Some(connection)) => {
+                connection.ended.get_or_insert(SocketCloseReason::Own);
+            }
             (WorldRequest::PauseReading { .. }, Some(connection)) => connection.paused = true,
             (WorldRequest::ResumeReading { .. }, Some(connection)) => connection.paused = false,
             _ => {}

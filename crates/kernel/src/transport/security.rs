@@ -29,6 +29,9 @@ pub trait ClientSecurity: fmt::Debug + Send + Sync {
     /// Decrypts what a client encrypted with the public key. `None` if that is not what it did.
     fn decrypt(&self, encrypted: &[u8]) -> Option<Vec<u8>>;
 
+    /// What SHOW STATUS tells about TLS, apart from single connections.
+    fn status(&self) -> SecurityStatus;
+
     /// Reads the certificates again. Open connections keep theirs.
     ///
     /// # Errors
@@ -82,6 +85,22 @@ pub struct Agreed {
     /// Whether the other end has shown a certificate. It is valid, because the connection would have ended
     /// otherwise.
     pub has_certificate: bool,
+}
+
+/// The certificates in use, and what has happened to connections.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecurityStatus {
+    /// Connections that began TLS.
+    pub accepts: u64,
+    /// Those of them that agreed on its parameters.
+    pub finished_accepts: u64,
+    /// When the certificate of the server begins and ends to be valid, as OpenSSL writes it.
+    pub validity: [Box<str>; 2],
+    /// The cipher suites, as OpenSSL names them, with colons between them.
+    pub ciphers: Box<str>,
+    /// The largest number of certificates between that of a client and its authority; `None` if certificates
+    /// of clients are not asked for.
+    pub verify_depth: Option<u32>,
 }
 
 /// Why an encrypted connection is over.

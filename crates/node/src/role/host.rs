@@ -6,7 +6,7 @@ use junctor_cluster::{MainBlock, RepBlock};
 use junctor_front::{RecvBlock, RecvSettings, SqlBlock};
 use junctor_gateway::Gateway;
 use junctor_kernel::{
-    Address, Context, Duration, Endpoints, Host, Outbox, ThreadAssignment, Time, WorldEvent, require,
+    Address, Context, Endpoints, Host, Outbox, ThreadAssignment, Time, WorldEvent, require,
 };
 use junctor_signals::{Module, Signal};
 use junctor_sql::Engine;
@@ -187,7 +187,6 @@ fn recv_settings(assignment: &ThreadAssignment, shared: &Shared) -> RecvSettings
         logins_max: shared.config.max_pending_logins.div_ceil(instances) as usize,
         proxy_networks: shared.proxy_networks.clone(),
         max_allowed_packet: shared.config.max_allowed_packet_bytes as usize,
-        login_timeout: Duration::from_seconds(u64::from(shared.config.connect_timeout_s)),
         readiness: Arc::clone(&shared.readiness),
         ids: match shared.is_in_cluster() {
             // KILL and locks name connections of all nodes.

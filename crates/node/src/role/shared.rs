@@ -350,6 +350,7 @@ fn connection_limits(config: &NodeConfig) -> ConnectionLimits {
     limits.set(ConnectionLimit::UserSessions, u64::from(config.max_user_connections));
     limits.set(ConnectionLimit::AddressConnections, u64::from(config.max_address_connections));
     limits.set(ConnectionLimit::AddressErrors, config.max_connect_errors);
+    limits.set(ConnectionLimit::LoginSeconds, u64::from(config.connect_timeout_s));
     limits
 }
 

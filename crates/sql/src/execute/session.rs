@@ -10,6 +10,7 @@ use junctor_model::collation::CharacterSet;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ConnectionId, TableOwner};
 use junctor_signals::diagnostics::{self, Diagnostics};
+use junctor_model::value::Value;
 use junctor_signals::program::RowProtocol;
 
 use super::identity::Identity;
@@ -18,7 +19,7 @@ use super::key_read::KeyReader;
 use super::lock_tables::TableLocks;
 use super::savepoint::Savepoint;
 use super::state::Execution;
-use crate::mysql_catalog::variable::HighPriorityMode;
+use crate::mysql_catalog::variable::{HighPriorityMode, find};
 use crate::parse::Dialect;
 use junctor_gateway::Agreed;
 
@@ -252,6 +253,16 @@ impl Session {
     /// Idle time in seconds after which the connection is closed.
     pub fn wait_timeout_s(&self) -> u32 {
         self.variables.wait_timeout_s
+    }
+
+    /// Seconds that the session waits for its client in a command: `net_read_timeout` for a part of a file,
+    /// `net_write_timeout` until it reads.
+    pub fn net_timeout_s(&self, is_read: bool) -> u32 {
+        let name = if is_read { "net_read_timeout" } else { "net_write_timeout" };
+        match find(name).map(|id| self.variables.value(id)) {
+            Some(Value::UInt(seconds)) => u32::try_from(seconds).unwrap_or(u32::MAX),
+            _ => u32::MAX,
+        }
     }
 
     /// `thread_pool_high_prio_mode`.

@@ -102,16 +102,14 @@ impl StatementFacts<'_, '_> {
             ("Uptime", self.turn.turn_start.0 / 1_000_000_000),
         ];
         let numbers = numbers.into_iter().chain(engine.settings.cluster.rows()).chain(engine.connection_status());
-        let tls = self.session.tls;
         let compression = self.session.compression;
         let texts = [
             ("Compression", if compression.is_some() { "ON" } else { "OFF" }.to_owned()),
             ("Compression_algorithm", compression.unwrap_or_default().to_owned()),
-            ("Ssl_cipher", tls.map_or("", |tls| tls.cipher).to_owned()),
-            ("Ssl_version", tls.map_or("", |tls| tls.version).to_owned()),
         ];
         let mut rows: Vec<_> = numbers.map(|(name, number)| (name, number.to_string())).collect();
         rows.extend(texts);
+        rows.extend(self.tls_status());
         rows.sort_unstable();
         rows
     }

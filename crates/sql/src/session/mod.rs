@@ -17,6 +17,7 @@ mod text;
 mod next_statement;
 mod own_tables;
 mod routing;
+mod tls_status;
 mod unplanned;
 mod shape_plans;
 mod track;

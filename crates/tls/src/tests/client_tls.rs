@@ -128,6 +128,28 @@ fn a_client_may_show_a_certificate_of_the_authority_and_no_other() {
 }
 
 #[test]
+fn the_status_counts_handshakes_and_has_the_dates_of_the_certificate() {
+    let folder = Folder::new("status");
+    let tls = folder.open();
+    assert_eq!((tls.status().accepts, tls.status().finished_accepts), (0, 0));
+    for version in VERSIONS {
+        let mut server = tls.accept().unwrap();
+        settle(&mut client(&folder.read("ca.pem"), None, version), &mut *server);
+    }
+    // A client that does not trust the server, and one that sends nothing.
+    let stranger = create_authority_for_clients().unwrap().certificate;
+    settle(&mut client(stranger.as_bytes(), None, VERSIONS[0]), &mut *tls.accept().unwrap());
+    drop(tls.accept());
+    let status = tls.status();
+    assert_eq!((status.accepts, status.finished_accepts), (4, 2));
+    assert_eq!(status.validity.each_ref().map(|time| time.ends_with(" GMT")), [true, true]);
+    assert!(status.validity[1].contains(" 4096 "), "{status:?}");
+    assert!(status.ciphers.starts_with("TLS_AES_256_GCM_SHA384:"), "{status:?}");
+    assert_eq!(status.verify_depth, Some(6));
+    assert_eq!(ClientTls::open(None, CertificateFiles::default()).unwrap().status().verify_depth, None);
+}
+
+#[test]
 fn bytes_without_tls_end_the_connection() {
     let tls = ClientTls::open(None, CertificateFiles::default()).unwrap();
     let mut server = tls.accept().unwrap();

@@ -112,6 +112,33 @@ fn sessions_that_wait_for_too_long_are_ended_with_their_transactions() {
 }
 
 #[test]
+fn a_client_that_stalls_in_a_command_is_ended_after_its_timeout() {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    (1..5).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)", "SET GLOBAL local_infile = ON"]);
+    node.execute(2, &["SET net_write_timeout = 5, net_read_timeout = 1"]);
+    node.execute(3, &["SET net_read_timeout = 5, net_write_timeout = 1"]);
+    let long = "SELECT REPEAT('x', 60000) FROM information_schema.COLLATIONS a, information_schema.COLLATIONS b";
+    node.begin_query(2, long);
+    node.begin_query(3, "LOAD DATA LOCAL INFILE 'x' INTO TABLE d.t");
+    // The default is a minute.
+    node.begin_query(4, long);
+    node.run();
+    for connection in 2..5 {
+        assert!(node.answer(connection).is_some(), "the first part, or the request for the file");
+    }
+    node.advance_seconds(0);
+    node.advance_seconds(4);
+    assert_eq!([2, 3, 4].map(|connection| node.answer(connection)), [None, None, None]);
+    node.advance_seconds(2);
+    for connection in [2, 3] {
+        assert_eq!(node.rows(connection), ["#70100Query execution was interrupted"]);
+    }
+    assert_eq!(node.answer(4), None);
+    assert_eq!(node.query(1, PROCESSES).len(), 2);
+}
+
+#[test]
 fn a_reply_that_comes_after_its_statement_was_killed_is_dropped() {
     for steps in 0..40 {
         for text in ["SELECT COUNT(*) FROM information_schema.PROCESSLIST", "INSERT INTO d.t (v) VALUES (1), (2)"] {

@@ -32,7 +32,8 @@ const SECURE_TRANSPORT: &str = "require_secure_transport";
 const LOG_VARIABLES: [&str; 4] = ["general_log", "slow_query_log", "audit_log", "log_output"];
 
 /// The variables that limit connections.
-const CONNECTION_LIMITS: [(&str, ConnectionLimit); 4] = [
+const CONNECTION_LIMITS: [(&str, ConnectionLimit); 5] = [
+    ("connect_timeout", ConnectionLimit::LoginSeconds),
     ("extra_max_connections", ConnectionLimit::ExtraSessions),
     ("max_user_connections", ConnectionLimit::UserSessions),
     ("max_address_connections", ConnectionLimit::AddressConnections),

@@ -321,7 +321,7 @@ impl SessionVariables {
     }
 
     /// The session's value; the default for a variable whose value is not stored here.
-    pub(super) fn value(&self, id: VariableId) -> Value {
+    pub(crate) fn value(&self, id: VariableId) -> Value {
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         match id.variable().slot {
             Slot::Autocommit => Value::Int(i64::from(self.autocommit)),

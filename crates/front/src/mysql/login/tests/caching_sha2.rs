@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use junctor_kernel::transport::security::{ClientSecurity, Encryption};
+use junctor_kernel::transport::security::{ClientSecurity, Encryption, SecurityStatus};
 use junctor_model::password::caching_sha2::{StoredPassword, proof_of_password};
 use junctor_wire::proof::password_proof;
 
@@ -20,6 +20,10 @@ const CACHING_SHA2: &[u8] = b"caching_sha2_password";
 struct Inverting;
 
 impl ClientSecurity for Inverting {
+    fn status(&self) -> SecurityStatus {
+        SecurityStatus::default()
+    }
+
     fn accept(&self) -> Option<Box<dyn Encryption>> {
         None
     }
