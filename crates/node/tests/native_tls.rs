@@ -121,7 +121,10 @@ fn tls_1_2_carries_logins_and_rows_of_the_native_protocol_too() {
         assert_eq!(status(&root, "Ssl_accepts").await, accepts.to_string());
         assert!(status(&root, "Ssl_server_not_after").await.ends_with(" 4096 GMT"));
         assert!(status(&root, "Ssl_cipher_list").await.contains(":ECDHE-ECDSA-AES256-GCM-SHA384:"));
-        assert_eq!((status(&root, "Ssl_verify_mode").await, status(&root, "Ssl_verify_depth").await), ("5".into(), "6".into()));
+        assert_eq!(
+            (status(&root, "Ssl_verify_mode").await, status(&root, "Ssl_verify_depth").await),
+            ("5".into(), "6".into())
+        );
         let foreign = Tls::only_1_2(Verification::Identity(&authority, "db.example")).expect("certificates");
         assert_eq!(errno(node.connect(Options::new("root").tls(&foreign)).await).0, 2026);
     });

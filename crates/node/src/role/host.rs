@@ -5,9 +5,7 @@ use std::sync::Arc;
 use junctor_cluster::{MainBlock, RepBlock};
 use junctor_front::{RecvBlock, RecvSettings, SqlBlock};
 use junctor_gateway::Gateway;
-use junctor_kernel::{
-    Address, Context, Endpoints, Host, Outbox, ThreadAssignment, Time, WorldEvent, require,
-};
+use junctor_kernel::{Address, Context, Endpoints, Host, Outbox, ThreadAssignment, Time, WorldEvent, require};
 use junctor_signals::{Module, Signal};
 use junctor_sql::Engine;
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};

@@ -9,8 +9,8 @@ use junctor_model::access::AccountName;
 use junctor_model::collation::CharacterSet;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ConnectionId, TableOwner};
-use junctor_signals::diagnostics::{self, Diagnostics};
 use junctor_model::value::Value;
+use junctor_signals::diagnostics::{self, Diagnostics};
 use junctor_signals::program::RowProtocol;
 
 use super::identity::Identity;
