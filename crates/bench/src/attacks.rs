@@ -101,11 +101,13 @@ fn phase(options: &AttacksOptions, server: &Server, name: &str, attack: Attack) 
         let (rate, outcome) = thread::scope(|scope| -> Outcome<(f64, String)> {
             let attacker = scope.spawn(|| attack(options, server.address, &is_over));
             let rate = throughput(options, server.address);
+            let begin = Instant::now();
             let newcomer = Connection::open(server.address, "").and_then(|mut client| client.query("SELECT 1"));
+            let waited = begin.elapsed().as_secs_f64();
             is_over.store(true, Ordering::Relaxed);
             let outcome = attacker.join().map_err(|_| Failure::new("the attacker failed"))??;
             newcomer.map_err(|error| Failure::new(format!("a new client during {name}: {error}")))?;
-            Ok((rate?, outcome))
+            Ok((rate?, format!("{outcome}, a new client served after {waited:.1} s")))
         })?;
         during.push(rate);
         outcomes.push(outcome);
@@ -211,11 +213,11 @@ fn passwords(_: &AttacksOptions, address: SocketAddr, is_over: &AtomicBool) -> O
         let mut stream = TcpStream::connect(address)?;
         stream.write_all(&packet)?;
         stream.set_nonblocking(true)?;
-        streams.push((stream, Vec::new()));
+        streams.push((stream, Vec::new(), false));
     }
     let (mut refused, start) = (0, Instant::now());
     while !is_over.load(Ordering::Relaxed) {
-        streams.retain_mut(|(stream, received)| {
+        streams.retain_mut(|(stream, received, has_answered)| {
             let mut bytes = [0; 512];
             match stream.read(&mut bytes) {
                 Ok(0) => return false,
@@ -224,10 +226,10 @@ fn passwords(_: &AttacksOptions, address: SocketAddr, is_over: &AtomicBool) -> O
             }
             // The greeting, a request to switch the method, and then the error.
             let (packets, is_refused) = packets_of(received);
-            if packets == 2 && !is_refused && received.len() < 4096 {
+            if packets == 2 && !is_refused && !*has_answered {
                 let proof = [&[20, 0, 0, 3][..], &[7; 20]].concat();
                 let _ = stream.write_all(&proof);
-                received.resize(4096, 0);
+                *has_answered = true;
             }
             refused += usize::from(is_refused);
             !is_refused

@@ -391,7 +391,7 @@ fn after_very_many_wrong_passwords_the_right_one_is_admitted_at_the_deadline() {
         let mut recv = Recv::new(protocol);
         let accounts = Arc::clone(&recv.block.settings.accounts);
         let peer = Peer::new(Ipv4Addr::LOCALHOST.into());
-        let conditions = Conditions { now_us: 0, tls: None, handles_expired: false };
+        let conditions = Conditions::default();
         for _ in 0..1000 {
             let claim = Claim { user: b"root", has_password: true, database: b"" };
             let candidate = accounts.candidate(b"root", peer);
