@@ -204,7 +204,7 @@ inbox! {
         UnblockTables: Reserved, 2, crosses 14;
         NoteChangeWait: Reserved, 1, crosses 15;
         HastenTransaction: Reserved, 16, crosses 16;
-        StatementWaits: Reserved, 16, crosses 18;
+        NoteLockWait: Reserved, 16, crosses 18;
         BeginEpoch: Reserved, 64, local;
         AskSnapshotReply: Reserved, 64, crosses 17;
         ResolveCommitReply: Reserved, 4, local;

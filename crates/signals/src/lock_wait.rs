@@ -57,15 +57,17 @@ pub struct LockWaitEnded {
 
 layout! { LockWaitEnded { transaction, at, sequence } }
 
-/// A statement waits for a row lock. From tc to the sql block of its session, whose thread group lends the
-/// slot of the session to another one meanwhile. Sent once a statement.
+/// A statement begins or no longer waits for row locks. From tc to the sql block of its session, whose thread
+/// group lends the slot of the session to another one meanwhile.
 #[derive(Debug)]
-pub struct StatementWaits {
+pub struct NoteLockWait {
     /// The operation of the statement.
     pub operation: OperationId,
+    /// True when the first wait begins, false when the last one has ended.
+    pub waits: bool,
 }
 
-layout! { StatementWaits { operation } }
+layout! { NoteLockWait { operation, waits } }
 
 /// Searches for a cycle. Passed from the initiator's tc to the tc of each blocker, and on as long as blockers
 /// wait themselves.

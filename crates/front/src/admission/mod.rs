@@ -71,6 +71,8 @@ pub struct GroupStatistics {
     pub waited_us: u64,
     /// Changes of the number of slots by the controller.
     pub adjustments: u64,
+    /// Slots lent by sessions that waited for a row lock.
+    pub loans: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +106,10 @@ pub struct ThreadGroup {
     /// What `SHOW STATUS` of any session reports.
     figures: Arc<GroupFigures>,
     settings: GroupSettings,
-    /// Slots in use.
+    /// Slots in use, without lent ones.
     admitted: usize,
+    /// Sessions that have lent their slot, because their statement waits for a lock.
+    lent: usize,
     /// Number of slots without those of stalls.
     slots: usize,
     /// Slots added because of stalls.
@@ -127,6 +131,7 @@ impl ThreadGroup {
             figures,
             settings,
             admitted: 0,
+            lent: 0,
             slots: 1,
             extra: 0,
             high: VecDeque::new(),
@@ -166,7 +171,7 @@ impl ThreadGroup {
 
     #[inline]
     fn has_free_slot(&self) -> bool {
-        self.admitted < self.slots || self.admitted < (self.slots + self.extra).min(self.settings.slots_max)
+        self.admitted < self.slots + self.extra && self.admitted + self.lent < self.settings.slots_max
     }
 
     /// Takes a slot. Returns false if none is free, or if a command of the same or a higher priority waits.
@@ -221,11 +226,15 @@ impl ThreadGroup {
     pub fn lend(&mut self) {
         require!(self.admitted > 0, "only a slot in use can be lent");
         self.admitted -= 1;
+        self.lent += 1;
+        self.statistics.loans += 1;
         self.publish();
     }
 
     /// Takes a lent slot back. More slots than there are may be in use for a moment.
     pub fn take_back(&mut self) {
+        require!(self.lent > 0, "a slot is taken back once");
+        self.lent = self.lent.saturating_sub(1);
         self.admitted += 1;
         self.publish();
     }

@@ -136,7 +136,7 @@ impl SqlBlock {
             SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut turn),
             SqlSignal::NoteChangeWait(signal) => self.on_note_change_wait(&signal, &turn),
             SqlSignal::HastenTransaction(signal) => self.on_hasten_transaction(signal, &mut turn),
-            SqlSignal::StatementWaits(signal) => self.on_statement_waits(&signal, &mut turn),
+            SqlSignal::NoteLockWait(signal) => self.on_note_lock_wait(&signal, &mut turn),
             SqlSignal::ContinueWork(ContinueWork { work }) => match work {
                 METADATA_LOCK_WORK => self.retry_next_waiter(&mut turn),
                 STATEMENT_WORK => {

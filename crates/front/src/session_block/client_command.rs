@@ -253,15 +253,14 @@ impl SqlBlock {
             let Some(same) = self.sessions.get_mut(&connection) else { return };
             record = same;
         }
+        if record.lends_slot && !record.awaits_replies() {
+            // The reply overtook the news that the wait is over, or the session now waits for tables or ends.
+            record.lends_slot = false;
+            record.is_admitted = true;
+            self.group.take_back();
+        }
         if record.is_disconnected && is_idle {
             return self.remove_session(connection, turn);
-        }
-        if record.lends_slot && !matches!(record.command, CommandState::Running) {
-            record.lends_slot = false;
-            if !record.is_admitted {
-                record.is_admitted = true;
-                self.group.take_back();
-            }
         }
         // A session that waits for a metadata lock returns its slot, because the holders of the lock need
         // slots in order to finish and release it.
@@ -311,6 +310,7 @@ impl SqlBlock {
             let record = self.sessions.get_mut(&connection);
             require!(record.is_some(), "a session that ends leaves the queues");
             let Some(record) = record else { return };
+            require!(!record.is_admitted && !record.lends_slot, "a session has at most one slot");
             record.is_admitted = true;
             record.admitted_at = turn.turn_start;
             match std::mem::replace(&mut record.command, CommandState::Running) {

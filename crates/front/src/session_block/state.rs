@@ -18,12 +18,11 @@ pub(super) struct SessionRecord {
     pub socket: SocketId,
     pub reply_to: Address,
     pub protocol: SessionState,
-    /// The session holds a slot of the thread pool: it is executing a statement, or its transaction has
-    /// written or locked and `thread_pool_high_prio_mode` is `transactions`. A transaction that has only read
-    /// holds no slot between its statements. Otherwise, clients that never commit their reads would keep
-    /// others out.
+    /// The session holds a slot of the thread pool: it is executing a statement, or its transaction is open and
+    /// `thread_pool_high_prio_mode` is `transactions`. A transaction without locks loses its slot to those that
+    /// wait when its client has been silent for the stall limit.
     pub is_admitted: bool,
-    /// The statement waits or has waited for a row lock, and its slot is lent to others until it ends.
+    /// The statement waits for a row lock, and its slot is lent to another session.
     pub lends_slot: bool,
     /// The session came through the extra port. It is admitted from its start to its end, and counts in no
     /// group.

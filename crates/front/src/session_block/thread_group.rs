@@ -3,7 +3,7 @@
 use junctor_gateway::TurnContext;
 use junctor_kernel::{Duration, Time};
 use junctor_model::value::Value;
-use junctor_signals::lock_wait::StatementWaits;
+use junctor_signals::lock_wait::NoteLockWait;
 use junctor_sql::{Engine, HighPriorityMode};
 
 use super::block::SqlBlock;
@@ -68,16 +68,21 @@ impl SqlBlock {
         }
     }
 
-    /// Lends the slot of a session whose statement waits for a row lock. Otherwise those that wait for locks
-    /// would hold all slots, and the holders of the locks would wait for a slot.
-    pub(super) fn on_statement_waits(&mut self, signal: &StatementWaits, turn: &mut TurnContext<'_>) {
+    /// Lends the slot of a session whose statement waits for a row lock, and takes it back afterwards.
+    /// Otherwise those that wait for locks would hold all slots, and the holders of the locks would wait for a
+    /// slot.
+    pub(super) fn on_note_lock_wait(&mut self, signal: &NoteLockWait, turn: &mut TurnContext<'_>) {
         let Some(connection) = self.engine.gateway.session_of(signal.operation) else { return };
         let Some(record) = self.sessions.get_mut(&connection) else { return };
-        if record.is_admitted && !record.is_extra && matches!(record.command, CommandState::Running) {
+        if signal.waits && record.is_admitted && !record.is_extra && matches!(record.command, CommandState::Running) {
             record.is_admitted = false;
             record.lends_slot = true;
             self.group.lend();
             self.admit_waiting(turn);
+        } else if !signal.waits && record.lends_slot {
+            record.lends_slot = false;
+            record.is_admitted = true;
+            self.group.take_back();
         }
     }
 
@@ -144,6 +149,7 @@ impl SqlBlock {
         let slots = statistics.dequeued_high + statistics.dequeued_low;
         vec![
             row("SLOT", slots, Value::UInt(statistics.waited_us)),
+            row("ROW LOCK", statistics.loans, Value::Null),
             row("METADATA LOCK", self.engine.counters.metadata_lock_waits, Value::Null),
         ]
     }

@@ -145,7 +145,7 @@ impl TcBlock {
             TcSignal::BeginEpoch(signal) => self.on_begin_epoch(signal, context, outbox),
             TcSignal::LeaveSessions(signal) => self.on_leave_sessions(signal, outbox),
             TcSignal::LockWaitStarted(signal) => self.on_lock_wait_started(signal, context, outbox),
-            TcSignal::LockWaitEnded(signal) => self.on_lock_wait_ended(signal),
+            TcSignal::LockWaitEnded(signal) => self.on_lock_wait_ended(signal, outbox),
             TcSignal::ProbeDeadlock(signal) => self.on_probe_deadlock(signal, outbox),
             TcSignal::NoteTableWait(signal) => self.on_note_table_wait(signal, outbox),
             TcSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),

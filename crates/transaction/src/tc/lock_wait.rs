@@ -22,12 +22,12 @@ use junctor_model::id::TransactionId;
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::lock_wait::{
-    CancelReason, CancelWait, LockWaitEnded, LockWaitStarted, ProbeDeadlock, ProbeStep, StatementWaits,
+    CancelReason, CancelWait, LockWaitEnded, LockWaitStarted, NoteLockWait, ProbeDeadlock, ProbeStep,
 };
 use junctor_signals::{LdmSignal, Signal, SqlSignal, TcSignal};
 
 use super::block::TcBlock;
-use super::state::{Phase, ProbeMark, TransactionHandle, Wait};
+use super::state::{Phase, ProbeMark, Statement, TransactionHandle, Wait};
 
 /// Milliseconds between checks of deadlines, and thus the maximum delay of error 1205.
 const WAIT_TIMER_MS: u64 = 100;
@@ -60,9 +60,8 @@ impl TcBlock {
         let may_be_waited_for = has_other_requests || record.was_probed || record.participants.len() > 1;
         let awaited = if self.table_waits.is_empty() { Vec::new() } else { blockers.clone() };
         let since = context.turn_start;
-        if !std::mem::replace(&mut record.running.has_waited, true) {
-            let signal = StatementWaits { operation: record.running.operation };
-            outbox.send(record.running.reply_to, Signal::Sql(SqlSignal::StatementWaits(signal)));
+        if record.waits.is_empty() {
+            note_wait(&record.running, true, outbox);
         }
         record.waits.push(Wait {
             at,
@@ -106,9 +105,14 @@ impl TcBlock {
         self.probes.extend(probes);
     }
 
-    pub(super) fn on_lock_wait_ended(&mut self, signal: LockWaitEnded) {
+    pub(super) fn on_lock_wait_ended(&mut self, signal: LockWaitEnded, outbox: &mut Outbox<Signal>) {
         let handle = self.awaiting(signal.transaction);
-        self.record(handle).waits.retain(|wait| (wait.at, wait.sequence) != (signal.at, signal.sequence));
+        let record = self.record(handle);
+        let before = record.waits.len();
+        record.waits.retain(|wait| (wait.at, wait.sequence) != (signal.at, signal.sequence));
+        if record.waits.is_empty() && before > 0 && record.owes_statement {
+            note_wait(&record.running, false, outbox);
+        }
     }
 
     pub(super) fn on_probe_deadlock(&mut self, signal: ProbeDeadlock, outbox: &mut Outbox<Signal>) {
@@ -245,6 +249,12 @@ fn with_candidate(probe: ProbeDeadlock, passed: TransactionId, wait: &Wait) -> P
     }
     let (victim_at, victim_sequence) = (wait.at, wait.sequence);
     ProbeDeadlock { victim: passed, victim_changed: wait.changed, victim_at, victim_sequence, ..probe }
+}
+
+/// Tells the session of a statement that it begins or no longer waits for row locks.
+fn note_wait(statement: &Statement, waits: bool, outbox: &mut Outbox<Signal>) {
+    let signal = NoteLockWait { operation: statement.operation, waits };
+    outbox.send(statement.reply_to, Signal::Sql(SqlSignal::NoteLockWait(signal)));
 }
 
 fn cancel(transaction: TransactionId, at: Address, sequence: u64, reason: CancelReason, outbox: &mut Outbox<Signal>) {

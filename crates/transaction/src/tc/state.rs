@@ -185,8 +185,6 @@ pub(super) struct Statement {
     pub error: Option<Box<Error>>,
     /// Whether the client no longer wants the result.
     pub is_interrupted: bool,
-    /// Whether the session has been told that the statement waits for a row lock.
-    pub has_waited: bool,
     /// Participants that got a part of this statement.
     pub touched: Vec<Address>,
     /// Every part of the current round, by the number that its reply repeats.
@@ -224,7 +222,6 @@ impl Default for Statement {
             written: Vec::new(),
             error: None,
             is_interrupted: false,
-            has_waited: false,
             touched: Vec::new(),
             parts: Vec::new(),
             planned: FollowUpPlan::default(),

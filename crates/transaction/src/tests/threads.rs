@@ -305,6 +305,7 @@ impl FakeSql {
             }
             SqlSignal::ExecuteStatementReply(reply) => self.on_update(reply, outbox),
             SqlSignal::ReadRowsReply(reply) => self.on_read(reply, outbox),
+            SqlSignal::NoteLockWait(_) => {}
             other => self.record_unless(false, || format!("{other:?}")),
         }
     }

@@ -522,7 +522,7 @@ impl MainBlock {
             }
             SqlSignal::EndTransactionReply(reply) => self.gateway.on_end_transaction_reply(reply),
             // A job has no slot to lend.
-            SqlSignal::StatementWaits(_) => None,
+            SqlSignal::NoteLockWait(_) => None,
             SqlSignal::ChangeSchemaReply(reply) if reply.operation == NO_OPERATION => {
                 // Without the stored accounts, the next start would let root in without the password.
                 if let Some(error) = reply.error {

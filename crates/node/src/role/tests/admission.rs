@@ -111,9 +111,18 @@ fn a_statement_that_waits_for_a_row_lends_its_slot() {
         node.execute(1, &["COMMIT"]);
         assert!(node.answer(2).is_some(), "the commit frees the row");
         assert_eq!(node.query(3, "SELECT v FROM d.t WHERE id = 1"), ["11"]);
+        // The records of ended statements are used again.
+        node.execute(1, &["BEGIN", "UPDATE d.t SET v = 0 WHERE id = 1"]);
+        node.begin_query(2, "UPDATE d.t SET v = v + 1 WHERE id = 1");
+        node.run();
+        assert_eq!(node.query(3, "SELECT 8"), ["8"], "{mode}");
+        node.execute(1, &["ROLLBACK"]);
+        assert!(node.answer(2).is_some(), "the rollback frees the row");
         let stalls = "SELECT CONCAT_WS(' ', stalls, slots_in_use) FROM junctor_info.thread_pool_stats s JOIN \
                       junctor_info.thread_pool_groups g";
         assert_eq!(node.query(3, stalls), ["0 1"], "{mode}");
+        let loans = "SELECT count FROM junctor_info.thread_pool_waits WHERE reason = 'ROW LOCK'";
+        assert_eq!(node.query(3, loans), ["2"], "{mode}");
     }
 }
 
@@ -137,14 +146,38 @@ fn a_transaction_that_waits_for_a_row_lends_its_slot_and_takes_it_back() {
 }
 
 #[test]
-fn a_killed_session_that_lends_its_slot_returns_none() {
-    let mut node = node_with_one_slot(&["SET GLOBAL thread_pool_high_prio_mode = 'none'"]);
+fn a_session_that_ends_while_it_lends_its_slot_keeps_none() {
+    for end in ["KILL 2", "KILL QUERY 2", "close", "deadlock"] {
+        let mut node = node_with_one_slot(&["SET GLOBAL thread_pool_high_prio_mode = 'none'"]);
+        node.execute(2, &["BEGIN", "UPDATE d.t SET v = 1 WHERE id = 2"]);
+        node.begin_query(2, "UPDATE d.t SET v = v + 10 WHERE id = 1");
+        node.run();
+        match end {
+            "close" => node.send(2, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(2) })),
+            "deadlock" => node.begin_query(1, "UPDATE d.t SET v = 2 WHERE id = 2"),
+            kill => node.begin_query(3, kill),
+        }
+        node.run();
+        node.begin_query(1, "ROLLBACK");
+        node.run();
+        (1..4).for_each(|connection| drop(node.answer(connection)));
+        assert_eq!(node.query(9, "SELECT slots_in_use FROM junctor_info.thread_pool_groups"), ["1"], "{end}");
+    }
+}
+
+#[test]
+fn loans_and_slots_together_are_bounded() {
+    let mut node = node_with_one_slot(&[
+        "SET GLOBAL thread_pool_high_prio_mode = 'none'",
+        "SET GLOBAL thread_pool_max_threads = 2",
+        "SET GLOBAL thread_pool_stall_limit = 500",
+    ]);
     node.begin_query(2, "UPDATE d.t SET v = v + 10 WHERE id = 1");
+    node.begin_query(3, "UPDATE d.t SET v = v + 10 WHERE id = 1");
     node.run();
-    node.begin_query(3, "KILL 2");
+    node.begin_query(9, "SELECT 7");
     node.run();
-    node.execute(1, &["COMMIT"]);
-    assert_eq!(node.query(1, "SELECT slots_in_use FROM junctor_info.thread_pool_groups"), ["1"]);
+    assert_eq!(node.answer(9), None, "two statements wait for the row, and there are no more slots");
 }
 
 #[test]

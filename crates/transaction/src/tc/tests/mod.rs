@@ -200,7 +200,9 @@ impl Stage {
             has_other_requests: true,
             blockers,
         };
-        self.send(ldm(0), TcSignal::LockWaitStarted(signal))
+        let mut sent = self.send(ldm(0), TcSignal::LockWaitStarted(signal));
+        sent.retain(|(_, signal)| !matches!(signal, Signal::Sql(SqlSignal::NoteLockWait(_))));
+        sent
     }
 }
 
@@ -808,6 +810,44 @@ fn a_victim_is_cancelled_only_while_it_waits() {
     let [(to, Signal::Ldm(LdmSignal::CancelWait(cancel)))] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!((*to, cancel.transaction, cancel.reason), (ldm(0), victim, CancelReason::Deadlock));
     assert_eq!(cancel.sequence, if victim == first { 3 } else { 2 });
+}
+
+#[test]
+fn the_session_is_told_of_the_first_wait_and_of_the_end_of_the_last() {
+    let mut stage = Stage::new(false);
+    let parts = stage.execute(NONE, false, &[0, 1]);
+    let transaction = parts[0].1.transaction;
+    let blockers = vec![Blocker { transaction: TransactionId::new(1, 0, 1 << 40), ahead: 0 }];
+    let partition = PartitionId { table: stage.table.layout.definition.id, index: 0 };
+    let (row, changed, has_other_requests) = (None, 0, false);
+    let mut news = |sequence, begins| {
+        let (at, blockers) = (ldm(0), blockers.clone());
+        let signal = match begins {
+            true => TcSignal::LockWaitStarted(LockWaitStarted {
+                transaction,
+                at,
+                sequence,
+                partition,
+                row,
+                changed,
+                has_other_requests,
+                blockers,
+            }),
+            false => TcSignal::LockWaitEnded(LockWaitEnded { transaction, at, sequence }),
+        };
+        let sent = stage.send(ldm(0), signal);
+        let of = |(to, signal): &(Address, Signal)| match signal {
+            Signal::Sql(SqlSignal::NoteLockWait(note)) if *to == sql() => Some(note.waits),
+            _ => None,
+        };
+        sent.iter().filter_map(of).collect::<Vec<bool>>()
+    };
+    assert_eq!(news(1, true), [true]);
+    assert!(news(1, true).is_empty(), "other blockers of the same wait");
+    assert!(news(2, true).is_empty(), "another part waits too");
+    assert!(news(1, false).is_empty(), "the other part still waits");
+    assert_eq!(news(2, false), [false]);
+    assert_eq!(news(3, true), [true], "the statement waits again");
 }
 
 #[test]
