@@ -277,10 +277,11 @@ impl Loop {
         let connection = &mut self.connections[number];
         let ended = connection.receive(&mut self.shared).explain(format_args!("connection {number}"))?;
         self.part.statements += connection.tally.count(ended, phase == MEASURE);
-        if phase == MEASURE && matches!(ended, Ended::Statement | Ended::Operation) {
-            if let Some(sent) = connection.sent_inside {
-                self.part.inside.add(sent.elapsed().as_nanos() as u64);
-            }
+        if phase == MEASURE
+            && matches!(ended, Ended::Statement | Ended::Operation)
+            && let Some(sent) = connection.sent_inside
+        {
+            self.part.inside.add(sent.elapsed().as_nanos() as u64);
         }
         match ended {
             Ended::Nothing => return Ok(()),

@@ -69,8 +69,8 @@ impl SqlBlock {
     }
 
     /// Lends the slot of a session whose statement waits for a row lock, and takes it back afterwards.
-    /// Otherwise those that wait for locks would hold all slots, and the holders of the locks would wait for a
-    /// slot.
+    /// Otherwise those that wait for locks would hold all slots, and the holders of the locks would wait for
+    /// one.
     pub(super) fn on_note_lock_wait(&mut self, signal: &NoteLockWait, turn: &mut TurnContext<'_>) {
         let Some(connection) = self.engine.gateway.session_of(signal.operation) else { return };
         let Some(record) = self.sessions.get_mut(&connection) else { return };

@@ -1,6 +1,6 @@
-//! Time limits of sessions: `wait_timeout`, `interactive_timeout`, `net_read_timeout`, `net_write_timeout`, and
-//! `transaction_timeout_s`. A single
-//! timer visits all sessions in turn, so sessions need no timers of their own.
+//! Time limits of sessions: `wait_timeout`, `interactive_timeout`, `net_read_timeout`, `net_write_timeout`,
+//! and `transaction_timeout_s`. A single timer visits all sessions in turn, so sessions need no timers of
+//! their own.
 
 use std::collections::VecDeque;
 

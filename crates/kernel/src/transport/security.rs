@@ -92,7 +92,7 @@ pub struct Agreed {
 pub struct SecurityStatus {
     /// Connections that began TLS.
     pub accepts: u64,
-    /// Those of them that agreed on its parameters.
+    /// Connections that agreed on its parameters.
     pub finished_accepts: u64,
     /// When the certificate of the server begins and ends to be valid, as OpenSSL writes it.
     pub validity: [Box<str>; 2],
