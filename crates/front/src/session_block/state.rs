@@ -19,8 +19,8 @@ pub(super) struct SessionRecord {
     pub reply_to: Address,
     pub protocol: SessionState,
     /// The session holds a slot of the thread pool: it is executing a statement, or its transaction is open
-    /// and `thread_pool_high_prio_mode` is `transactions`. A transaction without locks loses its slot to those
-    /// that wait when its client has been silent for the stall limit.
+    /// and `thread_pool_high_prio_mode` is `transactions`. A transaction without locks loses its slot to
+    /// those that wait when its client has been silent for the stall limit.
     pub is_admitted: bool,
     /// The statement waits for a row lock, and its slot is lent to another session.
     pub lends_slot: bool,
