@@ -131,7 +131,7 @@ impl Attack {
             let mut out = Vec::new();
             let mut context = LoginContext {
                 tls: None,
-                certificate: None,
+                encryption: None,
                 now_us: 0,
                 accounts: &accounts,
                 security: None,

@@ -23,7 +23,9 @@ pub mod plan;
 pub mod result;
 pub mod session;
 
-pub use access::{AccountUsage, Block, FailedLogins, Form, FormRights, LoginSettings, Right, RightOn, privileges_page};
+pub use access::{
+    AccountUsage, Block, CountedName, FailedLogins, Form, FormRights, LoginSettings, Right, RightOn, privileges_page,
+};
 pub use execute::{Engine, LockReport, ServerSettings, Session, SessionOpening, ThreadPoolSettings};
 pub use mysql_catalog::variable::HighPriorityMode;
 pub use session::{KeyReadRequest, KeyReaderRequest, PreparedExecution, SqlCommand};

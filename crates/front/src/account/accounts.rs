@@ -8,7 +8,7 @@ use junctor_model::access::{
     AccessControl, AccountDefinition, AccountName, Authentication, AuthenticationMethod, Lifetime, TlsRequirement,
 };
 use junctor_model::password::caching_sha2::{FastVerifier, StoredPassword};
-use junctor_sql::{AccountUsage, Block, FailedLogins, LoginSettings};
+use junctor_sql::{AccountUsage, Block, CountedName, FailedLogins, LoginSettings};
 
 use super::claim::{Claim, DATABASE_NAME_BYTES_MAX, Peer, Refusal, USER_NAME_BYTES_MAX, shown_name};
 use super::credential::{Challenge, Credential, DECOY, FAST_PROOF_BYTES, PasswordHash};
@@ -68,12 +68,27 @@ pub(crate) struct Candidate {
     /// The account; `None` for an unknown user or a forbidden address, which are examined like an account
     /// with a password, so that neither answers nor their times reveal which users exist.
     pub account: Option<(AccountName, Arc<AccountDefinition>)>,
+    /// Whether no proof admits the client.
+    is_decoy: bool,
 }
 
 impl Candidate {
-    /// A candidate whom no proof admits.
-    pub fn decoy(credential: Credential) -> Candidate {
-        Candidate { credential, second: None, account: None }
+    /// The candidate of an unknown user: no proof admits it.
+    fn unknown(credential: Credential) -> Candidate {
+        Candidate { credential, second: None, account: None, is_decoy: true }
+    }
+
+    /// Examines the client like one of an account with a password, and refuses it. Its failure counts for
+    /// the account.
+    pub fn become_decoy(&mut self) {
+        (self.credential, self.second, self.is_decoy) = (DECOY, None, true);
+    }
+
+    /// Whether the account requires names in the client's certificate.
+    pub fn requires_names(&self) -> bool {
+        let tls = self.account.as_ref().map(|(_, account)| &account.tls);
+        let Some(TlsRequirement::Specified { issuer, subject, .. }) = tls else { return false };
+        issuer.is_some() || subject.is_some()
     }
 
     /// The stored passwords of `caching_sha2_password`, if that is the account's method.
@@ -93,7 +108,7 @@ pub(crate) struct Conditions {
     pub now_us: u64,
     /// The parameters of the connection's TLS; `None` without TLS.
     pub tls: Option<Agreed>,
-    /// The names in the client's certificate; `None` without one.
+    /// The names in the client's certificate; `None` without one, and if the account requires no names.
     pub certificate: Option<CertificateNames>,
     /// Whether the client can change an expired password.
     pub handles_expired: bool,
@@ -174,8 +189,16 @@ impl Accounts {
                 let policy = access.account(name)?.policy;
                 Some((policy.failed_logins_max, policy.lock_days))
             };
-            self.usage.failed_logins().unlock(|name| rules(&before, name) != rules(access, name));
+            let mut failed = self.usage.failed_logins();
+            failed.unlock(|name| rules(&before, name) != rules(access, name));
+            failed.keep_accounts(|name| access.account(name).is_some());
         }
+    }
+
+    /// The figures of the accounts.
+    #[cfg(test)]
+    pub(crate) fn usage(&self) -> &AccountUsage {
+        &self.usage
     }
 
     /// A connection of an account has ended.
@@ -189,7 +212,7 @@ impl Accounts {
             let socket = Authentication::without_password(AuthenticationMethod::AuthSocket);
             let account = Arc::new(AccountDefinition::with_all_privileges(socket));
             let account = Some((AccountName::unchecked(), account));
-            return Candidate { credential: Credential::Socket, second: None, account };
+            return Candidate { credential: Credential::Socket, second: None, account, is_decoy: false };
         }
         let access = self.access();
         let found = std::str::from_utf8(user).ok().and_then(|user| access.account_of_client(user, peer.host()));
@@ -202,6 +225,7 @@ impl Accounts {
                 credential: Credential::of(&account.authentication),
                 second: account.second.as_ref().map(Credential::of),
                 account: Some((name.clone(), Arc::clone(account))),
+                is_decoy: false,
             },
             None => {
                 // An unknown user gets the method of an existing one, always the same.
@@ -210,7 +234,7 @@ impl Accounts {
                 let has_password = |(_, account): &(&AccountName, &Arc<AccountDefinition>)| account.has_password();
                 let other = after.chain(access.accounts()).find(has_password);
                 let method = other.map(|(_, account)| account.authentication.method);
-                Candidate::decoy(match method {
+                Candidate::unknown(match method {
                     Some(AuthenticationMethod::MysqlNativePassword) => Credential::Native(PasswordHash::DECOY),
                     _ => DECOY,
                 })
@@ -219,7 +243,7 @@ impl Accounts {
     }
 
     /// How long the answer to a login must wait, in milliseconds.
-    pub(crate) fn delay_ms(&self, candidate: &Candidate, peer: Peer, user: &[u8]) -> u64 {
+    pub(crate) fn delay_ms(&self, candidate: &Candidate, user: &[u8]) -> u64 {
         let settings = &*self.settings;
         let threshold = LoginSettings::get(&settings.connection_control_failed_connections_threshold);
         if threshold == 0 {
@@ -227,7 +251,7 @@ impl Accounts {
         }
         let unit = LoginSettings::get(&settings.connection_control_min_connection_delay);
         let max = LoginSettings::get(&settings.connection_control_max_connection_delay);
-        let delay_ms = self.usage.failed_logins().delay_ms(&counted_name(candidate, peer, user), threshold, unit, max);
+        let delay_ms = self.usage.failed_logins().delay_ms(&counted_name(candidate, user), threshold, unit, max);
         if delay_ms > 0 {
             self.usage.note_delay();
         }
@@ -248,7 +272,8 @@ impl Accounts {
     ) -> Result<Admission, Refusal> {
         let Claim { user: name, has_password, database } = claim;
         let user = shown_name(name, USER_NAME_BYTES_MAX);
-        let counted = counted_name(candidate, peer, name);
+        let counted = counted_name(candidate, name);
+        let is_proven = is_proven && !candidate.is_decoy;
         let denied = || Refusal::access_denied(&user, peer, has_password);
         let Some((account, definition)) = candidate.account.as_ref() else {
             self.usage.failed_logins().note_failure(&counted, conditions.now_us);
@@ -256,7 +281,7 @@ impl Accounts {
         };
         let policy = &definition.policy;
         let block = |failed: &mut FailedLogins| {
-            failed.block(&counted, policy.failed_logins_max, policy.lock_days, conditions.now_us)
+            failed.block(account, policy.failed_logins_max, policy.lock_days, conditions.now_us)
         };
         {
             let mut failed = self.usage.failed_logins();
@@ -286,7 +311,7 @@ impl Accounts {
         self.usage
             .begin_connection(account, &definition.limits, conditions.now_us)
             .map_err(|error| Refusal::of_error(&error, &user))?;
-        self.usage.failed_logins().forget(&counted);
+        self.usage.failed_logins().forget(account);
         Ok(Admission { user, database, account: account.clone(), is_expired })
     }
 
@@ -340,11 +365,12 @@ pub(crate) fn accepts_native(candidate: &Candidate, challenge: &Challenge, proof
     accepts(candidate.credential) | candidate.second.is_some_and(accepts)
 }
 
-/// The name under which failed logins count.
-fn counted_name(candidate: &Candidate, peer: Peer, user: &[u8]) -> AccountName {
+/// The name under which failed logins count. Most accounts are `user@%`, so unknown users count without their
+/// address, too. Otherwise clients of two addresses would see from the delays which users exist.
+fn counted_name(candidate: &Candidate, user: &[u8]) -> CountedName {
     match &candidate.account {
-        Some((name, _)) => name.clone(),
-        None => AccountName::new(&shown_name(user, USER_NAME_BYTES_MAX), &peer.to_string()),
+        Some((name, _)) => CountedName::Account(name.clone()),
+        None => CountedName::Unknown(AccountName::new(&shown_name(user, USER_NAME_BYTES_MAX), "%")),
     }
 }
 

@@ -18,6 +18,6 @@ pub use accounts::{Account, Accounts};
 pub(crate) use accounts::{Admission, Candidate, Conditions, accepts_native};
 pub(crate) use claim::Claim;
 pub use claim::{DATABASE_NAME_BYTES_MAX, Peer, Refusal, USER_NAME_BYTES_MAX};
+pub(crate) use credential::FAST_PROOF_BYTES;
 pub use credential::{CHALLENGE_BYTES, Challenge, Credential, PasswordHash, challenge_from_random};
-pub(crate) use credential::{DECOY, FAST_PROOF_BYTES};
 pub(crate) use password_checks::PasswordChecks;

@@ -73,6 +73,51 @@ fn each_condition_of_a_requirement_is_compared() {
     }
 }
 
+/// The delays of a login of `user` after `failures` failed ones from 10.0.0.1, from there and from elsewhere.
+fn delays_of(accounts: &Accounts, user: &str, failures: u64) -> [u64; 2] {
+    let peers = ["10.0.0.1", "10.0.0.2"].map(|address| Peer::new(address.parse().unwrap()));
+    let claim = Claim { user: user.as_bytes(), has_password: true, database: b"" };
+    for now_us in 0..failures {
+        let mut candidate = accounts.candidate(user.as_bytes(), peers[0]);
+        if candidate.credential == Credential::NoPassword {
+            candidate.become_decoy();
+        }
+        let conditions = Conditions { now_us, ..Conditions::default() };
+        let errno = accounts.admit(&candidate, peers[0], claim, (false, &conditions)).map_err(|refusal| refusal.errno);
+        assert_eq!(errno, Err(1045), "{user}");
+    }
+    peers.map(|peer| accounts.delay_ms(&accounts.candidate(user.as_bytes(), peer), user.as_bytes()))
+}
+
+#[test]
+fn delays_tell_no_address_which_users_exist() {
+    let mut accounts = Accounts::empty();
+    accounts.insert("known", Account::with_password(b"secret"));
+    accounts.insert("open", Account::with_credential(Credential::NoPassword));
+    for user in ["known", "open", "unknown"] {
+        assert_eq!(delays_of(&accounts, user, 2), [0, 0], "{user}");
+        assert_eq!(delays_of(&accounts, user, 3), [3000, 3000], "{user}");
+    }
+}
+
+#[test]
+fn a_password_for_an_account_without_one_counts_and_is_never_right() {
+    let mut accounts = Accounts::empty();
+    accounts.insert("open", Account::with_credential(Credential::NoPassword));
+    let peer = Peer::new("10.0.0.1".parse().unwrap());
+    let mut candidate = accounts.candidate(b"open", peer);
+    let claim = Claim { user: b"open", has_password: true, database: b"" };
+    let admit = |candidate: &Candidate| {
+        let admitted = accounts.admit(candidate, peer, claim, (true, &Conditions::default()));
+        admitted.map(|admission| admission.user).map_err(|refusal| refusal.errno)
+    };
+    assert_eq!(admit(&candidate), Ok("open".to_owned()));
+    candidate.become_decoy();
+    assert_eq!(admit(&candidate), Err(1045));
+    let counted = accounts.usage().failed_logins().counts();
+    assert_eq!(counted, [(AccountName::new("open", "%"), 1)]);
+}
+
 proptest! {
     #[test]
     fn challenges_survive_zero_terminated_and_seven_bit_transport(random: [u8; CHALLENGE_BYTES]) {

@@ -270,7 +270,7 @@ fn login_context<'a>(context: &'a mut LinkContext<'_>, sequence: u8) -> LoginCon
         is_private: context.is_private(),
         has_tls: context.has_tls(),
         tls: context.tls(),
-        certificate: context.certificate_names(),
+        encryption: context.encryption,
         now_us: context.now_us,
         sequence,
         out: context.out,

@@ -163,7 +163,7 @@ impl LoginExchange {
 
     /// Decides on the login, at once or after a delay.
     fn decide(&mut self, claimed: Box<Claimed>, is_proven: bool, context: &mut LinkContext<'_>) -> Input {
-        match context.accounts.delay_ms(&claimed.candidate, self.peer, claimed.user.as_bytes()) {
+        match context.accounts.delay_ms(&claimed.candidate, claimed.user.as_bytes()) {
             0 => self.finish(&claimed, is_proven, context),
             delay_ms => {
                 self.state = State::Delayed(claimed, is_proven);
@@ -178,7 +178,7 @@ impl LoginExchange {
         let conditions = Conditions {
             now_us: context.now_us,
             tls: context.tls(),
-            certificate: context.certificate_names(),
+            certificate: candidate.requires_names().then(|| context.certificate_names()).flatten(),
             handles_expired: true,
         };
         match context.accounts.admit(candidate, self.peer, claim, (is_proven, &conditions)) {

@@ -56,7 +56,8 @@ fn failed_logins_in_a_row_lock_an_account() {
         for statement in unlocks {
             must(&admin, statement);
             assert_eq!(errno(&node, "u", "p"), 0, "{statement}");
-            while errno(&node, "u", "x") == 1045 {}
+            let refusals: Vec<u16> = (0..4).map(|_| errno(&node, "u", "x")).collect();
+            assert!(refusals.contains(&3955), "{statement}: {refusals:?}");
             assert_eq!(errno(&node, "u", "p"), 3955);
         }
         let message = open(&node, Login::new("u", "p")).1.err().expect("it is locked").message;
@@ -89,13 +90,13 @@ fn answers_to_an_account_with_failed_logins_are_delayed_and_counted() {
     for _ in 0..2 {
         assert_eq!([errno(&node, "u", "x"), errno(&node, "nobody", "x")], [1045, 1045]);
     }
-    assert_eq!(attempts(), ["'nobody'@'localhost' 2", "'u'@'%' 2"]);
+    assert_eq!(attempts(), ["'nobody'@'%' 2", "'u'@'%' 2"]);
     assert_eq!(delays(), ["0"]);
     assert_eq!(errno(&node, "u", "x"), 1045);
     assert_eq!((attempts()[1].as_str(), delays()), ("'u'@'%' 3", vec!["1".to_owned()]));
     // The right password waits, too, and ends the count.
     let session = log_in(&node, "u", "p").expect("the password is right");
-    assert_eq!((attempts(), delays()), (vec!["'nobody'@'localhost' 2".to_owned()], vec!["2".to_owned()]));
+    assert_eq!((attempts(), delays()), (vec!["'nobody'@'%' 2".to_owned()], vec!["2".to_owned()]));
     assert_eq!(errno(&node, "root", ""), 0);
     assert_eq!(delays(), ["2"], "no delay for others");
     let hidden = "SELECT userhost FROM information_schema.connection_control_failed_login_attempts";

@@ -15,7 +15,7 @@ mod needs;
 mod usage;
 
 pub(crate) use check::{Checker, denied_database, denied_server};
-pub use failed_logins::{Block, FailedLogins};
+pub use failed_logins::{Block, CountedName, FailedLogins};
 pub use form::{Form, FormRights, Right, RightOn, TableAccess, privileges_page};
 pub use login_settings::LoginSettings;
 pub(crate) use needs::{NeedsCollector, RightsOfSession, account_of_definer, invalid_view, no_definer};

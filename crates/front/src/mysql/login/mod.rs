@@ -10,7 +10,7 @@
 
 mod caching_sha2;
 
-use junctor_kernel::transport::security::{Agreed, CertificateNames, ClientSecurity};
+use junctor_kernel::transport::security::{Agreed, ClientSecurity, Encryption};
 use junctor_model::access::AccountName;
 use junctor_model::password::caching_sha2::CACHING_SHA2_PASSWORD;
 
@@ -23,9 +23,7 @@ use super::wire::handshake_response::{ClientAnswer, HandshakeResponse};
 use super::wire::packet::PacketWriter;
 use super::wire::reply::ErrorReply;
 use super::wire::status::StatusFlags;
-use crate::account::{
-    self, Accounts, Candidate, Challenge, Conditions, Credential, DECOY, PasswordChecks, Peer, Refusal,
-};
+use crate::account::{self, Accounts, Candidate, Challenge, Conditions, Credential, PasswordChecks, Peer, Refusal};
 use crate::protocol::LinkOpening;
 
 /// The outcome of one payload from the client.
@@ -94,8 +92,8 @@ pub struct LoginContext<'a> {
     pub has_tls: bool,
     /// The parameters of the connection's TLS; `None` without TLS.
     pub tls: Option<Agreed>,
-    /// The names in the client's certificate; `None` without one.
-    pub certificate: Option<CertificateNames>,
+    /// The connection's TLS, for the names in the client's certificate.
+    pub encryption: Option<&'a dyn Encryption>,
     /// The time in microseconds since 1970.
     pub now_us: u64,
     /// Sequence number of the client's last packet. The reply has the next number.
@@ -272,7 +270,7 @@ impl Handshake {
             }
             // The answers must not reveal that the account has no password.
             if !is_empty_proof(proof) {
-                claim.candidate = Candidate::decoy(DECOY);
+                claim.candidate.become_decoy();
             }
         }
         if claim.candidate.credential == Credential::Socket {
@@ -311,7 +309,7 @@ impl Handshake {
 
     /// Decides on the login, at once or after a delay.
     fn decide(&mut self, claim: Claim, is_proven: bool, context: &mut LoginContext<'_>) -> HandshakeStep {
-        let delay_ms = context.accounts.delay_ms(&claim.candidate, self.peer, &claim.user);
+        let delay_ms = context.accounts.delay_ms(&claim.candidate, &claim.user);
         if delay_ms == 0 {
             return self.finish(claim, is_proven, context);
         }
@@ -321,7 +319,8 @@ impl Handshake {
 
     fn finish(&self, claim: Claim, is_proven: bool, context: &mut LoginContext<'_>) -> HandshakeStep {
         let handles_expired = claim.capabilities.contains(Capabilities::EXPIRED_PASSWORDS);
-        let certificate = context.certificate.take();
+        let encryption = context.encryption.filter(|_| claim.candidate.requires_names());
+        let certificate = encryption.and_then(|encryption| encryption.certificate_names());
         let conditions = Conditions { now_us: context.now_us, tls: context.tls, certificate, handles_expired };
         let claimed = account::Claim { user: &claim.user, has_password: claim.has_password, database: &claim.database };
         match context.accounts.admit(&claim.candidate, self.peer, claimed, (is_proven, &conditions)) {

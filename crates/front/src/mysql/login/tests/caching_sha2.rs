@@ -96,7 +96,7 @@ impl Client<'_> {
             let mut out = Vec::new();
             let mut context = LoginContext {
                 tls: None,
-                certificate: None,
+                encryption: None,
                 now_us: 0,
                 accounts,
                 security: if self.has_key { Some(&Inverting) } else { None },

@@ -1,5 +1,12 @@
 mod caching_sha2;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use junctor_kernel::NodeId;
+use junctor_kernel::transport::security::{Agreed, CertificateNames, Encryption, SecurityFault};
+use junctor_model::access::{
+    AccessControl, AccountDefinition, AccountName, Authentication, AuthenticationMethod, TlsRequirement,
+};
 use junctor_wire::proof::password_proof;
 use proptest::prelude::*;
 
@@ -60,7 +67,7 @@ fn answer(peer: Peer, response: &HandshakeResponse<'_>, out: &mut Vec<u8>) -> (H
 fn context<'a>(accounts: &'a Accounts, sequence: u8, out: &'a mut Vec<u8>) -> LoginContext<'a> {
     LoginContext {
         tls: None,
-        certificate: None,
+        encryption: None,
         now_us: 0,
         accounts,
         security: None,
@@ -95,6 +102,64 @@ fn is_authenticated(peer: Peer, user: &str, proof: &[u8]) -> bool {
     let mut out = Vec::new();
     let (_, step) = answer(peer, &login(user, proof), &mut out);
     matches!(step, HandshakeStep::Authenticated(_))
+}
+
+/// The TLS of a connection, which counts how often the client's certificate is read.
+#[derive(Debug, Default)]
+struct Counting(AtomicU64);
+
+impl Encryption for Counting {
+    fn receive(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), SecurityFault> {
+        Ok(())
+    }
+
+    fn send(&mut self, _: &[u8]) {}
+
+    fn write(&mut self, _: &mut Vec<u8>) {}
+
+    fn is_with(&self, _: NodeId) -> bool {
+        false
+    }
+
+    fn close(&mut self) {}
+
+    fn agreed(&self) -> Option<Agreed> {
+        Some(Agreed { version: "TLSv1.3", cipher: "TLS_AES_256_GCM_SHA384", has_certificate: true })
+    }
+
+    fn certificate_names(&self) -> Option<CertificateNames> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Some(CertificateNames { issuer: "/CN=ca".into(), subject: "/CN=u".into() })
+    }
+}
+
+#[test]
+fn a_certificate_is_read_only_for_accounts_that_require_its_names() {
+    let specified = |issuer: Option<&str>, subject: Option<&str>| {
+        let (issuer, subject) = (issuer.map(Into::into), subject.map(Into::into));
+        TlsRequirement::Specified { cipher: None, issuer, subject }
+    };
+    for (tls, is_admitted, reads) in [
+        (TlsRequirement::None, true, 0),
+        (TlsRequirement::X509, true, 0),
+        (specified(Some("/CN=ca"), None), true, 1),
+        (specified(None, Some("/CN=u")), true, 1),
+        (specified(None, Some("/CN=other")), false, 1),
+    ] {
+        let authentication = Authentication::without_password(AuthenticationMethod::MysqlNativePassword);
+        let account = AccountDefinition { authentication, tls: tls.clone(), ..AccountDefinition::default() };
+        let mut access = AccessControl::default();
+        access.put(AccountName::new("u", "%"), account);
+        let accounts = Accounts::new(access.into());
+        let (mut payload, mut out, encryption) = (Vec::new(), Vec::new(), Counting::default());
+        login("u", b"").encode(&mut payload);
+        let mut context = context(&accounts, 1, &mut out);
+        context.encryption = Some(&encryption);
+        (context.tls, context.has_tls) = (encryption.agreed(), true);
+        let step = Handshake::new(remote(), SALT).on_packet(&payload, &mut context);
+        assert_eq!(matches!(step, HandshakeStep::Authenticated(_)), is_admitted, "{tls:?}");
+        assert_eq!(encryption.0.load(Ordering::Relaxed), reads, "{tls:?}");
+    }
 }
 
 #[test]
