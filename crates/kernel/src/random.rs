@@ -1,9 +1,16 @@
 //! A small random number generator. Equal seeds give equal sequences, so a run can be repeated.
 
-/// xoshiro256++ of Blackman and Vigna, seeded by splitmix64. Not for secrets.
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::require;
+
+/// xoshiro256++ of Blackman and Vigna, seeded by splitmix64. Secrets are the operating system's on a real
+/// node, and part of the sequence in a simulation.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
+    has_system_secrets: bool,
 }
 
 /// One step of splitmix64. Maps each value of a counter to a well-mixed word.
@@ -20,7 +27,12 @@ impl Random {
         let first = mix(seed);
         let second = mix(first);
         let third = mix(second);
-        Self { state: [first, second, third, mix(third)] }
+        Self { state: [first, second, third, mix(third)], has_system_secrets: false }
+    }
+
+    /// A generator for a thread of a real node: its secrets are the operating system's.
+    pub(crate) const fn with_system_secrets(seed: u64) -> Self {
+        Self { has_system_secrets: true, ..Self::new(seed) }
     }
 
     /// The next 64 random bits.
@@ -52,6 +64,28 @@ impl Random {
             chunk.copy_from_slice(&word[..chunk.len()]);
         }
     }
+
+    /// Fills `target` with bytes that nobody can guess, for passwords, salts and challenges. A system call on
+    /// a real node.
+    pub fn secret(&mut self, target: &mut [u8]) {
+        if !self.has_system_secrets {
+            return self.bytes(target);
+        }
+        let mut filled = 0;
+        while filled < target.len() {
+            match getrandom(&mut target[filled..], GetRandomFlags::empty()) {
+                Ok(length) => filled += length,
+                Err(error) => require!(error == Errno::INTR, "Linux has random bytes from version 3.17 on"),
+            }
+        }
+    }
+
+    /// 64 random bits that nobody can guess.
+    pub fn secret_word(&mut self) -> u64 {
+        let mut bytes = [0; 8];
+        self.secret(&mut bytes);
+        u64::from_le_bytes(bytes)
+    }
 }
 
 #[cfg(test)]
@@ -77,6 +111,17 @@ mod tests {
         }
         assert!(seen.iter().all(|&count| count > 100), "{seen:?}");
         assert_eq!(random.below(0), 0);
+    }
+
+    #[test]
+    fn secrets_of_a_real_node_do_not_follow_from_its_seed() {
+        let draw = |mut random: Random| [random.secret_word(), random.secret_word(), random.word()];
+        let simulated = draw(Random::new(7));
+        assert_eq!(draw(Random::new(7)), simulated);
+        let [one, other] = [(); 2].map(|()| draw(Random::with_system_secrets(7)));
+        assert!(one[..2].iter().all(|word| !simulated.contains(word) && !other.contains(word)));
+        assert_eq!(one[2], other[2], "other words do");
+        assert_eq!(one[2], simulated[0]);
     }
 
     #[test]

@@ -24,6 +24,11 @@ impl TurnClock {
         TurnClock(Source::Real(clock))
     }
 
+    /// Whether the thread belongs to a real node.
+    pub(crate) fn is_real(&self) -> bool {
+        matches!(self.0, Source::Real(_))
+    }
+
     /// Derives times from a seed. Each reading in a turn is up to 2 microseconds after the one before.
     pub fn simulated(seed: u64) -> TurnClock {
         TurnClock(Source::Simulated { random: Random::new(seed), turn_start: Time(0), ahead_ns: 0 })

@@ -210,7 +210,10 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             incoming: rings.incoming.into_iter().map(|rings| Incoming { rings }).collect(),
             deferred: Default::default(),
             timers: Timers::new(limits.timers_max),
-            random: Random::new(assignment.seed),
+            random: match turn_clock.is_real() {
+                true => Random::with_system_secrets(assignment.seed),
+                false => Random::new(assignment.seed),
+            },
             turn_clock,
             buffers: BufferPool::new(limits.buffer_bytes_max),
             tracer: Tracer::new(&assignment.name, limits.trace_entries, TraceNames::of::<S>()),
