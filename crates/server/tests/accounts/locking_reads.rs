@@ -34,6 +34,34 @@ fn only_named_tables_need_rights_to_lock() {
 }
 
 #[test]
+fn names_of_locking_clauses_refer_to_tables_of_their_database() {
+    let node = builder().start().expect("the node starts");
+    let admin = log_in(&node, "root", "").expect("root may log in");
+    make_tables(&admin);
+    must(&admin, "CREATE DATABASE d2");
+    must(&admin, "CREATE TABLE d2.t (a INT PRIMARY KEY)");
+    let both = "SELECT d.t.a FROM d.t JOIN d2.t ON d.t.a = d2.t.a";
+    for (statement, outcome) in [
+        (format!("{both} FOR UPDATE OF d.t FOR SHARE OF d2.t"), Ok(())),
+        (format!("{both} FOR UPDATE OF d.t, d2.t"), Ok(())),
+        (format!("{both} FOR UPDATE OF t FOR SHARE OF d2.t"), Err(3569)),
+        (format!("{both} FOR UPDATE OF d.t, d.t"), Err(3569)),
+        (format!("{both} FOR UPDATE OF d3.t"), Err(3568)),
+        ("SELECT a FROM d.v FOR UPDATE OF v".into(), Ok(())),
+        ("SELECT a FROM d.v FOR UPDATE OF d.v".into(), Ok(())),
+        ("SELECT a FROM d.v FOR UPDATE OF t".into(), Err(3568)),
+        ("SELECT a FROM d.v FOR UPDATE OF v, v".into(), Err(3569)),
+        ("SELECT table_name FROM information_schema.tables LIMIT 1 FOR SHARE OF tables".into(), Ok(())),
+        ("SELECT table_name FROM information_schema.tables LIMIT 1 FOR SHARE OF x".into(), Err(3568)),
+        ("SELECT table_name FROM information_schema.tables AS x FOR SHARE OF tables".into(), Err(3568)),
+        ("SELECT table_name FROM information_schema.tables AS x LIMIT 1 FOR SHARE OF x, x".into(), Err(3569)),
+        ("SELECT 1 FOR SHARE OF x".into(), Err(3568)),
+    ] {
+        assert_eq!(run(&admin, &statement), outcome, "{statement}");
+    }
+}
+
+#[test]
 fn only_named_tables_are_locked() {
     let node = builder().start().expect("the node starts");
     let admin = log_in(&node, "root", "").expect("root may log in");

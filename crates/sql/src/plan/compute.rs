@@ -13,7 +13,7 @@ use junctor_signals::read_status::StatusTable;
 
 use super::operand::LimitTemplate;
 use super::order::{bind_order_of, check_distinct_order};
-use super::select::reject_unsupported;
+use super::select::{check_lock_names, reject_unsupported};
 use super::statement::{Planned, QueryPlan, VirtualSource};
 use crate::access::PlanRights;
 use crate::bind::{Binder, Environment, RowSource, Scope, bind_select_list};
@@ -87,6 +87,8 @@ pub(super) fn plan_compute(
     };
     let first_aggregate = first_column.saturating_add(columns.len() as u16);
     let mut binder = Binder::new(environment, scope);
+    let count = usize::from(virtual_source.is_some());
+    check_lock_names(&select.locks, count, |_, name| binder.scope.is_named(name.database.as_deref(), &name.name))?;
     let list = bind_select_list(&mut binder, &select.projection, first_aggregate)?;
     let filter = binder.bind_conditions(select, &list)?;
     let sort = bind_order_of(&mut binder, select, &list)?;

@@ -107,7 +107,7 @@ pub(super) fn plan_select(
     let reference = select.table();
     let alias = reference.and_then(|reference| reference.alias.as_deref());
     let mut binder = Binder::new(environment, Scope::of_table(layout, alias));
-    check_lock_names(&select.locks, |name| binder.scope.is_named(name.database.as_deref(), &name.name))?;
+    check_lock_names(&select.locks, 1, |_, name| binder.scope.is_named(name.database.as_deref(), &name.name))?;
     let first_parameter = environment.parameters.len() as u16;
     let list = bind_select_list(&mut binder, &select.projection, first_parameter)?;
     let filter = binder.bind_conditions(select, &list)?;
@@ -233,21 +233,38 @@ struct Parts {
     rules: ValueRules,
 }
 
-/// Checks that the locking clauses name tables of the query, and none of them twice. Errors: 3568, 3569.
-pub(super) fn check_lock_names(locks: &[TableLocks], is_named: impl Fn(&ObjectName) -> bool) -> Result<()> {
-    let mut seen: Vec<&str> = Vec::new();
+/// Checks that the locking clauses name some of the query's `count` tables, and none of them twice. Tables of
+/// two databases may have one name. Errors: 3568, 3569.
+pub(super) fn check_lock_names(
+    locks: &[TableLocks],
+    count: usize,
+    is_named: impl Fn(usize, &ObjectName) -> bool,
+) -> Result<()> {
+    if locks.is_empty() {
+        return Ok(());
+    }
+    let mut is_locked = vec![false; count];
     for name in locks.iter().flat_map(|locks| &locks.names) {
-        if !is_named(name) {
+        let mut is_found = false;
+        for (number, is_locked) in is_locked.iter_mut().enumerate() {
+            if !is_named(number, name) {
+                continue;
+            }
+            if std::mem::replace(is_locked, true) {
+                return Err(message::table_locked_twice(&name.name));
+            }
+            is_found = true;
+        }
+        if !is_found {
             return Err(message::unresolved_table_lock(&name.name));
         }
-        if seen.contains(&name.name.as_str()) {
-            return Err(message::table_locked_twice(&name.name));
-        }
-        seen.push(&name.name);
     }
     // A clause without names concerns all tables, so that another one names some of them again.
     match locks.len() > 1 && locks.iter().any(|locks| locks.names.is_empty()) {
-        true => Err(message::table_locked_twice(seen.first().unwrap_or(&"*"))),
+        true => {
+            let first = locks.iter().find_map(|locks| locks.names.first());
+            Err(message::table_locked_twice(first.map_or("*", |name| name.name.as_str())))
+        }
         false => Ok(()),
     }
 }

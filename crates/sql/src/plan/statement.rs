@@ -16,7 +16,7 @@ use super::explain::{ExplainFormat, ExplainRequest};
 use super::insert::plan_insert;
 use super::modify::{plan_delete_by_query, plan_modify, plan_update_by_query};
 use super::process_list::plan_process_list;
-use super::select::{check_lock_names, plan_select};
+use super::select::plan_select;
 use super::tree::{TreePlan, TreeTable, plan_explain, plan_tree};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, SelectPlan};
 use crate::access::{PlanRights, TableAccess};
@@ -284,7 +284,6 @@ pub(super) fn plan_query(
         return plan_tree(environment, select, find_virtual);
     }
     let Some(reference) = select.table() else {
-        check_lock_names(&select.locks, |_| false)?;
         return plan_compute(environment, select, None);
     };
     if environment.view(&reference.name).is_some() {

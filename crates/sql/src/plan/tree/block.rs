@@ -262,11 +262,9 @@ impl TreePlanner<'_> {
     /// The lock of each relation of a block. The relations that a locking clause concerns need the rights to
     /// lock rows. Errors: 3568 and 3569 for the names after OF, 1142, 1356.
     fn locks_of(&self, select: &Select, relations: &[Relation<'_>]) -> Result<Vec<Option<LockingClause>>> {
-        let is_named = |name: &ObjectName, relation: &Relation<'_>| {
-            let is_in = |database: &str| !relation.has_alias && relation.database == database;
-            name.name == relation.name && name.database.as_deref().is_none_or(is_in)
-        };
-        check_lock_names(&select.locks, |name| relations.iter().any(|relation| is_named(name, relation)))?;
+        let is_named =
+            |name: &ObjectName, relation: &Relation<'_>| relation.is_named(name.database.as_deref(), &name.name);
+        check_lock_names(&select.locks, relations.len(), |number, name| is_named(name, &relations[number]))?;
         let implied = implied_lock(self.environment);
         let lock_of = |relation: &Relation<'_>| {
             let concerns =
