@@ -258,7 +258,7 @@ impl RecvBlock {
         self.displace_login(context, outbox);
         self.counted.connections += 1;
         let mut random = [0; CHALLENGE_BYTES];
-        context.random.bytes(&mut random);
+        context.random.secret(&mut random);
         let id = self.ids.next_free(&self.connections);
         let sql = self.local_sql.unwrap_or((id.0 % u32::from(self.sql_instances)) as u16);
         let opening = LinkOpening {
@@ -274,6 +274,7 @@ impl RecvBlock {
             // The greeting follows the header, to a link that knows the client.
             greeting.clear();
         }
+        let login_deadline = context.turn_start.plus(self.settings.login_timeout());
         let connection = Connection {
             socket,
             id,
@@ -285,6 +286,8 @@ impl RecvBlock {
             flow: Flow { awaits_header, is_extra, ..Flow::default() },
             counted_address,
             session: None,
+            login_deadline,
+            queued_deadline: Some(login_deadline),
             login_end: LoginEnd::Broken,
             received: Buffer::new(),
             position: 0,
@@ -294,8 +297,8 @@ impl RecvBlock {
             false => outbox.request(WorldRequest::SendBytes { socket, bytes: greeting }),
         }
         self.add_connection(connection);
-        self.logins.push(context.turn_start.plus(self.settings.login_timeout()), socket);
-        self.start_login_timer(context, outbox);
+        self.logins.push(login_deadline, socket);
+        self.logins.start_timer(context.turn_start, outbox);
     }
 
     /// Reads the header of a balancer. Once it is complete, the connection is that of the client it names.
@@ -308,7 +311,7 @@ impl RecvBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let mut random = [0; CHALLENGE_BYTES];
-        context.random.bytes(&mut random);
+        context.random.secret(&mut random);
         let mut turn = RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox };
         let Some(connection) = find(&mut self.connections, socket) else { return };
         connection.append_received(bytes, &mut turn);

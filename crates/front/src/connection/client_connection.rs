@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 
 use junctor_kernel::transport::security::Encryption;
-use junctor_kernel::{Address, Buffer, Context, Duration, Outbox, SocketId, WorldRequest, require};
+use junctor_kernel::{Address, Buffer, Context, Duration, Outbox, SocketId, Time, WorldRequest, require};
 use junctor_model::access::AccountName;
 use junctor_model::id::ConnectionId;
 use junctor_signals::client_command::*;
@@ -86,6 +86,10 @@ pub(super) struct Connection {
     pub counted_address: Option<Option<IpAddr>>,
     /// The session, as it counts.
     pub session: Option<CountedSession>,
+    /// When the login must have ended: that of the connect, or of the last COM_CHANGE_USER.
+    pub login_deadline: Time,
+    /// The time of the connection's entry in the queue of deadlines, if it has one.
+    pub queued_deadline: Option<Time>,
     /// How the login would end if the connection ended now.
     pub login_end: LoginEnd,
     /// Received bytes; those before `position` are consumed. The buffer is released while it is empty, so an
@@ -107,6 +111,8 @@ pub(super) struct Flow {
     pub is_busy: bool,
     /// The client's password is being checked.
     pub is_checking: bool,
+    /// The session is in the login of COM_CHANGE_USER.
+    pub is_changing_user: bool,
     /// The session awaits the next part of a file, which arrives like a command.
     pub awaits_input: bool,
     /// The connection is being closed: received bytes are ignored.
@@ -191,7 +197,7 @@ impl Connection {
                     self.forward_whole(command, turn);
                 }
                 Input::AssembledCommand(command) => self.forward_whole(command, turn),
-                Input::Handled => {}
+                Input::Handled => self.note_login_step(turn),
                 Input::StartTls => {
                     self.encryption = turn.settings.security.as_ref().and_then(|security| security.accept());
                     if self.encryption.is_none() {
@@ -205,10 +211,12 @@ impl Connection {
                 Input::LoggedIn(login) => self.open_session(*login, turn),
                 Input::Checking => {
                     self.flow.is_checking = true;
+                    self.note_login_step(turn);
                     turn.logins.checks.push_back(self.socket);
                 }
                 Input::Delayed(milliseconds) => {
                     self.flow.is_checking = true;
+                    self.note_login_step(turn);
                     turn.delay(self.socket, milliseconds);
                 }
                 Input::Refused(refusal) => self.refuse_login(&refusal, turn),
@@ -221,6 +229,22 @@ impl Connection {
         }
         (self.received, self.position) = (bytes, position);
         self.pause_if_full(turn);
+    }
+
+    /// The login of COM_CHANGE_USER gets a deadline of its own at its first step.
+    #[cold]
+    fn note_login_step(&mut self, turn: &mut RecvTurn<'_, '_>) {
+        if !self.flow.has_session || self.flow.is_changing_user || !self.link.awaits_login() {
+            return;
+        }
+        self.flow.is_changing_user = true;
+        self.login_deadline = turn.context.turn_start.plus(turn.settings.login_timeout());
+        // An earlier entry is put back with the new deadline when its time comes.
+        if self.queued_deadline.is_none_or(|queued| queued > self.login_deadline) {
+            self.queued_deadline = Some(self.login_deadline);
+            turn.logins.push(self.login_deadline, self.socket);
+            turn.logins.start_timer(turn.context.turn_start, turn.outbox);
+        }
     }
 
     /// Takes the next step of the check of a password. Returns whether more steps follow.
@@ -343,6 +367,7 @@ impl Connection {
             is_extra: self.flow.is_extra,
         };
         turn.logins.pending -= usize::from(!self.flow.has_session);
+        self.flow.is_changing_user = false;
         let signal = OpenSession {
             connection: self.id,
             reply_to: turn.context.own_address,

@@ -14,8 +14,9 @@ use super::client_connection::{Connection, RecvTurn};
 pub(super) struct LoginQueue {
     /// Number of connections that have not logged in.
     pub pending: usize,
-    /// Connections with the deadlines of their first logins, in order of the deadlines. Some may have ended
-    /// already.
+    /// Connections with the deadlines of their logins, in order of the deadlines. Some may have ended already,
+    /// and that of the connection may be later now. A connection has one entry, or another one if
+    /// `connect_timeout` has become shorter.
     waiting: VecDeque<(Time, SocketId)>,
     /// The deadline for which the timer runs.
     timer: Option<Time>,
@@ -36,6 +37,20 @@ impl LoginQueue {
         self.waiting.insert(place, (deadline, socket));
     }
 
+    pub fn start_timer(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        if let Some((deadline, _)) = self.waiting.front()
+            && self.timer.is_none_or(|running| *deadline < running)
+        {
+            self.timer = Some(*deadline);
+            outbox.request(WorldRequest::StartTimer { after: deadline.since(now), token: LOGIN_TIMER });
+        }
+    }
+
+    #[cfg(test)]
+    pub fn waiting_count(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Forgets the delay of a connection. Returns whether it had one.
     pub fn end_delay(&mut self, socket: SocketId) -> bool {
         let before = self.delays.len();
@@ -50,23 +65,20 @@ fn awaits_login(connection: &Connection) -> bool {
 }
 
 impl RecvBlock {
-    pub(super) fn start_login_timer(&mut self, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
-        if let Some((deadline, _)) = self.logins.waiting.front()
-            && self.logins.timer.is_none_or(|running| *deadline < running)
-        {
-            self.logins.timer = Some(*deadline);
-            outbox.request(WorldRequest::StartTimer { after: deadline.since(context.turn_start), token: LOGIN_TIMER });
-        }
-    }
-
     /// Closes connections whose login has exceeded the timeout. A login whose answer is delayed gets it now.
     pub(super) fn on_login_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.logins.timer = None;
-        while let Some((_, socket)) = self.logins.waiting.pop_front_if(|(deadline, _)| *deadline <= context.turn_start)
-        {
-            if let Some(connection) = find(&mut self.connections, socket)
-                && awaits_login(connection)
-            {
+        let now = context.turn_start;
+        while let Some((queued, socket)) = self.logins.waiting.pop_front_if(|(deadline, _)| *deadline <= now) {
+            let Some(connection) = find(&mut self.connections, socket) else { continue };
+            connection.queued_deadline = connection.queued_deadline.filter(|deadline| *deadline != queued);
+            let deadline = connection.login_deadline;
+            if awaits_login(connection) && deadline > now {
+                if connection.queued_deadline.is_none() {
+                    connection.queued_deadline = Some(deadline);
+                    self.logins.push(deadline, socket);
+                }
+            } else if awaits_login(connection) {
                 let is_delayed = self.logins.end_delay(socket);
                 let mut turn = RecvTurn { settings: &self.settings, logins: &mut self.logins, context, outbox };
                 match is_delayed {
@@ -75,7 +87,7 @@ impl RecvBlock {
                 }
             }
         }
-        self.start_login_timer(context, outbox);
+        self.logins.start_timer(now, outbox);
     }
 
     #[inline]
@@ -135,10 +147,11 @@ impl RecvBlock {
             && let Some((deadline, socket)) = self.logins.waiting.pop_front()
         {
             let Some(connection) = find(&mut self.connections, socket) else { continue };
-            if connection.flow.has_session || connection.flow.is_closing {
+            if !awaits_login(connection) {
+                connection.queued_deadline = connection.queued_deadline.filter(|queued| *queued != deadline);
                 continue;
             }
-            if connection.flow.is_extra || !is_full {
+            if connection.flow.is_extra || connection.flow.has_session || !is_full {
                 kept.push((deadline, socket));
                 continue;
             }

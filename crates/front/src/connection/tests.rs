@@ -385,6 +385,54 @@ fn a_login_byte_by_byte_ends_at_the_same_deadline() {
     assert_eq!(recv.closed(), [SOCKET]);
 }
 
+/// COM_CHANGE_USER to a user of whom the server asks another proof.
+fn change_user() -> Vec<u8> {
+    let payload = b"\x11nobody\0\0\0\x2D\0mysql_native_password\0";
+    [&[payload.len() as u8, 0, 0, 0][..], payload].concat()
+}
+
+#[test]
+fn a_change_of_the_user_has_a_deadline_of_its_own() {
+    for seconds in [4, 60] {
+        let mut recv = Recv::new(Protocol::MySql);
+        // With CLIENT_PLUGIN_AUTH, so that the client can be asked for another proof.
+        let payload = [&[0, 0x82, 8, 0][..], &[0; 28], b"root\0\0mysql_native_password\0"].concat();
+        recv.receive(&[&[payload.len() as u8, 0, 0, 1][..], &payload].concat());
+        assert!(matches!(recv.next_signal(), Some(SqlSignal::OpenSession(_))));
+        recv.answer(b"", AfterReply::NextCommand);
+        let pass = |recv: &mut Recv, milliseconds| {
+            recv.delivery.now = recv.delivery.now.plus(Duration::from_millis(milliseconds));
+            recv.world(WorldEvent::Timer { token: 0 });
+        };
+        pass(&mut recv, seconds * 1000);
+        recv.receive(&change_user());
+        assert!(recv.next_signal().is_none(), "the client must send a proof");
+        // The deadline of the connect passes meanwhile.
+        pass(&mut recv, 6_100);
+        pass(&mut recv, 3_800);
+        assert_eq!(recv.closed(), [], "after {seconds} s");
+        pass(&mut recv, 100);
+        assert_eq!(recv.closed(), [SOCKET], "after {seconds} s");
+    }
+}
+
+#[test]
+fn very_many_changes_of_the_user_leave_one_entry() {
+    let mut recv = Recv::with_session(Protocol::MySql);
+    for _ in 0..1000 {
+        recv.receive(&change_user_to_root());
+        assert!(matches!(recv.next_signal(), Some(SqlSignal::OpenSession(_))));
+        recv.answer(b"", AfterReply::NextCommand);
+    }
+    assert!(recv.block.logins.waiting_count() <= 1, "{}", recv.block.logins.waiting_count());
+}
+
+/// COM_CHANGE_USER to root, who needs no proof.
+fn change_user_to_root() -> Vec<u8> {
+    let payload = b"\x11root\0\0\0\x2D\0mysql_native_password\0";
+    [&[payload.len() as u8, 0, 0, 0][..], payload].concat()
+}
+
 #[test]
 fn after_very_many_wrong_passwords_the_right_one_is_admitted_at_the_deadline() {
     for &protocol in Protocol::ALL {
