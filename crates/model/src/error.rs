@@ -126,8 +126,12 @@ errors! {
     PasswordRetainedWithPlugin = 3894, "HY000";
     /// RETAIN CURRENT PASSWORD together with an empty password.
     PasswordRetainedEmpty = 3895, "HY000";
+    /// A role with SYSTEM_USER in `mandatory_roles`.
+    SystemUserInMandatoryRoles = 3880, "HY000";
     /// SET GLOBAL partial_revokes = OFF while accounts have some.
     PartialRevokesExist = 3896, "HY000";
+    /// SYSTEM_USER for a role of `mandatory_roles`.
+    SystemUserForMandatoryRole = 3897, "HY000";
     /// A login to an account that too many failed logins have locked.
     AccountBlocked = 3955, "HY000";
     /// A statement needs a database and none is selected.

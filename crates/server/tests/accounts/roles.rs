@@ -86,6 +86,56 @@ fn a_login_activates_default_roles_or_all() {
 }
 
 #[test]
+fn persisted_settings_of_rights_are_checked() {
+    let node = builder().start().expect("the node starts");
+    let admin = log_in(&node, "root", "").expect("root may log in");
+    make_tables(&admin);
+    must(&admin, "GRANT SYSTEM_VARIABLES_ADMIN, PERSIST_RO_VARIABLES_ADMIN ON *.* TO u");
+    let session = log_in(&node, "u", "p").expect("the user may log in");
+    for scope in ["GLOBAL", "PERSIST", "PERSIST_ONLY"] {
+        assert_eq!(run(&session, &format!("SET {scope} mandatory_roles = 'r'")), Err(1227), "{scope}");
+        assert_eq!(run(&admin, &format!("SET {scope} mandatory_roles = \"'r\"")), Err(1231), "{scope}");
+    }
+    must(&admin, "SET GLOBAL partial_revokes = ON");
+    must(&admin, "GRANT SELECT ON *.* TO u");
+    must(&admin, "REVOKE SELECT ON d.* FROM u");
+    assert_eq!(run(&admin, "SET PERSIST_ONLY partial_revokes = OFF"), Err(3896));
+    let persisted = "SELECT variable_name FROM performance_schema.persisted_variables";
+    assert_eq!(values(&admin, persisted), [""; 0]);
+    must(&admin, "SET PERSIST_ONLY mandatory_roles = 'r'");
+    assert_eq!(values(&admin, persisted), ["mandatory_roles"]);
+}
+
+#[test]
+fn system_user_does_not_spread_through_roles() {
+    let node = builder().start().expect("the node starts");
+    let admin = log_in(&node, "root", "").expect("root may log in");
+    make_tables(&admin);
+    for statement in
+        ["CREATE ROLE system, outer_role, m", "GRANT SYSTEM_USER ON *.* TO system", "GRANT system TO outer_role"]
+    {
+        must(&admin, statement);
+    }
+    for (scope, roles) in [("GLOBAL", "system"), ("PERSIST", "r, outer_role"), ("PERSIST_ONLY", "system")] {
+        assert_eq!(run(&admin, &format!("SET {scope} mandatory_roles = '{roles}'")), Err(3880), "{scope}");
+    }
+    must(&admin, "GRANT ROLE_ADMIN ON *.* TO u");
+    let session = log_in(&node, "u", "p").expect("the user may log in");
+    for role in ["system", "outer_role", "r, outer_role"] {
+        assert_eq!(run(&session, &format!("GRANT {role} TO u")), Err(1227), "{role}");
+    }
+    must(&session, "GRANT r TO u");
+    must(&admin, "GRANT system TO u");
+    // A mandatory role does not get it later, either.
+    must(&admin, "SET GLOBAL mandatory_roles = 'm'");
+    must(&admin, "GRANT r TO m");
+    for statement in ["GRANT SYSTEM_USER ON *.* TO m", "GRANT ALL ON *.* TO r", "GRANT outer_role TO r"] {
+        assert_eq!(run(&admin, statement), Err(3897), "{statement}");
+    }
+    must(&admin, "GRANT SELECT ON *.* TO m");
+}
+
+#[test]
 fn mandatory_roles_are_granted_to_everybody() {
     let node = builder().start().expect("the node starts");
     let admin = log_in(&node, "root", "").expect("root may log in");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use junctor_gateway::threads::Time;
 use junctor_gateway::{Event, SchemaRequest};
+use junctor_model::access::AccountName;
 use junctor_model::alteration::Alteration;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::TableId;
@@ -20,6 +21,7 @@ use super::retry::{RetryInput, RetryState};
 use super::session::Session;
 use super::state::Execution;
 use super::transaction::{AfterTransactionEnd, start_ending};
+use crate::access::AccountUsage;
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel};
 use crate::parse::account::AccountStatement;
 use crate::plan::QueryPlan;
@@ -64,7 +66,29 @@ pub(crate) enum AfterSchemaChange {
     Fail(Box<Error>),
     /// The answer of a statement about accounts, with its rows; or the statement again, if others have
     /// changed the accounts meanwhile.
-    Access(Box<(AccessRetry, Option<VirtualTable>)>),
+    Access(Box<(AccessRetry, AccessOutcome)>),
+}
+
+/// What follows a change of accounts that has succeeded.
+#[derive(Debug, Default)]
+pub(crate) struct AccessOutcome {
+    /// The rows of the answer.
+    pub rows: Option<VirtualTable>,
+    /// Accounts whose figures begin again.
+    pub recounted: Vec<AccountName>,
+    /// Accounts whose locks after failed logins end.
+    pub unlocked: Vec<AccountName>,
+}
+
+impl AccessOutcome {
+    fn apply(&self, usage: &AccountUsage) {
+        for name in &self.recounted {
+            usage.reset_account(name);
+        }
+        if !self.unlocked.is_empty() {
+            usage.failed_logins().unlock(|name| self.unlocked.contains(name));
+        }
+    }
 }
 
 /// A statement about accounts, for a repetition.
@@ -252,9 +276,11 @@ pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: Schem
             return Progress::Waiting;
         }
         (AfterSchemaChange::Access(access), None) => {
-            return match *access {
-                (AccessRetry { protocol, .. }, Some(table)) => send_table(context, table, protocol),
-                (_, None) => finish_ok(context, ChangeCounts::default()),
+            let (retry, outcome) = *access;
+            outcome.apply(&context.engine.settings.usage);
+            return match outcome.rows {
+                Some(table) => send_table(context, table, retry.protocol),
+                None => finish_ok(context, ChangeCounts::default()),
             };
         }
         (AfterSchemaChange::Fail(error), _) => Some(error),

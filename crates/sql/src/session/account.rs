@@ -15,13 +15,13 @@ use super::command::answer;
 use super::unplanned::is_definition;
 use crate::access::{Checker, RightsOfSession, denied_server};
 use crate::definition::access::{
-    AccessContext, AccessEdit, PasswordRules, change_access, parse_role_list, role_not_granted,
+    AccessContext, AccessEdit, PasswordRules, change_access, parse_role_list, role_not_granted, role_with_system_user,
 };
 use crate::execute::{
-    AccessRetry, AfterSchemaChange, Engine, Identity, Session, StatementContext, fail, granted_roles,
+    AccessOutcome, AccessRetry, AfterSchemaChange, Engine, Identity, Session, StatementContext, fail, granted_roles,
     must_change_password, start_access_change,
 };
-use crate::mysql_catalog::show::{VirtualTable, WarningLevel, generated_passwords};
+use crate::mysql_catalog::show::{WarningLevel, generated_passwords};
 use crate::mysql_catalog::variable::GlobalVariables;
 use crate::parse::Statement;
 use crate::parse::account::{AccountReference, AccountStatement, RoleChoice, UserSpecification};
@@ -186,8 +186,8 @@ impl Engine {
     }
 }
 
-/// The change of a statement, its notes, and its rows.
-type Edited = (SchemaChange, Vec<(WarningLevel, u16, Box<str>)>, Option<VirtualTable>);
+/// The change of a statement, its notes, and what follows it.
+type Edited = (SchemaChange, Vec<(WarningLevel, u16, Box<str>)>, AccessOutcome);
 
 /// Whether a statement gives this account a new password, and changes no other.
 fn changes_password(statement: &AccountStatement, own: &AccountName) -> bool {
@@ -250,7 +250,7 @@ impl StatementContext<'_, '_> {
     ) -> Progress {
         let rights = self.engine.rights_of(self.session);
         let edited = self.edit_accounts(statement, &rights);
-        let (change, notes, rows) = match edited {
+        let (change, notes, outcome) = match edited {
             Ok(edited) => edited,
             Err(error) => return fail(self, &error),
         };
@@ -258,10 +258,11 @@ impl StatementContext<'_, '_> {
             self.session.warn(level, errno, message);
         }
         let retry = AccessRetry { statement: statement.clone().into(), protocol, tries };
-        start_access_change(self, change, AfterSchemaChange::Access(Box::new((retry, rows))))
+        start_access_change(self, change, AfterSchemaChange::Access(Box::new((retry, outcome))))
     }
 
-    /// The change of a statement, its notes, and the passwords that it has generated.
+    /// The change of a statement, its notes, and what follows it: the rows are the passwords that it has
+    /// generated.
     fn edit_accounts(&mut self, statement: &AccountStatement, rights: &Rights) -> Result<Edited> {
         let mandatory = self.engine.mandatory_roles();
         let rules = PasswordRules {
@@ -282,7 +283,7 @@ impl StatementContext<'_, '_> {
         };
         let session = format!("'{}'@'{}'", self.session.identity.account.user, self.session.host);
         let random = &mut self.turn.random;
-        let mut next_random = || random.word();
+        let mut next_random = || random.secret_word();
         let edit: AccessEdit<'_> = change_access(
             statement,
             AccessContext {
@@ -304,13 +305,9 @@ impl StatementContext<'_, '_> {
         let change = SchemaChange::ChangeAccess { change: edit.to_change() };
         let level = |is_warning| if is_warning { WarningLevel::Warning } else { WarningLevel::Note };
         let rows = (!edit.generated.is_empty()).then(|| generated_passwords(&edit.generated));
-        let usage = &self.engine.settings.usage;
-        for name in &edit.recounted {
-            usage.reset_account(name);
-        }
-        usage.failed_logins().unlock(|name| edit.unlocked.contains(name));
+        let outcome = AccessOutcome { rows, recounted: edit.recounted, unlocked: edit.unlocked };
         let notes = edit.notes.into_iter().map(|(is_warning, errno, text)| (level(is_warning), errno, text)).collect();
-        Ok((change, notes, rows))
+        Ok((change, notes, outcome))
     }
 
     /// Checks the rights that a plan needs, and counts the statement.
@@ -347,29 +344,47 @@ impl StatementContext<'_, '_> {
         self.engine.checker(self.session, &rights, |checker| checker.check(statement))
     }
 
-    /// Checks new values of the variables on which rights depend. Errors: 3896 for `partial_revokes` while
-    /// some exist, 1227 and 1231 for `mandatory_roles`.
-    pub(super) fn check_access_settings(&mut self, globals: &GlobalVariables) -> Result<()> {
-        let is_new = |name| globals.value_named(name) != self.engine.globals.value_named(name);
-        if is_new("partial_revokes") && matches!(globals.value_named("partial_revokes"), Value::Int(0) | Value::UInt(0))
+    /// Checks new and persisted values of the variables on which rights depend. Errors: 3896 for
+    /// `partial_revokes` while some exist; 1227, 1231 and 3880 for `mandatory_roles`.
+    pub(super) fn check_access_settings(
+        &mut self,
+        globals: &GlobalVariables,
+        persisted: &[(Box<str>, Option<Value>)],
+    ) -> Result<()> {
+        let before = &self.engine.globals;
+        let values = |name: &str| -> Vec<Value> {
+            let new = Some(globals.value_named(name)).filter(|value| *value != before.value_named(name));
+            let persisted = persisted.iter().filter(|(persisted, _)| **persisted == *name);
+            persisted.filter_map(|(_, value)| value.clone()).chain(new).collect()
+        };
+        let (partial_revokes, mandatory_roles) = (values("partial_revokes"), values("mandatory_roles"));
+        let access = Arc::clone(&self.engine.gateway.catalog().dictionary.access);
+        if partial_revokes.iter().any(|value| matches!(value, Value::Int(0) | Value::UInt(0)))
+            && access.accounts().any(|(_, account)| !account.restrictions.is_empty())
         {
-            let access = &self.engine.gateway.catalog().dictionary.access;
-            if access.accounts().any(|(_, account)| !account.restrictions.is_empty()) {
-                let message = "At least one partial revoke exists on a database. The system variable \
-                               '@@partial_revokes' must be set to ON.";
-                return Err(Error::new(ErrorCode::PartialRevokesExist, message));
-            }
+            let message = "At least one partial revoke exists on a database. The system variable \
+                           '@@partial_revokes' must be set to ON.";
+            return Err(Error::new(ErrorCode::PartialRevokesExist, message));
         }
-        if is_new("mandatory_roles") {
-            if !self.engine.rights_of(self.session).has_dynamic(Privilege::RoleAdmin) {
-                return Err(denied_server("SUPER or ROLE_ADMIN"));
-            }
-            if let Value::Bytes(text) = globals.value_named("mandatory_roles")
-                && let text = String::from_utf8_lossy(&text)
-                && parse_role_list(&text).is_none()
-            {
+        if mandatory_roles.is_empty() {
+            return Ok(());
+        }
+        if !self.engine.rights_of(self.session).has_dynamic(Privilege::RoleAdmin) {
+            return Err(denied_server("SUPER or ROLE_ADMIN"));
+        }
+        for value in mandatory_roles {
+            let Value::Bytes(text) = value else { continue };
+            let text = String::from_utf8_lossy(&text);
+            let Some(roles) = parse_role_list(&text) else {
                 let message = format!("Variable 'mandatory_roles' can't be set to the value of '{text}'");
                 return Err(Error::new(ErrorCode::WrongValueForVariable, message));
+            };
+            if let Some(role) = role_with_system_user(&roles, |name| access.account(name).map(|account| &**account)) {
+                let message = format!(
+                    "Cannot set mandatory_roles: AuthId {}@{} has 'SYSTEM_USER' privilege.",
+                    role.user, role.host
+                );
+                return Err(Error::new(ErrorCode::SystemUserInMandatoryRoles, message));
             }
         }
         Ok(())

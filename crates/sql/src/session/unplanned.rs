@@ -275,7 +275,7 @@ impl StatementContext<'_, '_> {
                 return fail(self, &error);
             }
         };
-        if let Err(error) = self.check_access_settings(&globals) {
+        if let Err(error) = self.check_access_settings(&globals, &effects.persisted) {
             return fail(self, &error);
         }
         if self.engine.lock_calls.get_mut().has_unanswered() {

@@ -50,7 +50,7 @@ pub(crate) struct AccessContext<'a> {
     pub strength: Option<StrengthRules>,
     /// The time in microseconds since 1970.
     pub now_us: u64,
-    /// Random words for salts and passwords.
+    /// Random words that nobody can guess, for salts and passwords.
     pub random: &'a mut dyn FnMut() -> u64,
 }
 

@@ -44,8 +44,12 @@ impl AccessEdit<'_> {
         let (now, grantor) = (self.context.now_us, self.context.own.to_string());
         let lacking: BTreeMap<Box<str>, Privileges> =
             self.context.rights.restrictions().map(|(database, it)| (database.into(), it)).collect();
+        let gives_system_user = matches!(target, Target::Server) && wanted.privileges.has(Privilege::SystemUser);
         for name in names {
             self.require_power_over(&name)?;
+            if gives_system_user {
+                self.refuse_system_user(&name)?;
+            }
             let option = if asks_option { own_option } else { Privileges::NONE };
             self.change(&name, |account| match &target {
                 Target::Server => {

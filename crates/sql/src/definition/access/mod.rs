@@ -13,7 +13,7 @@ mod grant;
 mod role;
 
 pub(crate) use edit::{AccessContext, AccessEdit, PasswordRules};
-pub(crate) use role::{parse_role_list, role_not_granted};
+pub(crate) use role::{parse_role_list, role_not_granted, role_with_system_user};
 
 use junctor_model::error::{Error, Result};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use junctor_model::access::{AccountName, Privilege};
+use junctor_model::access::{AccountDefinition, AccountName, Privilege};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::edit::{AccessEdit, lacks};
@@ -17,7 +17,14 @@ impl AccessEdit<'_> {
     ) -> Result<()> {
         let roles = self.names_of(roles)?;
         self.check_role_admin(&roles)?;
+        let with_system_user = role_with_system_user(&roles, |name| self.account(name)).is_some();
+        if with_system_user && !self.context.rights.has(Privilege::SystemUser) {
+            return Err(lacks("SYSTEM_USER"));
+        }
         for name in self.names_of(to)? {
+            if with_system_user {
+                self.refuse_system_user(&name)?;
+            }
             if self.account(&name).is_none() {
                 return Err(unknown(&name));
             }
@@ -105,6 +112,18 @@ impl AccessEdit<'_> {
         Ok(())
     }
 
+    /// Error 3897 for a mandatory role, which would give SYSTEM_USER to everybody.
+    pub(super) fn refuse_system_user(&self, name: &AccountName) -> Result<()> {
+        // Roles may contain the account.
+        let is_in = |role: &AccountName| role == name || self.reaches(role, name);
+        let Some(role) = self.context.mandatory_roles.iter().find(|role| is_in(role)) else { return Ok(()) };
+        let message = format!(
+            "AuthID {}@{} is set as mandatory_roles. Cannot grant the 'SYSTEM_USER' privilege.",
+            role.user, role.host
+        );
+        Err(Error::new(ErrorCode::SystemUserForMandatoryRole, message))
+    }
+
     /// Error 1227 unless the session may grant the roles.
     fn check_role_admin(&self, roles: &[AccountName]) -> Result<()> {
         let rights = self.context.rights;
@@ -135,6 +154,27 @@ impl AccessEdit<'_> {
         }
         false
     }
+}
+
+/// The first of these roles that has SYSTEM_USER, or contains a role that has it.
+pub(crate) fn role_with_system_user<'a>(
+    roles: &[AccountName],
+    find: impl Fn(&AccountName) -> Option<&'a AccountDefinition>,
+) -> Option<&AccountName> {
+    roles.iter().find(|role| {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![*role]);
+        while let Some(next) = open.pop() {
+            if seen.insert(next)
+                && let Some(account) = find(next)
+            {
+                if account.global.has(Privilege::SystemUser) {
+                    return true;
+                }
+                open.extend(account.roles.keys());
+            }
+        }
+        false
+    })
 }
 
 /// 3530: an account that lacks a role.
