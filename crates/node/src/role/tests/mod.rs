@@ -20,6 +20,7 @@ use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
 use super::{NodeHost, Shared};
 use crate::NodeConfig;
 
+mod account;
 mod admission;
 mod alteration;
 mod connection;
@@ -39,6 +40,7 @@ mod user_lock;
 const NODE: NodeId = NodeId(1);
 
 struct Node {
+    shared: Arc<Shared>,
     directory: Arc<Directory>,
     hosts: Vec<NodeHost>,
     delivery: Delivery<Signal>,
@@ -63,6 +65,7 @@ impl Node {
         let directory = Arc::new(Directory::new(NODE, &layout).expect("the layout is valid"));
         let loads = Arc::new(LoadBoard::new(layout.threads.len()));
         let mut node = Node {
+            shared: Arc::clone(&shared),
             directory: Arc::clone(&directory),
             hosts: Vec::new(),
             delivery: Delivery::new(),
