@@ -14,9 +14,9 @@ use super::client_connection::{Connection, RecvTurn};
 pub(super) struct LoginQueue {
     /// Number of connections that have not logged in.
     pub pending: usize,
-    /// Connections with the deadlines of their logins, in order of the deadlines. Some may have ended already,
-    /// and that of the connection may be later now. A connection has one entry, or another one if
-    /// `connect_timeout` has become shorter.
+    /// Connections with the deadlines of their logins, in order of the deadlines. Some may have ended
+    /// already, or have a later deadline now. A connection has one entry, or another one if `connect_timeout`
+    /// has become shorter.
     waiting: VecDeque<(Time, SocketId)>,
     /// The deadline for which the timer runs.
     timer: Option<Time>,
