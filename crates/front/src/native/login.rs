@@ -107,12 +107,17 @@ impl LoginExchange {
             let login = LoggedIn { user, database: None, account, is_expired, capabilities: 0, character_set };
             return Input::LoggedIn(Box::new(login));
         }
+        let mut candidate = context.accounts.candidate(login.user.as_bytes(), self.peer);
+        if candidate.credential == Credential::NoPassword && !login.proof.is_empty() {
+            // The answers must not reveal that the account has no password.
+            candidate.become_decoy();
+        }
         let claimed = Box::new(Claimed {
             user: login.user.to_owned(),
             database: login.database.to_owned(),
             has_password: !login.proof.is_empty(),
             is_exposed: false,
-            candidate: context.accounts.candidate(login.user.as_bytes(), self.peer),
+            candidate,
         });
         // Without a proof, there is no password to ask for.
         if matches!(claimed.candidate.credential, Credential::CachingSha2(_)) && claimed.has_password {

@@ -154,6 +154,9 @@ fn an_unknown_user_gets_the_answers_of_a_wrong_password() {
         let error = log_in(&node, user, password).expect_err("it is refused");
         (error.errno(), error.message().replace(user, "USER"))
     };
+    must(&admin, "CREATE USER n_open IDENTIFIED BY ''");
+    assert_eq!(errno(&node, "n_open", ""), 0);
+    assert_eq!(message("n_open", "wrong"), message("n_known", "wrong"), "an account without a password");
     for (unknown, known) in [("a_nativ", "a_native"), ("c_elsewhere", "a_native"), ("m_sh", "m_sha")] {
         assert_eq!(message(unknown, "wrong"), message(known, "wrong"), "{unknown}");
         assert_eq!(message(unknown, ""), message(known, ""), "{unknown}");
