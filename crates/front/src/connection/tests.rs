@@ -434,6 +434,20 @@ fn change_user_to_root() -> Vec<u8> {
 }
 
 #[test]
+fn a_native_login_reveals_no_account_without_a_password() {
+    let answers = ["root", "nobody"].map(|user| {
+        let mut recv = Recv::new(Protocol::Native);
+        recv.sent();
+        let mut login = Vec::new();
+        assert!(Login { version: VERSION, user, proof: &[7; 20], database: "" }.encode(&mut login));
+        recv.receive(&login);
+        recv.sent()
+    });
+    assert_eq!(answers[0], answers[1], "the node asks both for a proof");
+    assert!(!answers[0].is_empty());
+}
+
+#[test]
 fn after_very_many_wrong_passwords_the_right_one_is_admitted_at_the_deadline() {
     for &protocol in Protocol::ALL {
         let mut recv = Recv::new(protocol);
