@@ -81,7 +81,7 @@ def methods(connect, name, has_rsa):
                 assert one(connect(**options, **user), "SELECT CURRENT_USER()")[0] == f"{name}@%"
             refused(1045, connect, **options, **wrong)
         else:
-            refused(None, connect, **options, **user)
+            refused(1045, connect, **options, **user)
         assert one(connect(**WAYS["tls"], **user), "SELECT 1")[0] == 1
         assert one(connect(**options, **user), "SELECT CURRENT_USER()")[0] == f"{name}@%", way
 
