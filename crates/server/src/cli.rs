@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use junctor_backup::{BackupError, BackupOptions, BackupSummary, CheckOptions, RestoreOptions, RestoreSummary};
-use junctor_bench::{autobench, lab};
+use junctor_bench::{autobench, echo, lab};
 use junctor_node::cluster_config::{MemberNode, Roles, is_address, parse_node};
 use junctor_node::config_file;
 use junctor_node::setting::{NodeConfig, default_data_directory, parse_bytes, parse_user};
@@ -30,9 +30,12 @@ enum Command {
     /// Run a node that serves MySQL clients. Each commit is on disk before it is acknowledged.
     #[command(after_help = SERVE_HELP)]
     Serve(Box<ServeOptions>),
-    /// Run the benchmark that a directory's autobench.conf describes: sysbench, DBT2 or YCSB.
+    /// Run the benchmark that a directory's autobench.conf describes: sysbench, DBT2, YCSB or the thread pool.
     #[command(after_help = BENCH_HELP)]
     Bench(autobench::BenchOptions),
+    /// Answer every request with the same bytes: the echo server of `bench`.
+    #[command(hide = true)]
+    Echo(echo::EchoOptions),
     /// Compare thread configurations and read routing rules: throughput, latency, thread load, paired ratios.
     #[command(after_help = LAB_HELP)]
     Lab(lab::LabOptions),
@@ -280,6 +283,7 @@ pub fn run() -> ExitCode {
             ExitCode::SUCCESS
         }
         Command::Bench(options) => exit_code(autobench::run(&options)),
+        Command::Echo(options) => exit_code(echo::run(&options)),
         Command::Lab(options) => exit_code(lab::run(&options)),
         Command::Serve(options) => exit_code(serve(*options)),
         Command::Backup(options) => exit_code(backup(&options)),
