@@ -30,7 +30,7 @@ enum Command {
     /// Run a node that serves MySQL clients. Each commit is on disk before it is acknowledged.
     #[command(after_help = SERVE_HELP)]
     Serve(Box<ServeOptions>),
-    /// Run the benchmark that a directory's autobench.conf describes: sysbench, DBT2, YCSB or the thread pool.
+    /// Run the benchmark of a directory with an autobench.conf: sysbench, DBT2, YCSB or the thread pool.
     #[command(after_help = BENCH_HELP)]
     Bench(autobench::BenchOptions),
     /// Answer every request with the same bytes: the echo server of `bench`.
