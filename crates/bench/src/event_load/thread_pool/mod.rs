@@ -130,9 +130,10 @@ pub fn run(options: &ThreadPoolOptions) -> Outcome<()> {
             }
         }
         println!("{}", page.tables(work));
-    }
-    if let Some(folder) = &options.report {
-        page.write(folder)?;
+        // After each operation, so that an interrupted experiment keeps the figures of those before.
+        if let Some(folder) = &options.report {
+            page.write(folder)?;
+        }
     }
     if let Some(mariadb) = mariadb {
         mariadb.stop()?;
