@@ -8,6 +8,8 @@
 //! tries neighbours less often as long as they lose. It forgets them if the throughput of home changes much,
 //! because that is another workload.
 
+use std::ops::Range;
+
 use junctor_kernel::Duration;
 
 /// The smallest number that the controller chooses, unless the maximum is smaller.
@@ -57,7 +59,7 @@ struct Trial {
     difference: f64,
 }
 
-/// What a sample of a trial is.
+/// The role of a sample in a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Home,
@@ -67,6 +69,9 @@ enum Step {
 
 /// The first sample of home is the one with which a trial begins.
 const STEPS: [Step; 6] = [Step::Home, Step::Change, Step::Neighbour, Step::Neighbour, Step::Change, Step::Home];
+/// The samples that are measured with the neighbour's number.
+const AWAY: Range<usize> = 1..4;
+/// Samples of home, and of the neighbour, that count.
 const PAIRS: f64 = 2.0;
 
 /// The controller of one thread group.
@@ -106,8 +111,8 @@ impl ConcurrencyController {
     /// The number of transactions to admit.
     #[inline]
     pub fn admitted_max(&self) -> usize {
-        let is_away = |trial: &Trial| matches!(STEPS[trial.samples], Step::Neighbour) || trial.samples == 1;
-        let rung = self.trial.filter(is_away).map_or(self.home, |trial| trial.neighbour);
+        let away = self.trial.filter(|trial| AWAY.contains(&trial.samples));
+        let rung = away.map_or(self.home, |trial| trial.neighbour);
         number(rung).min(self.maximum)
     }
 

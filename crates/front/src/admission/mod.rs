@@ -234,7 +234,7 @@ impl ThreadGroup {
     /// Takes a lent slot back. More slots than there are may be in use for a moment.
     pub fn take_back(&mut self) {
         require!(self.lent > 0, "a slot is taken back once");
-        self.lent = self.lent.saturating_sub(1);
+        self.lent -= 1;
         self.admitted += 1;
         self.publish();
     }

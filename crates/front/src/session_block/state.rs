@@ -41,7 +41,8 @@ pub(super) struct SessionRecord {
     pub result_start: Option<usize>,
     /// The current command, if it did not finish in the step that started it.
     pub running: Option<ExecuteCommand>,
-    /// What the answer last waited for, and since when. Meaningless if that was before `statement_start`.
+    /// The latest wait of an answer for its client, and its start. A start before `statement_start` belongs
+    /// to an earlier statement.
     pub awaited: Option<(AwaitedClient, Time)>,
     /// The open transaction, and when the timeout sweep first saw it.
     pub open_transaction: Option<(u32, Time)>,

@@ -24,8 +24,8 @@ pub use numbering::Numbering;
 /// Maximum distance from the stable number to the last number taken.
 pub const COMMIT_SEQUENCE_SLOTS: usize = 65_536;
 
-// A transaction has at most one number, and only while it is admitted. Main has one number under way at a
-// time. So the ring is never full.
+// A transaction has at most one number, and the tc blocks of a node have room for TRANSACTIONS_MAX
+// transactions. Main has one number under way at a time. So the ring is never full.
 const _: () = assert!(COMMIT_SEQUENCE_SLOTS > TRANSACTIONS_MAX);
 const _: () = assert!(COMMIT_SEQUENCE_SLOTS.is_power_of_two());
 
