@@ -52,7 +52,10 @@ for file in "$here"/sql/*.sql; do
     fi
     # --force continues after an error, like an interactive user. --unbuffered keeps errors in their place in
     # the output.
-    timeout 60 mysql --no-defaults -h127.0.0.1 -P"$port" -uroot --default-character-set=utf8mb4 \
+    # The client removes comments, unless it is told to keep them.
+    comments=$(sed -n 's/^-- with comments$/--comments/p' "$file")
+    # shellcheck disable=SC2086
+    timeout 60 mysql --no-defaults $comments -h127.0.0.1 -P"$port" -uroot --default-character-set=utf8mb4 \
         --table --verbose --verbose --force --unbuffered <"$file" >"$folder/seen" 2>&1 || true
     sed -e 's/^\(ERROR [0-9]* ([0-9A-Z]*) at line [0-9]*\):.*/\1/' "$folder/seen" >"$folder/$name.seen"
     if [ -n "$record" ]; then

@@ -466,6 +466,16 @@ errors! {
     QueryInterrupted = 1317, "70100";
     /// The query has taken longer than max_execution_time.
     QueryTimedOut = 3024, "HY000";
+    /// The hint MAX_EXECUTION_TIME of a query that is not a statement's own (a warning).
+    UnsupportedExecutionTime = 3125, "HY000";
+    /// A hint that contradicts or repeats another one (a warning).
+    ConflictingHint = 3126, "HY000";
+    /// A hint for a query block that does not exist (a warning).
+    UnknownQueryBlock = 3127, "HY000";
+    /// A hint for a table or index that does not exist (a warning).
+    UnresolvedHintName = 3128, "HY000";
+    /// A system variable that the hint SET_VAR cannot set (a warning).
+    NotHintUpdatable = 3637, "HY000";
     /// A list of column names whose length differs from the number of columns.
     ColumnListMismatch = 1353, "HY000";
     /// No value and no default for a NOT NULL column.

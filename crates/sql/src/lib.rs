@@ -26,6 +26,6 @@ pub mod session;
 pub use access::{
     AccountUsage, Block, CountedName, FailedLogins, Form, FormRights, LoginSettings, Right, RightOn, privileges_page,
 };
-pub use execute::{Engine, LockReport, ServerSettings, Session, SessionOpening, ThreadPoolSettings};
+pub use execute::{Engine, LockReport, QUERY_LIMIT_TIMER, ServerSettings, Session, SessionOpening, ThreadPoolSettings};
 pub use mysql_catalog::variable::HighPriorityMode;
 pub use session::{KeyReadRequest, KeyReaderRequest, PreparedExecution, SqlCommand};

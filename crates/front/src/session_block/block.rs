@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use junctor_gateway::TurnContext;
-use junctor_kernel::{Address, Context, Outbox, Time, WorldEvent, require};
+use junctor_kernel::{Address, Context, Duration, Outbox, Time, WorldEvent, require};
 use junctor_model::id::ConnectionId;
 use junctor_signals::change_schema::PublishCatalog;
 use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};
-use junctor_sql::Engine;
+use junctor_sql::{Engine, QUERY_LIMIT_TIMER};
 
 use super::metadata_lock::{METADATA_LOCK_TIMER, METADATA_LOCK_WORK};
 use super::multi_statement::{MultiStatementQueues, STATEMENT_TIMER, STATEMENT_WORK};
 use super::remote_snapshot::{HELD_WORK, Held, RemoteSnapshots, SNAPSHOT_TIMER};
 use super::state::SessionRecord;
 use super::thread_group::{GROUP_TIMER, group_settings};
-use super::timeout_sweep::TimeoutSweep;
+use super::timeout_sweep::{STOP_TIMER, STOP_WAIT_MS, TimeoutSweep};
 use crate::account::Accounts;
 use crate::admission::ThreadGroup;
 use crate::protocol::DecodedParameters;
@@ -38,8 +38,6 @@ pub struct SqlBlock {
     pub(super) timeout_sweep: TimeoutSweep,
     pub(super) is_metadata_lock_timer_running: bool,
     pub(super) multi_statement: MultiStatementQueues,
-    /// Whether the node stops, so that the block keeps no AUTO_INCREMENT values.
-    pub(super) is_stopping: bool,
     /// The snapshots of a node without data.
     pub(super) remote: RemoteSnapshots,
 }
@@ -62,7 +60,6 @@ impl SqlBlock {
             timeout_sweep: TimeoutSweep::default(),
             is_metadata_lock_timer_running: false,
             multi_statement: MultiStatementQueues::default(),
-            is_stopping: false,
             remote,
         }
     }
@@ -160,7 +157,7 @@ impl SqlBlock {
                     self.resume(connection, event, &mut turn);
                 }
                 // A statement has taken what it needs of the values that were reserved for it.
-                if self.is_stopping {
+                if self.engine.is_stopping {
                     self.engine.return_numbers(&mut turn);
                 }
             }
@@ -184,13 +181,16 @@ impl SqlBlock {
         let mut turn = TurnContext::new(context, outbox);
         match event {
             WorldEvent::Timer { token: METADATA_LOCK_TIMER } => self.on_metadata_lock_timer(&mut turn),
+            WorldEvent::Timer { token: STOP_TIMER } => self.on_stop_timer(&mut turn),
             WorldEvent::Timer { token: GROUP_TIMER } => self.on_group_timer(&mut turn),
+            WorldEvent::Timer { token: QUERY_LIMIT_TIMER } => self.on_query_limit_timer(&mut turn),
             WorldEvent::Timer { token: SNAPSHOT_TIMER } => self.on_snapshot_timer(&mut turn),
             WorldEvent::Timer { token: STATEMENT_TIMER } => self.on_statement_timer(&mut turn),
             WorldEvent::Timer { .. } => self.on_timeout_sweep(&mut turn),
             WorldEvent::Stopping => {
-                self.is_stopping = true;
+                self.engine.is_stopping = true;
                 self.engine.return_numbers(&mut turn);
+                turn.start_timer(Duration::from_millis(STOP_WAIT_MS), STOP_TIMER);
             }
             _ => {}
         }

@@ -35,7 +35,7 @@ impl SqlBlock {
 
     /// Stops the command of a session and, if `closes_session`, the session. The client gets the command's
     /// reply or, between two commands, the `farewell`.
-    fn stop(
+    pub(super) fn stop(
         &mut self,
         connection: ConnectionId,
         closes_session: bool,

@@ -230,7 +230,7 @@ impl SqlBlock {
     }
 
     fn start_snapshot_timer(&mut self, turn: &mut TurnContext<'_>) {
-        if self.remote.source != Source::Own && !self.is_stopping && !self.remote.is_timer_running {
+        if self.remote.source != Source::Own && !self.engine.is_stopping && !self.remote.is_timer_running {
             self.remote.is_timer_running = true;
             turn.start_timer(Duration::from_millis(SNAPSHOT_TIMER_MS), SNAPSHOT_TIMER);
         }

@@ -5,9 +5,10 @@
 use std::collections::VecDeque;
 
 use junctor_gateway::TurnContext;
-use junctor_kernel::{Duration, Time};
+use junctor_kernel::{Duration, Time, require};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
+use junctor_sql::Engine;
 
 use super::block::SqlBlock;
 use super::state::{AwaitedClient, CommandState, SessionRecord};
@@ -17,6 +18,11 @@ const SESSIONS_PER_SWEEP: usize = 1024;
 /// Interval at which each session is checked, in milliseconds. With many sessions the timer expires more
 /// often and checks a part of them.
 const SWEEP_MS: u64 = 1000;
+
+/// The token of the timer that ends statements of a node that stops.
+pub(super) const STOP_TIMER: u64 = 0x7374_6f70;
+/// How long statements may continue when the node stops, in milliseconds.
+pub(super) const STOP_WAIT_MS: u64 = 1000;
 
 /// The order in which sessions are checked. Sessions that have already ended are skipped.
 #[derive(Debug, Default)]
@@ -71,6 +77,37 @@ impl SqlBlock {
             }
         }
         self.timeout_sweep.start_timer(turn);
+    }
+}
+
+impl SqlBlock {
+    /// Stops the statements that still run, because the node stops: they fail with error 1053. A commit that
+    /// has begun continues.
+    pub(super) fn on_stop_timer(&mut self, turn: &mut TurnContext<'_>) {
+        let is_running = |record: &SessionRecord| matches!(record.command, CommandState::Running);
+        let running = self.sessions.iter().filter(|(_, record)| is_running(record));
+        let mut running: Vec<ConnectionId> = running.map(|(connection, _)| *connection).collect();
+        running.sort_unstable();
+        for connection in running {
+            self.stop(connection, true, None, turn);
+        }
+    }
+
+    /// Stops queries that have reached their limits.
+    pub(super) fn on_query_limit_timer(&mut self, turn: &mut TurnContext<'_>) {
+        let now = turn.turn_start;
+        for _ in 0..SESSIONS_PER_SWEEP {
+            let Some(connection) = self.engine.next_limited(now) else { break };
+            let record = self.sessions.get_mut(&connection);
+            require!(record.is_some(), "a session that ends has no limit");
+            let Some(record) = record else { break };
+            let can_stop = matches!(record.command, CommandState::Running);
+            if self.engine.look_at_limit(&mut record.session, can_stop, now) {
+                self.run_step(connection, turn, Engine::stop_limited);
+            }
+        }
+        self.engine.restart_limit_timer(turn);
+        self.admit_waiting(turn);
     }
 }
 

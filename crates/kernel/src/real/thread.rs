@@ -398,6 +398,11 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
 
     /// Decides how the thread continues after a turn whose output was written.
     pub(super) fn after_turn(&mut self, poller: &mut Poller) -> Next {
+        // Work that never ends cannot keep the node from ending.
+        if self.is_stopping && self.world.shared.halt.load(Ordering::Acquire) {
+            self.world.adjust_sending(self.clock.now());
+            return Next::End;
+        }
         // Another turn often finds more work. Skip that turn if cheap tests show that it would be empty.
         if self.sent_backlog
             || self.engine.has_local_work()

@@ -1,7 +1,7 @@
 //! The end of statements: the answer, the diagnostics, and the values of LAST_INSERT_ID(), ROW_COUNT() and
 //! FOUND_ROWS() for later statements.
 
-use junctor_model::error::Error;
+use junctor_model::error::{Error, ErrorCode};
 use junctor_model::value::Value;
 use junctor_signals::program::RowProtocol;
 
@@ -15,6 +15,8 @@ use crate::result::{Completion, Progress, ResultHeader};
 #[cold]
 pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
     context.session.execution = Execution::Idle;
+    let reason = reason_of(context, error);
+    let error = reason.as_deref().unwrap_or(error);
     // Later statements of the same text are not executed.
     context.session.next_statement_at = 0;
     context.session.note_error(error);
@@ -22,6 +24,18 @@ pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Pro
         context.sink.error(error);
     }
     Progress::Done
+}
+
+/// The error of a stopped statement whose reason is not KILL: 1053 or 3024.
+fn reason_of(context: &StatementContext<'_, '_>, error: &Error) -> Option<Box<Error>> {
+    if error.code != ErrorCode::QueryInterrupted {
+        return None;
+    }
+    if context.engine.is_stopping {
+        return Some(Error::server_shutdown());
+    }
+    let deadline = context.session.query_deadline?;
+    (context.turn.turn_start >= deadline).then(Error::query_timed_out)
 }
 
 /// Error 1317 of a stopped statement.

@@ -12,6 +12,7 @@ use junctor_signals::counter::SqlCounters;
 use super::estimates::TableEstimates;
 use super::latency::Latencies;
 use super::numbers::AutoIncrementRanges;
+use super::query_limit::QueryLimits;
 use super::settings::ServerSettings;
 use super::state::Workspace;
 use super::table_statistics::StatementStatistics;
@@ -51,6 +52,10 @@ pub struct Engine {
     /// Reserved AUTO_INCREMENT values.
     pub(crate) ranges: AutoIncrementRanges,
     pub(crate) tables: BlockingChanges,
+    pub(crate) query_limits: QueryLimits,
+    /// Whether the node stops: statements that are stopped fail with error 1053, and no AUTO_INCREMENT values
+    /// are kept.
+    pub is_stopping: bool,
     /// How many owners and private keys sessions have got.
     pub(crate) private_count: u64,
     /// Tables of sessions that have ended, which main has not been asked to drop.

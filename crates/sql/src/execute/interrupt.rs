@@ -167,6 +167,14 @@ impl StatementContext<'_, '_> {
         }
     }
 
+    /// Stops the query, because it has reached its time limit.
+    pub(crate) fn stop_query(&mut self) -> Progress {
+        match self.engine.stop(self.session, self.turn) {
+            true => fail(self, &interrupted()),
+            false => Progress::Waiting,
+        }
+    }
+
     /// Fails a command, or the rest of a text, with error 1317 before it begins.
     pub(crate) fn refuse_command(&mut self) -> Progress {
         self.session.clear_diagnostics();

@@ -157,7 +157,7 @@ impl Engine {
     /// Errors: 1099, 1100.
     pub(super) fn check_table_locks(&self, session: &Session, plan: &Plan) -> Result<()> {
         let Some(locks) = &session.table_locks else { return Ok(()) };
-        let own = match plan {
+        let own = match plan.unhinted() {
             Plan::Select(select) => Some((select.table.definition.id, &*select.table_alias)),
             Plan::Change(change) => Some((change.table.definition.id, &*change.table_alias)),
             Plan::Insert(insert) => Some((insert.table.definition.id, &*insert.table.definition.name)),
@@ -165,7 +165,7 @@ impl Engine {
                 QueryPlan::Select(select) => Some((select.table.definition.id, &*select.table_alias)),
                 QueryPlan::Compute(_) | QueryPlan::Tree(_) => None,
             },
-            Plan::Compute(_) | Plan::Control(_) | Plan::Tree(_) | Plan::Modify(_) => None,
+            Plan::Compute(_) | Plan::Control(_) | Plan::Tree(_) | Plan::Modify(_) | Plan::Hinted(_) => None,
         };
         for used in plan.table_uses() {
             let shown = own.filter(|(table, _)| *table == used.table).map(|(_, shown)| shown);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use junctor_expression::Scratch;
 use junctor_gateway::Transaction;
+use junctor_gateway::threads::Time;
 use junctor_gateway::transaction::Isolation;
 use junctor_model::access::AccountName;
 use junctor_model::collation::CharacterSet;
@@ -113,6 +114,10 @@ pub struct Session {
     pub(crate) last_insert_id: u64,
     /// The numbers of the statements of PREPARE, by their names in lower case.
     pub(crate) named_statements: BTreeMap<Box<str>, u32>,
+    /// When the running query reaches its time limit.
+    pub(crate) query_deadline: Option<Time>,
+    /// The session's entry in the engine's `query_limits`.
+    pub(crate) limit_entry: Option<Time>,
     /// A random number that each execution draws, for RAND() and UUID().
     pub(crate) seed: u64,
     pub(crate) database: Option<Box<str>>,

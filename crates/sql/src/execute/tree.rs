@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use junctor_expression::{Parameters, Scratch};
-use junctor_gateway::threads::Time;
 use junctor_gateway::{Event, TurnContext, invariant};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::ValueRef;
@@ -17,7 +16,7 @@ use super::operator::{Input, Leaf, Meters, Run, STEP_ROWS, Step, open_block};
 use super::packets::{Window, append_row};
 use super::read::window_of;
 use super::resume::{resume, run_requested_step};
-use super::retry::{InputForm, RetryInput, RetryState};
+use super::retry::{RetryInput, RetryState};
 use super::session::Session;
 use super::state::{Execution, PlanInput};
 use crate::mysql_catalog::show::WarningLevel;
@@ -47,8 +46,6 @@ pub(crate) struct TreeState {
     /// Whether the session has sent itself a `ContinueStatement` signal.
     pub step_requested: bool,
     retry: RetryInput,
-    /// The time at which the query fails with error 3024.
-    deadline: Option<Time>,
     /// The meters of EXPLAIN ANALYZE.
     meters: Option<Arc<Meters>>,
 }
@@ -144,7 +141,6 @@ fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &P
         awaits_room: false,
         step_requested: false,
         retry,
-        deadline: deadline_of(context, input),
         meters: plan.explain.is_some_and(|request| request.analyze).then(|| Arc::new(Meters::new(&plan.root))),
     })
 }
@@ -243,21 +239,12 @@ fn stopped(state: &mut TreeState) -> Result<Outcome> {
     if runs { Ok(Outcome::Waits) } else { Err(interrupted()) }
 }
 
-/// The time at which a query that begins now reaches `max_execution_time`. It limits queries of clients, not
-/// those of other statements.
-fn deadline_of(context: &StatementContext<'_, '_>, input: &PlanInput<'_>) -> Option<Time> {
-    if matches!(input.input.form, InputForm::None) {
-        return None;
-    }
-    let limit_ms = context.session.variables.execution_time_max_ms()?;
-    Some(Time(context.turn.turn_start.0.saturating_add(limit_ms.saturating_mul(1_000_000))))
-}
-
 fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result<Outcome> {
     if state.plan.explain.is_some_and(|request| !request.analyze) {
         return Ok(Outcome::Done);
     }
-    if state.deadline.is_some_and(|deadline| context.turn.turn_start > deadline) {
+    // A tree that never waits takes many steps before the timer's turn comes.
+    if context.session.query_deadline.is_some_and(|deadline| context.turn.turn_start > deadline) {
         return Err(Error::query_timed_out());
     }
     let TreeState { plan, parameters, root, leaves, scratch, memory, meters, .. } = state;

@@ -10,6 +10,7 @@ pub mod dialect;
 pub mod error;
 pub mod expression;
 pub mod grammar;
+pub mod hint;
 pub mod json_table;
 pub mod keyword;
 pub mod lexer;

@@ -7,6 +7,7 @@ use super::definition::{
     DropIndex, DropTable, DropView,
 };
 use super::expression::{ColumnReference, Expression, ParameterNumber, StringLiteral, VariableScope};
+use super::hint::{Hints, JoinOrderKind};
 use super::query::FromItem;
 use super::window::NamedWindow;
 
@@ -113,6 +114,12 @@ pub struct Select {
     pub distinct: bool,
     /// STRAIGHT_JOIN: tables are read in the order of FROM.
     pub keeps_order: bool,
+    /// The optimizer hints after SELECT.
+    pub hints: Option<Box<Hints>>,
+    /// Whether this query or one in it may have hints.
+    pub has_hints: bool,
+    /// The hints about the order in which the tables are joined.
+    pub join_orders: Vec<(JoinOrderKind, Vec<String>)>,
     /// SQL_CALC_FOUND_ROWS: FOUND_ROWS() counts rows as if there were no LIMIT.
     pub calc_found_rows: bool,
     /// The select list.
@@ -193,6 +200,8 @@ pub struct IndexHint {
     pub kind: IndexHintKind,
     /// The indexes by name; `PRIMARY` is the primary key. Only USE may have an empty list.
     pub indexes: Vec<String>,
+    /// Whether it is an optimizer hint, whose unknown indexes are no error.
+    pub is_comment: bool,
 }
 
 /// The kinds of index hint.

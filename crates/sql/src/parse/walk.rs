@@ -2,7 +2,7 @@
 
 use super::expression::{CaseBranch, Expression, InList};
 use super::query::{DerivedSource, FromItem, JoinCondition};
-use super::statement::{ObjectName, Select, SelectItem};
+use super::statement::{ObjectName, Select, SelectItem, TableReference};
 
 impl Expression {
     /// Calls `visit` for this expression and every expression in it, also in subqueries.
@@ -207,5 +207,83 @@ impl Expression {
             _ => {}
         }
         self.for_each_operand_mut(&mut |operand| operand.for_each_table_mut(common, visit));
+    }
+}
+
+impl Select {
+    /// Calls `visit` for this query and every query in it, in the order of their SELECTs in the text. A
+    /// query that the parser made of a set operation is left out. The second argument is true for the
+    /// statement's own query, and for those that its set operations combine.
+    pub fn for_each_query_mut(&mut self, is_outermost: bool, visit: &mut dyn FnMut(&mut Select, bool)) {
+        self.with.iter_mut().for_each(|table| table.query.for_each_query_mut(false, visit));
+        let is_made = matches!(&self.from, Some(FromItem::Derived(derived)) if derived.alias.is_none());
+        if !is_made {
+            visit(self, is_outermost);
+        }
+        let items = self.projection.iter_mut().filter_map(|item| match item {
+            SelectItem::Expression { expression, .. } => Some(expression),
+            SelectItem::All(_) => None,
+        });
+        items.for_each(|item| item.for_each_query_mut(visit));
+        if let Some(from) = &mut self.from {
+            from.for_each_query_mut(is_outermost && is_made, visit);
+        }
+        let conditions = self.filter.iter_mut().chain(&mut self.group_by).chain(&mut self.having);
+        let windows = self.windows.iter_mut().flat_map(|window| window.definition.expressions_mut());
+        let order = self.order_by.iter_mut().map(|item| &mut item.expression);
+        conditions.chain(windows).chain(order).for_each(|expression| expression.for_each_query_mut(visit));
+    }
+}
+
+impl FromItem {
+    fn for_each_query_mut(&mut self, is_outermost: bool, visit: &mut dyn FnMut(&mut Select, bool)) {
+        match self {
+            FromItem::Table(_) => {}
+            FromItem::Join(join) => {
+                join.left.for_each_query_mut(false, visit);
+                join.right.for_each_query_mut(false, visit);
+                if let JoinCondition::On(condition) = &mut join.condition {
+                    condition.for_each_query_mut(visit);
+                }
+            }
+            FromItem::Derived(derived) => match &mut derived.source {
+                DerivedSource::Select(query) => query.for_each_query_mut(is_outermost, visit),
+                DerivedSource::Set { first, rest } => {
+                    first.for_each_query_mut(is_outermost, visit);
+                    rest.iter_mut().for_each(|operand| operand.query.for_each_query_mut(is_outermost, visit));
+                }
+                DerivedSource::Values(rows) => {
+                    rows.iter_mut().flatten().for_each(|value| value.for_each_query_mut(visit));
+                }
+                DerivedSource::JsonTable(table) => table.document.for_each_query_mut(visit),
+            },
+        }
+    }
+
+    /// Calls `visit` for the name of each member, and the table with that name if it is stored.
+    pub fn for_each_member_mut(&mut self, visit: &mut dyn FnMut(&str, Option<&mut TableReference>)) {
+        match self {
+            FromItem::Table(reference) => {
+                let name = reference.alias.clone().unwrap_or_else(|| reference.name.name.clone());
+                visit(&name, Some(reference));
+            }
+            FromItem::Derived(derived) => visit(derived.alias.as_deref().unwrap_or_default(), None),
+            FromItem::Join(join) => {
+                join.left.for_each_member_mut(visit);
+                join.right.for_each_member_mut(visit);
+            }
+        }
+    }
+}
+
+impl Expression {
+    fn for_each_query_mut(&mut self, visit: &mut dyn FnMut(&mut Select, bool)) {
+        match self {
+            Expression::Subquery(query) | Expression::Exists(query) | Expression::Quantified { query, .. } => {
+                query.for_each_query_mut(false, visit);
+            }
+            _ => {}
+        }
+        self.for_each_operand_mut(&mut |operand| operand.for_each_query_mut(visit));
     }
 }

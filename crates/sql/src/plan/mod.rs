@@ -9,6 +9,7 @@ mod checksum;
 mod compute;
 mod explain;
 mod functional;
+mod hint;
 mod insert;
 mod insert_query;
 mod insert_view;
@@ -48,7 +49,9 @@ pub(crate) use prepared::{PreparedStatement, PreparedStatements};
 pub use select::{FinalStep, SelectPlan};
 pub(crate) use shared_statements::{SHARED_BYTES_MAX, SharedStatements, StatementKey};
 pub(crate) use statement::TableUse;
-pub use statement::{ControlPlan, FindVirtual, IntoPlan, Plan, Planned, QueryPlan, VirtualSource, plan_statement};
+pub use statement::{
+    ControlPlan, FindVirtual, HintedPlan, IntoPlan, Plan, Planned, QueryPlan, VirtualSource, plan_statement,
+};
 pub use tree::PlannedView;
 pub use tree::TreePlan;
 pub(crate) use tree::plan_view;

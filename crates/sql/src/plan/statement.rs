@@ -13,6 +13,7 @@ use super::change::{plan_delete, plan_update};
 use super::checksum::plan_checksum;
 use super::compute::plan_compute;
 use super::explain::{ExplainFormat, ExplainRequest};
+use super::hint::{HintedSelect, apply_hints};
 use super::insert::plan_insert;
 use super::modify::{plan_delete_by_query, plan_modify, plan_update_by_query};
 use super::process_list::plan_process_list;
@@ -43,6 +44,21 @@ pub enum Plan {
     Modify(Arc<ModifyPlan>),
     /// The beginning or end of a transaction.
     Control(ControlPlan),
+    /// A query with optimizer hints that concern its execution.
+    Hinted(Arc<HintedPlan>),
+}
+
+/// The plan of a query with optimizer hints that concern its execution.
+#[derive(Debug)]
+pub struct HintedPlan {
+    /// The plan of the query.
+    pub plan: Plan,
+    /// MAX_EXECUTION_TIME, in milliseconds; 0 is unlimited.
+    pub execution_time_max_ms: Option<u32>,
+    /// The warnings about its hints.
+    pub warnings: Vec<(ErrorCode, Box<str>)>,
+    /// The variables of SET_VAR that it does not set, in lower case.
+    pub unset: Vec<String>,
 }
 
 /// The plan of SELECT ... INTO.
@@ -186,8 +202,14 @@ pub fn plan_statement(
 ) -> Result<Option<Planned>> {
     let control = |plan| Ok(Planned { plan: Plan::Control(plan), is_volatile: false });
     let planned = match statement {
-        Statement::Select(select) => plan_query(environment, select, find_virtual)
-            .and_then(|planned| if select.into.is_empty() { Ok(planned.into()) } else { plan_into(select, planned) }),
+        Statement::Select(select) => match apply_hints(environment, select) {
+            None => plan_select_statement(environment, select, find_virtual),
+            Some(HintedSelect { select, execution_time_max_ms, warnings, unset }) => {
+                let Planned { plan, is_volatile } = plan_select_statement(environment, &select, find_virtual)?;
+                let hinted = HintedPlan { plan, execution_time_max_ms, warnings, unset };
+                Ok(Planned { plan: Plan::Hinted(Arc::new(hinted)), is_volatile })
+            }
+        },
         Statement::Insert(insert) => plan_insert(environment, insert, find_virtual),
         Statement::Update(update) => match plan_update_by_query(environment, update, find_virtual)? {
             Some(planned) => Ok(planned),
@@ -217,6 +239,16 @@ pub fn plan_statement(
     planned.map(Some)
 }
 
+/// Plans a query as a statement. Errors: those of planning; 1222.
+fn plan_select_statement(
+    environment: &Environment<'_>,
+    select: &Select,
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Planned> {
+    let planned = plan_query(environment, select, find_virtual)?;
+    if select.into.is_empty() { Ok(planned.into()) } else { plan_into(select, planned) }
+}
+
 /// Plans EXPLAIN ANALYZE, and EXPLAIN of a query as a tree. `None` for other forms of EXPLAIN. Errors: 1235
 /// for EXPLAIN ANALYZE of a statement that is no query, or in the traditional format; 1791.
 fn plan_explain_query(
@@ -236,6 +268,8 @@ fn plan_explain_query(
             false => Ok(None),
         };
     }
+    let hinted = apply_hints(environment, select);
+    let select = hinted.as_ref().map_or(&**select, |hinted| &hinted.select);
     let plan = plan_explain(environment, (select, request), find_virtual)?.plan;
     // Planned with the row counts of each execution.
     Ok(Some(Planned { plan: Plan::Tree(Arc::new(plan)), is_volatile: true }))
@@ -280,6 +314,8 @@ pub(super) fn plan_query(
     select: &Select,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned<QueryPlan>> {
+    let hinted = apply_hints(environment, select);
+    let select = hinted.as_ref().map_or(select, |hinted| &hinted.select);
     if select.needs_tree() {
         return plan_tree(environment, select, find_virtual);
     }
@@ -325,6 +361,14 @@ pub(super) fn virtual_source(
     }
 }
 
+impl HintedPlan {
+    /// Not inlined, because no statement without hints needs it.
+    #[cold]
+    fn rights(&self) -> Option<&PlanRights> {
+        self.plan.rights()
+    }
+}
+
 impl Plan {
     /// The rights that the statement needs; `None` for transaction control.
     #[inline(always)]
@@ -338,24 +382,33 @@ impl Plan {
             Plan::Change(plan) => &plan.rights,
             Plan::Modify(plan) => &plan.query.rights,
             Plan::Control(_) => return None,
+            Plan::Hinted(plan) => return plan.rights(),
         })
+    }
+
+    /// The plan without hints.
+    pub fn unhinted(&self) -> &Plan {
+        match self {
+            Plan::Hinted(hinted) => &hinted.plan,
+            plan => plan,
+        }
     }
 
     /// The table for which the plan was made; `None` for a query without a stored table and for transaction
     /// control.
     pub fn table(&self) -> Option<&Arc<TableLayout>> {
-        match self {
+        match self.unhinted() {
             Plan::Select(plan) => Some(&plan.table),
             Plan::Insert(plan) => Some(&plan.table),
             Plan::Change(plan) => Some(&plan.table),
             Plan::Into(plan) => plan.query.table().map(|(table, _)| table),
-            Plan::Compute(_) | Plan::Control(_) | Plan::Tree(_) | Plan::Modify(_) => None,
+            Plan::Compute(_) | Plan::Control(_) | Plan::Tree(_) | Plan::Modify(_) | Plan::Hinted(_) => None,
         }
     }
 
     /// The stored tables that a tree of the statement reads.
     pub(crate) fn tree_tables(&self) -> &[TreeTable] {
-        match self {
+        match self.unhinted() {
             Plan::Tree(plan) => &plan.tables,
             Plan::Modify(plan) => &plan.query.tables,
             Plan::Into(plan) => plan.query.tree_tables(),
@@ -383,13 +436,13 @@ impl Plan {
 
     /// The columns of the result; `None` for a statement that returns no rows.
     pub fn header(&self) -> Option<&ResultHeader> {
-        match self {
+        match self.unhinted() {
             Plan::Select(plan) => Some(&plan.header),
             Plan::Compute(plan) => Some(&plan.header),
             Plan::Tree(plan) => Some(&plan.header),
             Plan::Insert(plan) => plan.returning.as_ref().map(|returning| &returning.header),
             Plan::Change(plan) => plan.returning.as_ref(),
-            Plan::Into(_) | Plan::Control(_) | Plan::Modify(_) => None,
+            Plan::Into(_) | Plan::Control(_) | Plan::Modify(_) | Plan::Hinted(_) => None,
         }
     }
 
@@ -404,6 +457,7 @@ impl Plan {
         let nested = match self {
             Plan::Insert(plan) => plan.select.clone().map_or(0, |select| Plan::from(select).bytes(&[])),
             Plan::Into(plan) => Plan::from(plan.query.clone()).bytes(&[]),
+            Plan::Hinted(plan) => plan.plan.bytes(&[]),
             _ => 0,
         };
         PLAN_BYTES + PLAN_BYTES_PER_TEXT_BYTE * text.len() + PLAN_BYTES_PER_COLUMN * (columns + values) + nested
@@ -412,7 +466,7 @@ impl Plan {
     /// The tables that the statement uses, including those that its foreign keys can reach, and whether it
     /// writes or locks rows in each.
     pub(crate) fn table_uses(&self) -> impl Iterator<Item = TableUse> + '_ {
-        let locks = match self {
+        let locks = match self.unhinted() {
             Plan::Select(select) => select.locking_program.is_some(),
             Plan::Into(plan) => plan.query.table().is_some_and(|(_, locks)| locks),
             _ => false,
@@ -448,12 +502,12 @@ impl Plan {
     /// Whether the statement reads existing rows by a condition or a query. Checks for existing keys do not
     /// count.
     pub(crate) fn reads_rows(&self) -> bool {
-        match self {
+        match self.unhinted() {
             Plan::Select(_) | Plan::Change(_) | Plan::Modify(_) => true,
             Plan::Insert(plan) => plan.select.is_some(),
             Plan::Into(plan) => plan.query.table().is_some() || !plan.query.tree_tables().is_empty(),
             Plan::Tree(plan) => !plan.tables.is_empty(),
-            Plan::Compute(_) | Plan::Control(_) => false,
+            Plan::Compute(_) | Plan::Control(_) | Plan::Hinted(_) => false,
         }
     }
 

@@ -378,6 +378,7 @@ impl Dump<'_> {
                 }
             }
             Plan::Into(into) => self.line(format!("{into:?}")),
+            Plan::Hinted(hinted) => self.line(format!("{hinted:?}")),
             Plan::Control(control) => self.line(format!("{control:?}")),
         }
     }

@@ -130,7 +130,10 @@ impl Engine {
 /// Fails a statement that has lock calls and uses a table. A statement without a table may continue.
 pub(super) fn refuse_lock_calls(context: &mut StatementContext<'_, '_>, plan: &Plan) -> Progress {
     match plan.table() {
-        None => Progress::Waiting,
+        None => {
+            context.limit_waits(plan);
+            Progress::Waiting
+        }
         Some(_) => fail(context, &lock_call_in_table_statement()),
     }
 }

@@ -32,9 +32,9 @@ use junctor_signals::counter::SqlCounters;
 
 use crate::bind::message;
 use crate::execute::{
-    AutoIncrementRanges, BlockingChanges, Engine, Execution, Latencies, SHAPE_SEED, ServerSettings, Session,
-    SessionOpening, StatementContext, TableEstimates, Workspace, continue_output, continue_statement, receive_file,
-    resume,
+    AutoIncrementRanges, BlockingChanges, Engine, Execution, Latencies, QueryLimits, SHAPE_SEED, ServerSettings,
+    Session, SessionOpening, StatementContext, TableEstimates, Workspace, continue_output, continue_statement,
+    receive_file, resume,
 };
 use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::SessionVariables;
@@ -67,6 +67,8 @@ impl Engine {
             private_count: 0,
             undropped_tables: Vec::new(),
             tables: BlockingChanges::default(),
+            query_limits: QueryLimits::default(),
+            is_stopping: false,
             prepared_count: 0,
             prepared_bytes: 0,
             cursor_bytes: 0,
@@ -114,6 +116,8 @@ impl Engine {
             compression: opening.compression,
             state_changes: Vec::new(),
             cursor_wanted: 0,
+            query_deadline: None,
+            limit_entry: None,
             key_readers: Default::default(),
             text_protocol: opening.text_protocol,
             next_prepared_number: 1,
@@ -153,6 +157,7 @@ impl Engine {
         self.release_table_locks(session, turn);
         self.drop_own_tables(session, turn);
         self.forget_prepared(session);
+        self.forget_limit(session);
         self.session_count = self.session_count.saturating_sub(1);
     }
 
@@ -201,7 +206,7 @@ impl Engine {
 /// The entry points for the sql block. Each one writes its answer to `sink` and returns the session's next
 /// state.
 impl Engine {
-    fn context<'c, 't>(
+    pub(crate) fn context<'c, 't>(
         &'c mut self,
         session: &'c mut Session,
         turn: &'c mut TurnContext<'t>,
@@ -371,9 +376,13 @@ impl StatementContext<'_, '_> {
 
     /// Must be called after each step. If the client has disconnected, the step does not wait for it to
     /// receive the output.
-    fn finish_step(&mut self, progress: Progress) -> Progress {
+    pub(crate) fn finish_step(&mut self, progress: Progress) -> Progress {
         match progress {
             Progress::Waiting => self.retry_if_requested(progress),
+            Progress::Done => {
+                self.session.query_deadline = None;
+                progress
+            }
             Progress::MoreOutput if self.session.interrupted => Progress::Done,
             _ => progress,
         }

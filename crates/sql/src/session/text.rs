@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use junctor_gateway::invariant;
 use junctor_model::access::AccountName;
-use junctor_model::error::Result;
+use junctor_model::error::{ErrorCode, Result};
 
 use super::PreparedExecution;
 use super::facts::{StatementFacts, with_environment};
@@ -19,10 +19,12 @@ use crate::execute::{
     fail, start_change, start_compute, start_control, start_cursor, start_insert, start_into, start_modify,
     start_select, start_tree,
 };
+use crate::mysql_catalog::show::WarningLevel;
+use crate::mysql_catalog::variable::find;
 use crate::parse::{ParameterNumber, ShapeOutcome, Statement, first_statement_end, parse_in, scan};
 use crate::plan::fill_from_shape;
 use crate::plan::fits_class;
-use crate::plan::{ChangeKind, ControlPlan, OperationKind, Plan, Planned, QueryPlan, plan_statement};
+use crate::plan::{ChangeKind, ControlPlan, HintedPlan, OperationKind, Plan, Planned, QueryPlan, plan_statement};
 use crate::result::Progress;
 
 impl StatementContext<'_, '_> {
@@ -164,6 +166,10 @@ impl StatementContext<'_, '_> {
         {
             return fail(self, &error);
         }
+        let limit_ms = self.session.variables.execution_time_max_ms;
+        if limit_ms != 0 {
+            self.limit_query(plan, limit_ms);
+        }
         if (self.session.transaction.explicit || self.engine.tables.any())
             && let Some(progress) = self.enter_tables(plan, input)
         {
@@ -248,7 +254,28 @@ impl StatementContext<'_, '_> {
                 }
                 start_control(self, *control)
             }
+            Plan::Hinted(hinted) => self.execute_hinted(hinted, input),
         }
+    }
+
+    /// Executes a query with optimizer hints.
+    #[cold]
+    fn execute_hinted(&mut self, hinted: &HintedPlan, input: &PlanInput<'_>) -> Progress {
+        for (code, text) in &hinted.warnings {
+            self.session.warn(WarningLevel::Warning, code.errno(), text.clone());
+        }
+        for name in &hinted.unset {
+            let (code, text) = match find(name) {
+                Some(_) => {
+                    (ErrorCode::NotHintUpdatable, format!("Variable '{name}' cannot be set using SET_VAR hint."))
+                }
+                None => (ErrorCode::UnresolvedHintName, format!("Unresolved name '{name}' for SET_VAR hint")),
+            };
+            self.session.warn(WarningLevel::Warning, code.errno(), text.into());
+        }
+        let limit_ms = hinted.execution_time_max_ms.unwrap_or(self.session.variables.execution_time_max_ms);
+        self.limit_query(&hinted.plan, limit_ms);
+        self.execute_plan(&hinted.plan, input)
     }
 
     /// Starts the statement again if its last step has requested that.

@@ -112,6 +112,74 @@ fn sessions_that_wait_for_too_long_are_ended_with_their_transactions() {
 }
 
 #[test]
+fn queries_fail_at_their_time_limit_and_other_statements_do_not() {
+    let second = |node: &mut Node| {
+        node.advance_seconds(1);
+        node.fire_timers();
+    };
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    (1..7).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
+    node.execute(1, &["INSERT INTO d.t VALUES (1, 0), (2, 0)", "BEGIN", "UPDATE d.t SET v = 1 WHERE id = 1"]);
+    for connection in [2, 3, 5] {
+        node.execute(connection, &["SET max_execution_time = 2000"]);
+    }
+    // A query that has ended leaves no limit to the next statement.
+    assert_eq!(node.query(3, "SELECT v FROM d.t WHERE id = 2"), ["0"]);
+    node.begin_query(2, "SELECT v FROM d.t WHERE id = 1 FOR UPDATE");
+    node.begin_query(3, "UPDATE d.t SET v = v + 10 WHERE id = 1");
+    node.begin_query(4, "SELECT /*+ MAX_EXECUTION_TIME(4000) */ SLEEP(100)");
+    node.begin_query(5, "SELECT /*+ MAX_EXECUTION_TIME(0) */ v FROM d.t WHERE id = 1 FOR UPDATE");
+    node.run();
+    let timed_out = ["#HY000Query execution was interrupted, maximum statement execution time exceeded"];
+    second(&mut node);
+    assert_eq!([2, 3, 4, 5].map(|connection| node.answer(connection)), [None, None, None, None]);
+    second(&mut node);
+    assert_eq!(node.rows(2), timed_out);
+    // The session goes on, and its next query has a limit of its own.
+    node.begin_query(2, "SELECT v FROM d.t WHERE id = 1 FOR SHARE");
+    node.run();
+    second(&mut node);
+    assert_eq!([2, 3, 4, 5].map(|connection| node.answer(connection)), [None, None, None, None]);
+    second(&mut node);
+    assert_eq!([node.rows(2), node.rows(4)], [timed_out, timed_out]);
+    assert_eq!([3, 5].map(|connection| node.answer(connection)), [None, None]);
+    // A wait for a schema change counts too.
+    node.begin_query(6, "TRUNCATE TABLE d.t");
+    node.run();
+    node.begin_query(2, "SELECT COUNT(*) FROM d.t");
+    node.run();
+    second(&mut node);
+    assert_eq!(node.answer(2), None);
+    second(&mut node);
+    assert_eq!(node.rows(2), timed_out);
+    node.execute(1, &["COMMIT"]);
+    node.run();
+    assert_eq!([node.rows(3), node.rows(5)], [vec![], vec!["11".to_owned()]]);
+    assert_eq!(node.resources_held(), 6, "only sessions hold resources");
+}
+
+#[test]
+fn statements_that_run_for_long_end_when_the_node_stops() {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    (1..4).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)"]);
+    let rows: Vec<String> = (0..500).map(|id| format!("({id})")).collect();
+    node.execute(1, &[&format!("INSERT INTO d.t VALUES {}", rows.join(","))]);
+    node.fire_timers();
+    // Hours of work.
+    node.begin_query(2, "SELECT COUNT(*) FROM d.t a, d.t b, d.t c, d.t e, d.t f WHERE a.id + b.id + c.id < e.id");
+    (0..200).for_each(|_| assert!(node.step()));
+    assert_eq!(node.answer(2), None);
+    node.send_world(node.sql(2), WorldEvent::Stopping);
+    (0..200).for_each(|_| assert!(node.step()));
+    assert_eq!(node.answer(2), None, "it may end by itself");
+    node.fire_timers();
+    assert_eq!(node.rows(2), ["#08S01Server shutdown in progress"]);
+    assert_eq!(node.resources_held(), 2, "only sessions hold resources");
+}
+
+#[test]
 fn a_client_that_stalls_in_a_command_is_ended_after_its_timeout() {
     let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
     (1..5).for_each(|connection| node.open(connection, false));

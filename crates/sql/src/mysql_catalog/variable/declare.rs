@@ -84,6 +84,7 @@ pub enum Slot {
     SelectLimit,
     MaxErrorCount,
     SqlNotes,
+    ExecutionTime,
     CharacterSetClient,
     CharacterSetResults,
     /// The character set of `collation_connection`.

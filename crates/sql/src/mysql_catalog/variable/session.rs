@@ -88,6 +88,8 @@ pub struct SessionVariables {
     pub warnings_max: u16,
     /// Whether diagnostics of level Note are recorded and counted (`sql_notes`).
     pub takes_notes: bool,
+    /// Maximum duration of a query in milliseconds; 0 is unlimited (`max_execution_time`).
+    pub execution_time_max_ms: u32,
     /// Character set of the client's statements.
     pub character_set_client: CharacterSet,
     /// Character set of results; `None` sends them without conversion.
@@ -160,6 +162,7 @@ impl SessionVariables {
             select_limit: u64::MAX,
             warnings_max: 1024,
             takes_notes: true,
+            execution_time_max_ms: 0,
             character_set_client: CharacterSet::Utf8mb4,
             character_set_results: Some(CollationId::DEFAULT),
             collation_connection: CollationId::DEFAULT,
@@ -295,12 +298,6 @@ impl SessionVariables {
         super::find("lock_wait_timeout").map_or(u64::MAX, |id| unsigned_of(&self.value(id)))
     }
 
-    /// Maximum duration of a query in milliseconds (`max_execution_time`); `None` without a limit.
-    pub fn execution_time_max_ms(&self) -> Option<u64> {
-        let limit = super::find("max_execution_time").map_or(0, |id| unsigned_of(&self.value(id)));
-        (limit > 0).then_some(limit)
-    }
-
     /// A flag by name; false if no flag has this name.
     pub fn flag(&self, name: &str) -> bool {
         super::find(name).is_some_and(|id| self.value(id) == Value::Int(1))
@@ -339,6 +336,7 @@ impl SessionVariables {
             Slot::SelectLimit => Value::UInt(self.select_limit),
             Slot::MaxErrorCount => Value::UInt(u64::from(self.warnings_max)),
             Slot::SqlNotes => Value::Int(i64::from(self.takes_notes)),
+            Slot::ExecutionTime => Value::UInt(u64::from(self.execution_time_max_ms)),
             Slot::CharacterSetClient => text(self.character_set_client.name()),
             Slot::CharacterSetResults => {
                 self.character_set_results.map_or(Value::Null, |collation| text(collation.character_set().name()))
@@ -378,6 +376,7 @@ impl SessionVariables {
             Slot::SelectLimit => self.select_limit = unsigned_of(&value),
             Slot::MaxErrorCount => self.warnings_max = u16::try_from(unsigned_of(&value)).unwrap_or(u16::MAX),
             Slot::SqlNotes => self.takes_notes = value != Value::Int(0),
+            Slot::ExecutionTime => self.execution_time_max_ms = seconds_of(&value),
             Slot::CharacterSetClient => {
                 self.character_set_client = character_set_of(&value).unwrap_or(CharacterSet::Utf8mb4)
             }
@@ -413,6 +412,7 @@ impl SessionVariables {
     }
 }
 
+/// Seconds, or another number of 32 bits.
 fn seconds_of(value: &Value) -> u32 {
     unsigned_of(value).min(u64::from(u32::MAX)) as u32
 }

@@ -204,7 +204,7 @@ pub const TABLE: &[Variable] = &[
     number("max_connections", Global, 151, 1, 100_000),
     number("max_digest_length", GlobalReadOnly, 1024, 0, 1_048_576),
     number("max_error_count", Both, 1024, 0, 65_535).at(Slot::MaxErrorCount),
-    number("max_execution_time", Both, 0, 0, U32_MAX),
+    number("max_execution_time", Both, 0, 0, U32_MAX).at(Slot::ExecutionTime),
     number("max_heap_table_size", Both, 16_777_216, 16_384, u64::MAX),
     number("max_join_size", Both, u64::MAX, 1, u64::MAX),
     number("max_length_for_sort_data", Both, 4096, 4, 8_388_608),

@@ -4,6 +4,7 @@ use crate::parse::dialect::Dialect;
 use crate::parse::error::{ParseError, ParseErrorKind};
 use crate::parse::expression::Expression;
 use crate::parse::expression::ParameterNumber;
+use crate::parse::hint::{Hints, read_hints};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::{Lexer, Token, TokenKind, is_blank_byte};
 use crate::parse::lift::{can_keep, kept_literals};
@@ -188,6 +189,8 @@ pub(super) struct Parser<'a> {
     pub(super) may_return: bool,
     /// Whether the query may have INTO.
     pub(super) may_select_into: bool,
+    /// Whether optimizer hints have been read.
+    pub(super) has_hints: bool,
     /// How the text is read.
     pub(super) dialect: Dialect,
 }
@@ -214,6 +217,7 @@ impl<'a> Parser<'a> {
             joined_tables: 0,
             may_return: false,
             may_select_into: true,
+            has_hints: false,
             dialect,
         }
     }
@@ -295,6 +299,18 @@ impl<'a> Parser<'a> {
                 return ahead.next_token().kind;
             }
         }
+    }
+
+    /// The optimizer hints between the last token consumed and the current one.
+    pub(super) fn hints(&mut self) -> Option<Box<Hints>> {
+        let gap = &self.text[self.previous_end as usize..self.current.start as usize];
+        if !gap.contains(&b'/') {
+            return None;
+        }
+        let lines = self.text[..self.previous_end as usize].iter().filter(|byte| **byte == b'\n').count();
+        let hints = read_hints(gap, 1 + lines as u32, self.dialect);
+        self.has_hints |= hints.is_some();
+        hints
     }
 
     /// The bytes of a token.

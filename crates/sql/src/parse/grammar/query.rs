@@ -42,6 +42,7 @@ impl Parser<'_> {
             select.with = with;
         }
         self.joined_tables = tables;
+        select.has_hints = self.has_hints;
         Ok(select)
     }
 
@@ -132,7 +133,7 @@ impl Parser<'_> {
     /// A query that begins with SELECT, up to its groups.
     fn select(&mut self) -> Parse<Select> {
         self.expect_word(Keyword::Select)?;
-        let mut select = Select::default();
+        let mut select = Select { hints: self.hints(), ..Select::default() };
         self.select_options(&mut select);
         select.projection = self.select_list()?;
         self.parse_into_variables(&mut select)?;

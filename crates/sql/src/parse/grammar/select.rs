@@ -136,7 +136,7 @@ impl Parser<'_> {
             self.comma_list(|parser| if parser.at_word(Keyword::Primary) { parser.any_word() } else { parser.name() })?
         };
         self.expect(TokenKind::Close)?;
-        Ok(IndexHint { kind, indexes })
+        Ok(IndexHint { kind, indexes, is_comment: false })
     }
 
     pub(super) fn grouping(&mut self, select: &mut Select) -> Parse<()> {

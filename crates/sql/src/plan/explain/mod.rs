@@ -20,7 +20,7 @@ pub fn explain_plan(plan: &Plan, format: ExplainFormat) -> (Vec<ResultColumn>, V
         let text = operators::explain_statement(plan, format);
         return (text_columns(), vec![vec![Value::Bytes(text.into_bytes())]]);
     }
-    match plan {
+    match plan.unhinted() {
         Plan::Tree(plan) => explain_tree(plan),
         Plan::Modify(plan) => explain_modify(plan),
         Plan::Into(plan) => explain_plan(&plan.query.clone().into(), format),
@@ -127,7 +127,9 @@ impl Row {
                     }
                 }
             },
-            Plan::Tree(_) | Plan::Modify(_) | Plan::Into(_) | Plan::Control(_) => row.extra.push("No tables used"),
+            Plan::Tree(_) | Plan::Modify(_) | Plan::Into(_) | Plan::Control(_) | Plan::Hinted(_) => {
+                row.extra.push("No tables used")
+            }
         }
         row
     }

@@ -108,7 +108,7 @@ pub(super) fn explain_statement(plan: &Plan, format: ExplainFormat) -> String {
     let of_tree = |plan: &TreePlan| {
         Lines { plan, parameters: Parameters::NONE, measures: None, names: RefCell::default() }.query()
     };
-    let line = match plan {
+    let line = match plan.unhinted() {
         Plan::Tree(plan) => of_tree(plan),
         Plan::Into(plan) => match &plan.query {
             QueryPlan::Tree(plan) => of_tree(plan),

@@ -10,7 +10,7 @@ use junctor_signals::program::{Projection, SortKey};
 use super::check::GroupCheck;
 use super::factor::conjuncts_of;
 use super::from::bind_from;
-use super::join::{JoinNode, Locks, relations_of};
+use super::join::{JoinClauses, JoinNode, Locks, relations_of};
 use super::recursion::{Defining, WorkingTable};
 use super::subquery::{BlockSubqueries, SemiJoin};
 use super::window::{check_alias, windowed};
@@ -143,7 +143,8 @@ impl TreePlanner<'_> {
         let (above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, &space).is_none());
         let from = joined.take().map_or(JoinNode::nothing(), |joined| joined.node);
-        let (mut node, mut rows) = self.join(from, (conditions, semijoins), (&block, &sources), Locks::Each(&locks))?;
+        let clauses = JoinClauses::of(select, Locks::Each(&locks));
+        let (mut node, mut rows) = self.join(from, (conditions, semijoins), (&block, &sources), clauses)?;
         if !where_applies.is_empty() {
             node = subqueries.place_all(node, where_applies);
         }

@@ -89,24 +89,26 @@ fn extend(parts: &[PartCost], links: &[Link], (set, left): (u64, Joined), next: 
     Joined { rows, cost_ns: left.cost_ns + by_hash.min(by_keys) + pairs * PAIR_NS }
 }
 
-/// The order in which the parts are joined. At most 64 parts, else the order as written.
-pub(super) fn order(parts: &[PartCost], links: &[Link]) -> Vec<usize> {
+/// The order in which the parts are joined. Each part comes after those of `before` at its position, as bits,
+/// which must be possible. At most 64 parts, else the order as written.
+pub(super) fn order(parts: &[PartCost], links: &[Link], before: &[u64]) -> Vec<usize> {
     let count = parts.len();
     let start = |part: &PartCost| Joined { rows: part.rows.max(0.01), cost_ns: part.read_ns() };
     if count > 64 {
         return (0..count).collect();
     }
     if count > EXHAUSTIVE_MAX {
-        return greedy(parts, links, &start);
+        return greedy(parts, links, before, &start);
     }
     // By set: the cheapest way to join it, and its last part.
     let mut best: Vec<Option<(Joined, usize)>> = vec![None; 1 << count];
-    for (number, part) in parts.iter().enumerate() {
+    let may_follow = |set: u64, next: usize| before.get(next).is_none_or(|before| before & !set == 0);
+    for (number, part) in parts.iter().enumerate().filter(|(number, _)| may_follow(0, *number)) {
         best[1 << number] = Some((start(part), number));
     }
     for set in 1..best.len() {
         let Some((left, _)) = best[set] else { continue };
-        for next in (0..count).filter(|next| set & (1 << next) == 0) {
+        for next in (0..count).filter(|next| set & (1 << next) == 0 && may_follow(set as u64, *next)) {
             let joined = extend(parts, links, (set as u64, left), next);
             let place = &mut best[set | 1 << next];
             if place.is_none_or(|(known, _)| joined.cost_ns < known.cost_ns) {
@@ -124,14 +126,16 @@ pub(super) fn order(parts: &[PartCost], links: &[Link]) -> Vec<usize> {
     order
 }
 
-fn greedy(parts: &[PartCost], links: &[Link], start: &dyn Fn(&PartCost) -> Joined) -> Vec<usize> {
+fn greedy(parts: &[PartCost], links: &[Link], before: &[u64], start: &dyn Fn(&PartCost) -> Joined) -> Vec<usize> {
     let count = parts.len();
-    let first = (0..count).min_by(|left, right| parts[*left].rows.total_cmp(&parts[*right].rows)).unwrap_or(0);
+    let may_follow = |set: u64, next: &usize| before.get(*next).is_none_or(|before| before & !set == 0);
+    let leading = (0..count).filter(|next| may_follow(0, next));
+    let first = leading.min_by(|left, right| parts[*left].rows.total_cmp(&parts[*right].rows)).unwrap_or(0);
     let mut order = vec![first];
     let mut joined = start(&parts[first]);
     let mut set = 1_u64 << first;
     while order.len() < count {
-        let candidates = (0..count).filter(|next| set & (1 << next) == 0);
+        let candidates = (0..count).filter(|next| set & (1 << next) == 0 && may_follow(set, next));
         let extended = candidates.map(|next| (next, extend(parts, links, (set, joined), next)));
         let Some((next, best)) = extended.min_by(|left, right| left.1.cost_ns.total_cmp(&right.1.cost_ns)) else {
             break;
@@ -159,13 +163,13 @@ mod tests {
     #[test]
     fn a_large_table_is_not_the_build_side() {
         let parts = [part(100.0, 1.0), part(1_000_000.0, 1.0)];
-        assert_eq!(order(&parts, &[link(0, 1, 0.01, &[])]), [1, 0]);
+        assert_eq!(order(&parts, &[link(0, 1, 0.01, &[])], &[]), [1, 0]);
     }
 
     #[test]
     fn a_small_part_leads_to_the_rows_of_a_large_table_by_keys() {
         let parts = [part(1_000_000.0, 1.0), part(100.0, 0.1)];
-        assert_eq!(order(&parts, &[link(0, 1, 0.000_001, &[0])]), [1, 0]);
+        assert_eq!(order(&parts, &[link(0, 1, 0.000_001, &[0])], &[]), [1, 0]);
     }
 
     #[test]
@@ -173,15 +177,30 @@ mod tests {
         // 0 and 1 have no condition in common; 2 joins both.
         let parts = [part(1000.0, 1.0), part(1000.0, 1.0), part(10_000.0, 1.0)];
         let links = [link(0, 2, 0.001, &[]), link(1, 2, 0.001, &[])];
-        let order = order(&parts, &links);
+        let order = order(&parts, &links, &[]);
         assert!(order[..2].contains(&2), "{order:?}");
+    }
+
+    #[test]
+    fn parts_come_after_those_that_must_be_before_them() {
+        let parts = [part(100.0, 1.0), part(1_000_000.0, 1.0), part(10.0, 1.0)];
+        let links = [link(0, 1, 0.01, &[]), link(1, 2, 0.1, &[])];
+        assert_eq!(order(&parts, &links, &[0, 0b101, 0b001]), [0, 2, 1]);
+        let parts: Vec<PartCost> = (0..12).map(|number| part(f64::from(number + 1) * 10.0, 1.0)).collect();
+        let links: Vec<Link> = (1..12).map(|number| link(number - 1, number, 0.1, &[])).collect();
+        let mut before = vec![1 << 11; 12];
+        before[11] = 0;
+        before[3] |= 1 << 10;
+        let order = order(&parts, &links, &before);
+        let place = |part: usize| order.iter().position(|known| *known == part);
+        assert!(order[0] == 11 && place(10) < place(3), "{order:?}");
     }
 
     #[test]
     fn many_parts_are_ordered_too() {
         let parts: Vec<PartCost> = (0..20).map(|number| part(f64::from(number + 1) * 10.0, 1.0)).collect();
         let links: Vec<Link> = (1..20).map(|number| link(number - 1, number, 0.1, &[])).collect();
-        let mut order = order(&parts, &links);
+        let mut order = order(&parts, &links, &[]);
         assert_eq!(order[..2], [0, 1]);
         order.sort_unstable();
         assert_eq!(order, (0..20).collect::<Vec<_>>());

@@ -16,7 +16,8 @@ use super::selectivity::Estimates;
 use super::subquery::SemiJoin;
 use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
-use crate::parse::statement::LockingClause;
+use crate::parse::hint::JoinOrderKind;
+use crate::parse::statement::{LockingClause, Select};
 use crate::plan::select::implied_lock;
 
 /// A tree of joins with bound conditions.
@@ -46,6 +47,28 @@ impl Locks<'_> {
             Locks::All(lock) => lock,
             Locks::Each(locks) => locks.get(relation).copied().flatten(),
         }
+    }
+}
+
+/// What the statement asks of the joins of a block.
+#[derive(Clone, Copy)]
+pub(super) struct JoinClauses<'l> {
+    locks: Locks<'l>,
+    /// Tables are joined in the order of FROM.
+    keeps_order: bool,
+    /// Hints about the order.
+    orders: &'l [(JoinOrderKind, Vec<String>)],
+}
+
+impl<'l> JoinClauses<'l> {
+    /// Locks alone.
+    pub fn with_locks(locks: Locks<'l>) -> JoinClauses<'l> {
+        JoinClauses { locks, keeps_order: false, orders: &[] }
+    }
+
+    /// The clauses of a query.
+    pub fn of(select: &'l Select, locks: Locks<'l>) -> JoinClauses<'l> {
+        JoinClauses { locks, keeps_order: select.keeps_order, orders: &select.join_orders }
     }
 }
 
@@ -189,9 +212,9 @@ impl TreePlanner<'_> {
         node: JoinNode,
         (conditions, semijoins): (Vec<Expression>, Vec<SemiJoin<'_>>),
         (block, sources): (&BlockScope<'_>, &[SourcePlan<'_>]),
-        locks: Locks<'_>,
+        clauses: JoinClauses<'_>,
     ) -> Result<(PlanNode, f64)> {
-        let joins = Joins::new(self, (block, sources), locks);
+        let joins = Joins::new(self, (block, sources), clauses);
         let node = node.simplify(block, &conditions);
         let mut early = Vec::new();
         let mut late = Vec::new();
@@ -214,7 +237,10 @@ impl TreePlanner<'_> {
     fn semijoin(&self, outer: &Joins<'_>, left: PartDone, semijoin: SemiJoin<'_>) -> Result<Part> {
         let SemiJoin { block, sources, node, conditions, form } = semijoin;
         // A locking clause of the query around it does not concern a subquery.
-        let mut joins = Joins::new(self, (&block, &sources), Locks::All(implied_lock(self.environment)));
+        let mut joins = {
+            let locks = Locks::All(implied_lock(self.environment));
+            Joins::new(self, (&block, &sources), JoinClauses::with_locks(locks))
+        };
         joins.outer = Some((outer.block, outer.sources));
         let mut inner = RelationSet::new();
         node.relations(&block, &mut inner);
@@ -253,7 +279,7 @@ struct Joins<'j> {
     planner: &'j TreePlanner<'j>,
     block: &'j BlockScope<'j>,
     sources: &'j [SourcePlan<'j>],
-    locks: Locks<'j>,
+    clauses: JoinClauses<'j>,
     /// The relations of the block around a semijoin's.
     outer: Option<(&'j BlockScope<'j>, &'j [SourcePlan<'j>])>,
     /// Semijoins that are applied as soon as the relations that they read are joined.
@@ -264,9 +290,9 @@ impl<'j> Joins<'j> {
     fn new(
         planner: &'j TreePlanner<'j>,
         (block, sources): (&'j BlockScope<'j>, &'j [SourcePlan<'j>]),
-        locks: Locks<'j>,
+        clauses: JoinClauses<'j>,
     ) -> Joins<'j> {
-        Joins { planner, block, sources, locks, outer: None, early: RefCell::default() }
+        Joins { planner, block, sources, clauses, outer: None, early: RefCell::default() }
     }
 
     fn estimates(&self) -> Estimates<'_> {
@@ -302,7 +328,7 @@ impl<'j> Joins<'j> {
             }
             JoinNode::Inner { members, conditions: own, keeps_order } => {
                 let all: Vec<Expression> = conditions.into_iter().chain(own).collect();
-                self.inner(members, all, keeps_order)
+                self.inner(members, all, keeps_order || self.clauses.keeps_order)
             }
             JoinNode::Outer { left, right, conditions: on, applies } => {
                 let (mut of_left, mut of_right) = (RelationSet::new(), RelationSet::new());
@@ -413,7 +439,7 @@ impl<'j> Joins<'j> {
         let columns = self.block.space.columns_of(self.block.relations[relation].id);
         let space = self.block.space;
         let table = (*layout, *reference, &of_view[..]);
-        let leaf = self.planner.table_leaf(table, (space, &columns), conditions, self.locks.of(relation))?;
+        let leaf = self.planner.table_leaf(table, (space, &columns), conditions, self.clauses.locks.of(relation))?;
         self.planner.leaves.borrow_mut()[leaf].rows = Some(rows);
         Ok(PlanNode::Scan(leaf))
     }
@@ -496,7 +522,44 @@ impl<'j> Joins<'j> {
                 links.push(link);
             }
         }
-        cost::order(&costs, &links)
+        cost::order(&costs, &links, &self.before(parts))
+    }
+
+    /// For each part, the parts that hints want to be joined before it, as bits. A hint that contradicts
+    /// those before it is ignored.
+    fn before(&self, parts: &[Option<Part>]) -> Vec<u64> {
+        let count = parts.len().min(64);
+        let mut before = vec![0_u64; count];
+        for (kind, names) in self.clauses.orders {
+            let has = |part: &Option<Part>, name: &String| {
+                let mut relations = self.block.relations.iter();
+                let relation = relations.find(|relation| relation.name.eq_ignore_ascii_case(name));
+                part.iter().any(|part| relation.is_some_and(|relation| part.relations.contains(&relation.id)))
+            };
+            let mut places: Vec<usize> = Vec::new();
+            for place in names.iter().filter_map(|name| parts[..count].iter().position(|part| has(part, name))) {
+                if !places.contains(&place) {
+                    places.push(place);
+                }
+            }
+            let named = places.iter().fold(0_u64, |bits, place| bits | 1 << place);
+            let mut wanted = before.clone();
+            for pair in places.windows(2) {
+                wanted[pair[1]] |= 1 << pair[0];
+            }
+            for (place, needs) in wanted.iter_mut().enumerate() {
+                let is_named = named & 1 << place != 0;
+                match kind {
+                    JoinOrderKind::Prefix if !is_named => *needs |= named,
+                    JoinOrderKind::Suffix if is_named => *needs |= !named & all_bits(count),
+                    _ => {}
+                }
+            }
+            if is_possible(&wanted) {
+                before = wanted;
+            }
+        }
+        before
     }
 
     /// Whether a part is a table that can be read by the values of a key.
@@ -534,7 +597,7 @@ impl<'j> Joins<'j> {
                     let request = (self.block.space, &own[..], &keys[..]);
                     let rows_max = self.lookup_rows_max(&right.cost, &keys);
                     // Locking reads lock what they read, so they prefer keys.
-                    let lock = self.locks.of(relation);
+                    let lock = self.clauses.locks.of(relation);
                     if lock.is_some() || left.cost.rows <= 2.0 * rows_max as f64 {
                         let found = self.planner.lookup_leaf(table, &columns, request, lock)?;
                         lookup = found.map(|found| JoinLookup { rows_max, ..found });
@@ -569,6 +632,23 @@ impl<'j> Joins<'j> {
         let share = keys.iter().map(share).fold(1.0, f64::min);
         let equal = right.build_ns() / right.lookup_ns(share);
         equal.clamp(LOOKUP_ROWS_MIN, LOOKUP_ROWS_MAX) as usize
+    }
+}
+
+/// The bits of the first `count` parts, at most 64.
+fn all_bits(count: usize) -> u64 {
+    u64::MAX.checked_shr(64 - count as u32).unwrap_or(0)
+}
+
+/// Whether an order has for each part those before it, as bits.
+fn is_possible(before: &[u64]) -> bool {
+    let mut placed = 0_u64;
+    loop {
+        let next = before.iter().enumerate().find(|(place, needs)| placed & 1 << place == 0 && *needs & !placed == 0);
+        match next {
+            Some((place, _)) => placed |= 1 << place,
+            None => return placed == all_bits(before.len()),
+        }
     }
 }
 

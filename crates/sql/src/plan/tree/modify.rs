@@ -21,7 +21,7 @@ use junctor_signals::row_expressions::ComputedColumn;
 
 use super::block::{Applies, CommonTables, filtered};
 use super::from::{SourcePlan, bind_from};
-use super::join::{JoinNode, Locks, relations_of};
+use super::join::{JoinClauses, JoinNode, Locks, relations_of};
 use super::leaf::Localised;
 use super::subquery::BlockSubqueries;
 use super::view::checks_of;
@@ -141,7 +141,8 @@ impl TreePlanner<'_> {
     ) -> Result<PlanNode> {
         let (above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, block.space).is_none());
-        let (node, _) = self.join(from, (conditions, semijoins), (block, sources), Locks::Each(locks))?;
+        let clauses = JoinClauses::with_locks(Locks::Each(locks));
+        let (node, _) = self.join(from, (conditions, semijoins), (block, sources), clauses)?;
         Ok(place(node, above))
     }
 

@@ -1,0 +1,141 @@
+//! Time limits of queries: `max_execution_time` and the hint MAX_EXECUTION_TIME. A query that reaches its
+//! limit is stopped like one that KILL QUERY stops, and fails with error 3024.
+
+use std::collections::BTreeSet;
+
+use junctor_gateway::TurnContext;
+use junctor_gateway::threads::{Duration, Time};
+use junctor_model::id::ConnectionId;
+
+use super::context::StatementContext;
+use super::engine::Engine;
+use super::session::Session;
+use crate::plan::Plan;
+use crate::result::{Progress, ResultSink};
+
+/// The token of the timer that stops queries.
+pub const QUERY_LIMIT_TIMER: u64 = 0x7175_6572_7921;
+/// Maximum time until the next look, in milliseconds. A later limit may be that of a query that has ended.
+const LOOK_MS: u64 = 1000;
+/// The time until a session is looked at again that cannot be stopped now, in milliseconds.
+const AGAIN_MS: u64 = 100;
+
+/// The deadline of a query without limit.
+const UNLIMITED: Time = Time(u64::MAX);
+
+/// The sessions of an sql block whose queries have limits: at most one entry for each.
+#[derive(Debug, Default)]
+pub(crate) struct QueryLimits {
+    /// When to look at which session.
+    entries: BTreeSet<(Time, ConnectionId)>,
+    /// When the timer expires; `None` if none runs.
+    timer_at: Option<Time>,
+}
+
+impl QueryLimits {
+    fn start_timer(&mut self, turn: &mut TurnContext<'_>) {
+        let Some((first, _)) = self.entries.first() else { return };
+        let wait = first.since(turn.turn_start).min(Duration::from_millis(LOOK_MS));
+        let at = Time(turn.turn_start.0 + wait.0);
+        if self.timer_at.is_none_or(|timer| at < timer) {
+            self.timer_at = Some(at);
+            turn.start_timer(wait, QUERY_LIMIT_TIMER);
+        }
+    }
+}
+
+impl Plan {
+    /// Whether `max_execution_time` applies to the statement.
+    fn has_time_limit(&self) -> bool {
+        matches!(self, Plan::Select(_) | Plan::Compute(_) | Plan::Tree(_) | Plan::Into(_))
+    }
+}
+
+impl StatementContext<'_, '_> {
+    /// Limits the time of a query that waits before its plan is executed.
+    pub(crate) fn limit_waits(&mut self, plan: &Plan) {
+        let of_session = self.session.variables.execution_time_max_ms;
+        match plan {
+            Plan::Hinted(hinted) => {
+                let limit_ms = hinted.execution_time_max_ms.unwrap_or(of_session);
+                self.limit_query(&hinted.plan, limit_ms);
+            }
+            _ => self.limit_query(plan, of_session),
+        }
+    }
+
+    /// Limits the time of a query that starts. A query that starts again keeps its limit.
+    #[cold]
+    pub(crate) fn limit_query(&mut self, plan: &Plan, limit_ms: u32) {
+        if self.session.query_deadline.is_some() || !plan.has_time_limit() {
+            return;
+        }
+        if limit_ms == 0 {
+            // The hint takes the place of the variable.
+            self.session.query_deadline = Some(UNLIMITED);
+            return;
+        }
+        let deadline = Time(self.turn.turn_start.0 + u64::from(limit_ms) * 1_000_000);
+        self.session.query_deadline = Some(deadline);
+        let QueryLimits { entries, .. } = &mut self.engine.query_limits;
+        let connection = self.session.connection;
+        match self.session.limit_entry {
+            Some(entry) if entry <= deadline => {}
+            old => {
+                if let Some(entry) = old {
+                    entries.remove(&(entry, connection));
+                }
+                entries.insert((deadline, connection));
+                self.session.limit_entry = Some(deadline);
+            }
+        }
+        self.engine.query_limits.start_timer(self.turn);
+    }
+}
+
+impl Engine {
+    /// The next session to look at, because the query that had a limit may have reached it. The caller hands
+    /// the session to [`Engine::look_at_limit`].
+    pub fn next_limited(&self, now: Time) -> Option<ConnectionId> {
+        self.query_limits.entries.first().filter(|(entry, _)| *entry <= now).map(|(_, connection)| *connection)
+    }
+
+    /// Whether the query of a session has reached its limit. Until then the session is not looked at again.
+    pub fn look_at_limit(&mut self, session: &mut Session, can_stop: bool, now: Time) -> bool {
+        self.forget_limit(session);
+        let (is_due, next) = match session.query_deadline {
+            None | Some(UNLIMITED) => return false,
+            Some(deadline) if deadline > now => (false, deadline),
+            Some(_) if can_stop => return true,
+            Some(_) => (false, Time(now.0 + AGAIN_MS * 1_000_000)),
+        };
+        self.query_limits.entries.insert((next, session.connection));
+        session.limit_entry = Some(next);
+        is_due
+    }
+
+    /// Starts the timer again after it has expired.
+    pub fn restart_limit_timer(&mut self, turn: &mut TurnContext<'_>) {
+        self.query_limits.timer_at = None;
+        self.query_limits.start_timer(turn);
+    }
+
+    /// The session is not looked at any more.
+    pub(crate) fn forget_limit(&mut self, session: &mut Session) {
+        if let Some(entry) = session.limit_entry.take() {
+            self.query_limits.entries.remove(&(entry, session.connection));
+        }
+    }
+
+    /// Stops the query of a session that has reached its limit: it fails with error 3024.
+    pub fn stop_limited(
+        &mut self,
+        session: &mut Session,
+        turn: &mut TurnContext<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Progress {
+        let mut context = self.context(session, turn, sink);
+        let progress = context.stop_query();
+        context.finish_step(progress)
+    }
+}

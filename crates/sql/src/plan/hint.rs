@@ -1,0 +1,225 @@
+//! Optimizer hints: what they change in a query before it is planned, and their warnings.
+
+use std::sync::Arc;
+
+use junctor_model::error::ErrorCode;
+use junctor_model::schema::TableLayout;
+
+use crate::bind::Environment;
+use crate::parse::hint::{Hint, HintKind, HintTable, Hints};
+use crate::parse::statement::{IndexHint, IndexHintKind, Select, TableReference};
+
+/// The variable that is the same as the hint MAX_EXECUTION_TIME.
+const EXECUTION_TIME: &str = "max_execution_time";
+
+/// The variables of SET_VAR that direct MySQL's optimizer and the sizes of its buffers. They change nothing
+/// here, also without a hint.
+const WITHOUT_EFFECT: [&str; 14] = [
+    "bulk_insert_buffer_size",
+    "eq_range_index_dive_limit",
+    "join_buffer_size",
+    "max_heap_table_size",
+    "optimizer_prune_level",
+    "optimizer_search_depth",
+    "optimizer_switch",
+    "range_alloc_block_size",
+    "range_optimizer_max_mem_size",
+    "read_buffer_size",
+    "read_rnd_buffer_size",
+    "sort_buffer_size",
+    "tmp_table_size",
+    "windowing_use_high_precision",
+];
+
+/// A query whose hints have been applied.
+#[derive(Debug)]
+pub(super) struct HintedSelect {
+    /// The query without hints.
+    pub select: Select,
+    /// MAX_EXECUTION_TIME, in milliseconds; 0 is unlimited.
+    pub execution_time_max_ms: Option<u32>,
+    /// The errors and texts of the warnings.
+    pub warnings: Vec<(ErrorCode, Box<str>)>,
+    /// The variables of SET_VAR that it does not set, in lower case.
+    pub unset: Vec<String>,
+}
+
+/// A hint, the number of the query block for which it is meant, and whether that is a statement's own.
+struct Addressed {
+    block: usize,
+    is_outermost: bool,
+    hint: Hint,
+}
+
+/// Applies the hints of a query and of those in it; `None` if there are none.
+pub(super) fn apply_hints(environment: &Environment<'_>, select: &Select) -> Option<HintedSelect> {
+    if !select.has_hints {
+        return None;
+    }
+    let mut hinted =
+        HintedSelect { select: select.clone(), execution_time_max_ms: None, warnings: Vec::new(), unset: Vec::new() };
+    let mut names = Vec::new();
+    let mut found: Vec<(usize, bool, Hints)> = Vec::new();
+    hinted.select.has_hints = false;
+    hinted.select.for_each_query_mut(true, &mut |query, is_outermost| {
+        names.push(vec![format!("select#{}", names.len() + 1)]);
+        if let Some(hints) = query.hints.take() {
+            found.push((names.len() - 1, is_outermost, *hints));
+        }
+    });
+    for (block, _, hints) in &found {
+        for hint in &hints.list {
+            if let HintKind::BlockName(name) = &hint.kind {
+                names[*block].push(name.clone());
+            }
+        }
+        if let Some((text, line)) = &hints.error {
+            hinted.warn(ErrorCode::SyntaxError, format!("Optimizer hint syntax error near '{text}' at line {line}"));
+        }
+    }
+    let block_of = |name: &str| names.iter().position(|of| of.iter().any(|known| known.eq_ignore_ascii_case(name)));
+    let mut addressed = Vec::new();
+    for (own, is_outermost, hints) in found {
+        for hint in hints.list {
+            // A hint for a table of another block is one for that block.
+            let of_table = match &hint.kind {
+                HintKind::Index(_, table, _) => table.block.as_deref(),
+                _ => None,
+            };
+            let named = hint.block.as_deref().or(of_table);
+            match named.map(|name| (name, block_of(name))) {
+                None => addressed.push(Addressed { block: own, is_outermost, hint }),
+                Some((_, Some(block))) => addressed.push(Addressed { block, is_outermost: false, hint }),
+                Some((name, None)) => hinted.warn(
+                    ErrorCode::UnknownQueryBlock,
+                    format!("Query block name `{name}` is not found for {} hint", hint.name),
+                ),
+            }
+        }
+    }
+    let mut number = 0;
+    let mut select = std::mem::take(&mut hinted.select);
+    select.for_each_query_mut(true, &mut |query, _| {
+        let own = addressed.iter().filter(|addressed| addressed.block == number);
+        own.for_each(|addressed| hinted.apply(environment, query, (addressed, &names[number])));
+        number += 1;
+    });
+    Some(HintedSelect { select, ..hinted })
+}
+
+impl HintedSelect {
+    fn warn(&mut self, code: ErrorCode, text: String) {
+        self.warnings.push((code, text.into()));
+    }
+
+    fn apply(
+        &mut self,
+        environment: &Environment<'_>,
+        query: &mut Select,
+        (addressed, names): (&Addressed, &[String]),
+    ) {
+        let Addressed { is_outermost, hint, .. } = addressed;
+        let is_own = |table: &&HintTable| {
+            table.block.as_ref().is_none_or(|block| names.iter().any(|name| name.eq_ignore_ascii_case(block)))
+        };
+        let mut tables: Vec<String> = Vec::new();
+        if let HintKind::JoinOrder(_, named) | HintKind::Tables(named) = &hint.kind {
+            for table in named.iter().filter(is_own) {
+                match with_member(query, &table.name, |_| ()) {
+                    Some(()) => tables.push(table.name.clone()),
+                    None => self.warn_unresolved(hint, &table.name, (names, None)),
+                }
+            }
+        }
+        match &hint.kind {
+            HintKind::ExecutionTime(limit) => self.limit(hint, *limit, *is_outermost),
+            HintKind::SetVariable { name, number } if name.eq_ignore_ascii_case(EXECUTION_TIME) => {
+                let limit = number.map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX));
+                self.limit(hint, limit, *is_outermost);
+            }
+            HintKind::SetVariable { name, .. } => {
+                if !WITHOUT_EFFECT.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                    self.unset.push(name.to_ascii_lowercase());
+                }
+            }
+            HintKind::FixedOrder => query.keeps_order = true,
+            HintKind::JoinOrder(kind, _) => query.join_orders.push((*kind, tables)),
+            HintKind::Index(kind, table, indexes) => {
+                self.index(environment, query, (hint, *kind), (table, indexes, names));
+            }
+            HintKind::BlockName(_) | HintKind::Tables(_) | HintKind::Nothing => {}
+        }
+    }
+
+    /// Limits the time of the statement.
+    fn limit(&mut self, hint: &Hint, limit: u32, is_outermost: bool) {
+        if !is_outermost {
+            let text = "MAX_EXECUTION_TIME hint is supported by top-level standalone SELECT statements only";
+            return self.warn(ErrorCode::UnsupportedExecutionTime, text.to_owned());
+        }
+        if self.execution_time_max_ms.is_some() {
+            let text = format!("Hint {}({limit}) is ignored as conflicting/duplicated", hint.name);
+            return self.warn(ErrorCode::ConflictingHint, text);
+        }
+        self.execution_time_max_ms = Some(limit);
+    }
+
+    fn warn_unresolved(&mut self, hint: &Hint, table: &str, (names, index): (&[String], Option<&str>)) {
+        let block = names.last().map_or("", String::as_str);
+        let index = index.map_or_else(String::new, |index| format!(" `{index}`"));
+        let text = format!("Unresolved name `{table}`@`{block}`{index} for {} hint", hint.name);
+        self.warn(ErrorCode::UnresolvedHintName, text);
+    }
+
+    /// Tells a table which of its indexes it uses. Hints take the place of USE INDEX and its kin.
+    fn index(
+        &mut self,
+        environment: &Environment<'_>,
+        query: &mut Select,
+        (hint, kind): (&Hint, Option<IndexHintKind>),
+        (table, indexes, names): (&HintTable, &[String], &[String]),
+    ) {
+        let mut unknown = Vec::new();
+        let known = with_member(query, &table.name, |reference| {
+            let Some(reference) = reference else { return };
+            let database = reference.name.database.as_deref().or(environment.database).unwrap_or_default();
+            let stored = environment.dictionary.table_seen_by(environment.owner, database, &reference.name.name);
+            let mut own = indexes.to_vec();
+            own.retain(|name| {
+                let found = |layout: &Arc<TableLayout>| {
+                    layout.definition.index_named(name).is_some_and(|index| !index.attributes.invisible)
+                };
+                let is_known = stored.is_none_or(found);
+                if !is_known {
+                    unknown.push(name.clone());
+                }
+                is_known
+            });
+            let Some(kind) = kind else { return };
+            if own.is_empty() && (!indexes.is_empty() || kind == IndexHintKind::Use) {
+                return;
+            }
+            reference.index_hints.retain(|hint| hint.is_comment);
+            // No index may be used: USE INDEX ().
+            let kind = if own.is_empty() { IndexHintKind::Use } else { kind };
+            reference.index_hints.push(IndexHint { kind, indexes: own, is_comment: true });
+        });
+        if known.is_none() {
+            self.warn_unresolved(hint, &table.name, (names, None));
+        }
+        for index in unknown {
+            self.warn_unresolved(hint, &table.name, (names, Some(&index)));
+        }
+    }
+}
+
+/// Calls `run` for the member of FROM with a name; `None` if there is none.
+fn with_member<T>(query: &mut Select, name: &str, mut run: impl FnMut(Option<&mut TableReference>) -> T) -> Option<T> {
+    let mut result = None;
+    query.from.as_mut()?.for_each_member_mut(&mut |member, reference| {
+        if result.is_none() && member.eq_ignore_ascii_case(name) {
+            result = Some(run(reference));
+        }
+    });
+    result
+}
