@@ -12,7 +12,7 @@ use junctor_signals::read_rows::OperationId;
 use super::completion::{fail, finish_rows, interrupted};
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::operator::{Input, Leaf, Meters, Run, STEP_ROWS, Step, open_block};
+use super::operator::{Batch, Input, Leaf, Meters, Run, STEP_ROWS, Step, open_block};
 use super::packets::{Window, append_row};
 use super::read::window_of;
 use super::resume::{resume, run_requested_step};
@@ -39,6 +39,8 @@ pub(crate) struct TreeState {
     found: u64,
     memory: usize,
     header_sent: bool,
+    /// A batch of which the rows from the first number to the second are not sent yet.
+    unsent: Option<(Batch, usize, usize)>,
     /// Whether the statement was stopped, and ends when its locking read has ended.
     is_stopped: bool,
     /// Whether the session waits until the client has received the last part.
@@ -137,6 +139,7 @@ fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &P
         found: 0,
         memory: 0,
         header_sent: false,
+        unsent: None,
         is_stopped: false,
         awaits_room: false,
         step_requested: false,
@@ -267,45 +270,57 @@ fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result
     let Some(root) = root else { return Ok(Outcome::Done) };
     let counts_all = run.plan.calc_found_rows;
     loop {
-        if state.window.remaining == 0 && !counts_all {
-            return Ok(Outcome::Done);
-        }
-        let batch = match root.next(&mut run)? {
-            Step::Batch(batch) => batch,
-            Step::Wait if run.yields => return Ok(Outcome::Yields),
-            Step::Wait => return Ok(Outcome::Waits),
-            Step::Done => return Ok(Outcome::Done),
+        let (batch, first, last, left_out) = match state.unsent.take() {
+            Some((batch, first, last)) => (batch, first, last, 0),
+            None if state.window.remaining == 0 && !counts_all => return Ok(Outcome::Done),
+            None => {
+                let batch = match root.next(&mut run)? {
+                    Step::Batch(batch) => batch,
+                    Step::Wait if run.yields => return Ok(Outcome::Yields),
+                    Step::Wait => return Ok(Outcome::Waits),
+                    Step::Done => return Ok(Outcome::Done),
+                };
+                state.found += batch.len() as u64;
+                let (skipped, taken) = state.window.take(batch.len() as u64);
+                let left_out = batch.len() - taken as usize;
+                (batch, skipped as usize, (skipped + taken) as usize, left_out)
+            }
         };
-        state.found += batch.len() as u64;
-        let (skipped, taken) = state.window.take(batch.len() as u64);
         if run.plan.explain.is_some() {
-            state.rows += taken;
+            state.rows += (last - first) as u64;
             if run.is_spent(batch.len()) {
                 return Ok(Outcome::Yields);
             }
             continue;
         }
         let mut packets = Vec::new();
-        for row in skipped..skipped + taken {
+        let mut next = first;
+        while next < last && packets.len() < OUTPUT_PART_BYTES {
             run.scratch.reset();
-            let row = batch.row(row as usize);
+            let row = batch.row(next);
             let mut values = Vec::with_capacity(run.plan.root.values.len());
             for (value, column) in run.plan.root.values.iter().zip(&run.plan.header.columns) {
                 values.push((value.evaluate(None, row, run.scratch)?, column));
             }
             append_row(state.protocol, values.into_iter(), &mut packets);
+            next += 1;
         }
-        state.rows += taken;
-        if taken > 0 {
+        let sent = next - first;
+        state.rows += sent as u64;
+        if sent > 0 {
             if !std::mem::replace(&mut state.header_sent, true) {
                 run.context.sink.header(&run.plan.header, &run.context.session.completion());
             }
             run.context.sink.row_packets(&packets);
         }
-        if run.context.sink.pending_bytes() >= OUTPUT_PART_BYTES && !run.context.session.interrupted && taken > 0 {
+        let is_spent = run.is_spent(left_out + sent);
+        if next < last {
+            state.unsent = Some((batch, next, last));
+        }
+        if run.context.sink.pending_bytes() >= OUTPUT_PART_BYTES && !run.context.session.interrupted && sent > 0 {
             return Ok(Outcome::Full);
         }
-        if run.is_spent(batch.len()) {
+        if is_spent {
             return Ok(Outcome::Yields);
         }
     }

@@ -180,6 +180,41 @@ fn statements_that_run_for_long_end_when_the_node_stops() {
 }
 
 #[test]
+fn an_answer_of_wide_rows_comes_in_parts() {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    (1..3).for_each(|connection| node.open(connection, false));
+    node.begin_query(
+        1,
+        "SELECT REPEAT('x', 60000) FROM information_schema.COLLATIONS a, information_schema.COLLATIONS b",
+    );
+    node.run();
+    let part = node.answer(1).expect("the first part").len();
+    assert!(part < 400_000, "{part} bytes are computed before the client has read any");
+    assert_eq!(node.answer(1), None);
+    // The rest comes with the same rows, whatever the parts are.
+    let wide = "SELECT CONCAT(REPEAT('x', 30000), x.n * 1000 + y.n) FROM (VALUES ROW(1), ROW(2), ROW(3)) x(n), \
+                (VALUES ROW(10), ROW(20), ROW(30), ROW(40), ROW(50), ROW(60)) y(n) ORDER BY 1 LIMIT 1, 16";
+    node.begin_query(2, wide);
+    node.run();
+    let mut bytes = Vec::new();
+    let mut parts = 0;
+    while let Some(part) = node.answer(2) {
+        bytes.extend(part);
+        parts += 1;
+        let connection = ConnectionId(2);
+        node.send(2, SqlSignal::ContinueCommand(ContinueCommand { connection }));
+        node.run();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let pieces = text.split("xxx").skip(1).map(|piece| piece.trim_start_matches('x'));
+    let seen: Vec<&str> = pieces.filter_map(|piece| piece.get(..4)).collect();
+    let wanted: Vec<String> =
+        (1..4).flat_map(|x| (1..7).map(move |y| (x * 1000 + y * 10).to_string())).skip(1).take(16).collect();
+    assert_eq!(seen, wanted);
+    assert!(parts > 1);
+}
+
+#[test]
 fn a_client_that_stalls_in_a_command_is_ended_after_its_timeout() {
     let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
     (1..5).for_each(|connection| node.open(connection, false));

@@ -31,7 +31,8 @@ use junctor_model::value::ValueRef;
 use super::context::StatementContext;
 use crate::plan::tree::{BlockPlan, PlanNode, TreePlan};
 
-use batch::{Batch, Frame};
+pub(super) use batch::Batch;
+use batch::Frame;
 pub(super) use key_table::KeyTable;
 pub(super) use meter::Meters;
 pub(super) use scan::Leaf;
