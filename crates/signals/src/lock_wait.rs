@@ -25,11 +25,15 @@ pub struct LockWaitStarted {
     /// Whether the transaction holds or awaits other locks there, so that others may wait for it already.
     pub has_other_requests: bool,
     /// The transactions for which it waits: holders, and waiters ahead in the queue. If one of these waiters
-    /// requests exclusive mode, the holders are left out, because that waiter waits for them.
+    /// requests exclusive mode, the holders are left out, because that waiter waits for them. Sorted.
     pub blockers: Vec<Blocker>,
+    /// Whether these blockers are gone, while the others that were reported stay.
+    pub are_gone: bool,
 }
 
-layout! { LockWaitStarted { transaction, at, sequence, partition, row, changed, has_other_requests, blockers } }
+layout! {
+    LockWaitStarted { transaction, at, sequence, partition, row, changed, has_other_requests, blockers, are_gone }
+}
 
 /// A transaction that blocks a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

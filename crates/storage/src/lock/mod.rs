@@ -5,11 +5,14 @@
 //! detected elsewhere, by following `blockers_of`.
 
 mod pool;
+mod queues;
 mod range;
 mod table;
 
 pub use range::{IndexPartition, NewKey, RANGE_BYTES_MAX, RANGES_MAX, RangeEntry, WIDE_RANGES_MAX};
-pub use table::{LOCKS_MAX, LockEntry, LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken};
+pub use table::{
+    Followers, LOCKS_MAX, LockEntry, LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken,
+};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

@@ -17,6 +17,7 @@ use crate::invariant::{require, verify};
 use crate::sharded_table::ShardedTable;
 
 use super::pool::{NONE, Pool};
+use super::queues::Queues;
 use super::range::{IndexPartition, NewKey, RangeEntry, RangeTable};
 
 /// Maximum number of locks, and of requests for locks, of one ldm.
@@ -116,11 +117,24 @@ pub struct LockTable {
     requests: Pool<Request>,
     hasher: FixedState,
     waiter_count: usize,
+    queues: Queues,
     generation: u32,
     ranges: RangeTable,
     /// Transactions that are over and still have rows in the table. Their locks count as free: a request for
     /// such a row releases its lock first. Nobody waits for them.
     ended: HashSet<TransactionId, FixedState>,
+    #[cfg(test)]
+    pub(super) visited: std::cell::Cell<usize>,
+}
+
+/// Waiting requests whose blockers change when another one is cancelled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Followers {
+    /// An exclusive request that loses the cancelled request, which is a shared one, as a blocker. Its other
+    /// blockers stay.
+    pub fewer: Option<WaiterToken>,
+    /// Requests with new blockers.
+    pub others: Vec<WaiterToken>,
 }
 
 #[derive(Debug)]
@@ -167,9 +181,12 @@ impl LockTable {
             requests: Pool::new(capacity),
             hasher: FixedState::with_seed(seed),
             waiter_count: 0,
+            queues: Queues::default(),
             generation: 0,
             ranges: RangeTable::default(),
             ended: HashSet::with_hasher(FixedState::with_seed(seed)),
+            #[cfg(test)]
+            visited: std::cell::Cell::default(),
         }
     }
 
@@ -377,9 +394,7 @@ impl LockTable {
         while waiting != NONE && left > 0 {
             left -= 1;
             if !self.requests[waiting].is_granted {
-                let lock = self.requests[waiting].lock;
-                unlink(&mut self.requests, &mut self.locks[lock].waiters, waiting);
-                self.uncount_waiter();
+                self.leave_queue(waiting);
             }
             waiting = self.requests[waiting].transaction_next;
         }
@@ -432,45 +447,65 @@ impl LockTable {
     /// The transactions for which a waiting request waits. A blocker that is itself waiting for this lock
     /// comes with its token.
     ///
-    /// The search goes backwards through the queue, collects the waiters that exclude this request, and ends
-    /// at the first one that requests exclusive mode: that waiter waits for everybody before it. The list
-    /// includes the holders only if the search finds no exclusive waiter. Each waiter thus has few blockers,
-    /// even in a long queue. When a waiting request is cancelled, the blockers of its `followers_of` change.
+    /// The list ends at the nearest waiter ahead that requests exclusive mode, because that waiter waits for
+    /// everybody before it. Without such a waiter, the list includes the holders. A shared request has one
+    /// blocker. An exclusive one has the shared ones just ahead, too; the next exclusive request has none of
+    /// these. A queue of any length thus has about as many blockers as waiters. When a waiting request is
+    /// cancelled, the blockers of its `followers_of` change.
     pub fn blockers_of(&self, waiter: WaiterId) -> Vec<(TransactionId, Option<WaiterToken>)> {
         if let Waiter::Key(number) = waiter.0 {
             return self.ranges.blockers_of(number).into_iter().map(|holder| (holder, None)).collect();
         }
         let mut blockers = Vec::new();
-        let Some(own) = self.waiting(waiter) else { return blockers };
-        let excludes = |other: &Request| {
-            other.transaction != own.transaction
-                && (own.mode == LockMode::Exclusive || other.mode == LockMode::Exclusive)
-        };
-        for earlier in self.walk_back(own.previous).map(|number| &self.requests[number]).filter(|other| excludes(other))
-        {
-            blockers.push((earlier.transaction, Some(earlier.token)));
-            if earlier.mode == LockMode::Exclusive {
-                return blockers;
-            }
+        let (Some(own), Waiter::Row { request, .. }) = (self.waiting(waiter), waiter.0) else { return blockers };
+        let is_other = |number: &u32| self.requests[*number].transaction != own.transaction;
+        let exclusive = self.queues.exclusive_before(own.lock, request).inspect(|_| self.visit()).find(is_other);
+        let named = |number: u32| (self.requests[number].transaction, Some(self.requests[number].token));
+        if own.mode == LockMode::Exclusive {
+            let ahead = self.walk_back(own.previous).inspect(|_| self.visit());
+            blockers.extend(ahead.take_while(|number| Some(*number) != exclusive).filter(is_other).map(named));
         }
-        let holders = self.walk(self.locks[own.lock].holders.first).map(|number| &self.requests[number]);
-        blockers.extend(holders.filter(|other| excludes(other)).map(|holder| (holder.transaction, None)));
+        if let Some(number) = exclusive {
+            blockers.push(named(number));
+            return blockers;
+        }
+        let first = self.locks[own.lock].holders.first;
+        // Several holders have shared mode, which excludes no shared request.
+        if own.mode == LockMode::Exclusive || first != NONE && self.requests[first].mode == LockMode::Exclusive {
+            let holders = self.walk(first).inspect(|_| self.visit()).filter(is_other);
+            blockers.extend(holders.map(|number| (self.requests[number].transaction, None)));
+        }
         blockers
     }
 
     /// The waiting requests whose `blockers_of` name this waiting request.
-    pub fn followers_of(&self, waiter: WaiterId) -> Vec<WaiterToken> {
-        let mut followers = Vec::new();
-        let Some(own) = self.waiting(waiter) else { return followers };
-        for later in self.walk(own.next).map(|number| &self.requests[number]) {
-            if own.mode == LockMode::Exclusive || later.mode == LockMode::Exclusive {
-                followers.push(later.token);
-            }
-            if later.mode == LockMode::Exclusive && later.transaction != own.transaction {
+    pub fn followers_of(&self, waiter: WaiterId) -> Followers {
+        let (Some(own), Waiter::Row { request, .. }) = (self.waiting(waiter), waiter.0) else {
+            return Followers::default();
+        };
+        let is_other = |number: &u32| self.requests[*number].transaction != own.transaction;
+        let mut exclusive = self.queues.exclusive_after(own.lock, request).inspect(|_| self.visit());
+        if own.mode == LockMode::Shared {
+            let fewer = exclusive.find(is_other).map(|number| self.requests[number].token);
+            return Followers { fewer, others: Vec::new() };
+        }
+        let last = exclusive.find(is_other);
+        let later = self.walk(own.next).inspect(|_| self.visit());
+        let mut others: Vec<WaiterToken> = Vec::new();
+        for number in later {
+            others.push(self.requests[number].token);
+            if Some(number) == last {
                 break;
             }
         }
-        followers
+        Followers { fewer: None, others }
+    }
+
+    /// Counts a request that a search for blockers or followers visits, for the tests of its cost.
+    #[inline]
+    fn visit(&self) {
+        #[cfg(test)]
+        self.visited.set(self.visited.get() + 1);
     }
 
     /// Whether the transaction may hold or wait for anything else.
@@ -634,6 +669,7 @@ impl LockTable {
             false => push_back(&mut self.requests, &mut self.locks[lock].waiters, request),
         }
         self.waiter_count += 1;
+        self.queues.add((lock, request), self.requests[request].mode, is_upgrade);
         LockReply::Waiting(WaiterId(Waiter::Row { request, generation: self.requests[request].generation }))
     }
 
@@ -641,14 +677,10 @@ impl LockTable {
     /// granted.
     fn drop_request(&mut self, request: u32, granted: &mut Vec<WaiterToken>) {
         let lock = self.requests[request].lock;
-        let list = match self.requests[request].is_granted {
-            true => &mut self.locks[lock].holders,
-            false => {
-                self.uncount_waiter();
-                &mut self.locks[lock].waiters
-            }
-        };
-        unlink(&mut self.requests, list, request);
+        match self.requests[request].is_granted {
+            true => unlink(&mut self.requests, &mut self.locks[lock].holders, request),
+            false => self.leave_queue(request),
+        }
         self.free_request(request);
         self.grant_or_free(lock, granted);
     }
@@ -681,8 +713,7 @@ impl LockTable {
             if !can_have {
                 return;
             }
-            unlink(&mut self.requests, &mut self.locks[lock].waiters, waiter);
-            self.uncount_waiter();
+            self.leave_queue(waiter);
             match holder {
                 Some(holder) => {
                     self.strengthen(holder, mode);
@@ -713,9 +744,13 @@ impl LockTable {
         }
     }
 
-    fn uncount_waiter(&mut self) {
+    /// Takes a waiting request out of the queue of its lock.
+    fn leave_queue(&mut self, request: u32) {
         require!(self.waiter_count > 0, "a request that leaves a queue was counted as waiting");
         self.waiter_count -= 1;
+        let lock = self.requests[request].lock;
+        unlink(&mut self.requests, &mut self.locks[lock].waiters, request);
+        self.queues.remove((lock, request));
     }
 
     fn free_request(&mut self, request: u32) {

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use junctor_kernel::{Address, Outbox, require};
 use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::TransactionId;
 use junctor_signals::lock_wait::{Blocker, CancelReason, CancelWait, LockWaitEnded, LockWaitStarted};
 use junctor_signals::{Signal, TcSignal};
-use junctor_storage::lock::{WaiterId, WaiterToken};
+use junctor_storage::lock::{Followers, WaiterId, WaiterToken};
 
 use super::block::LdmBlock;
 use super::state::{ParkedWrite, WriteWork};
@@ -65,6 +66,17 @@ impl LdmBlock {
         let mut blockers: Vec<Blocker> = blockers.map(blocker).collect();
         blockers.sort_unstable();
         blockers.dedup();
+        self.report((work, waiter, sequence), blockers, false, outbox);
+    }
+
+    /// Reports all blockers of a wait, or those that are gone.
+    fn report(
+        &self,
+        (work, waiter, sequence): (&WriteWork, WaiterId, u64),
+        blockers: Vec<Blocker>,
+        are_gone: bool,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let signal = LockWaitStarted {
             transaction: work.request.transaction,
             at: self.own,
@@ -74,6 +86,7 @@ impl LdmBlock {
             changed: work.changed,
             has_other_requests: self.locks.has_other_requests(waiter),
             blockers,
+            are_gone,
         };
         outbox.send(work.request.reply_to, Signal::Tc(TcSignal::LockWaitStarted(signal)));
     }
@@ -82,20 +95,38 @@ impl LdmBlock {
     pub(super) fn report_newly_blocked(&mut self, outbox: &mut Outbox<Signal>) {
         let blocked = self.locks.take_newly_blocked();
         if !blocked.is_empty() {
-            self.report_followers(blocked, outbox);
+            self.report_again(blocked, outbox);
         }
     }
 
-    /// Reports the new blockers of the waits behind a cancelled one. With a stale list, tc would miss a
+    /// Cancels a wait, and reports the new blockers of the waits behind it. With a stale list, tc would miss a
     /// deadlock, or see one that does not exist.
-    fn report_followers(&self, followers: Vec<WaiterToken>, outbox: &mut Outbox<Signal>) {
-        for WaiterToken(sequence) in followers {
-            let Some(parked) = self.waits.parked.get(&sequence) else { continue };
-            // A wait that is no longer in a queue was granted by this cancellation.
-            if self.locks.is_waiting(parked.waiter) {
-                self.report_blockers(&parked.work, parked.waiter, sequence, outbox);
-            }
+    fn leave_queue(
+        &mut self,
+        (transaction, sequence): (TransactionId, u64),
+        waiter: WaiterId,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let Followers { fewer, others } = self.locks.followers_of(waiter);
+        self.locks.cancel(waiter, &mut self.waits.granted_now);
+        self.waits.queue_granted();
+        self.report_again(others, outbox);
+        if let Some((parked, token)) = fewer.and_then(|token| self.waiting(token)) {
+            let gone = vec![Blocker { transaction, ahead: sequence }];
+            self.report((&parked.work, parked.waiter, token.0), gone, true, outbox);
         }
+    }
+
+    fn report_again(&self, waits: Vec<WaiterToken>, outbox: &mut Outbox<Signal>) {
+        for (parked, token) in waits.into_iter().filter_map(|token| self.waiting(token)) {
+            self.report_blockers(&parked.work, parked.waiter, token.0, outbox);
+        }
+    }
+
+    /// The write of a wait that is in a queue. One that is no longer in a queue was granted in this turn.
+    fn waiting(&self, token: WaiterToken) -> Option<(&ParkedWrite, WaiterToken)> {
+        let parked = self.waits.parked.get(&token.0)?;
+        self.locks.is_waiting(parked.waiter).then_some((parked, token))
     }
 
     pub(super) fn on_granted(&mut self, token: WaiterToken, outbox: &mut Outbox<Signal>) {
@@ -114,10 +145,7 @@ impl LdmBlock {
         if !self.locks.is_waiting(waiter) {
             return;
         }
-        let followers = self.locks.followers_of(waiter);
-        self.locks.cancel(waiter, &mut self.waits.granted_now);
-        self.waits.queue_granted();
-        self.report_followers(followers, outbox);
+        self.leave_queue((transaction, sequence), waiter, outbox);
         let Some(ParkedWrite { work, .. }) = self.waits.parked.remove(&sequence) else { return };
         self.report_ended(&work, sequence, outbox);
         let error = match reason {
@@ -133,14 +161,12 @@ impl LdmBlock {
     /// Ends the wait of a transaction whose tc is gone. A lock that was granted in this turn is released when
     /// the transaction is undone.
     pub(super) fn end_wait(&mut self, sequence: u64, waiter: WaiterId, outbox: &mut Outbox<Signal>) {
-        self.waits.parked.remove(&sequence);
+        let parked = self.waits.parked.remove(&sequence);
         if !self.locks.is_waiting(waiter) {
             return self.waits.granted.retain(|token| token.0 != sequence);
         }
-        let followers = self.locks.followers_of(waiter);
-        self.locks.cancel(waiter, &mut self.waits.granted_now);
-        self.waits.queue_granted();
-        self.report_followers(followers, outbox);
+        let transaction = parked.map(|parked| parked.work.request.transaction).unwrap_or_default();
+        self.leave_queue((transaction, sequence), waiter, outbox);
     }
 
     fn report_ended(&self, work: &WriteWork, sequence: u64, outbox: &mut Outbox<Signal>) {

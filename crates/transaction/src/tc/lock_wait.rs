@@ -22,7 +22,7 @@ use junctor_model::id::TransactionId;
 use junctor_model::limit::TRANSACTIONS_MAX;
 use junctor_signals::commit_transaction::coordinator;
 use junctor_signals::lock_wait::{
-    CancelReason, CancelWait, LockWaitEnded, LockWaitStarted, NoteLockWait, ProbeDeadlock, ProbeStep,
+    Blocker, CancelReason, CancelWait, LockWaitEnded, LockWaitStarted, NoteLockWait, ProbeDeadlock, ProbeStep,
 };
 use junctor_signals::{LdmSignal, Signal, SqlSignal, TcSignal};
 
@@ -39,10 +39,18 @@ impl TcBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let LockWaitStarted { transaction, at, sequence, partition, row, changed, has_other_requests, blockers } =
-            signal;
+        let LockWaitStarted { transaction, at, sequence, partition, row, changed, has_other_requests, .. } = signal;
+        let blockers = signal.blockers;
         let handle = self.awaiting(transaction);
         let Some(record) = self.transactions.get_mut(handle) else { return };
+        if signal.are_gone {
+            // Fewer blockers close no cycle, and no probe has stopped at one that is gone: every other path
+            // through this wait remains.
+            if let Some(wait) = record.waits.iter_mut().find(|wait| (wait.at, wait.sequence) == (at, sequence)) {
+                forget_blockers(&mut wait.blockers, &blockers);
+            }
+            return;
+        }
         require!(record.phase == Phase::Executing, "only parts of a running statement wait: {transaction}");
         // A statement that fails anyway, or whose client is gone, need not wait.
         if record.running.error.is_some() || record.running.is_interrupted || record.ending.is_some() {
@@ -249,6 +257,15 @@ fn with_candidate(probe: ProbeDeadlock, passed: TransactionId, wait: &Wait) -> P
     }
     let (victim_at, victim_sequence) = (wait.at, wait.sequence);
     ProbeDeadlock { victim: passed, victim_changed: wait.changed, victim_at, victim_sequence, ..probe }
+}
+
+/// Removes blockers from a sorted list.
+fn forget_blockers(blockers: &mut Vec<Blocker>, gone: &[Blocker]) {
+    for blocker in gone {
+        if let Ok(position) = blockers.binary_search(blocker) {
+            blockers.remove(position);
+        }
+    }
 }
 
 /// Tells the session of a statement that it begins or no longer waits for row locks.

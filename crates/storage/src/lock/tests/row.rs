@@ -1,10 +1,10 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use junctor_model::id::{PartitionId, RowId, TableId, TransactionId};
 use proptest::prelude::*;
 
 use crate::lock::LockMode::{Exclusive, Shared};
-use crate::lock::{LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken};
+use crate::lock::{Followers, LockKey, LockMode, LockReply, LockTable, LockTableFull, WaiterId, WaiterToken};
 
 fn key(row: u32) -> LockKey {
     LockKey { partition: PartitionId { table: TableId(1), index: 0 }, row: RowId(row) }
@@ -83,11 +83,12 @@ fn the_reported_blockers_wait_for_all_others() {
     // The holder requests a stronger mode and gets it. The writer is cancelled, so its followers wait for the
     // holder.
     assert_eq!(ask(&mut table, 1, 1, Exclusive), LockReply::Granted);
-    assert_eq!(table.followers_of(writer), [WaiterToken(3), WaiterToken(4), WaiterToken(5)]);
+    let others = [3, 4, 5].map(WaiterToken).to_vec();
+    assert_eq!(table.followers_of(writer), Followers { fewer: None, others });
     assert!(table.cancel(writer, &mut Vec::new()));
     assert_eq!((blockers(&table, reader), blockers(&table, last)), (vec![1], vec![4, 3, 1]));
-    assert_eq!(table.followers_of(other), [WaiterToken(5)]);
-    assert_eq!(table.followers_of(last), []);
+    assert_eq!(table.followers_of(other), Followers { fewer: Some(WaiterToken(5)), others: Vec::new() });
+    assert_eq!(table.followers_of(last), Followers::default());
 }
 
 #[test]
@@ -102,6 +103,67 @@ fn a_long_queue_is_a_chain() {
     ask(&mut table, 2, 100, Shared);
     let holding = waiter(ask(&mut table, 1, 100, Exclusive));
     assert!(table.has_other_requests(holding));
+}
+
+#[test]
+fn ten_thousand_waiters_for_one_row_cost_a_few_visits_each() {
+    let patterns: [&dyn Fn(u64) -> LockMode; 4] =
+        [&|_| Exclusive, &|_| Shared, &|number| if number % 2 == 0 { Shared } else { Exclusive }, &|number| {
+            if number % 100 == 0 { Exclusive } else { Shared }
+        }];
+    let count = 10_000;
+    for (pattern, mode_of) in patterns.into_iter().enumerate() {
+        let mut table = LockTable::new(7, 1 << 20);
+        ask(&mut table, 1, 1, Exclusive);
+        let ask_all = |table: &mut LockTable| {
+            let modes = (2..count + 2).map(|number| (number, mode_of(number)));
+            let one = |(number, mode)| {
+                let waiter = waiter(ask(table, 1, number, mode));
+                assert!(!table.blockers_of(waiter).is_empty());
+                waiter
+            };
+            modes.map(one).collect::<Vec<WaiterId>>()
+        };
+        let waiting = ask_all(&mut table);
+        let visited = table.visited.replace(0);
+        assert!(visited <= 3 * count as usize, "pattern {pattern}: {visited} visits");
+        // All time out in the order of arrival.
+        for waiter in &waiting {
+            let followers = table.followers_of(*waiter);
+            assert!(table.cancel(*waiter, &mut Vec::new()));
+            for token in followers.others {
+                table.blockers_of(waiting[token.0 as usize - 2]);
+            }
+        }
+        let visited = table.visited.replace(0);
+        assert!(visited <= 6 * count as usize, "pattern {pattern}: {visited} visits of cancellations");
+    }
+}
+
+/// The blockers of each waiting request, as they would be without any shortcut: every holder and every waiter
+/// ahead that excludes the request.
+fn all_blockers(model: &Model) -> BTreeMap<u64, BTreeSet<u64>> {
+    let all = model.waiters.iter().enumerate().map(|(position, (own, mode, _))| {
+        let excludes = |(other, held): (u64, LockMode)| other != *own && (*mode == Exclusive || held == Exclusive);
+        let holders = model.holders.iter().map(|(other, (held, _))| (*other, *held));
+        let ahead = model.waiters.iter().take(position).map(|(other, asked, _)| (*other, *asked));
+        (*own, holders.chain(ahead).filter(|other| excludes(*other)).map(|(other, _)| other).collect())
+    });
+    let mut edges: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
+    all.for_each(|(own, others): (u64, BTreeSet<u64>)| edges.entry(own).or_default().extend(others));
+    edges
+}
+
+/// All that can be reached from each transaction.
+fn reachable(edges: &BTreeMap<u64, BTreeSet<u64>>) -> BTreeMap<u64, BTreeSet<u64>> {
+    let from = |start: &u64| {
+        let (mut seen, mut left) = (BTreeSet::new(), vec![*start]);
+        while let Some(next) = left.pop() {
+            left.extend(edges.get(&next).into_iter().flatten().filter(|other| seen.insert(**other)));
+        }
+        seen
+    };
+    edges.keys().map(|start| (*start, from(start))).collect()
 }
 
 #[test]
@@ -165,7 +227,7 @@ fn a_cancelled_waiter_unblocks_those_after_it() {
     assert!(!table.cancel(writer, &mut granted));
     assert!(!table.is_waiting(writer));
     assert_eq!(table.blockers_of(writer), []);
-    assert_eq!(table.followers_of(writer), []);
+    assert_eq!(table.followers_of(writer), Followers::default());
 }
 
 #[test]
@@ -190,6 +252,11 @@ fn a_full_table_refuses_and_stays_as_it_is() {
     assert_eq!((table.lock_count(), table.request_count()), (2, 2));
     release(&mut table, 1);
     assert_eq!(ask(&mut table, 3, 2, Shared), LockReply::Granted);
+}
+
+/// The transactions that block a wait, each once.
+fn names(table: &LockTable, waiter: WaiterId) -> BTreeSet<u64> {
+    table.blockers_of(waiter).into_iter().map(|(transaction, _)| transaction.0).collect()
 }
 
 /// The rules of one lock, restated with plain lists.
@@ -279,6 +346,8 @@ proptest! {
         let mut table = table();
         let mut models: Vec<Model> = (0..3).map(|_| Model::default()).collect();
         let mut waiting: Vec<(WaiterId, u64, usize)> = Vec::new();
+        // What a tc knows of the blockers of each wait.
+        let mut reported: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
         for (token, step) in steps.into_iter().enumerate() {
             let token = token as u64;
             let mut granted = Vec::new();
@@ -291,20 +360,42 @@ proptest! {
                     prop_assert_eq!(reply == LockReply::Granted, is_granted);
                     if let LockReply::Waiting(waiter) = reply {
                         waiting.push((waiter, token, row as usize));
+                        reported.insert(token, names(&table, waiter));
                     }
                 }
                 Step::ReleaseAll { transaction } => {
+                    let waits = models.iter().any(|model| model.waiters.iter().any(|(owner, ..)| *owner == transaction));
                     table.release_all(TransactionId(transaction), &mut granted);
                     for model in &mut models {
                         model.holders.remove(&transaction);
                         model.waiters.retain(|(owner, _, _)| *owner != transaction);
                         expected.extend(model.grant());
                     }
+                    if waits {
+                        // ldm cancels the waits of a transaction before it releases the locks.
+                        for (waiter, token, _) in waiting.iter().filter(|(waiter, ..)| table.is_waiting(*waiter)) {
+                            reported.insert(*token, names(&table, *waiter));
+                        }
+                    }
                 }
                 Step::Cancel { which } if !waiting.is_empty() => {
                     let (waiter, token, row) = waiting[which % waiting.len()];
+                    let cancelled = token;
                     let is_waiting = models[row].waiters.iter().any(|(_, _, other)| *other == token);
+                    let followers = table.followers_of(waiter);
                     prop_assert_eq!(table.cancel(waiter, &mut granted), is_waiting);
+                    for (other, token, _) in waiting.iter().filter(|(other, ..)| table.is_waiting(*other)) {
+                        if followers.others.contains(&WaiterToken(*token)) {
+                            reported.insert(*token, names(&table, *other));
+                        }
+                        if followers.fewer == Some(WaiterToken(*token)) {
+                            let gone = models[row].waiters.iter().find(|(_, _, other)| *other == cancelled);
+                            let (gone, ..) = gone.expect("a request with followers waits");
+                            // The same transaction may block by another request.
+                            let again = names(&table, *other).contains(gone);
+                            reported.entry(*token).and_modify(|known| _ = !again && known.remove(gone));
+                        }
+                    }
                     models[row].waiters.retain(|(_, _, other)| *other != token);
                     expected = models[row].grant();
                 }
@@ -315,6 +406,22 @@ proptest! {
             expected.sort();
             prop_assert_eq!(granted, expected);
             compare(&table, &models);
+            for (row, model) in models.iter().enumerate() {
+                let (mut found, mut known) = (BTreeMap::new(), BTreeMap::new());
+                let here = waiting.iter().filter(|(waiter, _, at)| *at == row && table.is_waiting(*waiter));
+                for (waiter, token, _) in here {
+                    let own = model.waiters.iter().find(|(_, _, other)| other == token).map(|(own, ..)| *own);
+                    let own = own.expect("it waits");
+                    found.entry(own).or_insert_with(BTreeSet::new).extend(names(&table, *waiter));
+                    known.entry(own).or_insert_with(BTreeSet::new).extend(&reported[token]);
+                }
+                // All waits lead to the same transactions as without a shortcut, and thus have the same cycles.
+                let all = reachable(&all_blockers(model));
+                prop_assert_eq!(&reachable(&found), &all);
+                // No cycle is missing in what a tc knows. It also knows transactions that block no longer.
+                let known = reachable(&known);
+                prop_assert!(all.iter().all(|(own, others)| known[own].is_superset(others)), "{known:?} of {all:?}");
+            }
         }
         (1..6).for_each(|transaction| drop(release(&mut table, transaction)));
         prop_assert_eq!((table.lock_count(), table.request_count(), table.waiter_count()), (0, 0, 0));

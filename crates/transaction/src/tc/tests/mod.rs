@@ -199,6 +199,7 @@ impl Stage {
             changed,
             has_other_requests: true,
             blockers,
+            are_gone: false,
         };
         let mut sent = self.send(ldm(0), TcSignal::LockWaitStarted(signal));
         sent.retain(|(_, signal)| !matches!(signal, Signal::Sql(SqlSignal::NoteLockWait(_))));
@@ -813,6 +814,36 @@ fn a_victim_is_cancelled_only_while_it_waits() {
 }
 
 #[test]
+fn blockers_that_are_gone_close_no_cycle_and_the_others_do() {
+    let mut stage = Stage::new(false);
+    let [first, second, third] = [0; 3].map(|_| stage.execute(NONE, false, &[0])[0].1.transaction);
+    let partition = PartitionId { table: stage.table.layout.definition.id, index: 0 };
+    let report = |stage: &mut Stage, mut blockers: Vec<Blocker>, are_gone| {
+        blockers.sort_unstable();
+        let signal = LockWaitStarted {
+            transaction: first,
+            at: ldm(0),
+            sequence: 1,
+            partition,
+            row: None,
+            changed: 0,
+            has_other_requests: true,
+            blockers,
+            are_gone,
+        };
+        stage.send(ldm(0), TcSignal::LockWaitStarted(signal))
+    };
+    let queued = Blocker { transaction: second, ahead: 5 };
+    report(&mut stage, vec![queued, Blocker { transaction: third, ahead: 0 }], false);
+    assert!(report(&mut stage, vec![queued], true).is_empty());
+    assert!(stage.waits(second, 2, first).is_empty(), "the first one no longer waits for it");
+    assert_eq!(names(&stage.waits(third, 3, first)), [(0, "CancelWait")]);
+    // A wait that is over is not known any more.
+    stage.send(ldm(0), TcSignal::LockWaitEnded(LockWaitEnded { transaction: first, at: ldm(0), sequence: 1 }));
+    assert!(report(&mut stage, vec![queued], true).is_empty());
+}
+
+#[test]
 fn the_session_is_told_of_the_first_wait_and_of_the_end_of_the_last() {
     let mut stage = Stage::new(false);
     let parts = stage.execute(NONE, false, &[0, 1]);
@@ -832,6 +863,7 @@ fn the_session_is_told_of_the_first_wait_and_of_the_end_of_the_last() {
                 changed,
                 has_other_requests,
                 blockers,
+                are_gone: false,
             }),
             false => TcSignal::LockWaitEnded(LockWaitEnded { transaction, at, sequence }),
         };
