@@ -57,6 +57,12 @@ macro_rules! protocols {
                 }
             }
 
+            pub fn is_within_message(&self) -> bool {
+                match self {
+                    $(Link::$name(link) => link.is_within_message(),)*
+                }
+            }
+
             #[inline]
             pub fn next_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input) {
                 match self {

@@ -268,6 +268,10 @@ errors! {
     PacketsOutOfOrder = 1156, "08S01";
     /// A packet bigger than max_allowed_packet.
     PacketTooLarge = 1153, "08S01";
+    /// The client has begun a packet, and was silent for longer than net_read_timeout.
+    NetReadInterrupted = 1159, "08S01";
+    /// The client has not read its answer for longer than net_write_timeout.
+    NetWriteInterrupted = 1161, "08S01";
     /// A column type that does not allow AUTO_INCREMENT or another attribute.
     WrongFieldSpecification = 1063, "42000";
     /// A nullable column in a primary key.

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::path::Path;
 
+use junctor_model::error::ErrorCode;
+use junctor_sql::check_start_variable;
 use toml::de::{DeTable, DeValue};
 
 use crate::setting::{NodeConfig, Setting, SettingValue};
@@ -43,6 +45,14 @@ pub fn read_text(name: &str, text: &str, config: &mut NodeConfig) -> Result<(), 
         let line = line_of(text, key.span().start);
         let name_of_key = key.get_ref();
         let Some(setting) = Setting::named(name_of_key) else {
+            if let Some(text) = variable_text(value.get_ref())
+                && is_variable(name_of_key)
+            {
+                check_start_variable(name_of_key, &text)
+                    .map_err(|error| ConfigError(format!("{name}:{line}: {}", error.message)))?;
+                config.variables.push((name_of_key.to_string(), text));
+                continue;
+            }
             return Err(ConfigError(format!(
                 "{name}:{line}: unknown setting '{name_of_key}'{}",
                 suggestion(name_of_key)
@@ -53,6 +63,24 @@ pub fn read_text(name: &str, text: &str, config: &mut NodeConfig) -> Result<(), 
         applied.map_err(|refusal| ConfigError(format!("{name}:{line}: {refusal}")))?;
     }
     Ok(())
+}
+
+/// Whether a system variable has this name.
+fn is_variable(name: &str) -> bool {
+    check_start_variable(name, "").err().is_none_or(|error| error.code != ErrorCode::UnknownSystemVariable)
+}
+
+/// The value of a system variable, as text.
+fn variable_text(value: &DeValue<'_>) -> Option<String> {
+    match value {
+        DeValue::Float(number) => Some(number.as_str().to_string()),
+        other => match setting_value(other)? {
+            SettingValue::Text(text) => Some(text),
+            SettingValue::Integer(number) => Some(number.to_string()),
+            SettingValue::Boolean(value) => Some(value.to_string()),
+            SettingValue::List(_) => None,
+        },
+    }
 }
 
 fn setting_value(value: &DeValue<'_>) -> Option<SettingValue> {
@@ -102,6 +130,34 @@ mod tests {
         assert_eq!(config.total_memory_bytes, Some(1 << 30));
         assert_eq!(config.users, [("app".to_string(), "secret".to_string())]);
         assert!(!config.cpu_binding);
+    }
+
+    #[test]
+    fn a_file_names_system_variables_that_are_checked_as_set_global_checks_them() {
+        let mut config = NodeConfig::default();
+        let text = "mandatory_roles = \"'r'@'%', s\"\npassword_history = 3\nlong_query_time = 0.5\n\
+                    partial_revokes = true\n\"validate_password.policy\" = \"low\"\nlog_output = \"TABLE\"\n";
+        read_text("node.toml", text, &mut config).expect("the text is right");
+        assert_eq!(config.variables.len(), 6);
+        for (text, message) in [
+            ("mandatory_roles = \"'r\"", "Variable 'mandatory_roles' can't be set to the value of ''r'"),
+            ("password_history = -1", "Variable 'password_history' can't be set to the value of '-1'"),
+            ("password_history = \"many\"", "Incorrect argument type to variable 'password_history'"),
+            ("partial_revokes = 7", "Variable 'partial_revokes' can't be set to the value of '7'"),
+            (
+                "\"validate_password.policy\" = \"none\"",
+                "Variable 'validate_password.policy' can't be set to the value of 'none'",
+            ),
+            (
+                "default_password_lifetime = 100000",
+                "Variable 'default_password_lifetime' can't be set to the value of '100000'",
+            ),
+            ("log_output = \"DISK\"", "Variable 'log_output' can't be set to the value of 'DISK'"),
+            ("version = \"9\"", "Variable 'version' is a read only variable"),
+            ("mandatory_roles = [\"r\"]", "unknown setting 'mandatory_roles'"),
+        ] {
+            assert_eq!(error(text), format!("node.toml:1: {message}"));
+        }
     }
 
     #[test]

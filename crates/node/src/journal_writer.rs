@@ -9,10 +9,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use junctor_signals::journal::{Entry, Journal, LogEvent, LoggedClient, Severity};
+use junctor_signals::journal::{Entry, Journal, LogEvent, LoggedClient, Severity, SlowStatement};
 
 /// Maximum number of lines of the error log in a second. The others are counted.
 const LINES_PER_SECOND: u32 = 50;
+
+/// Maximum number of logins, refusals and ends of sessions in the audit log in a second. The others are
+/// counted. Changes of schema, rights and settings are always written.
+const AUDITED_LOGINS_PER_SECOND: u32 = 1000;
 
 /// Others must not read the statements of clients.
 const FILE_MODE: u32 = 0o640;
@@ -109,8 +113,37 @@ struct JournalWriter {
     audit: LogFile,
     is_json: bool,
     dropped: u64,
-    /// The second of the last line of the error log, its lines, and those left out.
-    window: (u64, u32, u64),
+    /// The lines of the error log.
+    lines: Window,
+    /// The logins of the audit log.
+    logins: Window,
+}
+
+/// How many lines a log has had within a second.
+#[derive(Default)]
+struct Window {
+    second: u64,
+    lines: u32,
+    left_out: u64,
+}
+
+impl Window {
+    /// Counts a line. `None` if the second has too many; otherwise the number of lines that an earlier second
+    /// has left out, once.
+    fn admit(&mut self, now_us: u64, lines_max: u32) -> Option<u64> {
+        let second = now_us / 1_000_000;
+        let mut missing = 0;
+        if self.second != second {
+            (self.second, self.lines) = (second, 0);
+            missing = std::mem::take(&mut self.left_out);
+        }
+        self.lines += 1;
+        if self.lines > lines_max {
+            self.left_out += 1;
+            return None;
+        }
+        Some(missing)
+    }
 }
 
 impl JournalWriter {
@@ -122,7 +155,8 @@ impl JournalWriter {
             audit: LogFile::new(files.audit),
             is_json: files.is_json,
             dropped: 0,
-            window: (0, 0, 0),
+            lines: Window::default(),
+            logins: Window::default(),
         }
     }
 
@@ -147,17 +181,21 @@ impl JournalWriter {
                 let line = format!("{time}\t{:>5} {command}\t", client.connection);
                 self.general.line(&[line.as_bytes(), text, b"\n"].concat());
             }
-            LogEvent::Slow(client, took_us, text) => {
-                let LoggedClient { connection, user, host } = client;
-                let head = format!(
-                    "# Time: {time}\n# User@Host: {user}[{user}] @ {host} []  Id: {connection:>5}\n\
-                     # Query_time: {}.{:06}\n",
-                    took_us / 1_000_000,
-                    took_us % 1_000_000
-                );
+            LogEvent::Slow(client, statement, text) => {
+                let head = slow_head(&time, entry.wall_clock_us, client, statement);
                 self.slow.line(&[head.as_bytes(), text, b";\n"].concat());
             }
             LogEvent::Audit(client, event, errno, text) => {
+                if matches!(*event, "connect" | "refused" | "disconnect") {
+                    let admitted = self.logins.admit(entry.wall_clock_us, AUDITED_LOGINS_PER_SECOND);
+                    let Some(missing) = admitted else { return };
+                    if missing > 0 {
+                        let text = format!("{missing} logins, refusals and ends of sessions were left out");
+                        let nobody = LoggedClient::default();
+                        let line = audit_line(&time, &nobody, ("left_out", 0, text.as_bytes()), self.is_json);
+                        self.audit.line(line.as_bytes());
+                    }
+                }
                 let line = audit_line(&time, client, (event, *errno, text), self.is_json);
                 self.audit.line(line.as_bytes());
             }
@@ -173,18 +211,7 @@ impl JournalWriter {
 
     /// Writes a line of the error log, unless its second has too many.
     fn error_line(&mut self, now_us: u64, severity: Severity, text: &str) {
-        let second = now_us / 1_000_000;
-        let (last, lines, left_out) = &mut self.window;
-        let mut missing = 0;
-        if *last != second {
-            (*last, *lines) = (second, 0);
-            missing = std::mem::take(left_out);
-        }
-        *lines += 1;
-        if *lines > LINES_PER_SECOND {
-            *left_out += 1;
-            return;
-        }
+        let Some(missing) = self.lines.admit(now_us, LINES_PER_SECOND) else { return };
         let time = utc(now_us);
         if missing > 0 {
             let text =
@@ -194,6 +221,25 @@ impl JournalWriter {
         self.error.line(error_text(&time, severity, text, self.is_json).as_bytes());
         self.error.flush();
     }
+}
+
+/// The lines before the text of a statement, as in MySQL's log, so that its tools can read them. Rows are not
+/// counted where they are read.
+fn slow_head(time: &str, wall_clock_us: u64, client: &LoggedClient, statement: &SlowStatement) -> String {
+    let SlowStatement { took_us, rows_sent, database, .. } = statement;
+    let database = match database.is_empty() {
+        true => String::new(),
+        false => format!("use {};\n", one_line(database)),
+    };
+    format!(
+        "# Time: {time}\n# User@Host: {}  Id: {:>5}\n# Query_time: {}.{:06}  Lock_time: 0.000000 \
+         Rows_sent: {rows_sent}  Rows_examined: 0\n{database}SET timestamp={};\n",
+        one_line(&client.user_host()),
+        client.connection,
+        took_us / 1_000_000,
+        took_us % 1_000_000,
+        wall_clock_us.saturating_sub(*took_us) / 1_000_000
+    )
 }
 
 fn error_text(time: &str, severity: Severity, text: &str, is_json: bool) -> String {
@@ -311,15 +357,32 @@ mod tests {
         std::fs::rename(folder.join("general"), folder.join("general.1")).expect("a rotation");
         writer.write(&entry(LogEvent::Reopen));
         writer.write(&entry(LogEvent::Command(client(), "Query", b"SELECT 2"[..].into())));
-        writer.write(&entry(LogEvent::Slow(client(), 1_500_000, b"SELECT 3"[..].into())));
+        let slow = SlowStatement { took_us: 1_500_000, rows_sent: 7, database: "d".into(), ..Default::default() };
+        writer
+            .write(&Entry { wall_clock_us: 9_000_000, event: LogEvent::Slow(client(), slow, b"SELECT 3"[..].into()) });
         for _ in 0..1000 {
             writer.write(&entry(LogEvent::Line(Severity::Warning, "again".into())));
         }
         writer.error_line(2_000_000, Severity::Note, "later");
+        let audit = |wall_clock_us, event| Entry {
+            wall_clock_us,
+            event: LogEvent::Audit(client(), event, 1045, Box::default()),
+        };
+        for _ in 0..3000 {
+            writer.write(&audit(0, "refused"));
+            writer.write(&audit(0, "rights"));
+        }
+        writer.write(&audit(2_000_000, "connect"));
         writer.flush();
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a log");
         assert!(read("general.1").ends_with("7 Query\tSELECT 1\n") && read("general").ends_with("7 Query\tSELECT 2\n"));
-        assert!(read("slow").ends_with("# Query_time: 1.500000\nSELECT 3;\n"), "{}", read("slow"));
+        let slow = "# Query_time: 1.500000  Lock_time: 0.000000 Rows_sent: 7  Rows_examined: 0\nuse d;\n\
+                    SET timestamp=7;\nSELECT 3;\n";
+        assert!(read("slow").ends_with(slow), "{}", read("slow"));
+        let audit = read("audit");
+        let count = |event: &str| audit.lines().filter(|line| line.contains(&format!("Z {event} "))).count();
+        assert_eq!(["refused", "rights", "left_out", "connect"].map(count), [1000, 3000, 1, 1]);
+        assert!(audit.contains("2000 logins, refusals and ends of sessions were left out"));
         let error = read("error");
         assert_eq!(error.lines().count(), LINES_PER_SECOND as usize + 2);
         assert!(error.contains("950 lines were left out"), "{error}");

@@ -60,6 +60,9 @@ pub struct NodeConfig {
     pub http_port: Option<u16>,
     /// The address of this port.
     pub http_address: IpAddr,
+    /// System variables that have no setting of their own, with their values as text. A configuration file may
+    /// name any that SET GLOBAL can change.
+    pub variables: Vec<(String, String)>,
     /// Logs that are on at the start.
     pub logs_on: Vec<LogKind>,
     /// `log_error`, `general_log_file`, `slow_query_log_file` and `audit_log_file`, in this order.
@@ -157,6 +160,7 @@ impl Default for NodeConfig {
             socket: None,
             http_port: None,
             http_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            variables: Vec::new(),
             logs_on: Vec::new(),
             log_files: Default::default(),
             has_json_logs: false,

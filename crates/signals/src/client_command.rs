@@ -74,6 +74,13 @@ pub struct ReceiveFile {
     pub end: u32,
 }
 
+/// The client has sent a part of a command, or of a part of a file, and owes the rest.
+#[derive(Debug)]
+pub struct NoteHalfCommand {
+    /// The session's connection.
+    pub connection: ConnectionId,
+}
+
 /// Requests the next part of an answer, once the client took the last one.
 #[derive(Debug)]
 pub struct ContinueCommand {

@@ -28,6 +28,10 @@ pub struct ConnectionLimits {
 pub struct ConnectionCounts {
     /// Connections that ended before they had logged in, and refused logins: `Aborted_connects`.
     pub aborted: AtomicU64,
+    /// Sessions that the server ended, or whose clients went away without COM_QUIT: `Aborted_clients`.
+    pub aborted_clients: AtomicU64,
+    /// Logins of locked accounts: `Locked_connects`.
+    pub locked: AtomicU64,
     /// Connections refused because of `max_connections` or `extra_max_connections`.
     pub refused_sessions: AtomicU64,
     /// Connections refused because of `max_user_connections`.

@@ -181,6 +181,7 @@ inbox! {
         OpenSession: Deferrable, 4, local;
         ExecuteCommand: Deferrable, 64, local;
         ReceiveFile: Reserved, 64, local;
+        NoteHalfCommand: Reserved, 1, local;
         ContinueCommand: Reserved, 16, local;
         ContinueStatement: Reserved, 16, local;
         CloseSession: Reserved, 4, local;

@@ -2,8 +2,10 @@
 //! Blocks hand over entries and never wait. A thread outside of the data plane writes them. An entry that
 //! finds no room is dropped and counted. Part of the closed list of invariant 2.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use crate::log_table::LogTable;
 
 /// Maximum number of entries that wait to be written.
 const ENTRIES_MAX: usize = 8192;
@@ -55,13 +57,37 @@ pub struct LoggedClient {
     pub host: Box<str>,
 }
 
+impl LoggedClient {
+    /// User and client as MySQL's logs have them: `user[user] @ host []`, or `user[user] @  [address]`.
+    pub fn user_host(&self) -> String {
+        let LoggedClient { user, host, .. } = self;
+        match host.parse::<std::net::IpAddr>() {
+            Ok(address) => format!("{user}[{user}] @  [{address}]"),
+            Err(_) => format!("{user}[{user}] @ {host} []"),
+        }
+    }
+}
+
+/// What the slow query log has about a statement besides its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlowStatement {
+    /// How long it took, in microseconds.
+    pub took_us: u64,
+    /// Number of rows of its answer.
+    pub rows_sent: u64,
+    /// LAST_INSERT_ID() after the statement.
+    pub last_insert_id: u64,
+    /// The database of the session; empty without one.
+    pub database: Box<str>,
+}
+
 /// What happened. Texts have no passwords.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogEvent {
     /// A command, for the general log.
     Command(LoggedClient, &'static str, Box<[u8]>),
-    /// A statement that took this number of microseconds, for the slow query log.
-    Slow(LoggedClient, u64, Box<[u8]>),
+    /// A statement that took long, for the slow query log.
+    Slow(LoggedClient, SlowStatement, Box<[u8]>),
     /// An event for the audit log: its name, its error number (0 without one), and its text.
     Audit(LoggedClient, &'static str, u16, Box<[u8]>),
     /// A line of the error log.
@@ -78,6 +104,13 @@ pub struct Journal {
     sender: Option<SyncSender<Entry>>,
     waiting_bytes: AtomicUsize,
     dropped: AtomicU64,
+    /// Whether `log_output` lacks FILE, and has TABLE.
+    without_files: AtomicBool,
+    with_tables: AtomicBool,
+    /// The entries of `mysql.general_log`.
+    pub general: LogTable,
+    /// The entries of `mysql.slow_log`.
+    pub slow: LogTable,
 }
 
 impl Journal {
@@ -107,8 +140,31 @@ impl Journal {
         };
     }
 
-    /// Takes an entry. Drops it if too many wait.
+    /// Sets where the general log and the slow query log go.
+    pub fn set_outputs(&self, files: bool, tables: bool) {
+        self.without_files.store(!files, Ordering::Relaxed);
+        self.with_tables.store(tables, Ordering::Relaxed);
+    }
+
+    /// Takes an entry. Drops it if too many wait for the files.
     pub fn write(&self, wall_clock_us: u64, event: LogEvent) {
+        let table = match &event {
+            LogEvent::Command(..) => Some(&self.general),
+            LogEvent::Slow(..) => Some(&self.slow),
+            LogEvent::Audit(..) | LogEvent::Line(..) | LogEvent::Reopen => None,
+        };
+        if let Some(table) = table {
+            if self.with_tables.load(Ordering::Relaxed) {
+                table.push(Entry { wall_clock_us, event: event.clone() });
+            }
+            if self.without_files.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+        self.send(wall_clock_us, event);
+    }
+
+    fn send(&self, wall_clock_us: u64, event: LogEvent) {
         let Some(sender) = &self.sender else { return };
         let bytes = event.bytes();
         let waiting = self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -130,7 +186,8 @@ impl Journal {
 }
 
 impl LogEvent {
-    fn bytes(&self) -> usize {
+    /// Bytes of its text.
+    pub fn bytes(&self) -> usize {
         match self {
             LogEvent::Command(_, _, text) | LogEvent::Slow(_, _, text) | LogEvent::Audit(_, _, _, text) => text.len(),
             LogEvent::Line(_, text) => text.len(),
@@ -166,6 +223,31 @@ mod tests {
             journal.write(0, LogEvent::Reopen);
         }
         assert_eq!(journal.dropped(), 10 + fitting as u64, "the number of entries is bounded, too");
+    }
+
+    #[test]
+    fn outputs_are_files_and_tables_and_concern_two_logs() {
+        let (journal, receiver) = Journal::new();
+        let all = || {
+            journal.write(1, LogEvent::Command(LoggedClient::default(), "Query", Box::default()));
+            journal.write(2, LogEvent::Slow(LoggedClient::default(), SlowStatement::default(), Box::default()));
+            journal.write(3, LogEvent::Line(Severity::Note, "".into()));
+            let sent: Vec<u64> = receiver.try_iter().map(|entry| entry.wall_clock_us).collect();
+            (sent, journal.general.entries().len(), journal.slow.entries().len())
+        };
+        assert_eq!(all(), (vec![1, 2, 3], 0, 0), "files by default");
+        journal.set_outputs(true, true);
+        assert_eq!(all(), (vec![1, 2, 3], 1, 1));
+        journal.set_outputs(false, true);
+        assert_eq!(all(), (vec![3], 2, 2));
+        journal.set_outputs(false, false);
+        assert_eq!(all(), (vec![3], 2, 2));
+    }
+
+    #[test]
+    fn clients_are_written_as_in_the_logs_of_mysql() {
+        let of = |host: &str| LoggedClient { connection: 1, user: "u".into(), host: host.into() }.user_host();
+        assert_eq!((of("localhost"), of("::1")), ("u[u] @ localhost []".into(), "u[u] @  [::1]".into()));
     }
 
     #[test]

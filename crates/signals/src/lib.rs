@@ -12,6 +12,7 @@ pub mod client_command;
 pub mod connection_limits;
 pub mod interrupt_session;
 pub mod journal;
+pub mod log_table;
 
 // The data plane.
 pub mod program;

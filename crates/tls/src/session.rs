@@ -81,6 +81,7 @@ impl LinkSecurity for Tls {
 /// The session of one connection.
 pub(crate) struct Session {
     connection: Connection,
+    records: RecordMeter,
     /// Counts the end of the handshake, once.
     finished: Option<Arc<AtomicU64>>,
 }
@@ -95,7 +96,7 @@ impl Session {
     pub(crate) fn new(mut connection: Connection) -> Self {
         // Links bound what they send, and everything is taken out at once.
         connection.set_buffer_limit(None);
-        Self { connection, finished: None }
+        Self { connection, records: RecordMeter::default(), finished: None }
     }
 
     /// A session that counts the end of its handshake.
@@ -106,6 +107,7 @@ impl Session {
 
 impl Encryption for Session {
     fn receive(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), SecurityFault> {
+        self.records.take(bytes);
         while !bytes.is_empty() {
             let taken = self.connection.read_tls(&mut bytes);
             let state = self.connection.process_new_packets().map_err(|error| fault(&error))?;
@@ -126,6 +128,10 @@ impl Encryption for Session {
             }
         }
         Ok(())
+    }
+
+    fn has_half_record(&self) -> bool {
+        self.records.is_within()
     }
 
     fn send(&mut self, plain: &[u8]) {
@@ -169,6 +175,44 @@ impl Encryption for Session {
     }
 }
 
+/// Follows the headers of records in received bytes, because the library does not tell whether it keeps a part
+/// of a record.
+#[derive(Debug, Default)]
+struct RecordMeter {
+    /// Type, version and length.
+    header: [u8; 5],
+    header_bytes: usize,
+    /// Bytes of the current record that have not arrived.
+    missing_bytes: usize,
+}
+
+impl RecordMeter {
+    fn take(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let wanted = match self.missing_bytes {
+                0 => self.header.len() - self.header_bytes,
+                missing => missing,
+            };
+            let (taken, rest) = bytes.split_at(wanted.min(bytes.len()));
+            bytes = rest;
+            if self.missing_bytes > 0 {
+                self.missing_bytes -= taken.len();
+                continue;
+            }
+            self.header[self.header_bytes..self.header_bytes + taken.len()].copy_from_slice(taken);
+            self.header_bytes += taken.len();
+            if self.header_bytes == self.header.len() {
+                self.header_bytes = 0;
+                self.missing_bytes = usize::from(u16::from_be_bytes([self.header[3], self.header[4]]));
+            }
+        }
+    }
+
+    fn is_within(&self) -> bool {
+        self.header_bytes > 0 || self.missing_bytes > 0
+    }
+}
+
 /// OpenSSL's name of a cipher suite. The list has all suites of the provider.
 pub(crate) fn cipher_name(suite: CipherSuite) -> &'static str {
     match suite {
@@ -205,4 +249,23 @@ fn fault(error: &Error) -> SecurityFault {
         _ => (Refusal::Unencrypted, true),
     };
     SecurityFault { refusal, is_own }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_half_until_its_last_byte() {
+        let records = [&[23, 3, 3, 0, 2, 1, 2][..], &[21, 3, 3, 0, 0], &[23, 3, 3, 1, 0], &[7; 256]].concat();
+        let ends = [0, 7, 12, records.len()];
+        for chunk in [1, 2, 3, 100] {
+            let (mut meter, mut taken) = (RecordMeter::default(), 0);
+            for bytes in records.chunks(chunk) {
+                meter.take(bytes);
+                taken += bytes.len();
+                assert_eq!(meter.is_within(), !ends.contains(&taken), "{taken} in chunks of {chunk}");
+            }
+        }
+    }
 }

@@ -372,9 +372,13 @@ impl RecvBlock {
             self.logins.pending -= usize::from(!connection.flow.has_session);
             let end = if connection.flow.has_session { LoginEnd::LoggedIn } else { connection.login_end };
             self.settings.limits.close(connection.counted_address.flatten(), end);
+            if connection.flow.has_session && !connection.flow.is_closing {
+                self.settings.limits.counts().aborted_clients.fetch_add(1, Ordering::Relaxed);
+            }
             if let Some(session) = &connection.session {
                 self.settings.limits.log_out(session);
                 connection.audit(&self.settings.journal, context, (session.user(), "disconnect", 0), "");
+                connection.log_command(&self.settings.journal, context, "Quit", (session.user(), ""));
             }
             context.buffers.give(connection.received);
             if let Some(account) = &connection.account {

@@ -5,10 +5,12 @@
 
 use std::net::IpAddr;
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use junctor_kernel::transport::security::Encryption;
 use junctor_kernel::{Address, Buffer, Context, Duration, Outbox, SocketId, Time, WorldRequest, require};
 use junctor_model::access::AccountName;
+use junctor_model::error::ErrorCode;
 use junctor_model::id::ConnectionId;
 use junctor_signals::client_command::*;
 use junctor_signals::connection_limits::{CountedSession, ExceededLimit, LoginEnd};
@@ -141,6 +143,8 @@ impl Connection {
         if self.encryption.is_some() {
             bytes = self.decrypt(&bytes, turn);
             if bytes.is_empty() {
+                let is_half = self.encryption.as_ref().is_some_and(|encryption| encryption.has_half_record());
+                self.note_half_command(is_half, turn);
                 return turn.context.buffers.give(bytes);
             }
         }
@@ -224,11 +228,22 @@ impl Connection {
                 Input::Incomplete => break,
             }
         }
+        self.note_half_command(position < bytes.len() || self.link.is_within_message(), turn);
         if position == bytes.len() || self.flow.is_closing {
             return turn.context.buffers.give(bytes);
         }
         (self.received, self.position) = (bytes, position);
         self.pause_if_full(turn);
+    }
+
+    /// Tells the session that a command, or a part of a file, has arrived in part. The session then bounds the
+    /// silence of the client until the rest arrives.
+    #[cold]
+    fn note_half_command(&mut self, is_half: bool, turn: &mut RecvTurn<'_, '_>) {
+        if is_half && self.flow.has_session && !self.flow.is_occupied() && !self.flow.is_closing {
+            let signal = NoteHalfCommand { connection: self.id };
+            turn.outbox.send(self.sql, Signal::Sql(SqlSignal::NoteHalfCommand(signal)));
+        }
     }
 
     /// The login of COM_CHANGE_USER gets a deadline of its own at its first step.
@@ -297,8 +312,12 @@ impl Connection {
         if refusal.errno != Refusal::BAD_HANDSHAKE {
             self.login_end = LoginEnd::Refused;
         }
+        if refusal.errno == ErrorCode::AccountLocked.errno() {
+            turn.settings.limits.counts().locked.fetch_add(1, Ordering::Relaxed);
+        }
         let user = refusal.user.as_deref().unwrap_or("");
         self.audit(&turn.settings.journal, turn.context, (user, "refused", refusal.errno), &refusal.message);
+        self.log_command(&turn.settings.journal, turn.context, "Connect", (user, &refusal.message));
         self.close(turn);
     }
 
@@ -315,14 +334,31 @@ impl Connection {
         journal.write(context.wall_clock_us, event);
     }
 
+    /// Records in the general log that a client has logged in or left.
+    #[cold]
+    pub fn log_command(
+        &self,
+        journal: &Journal,
+        context: &Context<'_>,
+        command: &'static str,
+        (user, text): (&str, &str),
+    ) {
+        if journal.is_on(LogKind::General) {
+            let client =
+                LoggedClient { connection: self.id.0, user: user.into(), host: self.peer.to_string().into_boxed_str() };
+            journal.write(context.wall_clock_us, LogEvent::Command(client, command, cut(text.as_bytes())));
+        }
+    }
+
     /// Counts the session of a client that has logged in. If that is one too many, the client gets the error
     /// in place of the answer to its login.
     fn count_session(&mut self, user: &str, turn: &mut RecvTurn<'_, '_>) -> bool {
         if self.peer.is_internal() {
             return true;
         }
-        if let Some(session) = self.session.take() {
-            turn.settings.limits.log_out(&session);
+        let before = self.session.take();
+        if let Some(session) = &before {
+            turn.settings.limits.log_out(session);
         }
         let refusal = match turn.settings.limits.log_in(self.peer.network_address(), user, self.flow.is_extra) {
             Ok(session) => {
@@ -333,6 +369,9 @@ impl Connection {
                     (false, None) => "without TLS",
                 };
                 self.audit(&turn.settings.journal, turn.context, (user, "connect", 0), way);
+                let command = if before.is_some() { "Change user" } else { "Connect" };
+                let text = format!("{user}@{} {way}", self.peer);
+                self.log_command(&turn.settings.journal, turn.context, command, (user, &text));
                 return true;
             }
             Err(ExceededLimit::User) => Refusal::too_many_user_connections(user),

@@ -214,11 +214,18 @@ fn a_command_may_arrive_byte_by_byte() {
     for &protocol in Protocol::ALL {
         let mut recv = Recv::with_session(protocol);
         let (bytes, payload) = command(protocol, 7);
-        for byte in &bytes {
-            assert_eq!(recv.next_command(), None);
+        let (last, before) = bytes.split_last().expect("a command has bytes");
+        for byte in before {
             recv.receive(&[*byte]);
+            assert!(
+                matches!(recv.next_signal(), Some(SqlSignal::NoteHalfCommand(_))),
+                "the session bounds the silence"
+            );
+            assert!(recv.next_signal().is_none());
         }
+        recv.receive(&[*last]);
         assert_eq!(recv.next_command(), Some(payload));
+        assert!(recv.next_signal().is_none());
     }
 }
 

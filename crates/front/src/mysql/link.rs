@@ -64,6 +64,10 @@ impl ProtocolLink for Link {
         !self.is_logged_in
     }
 
+    fn is_within_message(&self) -> bool {
+        !self.reader.is_idle()
+    }
+
     #[inline]
     fn next_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input) {
         if self.compression.is_some() {

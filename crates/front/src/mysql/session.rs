@@ -151,7 +151,21 @@ impl ProtocolSession for SessionState {
             Ok(Command::Query { statement }) => ("Query", Some(statement)),
             Ok(Command::StmtExecute(execution)) => ("Execute", session.statement_text(execution.statement_id)),
             Ok(Command::StmtPrepare { statement }) => ("Prepare", Some(statement)),
-            _ => ("Query", None),
+            Ok(Command::InitDb { database }) => ("Init DB", Some(database)),
+            Ok(Command::StmtClose { .. }) => ("Close stmt", None),
+            Ok(Command::StmtReset { .. }) => ("Reset stmt", None),
+            Ok(Command::StmtFetch { .. }) => ("Fetch", None),
+            Ok(Command::StmtSendLongData { .. }) => ("Long Data", None),
+            Ok(Command::FieldList { .. }) => ("Field List", None),
+            Ok(Command::Statistics) => ("Statistics", None),
+            Ok(Command::Ping) => ("Ping", None),
+            Ok(Command::ResetConnection) => ("Reset Connection", None),
+            Ok(Command::SetOption { .. }) => ("Set option", None),
+            Ok(Command::ProcessKill { .. }) => ("Kill", None),
+            Ok(Command::ProcessInfo) => ("Processlist", None),
+            Ok(Command::Quit) => ("Quit", None),
+            Ok(Command::ChangeUser(_)) => ("Change user", None),
+            Ok(Command::Unknown(_)) | Err(_) => ("Error", None),
         }
     }
 }
@@ -171,7 +185,7 @@ fn execute_prepared(
     let progress = match bound.decode(execution, usize::from(count), session.client_character_set(), parameters) {
         Ok(()) => {
             let wants_cursor = execution.cursor == CursorKind::ReadOnly;
-            let execution = PreparedExecution { statement, parameters: &parameters.bytes, wants_cursor };
+            let execution = PreparedExecution { statement, parameters: &mut parameters.bytes, wants_cursor };
             engine.execute_prepared(session, execution, turn, sink)
         }
         Err(error) => refuse(error, sink),

@@ -167,8 +167,8 @@ impl SessionState {
             Err(error) => refuse(error, sink),
             Ok(_) => match parameters.builder.append_to(&mut parameters.bytes) {
                 Ok(_) => {
-                    let execution =
-                        PreparedExecution { statement: *statement, parameters: &parameters.bytes, wants_cursor: false };
+                    let bytes = &mut parameters.bytes;
+                    let execution = PreparedExecution { statement: *statement, parameters: bytes, wants_cursor: false };
                     engine.execute_prepared(session, execution, turn, sink)
                 }
                 Err(error) => {

@@ -129,6 +129,11 @@ pub(crate) trait ProtocolLink: Sized {
     /// Whether the client is in the middle of a login, which may take at most `connect_timeout` seconds.
     fn awaits_login(&self) -> bool;
 
+    /// Whether the link keeps the beginning of a message whose rest has not arrived.
+    fn is_within_message(&self) -> bool {
+        false
+    }
+
     /// Reads the next message. Returns the number of bytes that it consumed from the front of `bytes`. Bytes
     /// of an incomplete message that it consumes are kept in the link.
     fn next_input(&mut self, bytes: &[u8], context: &mut LinkContext<'_>) -> (usize, Input);

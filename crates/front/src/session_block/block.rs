@@ -106,6 +106,7 @@ impl SqlBlock {
             SqlSignal::OpenSession(opening) => self.on_open_session(opening, &mut turn),
             SqlSignal::ContinueCommand(signal) => self.on_continue_command(signal.connection, &mut turn),
             SqlSignal::ReceiveFile(signal) => self.on_receive_file(signal, &mut turn),
+            SqlSignal::NoteHalfCommand(signal) => self.on_note_half_command(&signal, &turn),
             SqlSignal::ContinueStatement(signal) => self.on_continue_statement(&signal, &mut turn),
             SqlSignal::CloseSession(signal) => self.on_close_session(signal.connection, &mut turn),
             SqlSignal::InterruptSession(signal) => self.on_interrupt_session(signal, &mut turn),

@@ -15,7 +15,7 @@ use super::block::SqlBlock;
 use super::log_statement::{log_end, log_start};
 use super::multi_statement::after_statement;
 use super::state::{AwaitedClient, CommandState, NextStatement, SessionRecord, UnsentResults, payload_of};
-use crate::admission::Priority;
+use crate::admission::{Priority, ThreadGroup};
 use crate::protocol::{CommandContext, DecodedParameters};
 use crate::protocol_table::{Protocol, SessionState};
 
@@ -104,6 +104,7 @@ impl SqlBlock {
         };
         require!(matches!(record.command, CommandState::Idle), "a session has one command under way");
         record.statement_start = turn.turn_start;
+        record.awaited = None;
         let mut command = command;
         let client = record.session.client_character_set();
         if client.is_recoded() {
@@ -147,7 +148,9 @@ impl SqlBlock {
         let progress = self.engine.resume(session, event, turn, sink.as_result_sink());
         drop(sink);
         send_progress(&mut self.engine, record, progress, turn);
-        self.end_step(connection, turn);
+        if !end_command(&self.engine, &mut self.group, record, turn) {
+            self.end_step(connection, turn);
+        }
         self.admit_waiting(turn);
     }
 
@@ -193,6 +196,17 @@ impl SqlBlock {
             self.admit_waiting(turn);
         }
         turn.buffers.give(bytes);
+    }
+
+    /// The client has sent a part of the next command, or of the part of a file that the session awaits.
+    #[cold]
+    pub(super) fn on_note_half_command(&mut self, signal: &NoteHalfCommand, turn: &TurnContext<'_>) {
+        let Some(record) = self.sessions.get_mut(&signal.connection) else { return };
+        match (&record.command, record.awaited) {
+            (CommandState::Idle, _) => record.awaited = Some((AwaitedClient::Command, turn.turn_start)),
+            (_, Some((AwaitedClient::File, _))) => record.awaited = Some((AwaitedClient::File, turn.turn_start)),
+            _ => {}
+        }
     }
 
     /// Runs another step of a statement. This includes interrupted statements of lost connections: the step
@@ -346,6 +360,23 @@ fn decode_text(protocol: &SessionState, client: CharacterSet, command: &mut Exec
     command.bytes.clear();
     command.bytes.extend_from_slice(&decoded);
     (command.start, command.end) = (0, end);
+}
+
+/// What [`SqlBlock::end_step`] does after a step that has ended its command, without looking the session up
+/// again. Returns false if there may be more to do.
+#[inline]
+fn end_command(engine: &Engine, group: &mut ThreadGroup, record: &mut SessionRecord, turn: &TurnContext<'_>) -> bool {
+    let is_plain = matches!(record.command, CommandState::Idle)
+        && !record.is_ending
+        && !record.is_disconnected
+        && !record.lends_slot
+        && !engine.watches_tables()
+        && !engine.is_busy(&record.session);
+    if is_plain && record.is_admitted && !record.keeps_slot() {
+        record.is_admitted = false;
+        group.leave(record.admitted_at, turn.turn_start);
+    }
+    is_plain
 }
 
 /// Executes a command of a session that has a slot or needs none.

@@ -45,7 +45,7 @@ impl SqlBlock {
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         record.is_ending |= closes_session;
         if closes_session {
-            record.session.note_closing();
+            record.session.note_closing(farewell.cloned());
         }
         let SessionRecord { session, protocol, answer, result_start, command, .. } = &mut **record;
         let progress = match std::mem::replace(command, CommandState::Running) {

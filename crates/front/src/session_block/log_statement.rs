@@ -1,7 +1,7 @@
 //! Statements in the general log, the slow query log and the audit log.
 
 use junctor_gateway::TurnContext;
-use junctor_signals::journal::{LogEvent, LogKind, LoggedClient, cut};
+use junctor_signals::journal::{LogEvent, LogKind, LoggedClient, SlowStatement, cut};
 use junctor_sql::Engine;
 use junctor_sql::parse::{audited, without_passwords};
 
@@ -38,7 +38,14 @@ fn record_end(engine: &Engine, record: &SessionRecord, payload: &[u8], turn: &Tu
     let dialect = record.session.dialect();
     let took_us = turn.turn_start.since(record.statement_start).0 / 1000;
     if journal.is_on(LogKind::Slow) && took_us >= record.session.long_query_us() {
-        let event = LogEvent::Slow(client(record), took_us, cut(&without_passwords(text, dialect)));
+        let session = &record.session;
+        let statement = SlowStatement {
+            took_us,
+            rows_sent: session.rows_sent(),
+            last_insert_id: session.last_insert_id(),
+            database: session.database().unwrap_or_default().into(),
+        };
+        let event = LogEvent::Slow(client(record), statement, cut(&without_passwords(text, dialect)));
         journal.write(turn.wall_clock_us, event);
     }
     if journal.is_on(LogKind::Audit)

@@ -41,8 +41,8 @@ pub(super) struct SessionRecord {
     pub result_start: Option<usize>,
     /// The current command, if it did not finish in the step that started it.
     pub running: Option<ExecuteCommand>,
-    /// The latest wait of an answer for its client, and its start. A start before `statement_start` belongs
-    /// to an earlier statement.
+    /// What the client owes, and since when it is silent. A start before `statement_start` belongs to an
+    /// earlier statement.
     pub awaited: Option<(AwaitedClient, Time)>,
     /// The open transaction, and when the timeout sweep first saw it.
     pub open_transaction: Option<(u32, Time)>,
@@ -50,13 +50,15 @@ pub(super) struct SessionRecord {
     pub unsent: UnsentResults,
 }
 
-/// What an answer needs from its client.
+/// What a client owes to the command under way, or to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AwaitedClient {
     /// The client must read what it got.
     Room,
     /// The client must send the next part of a file.
     File,
+    /// The client must send the rest of a command.
+    Command,
 }
 
 pub(super) enum CommandState {

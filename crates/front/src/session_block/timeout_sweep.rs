@@ -8,6 +8,7 @@ use junctor_gateway::TurnContext;
 use junctor_kernel::{Duration, Time, require};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
+use junctor_signals::journal::{LogEvent, Severity};
 use junctor_sql::Engine;
 
 use super::block::SqlBlock;
@@ -73,6 +74,7 @@ impl SqlBlock {
             let Some(record) = self.sessions.get_mut(&connection) else { continue };
             self.timeout_sweep.order.push_back(connection);
             if let Some(error) = record.exceeded_limit(turn.turn_start) {
+                self.log_aborted(connection, &error, turn);
                 self.end_session(connection, &error, turn);
             }
         }
@@ -109,6 +111,21 @@ impl SqlBlock {
         self.engine.restart_limit_timer(turn);
         self.admit_waiting(turn);
     }
+
+    /// Records in the error log that the server ends a session, and why.
+    #[cold]
+    fn log_aborted(&self, connection: ConnectionId, error: &Error, turn: &TurnContext<'_>) {
+        let Some(record) = self.sessions.get(&connection) else { return };
+        let session = &record.session;
+        let (user, host) = (session.user(), session.host());
+        let database = session.database().unwrap_or("unconnected");
+        let line = format!(
+            "Aborted connection {} to db: '{database}' user: '{user}' host: '{host}' ({})",
+            connection.0, error.message
+        );
+        self.engine.count_aborted_client();
+        self.engine.journal().write(turn.wall_clock_us, LogEvent::Line(Severity::Note, line.into_boxed_str()));
+    }
 }
 
 impl SessionRecord {
@@ -129,10 +146,10 @@ impl SessionRecord {
             (Some(number), _) => self.open_transaction = Some((number, now)),
         }
         let is_idle = matches!(self.command, CommandState::Idle);
-        if !is_idle
-            && let Some((awaited, since)) = self.awaited
+        if let Some((awaited, since)) = self.awaited
+            && is_idle == (awaited == AwaitedClient::Command)
             && since >= self.statement_start
-            && is_over(since, self.session.net_timeout_s(awaited == AwaitedClient::File))
+            && is_over(since, self.session.net_timeout_s(awaited != AwaitedClient::Room))
         {
             return Some(client_stalled(awaited));
         }
@@ -147,11 +164,12 @@ fn inactive() -> Box<Error> {
 }
 
 fn client_stalled(awaited: AwaitedClient) -> Box<Error> {
-    let message = match awaited {
-        AwaitedClient::Room => "Got timeout writing communication packets",
-        AwaitedClient::File => "Got timeout reading communication packets",
-    };
-    Error::new(ErrorCode::QueryInterrupted, message)
+    match awaited {
+        AwaitedClient::Room => Error::new(ErrorCode::NetWriteInterrupted, "Got timeout writing communication packets"),
+        AwaitedClient::File | AwaitedClient::Command => {
+            Error::new(ErrorCode::NetReadInterrupted, "Got timeout reading communication packets")
+        }
+    }
 }
 
 fn transaction_too_long(limit: u32) -> Box<Error> {

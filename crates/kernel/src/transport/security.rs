@@ -53,6 +53,11 @@ pub trait Encryption: fmt::Debug + Send {
     /// Appends the bytes to be written to the connection.
     fn write(&mut self, output: &mut Vec<u8>);
 
+    /// Whether a record has arrived in part, so that its plain bytes are still to come.
+    fn has_half_record(&self) -> bool {
+        false
+    }
+
     /// Whether the other end has proven to be this node.
     fn is_with(&self, node: NodeId) -> bool;
 

@@ -379,6 +379,7 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
         group_figures: (0..plan.instance_count(Module::Sql).max(1)).map(|_| Arc::default()).collect(),
         logs_on: config.logs_on.clone(),
         log_files: config.log_paths().map(|path| path.map_or_else(String::new, |path| path.to_string_lossy().into())),
+        variables: config.variables.clone(),
         socket: config.socket_path().map_or_else(String::new, |path| path.to_string_lossy().into()),
         extra_port: config.extra_port,
         extra_max_connections: config.extra_max_connections,

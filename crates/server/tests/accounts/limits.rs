@@ -51,6 +51,44 @@ fn statements_of_all_sessions_of_an_account_are_counted() {
 }
 
 #[test]
+fn a_statement_counts_once_however_often_it_starts_again_and_a_wrong_one_counts() {
+    let node = builder().start().expect("the node starts");
+    let admin = log_in(&node, "root", "").expect("root may log in");
+    make_tables(&admin);
+    make_user(&admin, "MAX_QUERIES_PER_HOUR 9 MAX_UPDATES_PER_HOUR 2");
+    let mut session = open(&node, Login::new("u", "p")).1.expect("the user may log in");
+    let preparing = log_in(&node, "u", "p").expect("the user may log in");
+    for (statement, errno) in [
+        // These start again when a block has answered.
+        ("DO GET_LOCK('x', 0)", 0),
+        ("SELECT GET_LOCK('y', 0)", 0),
+        ("SHOW TABLE STATUS FROM d", 0),
+        ("SELECT SUM(table_rows) FROM information_schema.tables WHERE table_schema = 'd'", 0),
+        ("SET @x = RELEASE_LOCK('x')", 0),
+        ("INSERT INTO d.s SELECT a FROM d.t", 0),
+        ("SELECT nothing FROM d.t", 1054),
+        ("UPDATE d.nothing SET a = 1", 1146),
+        // It is no statement, and does not count.
+        ("SELEC 1", 1064),
+    ] {
+        assert_eq!(session.errno(statement), errno, "{statement}");
+    }
+    for _ in 0..20 {
+        block_on(preparing.prepare("SELECT a FROM d.t WHERE a = ?")).expect("preparing does not count");
+    }
+    assert_eq!(session.errno("SELECT 1"), 0, "eight statements before");
+    for statement in ["SELECT 1", "SELECT nothing FROM d.t", "DO 1"] {
+        assert_eq!(session.errno(statement), 1226, "{statement}");
+    }
+    must(&admin, "ALTER USER u WITH MAX_QUERIES_PER_HOUR 0");
+    for (statement, errno) in
+        [("DELETE FROM d.s", 0), ("UPDATE d.nothing SET a = 1", 1146), ("DELETE FROM d.s", 1226), ("SELECT 1", 0)]
+    {
+        assert_eq!(session.errno(statement), errno, "{statement}");
+    }
+}
+
+#[test]
 fn changes_are_counted_apart() {
     let node = builder().start().expect("the node starts");
     let admin = log_in(&node, "root", "").expect("root may log in");

@@ -134,6 +134,50 @@ fn system_user_does_not_spread_through_roles() {
 }
 
 #[test]
+fn an_account_with_system_user_by_a_role_is_out_of_reach() {
+    let node = builder().start().expect("the node starts");
+    let admin = log_in(&node, "root", "").expect("root may log in");
+    make_tables(&admin);
+    for statement in [
+        "CREATE ROLE supreme, outer_role, m",
+        "GRANT SYSTEM_USER ON *.* TO supreme",
+        "GRANT supreme TO outer_role",
+        "CREATE USER s IDENTIFIED BY 'p'",
+        "GRANT outer_role TO s",
+        "GRANT CREATE USER, ROLE_ADMIN, SET_USER_ID ON *.* TO u",
+        "GRANT ALL ON d.* TO u WITH GRANT OPTION",
+    ] {
+        must(&admin, statement);
+    }
+    let session = log_in(&node, "u", "p").expect("the user may log in");
+    for statement in [
+        "ALTER USER s IDENTIFIED BY 'mine'",
+        "ALTER USER s ACCOUNT LOCK",
+        "SET PASSWORD FOR s = 'mine'",
+        "RENAME USER s TO x",
+        "DROP USER s",
+        "GRANT SELECT ON d.* TO s",
+        "REVOKE outer_role FROM s",
+        "REVOKE supreme FROM outer_role",
+        "SET DEFAULT ROLE NONE TO s",
+        "DROP ROLE supreme",
+        "CREATE DEFINER = s VIEW d.w AS SELECT 1",
+    ] {
+        assert_eq!(run(&session, statement), Err(1227), "{statement}");
+    }
+    must(&admin, "REVOKE supreme FROM outer_role");
+    must(&session, "CREATE DEFINER = s VIEW d.w AS SELECT 1");
+    must(&session, "ALTER USER s IDENTIFIED BY 'mine'");
+    // An account does not become a mandatory role by its name.
+    must(&admin, "SET GLOBAL mandatory_roles = 'everybody, m'");
+    for statement in ["RENAME USER s TO everybody", "RENAME USER m TO x"] {
+        assert_eq!(run(&admin, statement), Err(3628), "{statement}");
+    }
+    must(&admin, "RENAME USER s TO x");
+    must(&session, "DROP USER x");
+}
+
+#[test]
 fn mandatory_roles_are_granted_to_everybody() {
     let node = builder().start().expect("the node starts");
     let admin = log_in(&node, "root", "").expect("root may log in");

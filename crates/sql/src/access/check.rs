@@ -2,10 +2,10 @@
 
 use junctor_model::access::{Privilege, Privileges, Rights};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::schema::SYSTEM_DATABASES;
 
 use super::form::{Form, Right, RightOn, forms_of};
 use super::needs::denied_table;
+use crate::mysql_catalog::is_open_database;
 use crate::parse::statement::{ObjectName, Show, Statement};
 
 /// A session, for the check of a statement without a plan.
@@ -66,7 +66,7 @@ impl Checker<'_> {
     /// Checks a right on a database; any right within it if `wanted` is empty. Error: 1044.
     pub fn check_database(&self, database: &str, wanted: Privileges) -> Result<()> {
         let is_allowed = match wanted.is_empty() {
-            true => is_open(database) || self.rights.can_see_database(database),
+            true => is_open_database(database) || self.rights.can_see_database(database),
             false => self.rights.on_database(database).has_any(wanted),
         };
         match is_allowed {
@@ -95,7 +95,7 @@ impl Checker<'_> {
 
     fn check_stored_table(&self, database: &str, table: &str, wanted: Privileges) -> Result<()> {
         let is_allowed = match wanted.is_empty() {
-            true => is_open(database) || self.rights.can_see_table(database, table),
+            true => is_open_database(database) || self.rights.can_see_table(database, table),
             false => self.rights.on_table(database, table).table.has_any(wanted),
         };
         if is_allowed {
@@ -160,11 +160,6 @@ impl Checker<'_> {
         }
         objects
     }
-}
-
-/// Whether every session may read the tables of a database.
-fn is_open(database: &str) -> bool {
-    database.eq_ignore_ascii_case(SYSTEM_DATABASES[0])
 }
 
 /// 1044.

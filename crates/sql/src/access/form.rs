@@ -202,6 +202,8 @@ forms! {
     ReloadTls "ALTER INSTANCE RELOAD TLS" [Server: ConnectionAdmin | Super] "1227" "ALTER INSTANCE RELOAD TLS";
     SetGlobal "SET GLOBAL, SET PERSIST, RESET PERSIST" [Server: SystemVariablesAdmin | Super] "1227"
         "SET GLOBAL sort_buffer_size = 262144";
+    SetPersistOnly "SET PERSIST_ONLY" [Server: PersistRoVariablesAdmin, Server: SystemVariablesAdmin | Super] "1227"
+        "SET PERSIST_ONLY sort_buffer_size = 262144";
     SetRestricted "SET SESSION of variables that affect other sessions or logs"
         [Server: SessionVariablesAdmin | SystemVariablesAdmin | Super] "1227" "SET sql_log_bin = 0";
     Flush "FLUSH HOSTS, FLUSH LOGS" [Server: Reload] "1227" "FLUSH HOSTS";
@@ -262,8 +264,11 @@ pub fn forms_of(statement: &Statement) -> Vec<Form> {
         Statement::Flush(_) => Form::Flush,
         Statement::ResetPersist { .. } => Form::SetGlobal,
         Statement::Set(items) => {
-            let global = items.iter().any(is_global).then_some(Form::SetGlobal);
-            return global.into_iter().chain(items.iter().any(is_restricted).then_some(Form::SetRestricted)).collect();
+            let mut forms = Vec::new();
+            forms.extend(items.iter().any(is_global).then_some(Form::SetGlobal));
+            forms.extend(items.iter().any(is_persist_only).then_some(Form::SetPersistOnly));
+            forms.extend(items.iter().any(is_restricted).then_some(Form::SetRestricted));
+            return forms;
         }
         Statement::Describe(_) => Form::ShowTable,
         Statement::Show(show) => form_of_show(show),
@@ -296,10 +301,14 @@ fn form_of_show(show: &Show) -> Form {
     }
 }
 
+fn is_persist_only(item: &SetItem) -> bool {
+    matches!(item, SetItem::SystemVariable { scope: Some(VariableScope::PersistOnly), .. })
+}
+
 fn is_global(item: &SetItem) -> bool {
     match item {
         SetItem::SystemVariable { scope, .. } => {
-            matches!(scope, Some(VariableScope::Global | VariableScope::Persist | VariableScope::PersistOnly))
+            matches!(scope, Some(VariableScope::Global | VariableScope::Persist))
         }
         SetItem::Transaction { scope, .. } => matches!(scope, Some(VariableScope::Global)),
         _ => false,
@@ -337,7 +346,9 @@ const RESTRICTED_VARIABLES: &[&str] = &[
 fn is_restricted(item: &SetItem) -> bool {
     match item {
         SetItem::SystemVariable { name, .. } => {
-            !is_global(item) && RESTRICTED_VARIABLES.iter().any(|restricted| restricted.eq_ignore_ascii_case(name))
+            !is_global(item)
+                && !is_persist_only(item)
+                && RESTRICTED_VARIABLES.iter().any(|restricted| restricted.eq_ignore_ascii_case(name))
         }
         _ => false,
     }

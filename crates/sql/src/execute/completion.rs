@@ -19,6 +19,9 @@ pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Pro
     let error = reason.as_deref().unwrap_or(error);
     // Later statements of the same text are not executed.
     context.session.next_statement_at = 0;
+    // A session that ends with its statement tells the client why.
+    let reason = context.session.closing_reason.take().filter(|_| error.code == ErrorCode::QueryInterrupted);
+    let error = reason.as_deref().unwrap_or(error);
     context.session.note_error(error);
     if !context.session.interrupted {
         context.sink.error(error);

@@ -24,6 +24,8 @@ pub(crate) struct StatementInput<'a> {
     /// Whether the statement may start again after it has begun. False in a retry, which bounds the number of
     /// retries.
     pub may_retry: bool,
+    /// Whether the statement has started before.
+    pub is_restart: bool,
 }
 
 /// The form in which a statement was received.
@@ -80,11 +82,12 @@ const KEPT_BYTES_MAX: usize = 16 * 1024;
 
 impl<'a> StatementInput<'a> {
     /// The input of a statement that never starts again.
-    pub(crate) const NONE: StatementInput<'static> = StatementInput { form: InputForm::None, may_retry: false };
+    pub(crate) const NONE: StatementInput<'static> =
+        StatementInput { form: InputForm::None, may_retry: false, is_restart: false };
 
     /// The input of a statement that may start again once.
     pub(crate) fn new(form: InputForm<'a>) -> StatementInput<'a> {
-        StatementInput { form, may_retry: true }
+        StatementInput { form, may_retry: true, is_restart: false }
     }
 
     /// Copies the input of a statement that begins. In a transaction of several statements nothing is kept,

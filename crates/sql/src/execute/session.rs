@@ -87,6 +87,10 @@ pub struct Session {
     pub(crate) interrupted: bool,
     /// Whether the connection closes after the current statement, because of KILL or a time limit.
     pub(crate) is_closing: bool,
+    /// Whether the current statement counts in the limits of its account already. It may start again.
+    pub(crate) is_counted: bool,
+    /// The error of the current statement in place of 1317, if the connection closes because of a time limit.
+    pub(crate) closing_reason: Option<Box<Error>>,
     /// Whether KILL arrived too late to stop the current statement and must stop the statements after it.
     /// Whether a tree of operators holds the snapshot that its reads share.
     pub(crate) shares_snapshot: bool,
@@ -166,9 +170,10 @@ impl Session {
     }
 
     /// Notes that the connection closes after the current statement. A client that is sending a file is then
-    /// not waited for.
-    pub fn note_closing(&mut self) {
+    /// not waited for. If the statement is stopped, it fails with `reason`.
+    pub fn note_closing(&mut self, reason: Option<Error>) {
         self.is_closing = true;
+        self.closing_reason = reason.map(Box::new);
     }
 
     /// `'user'@'host'` in errors about tables and columns.
@@ -310,6 +315,16 @@ impl Session {
     /// `long_query_time` in microseconds.
     pub fn long_query_us(&self) -> u64 {
         self.variables.long_query_us()
+    }
+
+    /// Number of rows of the last statement's answer.
+    pub fn rows_sent(&self) -> u64 {
+        if self.row_count == -1 && self.last_error() == 0 { self.found_rows } else { 0 }
+    }
+
+    /// LAST_INSERT_ID() after the last statement.
+    pub fn last_insert_id(&self) -> u64 {
+        self.last_insert_id
     }
 
     /// The number of the error with which the last statement failed; 0 if it did not.

@@ -126,6 +126,8 @@ pub fn type_of_column(column: &ResultColumn) -> ResultType {
         wire_type::DOUBLE => ResultType::double(),
         wire_type::NEWDECIMAL => ResultType { length: column.length, ..ResultType::decimal(38, column.decimals) },
         wire_type::NULL => ResultType::null(),
+        wire_type::TIMESTAMP | wire_type::DATETIME => ResultType::temporal(Kind::DateTime, column.decimals),
+        wire_type::TIME => ResultType::temporal(Kind::Time, column.decimals),
         _ => {
             let characters = column.length / collation.max_bytes_per_character() as u32;
             ResultType::string(collation, Coercibility::Implicit, characters)

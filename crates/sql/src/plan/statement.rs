@@ -22,6 +22,7 @@ use super::tree::{TreePlan, TreeTable, plan_explain, plan_tree};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, SelectPlan};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{Environment, message};
+use crate::mysql_catalog::is_open_database;
 use crate::parse::statement::{AccessMode, Explain, ObjectName, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 
@@ -346,8 +347,7 @@ pub(super) fn virtual_source(
     let Some(database) = SYSTEM_DATABASES.iter().find(|known| known.eq_ignore_ascii_case(database)) else {
         return Ok(None);
     };
-    // Every session may read the tables of `information_schema`, which have the rows that it may see.
-    if *database != SYSTEM_DATABASES[0]
+    if !is_open_database(database)
         && let Some(access) = environment.access
     {
         access.use_table(database, &name.name, TableAccess::ReadWhole)?;

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use junctor_gateway::TurnContext;
 use junctor_model::access::{AccountName, Privilege, Privileges, Rights};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::password::strength::StrengthRules;
 use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
+use junctor_signals::journal::{LogEvent, Severity};
 use junctor_signals::program::RowProtocol;
 
 use super::command::answer;
@@ -18,11 +20,11 @@ use crate::definition::access::{
     AccessContext, AccessEdit, PasswordRules, change_access, parse_role_list, role_not_granted, role_with_system_user,
 };
 use crate::execute::{
-    AccessOutcome, AccessRetry, AfterSchemaChange, Engine, Identity, Session, StatementContext, fail, granted_roles,
-    must_change_password, start_access_change,
+    AccessOutcome, AccessRetry, AfterSchemaChange, Engine, Identity, Session, StatementContext, StatementInput, fail,
+    granted_roles, must_change_password, start_access_change,
 };
-use crate::mysql_catalog::show::{WarningLevel, generated_passwords};
-use crate::mysql_catalog::variable::GlobalVariables;
+use crate::mysql_catalog::show::{WarningLevel, generated_passwords, virtual_columns};
+use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, find};
 use crate::parse::Statement;
 use crate::parse::account::{AccountReference, AccountStatement, RoleChoice, UserSpecification};
 use crate::plan::Plan;
@@ -186,6 +188,48 @@ impl Engine {
     }
 }
 
+/// Checks the value that the configuration gives to a system variable, as SET GLOBAL checks it. Accounts are
+/// not known then: mandatory roles with SYSTEM_USER are refused when they are.
+///
+/// # Errors
+/// 1193 for an unknown variable, 1228 and 1238 for one that SET GLOBAL cannot change, 1231 and 1232 for a
+/// wrong value.
+pub fn check_start_variable(name: &str, text: &str) -> Result<()> {
+    GlobalVariables::default().set_at_start(name, text)?;
+    match name.eq_ignore_ascii_case(MANDATORY_ROLES) && parse_role_list(text).is_none() {
+        true => Err(wrong_role_list(text)),
+        false => Ok(()),
+    }
+}
+
+/// 1231.
+fn wrong_role_list(text: &str) -> Box<Error> {
+    let message = format!("Variable 'mandatory_roles' can't be set to the value of '{text}'");
+    Error::new(ErrorCode::WrongValueForVariable, message)
+}
+
+/// The variable with the roles that everybody has.
+const MANDATORY_ROLES: &str = "mandatory_roles";
+
+impl Engine {
+    /// At the start, takes `mandatory_roles` away from everybody if one of them has SYSTEM_USER. While the
+    /// node runs, no statement can bring that about.
+    pub(super) fn check_mandatory_roles(&mut self, turn: &TurnContext<'_>) {
+        let mandatory = self.mandatory_roles();
+        let access = Arc::clone(&self.gateway.catalog().dictionary.access);
+        let Some(role) = role_with_system_user(&mandatory, |name| access.account(name).map(|account| &**account))
+        else {
+            return;
+        };
+        let line =
+            format!("mandatory_roles is ignored: {role} has SYSTEM_USER, which nobody may get by a mandatory role");
+        self.journal().write(turn.wall_clock_us, LogEvent::Line(Severity::Warning, line.into_boxed_str()));
+        if let Some(id) = find(MANDATORY_ROLES) {
+            self.change_settings(|engine| engine.globals.apply(&GlobalChange { id, value: Value::Bytes(Vec::new()) }));
+        }
+    }
+}
+
 /// The change of a statement, its notes, and what follows it.
 type Edited = (SchemaChange, Vec<(WarningLevel, u16, Box<str>)>, AccessOutcome);
 
@@ -212,6 +256,11 @@ fn changes_accounts(statement: &Statement) -> bool {
         Statement::Account(account) => !matches!(**account, SetRole(_) | FlushPrivileges | FlushUserResources),
         _ => false,
     }
+}
+
+/// Whether a statement counts as a change of rows.
+fn changes_rows(statement: &Statement) -> bool {
+    matches!(statement, Statement::Insert(_) | Statement::Update(_) | Statement::Delete(_))
 }
 
 /// Sets of rights that a block keeps, so that the sessions of one account share a number.
@@ -277,7 +326,9 @@ impl StatementContext<'_, '_> {
         };
         let dictionary = &self.engine.gateway.catalog().dictionary;
         let find_table = |database: &str, table: &str| {
-            let layout = dictionary.table_named(database, table)?;
+            let Some(layout) = dictionary.table_named(database, table) else {
+                return virtual_columns(database, table);
+            };
             let columns = layout.definition.columns.iter().filter(|column| !column.hidden);
             Some(columns.map(|column| column.name.clone()).collect())
         };
@@ -310,9 +361,15 @@ impl StatementContext<'_, '_> {
         Ok((change, notes, outcome))
     }
 
+    /// A statement that starts again is not counted again.
+    pub(super) fn begin_count(&mut self, input: &StatementInput<'_>) {
+        self.session.is_counted &= input.is_restart;
+    }
+
     /// Checks the rights that a plan needs, and counts the statement.
     #[cold]
-    pub(super) fn check_plan(&mut self, plan: &Plan) -> Result<()> {
+    pub(super) fn check_plan(&mut self, plan: &Plan, input: &StatementInput<'_>) -> Result<()> {
+        self.begin_count(input);
         let rights = self.engine.rights_of(self.session);
         if self.session.identity.is_expired {
             return Err(must_change_password());
@@ -375,10 +432,7 @@ impl StatementContext<'_, '_> {
         for value in mandatory_roles {
             let Value::Bytes(text) = value else { continue };
             let text = String::from_utf8_lossy(&text);
-            let Some(roles) = parse_role_list(&text) else {
-                let message = format!("Variable 'mandatory_roles' can't be set to the value of '{text}'");
-                return Err(Error::new(ErrorCode::WrongValueForVariable, message));
-            };
+            let Some(roles) = parse_role_list(&text) else { return Err(wrong_role_list(&text)) };
             if let Some(role) = role_with_system_user(&roles, |name| access.account(name).map(|account| &**account)) {
                 let message = format!(
                     "Cannot set mandatory_roles: AuthId {}@{} has 'SYSTEM_USER' privilege.",
@@ -399,8 +453,10 @@ impl StatementContext<'_, '_> {
         }
     }
 
+    /// Counts a statement of an account with limits, once, however often it starts again. The preparation of a
+    /// statement does not count, as in MySQL; PREPARE does, because it is a statement. Error: 1226.
     fn count_statement(&mut self, changes: bool) -> Result<()> {
-        if self.session.rights_number != 0 {
+        if self.session.rights_number != 0 || std::mem::replace(&mut self.session.is_counted, true) {
             return Ok(());
         }
         let name = &self.session.identity.account;
@@ -414,9 +470,15 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// The error of a statement that could not be planned: an expired password comes first.
-    pub(super) fn instead_of(&self, error: Box<Error>) -> Box<Error> {
-        if self.session.identity.is_expired { must_change_password() } else { error }
+    /// The error of a statement that could not be planned: an expired password and the limits of the account
+    /// come first. The statement counts, so that a limit holds for wrong statements, too.
+    pub(super) fn instead_of(&mut self, error: Box<Error>, statement: &Statement) -> Box<Error> {
+        self.engine.rights_of(self.session);
+        if self.session.identity.is_expired {
+            return must_change_password();
+        }
+        let changes = is_definition(statement) || changes_accounts(statement) || changes_rows(statement);
+        self.count_statement(changes).err().unwrap_or(error)
     }
 
     /// SET ROLE. Error: 3530 for a role that is not granted.

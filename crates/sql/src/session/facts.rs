@@ -74,6 +74,7 @@ impl StatementFacts<'_, '_> {
             table_statistics: &numbers,
             partition_statistics: &|partition| statistics.of_partition(partition),
             next_auto_increment: &|table| ranges.next_of(table),
+            journal: self.engine.journal(),
             status: &status,
             warnings: &self.session.diagnostics,
         };

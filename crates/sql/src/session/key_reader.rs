@@ -96,7 +96,7 @@ impl StatementContext<'_, '_> {
             Err(error) => return fail(self, &error),
         };
         if read.plan.rights.checked() != self.session.rights_number
-            && let Err(error) = self.check_plan(&Plan::Select(Arc::clone(&read.plan)))
+            && let Err(error) = self.check_plan(&Plan::Select(Arc::clone(&read.plan)), &input)
         {
             return fail(self, &error);
         }

@@ -42,6 +42,7 @@ use crate::parse::Shape;
 use crate::plan::{OperationKind, PlanCache, SharedStatements};
 use crate::result::{Progress, ResultSink};
 
+pub use account::check_start_variable;
 pub use command::SqlCommand;
 pub use key_reader::{KeyReadRequest, KeyReaderRequest};
 pub use prepared::PreparedExecution;
@@ -51,7 +52,7 @@ impl Engine {
     pub fn new(mut gateway: Gateway, settings: Arc<ServerSettings>) -> Engine {
         gateway.install_catalog(Arc::new(Catalog::with_access(Arc::clone(&settings.access))));
         let globals = settings.globals();
-        Engine {
+        let engine = Engine {
             gateway,
             settings,
             globals,
@@ -77,7 +78,11 @@ impl Engine {
             rights_count: 0,
             counters: SqlCounters::default(),
             latencies: Latencies::default(),
-        }
+        };
+        let names = || engine.settings.variables.iter().map(|(name, _)| &**name);
+        engine.apply_connection_settings(names());
+        engine.apply_login_settings(names());
+        engine
     }
 
     /// Creates the session of a connection that has logged in.
@@ -128,6 +133,8 @@ impl Engine {
             tables_since: 0,
             interrupted: false,
             is_closing: false,
+            is_counted: false,
+            closing_reason: None,
             holds_user_locks: false,
             table_locks: None,
             diagnostics: Vec::new(),

@@ -15,11 +15,12 @@ use crate::result::Progress;
 impl StatementContext<'_, '_> {
     /// Executes PREPARE, EXECUTE or DEALLOCATE PREPARE; `None` for every other statement.
     pub(super) fn execute_named(&mut self, statement: &Statement, input: StatementInput<'_>) -> Option<Progress> {
-        if let Statement::Prepare { .. } | Statement::Deallocate(_) = statement
-            && let Err(error) = self.check_unplanned(statement)
-        {
-            self.session.clear_diagnostics();
-            return Some(fail(self, &error));
+        if let Statement::Prepare { .. } | Statement::Deallocate(_) = statement {
+            self.begin_count(&input);
+            if let Err(error) = self.check_unplanned(statement) {
+                self.session.clear_diagnostics();
+                return Some(fail(self, &error));
+            }
         }
         match statement {
             Statement::Prepare { name, source } => {
@@ -42,8 +43,8 @@ impl StatementContext<'_, '_> {
                 Some(answer(self, outcome))
             }
             Statement::Execute { name, using } => Some(match self.execution_of(name, using) {
-                Ok((statement, parameters)) => self.execute_prepared(
-                    PreparedExecution { statement, parameters: &parameters, wants_cursor: false },
+                Ok((statement, mut parameters)) => self.execute_prepared(
+                    PreparedExecution { statement, parameters: &mut parameters, wants_cursor: false },
                     input,
                 ),
                 Err(error) => {

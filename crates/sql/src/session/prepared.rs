@@ -42,12 +42,13 @@ const UNBOUND: ParameterKind = ParameterKind::of(Kind::Int);
 const SHOWN_BYTES_MAX: usize = 4096;
 
 /// One execution of a prepared statement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct PreparedExecution<'a> {
     /// The number of the statement.
     pub statement: u32,
-    /// The values, encoded as `junctor_expression::Parameters`.
-    pub parameters: &'a [u8],
+    /// The values, encoded as `junctor_expression::Parameters`. The execution takes them, and leaves another
+    /// buffer.
+    pub parameters: &'a mut Vec<u8>,
     /// Whether the rows of a query stay in the session until the client fetches them.
     pub wants_cursor: bool,
 }
@@ -141,15 +142,15 @@ impl StatementContext<'_, '_> {
         self.engine.counters.questions += 1;
         self.engine.counters.executes += 1;
         self.session.cursor_wanted = if execution.wants_cursor { execution.statement } else { 0 };
-        self.execute_prepared(execution, StatementInput::new(InputForm::Prepared(execution.statement)))
+        let input = StatementInput::new(InputForm::Prepared(execution.statement));
+        self.execute_prepared(execution, input)
     }
 
     /// Executes a prepared statement.
     pub(super) fn execute_prepared(&mut self, execution: PreparedExecution<'_>, input: StatementInput<'_>) -> Progress {
         let PreparedExecution { statement: id, parameters, .. } = execution;
-        self.engine.work.parameters.clear();
-        self.engine.work.parameters.extend_from_slice(parameters);
-        let values = Parameters::from_bytes(parameters);
+        std::mem::swap(&mut self.engine.work.parameters, parameters);
+        let values = Parameters::from_bytes(&self.engine.work.parameters);
         let settings = self.session.plan_settings();
         let Some(statement) = self.session.statements.get(id) else {
             let message = format!("Unknown prepared statement handler ({id}) given to mysqld_stmt_execute");
@@ -254,6 +255,7 @@ impl StatementContext<'_, '_> {
             return self.execute_plan(&plan, input);
         }
         self.engine.counters.plans += 1;
+        self.begin_count(&input.input);
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Collected);
         self.session.seed = self.turn.random.word();
         let progress = match self.plan(&prepared.statement, prepared.database.as_deref()) {
@@ -263,6 +265,7 @@ impl StatementContext<'_, '_> {
             }
             Err(error) => {
                 self.session.clear_diagnostics();
+                let error = self.instead_of(error, &prepared.statement);
                 fail(self, &error)
             }
             Ok(None) => {

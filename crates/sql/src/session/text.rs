@@ -133,6 +133,7 @@ impl StatementContext<'_, '_> {
     /// Plans a statement and executes the plan once.
     pub(super) fn execute_statement(&mut self, statement: &Statement, input: StatementInput<'_>) -> Progress {
         let database = self.session.database.clone();
+        self.begin_count(&input);
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Collected);
         self.engine.counters.plans += 1;
         // The statement may read the diagnostics of the previous one, so these are removed only after
@@ -152,7 +153,10 @@ impl StatementContext<'_, '_> {
                 self.execute_plan(&planned.plan, &input)
             }
             Ok(None) => self.execute_without_plan(statement, self.session.text_protocol),
-            Err(error) => fail(self, &self.instead_of(error)),
+            Err(error) => {
+                let error = self.instead_of(error, statement);
+                fail(self, &error)
+            }
         };
         self.request_inputs(progress, input)
     }
@@ -162,7 +166,7 @@ impl StatementContext<'_, '_> {
     pub(super) fn execute_plan(&mut self, plan: &Plan, input: &PlanInput<'_>) -> Progress {
         let checked = plan.rights().map_or(self.session.rights_number.max(1), PlanRights::checked);
         if checked != self.session.rights_number
-            && let Err(error) = self.check_plan(plan)
+            && let Err(error) = self.check_plan(plan, &input.input)
         {
             return fail(self, &error);
         }
@@ -307,19 +311,19 @@ impl StatementContext<'_, '_> {
 
     /// Executes a statement from the copy of its input.
     pub(super) fn execute_input(&mut self, input: RetryInput, may_retry: bool) -> Progress {
-        let again = |form| StatementInput { form, may_retry };
-        let input = match input {
+        let again = |form| StatementInput { form, may_retry, is_restart: true };
+        let mut input = match input {
             RetryInput::Fill(fill) => return self.fill_table(*fill),
             RetryInput::Access(retry) => {
                 return self.change_accounts(&retry.statement, retry.protocol, retry.tries + 1);
             }
             input => input,
         };
-        let progress = match &input {
+        let progress = match &mut input {
             RetryInput::Text(text) => self.execute_text(text, again(InputForm::Text(text))),
             RetryInput::Prepared(statement, parameters) => {
-                let own = self.client_parameters(*statement, parameters);
-                let parameters = own.as_deref().unwrap_or(parameters);
+                let mut own = self.client_parameters(*statement, parameters);
+                let parameters = own.as_mut().unwrap_or(parameters);
                 let execution = PreparedExecution { statement: *statement, parameters, wants_cursor: false };
                 self.execute_prepared(execution, again(InputForm::Prepared(*statement)))
             }

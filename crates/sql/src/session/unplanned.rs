@@ -11,7 +11,7 @@ use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
-use junctor_signals::journal::LogEvent;
+use junctor_signals::journal::{LogEvent, LogKind};
 use junctor_signals::program::RowProtocol;
 use junctor_signals::set_globals::{
     ApplyGlobals, ApplyGlobalsReply, GlobalValues, PersistedChanges, RestoreGlobals, RestoreGlobalsReply,
@@ -23,6 +23,7 @@ use super::facts::{StatementFacts, modes_of, with_environment};
 use super::own_tables::{check_locked, is_temporary};
 use crate::access::{NeedsCollector, PlanRights, RightsOfSession, account_of_definer, denied_server, no_definer};
 use crate::bind::{Binder, Clause, Environment, Modes, RowSource, Scope, SessionConstant};
+use crate::definition::access::role_with_system_user;
 use crate::definition::{self, CheckedDefinition, DefinitionContext, ViewQuery};
 use crate::execute::Engine;
 use crate::execute::Session;
@@ -37,7 +38,7 @@ use crate::mysql_catalog::variable::{
     session_value_type, set,
 };
 use crate::parse::definition::CreateView;
-use crate::parse::statement::{Explain, FlushKind, SetItem};
+use crate::parse::statement::{Explain, FlushKind, ObjectName, SetItem};
 use crate::parse::{Expression, Statement};
 use crate::plan::{OperationKind, PlannedView, QueryPlan, explain_plan, plan_view, type_of_column};
 use crate::result::Progress;
@@ -53,6 +54,11 @@ impl StatementContext<'_, '_> {
         self.session.seed = self.turn.random.word();
         if let Err(error) = self.check_unplanned(statement) {
             return fail(self, &error);
+        }
+        if let Statement::TruncateTable(table) = statement
+            && let Some(log) = self.log_table_named(table)
+        {
+            return self.truncate_log(log);
         }
         match statement {
             // The text contains only comments. An empty text is an error of the parser.
@@ -127,6 +133,29 @@ impl StatementContext<'_, '_> {
         }
     }
 
+    /// The log that a table of database `mysql` shows.
+    fn log_table_named(&self, table: &ObjectName) -> Option<LogKind> {
+        let database = table.database.as_deref().or(self.session.database())?;
+        let is = |name: &str| table.name.eq_ignore_ascii_case(name);
+        match database.eq_ignore_ascii_case("mysql") {
+            true if is("general_log") => Some(LogKind::General),
+            true if is("slow_log") => Some(LogKind::Slow),
+            _ => None,
+        }
+    }
+
+    /// TRUNCATE of a log table, which commits like every change of the schema.
+    fn truncate_log(&mut self, log: LogKind) -> Progress {
+        if self.session.variables.next_transaction().read_only {
+            return fail(self, &in_read_only_transaction());
+        }
+        match log {
+            LogKind::Slow => self.engine.journal().slow.clear(),
+            LogKind::General | LogKind::Audit => self.engine.journal().general.clear(),
+        }
+        start_ending(self, Ending::Commit, AfterTransactionEnd::Complete { chain: false, release: false })
+    }
+
     /// Checks a definition statement. `query` is the query of CREATE TABLE ... SELECT.
     pub(super) fn define(&self, statement: &Statement, query: Option<&QueryPlan>) -> Result<CheckedDefinition> {
         if let Statement::CreateView(view) = statement {
@@ -190,10 +219,10 @@ impl StatementContext<'_, '_> {
         if !rights.has_dynamic(Privilege::SetUserId) {
             return Err(denied_server("SUPER or SET_USER_ID"));
         }
+        let find = |name: &AccountName| access.access.account(name).map(|account| &**account);
+        let is_system = role_with_system_user(std::slice::from_ref(&definer), find).is_some();
         match access.access.account(&definer) {
-            Some(account) if account.global.has(Privilege::SystemUser) && !rights.has(Privilege::SystemUser) => {
-                Err(denied_server("SYSTEM_USER"))
-            }
+            Some(_) if is_system && !rights.has(Privilege::SystemUser) => Err(denied_server("SYSTEM_USER")),
             Some(_) => Ok(None),
             None => Ok(Some((ErrorCode::NoSuchUser.errno(), no_definer(&definer).message.clone()))),
         }
@@ -451,6 +480,7 @@ impl Engine {
     /// Applies the persisted values at the start of the node, and replies.
     pub fn on_restore_globals(&mut self, signal: &RestoreGlobals, turn: &mut TurnContext<'_>) {
         self.globals.restore(Arc::clone(&signal.persisted));
+        self.check_mandatory_roles(turn);
         self.apply_read_routing();
         let names = || signal.persisted.values.keys().map(|name| &**name);
         self.apply_spinning(names(), turn);

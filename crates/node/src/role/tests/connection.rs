@@ -78,6 +78,25 @@ fn no_further_command_begins_while_a_client_does_not_read() {
 }
 
 #[test]
+fn a_command_that_comes_byte_by_byte_may_pause_for_net_read_timeout() {
+    // SELECT 1; its header alone; a packet of 16 MiB - 1 without its continuation.
+    let full = [&[0xff, 0xff, 0xff, 0][..], &[3], &vec![b' '; (1 << 24) - 2]].concat();
+    for (part, is_closed) in [(&[9, 0, 0, 0, 3, b'S'][..], 1), (&[9][..], 1), (&full[..], 1), (&[][..], 0)] {
+        let mut node = Node::new(ONE_THREAD, NodeConfig::default());
+        let socket = open_socket(&mut node);
+        log_in(&mut node, socket);
+        node.run();
+        if !part.is_empty() {
+            node.receive(WorldEvent::Received { socket, bytes: part.to_vec() });
+        }
+        node.advance_seconds(29);
+        assert_eq!(node.closed_sockets, 0);
+        node.advance_seconds(2);
+        assert_eq!(node.closed_sockets, is_closed, "after {} bytes", part.len());
+    }
+}
+
+#[test]
 fn a_login_that_takes_too_long_is_closed() {
     let mut node = Node::new(ONE_THREAD, NodeConfig::default());
     open_socket(&mut node);

@@ -234,11 +234,55 @@ fn a_client_that_stalls_in_a_command_is_ended_after_its_timeout() {
     node.advance_seconds(4);
     assert_eq!([2, 3, 4].map(|connection| node.answer(connection)), [None, None, None]);
     node.advance_seconds(2);
-    for connection in [2, 3] {
-        assert_eq!(node.rows(connection), ["#70100Query execution was interrupted"]);
-    }
+    assert_eq!(node.rows(2), ["#08S01Got timeout writing communication packets"]);
+    assert_eq!(node.rows(3), ["#08S01Got timeout reading communication packets"]);
     assert_eq!(node.answer(4), None);
     assert_eq!(node.query(1, PROCESSES).len(), 2);
+}
+
+#[test]
+fn a_client_that_is_silent_within_a_command_is_ended_after_net_read_timeout() {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    (1..4).for_each(|connection| node.open(connection, false));
+    node.execute(2, &["SET net_read_timeout = 5"]);
+    node.execute(3, &["SET net_read_timeout = 5"]);
+    let half = |node: &mut Node, connection| {
+        node.send(connection, SqlSignal::NoteHalfCommand(NoteHalfCommand { connection: ConnectionId(connection) }));
+        node.run();
+    };
+    half(&mut node, 2);
+    half(&mut node, 3);
+    node.advance_seconds(4);
+    half(&mut node, 2);
+    // The rest of the command arrives. The silence after it is that of an idle client.
+    assert_eq!(node.query(3, "SELECT 1"), ["1"]);
+    node.advance_seconds(4);
+    assert_eq!([2, 3].map(|connection| node.answer(connection)), [None, None], "bytes have come meanwhile");
+    node.advance_seconds(2);
+    assert_eq!(node.rows(2), ["#08S01Got timeout reading communication packets"]);
+    assert_eq!(node.answer(3), None);
+    let aborted = "SELECT variable_value FROM performance_schema.global_status WHERE variable_name = 'Aborted_clients'";
+    assert_eq!(node.query(1, aborted), ["1"]);
+    assert_eq!(node.query(1, PROCESSES).len(), 2);
+}
+
+#[test]
+fn a_part_of_a_file_that_keeps_coming_takes_longer_than_net_read_timeout() {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    node.open(1, false);
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)", "SET GLOBAL local_infile = ON"]);
+    node.execute(1, &["SET net_read_timeout = 5"]);
+    node.begin_query(1, "LOAD DATA LOCAL INFILE 'x' INTO TABLE d.t");
+    node.run();
+    assert!(node.answer(1).is_some(), "the request");
+    for _ in 0..4 {
+        node.advance_seconds(4);
+        node.send(1, SqlSignal::NoteHalfCommand(NoteHalfCommand { connection: ConnectionId(1) }));
+        node.run();
+    }
+    assert_eq!(node.answer(1), None);
+    node.advance_seconds(6);
+    assert_eq!(node.rows(1), ["#08S01Got timeout reading communication packets"]);
 }
 
 #[test]

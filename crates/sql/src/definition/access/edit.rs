@@ -8,6 +8,7 @@ use junctor_model::access::{AccessChange, AccessControl, AccountDefinition, Acco
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::password::strength::StrengthRules;
 
+use super::role::role_with_system_user;
 use crate::parse::account::AccountReference;
 
 /// The server's rules for passwords, for accounts without rules of their own.
@@ -154,9 +155,9 @@ impl<'a> AccessEdit<'a> {
         Err(lacks(&names.join(", ")))
     }
 
-    /// Error 1227 if the account has SYSTEM_USER and the session has not.
+    /// Error 1227 if the account has SYSTEM_USER, by itself or through its roles, and the session has not.
     pub(super) fn require_power_over(&self, name: &AccountName) -> Result<()> {
-        let is_system = self.account(name).is_some_and(|account| account.global.has(Privilege::SystemUser));
+        let is_system = role_with_system_user(std::slice::from_ref(name), |name| self.account(name)).is_some();
         match is_system && name != self.context.own && !self.context.rights.has(Privilege::SystemUser) {
             true => Err(lacks("SYSTEM_USER")),
             false => Ok(()),

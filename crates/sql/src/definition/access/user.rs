@@ -94,6 +94,8 @@ impl AccessEdit<'_> {
         for (from, to) in renames {
             let (from, to) = (self.name_of(from)?, self.name_of(to)?);
             self.refuse_mandatory(&from)?;
+            // The account would give its privileges to everybody.
+            self.refuse_mandatory(&to)?;
             self.require_power_over(&from)?;
             let account = self.account(&from).filter(|_| self.account(&to).is_none() && to.has_valid_host()).cloned();
             let Some(account) = account else { return Err(failed("RENAME USER", &[from])) };

@@ -17,7 +17,7 @@ pub use thread_pool::ThreadPoolSettings;
 use crate::access::{AccountUsage, LoginSettings};
 use crate::execute::engine::Engine;
 use crate::mysql_catalog::show::ThreadFacts;
-use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find};
+use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find, text_of};
 use junctor_model::access::AccessControl;
 use junctor_model::value::Value;
 use junctor_signals::cluster_status::ClusterStatus;
@@ -113,6 +113,8 @@ pub struct ServerSettings {
     pub log_files: [String; 4],
     /// Slots of the thread pool, by sql block.
     pub group_figures: Vec<Arc<GroupFigures>>,
+    /// System variables that the configuration names, with their values as text.
+    pub variables: Vec<(String, String)>,
     /// Path of the Unix socket; empty without one.
     pub socket: String,
     /// Port for administrators; 0 without one.
@@ -171,6 +173,7 @@ impl Default for ServerSettings {
             logs_on: Vec::new(),
             log_files: Default::default(),
             group_figures: vec![Arc::default()],
+            variables: Vec::new(),
             socket: String::new(),
             extra_port: 0,
             extra_max_connections: 1,
@@ -241,6 +244,11 @@ impl ServerSettings {
                 globals.apply(&GlobalChange { id, value });
             }
         }
+        for (name, text) in &self.variables {
+            // Each was checked when the configuration was read.
+            let _ = globals.set_at_start(name, text);
+        }
+        globals.note_start();
         globals
     }
 }
@@ -261,8 +269,11 @@ impl Engine {
     /// Switches the logs as the variables say.
     pub(crate) fn apply_logs(&self) {
         let is_on = |name| matches!(self.globals.value_named(name), Value::Int(1) | Value::UInt(1));
-        let has_output = self.globals.value_named("log_output") != Value::Bytes(b"NONE".to_vec());
+        let outputs = text_of(&self.globals.value_named("log_output"));
+        let has = |output: &str| outputs.split(',').any(|word| word == output);
+        let has_output = !has("NONE");
         let journal = &self.settings.journal;
+        journal.set_outputs(has("FILE"), has("TABLE"));
         journal.switch(LogKind::General, has_output && is_on("general_log"));
         journal.switch(LogKind::Slow, has_output && is_on("slow_query_log"));
         journal.switch(LogKind::Audit, is_on("audit_log"));
@@ -286,25 +297,32 @@ impl Engine {
         }
     }
 
+    /// Counts a session that the server ends because of its client.
+    pub fn count_aborted_client(&self) {
+        self.settings.connection_limits.counts().aborted_clients.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Where the thread group of an sql block publishes its slots.
     pub fn group_figures(&self, instance: u16) -> Arc<GroupFigures> {
         self.settings.group_figures.get(usize::from(instance)).cloned().unwrap_or_default()
     }
 
     /// Counts of connections and of the thread pool for SHOW STATUS.
-    pub(crate) fn connection_status(&self) -> [(&'static str, u64); 10] {
+    pub(crate) fn connection_status(&self) -> [(&'static str, u64); 12] {
         let counts = self.settings.connection_limits.counts();
         let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
         let (sessions, extra) = self.settings.connection_limits.sessions();
         let groups = self.settings.group_figures.iter().map(|figures| figures.read());
         let (slots, in_use) = groups.fold((0, 0), |(slots, used), group| (slots + group.0, used + group.1));
         [
+            ("Aborted_clients", read(&counts.aborted_clients)),
             ("Aborted_connects", read(&counts.aborted)),
             ("Connection_control_delay_generated", self.settings.usage.delays()),
             ("Connection_errors_address", read(&counts.refused_addresses)),
             ("Connection_errors_displaced", read(&counts.displaced)),
             ("Connection_errors_host", read(&counts.refused_hosts)),
             ("Connection_errors_max_connections", read(&counts.refused_sessions)),
+            ("Locked_connects", read(&counts.locked)),
             ("Max_used_connections", read(&counts.sessions_used_max)),
             ("Threads_connected", sessions + extra),
             ("Threadpool_idle_threads", slots.saturating_sub(in_use)),

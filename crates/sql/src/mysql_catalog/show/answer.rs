@@ -118,6 +118,11 @@ pub fn virtual_table(database: &str, name: &str, facts: &ShowContext<'_>) -> Opt
     }
 }
 
+/// The names of the columns of a virtual table; `None` for others.
+pub fn virtual_columns(database: &str, table: &str) -> Option<Vec<Box<str>>> {
+    Some(table_rows::computed_fields(database, table)?.iter().map(|field| field.name.into()).collect())
+}
+
 /// The names of a system database's virtual tables, sorted; `None` for other databases.
 pub fn virtual_table_names(database: &str) -> Option<Vec<&'static str>> {
     if database.eq_ignore_ascii_case("information_schema") {

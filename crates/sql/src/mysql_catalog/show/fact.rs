@@ -3,6 +3,7 @@
 use junctor_model::access::Rights;
 use junctor_model::id::{PartitionId, TableId, TableOwner};
 use junctor_model::schema::{Dictionary, TableDefinition};
+use junctor_signals::journal::Journal;
 
 use crate::mysql_catalog::variable::SessionContext;
 
@@ -69,6 +70,8 @@ pub struct ShowContext<'a> {
     pub partition_statistics: &'a dyn Fn(PartitionId) -> TableStatistics,
     /// Returns the next AUTO_INCREMENT value of a table, without its other statistics.
     pub next_auto_increment: &'a dyn Fn(TableId) -> Option<u64>,
+    /// Keeps the entries of the log tables.
+    pub journal: &'a Journal,
     /// Counters of SHOW STATUS, as (name, value).
     pub status: &'a [(&'a str, String)],
     /// Diagnostics of the last statement, in their order.

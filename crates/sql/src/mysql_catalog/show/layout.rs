@@ -24,12 +24,22 @@ pub enum FieldKind {
     Name,
     /// LONGTEXT; not a number.
     Long,
+    /// MEDIUMTEXT.
+    MediumText,
+    /// MEDIUMBLOB.
+    MediumBlob,
+    /// TIMESTAMP(6). Its values are of DATETIME(6), in the time zone of the session.
+    Timestamp,
+    /// TIME(6).
+    Time,
     /// Signed BIGINT.
     Number,
     /// BIGINT UNSIGNED.
     Unsigned,
     /// INT.
     Int,
+    /// INT UNSIGNED.
+    UnsignedInt,
     /// DOUBLE.
     Double,
 }
@@ -63,14 +73,22 @@ impl Field {
             FieldKind::Text(length) => DataType::varchar(length, collation),
             FieldKind::Name => DataType::varchar(64, CollationId::UTF8MB4_BIN),
             FieldKind::Long => DataType::text_or_blob(4, collation),
+            FieldKind::MediumText => DataType::text_or_blob(3, collation),
+            FieldKind::MediumBlob => DataType::text_or_blob(3, CollationId::BINARY),
+            FieldKind::Timestamp => DataType::timestamp(6),
+            FieldKind::Time => DataType::time(6),
             FieldKind::Number => DataType::integer(8, false),
             FieldKind::Unsigned => DataType::integer(8, true),
             FieldKind::Int => DataType::integer(4, false),
+            FieldKind::UnsignedInt => DataType::integer(4, true),
             FieldKind::Double => DataType::double(),
         };
         let without_null = match self.kind {
             FieldKind::Text(_) | FieldKind::Name => Some(Value::Bytes(Vec::new())),
-            _ => Some(Value::Int(0)).filter(|_| self.kind != FieldKind::Long),
+            FieldKind::Number | FieldKind::Unsigned | FieldKind::Int | FieldKind::UnsignedInt | FieldKind::Double => {
+                Some(Value::Int(0))
+            }
+            _ => None,
         };
         ColumnDefinition {
             nullable: self.nullable,
@@ -90,6 +108,11 @@ pub(super) const fn name(name: &'static str) -> Field {
 
 pub(super) const fn long(name: &'static str) -> Field {
     Field::new(name, FieldKind::Long)
+}
+
+/// A column of one of the other kinds.
+pub(super) const fn field(name: &'static str, kind: FieldKind) -> Field {
+    Field::new(name, kind)
 }
 
 pub(super) const fn number(name: &'static str) -> Field {

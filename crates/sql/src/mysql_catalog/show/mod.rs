@@ -14,6 +14,7 @@ mod grant_rows;
 mod information_schema;
 mod junctor_info;
 mod layout;
+mod log_rows;
 mod mysql_schema;
 mod performance_schema;
 mod privilege_rows;
@@ -29,7 +30,7 @@ mod virtual_schema;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{describe, show, virtual_table, virtual_table_names};
+pub use answer::{describe, show, virtual_columns, virtual_table, virtual_table_names};
 pub use create_text::{column_text, create_database_text, create_table_text};
 pub use fact::{ShowContext, TableStatistics, Warning, WarningLevel};
 pub use filter::{Condition, apply_filter};

@@ -1,4 +1,4 @@
-//! The tables of the database `mysql` that clients read: accounts, privileges and roles.
+//! The tables of the database `mysql` that clients read: accounts, privileges, roles and logs.
 
 use junctor_model::access::{AccountDefinition, AccountName, Lifetime, Privilege, Privileges, TlsRequirement};
 use junctor_model::row_encoding::append_text;
@@ -6,7 +6,8 @@ use junctor_model::temporal::{Parts, Temporal, TemporalKind, add_seconds};
 use junctor_model::value::Value;
 
 use super::fact::ShowContext;
-use super::layout::{Field, bytes, long, text, unsigned};
+use super::layout::{Field, bytes, int, long, text, unsigned};
+use super::log_rows::{GENERAL_LOG, SLOW_LOG, general_log, slow_log};
 use super::virtual_schema::{SchemaTable, VirtualSchema};
 
 /// Every table, sorted by name, with its columns and the function that computes its rows.
@@ -14,9 +15,13 @@ const TABLES: &[SchemaTable] = &[
     ("columns_priv", COLUMNS_PRIV, columns_priv),
     ("db", DB, db),
     ("default_roles", DEFAULT_ROLES, default_roles),
+    ("general_log", GENERAL_LOG, general_log),
     ("global_grants", GLOBAL_GRANTS, global_grants),
     ("password_history", PASSWORD_HISTORY, password_history),
+    ("procs_priv", PROCS_PRIV, |_| Vec::new()),
+    ("proxies_priv", PROXIES_PRIV, |_| Vec::new()),
     ("role_edges", ROLE_EDGES, role_edges),
+    ("slow_log", SLOW_LOG, slow_log),
     ("tables_priv", TABLES_PRIV, tables_priv),
     ("user", USER, user),
 ];
@@ -48,6 +53,29 @@ const DEFAULT_ROLES: &[Field] =
 const GLOBAL_GRANTS: &[Field] = &[text("USER", 32), text("HOST", 255), text("PRIV", 32), text("WITH_GRANT_OPTION", 1)];
 
 const PASSWORD_HISTORY: &[Field] = &[HOST, ACCOUNT, text("Password_timestamp", 26), long("Password").or_null()];
+
+/// There are no stored routines.
+const PROCS_PRIV: &[Field] = &[
+    HOST,
+    text("Db", 64),
+    ACCOUNT,
+    text("Routine_name", 64),
+    text("Routine_type", 9),
+    text("Grantor", 288),
+    text("Proc_priv", 27),
+    TIME,
+];
+
+/// No account stands for another one.
+const PROXIES_PRIV: &[Field] = &[
+    HOST,
+    ACCOUNT,
+    text("Proxied_host", 255),
+    text("Proxied_user", 32),
+    int("With_grant"),
+    text("Grantor", 288),
+    TIME,
+];
 
 const ROLE_EDGES: &[Field] = &[
     text("FROM_HOST", 255),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use junctor_model::access::{AccountDefinition, AccountName, Privilege, Privileges};
+use junctor_model::access::{AccountDefinition, AccountName, Privilege, Privileges, TableGrant};
 use junctor_model::value::Value;
 
 use super::fact::ShowContext;
@@ -140,6 +140,58 @@ pub(super) fn applicable_roles(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
 pub(super) fn administrable_roles(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     let mut rows = applicable_roles(facts);
     rows.retain(|row| row[6] == yes_no(true));
+    rows
+}
+
+/// The active roles of the session, and those within them, with their accounts.
+fn active_roles<'a>(facts: &ShowContext<'a>) -> Vec<(&'a AccountName, &'a AccountDefinition)> {
+    let access = &facts.dictionary.access;
+    let active = access.roles_within(facts.session.roles);
+    access.accounts().filter(|(name, _)| active.contains(name)).map(|(name, account)| (name, &**account)).collect()
+}
+
+/// `user@host` of a grantor as two values; NULL if it is not known.
+fn grantor_values(grantor: &str) -> [Value; 2] {
+    match grantor.rsplit_once('@') {
+        Some((user, host)) => [bytes(user), bytes(host)],
+        None => [Value::Null, Value::Null],
+    }
+}
+
+/// The privileges of a list as MySQL's SET columns have them: `Select,Create View`.
+fn set_of(granted: Privileges) -> Value {
+    let granted = granted.without(Privilege::GrantOption.into());
+    let word = |word: &str| format!("{}{}", &word[..1], word[1..].to_lowercase());
+    let name = |privilege: Privilege| privilege.name().split(' ').map(word).collect::<Vec<_>>().join(" ");
+    bytes(granted.iter().map(name).collect::<Vec<_>>().join(","))
+}
+
+/// A row of ROLE_TABLE_GRANTS or ROLE_COLUMN_GRANTS: `names` are table and column.
+fn role_grant(role: &AccountName, grant: &TableGrant, names: &[&str], granted: Privileges) -> Vec<Value> {
+    let mut row = grantor_values(&grant.grantor).to_vec();
+    row.extend([&role.user, &role.host].map(bytes));
+    row.push(bytes(CATALOG));
+    row.extend(names.iter().map(bytes));
+    row.extend([set_of(granted), yes_no(grant.privileges.has(Privilege::GrantOption))]);
+    row
+}
+
+pub(super) fn role_table_grants(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let rows = active_roles(facts).into_iter().flat_map(|(role, account)| {
+        let grants = account.tables.iter().filter(|(_, grant)| !grant.privileges.is_empty());
+        grants.map(|((database, table), grant)| role_grant(role, grant, &[database, table], grant.privileges))
+    });
+    rows.collect()
+}
+
+pub(super) fn role_column_grants(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for (role, account) in active_roles(facts) {
+        for ((database, table), grant) in &account.tables {
+            let columns = grant.columns.iter();
+            rows.extend(columns.map(|(column, granted)| role_grant(role, grant, &[database, table, column], *granted)));
+        }
+    }
     rows
 }
 

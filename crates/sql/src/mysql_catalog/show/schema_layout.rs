@@ -252,6 +252,47 @@ pub(super) const COLUMN_PRIVILEGES: &[Field] = &[
     text("IS_GRANTABLE", 3),
 ];
 
+pub(super) const ROLE_TABLE_GRANTS: &[Field] = &[
+    text("GRANTOR", 97).or_null(),
+    text("GRANTOR_HOST", 256).or_null(),
+    text("GRANTEE", 32),
+    text("GRANTEE_HOST", 255),
+    text("TABLE_CATALOG", 3),
+    name("TABLE_SCHEMA"),
+    name("TABLE_NAME"),
+    text("PRIVILEGE_TYPE", 98),
+    text("IS_GRANTABLE", 3),
+];
+
+pub(super) const ROLE_COLUMN_GRANTS: &[Field] = &[
+    text("GRANTOR", 97).or_null(),
+    text("GRANTOR_HOST", 256).or_null(),
+    text("GRANTEE", 32),
+    text("GRANTEE_HOST", 255),
+    text("TABLE_CATALOG", 3),
+    name("TABLE_SCHEMA"),
+    name("TABLE_NAME"),
+    text("COLUMN_NAME", 64),
+    text("PRIVILEGE_TYPE", 31),
+    text("IS_GRANTABLE", 3),
+];
+
+/// There are no stored routines.
+pub(super) const ROLE_ROUTINE_GRANTS: &[Field] = &[
+    text("GRANTOR", 97).or_null(),
+    text("GRANTOR_HOST", 256).or_null(),
+    text("GRANTEE", 32),
+    text("GRANTEE_HOST", 255),
+    text("SPECIFIC_CATALOG", 3),
+    name("SPECIFIC_SCHEMA"),
+    name("SPECIFIC_NAME"),
+    text("ROUTINE_CATALOG", 3),
+    name("ROUTINE_SCHEMA"),
+    name("ROUTINE_NAME"),
+    text("PRIVILEGE_TYPE", 27),
+    text("IS_GRANTABLE", 3),
+];
+
 pub(super) const VIEWS: &[Field] = &[
     name("TABLE_CATALOG"),
     name("TABLE_SCHEMA"),

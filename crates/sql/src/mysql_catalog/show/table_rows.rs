@@ -11,7 +11,7 @@ use super::fact::{ShowContext, TableStatistics};
 use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned, yes_no};
 use super::type_text::visible_indexes;
 use super::{information_schema, junctor_info, mysql_schema, performance_schema};
-use crate::mysql_catalog::SYSTEM_DATABASES;
+use crate::mysql_catalog::is_open_database;
 use crate::parse::statement::{ObjectName, ShowFilter, TableMaintenance};
 
 const INDEX_FIELDS: &[Field] = &[
@@ -59,7 +59,7 @@ pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
     let mut names: Vec<String> =
         crate::mysql_catalog::SYSTEM_DATABASES.map(str::to_owned).into_iter().chain(own).collect();
     if !facts.rights.has(Privilege::ShowDatabases) {
-        names.retain(|name| name == SYSTEM_DATABASES[0] || facts.rights.can_see_database(name));
+        names.retain(|name| is_open_database(name) || facts.rights.can_see_database(name));
     }
     names.sort();
     names
@@ -68,9 +68,7 @@ pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
 /// The tables of a database, sorted, with their types. Error: 1049.
 fn table_names(database: &str, facts: &ShowContext<'_>) -> Result<Vec<(String, &'static str)>> {
     if let Some(names) = super::answer::virtual_table_names(database) {
-        let sees = |name: &&str| {
-            database.eq_ignore_ascii_case(SYSTEM_DATABASES[0]) || facts.rights.can_see_table(database, name)
-        };
+        let sees = |name: &&str| is_open_database(database) || facts.rights.can_see_table(database, name);
         return Ok(names.into_iter().filter(sees).map(|name| (name.to_owned(), "SYSTEM VIEW")).collect());
     }
     check_database(database, facts)?;

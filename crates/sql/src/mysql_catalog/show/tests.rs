@@ -85,6 +85,7 @@ impl World {
         };
         let warning = |level, code, message: &str| Warning { level, code, message: message.into() };
         let facts = ShowContext {
+            journal: &junctor_signals::journal::Journal::default(),
             owner: None,
             dictionary: &self.dictionary,
             rights: &Rights::unlimited(),

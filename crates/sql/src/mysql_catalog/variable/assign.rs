@@ -11,7 +11,7 @@ use junctor_signals::end_transaction::CommitDurability;
 use super::Note;
 use super::character_set::check_character_set;
 use super::check::{AssignedValue, check, text_of, unsigned_of};
-use super::declare::{Scope, Slot, VariableId, find};
+use super::declare::{Kind, Scope, Slot, VariableId, find};
 use super::global::GlobalVariables;
 use super::session::{IsolationChoice, SessionVariables};
 use super::sql_mode::SqlMode;
@@ -68,6 +68,40 @@ impl GlobalVariables {
             self.put(id, value);
         }
         self.persisted = persisted;
+    }
+}
+
+impl GlobalVariables {
+    /// Gives a variable the value that the configuration names, checked as SET GLOBAL checks it. A number
+    /// outside of its range is an error.
+    ///
+    /// # Errors
+    /// 1193 for an unknown variable, 1228 and 1238 for one that SET GLOBAL cannot change, 1231 and 1232 for a
+    /// wrong value.
+    pub fn set_at_start(&mut self, name: &str, text: &str) -> Result<()> {
+        let id = find(name).ok_or_else(|| unknown(name))?;
+        let variable = id.variable();
+        check_scope(name, variable.scope, true)?;
+        let value = start_value(&variable.kind, text).ok_or_else(|| super::check::wrong_type(name))?;
+        let assigned = AssignedValue { name, value: &value, mode: SqlMode::STRICT_FOR_ALL };
+        let value = check(variable, assigned, &self.value(id), &mut Vec::new())?;
+        if let Some((other, value)) = counterpart(variable.name, &value, true) {
+            self.put(other, value);
+        }
+        self.put(id, value);
+        Ok(())
+    }
+}
+
+/// The value that a text of the configuration means for a variable of this kind; `None` if it is no number
+/// where one is needed.
+fn start_value(kind: &Kind, text: &str) -> Option<Value> {
+    match kind {
+        Kind::Number { .. } => text.parse().map(Value::UInt).or_else(|_| text.parse().map(Value::Int)).ok(),
+        Kind::Real(_) => text.parse().map(Value::Double).ok(),
+        Kind::Flag(_) if matches!(text, "true" | "1") => Some(Value::Int(1)),
+        Kind::Flag(_) if matches!(text, "false" | "0") => Some(Value::Int(0)),
+        _ => Some(Value::Bytes(text.into())),
     }
 }
 

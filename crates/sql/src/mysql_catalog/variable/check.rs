@@ -25,7 +25,7 @@ pub(super) fn default_value(variable: &Variable) -> Value {
         Kind::Real(default) => Value::Double(default),
         Kind::Text(default) => default.map_or(Value::Null, text),
         Kind::Choice(words) => text(words[0]),
-        Kind::ChoiceFrom(words, default) => text(words[default]),
+        Kind::ChoiceFrom(words, default) | Kind::Set(words, default) => text(words[default]),
         Kind::Switches(switches) => text(&switches_text(switches, |_, default| default)),
         Kind::SqlMode => text(&SqlMode::DEFAULT.text()),
         Kind::Isolation => text(IsolationChoice::default().name()),
@@ -75,6 +75,7 @@ pub(super) fn check(
             _ => Err(wrong_type(name)),
         },
         Kind::Choice(words) | Kind::ChoiceFrom(words, _) => text(check_choice(name, value, words)?),
+        Kind::Set(words, _) => text(&check_set(name, value, words)?),
         Kind::Switches(switches) => text(&check_switches(name, value, old, switches)?),
         Kind::SqlMode => {
             let mode = match value {
@@ -154,6 +155,28 @@ fn check_choice(name: &str, value: &Value, words: &[&'static str]) -> Result<&'s
     found.copied().ok_or_else(|| wrong_value(name, &text_of(value)))
 }
 
+/// The words of the value in the order of `words`.
+fn check_set(name: &str, value: &Value, words: &[&'static str]) -> Result<String> {
+    let bits = match value {
+        Value::Bytes(_) => {
+            let text = text_of(value);
+            let bit = |word: &str| {
+                let position = words.iter().position(|known| known.eq_ignore_ascii_case(word.trim()));
+                position.map(|position| 1 << position).ok_or_else(|| wrong_value(name, &text))
+            };
+            text.split(',').map(bit).try_fold(0, |bits, bit| bit.map(|bit: u64| bits | bit))?
+        }
+        Value::Int(0..) | Value::UInt(_) => unsigned_of(value),
+        Value::Double(_) | Value::Decimal(_) => return Err(wrong_type(name)),
+        other => return Err(wrong_value(name, &text_of(other))),
+    };
+    if bits == 0 || bits >> words.len() != 0 {
+        return Err(wrong_value(name, &text_of(value)));
+    }
+    let named = words.iter().enumerate().filter(|(position, _)| bits >> position & 1 == 1);
+    Ok(named.map(|(_, word)| *word).collect::<Vec<_>>().join(","))
+}
+
 fn check_isolation(name: &str, value: &Value) -> Result<IsolationChoice> {
     let names = IsolationChoice::ALL.map(IsolationChoice::name);
     let found = check_choice(name, value, &names)?;
@@ -222,7 +245,7 @@ pub(crate) fn text_of(value: &Value) -> String {
 }
 
 /// A value as an unsigned integer; 0 for a negative number and for other types.
-pub(super) fn unsigned_of(value: &Value) -> u64 {
+pub(crate) fn unsigned_of(value: &Value) -> u64 {
     match value {
         Value::Int(value) => (*value).max(0) as u64,
         Value::UInt(value) => *value,

@@ -48,6 +48,9 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// As [`Kind::Choice`], with the default at this position.
     ChoiceFrom(&'static [&'static str], usize),
+    /// A comma-separated list of at least one of these words, or their bits. The word at this position is the
+    /// default.
+    Set(&'static [&'static str], usize),
     /// A comma-separated list of `name=on` and `name=off`; the field has the default of each switch.
     Switches(&'static [(&'static str, bool)]),
     /// A comma-separated list of SQL modes, or their bits as a number.

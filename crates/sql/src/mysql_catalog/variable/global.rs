@@ -42,6 +42,8 @@ pub struct GlobalVariables {
     stored: Vec<(VariableId, Value)>,
     /// The values of SET PERSIST.
     pub(super) persisted: Arc<PersistedSettings>,
+    /// `stored` at the start of the node.
+    started: Arc<[(VariableId, Value)]>,
 }
 
 impl GlobalVariables {
@@ -81,6 +83,16 @@ impl GlobalVariables {
         self.persisted = persisted;
     }
 
+    /// Notes that the present values are those of the start.
+    pub fn note_start(&mut self) {
+        self.started = self.stored.clone().into();
+    }
+
+    /// The value of a variable at the start of the node, before those of SET PERSIST.
+    pub(super) fn start_value(&self, id: VariableId) -> Value {
+        value_of(&self.started, id)
+    }
+
     pub(super) fn put_named(&mut self, name: &str, value: Value) {
         if let Some(id) = find(name) {
             self.put(id, value);
@@ -88,10 +100,7 @@ impl GlobalVariables {
     }
 
     pub(super) fn value(&self, id: VariableId) -> Value {
-        match self.stored.binary_search_by_key(&id, |(id, _)| *id) {
-            Ok(position) => self.stored[position].1.clone(),
-            Err(_) => default_value(id.variable()),
-        }
+        value_of(&self.stored, id)
     }
 
     pub(super) fn put(&mut self, id: VariableId, value: Value) {
@@ -100,5 +109,12 @@ impl GlobalVariables {
 
     pub(super) fn deviations(&self) -> impl Iterator<Item = (VariableId, &Value)> {
         self.stored.iter().map(|(id, value)| (*id, value))
+    }
+}
+
+fn value_of(stored: &[(VariableId, Value)], id: VariableId) -> Value {
+    match stored.binary_search_by_key(&id, |(id, _)| *id) {
+        Ok(position) => stored[position].1.clone(),
+        Err(_) => default_value(id.variable()),
     }
 }

@@ -22,12 +22,12 @@ mod tests;
 
 pub use assign::{GlobalChange, SetEffects, SetSituation, set};
 pub use character_set::collation_of;
-pub(crate) use check::text_of;
+pub(crate) use check::{text_of, unsigned_of};
 pub use declare::{Kind, Scope, Slot, Variable, VariableId, find};
 pub use global::{GlobalVariables, ServerFacts};
 pub use high_priority::HighPriorityMode;
 pub(crate) use read::shown_value;
-pub use read::{persisted_rows, read_variable, variable_rows};
+pub use read::{VariableSource, persisted_rows, read_variable, variable_rows, variable_sources};
 pub use session::{IsolationChoice, SessionVariables, TransactionCharacteristics};
 pub use session_expression::{SessionContext, evaluate_session_expression, session_value_type};
 pub use sql_mode::SqlMode;

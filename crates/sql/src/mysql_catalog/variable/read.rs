@@ -4,8 +4,8 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
 
 use super::assign::unknown;
-use super::check::text_of;
-use super::declare::{Kind, Scope, Slot, VariableId, find};
+use super::check::{default_value, text_of};
+use super::declare::{Kind, Scope, Slot, Variable, VariableId, find};
 use super::global::GlobalVariables;
 use super::session_expression::SessionContext;
 use super::table::{ALIASES, TABLE};
@@ -60,6 +60,38 @@ pub fn persisted_rows(globals: &GlobalVariables) -> Vec<(&'static str, String)> 
         Some((variable.name, shown(&variable.kind, value)))
     });
     rows.collect()
+}
+
+/// Where the global value of a variable comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VariableSource {
+    /// The variable.
+    pub name: &'static str,
+    /// MySQL's word: COMPILED for the default, EXPLICIT for a value of the configuration or of the start,
+    /// PERSISTED, or DYNAMIC for one that SET has changed.
+    pub source: &'static str,
+    /// The smallest and the largest value of a number.
+    pub range: Option<(u64, u64)>,
+}
+
+/// Where the global values of all variables come from, sorted by name.
+pub fn variable_sources(globals: &GlobalVariables) -> Vec<VariableSource> {
+    let source = |(position, variable): (usize, &'static Variable)| {
+        let id = VariableId(position as u16);
+        let value = globals.value(id);
+        let source = match () {
+            () if globals.persisted().values.get(variable.name) == Some(&value) => "PERSISTED",
+            () if value == default_value(variable) => "COMPILED",
+            () if value == globals.start_value(id) => "EXPLICIT",
+            () => "DYNAMIC",
+        };
+        let range = match variable.kind {
+            Kind::Number { min, max, .. } => Some((min, max)),
+            _ => None,
+        };
+        VariableSource { name: variable.name, source, range }
+    };
+    TABLE.iter().enumerate().map(source).collect()
 }
 
 /// The value of a variable in the session, and the text that SHOW VARIABLES shows for it.

@@ -46,6 +46,9 @@ impl SqlMode {
     /// MySQL 8.0's default.
     pub const DEFAULT: SqlMode = SqlMode(32 | 1 << 21 | 1 << 23 | 1 << 24 | 1 << 26 | 1 << 30);
 
+    /// STRICT_ALL_TABLES.
+    pub(super) const STRICT_FOR_ALL: SqlMode = SqlMode(1 << 22);
+
     /// Parses a comma-separated list of names and expands combinations such as TRADITIONAL.
     ///
     /// # Errors

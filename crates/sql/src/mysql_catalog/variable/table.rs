@@ -189,7 +189,7 @@ pub const TABLE: &[Variable] = &[
     flag("log_bin", GlobalReadOnly, false),
     flag("log_bin_trust_function_creators", Global, false),
     text("log_error", GlobalReadOnly, ""),
-    choice("log_output", Global, &["FILE", "NONE"]),
+    declare("log_output", Global, Kind::Set(&["NONE", "FILE", "TABLE"], 1)),
     flag("log_queries_not_using_indexes", Global, false),
     flag("log_replica_updates", GlobalReadOnly, false),
     flag("log_slave_updates", GlobalReadOnly, false),

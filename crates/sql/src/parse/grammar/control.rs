@@ -143,7 +143,7 @@ impl Parser<'_> {
     }
 
     /// FLUSH [NO_WRITE_TO_BINLOG | LOCAL] {PRIVILEGES | USER_RESOURCES}, or
-    /// {HOSTS | [ERROR | GENERAL | SLOW] LOGS}, ...
+    /// {HOSTS | [BINARY | ENGINE | ERROR | GENERAL | RELAY | SLOW] LOGS}, ...
     pub(super) fn flush(&mut self) -> Parse<Statement> {
         self.advance();
         self.accept_any(&[Keyword::Local, Keyword::NoWriteToBinlog]);
@@ -157,7 +157,9 @@ impl Parser<'_> {
         if self.accept_text("HOSTS") {
             return Ok(FlushKind::Hosts);
         }
-        let _is_one_of_them = ["ERROR", "GENERAL", "SLOW"].iter().any(|word| self.accept_text(word));
+        // Binary and relay logs do not exist, so there is nothing to flush in them.
+        let _is_one_of_them = self.accept_any(&[Keyword::Binary, Keyword::Engine]).is_some()
+            || ["ERROR", "GENERAL", "RELAY", "SLOW"].iter().any(|word| self.accept_text(word));
         if self.accept_word(Keyword::Logs) {
             return Ok(FlushKind::Logs);
         }
