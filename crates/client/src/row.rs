@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use junctor_model::number::parse_decimal;
 use junctor_model::row_encoding::{column_flag, wire_type};
 use junctor_model::temporal::{Parts, Temporal, TemporalKind};
 use junctor_model::value::{Decimal, ValueRef};
@@ -314,11 +315,8 @@ fn temporal(column: &ColumnMetadata, fields: &[u8]) -> std::result::Result<Tempo
 
 /// Parses a decimal number.
 fn decimal(text: &[u8]) -> std::result::Result<Decimal, Malformed> {
-    let text = std::str::from_utf8(text).map_err(|_| MALFORMED)?;
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = [whole, fraction].concat();
-    let mantissa = digits.parse().map_err(|_| MALFORMED)?;
-    Ok(Decimal { mantissa, scale: u8::try_from(fraction.len()).map_err(|_| MALFORMED)? })
+    let parsed = parse_decimal(text);
+    if parsed.is_truncated { Err(MALFORMED) } else { parsed.value.ok_or(MALFORMED) }
 }
 
 /// The result of a statement, apart from its rows.

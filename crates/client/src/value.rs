@@ -111,7 +111,7 @@ macro_rules! from_integer {
                 let integer = match value {
                     ValueRef::Int(value) => <$type>::try_from(value).ok(),
                     ValueRef::UInt(value) => <$type>::try_from(value).ok(),
-                    ValueRef::Decimal(Decimal { mantissa, scale: 0 }) => <$type>::try_from(mantissa).ok(),
+                    ValueRef::Decimal(Decimal::Narrow { mantissa, scale: 0 }) => <$type>::try_from(mantissa).ok(),
                     ValueRef::Temporal(year) if year.kind == TemporalKind::Year => <$type>::try_from(year.packed).ok(),
                     _ => None,
                 };
@@ -146,8 +146,8 @@ impl<'a> FromValue<'a> for Decimal {
     fn from_value(value: ValueRef<'a>) -> Result<Decimal> {
         Ok(match value {
             ValueRef::Decimal(value) => value,
-            ValueRef::Int(value) => Decimal { mantissa: value.into(), scale: 0 },
-            ValueRef::UInt(value) => Decimal { mantissa: value.into(), scale: 0 },
+            ValueRef::Int(value) => Decimal::Narrow { mantissa: value.into(), scale: 0 },
+            ValueRef::UInt(value) => Decimal::Narrow { mantissa: value.into(), scale: 0 },
             _ => return Err(mismatch(value, "an exact number")),
         })
     }

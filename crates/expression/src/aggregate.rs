@@ -133,7 +133,7 @@ impl Accumulator {
                 State::Double { count: 0, sum: 0.0 }
             }
             AggregateKind::Sum | AggregateKind::Average(_) => {
-                State::Exact { count: 0, sum: Decimal { mantissa: 0, scale: operand.as_number().scale() } }
+                State::Exact { count: 0, sum: Decimal::Narrow { mantissa: 0, scale: operand.as_number().scale() } }
             }
             AggregateKind::Minimum | AggregateKind::Maximum => State::Extreme(Value::Null),
             AggregateKind::AnyValue => State::First(None),
@@ -148,7 +148,7 @@ impl Accumulator {
 
     /// Adds the value of one row. All aggregates except COUNT(*) skip NULL.
     ///
-    /// Errors: 1690 when an exact sum exceeds 38 digits, 1041 when the distinct values exceed
+    /// Errors: 1690 when an exact sum exceeds 81 digits, 1041 when the distinct values exceed
     /// [`DISTINCT_BYTES_MAX`], and in strict writes 1292 for a string that is not a number.
     #[inline]
     pub fn add(&mut self, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
@@ -193,14 +193,13 @@ impl Accumulator {
     /// Takes back the value of a row that was added, for a frame that moves. Other states than those of
     /// [`Self::is_reversible`] do not change.
     ///
-    /// Error: 1690 when an exact sum exceeds 38 digits.
+    /// Error: 1690 when an exact sum exceeds 81 digits.
     pub fn remove(&mut self, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
         match &mut self.state {
             State::Count(count) if self.kind == AggregateKind::CountRows || !value.is_null() => *count -= 1,
             State::Exact { count, sum } if !value.is_null() => {
                 *count -= 1;
-                let mut value = to_decimal(value, scratch)?;
-                value.mantissa = -value.mantissa;
+                let value = decimal::negate(to_decimal(value, scratch)?);
                 *sum = decimal::add(*sum, value).ok_or_else(|| sum_out_of_range(self.kind))?;
             }
             _ => {}
@@ -338,8 +337,8 @@ fn is_inexact(operand: &ResultType) -> bool {
 #[inline]
 fn add_exact(kind: AggregateKind, sum: &mut Decimal, value: ValueRef<'_>, scratch: &Scratch) -> Result<()> {
     // No overflow check: 2^63 rows of the largest BIGINT still sum to less than 10^38.
-    if let (ValueRef::Int(value), 0) = (value, sum.scale) {
-        sum.mantissa += i128::from(value);
+    if let (ValueRef::Int(value), Decimal::Narrow { mantissa, scale: 0 }) = (value, &mut *sum) {
+        *mantissa += i128::from(value);
         return Ok(());
     }
     let value = to_decimal(value, scratch)?;
@@ -379,14 +378,13 @@ fn canonical(value: ValueRef<'_>) -> ValueRef<'_> {
         // Adding 0 turns -0 into 0.
         ValueRef::Double(value) => ValueRef::Double(value + 0.0),
         ValueRef::Float(value) => ValueRef::Float(value + 0.0),
-        ValueRef::Decimal(mut value) => {
-            while value.scale > 0 && value.mantissa % 10 == 0 {
-                value.mantissa /= 10;
-                value.scale -= 1;
-            }
-            match (value.scale, i64::try_from(value.mantissa)) {
-                (0, Ok(integer)) => ValueRef::Int(integer),
-                _ => ValueRef::Decimal(value),
+        ValueRef::Decimal(value) => {
+            let value = decimal::without_trailing_zeros(value);
+            match value {
+                Decimal::Narrow { mantissa, scale: 0 } if i64::try_from(mantissa).is_ok() => {
+                    ValueRef::Int(mantissa as i64)
+                }
+                value => ValueRef::Decimal(value),
             }
         }
         other => other,
@@ -510,7 +508,7 @@ mod tests {
 
     #[test]
     fn quotients_are_summed_before_they_are_rounded() {
-        let third = ValueRef::Decimal(Decimal { mantissa: 333_333_333, scale: 9 });
+        let third = ValueRef::Decimal(Decimal::Narrow { mantissa: 333_333_333, scale: 9 });
         let operand = ResultType::decimal(14, 4);
         assert_eq!(
             results(operand, &[third; 3]),
@@ -522,12 +520,12 @@ mod tests {
     fn counts_and_exact_sums_take_back_values() {
         let scratch = Scratch::new();
         let operand = ResultType::decimal(10, 2);
-        let value = |mantissa| ValueRef::Decimal(Decimal { mantissa, scale: 2 });
+        let value = |mantissa| ValueRef::Decimal(Decimal::Narrow { mantissa, scale: 2 });
         for (kind, expected) in [
             (AggregateKind::CountRows, Value::Int(1)),
             (AggregateKind::Count, Value::Int(1)),
-            (AggregateKind::Sum, Value::Decimal(Decimal { mantissa: 225, scale: 2 })),
-            (AggregateKind::Average(4), Value::Decimal(Decimal { mantissa: 2_250_000, scale: 6 })),
+            (AggregateKind::Sum, Value::Decimal(Decimal::Narrow { mantissa: 225, scale: 2 })),
+            (AggregateKind::Average(4), Value::Decimal(Decimal::Narrow { mantissa: 2_250_000, scale: 6 })),
         ] {
             let mut accumulator = Accumulator::new(kind, operand);
             assert!(accumulator.is_reversible());
@@ -569,7 +567,7 @@ mod tests {
 
     fn operand_and_values() -> impl Strategy<Value = (ResultType, Vec<Value>)> {
         let integers = any::<i32>().prop_map(|value| Value::Int((value >> 20).into()));
-        let decimals = any::<i16>().prop_map(|value| Value::Decimal(Decimal { mantissa: value.into(), scale: 2 }));
+        let decimals = any::<i16>().prop_map(|value| Value::Decimal(Decimal::Narrow { mantissa: value.into(), scale: 2 }));
         // Sums of multiples of 1/4 are exact in any order.
         let doubles = any::<i16>().prop_map(|value| Value::Double(f64::from(value) / 4.0));
         let texts = "[abAB ]{0,3}".prop_map(|text| Value::Bytes(text.into_bytes()));

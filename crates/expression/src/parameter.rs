@@ -21,7 +21,9 @@
 //! | 10 | BIT | u8 bytes of the text, 8 bytes |
 //! | 11 | ENUM or SET | 8 bytes of the number, u32 length, the text |
 //! | 12 | JSON document | u32 length, the bytes of `model::json` |
+//! | 13 | decimal of more than 38 digits | u8 digits after the point, 37 bytes of [`Wide::to_bytes`] |
 
+use junctor_model::decimal::Wide;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::json::is_valid;
 use junctor_model::limit;
@@ -41,6 +43,7 @@ const TAG_TEMPORAL: u8 = 9;
 const TAG_BIT: u8 = 10;
 const TAG_CHOICE: u8 = 11;
 const TAG_JSON: u8 = 12;
+const TAG_WIDE_DECIMAL: u8 = 13;
 
 /// The kinds of temporal values, by their number in the layout.
 const TEMPORAL_KINDS: [TemporalKind; 5] =
@@ -304,9 +307,9 @@ pub fn append_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
         ValueRef::Int(value) => eight(TAG_INT, value.to_le_bytes(), out),
         ValueRef::UInt(value) => eight(TAG_UINT, value.to_le_bytes(), out),
         ValueRef::Double(value) => eight(TAG_DOUBLE, value.to_le_bytes(), out),
-        ValueRef::Decimal(value) => {
-            out.extend_from_slice(&[TAG_DECIMAL, value.scale]);
-            out.extend_from_slice(&value.mantissa.to_le_bytes());
+        ValueRef::Decimal(Decimal::Narrow { mantissa, scale }) => {
+            out.extend_from_slice(&[TAG_DECIMAL, scale]);
+            out.extend_from_slice(&mantissa.to_le_bytes());
         }
         ValueRef::Bytes(bytes) => {
             out.push(TAG_BYTES);
@@ -347,6 +350,10 @@ fn append_other(value: ValueRef<'_>, out: &mut Vec<u8>) {
             out.extend_from_slice(&(document.len() as u32).to_le_bytes());
             out.extend_from_slice(document);
         }
+        ValueRef::Decimal(Decimal::Wide(wide)) => {
+            out.extend_from_slice(&[TAG_WIDE_DECIMAL, wide.scale()]);
+            out.extend_from_slice(&wide.to_bytes());
+        }
         _ => out.push(TAG_NULL),
     }
 }
@@ -378,6 +385,11 @@ fn read_other(tag: u8, rest: &[u8]) -> Option<(ValueRef<'_>, &[u8])> {
             let (text, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
             let choice = ChoiceRef { number: u64::from_le_bytes(*number), text: ChoiceText::Text(text) };
             Some((ValueRef::Choice(choice), rest))
+        }
+        TAG_WIDE_DECIMAL => {
+            let (scale, rest) = rest.split_first()?;
+            let (bytes, rest) = rest.split_first_chunk()?;
+            Some((ValueRef::Decimal(Wide::from_bytes(bytes, *scale)?), rest))
         }
         TAG_JSON => {
             let (length, rest) = rest.split_first_chunk()?;
@@ -411,10 +423,10 @@ pub fn read_value(bytes: &[u8]) -> Option<(ValueRef<'_>, &[u8])> {
         TAG_DECIMAL => {
             let (scale, rest) = rest.split_first()?;
             let (bytes, rest) = rest.split_first_chunk()?;
-            let value = Decimal { mantissa: i128::from_le_bytes(*bytes), scale: *scale };
-            let fits = *scale <= crate::decimal::DECIMAL_SCALE_MAX
-                && value.mantissa.unsigned_abs() < crate::decimal::MANTISSA_LIMIT;
-            fits.then_some((ValueRef::Decimal(value), rest))
+            let (mantissa, scale) = (i128::from_le_bytes(*bytes), *scale);
+            let fits = scale <= crate::decimal::DECIMAL_SCALE_MAX
+                && mantissa.unsigned_abs() < crate::decimal::MANTISSA_LIMIT;
+            fits.then_some((ValueRef::Decimal(Decimal::Narrow { mantissa, scale }), rest))
         }
         TAG_BYTES => {
             let (length, rest) = rest.split_first_chunk()?;
@@ -439,7 +451,7 @@ mod tests {
             any::<u64>().prop_map(Value::UInt),
             any::<f64>().prop_filter("SQL has no NaN or infinity", |value| value.is_finite()).prop_map(Value::Double),
             (any::<i64>(), 0u8..=30)
-                .prop_map(|(mantissa, scale)| Value::Decimal(Decimal { mantissa: mantissa.into(), scale })),
+                .prop_map(|(mantissa, scale)| Value::Decimal(Decimal::Narrow { mantissa: mantissa.into(), scale })),
             prop::collection::vec(any::<u8>(), 0..20).prop_map(Value::Bytes),
         ]
     }

@@ -1,7 +1,7 @@
 //! The static type of an expression: the kind of its value, and the column metadata that a client receives.
 
 use junctor_model::collation::CollationId;
-use junctor_model::decimal::DECIMAL_SCALE_MAX;
+use junctor_model::decimal::{self, DECIMAL_SCALE_MAX};
 use junctor_model::error::Result;
 use junctor_model::row_encoding::{DECIMALS_NOT_FIXED, ResultColumn, append_text_in, column_flag, wire_type};
 use junctor_model::schema::ColumnDefinition;
@@ -11,8 +11,8 @@ use junctor_model::value::ValueRef;
 
 use crate::scratch::{Scratch, to_text};
 
-/// Maximum precision that the metadata of a DECIMAL announces. Values have at most 38 digits.
-pub const DECIMAL_PRECISION_MAX: u32 = 65;
+/// Maximum precision that the metadata of a DECIMAL announces.
+pub const DECIMAL_PRECISION_MAX: u32 = decimal::DECIMAL_PRECISION_MAX as u32;
 /// Number of digits that division adds after the decimal point: the default of MySQL's
 /// `div_precision_increment`.
 pub const DIVISION_SCALE_INCREMENT: u8 = 4;
@@ -278,8 +278,7 @@ impl ResultType {
             ValueRef::UInt(value) => ResultType::integer(true, digits(value.into())),
             ValueRef::Double(_) => ResultType::double(),
             ValueRef::Decimal(value) => {
-                let digits = digits(value.mantissa.unsigned_abs()).max(u32::from(value.scale));
-                ResultType::decimal(digits, value.scale)
+                ResultType::decimal(decimal::digits(value).max(value.scale().into()), value.scale())
             }
             ValueRef::Bytes(bytes) => {
                 let length = collation.character_set().character_count(bytes) as u32;

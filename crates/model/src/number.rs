@@ -1,7 +1,7 @@
 //! Numbers from text by MySQL's rules: skip leading white space, convert the longest prefix that is a number,
 //! and ignore the remaining text.
 
-use crate::decimal::{self, DECIMAL_SCALE_MAX};
+use crate::decimal::{DECIMAL_SCALE_MAX, MANTISSA_LIMIT, of_digits};
 use crate::value::{Decimal, ValueRef};
 
 /// A number parsed from the front of a text.
@@ -45,7 +45,7 @@ pub fn parse_integer(text: &[u8], rounds: bool) -> Parsed<i128> {
     let scan = scan(text, rounds);
     let is_truncated = scan.is_truncated;
     if rounds && (!scan.fraction.is_empty() || scan.exponent != 0) {
-        let value = scan.decimal(0).map_or(scan.limit(), |decimal| decimal.mantissa);
+        let value = scan.decimal(0).and_then(Decimal::narrow_mantissa).unwrap_or(scan.limit());
         let is_out_of_range = value == scan.limit();
         return Parsed { value, is_truncated, is_missing: scan.is_missing(), is_out_of_range };
     }
@@ -58,7 +58,7 @@ pub fn parse_integer(text: &[u8], rounds: bool) -> Parsed<i128> {
     Parsed { value, is_truncated, is_missing: scan.is_missing(), is_out_of_range }
 }
 
-/// A decimal with the scale of the text, at most 30. `None` beyond 38 digits.
+/// A decimal with the scale of the text, at most 30. `None` beyond 81 digits.
 pub fn parse_decimal(text: &[u8]) -> Parsed<Option<Decimal>> {
     let scan = scan(text, true);
     let digits_after = (scan.fraction.len() as i64 - i64::from(scan.exponent)).clamp(0, i64::from(DECIMAL_SCALE_MAX));
@@ -94,11 +94,27 @@ impl Scan<'_> {
         if self.negative { i128::MIN } else { i128::MAX }
     }
 
-    /// The number rounded half away from zero to `scale` digits after the point; `None` beyond 38 digits.
+    /// The number rounded half away from zero to `scale` digits after the point; `None` beyond 81 digits.
     fn decimal(&self, scale: u8) -> Option<Decimal> {
-        // Position of the decimal point, counted in digits from the first one.
-        let point = self.integer.len() as i64 + i64::from(self.exponent);
-        let wanted = point + i64::from(scale);
+        match self.narrow_decimal(scale) {
+            None => self.wide_decimal(scale),
+            narrow => narrow,
+        }
+    }
+
+    /// Position of the end of the digits kept, counted in digits from the first one.
+    fn digits_kept(&self, scale: u8) -> i64 {
+        self.integer.len() as i64 + i64::from(self.exponent) + i64::from(scale)
+    }
+
+    /// Whether the first digit that is not kept rounds the number up.
+    fn rounds_up(&self, kept: i64) -> bool {
+        let next = usize::try_from(kept).ok().and_then(|kept| self.integer.iter().chain(self.fraction).nth(kept));
+        next.is_some_and(|digit| *digit >= b'5')
+    }
+
+    fn narrow_decimal(&self, scale: u8) -> Option<Decimal> {
+        let wanted = self.digits_kept(scale);
         let mut mantissa = 0i128;
         let mut taken = 0i64;
         for digit in self.integer.iter().chain(self.fraction) {
@@ -108,15 +124,21 @@ impl Scan<'_> {
             mantissa = mantissa.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
             taken += 1;
         }
-        if wanted >= 0 {
-            let next = self.integer.iter().chain(self.fraction).nth(wanted as usize);
-            mantissa = mantissa.checked_add(next.is_some_and(|digit| *digit >= b'5').into())?;
-        }
+        mantissa = mantissa.checked_add(self.rounds_up(wanted).into())?;
         if mantissa != 0 && taken < wanted {
             let zeros = u32::try_from(wanted - taken).ok()?;
             mantissa = mantissa.checked_mul(10i128.checked_pow(zeros)?)?;
         }
-        decimal::checked(Decimal { mantissa: if self.negative { -mantissa } else { mantissa }, scale })
+        let mantissa = if self.negative { -mantissa } else { mantissa };
+        (mantissa.unsigned_abs() < MANTISSA_LIMIT).then_some(Decimal::Narrow { mantissa, scale })
+    }
+
+    #[cold]
+    fn wide_decimal(&self, scale: u8) -> Option<Decimal> {
+        let wanted = self.digits_kept(scale);
+        let count = (self.integer.len() + self.fraction.len()) as i64;
+        let digits = self.integer.iter().chain(self.fraction).take(wanted.clamp(0, count) as usize).copied();
+        of_digits(digits, ((wanted - count).max(0), scale), (self.negative, self.rounds_up(wanted)))
     }
 }
 
@@ -166,7 +188,10 @@ mod tests {
         for text in [format!("{}.5", i128::MAX), format!("-{}.5", i128::MAX)] {
             let parsed = parse_integer(text.as_bytes(), true);
             assert!(parsed.is_out_of_range, "{parsed:?}");
-            assert_eq!(parse_decimal(text.as_bytes()).value, None);
+            let rounded = parse_decimal(text.as_bytes()).value.and_then(|value| crate::decimal::with_scale(value, 0));
+            let mut shown = Vec::new();
+            rounded.unwrap().append_text(&mut shown);
+            assert!(shown.ends_with(b"170141183460469231731687303715884105728"), "{rounded:?}");
         }
     }
 }

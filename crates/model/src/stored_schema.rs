@@ -694,7 +694,6 @@ mod tests {
 
     use super::*;
     use crate::types::DataType;
-    use crate::value::Decimal;
 
     fn table(id: u32, name: &str) -> TableDefinition {
         let collation = CollationId::DEFAULT;
@@ -886,7 +885,7 @@ mod tests {
     proptest! {
         #[test]
         fn values_are_stored_exactly(number: i64, large: u64, bits: u64, mantissa: i128, bytes: Vec<u8>) {
-            let decimal = Value::Decimal(Decimal { mantissa, scale: 9 });
+            let decimal = Value::Decimal(crate::decimal::new(mantissa, 9));
             let values = [Value::Int(number), Value::UInt(large), Value::Bytes(bytes), decimal];
             for value in values {
                 let text = serde_json::to_vec(&StoredValue::from(&value)).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decimal::{DECIMAL_SCALE_MAX, DIGITS_MAX};
+use crate::decimal::{DECIMAL_SCALE_MAX, DECIMAL_PRECISION_MAX};
 use crate::stored_schema::{StoredSchemaError, collation, invalid, is_false};
 use crate::types::{BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX};
 
@@ -108,7 +108,7 @@ impl TryFrom<StoredType> for DataType {
             StoredType::Datetime { digits } => DataType::date_time(digits),
             StoredType::Timestamp { digits } => DataType::timestamp(digits),
             StoredType::Decimal { precision, scale, unsigned } => match precision {
-                1..=DIGITS_MAX if scale <= precision.min(DECIMAL_SCALE_MAX) => {
+                1..=DECIMAL_PRECISION_MAX if scale <= precision.min(DECIMAL_SCALE_MAX) => {
                     DataType::decimal(precision, scale, unsigned)
                 }
                 _ => return Err(invalid(format_args!("there is no DECIMAL({precision},{scale})"))),

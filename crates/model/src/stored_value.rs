@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::decimal::DECIMAL_SCALE_MAX;
+use crate::number::parse_decimal;
 use crate::stored_schema::{StoredSchemaError, invalid, is_false};
 use crate::temporal::{Parts, Temporal, TemporalKind};
 use crate::value::{Bit, Choice, Decimal, Value};
@@ -72,7 +74,7 @@ impl From<&Value> for StoredValue {
             Value::UInt(number) => StoredValue::Uint(*number),
             Value::Double(number) => StoredValue::DoubleBits(number.to_bits()),
             Value::Decimal(number) => {
-                StoredValue::Decimal { digits: number.mantissa.to_string().into(), scale: number.scale }
+                StoredValue::Decimal { digits: digits_of(*number), scale: number.scale() }
             }
             Value::Bytes(bytes) => StoredValue::Bytes(hexadecimal(bytes)),
             Value::Float(number) => StoredValue::FloatBits(number.to_bits()),
@@ -82,6 +84,26 @@ impl From<&Value> for StoredValue {
             Value::Choice(choice) => StoredValue::Choice { number: choice.number, text: hexadecimal(&choice.text) },
         }
     }
+}
+
+/// All digits of a number with its sign, without the point.
+fn digits_of(number: Decimal) -> Box<str> {
+    let mut text = Vec::new();
+    number.append_text(&mut text);
+    text.retain(|byte| *byte != b'.');
+    let digits = String::from_utf8_lossy(&text);
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", &*digits), |digits| ("-", digits));
+    let digits = digits.trim_start_matches('0');
+    format!("{sign}{}", if digits.is_empty() { "0" } else { digits }).into()
+}
+
+/// The number of such digits, the last `scale` of them after the point.
+fn decimal_of(digits: &str, scale: u8) -> Result<Decimal, StoredSchemaError> {
+    let is_number = digits.trim_start_matches('-').bytes().all(|digit| digit.is_ascii_digit()) && digits.len() > 1
+        || digits.parse::<u8>().is_ok();
+    let parsed = parse_decimal(format!("{digits}e-{scale}").as_bytes()).value;
+    let number = parsed.filter(|number| is_number && number.scale() == scale.min(DECIMAL_SCALE_MAX));
+    number.ok_or_else(|| invalid(format_args!("{digits} is no number")))
 }
 
 impl TryFrom<StoredValue> for Value {
@@ -94,8 +116,7 @@ impl TryFrom<StoredValue> for Value {
             StoredValue::Uint(number) => Value::UInt(number),
             StoredValue::DoubleBits(bits) => Value::Double(f64::from_bits(bits)),
             StoredValue::Decimal { digits, scale } => {
-                let mantissa = digits.parse().map_err(|_| invalid(format_args!("{digits} is no number")))?;
-                Value::Decimal(Decimal { mantissa, scale })
+                Value::Decimal(decimal_of(&digits, scale)?)
             }
             StoredValue::Bytes(digits) => Value::Bytes(bytes_of(&digits)?),
             StoredValue::FloatBits(bits) => Value::Float(f32::from_bits(bits)),

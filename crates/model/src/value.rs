@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use crate::decimal::{self, Wide};
 use crate::json::Json;
 use crate::temporal::Temporal;
 use crate::types::Members;
@@ -127,14 +128,18 @@ impl PartialEq for ChoiceRef<'_> {
     }
 }
 
-/// An exact decimal number: `mantissa / 10^scale`, with at most 38 digits. Arithmetic that needs more must
-/// report an error.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Decimal {
-    /// All digits, with the sign.
-    pub mantissa: i128,
-    /// Number of digits after the point, 0 to 30.
-    pub scale: u8,
+/// An exact decimal number with up to 30 digits after the point.
+#[derive(Clone, Copy, Debug)]
+pub enum Decimal {
+    /// `mantissa / 10^scale`. The mantissa has at most 38 digits.
+    Narrow {
+        /// All digits, with the sign.
+        mantissa: i128,
+        /// Number of digits after the point, 0 to 30.
+        scale: u8,
+    },
+    /// A number with more digits. It is never one that the narrow form has.
+    Wide(Wide),
 }
 
 /// Every integer up to this one is exactly a double.
@@ -142,27 +147,65 @@ const EXACT_INTEGER_MAX: u128 = 1 << 53;
 /// Ten to every power up to this one is exactly a double.
 const EXACT_SCALE_MAX: u8 = 22;
 
+impl Default for Decimal {
+    fn default() -> Decimal {
+        Decimal::Narrow { mantissa: 0, scale: 0 }
+    }
+}
+
 impl Decimal {
-    /// The same number with `scale` digits after the point, rounded half away from zero; `None` on overflow.
-    pub fn rescale(self, scale: u8) -> Option<Decimal> {
-        if scale >= self.scale {
-            let factor = 10i128.checked_pow(u32::from(scale - self.scale))?;
-            return Some(Decimal { mantissa: self.mantissa.checked_mul(factor)?, scale });
+    /// Number of digits after the point.
+    #[inline]
+    pub fn scale(self) -> u8 {
+        match self {
+            Decimal::Narrow { scale, .. } => scale,
+            Decimal::Wide(wide) => wide.scale(),
         }
-        let factor = 10i128.checked_pow(u32::from(self.scale - scale))?;
-        let quotient = self.mantissa / factor;
-        let rest = self.mantissa % factor;
-        let round = if rest.unsigned_abs() * 2 >= factor.unsigned_abs() { self.mantissa.signum() } else { 0 };
-        Some(Decimal { mantissa: quotient + round, scale })
+    }
+
+    /// Whether the number is less than 0.
+    #[inline]
+    pub fn is_negative(self) -> bool {
+        match self {
+            Decimal::Narrow { mantissa, .. } => mantissa < 0,
+            Decimal::Wide(wide) => wide.is_negative(),
+        }
+    }
+
+    /// Whether the number is 0.
+    #[inline]
+    pub fn is_zero(self) -> bool {
+        matches!(self, Decimal::Narrow { mantissa: 0, .. })
+    }
+
+    /// The number times 10^scale, unless it has more than 38 digits.
+    #[inline]
+    pub fn narrow_mantissa(self) -> Option<i128> {
+        match self {
+            Decimal::Narrow { mantissa, .. } => Some(mantissa),
+            Decimal::Wide(_) => None,
+        }
+    }
+
+    /// The number times 10^scale, or the nearest limit of `i128`.
+    pub fn clamped_mantissa(self) -> i128 {
+        match self {
+            Decimal::Narrow { mantissa, .. } => mantissa,
+            Decimal::Wide(wide) if wide.is_negative() => i128::MIN,
+            Decimal::Wide(_) => i128::MAX,
+        }
     }
 
     /// The nearest double.
     pub fn to_double(self) -> f64 {
-        if self.mantissa.unsigned_abs() <= EXACT_INTEGER_MAX && self.scale <= EXACT_SCALE_MAX {
+        if let Decimal::Narrow { mantissa, scale } = self
+            && mantissa.unsigned_abs() <= EXACT_INTEGER_MAX
+            && scale <= EXACT_SCALE_MAX
+        {
             // Both operands are exact, so the quotient is the nearest double.
-            return self.mantissa as f64 / 10u128.pow(u32::from(self.scale)) as f64;
+            return mantissa as f64 / 10u128.pow(u32::from(scale)) as f64;
         }
-        let mut text = Vec::with_capacity(48);
+        let mut text = Vec::with_capacity(96);
         self.append_text(&mut text);
         // The text is a number, so it is read.
         std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).unwrap_or(0.0)
@@ -171,15 +214,19 @@ impl Decimal {
     /// Appends the number as MySQL prints it, with exactly `scale` digits after the point.
     pub fn append_text(self, out: &mut Vec<u8>) {
         use std::io::Write;
-        let factor = 10u128.pow(u32::from(self.scale));
-        let magnitude = self.mantissa.unsigned_abs();
-        if self.mantissa < 0 {
+        let (mantissa, scale) = match self {
+            Decimal::Narrow { mantissa, scale } => (mantissa, scale),
+            Decimal::Wide(wide) => return wide.append_text(out),
+        };
+        let factor = 10u128.pow(u32::from(scale));
+        let magnitude = mantissa.unsigned_abs();
+        if mantissa < 0 {
             out.push(b'-');
         }
         // Writing to a Vec cannot fail.
         let _ = write!(out, "{}", magnitude / factor);
-        if self.scale > 0 {
-            let _ = write!(out, ".{:0width$}", magnitude % factor, width = usize::from(self.scale));
+        if scale > 0 {
+            let _ = write!(out, ".{:0width$}", magnitude % factor, width = usize::from(scale));
         }
     }
 }
@@ -199,13 +246,9 @@ impl PartialOrd for Decimal {
 }
 
 impl Ord for Decimal {
+    #[inline]
     fn cmp(&self, other: &Decimal) -> Ordering {
-        let scale = self.scale.max(other.scale);
-        match (self.rescale(scale), other.rescale(scale)) {
-            (Some(left), Some(right)) => left.mantissa.cmp(&right.mantissa),
-            // The number that overflows has the greater magnitude, which doubles show.
-            _ => self.to_double().total_cmp(&other.to_double()),
-        }
+        decimal::compare(*self, *other)
     }
 }
 
@@ -307,7 +350,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_double_of_a_decimal_is_the_nearest_one(digits in any::<i128>(), bits in 0u32..128, scale in 0u8..=30) {
-            let value = Decimal { mantissa: digits >> bits, scale };
+            let value = decimal::new(digits >> bits, scale);
             let mut text = Vec::new();
             value.append_text(&mut text);
             let expected: f64 = String::from_utf8(text).unwrap().parse().unwrap();

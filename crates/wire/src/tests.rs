@@ -19,7 +19,7 @@ fn encoded(request: &Request<'_>) -> Vec<u8> {
 fn every_request_decodes_to_itself() {
     let values = {
         let mut values = Vec::new();
-        let decimal = Decimal { mantissa: -125, scale: 2 };
+        let decimal = Decimal::Narrow { mantissa: -125, scale: 2 };
         let all = [
             ValueRef::Null,
             ValueRef::Int(-1),

@@ -1,5 +1,6 @@
 //! Values that a client sends: a tag byte and the content. The tags match those of `expression/parameter.rs`.
 
+use junctor_model::decimal::Wide;
 use junctor_model::row_encoding::append_text;
 use junctor_model::value::{Decimal, ValueRef};
 
@@ -11,10 +12,11 @@ const TAG_UINT: u8 = 2;
 const TAG_DOUBLE: u8 = 3;
 const TAG_DECIMAL: u8 = 4;
 const TAG_BYTES: u8 = 5;
+const TAG_WIDE_DECIMAL: u8 = 13;
 
 /// Maximum number of digits after the decimal point.
 const SCALE_MAX: u8 = 30;
-/// Minimum absolute mantissa that is refused, because a decimal number has at most 38 digits.
+/// Minimum absolute mantissa that is refused, because a number with more than 38 digits has a tag of its own.
 const MANTISSA_END: u128 = 10u128.pow(38);
 
 /// Appends a value with its tag. [`read_value`] reads it.
@@ -29,9 +31,13 @@ pub fn encode_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
         ValueRef::Int(value) => number(TAG_INT, value.to_le_bytes()),
         ValueRef::UInt(value) => number(TAG_UINT, value.to_le_bytes()),
         ValueRef::Double(value) => number(TAG_DOUBLE, value.to_le_bytes()),
-        ValueRef::Decimal(value) => {
-            out.extend_from_slice(&[TAG_DECIMAL, value.scale]);
-            out.extend_from_slice(&value.mantissa.to_le_bytes());
+        ValueRef::Decimal(Decimal::Narrow { mantissa, scale }) => {
+            out.extend_from_slice(&[TAG_DECIMAL, scale]);
+            out.extend_from_slice(&mantissa.to_le_bytes());
+        }
+        ValueRef::Decimal(Decimal::Wide(wide)) => {
+            out.extend_from_slice(&[TAG_WIDE_DECIMAL, wide.scale()]);
+            out.extend_from_slice(&wide.to_bytes());
         }
         ValueRef::Bytes(bytes) => {
             out.push(TAG_BYTES);
@@ -74,7 +80,12 @@ pub fn read_value<'a>(fields: &mut FieldReader<'a>) -> Result<ValueRef<'a>, Malf
             if scale > SCALE_MAX || mantissa.unsigned_abs() >= MANTISSA_END {
                 return Err(Malformed { field: FIELD });
             }
-            ValueRef::Decimal(Decimal { mantissa, scale })
+            ValueRef::Decimal(Decimal::Narrow { mantissa, scale })
+        }
+        TAG_WIDE_DECIMAL => {
+            let scale = fields.u8(FIELD)?;
+            let bytes = fields.array(FIELD)?;
+            ValueRef::Decimal(Wide::from_bytes(&bytes, scale).ok_or(Malformed { field: FIELD })?)
         }
         TAG_BYTES => {
             let length = fields.u32(FIELD)? as usize;

@@ -11,6 +11,11 @@ DECIMALS = [
     "0.0", "0.5", "-0.5", "1.5", "2.5", "-1.5", "0.05", "1.005", "-0.001", "12.345", "99.995", "999.9", "123456789.987654321", "0.1234567890123456789",
     "-9999999999.99", "99999999999999999999.5", "1.10", "100.00", "-7.25",
 ]
+WIDE_DECIMALS = [
+    "9" * 35 + "." + "9" * 30, "-" + "9" * 35 + "." + "9" * 30, "9" * 65 + ".0", "1" + "0" * 38 + ".0", "9" * 39 + ".5", "0." + "1" * 30, "-0." + "0" * 29 + "1",
+    "12345678901234567890123456789012345.678901234567890123456789012345", "-" + "9" * 38 + ".1", "1" + "0" * 34 + "." + "0" * 29 + "1", "5" * 20 + "." + "5" * 25,
+    "340282366920938463463374607431768211456.0", "170141183460469231731687303715884105727.0", "-170141183460469231731687303715884105729.0",
+]
 DOUBLES = ["0e0", "1e0", "-1e0", "1.5e0", "2.5e0", "-2.5e-1", "1e-3", "1e10", "1.7e19", "-1e19", "3.4e38", "1e39", "1.797e308", "1e-320", "0.1e0", "123456.789e0"]
 TEXTS = [
     "", " ", "a", "A", "b", "ab", "abc", "abc ", "Abc", "ä", "ß", "é", "日本", "😀", "x%y", "a_b", "it's", "0", "1", "-1", "12", "12abc", " 7", "7 ", "1.5",
@@ -55,7 +60,7 @@ def draw_type(random):
     pick = random.choice
     draws = [
         lambda: (pick(list(INTEGERS)) + pick(["", "", " UNSIGNED", " UNSIGNED", "(5)", "(3) ZEROFILL", " ZEROFILL"]), "integer"),
-        lambda: (pick(["DECIMAL", "DECIMAL(5,2)", "DECIMAL(10,0)", "DECIMAL(20,10)", "DECIMAL(38,30)", "DECIMAL(30,5)", "DECIMAL(3,3)"]) + pick(["", "", " UNSIGNED"]), "decimal"),
+        lambda: (pick(["DECIMAL", "DECIMAL(5,2)", "DECIMAL(10,0)", "DECIMAL(20,10)", "DECIMAL(38,30)", "DECIMAL(30,5)", "DECIMAL(3,3)", "DECIMAL(65,30)", "DECIMAL(65,0)", "DECIMAL(39,1)", "DECIMAL(50,20)"]) + pick(["", "", " UNSIGNED"]), "decimal"),
         lambda: (pick(["FLOAT", "FLOAT(7,3)", "DOUBLE", "DOUBLE", "DOUBLE(10,3)", "FLOAT(20)", "FLOAT(30)"]) + pick(["", "", "", " UNSIGNED"]), "double"),
         lambda: (f"BIT({pick([1, 1, 5, 8, 17, 64])})", "bit"),
         lambda: (pick(["YEAR", "YEAR(4)"]), "year"),
@@ -126,7 +131,7 @@ def member(random):
 
 POOLS = {
     "integer": [lambda r: number(r.choice(NUMBERS)), lambda r: number(str(r.randint(-20, 20))), lambda r: number(r.choice(NUMBERS[:13]))],
-    "decimal": [lambda r: number(r.choice(DECIMALS)), lambda r: number(f"{r.randint(-999, 999) / 100:.2f}")],
+    "decimal": [lambda r: number(r.choice(DECIMALS)), lambda r: number(r.choice(WIDE_DECIMALS)), lambda r: number(f"{r.randint(-999, 999) / 100:.2f}")],
     "double": [lambda r: number(r.choice(DOUBLES))],
     "bit": [lambda r: Literal(r.choice(HEX)), lambda r: number(r.choice(NUMBERS)), lambda r: number(str(r.randint(0, 33)))],
     "year": [lambda r: number(r.choice(["0", "1", "69", "70", "99", "1901", "2000", "2024", "2155", "1900", "2156", "100", "-1"])), lambda r: string(r.choice(["0", "00", "1", "69", "70", "1999", "2024", "0000", "2155", "abc", "20244"]))],

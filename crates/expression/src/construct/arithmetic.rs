@@ -37,11 +37,11 @@ impl Expression {
         let negated = match &operand.node {
             Node::Constant(Value::Int(value)) => Some(match value.checked_neg() {
                 Some(value) => Value::Int(value),
-                None => Value::Decimal(Decimal { mantissa: -i128::from(*value), scale: 0 }),
+                None => Value::Decimal(Decimal::Narrow { mantissa: -i128::from(*value), scale: 0 }),
             }),
             Node::Constant(Value::UInt(value)) => Some(match 0i64.checked_sub_unsigned(*value) {
                 Some(value) => Value::Int(value),
-                None => Value::Decimal(Decimal { mantissa: -i128::from(*value), scale: 0 }),
+                None => Value::Decimal(Decimal::Narrow { mantissa: -i128::from(*value), scale: 0 }),
             }),
             Node::Constant(Value::Double(value)) => Some(Value::Double(-value)),
             Node::Constant(Value::Decimal(value)) => Some(Value::Decimal(crate::decimal::negate(*value))),

@@ -7,12 +7,9 @@ use junctor_model::value::ValueRef;
 
 use super::Context;
 use super::convert::{to_decimal, to_double, to_integer};
-use crate::decimal::{self, DECIMAL_SCALE_MAX};
+use crate::decimal::{self, DECIMAL_SCALE_MAX, DOUBLES_END};
 use crate::program::{ArithmeticOperator, BitOperator, Expression, Node};
 use crate::result_type::Kind;
-
-/// Doubles from here on have more digits than a decimal.
-const DECIMALS_END: f64 = 1e38;
 
 pub(super) fn arithmetic<'r>(
     expression: &'r Expression,
@@ -86,7 +83,7 @@ fn integers<'r>(
     let exact = |value| matches!(value, ValueRef::Int(_) | ValueRef::UInt(_));
     // DIV of decimals gives an integer type although the operands are not integers.
     if !(exact(left) && exact(right)) {
-        let is_beyond = |value| matches!(value, ValueRef::Double(value) if value.abs() >= DECIMALS_END);
+        let is_beyond = |value| matches!(value, ValueRef::Double(value) if value.abs() >= DOUBLES_END);
         if is_beyond(left) || is_beyond(right) {
             // No decimal has so many digits.
             let (left, right) = (to_double(left, context.scratch)?, to_double(right, context.scratch)?);
@@ -96,7 +93,7 @@ fn integers<'r>(
             return integer_result(expression, Some((left / right) as i128), context);
         }
         let (left, right) = (to_decimal(left, context.scratch)?, to_decimal(right, context.scratch)?);
-        if right.mantissa == 0 {
+        if right.is_zero() {
             return divided_by_zero(context);
         }
         return integer_result(expression, decimal::divide_integer(left, right), context);
@@ -165,9 +162,9 @@ fn decimals<'r>(
         ArithmeticOperator::Add => decimal::add(left, right),
         ArithmeticOperator::Subtract => decimal::subtract(left, right),
         ArithmeticOperator::Multiply => {
-            decimal::multiply(left, right, (left.scale + right.scale).min(DECIMAL_SCALE_MAX))
+            decimal::multiply(left, right, (left.scale() + right.scale()).min(DECIMAL_SCALE_MAX))
         }
-        _ if right.mantissa == 0 => return divided_by_zero(context),
+        _ if right.is_zero() => return divided_by_zero(context),
         ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger => {
             decimal::divide_with_guard_digits(left, right, increment_of(expression))
         }

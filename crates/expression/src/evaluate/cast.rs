@@ -1,12 +1,12 @@
 //! CAST and its warnings.
 
 use junctor_model::collation::CharacterSet;
-use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::error::{ErrorCode, Result};
 use junctor_model::value::{Decimal, ValueRef};
 
 use super::convert::{to_decimal, to_double, to_integer};
 use crate::decimal;
-use crate::number::{parse_decimal, parse_integer};
+use crate::number::parse_integer;
 use crate::program::{CastTarget, Expression};
 use crate::result_type::{Kind, ResultType};
 use crate::scratch::{STRING_BYTES_MAX, Scratch, excerpt, to_text};
@@ -28,11 +28,8 @@ pub(super) fn cast<'r>(
         CastTarget::Unsigned => cast_unsigned(value, scratch).map(ValueRef::UInt),
         CastTarget::Double => Ok(ValueRef::Double(to_double(value, scratch)?)),
         CastTarget::Decimal { precision, .. } => {
-            if precision > decimal::DIGITS_MAX && is_beyond_decimal(value, result_type.decimals) {
-                return Err(Error::not_supported("an exact number of more than 38 digits"));
-            }
             let number = to_decimal(value, scratch)?;
-            cast_decimal(number, u32::from(precision), result_type.decimals, scratch).map(ValueRef::Decimal)
+            cast_decimal(number, precision, result_type.decimals, scratch).map(ValueRef::Decimal)
         }
         CastTarget::Char { .. } | CastTarget::Binary { .. } => unreachable!("these are cast by cast_text"),
     }
@@ -165,31 +162,14 @@ fn integer_of_text(text: &[u8], scratch: &Scratch) -> Result<i128> {
     Ok(parsed.value)
 }
 
-/// Whether a value needs more than 38 digits at this scale. If the type has at most 38 digits, such a value
-/// is clamped as in MySQL. If the type has more digits, MySQL could represent the value but we cannot.
-fn is_beyond_decimal(value: ValueRef<'_>, scale: u8) -> bool {
-    let number = match value {
-        ValueRef::Double(value) => decimal::from_double(value, None),
-        ValueRef::Bytes(text) => parse_decimal(text).value,
-        ValueRef::Decimal(value) => Some(value),
-        ValueRef::Int(value) => Some(decimal::from_integer(value.into())),
-        ValueRef::UInt(value) => Some(decimal::from_integer(value.into())),
-        ValueRef::Null => return false,
-        other => return is_beyond_decimal(other.as_number(), scale),
-    };
-    number.and_then(|number| decimal::with_scale(number, scale)).is_none()
-}
-
 /// Rounds to `scale`. A number that exceeds `precision` becomes the largest one that fits, with warning 1264.
-fn cast_decimal(number: Decimal, precision: u32, scale: u8, scratch: &Scratch) -> Result<Decimal> {
-    let limit = 10u128.checked_pow(precision).unwrap_or(decimal::MANTISSA_LIMIT).min(decimal::MANTISSA_LIMIT);
-    let rounded = decimal::with_scale(number, scale).filter(|number| number.mantissa.unsigned_abs() < limit);
+fn cast_decimal(number: Decimal, precision: u8, scale: u8, scratch: &Scratch) -> Result<Decimal> {
+    let rounded = decimal::with_scale(number, scale).filter(|number| decimal::fits_digits(*number, precision));
     if let Some(rounded) = rounded {
         return Ok(rounded);
     }
     scratch.warn(ErrorCode::OutOfRange, || "Out of range value for column 'cast' at row 1".into())?;
-    let largest = (limit - 1) as i128;
-    Ok(Decimal { mantissa: if number.mantissa < 0 { -largest } else { largest }, scale })
+    Ok(decimal::largest(precision, scale, number.is_negative()))
 }
 
 fn cast_binary<'r>(text: &'r [u8], length: Option<u32>, scratch: &'r Scratch) -> Result<ValueRef<'r>> {

@@ -8,7 +8,7 @@ use super::temporal::{rounded_to_seconds, to_temporal};
 
 use crate::decimal;
 use crate::number::{parse_decimal, parse_double, parse_integer, parse_number};
-use crate::result_type::{DECIMAL_PRECISION_MAX, Kind, ResultType};
+use crate::result_type::{Kind, ResultType};
 use crate::scratch::Scratch;
 
 /// The value as a double; NULL counts as 0.
@@ -26,7 +26,7 @@ pub(crate) fn to_double(value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
     })
 }
 
-/// The value as an exact number, clamped to 38 digits; NULL counts as 0.
+/// The value as an exact number. One of more than 81 digits becomes the largest of 65, as in MySQL; NULL counts as 0.
 pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decimal> {
     Ok(match value {
         ValueRef::Decimal(value) => value,
@@ -36,11 +36,7 @@ pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decim
         ValueRef::Double(value) => decimal::from_double(value, None).unwrap_or(largest(value < 0.0)),
         ValueRef::Bytes(text) => {
             let parsed = parse_decimal(text);
-            let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
-            // MySQL reads 65 digits.
-            let is_readable =
-                digits <= DECIMAL_PRECISION_MAX as usize && text.iter().all(|byte| *byte != b'e' && *byte != b'E');
-            if parsed.is_truncated || parsed.is_out_of_range && !is_readable {
+            if parsed.is_truncated || parsed.is_out_of_range {
                 warn_truncated("DECIMAL", text, scratch)?;
             }
             parsed.value.unwrap_or(largest(text.trim_ascii_start().starts_with(b"-")))
@@ -107,7 +103,7 @@ pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r
         }
         Kind::Decimal => {
             let number = to_decimal(value, scratch)?;
-            // Padding with zeros to the scale can exceed 38 digits; the number then keeps its own scale.
+            // Padding with zeros to the scale can exceed 81 digits; the number then keeps its own scale.
             ValueRef::Decimal(decimal::with_scale(number, result.decimals).unwrap_or(number))
         }
     })
@@ -120,8 +116,7 @@ pub(crate) fn warn_truncated(type_name: &str, text: &[u8], scratch: &Scratch) ->
         .warn(ErrorCode::TruncatedWrongValue, || format!("Truncated incorrect {type_name} value: '{}'", excerpt(text)))
 }
 
-/// The largest decimal of 38 digits, or the smallest.
+/// The largest decimal of 65 digits, or the smallest.
 fn largest(negative: bool) -> Decimal {
-    let mantissa = (decimal::MANTISSA_LIMIT - 1) as i128;
-    decimal::from_integer(if negative { -mantissa } else { mantissa })
+    decimal::largest(decimal::DECIMAL_PRECISION_MAX, 0, negative)
 }

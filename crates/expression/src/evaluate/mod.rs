@@ -94,7 +94,7 @@ impl Expression {
     pub(crate) fn rounded_value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
         let value = self.value(context)?;
         match value {
-            ValueRef::Decimal(number) if number.scale > self.result.decimals => {
+            ValueRef::Decimal(number) if number.scale() > self.result.decimals => {
                 Ok(ValueRef::Decimal(crate::decimal::with_scale(number, self.result.decimals).unwrap_or(number)))
             }
             value => Ok(value),

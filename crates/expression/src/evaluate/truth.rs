@@ -109,7 +109,7 @@ fn truth_of(value: ValueRef<'_>, scratch: &Scratch) -> Result<Option<bool>> {
         ValueRef::Null => None,
         ValueRef::Int(value) => Some(value != 0),
         ValueRef::UInt(value) => Some(value != 0),
-        ValueRef::Decimal(value) => Some(value.mantissa != 0),
+        ValueRef::Decimal(value) => Some(!value.is_zero()),
         _ => Some(to_double(value, scratch)? != 0.0),
     })
 }

@@ -46,7 +46,7 @@ fn abs(call: Call<'_>) -> Result<ValueRef<'_>> {
             None => return Err(call.expression.out_of_range("BIGINT", &call.context)),
         },
         ValueRef::UInt(value) => ValueRef::UInt(value),
-        ValueRef::Decimal(value) if value.mantissa < 0 => ValueRef::Decimal(decimal::negate(value)),
+        ValueRef::Decimal(value) if value.is_negative() => ValueRef::Decimal(decimal::negate(value)),
         ValueRef::Decimal(value) => ValueRef::Decimal(value),
         other => ValueRef::Double(to_double(other, call.scratch())?.abs()),
     })
@@ -57,7 +57,7 @@ fn sign(call: Call<'_>) -> Result<ValueRef<'_>> {
         ValueRef::Null => ValueRef::Null,
         ValueRef::Int(value) => ValueRef::Int(value.signum()),
         ValueRef::UInt(value) => ValueRef::Int(i64::from(value > 0)),
-        ValueRef::Decimal(value) => ValueRef::Int(value.mantissa.signum() as i64),
+        ValueRef::Decimal(value) => ValueRef::Int(value.clamped_mantissa().signum() as i64),
         other => {
             let number = to_double(other, call.scratch())?;
             ValueRef::Int(i64::from(number > 0.0) - i64::from(number < 0.0))

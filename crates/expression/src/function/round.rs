@@ -67,15 +67,15 @@ fn ceiling(call: Call<'_>) -> Result<ValueRef<'_>> {
     to_whole(call, decimal::ceiling, f64::ceil)
 }
 
-fn to_whole(call: Call<'_>, of_decimal: fn(Decimal) -> i128, of_double: fn(f64) -> f64) -> Result<ValueRef<'_>> {
+fn to_whole(call: Call<'_>, of_decimal: fn(Decimal) -> Decimal, of_double: fn(f64) -> f64) -> Result<ValueRef<'_>> {
     Ok(match call.integer_or_value(0)? {
         value @ (ValueRef::Null | ValueRef::Int(_) | ValueRef::UInt(_)) => value,
         ValueRef::Decimal(value) => {
-            let integer = of_decimal(value);
-            match (call.result.kind, i64::try_from(integer)) {
-                (Kind::Int, Ok(integer)) => ValueRef::Int(integer),
-                (Kind::Int, Err(_)) => return Err(call.expression.out_of_range("BIGINT", &call.context)),
-                _ => ValueRef::Decimal(decimal::from_integer(integer)),
+            let whole = of_decimal(value);
+            match (call.result.kind, whole.narrow_mantissa().and_then(|whole| i64::try_from(whole).ok())) {
+                (Kind::Int, Some(whole)) => ValueRef::Int(whole),
+                (Kind::Int, None) => return Err(call.expression.out_of_range("BIGINT", &call.context)),
+                _ => ValueRef::Decimal(whole),
             }
         }
         other => ValueRef::Double(of_double(to_double(other, call.scratch())?)),
@@ -99,7 +99,7 @@ fn to_places(call: Call<'_>, truncates: bool) -> Result<ValueRef<'_>> {
         true => Some(decimal::truncate(value, places)),
         false => decimal::round(value, places),
     };
-    let of_integer = |value: i128| of_decimal(decimal::from_integer(value)).map(|value| value.mantissa);
+    let of_integer = |value: i128| of_decimal(decimal::from_integer(value)).and_then(Decimal::narrow_mantissa);
     Ok(match value {
         ValueRef::Null => ValueRef::Null,
         ValueRef::Int(value) => match of_integer(value.into()).map(i64::try_from) {

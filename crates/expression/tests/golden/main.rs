@@ -110,7 +110,7 @@ fn check_kind(expression: &Expression, value: ValueRef<'_>) {
         ValueRef::Int(_) => kind == Kind::Int,
         ValueRef::UInt(_) => kind == Kind::UInt,
         ValueRef::Double(_) => kind == Kind::Double,
-        ValueRef::Decimal(value) => kind == Kind::Decimal && value.scale == expression.result.decimals,
+        ValueRef::Decimal(value) => kind == Kind::Decimal && value.scale() == expression.result.decimals,
         ValueRef::Bytes(text) => {
             let characters = expression.result.collation.character_set().character_count(text);
             kind == Kind::String && characters <= expression.result.length as usize

@@ -306,7 +306,7 @@ fn number(text: &str) -> Value {
         _ => {
             let digits: String = text.chars().filter(|character| *character != '.').collect();
             let scale = text.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-            Value::Decimal(Decimal { mantissa: digits.parse().unwrap(), scale: scale as u8 })
+            Value::Decimal(Decimal::Narrow { mantissa: digits.parse().unwrap(), scale: scale as u8 })
         }
     }
 }

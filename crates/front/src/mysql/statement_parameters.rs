@@ -6,7 +6,8 @@
 use junctor_expression::parameter::ParametersBuilder;
 use junctor_kernel::require;
 use junctor_model::collation::CharacterSet;
-use junctor_model::decimal;
+use junctor_model::decimal::DECIMAL_SCALE_MAX;
+use junctor_model::number;
 use junctor_model::value::{Decimal, ValueRef};
 
 use super::wire::command::StmtExecute;
@@ -184,17 +185,13 @@ fn push_value(builder: &mut ParametersBuilder, client: CharacterSet, value: Para
     true
 }
 
-/// Parses a decimal number of at most 38 digits. A longer one stays text, which comparisons convert like any
-/// other text.
+/// Parses a decimal number with at most 30 digits after the point. Another one stays text, which comparisons
+/// convert like any other text.
 fn parse_decimal(text: &[u8]) -> Option<Decimal> {
-    let text = std::str::from_utf8(text).ok()?;
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    if fraction.len() > 30 || fraction.starts_with(['+', '-']) {
-        return None;
-    }
-    let digits = [whole, fraction].concat();
-    let mantissa = digits.parse::<i128>().ok()?;
-    decimal::checked(Decimal { mantissa, scale: fraction.len() as u8 })
+    let fraction = text.split(|byte| *byte == b'.').nth(1).map_or(0, <[u8]>::len);
+    let is_plain = text.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.'));
+    let parsed = number::parse_decimal(text);
+    parsed.value.filter(|_| is_plain && fraction <= DECIMAL_SCALE_MAX.into() && !parsed.is_truncated)
 }
 
 fn date_text(date: DateValue) -> String {
@@ -292,12 +289,16 @@ mod tests {
     }
 
     #[test]
-    fn a_decimal_of_more_than_38_digits_stays_text() {
+    fn a_decimal_of_more_than_81_digits_stays_text() {
         let decoded = |text: &str| decoded_value(246, &[&[text.len() as u8], text.as_bytes()].concat());
         let longest = "9".repeat(38);
         let mantissa = 10i128.pow(38) - 1;
-        assert_eq!(decoded(&longest), Ok(Value::Decimal(Decimal { mantissa, scale: 0 })));
-        for text in ["1".repeat(39), format!("-{}.5", "1".repeat(38))] {
+        assert_eq!(decoded(&longest), Ok(Value::Decimal(decimal::new(mantissa, 0))));
+        for text in ["1".repeat(39), format!("-{}.5", "1".repeat(38)), "7".repeat(81)] {
+            let wide = number::parse_decimal(text.as_bytes()).value.unwrap();
+            assert_eq!(decoded(&text), Ok(Value::Decimal(wide)));
+        }
+        for text in ["1".repeat(82), format!("0.{}", "1".repeat(31)), "1-2".into(), "1e3".into()] {
             assert_eq!(decoded(&text), Ok(Value::Bytes(text.clone().into_bytes())));
         }
     }

@@ -114,8 +114,8 @@ fn append_number(nearest: f64, exact: Option<Decimal>, out: &mut Vec<u8>) {
     out.extend_from_slice(&ordered.to_be_bytes());
     let of_double = |exact| decimal::subtract(exact, decimal::from_double(nearest, None)?);
     match exact.and_then(of_double) {
-        Some(rest) if rest.mantissa != 0 => {
-            out.push(if rest.mantissa < 0 { 0 } else { 2 });
+        Some(rest) if !rest.is_zero() => {
+            out.push(if rest.is_negative() { 0 } else { 2 });
             append_number(rest.to_double(), Some(rest), out);
         }
         _ => out.push(1),

@@ -13,6 +13,7 @@
 //! | 9 | decimal | u8 scale, 16 bytes |
 //! | 10 | year, day, time or both | u8 kind, u8 digits, 8 bytes |
 //! | 11 | bytes of another type | u8 wire type, u32 length, the bytes |
+//! | 12 | decimal of more than 38 digits | u8 scale, u8 sign, 36 bytes |
 //!
 //! The members of an object are sorted by the length of their keys, then by the bytes of the keys, and no key
 //! occurs twice.
@@ -21,6 +22,7 @@ mod compare;
 mod parse;
 mod print;
 
+use crate::decimal::{MANTISSA_LIMIT, Wide};
 use crate::temporal::{Temporal, TemporalKind};
 use crate::value::{Decimal, ValueRef};
 
@@ -43,6 +45,7 @@ const TAG_OBJECT: u8 = 8;
 const TAG_DECIMAL: u8 = 9;
 const TAG_TEMPORAL: u8 = 10;
 const TAG_OPAQUE: u8 = 11;
+const TAG_WIDE_DECIMAL: u8 = 12;
 
 /// The kinds of temporal values, by their number in a document.
 const TEMPORAL_KINDS: [TemporalKind; 4] =
@@ -133,9 +136,13 @@ impl<'a> Json<'a> {
             Json::Int(value) => tagged(TAG_INT, &value.to_le_bytes()),
             Json::UInt(value) => tagged(TAG_UINT, &value.to_le_bytes()),
             Json::Double(value) => tagged(TAG_DOUBLE, &value.to_le_bytes()),
-            Json::Decimal(value) => {
-                tagged(TAG_DECIMAL, &[value.scale]);
-                out.extend_from_slice(&value.mantissa.to_le_bytes());
+            Json::Decimal(Decimal::Narrow { mantissa, scale }) => {
+                tagged(TAG_DECIMAL, &[*scale]);
+                out.extend_from_slice(&mantissa.to_le_bytes());
+            }
+            Json::Decimal(Decimal::Wide(wide)) => {
+                tagged(TAG_WIDE_DECIMAL, &[wide.scale()]);
+                out.extend_from_slice(&wide.to_bytes());
             }
             Json::String(text) => {
                 tagged(TAG_STRING, &(text.len() as u32).to_le_bytes());
@@ -360,7 +367,12 @@ fn read(bytes: &[u8]) -> Option<(Json<'_>, &[u8])> {
             if *scale > crate::decimal::DECIMAL_SCALE_MAX {
                 return None;
             }
-            (Json::Decimal(Decimal { mantissa: i128::from_le_bytes(*bytes), scale: *scale }), rest)
+            (Json::Decimal(Decimal::Narrow { mantissa: i128::from_le_bytes(*bytes), scale: *scale }), rest)
+        }
+        TAG_WIDE_DECIMAL => {
+            let (scale, rest) = rest.split_first()?;
+            let (bytes, rest) = rest.split_first_chunk()?;
+            (Json::Decimal(Wide::from_bytes(bytes, *scale)?), rest)
         }
         TAG_TEMPORAL => {
             let ([kind, digits], rest) = rest.split_first_chunk::<2>()?;
@@ -384,7 +396,7 @@ fn check(bytes: &[u8], depth: usize) -> Option<&[u8]> {
     let is_valid = match value {
         Json::Double(value) => value.is_finite(),
         Json::String(text) => is_text(text),
-        Json::Decimal(value) => crate::decimal::checked(value).is_some(),
+        Json::Decimal(value) => value.narrow_mantissa().is_none_or(|mantissa| mantissa.unsigned_abs() < MANTISSA_LIMIT),
         Json::Temporal(value) => value.digits <= crate::temporal::DIGITS_MAX && value.is_valid(),
         Json::Array(elements) => {
             let mut inside = elements.bytes;

@@ -138,7 +138,7 @@ proptest! {
 
 #[test]
 fn sort_keys_have_the_order_of_exact_numbers_that_no_double_tells_apart() {
-    let decimal = |mantissa, scale| ValueRef::Decimal(crate::value::Decimal { mantissa, scale });
+    let decimal = |mantissa, scale| ValueRef::Decimal(crate::decimal::new(mantissa, scale));
     let ascending = [
         decimal(-90_071_992_547_409_935, 1),
         ValueRef::Int(-9_007_199_254_740_993),

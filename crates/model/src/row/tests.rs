@@ -37,7 +37,7 @@ pub(crate) fn packed_type() -> impl Strategy<Value = DataType> {
         (0u8..7).prop_map(DataType::time),
         (0u8..7).prop_map(DataType::date_time),
         (0u8..7).prop_map(DataType::timestamp),
-        (1u8..=38, 0u8..=30).prop_map(|(precision, scale)| DataType::decimal(precision, scale.min(precision), false)),
+        (1u8..=65, 0u8..=30).prop_map(|(precision, scale)| DataType::decimal(precision, scale.min(precision), false)),
         Just(DataType::float()),
         (1u8..=64).prop_map(DataType::bit),
         (1usize..300).prop_map(move |count| DataType::enumeration(members(count), collation)),
@@ -103,9 +103,11 @@ pub(crate) fn value_of(column_type: &DataType, nullable: bool) -> BoxedStrategy<
         Form::Float => any::<i32>().prop_map(|value| Value::Float(value as f32 / 3.0)).boxed(),
         Form::Decimal => {
             let (scale, precision) = (column_type.scale(), u32::from(column_type.precision()));
-            let limit = 10i128.pow(precision);
+            let limit = 10i128.pow(precision.min(38));
             let mantissa = prop_oneof![1 - limit..limit, Just(0), Just(limit - 1), Just(1 - limit), -100i128..100];
-            mantissa.prop_map(move |mantissa| Value::Decimal(Decimal { mantissa: mantissa % limit, scale })).boxed()
+            let narrow = mantissa.prop_map(move |mantissa| Decimal::Narrow { mantissa: mantissa % limit, scale });
+            let most = move |negative| crate::decimal::largest(precision as u8, scale, negative);
+            prop_oneof![4 => narrow, 1 => any::<bool>().prop_map(most)].prop_map(Value::Decimal).boxed()
         }
         Form::Bit => {
             let bits = column_type.wire().length;

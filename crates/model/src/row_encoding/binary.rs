@@ -146,7 +146,7 @@ fn integer_bits(value: ValueRef<'_>) -> u64 {
         ValueRef::Int(value) => value as u64,
         ValueRef::UInt(value) => value,
         ValueRef::Double(value) => value as i64 as u64,
-        ValueRef::Decimal(value) => value.rescale(0).map_or(0, |value| value.mantissa as u64),
+        ValueRef::Decimal(value) => crate::decimal::to_integer(value) as u64,
         ValueRef::Null | ValueRef::Bytes(_) => 0,
         other => match other.as_number() {
             ValueRef::Int(value) => value as u64,

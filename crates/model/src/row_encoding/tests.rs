@@ -58,7 +58,7 @@ fn values_of_the_text_protocol_are_length_encoded() {
     assert_eq!(text(ValueRef::Int(i64::MIN)), b"\x14-9223372036854775808");
     assert_eq!(text(ValueRef::UInt(u64::MAX)), b"\x1418446744073709551615");
     assert_eq!(text(ValueRef::Double(2.5)), b"\x032.5");
-    assert_eq!(text(ValueRef::Decimal(Decimal { mantissa: -7, scale: 2 })), b"\x05-0.07");
+    assert_eq!(text(ValueRef::Decimal(Decimal::Narrow { mantissa: -7, scale: 2 })), b"\x05-0.07");
     assert_eq!(text(ValueRef::Bytes(b"")), [0]);
     assert_eq!(text(ValueRef::Bytes(&[b'x'; 251]))[..4], [0xFC, 251, 0, b'x']);
     assert_eq!(text(ValueRef::Bytes(&vec![b'x'; 65_536]))[..5], [0xFD, 0, 0, 1, b'x']);
@@ -149,7 +149,7 @@ fn binary_values_follow_the_wire_type_and_not_the_value() {
         out
     };
     assert_eq!(binary(ValueRef::Int(3), wire_type::DOUBLE), 3f64.to_le_bytes());
-    assert_eq!(binary(ValueRef::Decimal(Decimal { mantissa: 25, scale: 1 }), wire_type::NEWDECIMAL), b"\x032.5");
+    assert_eq!(binary(ValueRef::Decimal(Decimal::Narrow { mantissa: 25, scale: 1 }), wire_type::NEWDECIMAL), b"\x032.5");
     assert_eq!(binary(ValueRef::Int(-3), wire_type::VAR_STRING), b"\x02-3");
     assert_eq!(binary(ValueRef::UInt(u64::MAX), wire_type::LONGLONG), [0xFF; 8]);
 }

@@ -249,7 +249,7 @@ impl Temporal {
                 let fraction = i64::from(parts.microsecond) / unit;
                 let scaled = i128::from(whole.abs()) * 10i128.pow(digits.into()) + i128::from(fraction);
                 let mantissa = if parts.negative { -scaled } else { scaled };
-                ValueRef::Decimal(crate::value::Decimal { mantissa, scale: digits })
+                ValueRef::Decimal(crate::value::Decimal::Narrow { mantissa, scale: digits })
             }
         }
     }

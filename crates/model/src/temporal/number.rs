@@ -93,10 +93,10 @@ pub fn number_parts(value: ValueRef<'_>) -> (i64, u32, bool) {
         ValueRef::UInt(value) => (i64::try_from(value).unwrap_or(i64::MAX), 0, false),
         ValueRef::Decimal(value) => {
             let whole = decimal::truncate(value, 0);
-            let fraction = decimal::subtract(value, whole).and_then(|rest| rest.rescale(9));
-            let nanoseconds = fraction.map_or(0, |fraction| fraction.mantissa.unsigned_abs() as u32);
+            let fraction = decimal::subtract(value, whole).and_then(|rest| decimal::with_scale(rest, 9));
+            let nanoseconds = fraction.map_or(0, |fraction| fraction.clamped_mantissa().unsigned_abs() as u32);
             let limit = i128::from(i64::MAX);
-            (whole.mantissa.clamp(-limit, limit) as i64, nanoseconds.min(999_999_999), value.mantissa < 0)
+            (whole.clamped_mantissa().clamp(-limit, limit) as i64, nanoseconds.min(999_999_999), value.is_negative())
         }
         ValueRef::Double(value) => {
             let nanoseconds = (value.fract().abs() * 1e9).round() as u32;

@@ -85,7 +85,7 @@ impl TypeDescriptor for BitType {
                 ValueRef::Double(number) if number.abs() >= TWO_TO_63 => Some(1 << 63),
                 ValueRef::Double(number) => Some(number as i64 as u64),
                 // Unlike an integer, a negative decimal is out of range.
-                ValueRef::Decimal(number) if number.mantissa < 0 => {
+                ValueRef::Decimal(number) if number.is_negative() => {
                     target.out_of_range(scratch)?;
                     Some(0)
                 }

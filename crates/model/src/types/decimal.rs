@@ -1,7 +1,7 @@
 //! DECIMAL.
 
 use super::{DataType, Family, Form, Packed, TypeDescriptor, WireType};
-use crate::decimal::{self, DIGITS_MAX, MANTISSA_LIMIT};
+use crate::decimal::{self, NARROW_DIGITS_MAX};
 use crate::error::Result;
 use crate::number::parse_decimal;
 use crate::row_encoding::{column_flag, wire_type};
@@ -40,7 +40,11 @@ impl TypeDescriptor for DecimalType {
     }
 
     fn packed(&self, data_type: &DataType) -> Option<Packed> {
-        Some(Packed::Decimal { precision: data_type.bytes, scale: data_type.scale })
+        let (precision, scale) = (data_type.bytes, data_type.scale);
+        Some(match precision <= NARROW_DIGITS_MAX {
+            true => Packed::Decimal { precision, scale },
+            false => Packed::WideDecimal { precision, scale },
+        })
     }
 
     fn wire(&self, data_type: &DataType) -> WireType {
@@ -55,7 +59,7 @@ impl TypeDescriptor for DecimalType {
     }
 
     fn implicit_default(&self, data_type: &DataType) -> Value {
-        Value::Decimal(Decimal { mantissa: 0, scale: data_type.scale })
+        Value::Decimal(Decimal::Narrow { mantissa: 0, scale: data_type.scale })
     }
 
     fn store<'r>(
@@ -93,7 +97,7 @@ impl TypeDescriptor for DecimalType {
         };
         let rounded = number.and_then(|number| decimal::with_scale(number, data_type.scale));
         // MySQL tests the sign before it rounds: -0.4 is out of range although it would be stored as 0.
-        let has_wrong_sign = data_type.unsigned && number.is_some_and(|number| number.mantissa < 0);
+        let has_wrong_sign = data_type.unsigned && number.is_some_and(Decimal::is_negative);
         let fits = rounded.filter(|rounded| decimal::fits_digits(*rounded, data_type.bytes) && !has_wrong_sign);
         if let Some(rounded) = fits {
             if number != Some(rounded) {
@@ -102,16 +106,10 @@ impl TypeDescriptor for DecimalType {
             return Ok(ValueRef::Decimal(rounded));
         }
         target.out_of_range(scratch)?;
-        let most = match data_type.bytes {
-            DIGITS_MAX.. => MANTISSA_LIMIT - 1,
-            precision => 10u128.pow(precision.into()) - 1,
-        } as i128;
-        let mantissa = match is_negative(value) {
-            true if data_type.unsigned => 0,
-            true => -most,
-            false => most,
-        };
-        Ok(ValueRef::Decimal(Decimal { mantissa, scale: data_type.scale }))
+        Ok(ValueRef::Decimal(match is_negative(value) && data_type.unsigned {
+            true => Decimal::Narrow { mantissa: 0, scale: data_type.scale },
+            false => decimal::largest(data_type.bytes, data_type.scale, is_negative(value)),
+        }))
     }
 
     fn stored(&self, data_type: &DataType) -> StoredType {

@@ -135,7 +135,7 @@ impl TypeDescriptor for Integer {
             ValueRef::UInt(value) => value.into(),
             ValueRef::Double(value) => value.round_ties_even() as i128,
             // A negative number is out of range even if it rounds to 0.
-            ValueRef::Decimal(value) if data_type.unsigned && value.mantissa < 0 => -1,
+            ValueRef::Decimal(value) if data_type.unsigned && value.is_negative() => -1,
             ValueRef::Decimal(value) => decimal::to_integer(value),
             ValueRef::Bytes(text) => parsed(text, target, scratch)?,
             ValueRef::Null => 0,

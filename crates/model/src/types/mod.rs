@@ -323,7 +323,7 @@ impl DataType {
     /// Digits of an exact number, before and after the point; 0 for other types.
     pub fn precision(&self) -> u8 {
         match self.packed() {
-            Some(Packed::Decimal { precision, .. }) => precision,
+            Some(Packed::Decimal { precision, .. } | Packed::WideDecimal { precision, .. }) => precision,
             _ => 0,
         }
     }

@@ -28,6 +28,13 @@ pub enum Packed {
         /// Digits after the point.
         scale: u8,
     },
+    /// DECIMAL of more than 38 digits, in the same form as shorter ones.
+    WideDecimal {
+        /// Digits before and after the point.
+        precision: u8,
+        /// Digits after the point.
+        scale: u8,
+    },
     /// BIT of this many bits, little-endian in 1, 2, 3, 4 or 8 bytes.
     Bit(u8),
     /// ENUM in this many bytes, little-endian.
@@ -73,7 +80,7 @@ impl Packed {
             Packed::Time(digits) => 3 + fraction_bytes(digits),
             Packed::DateTime(digits) => 5 + fraction_bytes(digits),
             Packed::Timestamp(digits) => 4 + fraction_bytes(digits),
-            Packed::Decimal { precision, .. } => decimal_bytes(precision),
+            Packed::Decimal { precision, .. } | Packed::WideDecimal { precision, .. } => decimal_bytes(precision),
             Packed::Bit(bits) => width_of_bits(bits.into()).into(),
             Packed::Enum(bytes) | Packed::Set(bytes) => bytes.into(),
         }
@@ -118,7 +125,10 @@ impl Packed {
                 let microsecond = big_endian(fraction) as i64 * fraction_unit(digits);
                 ValueRef::Temporal(Temporal::instant(big_endian(seconds) as i64, microsecond as u32, digits))
             }
-            Packed::Decimal { scale, .. } => ValueRef::Decimal(Decimal { mantissa: read_biased(bytes), scale }),
+            Packed::Decimal { scale, .. } => {
+                ValueRef::Decimal(Decimal::Narrow { mantissa: read_biased(bytes), scale })
+            }
+            Packed::WideDecimal { scale, .. } => ValueRef::Decimal(decimal::read_wide(bytes, scale)),
             Packed::Bit(bits) => ValueRef::Bit(Bit { number: little_endian(bytes), bytes: bits.div_ceil(8) }),
             Packed::Enum(_) => {
                 let number = little_endian(bytes);
@@ -149,8 +159,18 @@ impl Packed {
             (Packed::Decimal { precision, scale }, ValueRef::Decimal(value)) => {
                 let Some(value) = decimal::with_scale(value, scale) else { return false };
                 let fits = decimal::fits_digits(value, precision);
-                if fits {
-                    write_biased(value.mantissa, out);
+                if let Some(mantissa) = value.narrow_mantissa().filter(|_| fits) {
+                    write_biased(mantissa, out);
+                }
+                return fits;
+            }
+            (Packed::WideDecimal { precision, scale }, ValueRef::Decimal(value)) => {
+                let Some(value) = decimal::with_scale(value, scale) else { return false };
+                let fits = decimal::fits_digits(value, precision);
+                match value {
+                    Decimal::Narrow { mantissa, .. } => write_extended(mantissa, out),
+                    Decimal::Wide(wide) if fits => wide.write_biased(out),
+                    Decimal::Wide(_) => {}
                 }
                 return fits;
             }
@@ -253,6 +273,14 @@ fn read_biased(bytes: &[u8]) -> i128 {
     let start = if bytes[0] & 0x80 == 0 { -1i128 } else { 0 };
     let first = start << 8 | i128::from(bytes[0] ^ 0x80);
     bytes[1..].iter().fold(first, |value, byte| value << 8 | i128::from(*byte))
+}
+
+/// As [`write_biased`], into more than 16 bytes.
+fn write_extended(value: i128, out: &mut [u8]) {
+    let (high, low) = out.split_at_mut(out.len() - 16);
+    high.fill(if value < 0 { 0xFF } else { 0 });
+    low.copy_from_slice(&value.to_be_bytes());
+    out[0] ^= 0x80;
 }
 
 fn write_biased(value: i128, out: &mut [u8]) {

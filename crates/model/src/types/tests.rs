@@ -172,7 +172,7 @@ fn bits_in_a_text_column_are_valid_text() {
 
 #[test]
 fn a_decimal_beyond_64_bits_is_too_long_for_bit() {
-    let decimal = |mantissa| ValueRef::Decimal(crate::value::Decimal { mantissa, scale: 0 });
+    let decimal = |mantissa| ValueRef::Decimal(crate::decimal::new(mantissa, 0));
     let bit = |number| Value::Bit(crate::value::Bit { number, bytes: 8 });
     let all = u64::MAX;
     assert_eq!(stored(DataType::bit(64), decimal(i128::from(all) + 2)), (bit(all), Some(1406)));
@@ -187,7 +187,7 @@ fn a_decimal_beyond_64_bits_is_too_long_for_bit() {
 #[test]
 fn an_unsigned_decimal_tests_the_sign_before_it_rounds() {
     let unsigned = DataType::decimal(5, 0, true);
-    let zero = Value::Decimal(crate::value::Decimal { mantissa: 0, scale: 0 });
+    let zero = Value::Decimal(crate::decimal::new(0, 0));
     for value in [ValueRef::Bytes(b"-0.4"), ValueRef::Double(-0.4)] {
         assert_eq!(stored(unsigned.clone(), value), (zero.clone(), Some(1264)), "{value:?}");
     }

@@ -82,7 +82,7 @@ impl TypeDescriptor for Year {
                 // A negative number is out of range even if it is cut or rounded to 0.
                 ValueRef::Double(value) if value < 0.0 => (-1, false),
                 ValueRef::Double(value) => (value as i128, false),
-                ValueRef::Decimal(value) if value.mantissa < 0 => (-1, false),
+                ValueRef::Decimal(value) if value.is_negative() => (-1, false),
                 ValueRef::Decimal(value) => (crate::decimal::to_integer(value), false),
                 _ => (0, false),
             },

@@ -120,7 +120,7 @@ impl Wire for Value {
 
     fn describe(page: &mut Page) -> String {
         let text = "a tag byte and its content: 0 NULL; 1 i64; 2 u64; 3 double; 4 decimal: scale u8 and i128; 5 length \
-                    u32 and bytes";
+                    u32 and bytes; 13 decimal of more than 38 digits: scale u8, sign u8 and 36 bytes";
         page.add("Value", |_| text.into())
     }
 
@@ -132,8 +132,9 @@ impl Wire for Value {
             2 => Value::UInt(draw.number()),
             3 => Value::Double(draw.number() as f64 / 7.0),
             4 => {
-                let (mantissa, scale) = (i128::from(draw.number() as i64), draw.below(31) as u8);
-                Value::Decimal(junctor_model::value::Decimal { mantissa, scale })
+                let (number, scale) = (i128::from(draw.number() as i64), draw.below(31) as u8);
+                let factor = if draw.below(2) == 0 { 1 } else { i128::from(u64::MAX) };
+                Value::Decimal(junctor_model::decimal::new(number * factor, scale))
             }
             _ => Value::Bytes(Vec::sample(draw)),
         }

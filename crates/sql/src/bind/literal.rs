@@ -2,7 +2,9 @@
 
 use junctor_expression::{Coercibility, Expression, Kind, ResultType};
 use junctor_model::collation::{CharacterSet, CollationId};
+use junctor_model::decimal::{self, DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, NARROW_DIGITS_MAX};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::number::parse_decimal;
 use junctor_model::schema::ColumnDefinition;
 use junctor_model::temporal::{self as model, DateRules, Temporal, parse_date_time, parse_time};
 use junctor_model::types::Form;
@@ -11,12 +13,8 @@ use junctor_model::value::{Decimal, Value};
 use super::environment::Environment;
 use crate::parse::expression::{self as ast, Literal, StringLiteral, TemporalKind};
 
-/// Maximum number of digits of an exact number.
-const DECIMAL_DIGITS_MAX: usize = 38;
 /// Maximum number of bytes of a wrong text that a message shows.
 const WRONG_BYTES_SHOWN: usize = 6;
-/// Maximum number of digits after the decimal point of an exact number.
-const DECIMAL_SCALE_MAX: usize = 30;
 
 /// Converts a literal into a constant. A string without a character set introducer gets the collation of the
 /// connection.
@@ -27,10 +25,10 @@ pub(super) fn bind_literal(literal: &Literal, environment: &Environment<'_>) -> 
         Literal::Null => Expression::null(),
         Literal::Boolean(value) => constant(Value::Int(i64::from(*value))),
         Literal::Integer(value) => constant(integer(*value)),
-        Literal::Decimal(text) => match decimal_of_text(text.as_bytes()) {
-            Some(value) => constant(Value::Decimal(value)),
-            None => return Err(Error::not_supported("an exact number of more than 38 digits")),
-        },
+        // MySQL takes the largest number of 65 digits for one with more than 81 before the point.
+        Literal::Decimal(text) => constant(Value::Decimal(decimal_of_text(text.as_bytes()).unwrap_or_else(|| {
+            decimal::largest(DECIMAL_PRECISION_MAX, 0, text.starts_with('-'))
+        }))),
         Literal::Double(value) if value.is_finite() => constant(Value::Double(*value)),
         Literal::Double(_) => {
             return Err(Error::new(ErrorCode::IllegalValue, "Illegal double value found during parsing"));
@@ -158,12 +156,12 @@ fn integer(value: i128) -> Value {
     match (i64::try_from(value), u64::try_from(value)) {
         (Ok(value), _) => Value::Int(value),
         (_, Ok(value)) => Value::UInt(value),
-        _ => Value::Decimal(Decimal { mantissa: value, scale: 0 }),
+        _ => Value::Decimal(decimal::from_integer(value)),
     }
 }
 
 /// The value of decimal digits with an optional sign and at most one decimal point, rounded half away from
-/// zero to 30 digits after the point. `None` for more than 38 digits, which exceed the range of [`Decimal`].
+/// zero to 30 digits after the point. `None` for more than 81 digits before the point.
 pub fn decimal_of_text(text: &[u8]) -> Option<Decimal> {
     let (mut mantissa, mut digits, mut scale) = (0i128, 0, 0);
     let mut has_point = false;
@@ -174,19 +172,19 @@ pub fn decimal_of_text(text: &[u8]) -> Option<Decimal> {
                 break;
             }
             b'0'..=b'9' => {
-                digits += usize::from(digits > 0 || *byte != b'0');
-                if digits > DECIMAL_DIGITS_MAX {
-                    return None;
+                digits += u8::from(digits > 0 || *byte != b'0');
+                if digits > NARROW_DIGITS_MAX {
+                    return parse_decimal(text).value;
                 }
                 mantissa = mantissa * 10 + i128::from(byte - b'0');
-                scale += usize::from(has_point);
+                scale += u8::from(has_point);
             }
             b'.' => has_point = true,
             _ => {}
         }
     }
     let mantissa = if text.first() == Some(&b'-') { -mantissa } else { mantissa };
-    Some(Decimal { mantissa, scale: scale as u8 })
+    Some(decimal::new(mantissa, scale))
 }
 
 #[cfg(test)]
@@ -194,14 +192,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_decimal_has_its_own_scale_up_to_thirty_digits_and_is_refused_beyond_38() {
-        let of = |text: &str| decimal_of_text(text.as_bytes()).map(|value| (value.mantissa, value.scale));
-        assert_eq!(of("-12.50"), Some((-1250, 2)));
-        assert_eq!(of("000.5"), Some((5, 1)));
-        assert_eq!(of(&"9".repeat(38)), Some((10i128.pow(38) - 1, 0)));
-        assert_eq!(of(&"9".repeat(39)), None);
-        assert_eq!(of("0.0000000000000000000000000000015"), Some((2, 30)));
-        assert_eq!(of("-0.00000000000000000000000000000149"), Some((-1, 30)));
-        assert_eq!(of("123456789.000000000000000000000000000000"), None);
+    fn a_decimal_has_its_own_scale_up_to_thirty_digits_and_at_most_81_digits() {
+        let of = |text: &str| {
+            decimal_of_text(text.as_bytes()).map(|value| {
+                let mut shown = Vec::new();
+                value.append_text(&mut shown);
+                String::from_utf8(shown).unwrap()
+            })
+        };
+        for text in ["-12.50", &"9".repeat(38), &"9".repeat(39), &"9".repeat(81), "123456789.000000000000000000000000000000"]
+        {
+            assert_eq!(of(text).as_deref(), Some(text));
+        }
+        assert_eq!(of("000.5").as_deref(), Some("0.5"));
+        assert_eq!(of(&"9".repeat(82)), None);
+        assert_eq!(of("0.0000000000000000000000000000015").as_deref(), Some("0.000000000000000000000000000002"));
+        assert_eq!(of("-0.00000000000000000000000000000149").as_deref(), Some("-0.000000000000000000000000000001"));
+        // 70 digits before the point leave one group of nine after it.
+        let (whole, fraction) = ("9".repeat(70), "123456789");
+        assert_eq!(of(&format!("{whole}.{fraction}999")), Some(format!("{whole}.{fraction}")));
     }
 }

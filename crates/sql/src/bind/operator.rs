@@ -1,7 +1,9 @@
 //! Operators, IN with its row constructors, and casts.
 
+use junctor_expression::result_type::DECIMAL_PRECISION_MAX;
 use junctor_expression::{ArithmeticOperator, BitOperator, CastTarget, CompareOperator, Expression, Kind, ResultType};
 use junctor_model::collation::{CharacterSet, CollationId};
+use junctor_model::decimal::DECIMAL_SCALE_MAX;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::temporal::DIGITS_MAX;
 use junctor_model::value::Value;
@@ -10,6 +12,7 @@ use super::binder::compare_operator;
 use super::literal::{among_numbers, number_of_literal};
 use super::{Binder, SubqueryForm, message};
 use crate::parse::expression as ast;
+use crate::parse::expression_text;
 use crate::parse::expression::BinaryOperator as Operator;
 
 /// The precision of a DECIMAL without one, in digits.
@@ -220,10 +223,10 @@ impl Binder<'_> {
         }
     }
 
-    pub(super) fn cast(&mut self, operand: &ast::Expression, target: &ast::CastTarget) -> Result<Expression> {
-        let mut bound = self.bind(operand)?;
+    pub(super) fn cast(&mut self, written: &ast::Expression, target: &ast::CastTarget) -> Result<Expression> {
+        let mut bound = self.bind(written)?;
         if !matches!(target, ast::CastTarget::Binary(_) | ast::CastTarget::Char { .. }) {
-            bound = among_numbers(operand, bound);
+            bound = among_numbers(written, bound);
         }
         let operand = bound;
         let target = match target {
@@ -241,9 +244,7 @@ impl Binder<'_> {
             ast::CastTarget::Decimal { precision, scale } => {
                 let precision = precision.filter(|precision| *precision > 0).unwrap_or(DECIMAL_PRECISION_DEFAULT);
                 let scale = scale.unwrap_or(0);
-                if precision > 65 || scale > 30 || scale > precision {
-                    return Err(Error::not_supported("this precision of DECIMAL"));
-                }
+                check_digits(written, precision, scale)?;
                 CastTarget::Decimal { precision: precision as u8, scale: scale as u8 }
             }
             ast::CastTarget::Float(_) => return Err(Error::not_supported("CAST to FLOAT")),
@@ -288,6 +289,30 @@ fn has_bytes(
 }
 
 /// A cast to a type with digits after the point of the seconds. Error 1426 for more than 6.
+/// Errors of CAST to DECIMAL: 1427 for more digits after the point than there are, 1426 for more than 65
+/// digits, 1425 for more than 30 after the point.
+fn check_digits(operand: &ast::Expression, precision: u32, scale: u32) -> Result<()> {
+    let name = match operand {
+        ast::Expression::Literal(_) | ast::Expression::Column(_) => expression_text(operand).unwrap_or_default(),
+        _ => String::new(),
+    };
+    let name = name.trim_matches('`');
+    if scale > precision {
+        let message = "For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '').";
+        return Err(Error::new(ErrorCode::ScaleAbovePrecision, message));
+    }
+    if precision > DECIMAL_PRECISION_MAX {
+        let message =
+            format!("Too-big precision {precision} specified for '{name}'. Maximum is {DECIMAL_PRECISION_MAX}.");
+        return Err(Error::new(ErrorCode::TooBigPrecision, message));
+    }
+    if scale > u32::from(DECIMAL_SCALE_MAX) {
+        let message = format!("Too big scale {scale} specified for column '{name}'. Maximum is {DECIMAL_SCALE_MAX}.");
+        return Err(Error::new(ErrorCode::TooBigScale, message));
+    }
+    Ok(())
+}
+
 fn cast_temporal(function: &str, operand: Expression, digits: Option<u32>) -> Result<Expression> {
     let digits = digits.unwrap_or(0);
     if digits > u32::from(DIGITS_MAX) {

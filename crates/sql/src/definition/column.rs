@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_expression::result_type::DECIMAL_PRECISION_MAX;
 use junctor_model::collation::CollationId;
-use junctor_model::decimal::{self, DECIMAL_SCALE_MAX};
+use junctor_model::decimal::DECIMAL_SCALE_MAX;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::{ColumnDefinition, ColumnExpression, ExpressionKind};
 use junctor_model::temporal::DIGITS_MAX;
@@ -174,7 +174,7 @@ fn fixed_digits(name: &str, precision: u32, scale: u32) -> Result<(u8, u8)> {
     Ok((precision as u8, scale as u8))
 }
 
-/// DECIMAL(precision, scale). Errors: 1425, 1426 and 1427 for digits that it cannot have, 1235 above 38.
+/// DECIMAL(precision, scale). Errors: 1425, 1426 and 1427 for digits that it cannot have.
 fn decimal(name: &str, precision: Option<u32>, scale: Option<u32>, unsigned: bool) -> Result<DataType> {
     let scale = scale.unwrap_or(0);
     let precision = match precision {
@@ -190,9 +190,6 @@ fn decimal(name: &str, precision: Option<u32>, scale: Option<u32>, unsigned: boo
     }
     if scale > precision {
         return Err(message::scale_above_precision(name));
-    }
-    if precision > u32::from(decimal::DIGITS_MAX) {
-        return Err(Error::not_supported("DECIMAL of more than 38 digits"));
     }
     Ok(DataType::decimal(precision as u8, scale as u8, unsigned))
 }

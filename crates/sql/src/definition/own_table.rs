@@ -2,6 +2,7 @@
 //! they are filled.
 
 use junctor_model::collation::CollationId;
+use junctor_model::decimal::DECIMAL_PRECISION_MAX;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::{DECIMALS_NOT_FIXED, ResultColumn, column_flag, wire_type};
 use junctor_model::schema::{ColumnDefinition, Sharing, TableDefinition};
@@ -189,7 +190,7 @@ pub(super) fn type_of(column: &ResultColumn) -> Result<DataType> {
         wire_type::FLOAT => "FLOAT".to_owned(),
         wire_type::NEWDECIMAL => {
             let signs = u32::from(!unsigned) + u32::from(column.decimals > 0);
-            let precision = digits.saturating_sub(signs).clamp(u32::from(column.decimals).max(1), 38);
+            let precision = digits.saturating_sub(signs).clamp(u32::from(column.decimals).max(1), u32::from(DECIMAL_PRECISION_MAX));
             format!("DECIMAL({precision},{})", column.decimals)
         }
         wire_type::NULL => "BINARY(0)".to_owned(),

@@ -114,7 +114,7 @@ fn packed_floor(form: Packed, value: ValueRef<'_>) -> Option<(ValueRef<'static>,
                 _ => None,
             }
         }
-        Packed::Decimal { precision, scale } => {
+        Packed::Decimal { precision, scale } | Packed::WideDecimal { precision, scale } => {
             let exact = decimal_of(value.as_number());
             let floor = decimal::floor_to(exact, scale).filter(|floor| decimal::fits_digits(*floor, precision))?;
             let fit = if floor == exact { KeyFit::Exact } else { KeyFit::Above };
@@ -202,8 +202,8 @@ fn floor_of(value: ValueRef<'_>) -> (i128, bool) {
         ValueRef::UInt(value) => (value.into(), true),
         ValueRef::Double(value) => (value.floor() as i128, value.fract() == 0.0),
         ValueRef::Decimal(value) => {
-            let factor = 10i128.pow(u32::from(value.scale.min(38)));
-            (value.mantissa.div_euclid(factor), value.mantissa.rem_euclid(factor) == 0)
+            let floor = decimal::floor(value);
+            (decimal::to_integer(floor), floor == value)
         }
         // MySQL compares a text with numbers as the number at its start.
         ValueRef::Bytes(text) => floor_of(number::parse_number(text).value),
@@ -236,8 +236,8 @@ mod tests {
         assert_eq!(fit(ValueRef::Int(5)), (KeyFit::Exact, vec![0x85]));
         assert_eq!(fit(ValueRef::Double(5.5)), (KeyFit::Above, vec![0x85]));
         assert_eq!(fit(ValueRef::Double(-5.5)), (KeyFit::Above, vec![0x7A]));
-        assert_eq!(fit(ValueRef::Decimal(Decimal { mantissa: -55, scale: 1 })), (KeyFit::Above, vec![0x7A]));
-        assert_eq!(fit(ValueRef::Decimal(Decimal { mantissa: 50, scale: 1 })), (KeyFit::Exact, vec![0x85]));
+        assert_eq!(fit(ValueRef::Decimal(Decimal::Narrow { mantissa: -55, scale: 1 })), (KeyFit::Above, vec![0x7A]));
+        assert_eq!(fit(ValueRef::Decimal(Decimal::Narrow { mantissa: 50, scale: 1 })), (KeyFit::Exact, vec![0x85]));
         assert_eq!(fit(ValueRef::Bytes(b" 5")), (KeyFit::Exact, vec![0x85]));
         assert_eq!(fit(ValueRef::Bytes(b"5.5x")), (KeyFit::Above, vec![0x85]));
         assert_eq!(fit(ValueRef::Bytes(b"x")), (KeyFit::Exact, vec![0x80]));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use junctor_expression::{Coercibility, Expression, Kind, ResultType};
 use junctor_model::collation::CollationId;
+use junctor_model::decimal::DECIMAL_PRECISION_MAX;
 use junctor_model::error::Result;
 use junctor_model::row_encoding::{ResultColumn, column_flag, wire_type};
 use junctor_model::value::Value;
@@ -124,7 +125,7 @@ pub fn type_of_column(column: &ResultColumn) -> ResultType {
             ResultType::integer(unsigned, column.length)
         }
         wire_type::DOUBLE => ResultType::double(),
-        wire_type::NEWDECIMAL => ResultType { length: column.length, ..ResultType::decimal(38, column.decimals) },
+        wire_type::NEWDECIMAL => ResultType { length: column.length, ..ResultType::decimal(DECIMAL_PRECISION_MAX.into(), column.decimals) },
         wire_type::NULL => ResultType::null(),
         wire_type::TIMESTAMP | wire_type::DATETIME => ResultType::temporal(Kind::DateTime, column.decimals),
         wire_type::TIME => ResultType::temporal(Kind::Time, column.decimals),

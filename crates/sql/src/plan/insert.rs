@@ -751,7 +751,7 @@ fn is_zero_or_null(value: &Value) -> bool {
         Value::Int(value) => *value == 0,
         Value::UInt(value) => *value == 0,
         Value::Double(value) => *value == 0.0,
-        Value::Decimal(value) => value.mantissa == 0,
+        Value::Decimal(value) => value.is_zero(),
         Value::Bytes(bytes) => bytes.iter().all(|byte| *byte == b'0') && !bytes.is_empty(),
         other => other.as_ref().to_double() == Ok(0.0),
     }

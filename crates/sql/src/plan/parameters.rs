@@ -43,7 +43,7 @@ fn integer_value(literal: &ScannedLiteral) -> ValueRef<'static> {
         Ok(value) => ValueRef::Int(if literal.negative { -value } else { value }),
         Err(_) if !literal.negative => ValueRef::UInt(literal.magnitude()),
         Err(_) if literal.magnitude() == 1 << 63 => ValueRef::Int(i64::MIN),
-        Err(_) => ValueRef::Decimal(Decimal { mantissa: literal.integer(), scale: 0 }),
+        Err(_) => ValueRef::Decimal(Decimal::Narrow { mantissa: literal.integer(), scale: 0 }),
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn kind_of_value(value: ValueRef<'_>) -> ParameterKind {
         ValueRef::Int(_) => ParameterKind::of(Kind::Int),
         ValueRef::UInt(_) => ParameterKind::of(Kind::UInt),
         ValueRef::Double(_) => ParameterKind::of(Kind::Double),
-        ValueRef::Decimal(value) => ParameterKind { scale: value.scale, ..ParameterKind::of(Kind::Decimal) },
+        ValueRef::Decimal(value) => ParameterKind { scale: value.scale(), ..ParameterKind::of(Kind::Decimal) },
         ValueRef::Float(_) => ParameterKind::of(Kind::Double),
         ValueRef::Temporal(value) => {
             let kind = match value.kind {

@@ -210,7 +210,7 @@ fn fits_encoded(form: Packed, domain: CompareDomain, kind: Kind) -> Option<bool>
         // The bounds of years read an integer as this domain does.
         (Packed::Year, CompareDomain::Number) => matches!(kind, Kind::Int | Kind::UInt).then_some(false),
         (Packed::Year, CompareDomain::Integer) => Some(kind == Kind::Year),
-        (Packed::Decimal { .. }, CompareDomain::Integer | CompareDomain::Decimal) => {
+        (Packed::Decimal { .. } | Packed::WideDecimal { .. }, CompareDomain::Integer | CompareDomain::Decimal) => {
             Some(matches!(kind, Kind::Int | Kind::UInt | Kind::Decimal))
         }
         _ => None,

@@ -412,7 +412,7 @@ fn shown(value: &Value) -> String {
         Value::Int(value) => value.to_string(),
         Value::UInt(value) => format!("{value}u"),
         Value::Double(value) => format!("{value}e0"),
-        Value::Decimal(value) => format!("{}/10^{}", value.mantissa, value.scale),
+        Value::Decimal(value) => format!("{}/10^{}", value.clamped_mantissa(), value.scale()),
         other => format!("{other:?}"),
     }
 }

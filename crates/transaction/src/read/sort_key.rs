@@ -2,7 +2,7 @@
 //! prefix of another.
 
 use junctor_expression::{Kind, ResultType};
-use junctor_model::decimal::DIGITS_MAX;
+use junctor_model::decimal::{self, NARROW_DIGITS_MAX};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::key::{KeyPart, append_value};
 use junctor_model::value::{Decimal, ValueRef};
@@ -66,28 +66,57 @@ fn append_decimal(result: &ResultType, value: ValueRef<'_>, out: &mut Vec<u8>) {
     let scale = result.scale();
     let (floor, fraction) = match value {
         ValueRef::Null => return out.push(0),
-        ValueRef::Decimal(value) => split_decimal(value, scale),
+        ValueRef::Decimal(Decimal::Narrow { mantissa, scale: own }) if own <= scale => {
+            split_decimal(mantissa, own, scale)
+        }
+        ValueRef::Decimal(value) => return append_wide(value, scale, out),
         ValueRef::Int(value) => (i128::from(value), 0),
         ValueRef::UInt(value) => (i128::from(value), 0),
         _ => (0, 0),
     };
-    out.push(1);
-    out.extend_from_slice(&(floor as u128 ^ 1 << 127).to_be_bytes());
+    append_floor(floor, out);
     if scale > 0 {
         out.extend_from_slice(&fraction.to_be_bytes());
     }
 }
 
+fn append_floor(floor: i128, out: &mut Vec<u8>) {
+    out.push(1);
+    out.extend_from_slice(&(floor as u128 ^ 1 << 127).to_be_bytes());
+}
+
 /// The floor, and the fraction above it as a number of units of `scale` digits.
-fn split_decimal(value: Decimal, scale: u8) -> (i128, u128) {
-    let value = if value.scale > scale { value.rescale(scale).unwrap_or(value) } else { value };
-    let factor = power_of_ten(value.scale);
-    let fraction = value.mantissa.rem_euclid(factor) * power_of_ten(scale.saturating_sub(value.scale));
-    (value.mantissa.div_euclid(factor), fraction as u128)
+fn split_decimal(mantissa: i128, own: u8, scale: u8) -> (i128, u128) {
+    let factor = power_of_ten(own);
+    let fraction = mantissa.rem_euclid(factor) * power_of_ten(scale - own);
+    (mantissa.div_euclid(factor), fraction as u128)
+}
+
+/// As for other numbers, but a floor of more than 38 digits is that limit of `i128` that no other number has,
+/// followed by its bytes.
+#[cold]
+fn append_wide(value: Decimal, scale: u8, out: &mut Vec<u8>) {
+    let value = if value.scale() > scale { decimal::with_scale(value, scale).unwrap_or(value) } else { value };
+    let floor = decimal::floor(value);
+    let fraction = decimal::subtract(value, floor).and_then(|fraction| decimal::with_scale(fraction, scale));
+    match floor {
+        Decimal::Narrow { mantissa, .. } => append_floor(mantissa, out),
+        Decimal::Wide(wide) => {
+            append_floor(if wide.is_negative() { i128::MIN } else { i128::MAX }, out);
+            let mut bytes = wide.to_bytes();
+            // From the most significant byte on; those of negative numbers have the opposite order.
+            bytes[1..].reverse();
+            out.extend(bytes[1..].iter().map(|byte| if wide.is_negative() { !byte } else { *byte }));
+        }
+    }
+    if scale > 0 {
+        let fraction = fraction.and_then(Decimal::narrow_mantissa).unwrap_or(0);
+        out.extend_from_slice(&(fraction as u128).to_be_bytes());
+    }
 }
 
 fn power_of_ten(exponent: u8) -> i128 {
-    10i128.pow(u32::from(exponent.min(DIGITS_MAX)))
+    10i128.pow(u32::from(exponent.min(NARROW_DIGITS_MAX)))
 }
 
 /// The length of a key as entries encode it.

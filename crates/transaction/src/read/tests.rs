@@ -292,10 +292,10 @@ fn sort_keys_of_every_type_order_like_their_values() {
     ordered(&integers, of(&Value::Int(1)));
     let doubles = [Value::Null, Value::Double(-1e300), Value::Double(-0.5), Value::Double(0.0), Value::Double(2.0)];
     ordered(&doubles, of(&Value::Double(1.0)));
-    let decimal = |mantissa| Value::Decimal(Decimal { mantissa, scale: 2 });
+    let decimal = |mantissa| Value::Decimal(Decimal::Narrow { mantissa, scale: 2 });
     ordered(&[Value::Null, decimal(-1000), decimal(-1), decimal(0), decimal(99)], of(&decimal(150)));
     // COALESCE of DECIMAL(38, 0) and DECIMAL(38, 30): no mantissa holds both.
-    let exact = |mantissa, scale| Value::Decimal(Decimal { mantissa, scale });
+    let exact = |mantissa, scale| Value::Decimal(Decimal::Narrow { mantissa, scale });
     let (great, one) = (10i128.pow(37), 10i128.pow(30));
     let several_scales = [
         exact(-great, 0),

@@ -10,6 +10,7 @@ use super::super::{Call, Function, TypedCall, function};
 use super::unit::{Interval, Unit};
 use super::{DAY_MAX, DAY_US, clock_us, digits_of, temporal, time_of_us};
 use crate::construct::convert_to;
+use crate::result_type::DECIMAL_PRECISION_MAX;
 use crate::evaluate::{to_decimal, to_integer};
 use crate::program::Expression;
 use crate::result_type::{Coercibility, Kind, ResultType};
@@ -62,7 +63,7 @@ fn resolve_add(_: &'static str, mut arguments: Vec<Expression>) -> Result<TypedC
         // Whole seconds stay whole.
     } else if unit.is_second() {
         let seconds = arguments[1].clone();
-        arguments[1] = convert_to(seconds, ResultType::decimal(38, 6).with_nullable(true));
+        arguments[1] = convert_to(seconds, ResultType::decimal(DECIMAL_PRECISION_MAX, 6).with_nullable(true));
     }
     Ok(TypedCall { arguments, result })
 }

@@ -72,7 +72,7 @@ fn make_time(call: Call<'_>) -> Result<ValueRef<'_>> {
     let (Some(hour), Some(minute), false) = (hour, minute, second.is_null()) else { return Ok(ValueRef::Null) };
     let second = to_decimal(second, call.scratch())?;
     let scaled = decimal::with_scale(second, call.result.scale()).and_then(|second| decimal::with_scale(second, 6));
-    let Some(microseconds) = scaled.map(|second| second.mantissa) else { return Ok(ValueRef::Null) };
+    let Some(microseconds) = scaled.map(|second| second.clamped_mantissa()) else { return Ok(ValueRef::Null) };
     if !(0..60).contains(&minute) || !(0..60 * SECOND_US).contains(&microseconds) {
         return Ok(ValueRef::Null);
     }

@@ -235,7 +235,7 @@ fn seconds_to_time(call: Call<'_>) -> Result<ValueRef<'_>> {
     }
     let number = crate::evaluate::to_decimal(value, call.scratch())?;
     let scaled = decimal::with_scale(number, call.result.scale()).and_then(|number| decimal::with_scale(number, 6));
-    let microseconds = scaled.map_or(i128::MAX / 2, |number| number.mantissa);
+    let microseconds = scaled.map_or(i128::MAX / 2, |number| number.clamped_mantissa().clamp(-(1 << 100), 1 << 100));
     let (time, is_beyond) = super::time_of_us(microseconds, call.result.scale());
     if is_beyond {
         let mut shown = Vec::new();

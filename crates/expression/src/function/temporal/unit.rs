@@ -109,7 +109,7 @@ impl Unit {
     /// The interval of seconds with digits after the point.
     pub fn of_seconds(value: ValueRef<'_>) -> Option<Interval> {
         let ValueRef::Decimal(value) = value else { return None };
-        let microseconds = decimal::with_scale(value, 6)?.mantissa;
+        let microseconds = decimal::with_scale(value, 6)?.narrow_mantissa()?;
         let mut interval = Interval::default();
         interval.parts[SECOND] = i64::try_from(microseconds / 1_000_000).ok()?;
         interval.parts[MICROSECOND] = (microseconds % 1_000_000) as i64;

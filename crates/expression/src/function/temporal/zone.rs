@@ -84,7 +84,7 @@ fn from_unix(call: Call<'_>) -> Result<ValueRef<'_>> {
     let number = to_decimal(value, call.scratch())?;
     let digits = if call.result.kind == Kind::DateTime { call.result.scale() } else { 6 };
     let rounded = decimal::with_scale(number, digits).and_then(|number| decimal::with_scale(number, 6));
-    let Some(microseconds) = rounded.map(|number| number.mantissa) else { return Ok(ValueRef::Null) };
+    let Some(microseconds) = rounded.map(Decimal::clamped_mantissa) else { return Ok(ValueRef::Null) };
     if !(0..(UNIX_MAX + 1) * SECOND_US).contains(&microseconds) {
         return Ok(ValueRef::Null);
     }
@@ -123,7 +123,7 @@ fn to_unix(call: Call<'_>) -> Result<ValueRef<'_>> {
         0 => ValueRef::Int((microseconds / SECOND_US) as i64),
         scale => {
             let unit = 10i128.pow(u32::from(6 - scale));
-            ValueRef::Decimal(Decimal { mantissa: microseconds / unit, scale })
+            ValueRef::Decimal(Decimal::Narrow { mantissa: microseconds / unit, scale })
         }
     };
     let read = crate::evaluate::to_temporal(value, Kind::DateTime, 6, call.scratch())?;

@@ -98,7 +98,7 @@ pub fn session_value_type(expression: &Expression, value: &Value, collation: Col
             ResultType::integer(matches!(value, Value::UInt(_)), integer_length(expression))
         }
         Value::Double(_) => ResultType::double(),
-        Value::Decimal(value) => ResultType::decimal(DECIMAL_PRECISION_MAX, value.scale),
+        Value::Decimal(value) => ResultType::decimal(DECIMAL_PRECISION_MAX, value.scale()),
         Value::Float(_) | Value::Temporal(_) | Value::Bit(_) | Value::Json(_) => {
             ResultType::of_value(value.as_ref(), collation)
         }

@@ -556,7 +556,7 @@ fn the_type_of_a_session_value_depends_on_its_source_and_not_on_its_length() {
         let result = session_value_type(expression, &value, CollationId::UTF8MB4_0900_AI_CI);
         (result.kind, result.length, result.decimals, result.nullable)
     };
-    let decimal = |mantissa, scale| Value::Decimal(junctor_model::value::Decimal { mantissa, scale });
+    let decimal = |mantissa, scale| Value::Decimal(junctor_model::value::Decimal::Narrow { mantissa, scale });
     let text = |text: &str| Value::Bytes(text.into());
     assert_eq!(type_of("SELECT @x", Value::Int(1)), type_of("SELECT @x", Value::Int(i64::MIN)));
     assert_eq!(type_of("SELECT @x", text("")), type_of("SELECT @x", text("a longer text")));

@@ -95,8 +95,8 @@ const WORD_MARK: u8 = b'a';
 /// Byte that stands for every scale above 30, the largest scale of an exact number.
 const SCALE_BYTE_MAX: u8 = 31;
 
-/// Maximum length of a decimal that is exact whatever its digits: 38 digits and the decimal point.
-const EXACT_BYTES_MAX: usize = 39;
+/// Maximum length of a decimal that is exact whatever its digits: 65 digits and the decimal point.
+const EXACT_BYTES_MAX: usize = 66;
 
 /// Largest number of digits whose value always fits in 64 bits.
 pub(super) const SAFE_DIGITS: usize = 19;
