@@ -293,7 +293,7 @@ mod tests {
         let decoded = |text: &str| decoded_value(246, &[&[text.len() as u8], text.as_bytes()].concat());
         let longest = "9".repeat(38);
         let mantissa = 10i128.pow(38) - 1;
-        assert_eq!(decoded(&longest), Ok(Value::Decimal(decimal::new(mantissa, 0))));
+        assert_eq!(decoded(&longest), Ok(Value::Decimal(junctor_model::decimal::new(mantissa, 0))));
         for text in ["1".repeat(39), format!("-{}.5", "1".repeat(38)), "7".repeat(81)] {
             let wide = number::parse_decimal(text.as_bytes()).value.unwrap();
             assert_eq!(decoded(&text), Ok(Value::Decimal(wide)));
