@@ -101,7 +101,7 @@ impl AggregateKind {
             AggregateKind::Sum if exact => ResultType::decimal(precision + 22, scale).with_nullable(true),
             AggregateKind::Average(increment) if exact => {
                 let scale = scale.saturating_add(increment).min(DECIMAL_SCALE_MAX);
-                ResultType::decimal(precision + u32::from(increment), scale).with_nullable(true)
+                ResultType::unbounded_decimal(precision + u32::from(increment), scale).with_nullable(true)
             }
             AggregateKind::Sum | AggregateKind::Average(_) => ResultType::double().with_nullable(true),
             AggregateKind::Minimum | AggregateKind::Maximum | AggregateKind::AnyValue => {
@@ -313,7 +313,8 @@ impl Accumulator {
             }
             State::Exact { sum, .. } => {
                 let scale = self.kind.result_type(&self.operand).decimals;
-                Value::Decimal(decimal::with_scale(*sum, scale).ok_or_else(|| sum_out_of_range(self.kind))?)
+                // A sum of so many digits has fewer after the point.
+                Value::Decimal(decimal::with_scale(*sum, scale).unwrap_or(*sum))
             }
             State::Double { count, sum } => {
                 let is_average = matches!(self.kind, AggregateKind::Average(_));

@@ -170,8 +170,13 @@ impl ResultType {
 
     /// DECIMAL(`precision`, `scale`), clamped to 65 and 30 digits.
     pub fn decimal(precision: u32, scale: u8) -> ResultType {
+        ResultType::unbounded_decimal(precision.min(DECIMAL_PRECISION_MAX), scale)
+    }
+
+    /// As [`Self::decimal`] for literals and averages, which clients see with more than 65 digits.
+    pub(crate) fn unbounded_decimal(precision: u32, scale: u8) -> ResultType {
         let scale = scale.min(DECIMAL_SCALE_MAX);
-        let precision = precision.clamp(u32::from(scale).max(1), DECIMAL_PRECISION_MAX);
+        let precision = precision.max(u32::from(scale).max(1));
         ResultType::number(Kind::Decimal, precision + 1 + u32::from(scale > 0), scale)
     }
 
@@ -278,7 +283,7 @@ impl ResultType {
             ValueRef::UInt(value) => ResultType::integer(true, digits(value.into())),
             ValueRef::Double(_) => ResultType::double(),
             ValueRef::Decimal(value) => {
-                ResultType::decimal(decimal::digits(value).max(value.scale().into()), value.scale())
+                ResultType::unbounded_decimal(decimal::digits(value).max(value.scale().into()), value.scale())
             }
             ValueRef::Bytes(bytes) => {
                 let length = collation.character_set().character_count(bytes) as u32;
@@ -359,7 +364,8 @@ impl ResultType {
         // The length includes the sign and the point.
         let sign = u32::from(self.kind != Kind::UInt);
         let point = u32::from(self.decimals > 0 && self.decimals < DECIMALS_NOT_FIXED);
-        self.length.saturating_sub(sign + point).max(1)
+        let most = if self.kind == Kind::Decimal { DECIMAL_PRECISION_MAX } else { u32::MAX };
+        self.length.saturating_sub(sign + point).clamp(1, most)
     }
 
     /// Number of digits of an exact number before the point.

@@ -221,10 +221,16 @@ pub(super) fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
     number.to_decimal().filter(|_| number.fits_groups())
 }
 
-/// The sum; digits after the point that do not fit are cut off.
+/// The sum. As in MySQL, groups of digits after the point for which there is no room are cut off the operands.
 #[cold]
 pub(super) fn add(left: Decimal, right: Decimal) -> Option<Decimal> {
     let (mut left, mut right) = (Number::of(left), Number::of(right));
+    let places = GROUPS_MAX.checked_sub(groups_of_sum(&left, &right))? * GROUP;
+    let scale = left.scale.max(right.scale);
+    if u32::from(scale).div_ceil(GROUP) * GROUP > places {
+        left.cut(places as u8);
+        right.cut(places as u8);
+    }
     let scale = left.scale.max(right.scale);
     left.round(scale);
     right.round(scale);
@@ -237,6 +243,22 @@ pub(super) fn add(left: Decimal, right: Decimal) -> Option<Decimal> {
     }
     left.magnitude.subtract(&right.magnitude);
     left.clipped()
+}
+
+/// Groups before the point for which a sum has room: one more than the operands have if a carry into it is
+/// possible, as their first groups show.
+fn groups_of_sum(left: &Number, right: &Number) -> u32 {
+    let groups = left.integer_groups().max(right.integer_groups());
+    if left.negative != right.negative || groups == 0 {
+        return groups;
+    }
+    let first_group = |number: &Number| {
+        let mut magnitude = number.magnitude;
+        magnitude.drop_digits(u32::from(number.scale) + (groups - 1) * GROUP);
+        magnitude.to_u128().unwrap_or(0)
+    };
+    let may_carry = first_group(left) + first_group(right) >= 10u128.pow(GROUP) - 1;
+    groups + u32::from(may_carry)
 }
 
 /// The product rounded to `scale` digits after the point. As in MySQL, groups of digits after the point that
