@@ -21,6 +21,8 @@ pub(crate) enum StoredType {
     Double {
         #[serde(default, skip_serializing_if = "is_false")]
         unsigned: bool,
+        #[serde(default, skip_serializing_if = "is_false")]
+        zerofill: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digits: Option<(u8, u8)>,
     },
@@ -51,10 +53,14 @@ pub(crate) enum StoredType {
         precision: u8,
         scale: u8,
         unsigned: bool,
+        #[serde(default, skip_serializing_if = "is_false")]
+        zerofill: bool,
     },
     Float {
         #[serde(default, skip_serializing_if = "is_false")]
         unsigned: bool,
+        #[serde(default, skip_serializing_if = "is_false")]
+        zerofill: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digits: Option<(u8, u8)>,
     },
@@ -79,16 +85,17 @@ fn members_of(names: Vec<Box<str>>, max: usize) -> Result<Arc<Members>, StoredSc
     Ok(Arc::new(Members::new(names.into_iter().map(|name| name.into_string().into_bytes().into()).collect())))
 }
 
+fn filled(number: DataType, zerofill: bool) -> DataType {
+    if zerofill { number.zero_filled() } else { number }
+}
+
 impl TryFrom<StoredType> for DataType {
     type Error = StoredSchemaError;
 
     fn try_from(stored: StoredType) -> Result<DataType, StoredSchemaError> {
         Ok(match stored {
-            StoredType::Integer { bytes, zerofill: true, .. } if matches!(bytes, 1..=4 | 8) => {
-                DataType::zerofill_integer(bytes)
-            }
-            StoredType::Integer { bytes, unsigned, .. } if matches!(bytes, 1..=4 | 8) => {
-                DataType::integer(bytes, unsigned)
+            StoredType::Integer { bytes, unsigned, zerofill } if matches!(bytes, 1..=4 | 8) => {
+                filled(DataType::integer(bytes, unsigned), zerofill)
             }
             StoredType::Text { length_bytes, collation: name } if matches!(length_bytes, 1..=4) => {
                 DataType::text_or_blob(length_bytes, collation(&name)?)
@@ -96,7 +103,9 @@ impl TryFrom<StoredType> for DataType {
             StoredType::Integer { bytes, .. } | StoredType::Text { length_bytes: bytes, .. } => {
                 return Err(invalid(format_args!("no type has {bytes} bytes")));
             }
-            StoredType::Double { unsigned, digits } => DataType::floating(true, digits, unsigned),
+            StoredType::Double { unsigned, zerofill, digits } => {
+                filled(DataType::floating(true, digits, unsigned), zerofill)
+            }
             StoredType::Year {} => DataType::year(),
             StoredType::Date {} => DataType::date(),
             StoredType::Time { digits: 7.. }
@@ -107,13 +116,15 @@ impl TryFrom<StoredType> for DataType {
             StoredType::Time { digits } => DataType::time(digits),
             StoredType::Datetime { digits } => DataType::date_time(digits),
             StoredType::Timestamp { digits } => DataType::timestamp(digits),
-            StoredType::Decimal { precision, scale, unsigned } => match precision {
+            StoredType::Decimal { precision, scale, unsigned, zerofill } => match precision {
                 1..=DECIMAL_PRECISION_MAX if scale <= precision.min(DECIMAL_SCALE_MAX) => {
-                    DataType::decimal(precision, scale, unsigned)
+                    filled(DataType::decimal(precision, scale, unsigned), zerofill)
                 }
                 _ => return Err(invalid(format_args!("there is no DECIMAL({precision},{scale})"))),
             },
-            StoredType::Float { unsigned, digits } => DataType::floating(false, digits, unsigned),
+            StoredType::Float { unsigned, zerofill, digits } => {
+                filled(DataType::floating(false, digits, unsigned), zerofill)
+            }
             StoredType::Json {} => DataType::json(),
             StoredType::Bit { bits } => match bits {
                 1..=BITS_MAX => DataType::bit(bits),

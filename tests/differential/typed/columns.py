@@ -60,7 +60,7 @@ def draw_type(random):
     pick = random.choice
     draws = [
         lambda: (pick(list(INTEGERS)) + pick(["", "", " UNSIGNED", " UNSIGNED", "(5)", "(3) ZEROFILL", " ZEROFILL"]), "integer"),
-        lambda: (pick(["DECIMAL", "DECIMAL(5,2)", "DECIMAL(10,0)", "DECIMAL(20,10)", "DECIMAL(38,30)", "DECIMAL(30,5)", "DECIMAL(3,3)", "DECIMAL(65,30)", "DECIMAL(65,0)", "DECIMAL(39,1)", "DECIMAL(50,20)"]) + pick(["", "", " UNSIGNED"]), "decimal"),
+        lambda: (pick(["DECIMAL", "DECIMAL(5,2)", "DECIMAL(10,0)", "DECIMAL(20,10)", "DECIMAL(38,30)", "DECIMAL(30,5)", "DECIMAL(3,3)", "DECIMAL(65,30)", "DECIMAL(65,0)", "DECIMAL(39,1)", "DECIMAL(50,20)"]) + pick(["", "", " UNSIGNED", " ZEROFILL"]), "decimal"),
         lambda: (pick(["FLOAT", "FLOAT(7,3)", "DOUBLE", "DOUBLE", "DOUBLE(10,3)", "FLOAT(20)", "FLOAT(30)"]) + pick(["", "", "", " UNSIGNED"]), "double"),
         lambda: (f"BIT({pick([1, 1, 5, 8, 17, 64])})", "bit"),
         lambda: (pick(["YEAR", "YEAR(4)"]), "year"),

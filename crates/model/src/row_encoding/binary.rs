@@ -4,8 +4,8 @@
 
 use super::number::{append_double, append_signed_prefixed, append_unsigned_prefixed};
 use super::packet::{append_length_prefixed, end_packet};
-use super::result_column::wire_type;
-use super::text::{append_decimal, append_other_prefixed, append_short};
+use super::result_column::{ResultColumn, wire_type};
+use super::text::{append_decimal, append_result_text, append_other_prefixed, append_short};
 use crate::row::Field;
 use crate::temporal::Parts;
 use crate::value::ValueRef;
@@ -44,6 +44,16 @@ impl BinaryRow {
             out[self.packet_start + HEAD_BYTES + bit / 8] |= 1 << (bit % 8);
         } else {
             append_binary_value(value, wire_type, out);
+        }
+    }
+
+    /// Appends the value of column `ordinal` as the column's type prints it: a DECIMAL is text, so ZEROFILL has
+    /// its zeros in binary rows, too.
+    #[inline]
+    pub fn append_result(self, ordinal: usize, value: ValueRef<'_>, column: &ResultColumn, out: &mut Vec<u8>) {
+        match value {
+            ValueRef::Decimal(_) if column.wire_type == wire_type::NEWDECIMAL => append_result_text(value, column, out),
+            value => self.append(ordinal, value, column.wire_type, out),
         }
     }
 

@@ -6,7 +6,7 @@ use super::binary::{append_binary_number, append_binary_value, begin_binary_row}
 use super::number::append_signed_prefixed;
 use super::packet::{begin_packet, end_packet};
 use super::result_column::ResultColumn;
-use super::text::{append_formatted, append_text_field, append_text_value, is_formatted};
+use super::text::{append_formatted, append_text_field, append_text_value, filled_width, is_formatted};
 use crate::id::ColumnNumber;
 use crate::row::{RowFormat, RowView, Slot};
 use crate::types::Packed;
@@ -47,13 +47,15 @@ impl RowPlan {
             let slot = format.slot(*column);
             let is_stored_so = slot.is_of_wire_type(*wire_type) || format.packed(slot) == Some(Packed::Float);
             if is_formatted(result) && is_stored_so {
-                let width = result.length.min(u8::MAX.into()) as u8;
+                let width = filled_width(result);
                 steps.push(Step::Formatted { slot, decimals: result.decimals, width, wire_type: *wire_type });
                 continue;
             }
             match format.packed(slot) {
                 // Its text depends on the time zone of the session.
                 Some(Packed::Timestamp(_)) => return None,
+                // Its zeros are also in binary rows.
+                Some(Packed::Decimal { .. }) if is_formatted(result) => return None,
                 None if format.is_json(slot) => {
                     steps.push(Step::Encoded { slot, wire_type: *wire_type });
                     continue;
@@ -127,7 +129,7 @@ fn append_encoded_text(row: RowView<'_>, slot: Slot, out: &mut Vec<u8>) {
 
 #[inline(never)]
 fn append_formatted_text(row: RowView<'_>, slot: Slot, (decimals, width): (u8, u8), out: &mut Vec<u8>) {
-    append_formatted(row.value_at(slot), decimals, width.into(), out);
+    append_formatted(row.value_at(slot), decimals, width, out);
 }
 
 #[inline(never)]

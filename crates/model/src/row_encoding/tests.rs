@@ -270,3 +270,35 @@ proptest! {
         prop_assert_eq!(binary, expected_binary);
     }
 }
+
+/// A table column that has this type, as clients see it.
+fn result_of(data_type: DataType) -> ResultColumn {
+    ResultColumn::of_definition(&ColumnDefinition::new("c", data_type))
+}
+
+#[test]
+fn a_zero_filled_number_has_its_zeros_as_text_and_a_decimal_also_in_binary_rows() {
+    let decimal = result_of(DataType::decimal(8, 2, true).zero_filled());
+    let value = ValueRef::Decimal(Decimal { mantissa: 1250, scale: 2 });
+    let mut out = Vec::new();
+    append_result_text(value, &decimal, &mut out);
+    assert_eq!(out, b"\x09000012.50");
+    let binary = |value, column: &ResultColumn| {
+        let mut out = Vec::new();
+        let row = begin_binary_row(1, &mut out);
+        let start = out.len();
+        row.append_result(0, value, column, &mut out);
+        out.split_off(start)
+    };
+    assert_eq!(binary(value, &decimal), b"\x09000012.50");
+    assert_eq!(binary(value, &result_of(DataType::decimal(8, 2, true))), b"\x0512.50");
+    let float = result_of(DataType::float().zero_filled());
+    out.clear();
+    append_result_text(ValueRef::Float(1.5), &float, &mut out);
+    assert_eq!(out, b"\x0c0000000001.5");
+    assert_eq!(binary(ValueRef::Float(1.5), &float), 1.5f32.to_le_bytes());
+    // An expression with the flags of the column is no column.
+    out.clear();
+    append_result_text(value, &ResultColumn { org_name: "".into(), ..decimal }, &mut out);
+    assert_eq!(out, b"\x0512.50");
+}

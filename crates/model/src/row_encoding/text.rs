@@ -98,43 +98,54 @@ pub fn append_double_in(value: f64, decimals: u8, out: &mut Vec<u8>) {
 /// column, and a fixed number of digits after the point.
 pub(super) fn is_formatted(column: &ResultColumn) -> bool {
     let is_floating = matches!(column.wire_type, wire_type::DOUBLE | wire_type::FLOAT);
+    filled_width(column) > 0 || (is_floating && column.decimals < DECIMALS_NOT_FIXED)
+}
+
+/// The width up to which zeros precede the numbers of a result column; 0 if it is not a table's column with
+/// ZEROFILL.
+pub(super) fn filled_width(column: &ResultColumn) -> u8 {
     let is_filled = column.flags & column_flag::ZEROFILL != 0 && column.wire_type != wire_type::YEAR;
-    (is_filled && !column.org_name.is_empty()) || (is_floating && column.decimals < DECIMALS_NOT_FIXED)
+    match is_filled && !column.org_name.is_empty() {
+        true => column.length.min(u8::MAX.into()) as u8,
+        false => 0,
+    }
 }
 
 /// Appends the value of a result column like [`append_text_value`], as the column's type prints it.
 #[inline]
 pub fn append_result_text(value: ValueRef<'_>, column: &ResultColumn, out: &mut Vec<u8>) {
     match is_formatted(column) {
-        true => append_formatted(value, column.decimals, column.length, out),
+        true => append_formatted(value, column.decimals, filled_width(column), out),
         false => append_text_value(value, out),
     }
 }
 
-/// Appends a number with exactly `decimals` digits after the point, or an integer with zeros to `width`.
+/// Appends a number with exactly `decimals` digits after the point (31: not fixed), and with zeros to `width`
+/// (0: none).
 #[inline(never)]
-pub(super) fn append_formatted(value: ValueRef<'_>, decimals: u8, width: u32, out: &mut Vec<u8>) {
-    if !matches!(value, ValueRef::UInt(_) | ValueRef::Double(_) | ValueRef::Float(_)) {
+pub(super) fn append_formatted(value: ValueRef<'_>, decimals: u8, width: u8, out: &mut Vec<u8>) {
+    let is_number =
+        matches!(value, ValueRef::UInt(_) | ValueRef::Decimal(_) | ValueRef::Double(_) | ValueRef::Float(_));
+    if !is_number {
         return append_text_value(value, out);
     }
     let mut text = Vec::new();
-    append_text_in(value, decimals, width.min(u8::MAX.into()) as u8, &mut text);
+    append_text_in(value, decimals, width, &mut text);
     append_length_prefixed(&text, out);
 }
 
 /// Like [`append_text`], for a type with a fixed number of digits after the point (31: not fixed), or with
 /// leading zeros up to a width (0: none).
 pub fn append_text_in(value: ValueRef<'_>, decimals: u8, zero_fill: u8, out: &mut Vec<u8>) {
+    let start = out.len();
     match value {
-        ValueRef::UInt(number) => {
-            let start = out.len();
-            append_unsigned(number, out);
-            let zeros = usize::from(zero_fill).saturating_sub(out.len() - start);
-            out.splice(start..start, std::iter::repeat_n(b'0', zeros));
-        }
         ValueRef::Double(number) => append_double_in(number, decimals, out),
         ValueRef::Float(number) if decimals < DECIMALS_NOT_FIXED => append_double_fixed(number.into(), decimals, out),
         value => append_text(value, out),
+    }
+    if zero_fill > 0 && !value.is_null() {
+        let zeros = usize::from(zero_fill).saturating_sub(out.len() - start);
+        out.splice(start..start, std::iter::repeat_n(b'0', zeros));
     }
 }
 

@@ -4,7 +4,7 @@ use super::{DataType, Family, Form, Packed, TypeDescriptor, WireType};
 use crate::decimal::{self, NARROW_DIGITS_MAX};
 use crate::error::Result;
 use crate::number::parse_decimal;
-use crate::row_encoding::{column_flag, wire_type};
+use crate::row_encoding::wire_type;
 use crate::scratch::{Scratch, excerpt, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
@@ -30,9 +30,7 @@ impl TypeDescriptor for DecimalType {
 
     fn append_attributes(&self, data_type: &DataType, _: Option<u16>, out: &mut String) {
         out.push_str(&format!("({},{})", data_type.bytes, data_type.scale));
-        if data_type.unsigned {
-            out.push_str(" unsigned");
-        }
+        data_type.append_number_attributes(out);
     }
 
     fn form(&self, _: &DataType) -> Form {
@@ -50,7 +48,7 @@ impl TypeDescriptor for DecimalType {
     fn wire(&self, data_type: &DataType) -> WireType {
         let point = u32::from(data_type.scale > 0);
         let length = u32::from(data_type.bytes) + point + u32::from(!data_type.unsigned);
-        let flags = if data_type.unsigned { column_flag::UNSIGNED } else { 0 };
+        let flags = data_type.number_flags();
         WireType { code: wire_type::NEWDECIMAL, length, decimals: data_type.scale, flags }
     }
 
@@ -114,6 +112,6 @@ impl TypeDescriptor for DecimalType {
 
     fn stored(&self, data_type: &DataType) -> StoredType {
         let (precision, scale) = (data_type.bytes, data_type.scale);
-        StoredType::Decimal { precision, scale, unsigned: data_type.unsigned }
+        StoredType::Decimal { precision, scale, unsigned: data_type.unsigned, zerofill: data_type.zerofill }
     }
 }

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::key::KeyPart;
 use crate::number::parse_double;
 use crate::row::SlotKind;
-use crate::row_encoding::{DECIMALS_NOT_FIXED, column_flag, wire_type};
+use crate::row_encoding::{DECIMALS_NOT_FIXED, wire_type};
 use crate::scratch::{Scratch, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
@@ -56,9 +56,7 @@ impl TypeDescriptor for Floating {
         if let Some((digits, scale)) = fixed_digits(data_type) {
             out.push_str(&format!("({digits},{scale})"));
         }
-        if data_type.unsigned {
-            out.push_str(" unsigned");
-        }
+        data_type.append_number_attributes(out);
     }
 
     fn form(&self, _: &DataType) -> Form {
@@ -83,7 +81,7 @@ impl TypeDescriptor for Floating {
 
     fn wire(&self, data_type: &DataType) -> WireType {
         let code = if self.is_double { wire_type::DOUBLE } else { wire_type::FLOAT };
-        let flags = if data_type.unsigned { column_flag::UNSIGNED } else { 0 };
+        let flags = data_type.number_flags();
         match fixed_digits(data_type) {
             Some((digits, decimals)) => WireType { code, length: digits.into(), decimals, flags },
             None => {
@@ -136,10 +134,10 @@ impl TypeDescriptor for Floating {
     }
 
     fn stored(&self, data_type: &DataType) -> StoredType {
-        let (unsigned, digits) = (data_type.unsigned, fixed_digits(data_type));
+        let (unsigned, zerofill, digits) = (data_type.unsigned, data_type.zerofill, fixed_digits(data_type));
         match self.is_double {
-            true => StoredType::Double { unsigned, digits },
-            false => StoredType::Float { unsigned, digits },
+            true => StoredType::Double { unsigned, zerofill, digits },
+            false => StoredType::Float { unsigned, zerofill, digits },
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::decimal;
 use crate::error::Result;
 use crate::number::parse_integer;
 use crate::row::SlotKind;
-use crate::row_encoding::{column_flag, wire_type};
+use crate::row_encoding::wire_type;
 use crate::scratch::{Scratch, excerpt, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
@@ -15,13 +15,6 @@ use crate::value::{Value, ValueRef};
 pub(super) struct Integer;
 
 impl DataType {
-    /// An unsigned integer that prints with zeros to its display width.
-    pub const fn zerofill_integer(bytes: u8) -> DataType {
-        let mut data_type = DataType::integer(bytes, true);
-        data_type.zerofill = true;
-        data_type
-    }
-
     /// An integer of 1, 2, 3, 4 or 8 bytes: TINYINT, SMALLINT, MEDIUMINT, INT, BIGINT.
     pub const fn integer(bytes: u8, unsigned: bool) -> DataType {
         let mut data_type = DataType::plain(Family::Integer);
@@ -62,12 +55,7 @@ impl TypeDescriptor for Integer {
         if data_type.zerofill {
             out.push_str(&format!("({})", display_width.map_or(default_width(data_type), u32::from)));
         }
-        if data_type.unsigned {
-            out.push_str(" unsigned");
-        }
-        if data_type.zerofill {
-            out.push_str(" zerofill");
-        }
+        data_type.append_number_attributes(out);
     }
 
     fn form(&self, data_type: &DataType) -> Form {
@@ -103,9 +91,7 @@ impl TypeDescriptor for Integer {
             // MySQL has 20 for both: 19 digits and a sign, or 20 digits.
             _ => (wire_type::LONGLONG, 20),
         };
-        let zerofill = if data_type.zerofill { column_flag::ZEROFILL } else { 0 };
-        let flags = zerofill | if data_type.unsigned { column_flag::UNSIGNED } else { 0 };
-        WireType { code, length, decimals: 0, flags }
+        WireType { code, length, decimals: 0, flags: data_type.number_flags() }
     }
 
     fn digits(&self, data_type: &DataType) -> (Option<u64>, Option<u64>) {

@@ -21,6 +21,7 @@ use crate::collation::CollationId;
 use crate::error::Result;
 use crate::key::KeyPart;
 use crate::row::SlotKind;
+use crate::row_encoding::column_flag;
 use crate::scratch::Scratch;
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
@@ -258,8 +259,29 @@ impl DataType {
     /// The width up to which zeros precede a number; 0 without ZEROFILL.
     pub fn zero_fill(&self, display_width: Option<u16>) -> u8 {
         match self.zerofill {
-            true => display_width.map_or(integer::default_width(self), u32::from).min(u8::MAX.into()) as u8,
+            true => display_width.map_or(self.wire().length, u32::from).min(u8::MAX.into()) as u8,
             false => 0,
+        }
+    }
+
+    /// The numeric type with ZEROFILL, which implies UNSIGNED.
+    pub fn zero_filled(self) -> DataType {
+        DataType { unsigned: true, zerofill: true, ..self }
+    }
+
+    /// The flags of a number's attributes for clients.
+    fn number_flags(&self) -> u16 {
+        let unsigned = if self.unsigned { column_flag::UNSIGNED } else { 0 };
+        unsigned | if self.zerofill { column_flag::ZEROFILL } else { 0 }
+    }
+
+    /// Appends UNSIGNED and ZEROFILL as SHOW CREATE TABLE prints them.
+    fn append_number_attributes(&self, out: &mut String) {
+        if self.unsigned {
+            out.push_str(" unsigned");
+        }
+        if self.zerofill {
+            out.push_str(" zerofill");
         }
     }
 

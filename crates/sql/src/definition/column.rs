@@ -31,7 +31,10 @@ pub(super) fn define(
     check_name(&column.name, ErrorCode::WrongFieldSpecification, "column")?;
     refuse_attributes(column)?;
     let name = &column.name;
-    let column_type = type_of(name, &column.column_type, collation, notes)?;
+    let mut column_type = type_of(name, &column.column_type, collation, notes)?;
+    if column.column_type.zerofill {
+        column_type = column_type.zero_filled();
+    }
     let display_width = match column.column_type.kind {
         TypeKind::Integer { display_width, .. } => display_width.map(|width| width as u16),
         _ => None,
@@ -90,13 +93,9 @@ pub(super) fn comment_text(what: &str, name: &str, comment: Option<&[u8]>, max: 
 }
 
 fn refuse_attributes(column: &ast::ColumnDefinition) -> Result<()> {
-    let refused = [
-        (column.on_disk == Some(true), "STORAGE DISK"),
-        (column.column_type.zerofill && !matches!(column.column_type.kind, TypeKind::Integer { .. }), "ZEROFILL"),
-    ];
-    match refused.iter().find(|(present, _)| *present) {
-        Some((_, what)) => Err(Error::not_supported(what)),
-        None => Ok(()),
+    match column.on_disk {
+        Some(true) => Err(Error::not_supported("STORAGE DISK")),
+        _ => Ok(()),
     }
 }
 
@@ -105,10 +104,7 @@ fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mu
     match &written.kind {
         TypeKind::Integer { size, display_width } => {
             check_display_width(name, *size, *display_width, written.unsigned, notes)?;
-            Ok(match written.zerofill {
-                true => DataType::zerofill_integer(integer_bytes(*size)),
-                false => DataType::integer(integer_bytes(*size), written.unsigned),
-            })
+            Ok(DataType::integer(integer_bytes(*size), written.unsigned))
         }
         TypeKind::Double { precision: Some(precision), scale: Some(scale) } => {
             Ok(DataType::floating(true, Some(fixed_digits(name, *precision, *scale)?), written.unsigned))

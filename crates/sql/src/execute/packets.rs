@@ -117,7 +117,7 @@ pub(crate) fn append_row<'v>(
         RowProtocol::Binary => {
             let row = begin_binary_row(values.len(), out);
             for (ordinal, (value, column)) in values.enumerate() {
-                row.append(ordinal, value, column.wire_type, out);
+                row.append_result(ordinal, value, column, out);
             }
             row.end(out);
         }

@@ -230,7 +230,7 @@ fn append_computed_packet(
         RowProtocol::Binary => {
             let packet = begin_binary_row(projection.values.len(), out);
             for (ordinal, (value, column)) in projection.values.iter().zip(&projection.columns).enumerate() {
-                packet.append(ordinal, value_of(value, row, scratch)?, column.wire_type, out);
+                packet.append_result(ordinal, value_of(value, row, scratch)?, column, out);
             }
             packet.end(out);
         }

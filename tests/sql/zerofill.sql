@@ -1,0 +1,28 @@
+-- ZEROFILL of every numeric type: text has the zeros, also in functions of text; numbers do not.
+DROP DATABASE IF EXISTS sql_zerofill;
+CREATE DATABASE sql_zerofill DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;
+USE sql_zerofill;
+CREATE TABLE filled (id INT PRIMARY KEY, a DECIMAL(8,2) ZEROFILL, b DECIMAL(5,5) ZEROFILL, c FLOAT ZEROFILL, d FLOAT(9,2) ZEROFILL, e DOUBLE ZEROFILL, f DOUBLE(12,3) UNSIGNED ZEROFILL, g TINYINT ZEROFILL, h BIGINT ZEROFILL, i DECIMAL ZEROFILL);
+INSERT INTO filled VALUES (1, 12.5, 0.5, 1.5, 2.25, 3.125, 4.5, 7, 8, 9), (2, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), (3, 999999.99, 0.99999, 1e20, 1234567.89, 1e-200, 123456789.5, 255, 18446744073709551615, 9999999999);
+INSERT INTO filled (id, a) VALUES (4, -1);
+INSERT INTO filled (id, e) VALUES (4, -1);
+INSERT IGNORE INTO filled (id, a, d, f) VALUES (4, -1, -2, -3);
+SELECT * FROM filled ORDER BY id;
+SELECT a + 0, c + 0, d * 1, e - 0, f / 1, MAX(a), SUM(d) FROM filled WHERE id = 1 GROUP BY id;
+SELECT CONCAT(a, '|', b, '|', c), CONCAT(d, '|', e, '|', f, '|', i), LENGTH(a), LEFT(f, 4), CAST(a AS CHAR), UPPER(e) FROM filled ORDER BY id;
+SELECT id FROM filled WHERE a = 12.5;
+SELECT id FROM filled WHERE CONCAT(a) = '000012.50';
+SELECT COALESCE(a, 1), IF(1, a, 0), IFNULL(d, 0), CASE WHEN 1 THEN a END FROM filled WHERE id < 3 ORDER BY id;
+SELECT COLUMN_NAME AS name, COLUMN_TYPE AS type, NUMERIC_PRECISION AS `precision`, NUMERIC_SCALE AS scale FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'sql_zerofill' AND TABLE_NAME = 'filled' AND COLUMN_NAME <> 'id' ORDER BY ORDINAL_POSITION;
+SELECT t.a FROM (SELECT f AS a FROM filled ORDER BY id LIMIT 1) t;
+SELECT f FROM filled WHERE id = 1 UNION ALL SELECT f FROM filled WHERE id = 3;
+PREPARE s FROM 'SELECT a, f, i FROM filled WHERE id = ?';
+SET @i = 1;
+EXECUTE s USING @i;
+CREATE TABLE alike LIKE filled;
+CREATE TABLE chosen AS SELECT id, a, c, f FROM filled;
+SELECT * FROM chosen ORDER BY id;
+SELECT TABLE_NAME AS name, COLUMN_TYPE AS type FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'sql_zerofill' AND TABLE_NAME <> 'filled' AND COLUMN_NAME IN ('a', 'c', 'f') ORDER BY TABLE_NAME, ORDINAL_POSITION;
+ALTER TABLE filled MODIFY a VARCHAR(20), MODIFY e TEXT, MODIFY c DOUBLE, MODIFY g DECIMAL(6,1) ZEROFILL;
+SELECT id, a, c, e, g FROM filled ORDER BY id;
+DROP DATABASE sql_zerofill;
