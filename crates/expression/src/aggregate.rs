@@ -568,7 +568,8 @@ mod tests {
 
     fn operand_and_values() -> impl Strategy<Value = (ResultType, Vec<Value>)> {
         let integers = any::<i32>().prop_map(|value| Value::Int((value >> 20).into()));
-        let decimals = any::<i16>().prop_map(|value| Value::Decimal(Decimal::Narrow { mantissa: value.into(), scale: 2 }));
+        let decimals =
+            any::<i16>().prop_map(|value| Value::Decimal(Decimal::Narrow { mantissa: value.into(), scale: 2 }));
         // Sums of multiples of 1/4 are exact in any order.
         let doubles = any::<i16>().prop_map(|value| Value::Double(f64::from(value) / 4.0));
         let texts = "[abAB ]{0,3}".prop_map(|text| Value::Bytes(text.into_bytes()));

@@ -424,8 +424,8 @@ pub fn read_value(bytes: &[u8]) -> Option<(ValueRef<'_>, &[u8])> {
             let (scale, rest) = rest.split_first()?;
             let (bytes, rest) = rest.split_first_chunk()?;
             let (mantissa, scale) = (i128::from_le_bytes(*bytes), *scale);
-            let fits = scale <= crate::decimal::DECIMAL_SCALE_MAX
-                && mantissa.unsigned_abs() < crate::decimal::MANTISSA_LIMIT;
+            let fits =
+                scale <= crate::decimal::DECIMAL_SCALE_MAX && mantissa.unsigned_abs() < crate::decimal::MANTISSA_LIMIT;
             fits.then_some((ValueRef::Decimal(Decimal::Narrow { mantissa, scale }), rest))
         }
         TAG_BYTES => {

@@ -42,9 +42,8 @@ fn value() -> impl Strategy<Value = Value> {
         // Up to 57 digits.
         let factor = if mantissa % 3 == 0 { 10_000_000_000_000_000_001 } else { 1 };
         let (number, factor) = (crate::decimal::new(mantissa, 0), crate::decimal::new(factor, 0));
-        let product = crate::decimal::multiply(number, factor, 0).and_then(|product| {
-            crate::decimal::multiply(product, Decimal::Narrow { mantissa: 1, scale }, scale)
-        });
+        let product = crate::decimal::multiply(number, factor, 0)
+            .and_then(|product| crate::decimal::multiply(product, Decimal::Narrow { mantissa: 1, scale }, scale));
         Value::Decimal(product.unwrap_or_default())
     });
     prop_oneof![

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::decimal::{DECIMAL_SCALE_MAX, DECIMAL_PRECISION_MAX};
+use crate::decimal::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX};
 use crate::stored_schema::{StoredSchemaError, collation, invalid, is_false};
 use crate::types::{BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX};
 

@@ -73,9 +73,7 @@ impl From<&Value> for StoredValue {
             Value::Int(number) => StoredValue::Int(*number),
             Value::UInt(number) => StoredValue::Uint(*number),
             Value::Double(number) => StoredValue::DoubleBits(number.to_bits()),
-            Value::Decimal(number) => {
-                StoredValue::Decimal { digits: digits_of(*number), scale: number.scale() }
-            }
+            Value::Decimal(number) => StoredValue::Decimal { digits: digits_of(*number), scale: number.scale() },
             Value::Bytes(bytes) => StoredValue::Bytes(hexadecimal(bytes)),
             Value::Float(number) => StoredValue::FloatBits(number.to_bits()),
             Value::Temporal(value) => stored_temporal(*value),
@@ -115,9 +113,7 @@ impl TryFrom<StoredValue> for Value {
             StoredValue::Int(number) => Value::Int(number),
             StoredValue::Uint(number) => Value::UInt(number),
             StoredValue::DoubleBits(bits) => Value::Double(f64::from_bits(bits)),
-            StoredValue::Decimal { digits, scale } => {
-                Value::Decimal(decimal_of(&digits, scale)?)
-            }
+            StoredValue::Decimal { digits, scale } => Value::Decimal(decimal_of(&digits, scale)?),
             StoredValue::Bytes(digits) => Value::Bytes(bytes_of(&digits)?),
             StoredValue::FloatBits(bits) => Value::Float(f32::from_bits(bits)),
             StoredValue::Temporal { kind, number, microsecond, negative, digits } => {

@@ -44,6 +44,7 @@ pub(super) const SESSION: &[Function] = &[
     session("ROW_COUNT", 0, 0),
     session("FOUND_ROWS", 0, 0),
     session("SLEEP", 1, 1),
+    session("BENCHMARK", 2, 2),
     session("GET_LOCK", 2, 2),
     session("RELEASE_LOCK", 1, 1),
     session("RELEASE_ALL_LOCKS", 0, 0),

@@ -118,7 +118,8 @@ impl Magnitude {
             let count = digits.min(CHUNK_DIGITS);
             let rest = self.divide_small(10u32.pow(count));
             // Digits dropped before only matter where these are exactly half a unit.
-            order = rest.cmp(&(10u32.pow(count) / 2)).then(if is_inexact { Ordering::Greater } else { Ordering::Equal });
+            order =
+                rest.cmp(&(10u32.pow(count) / 2)).then(if is_inexact { Ordering::Greater } else { Ordering::Equal });
             is_inexact |= rest != 0;
             digits -= count;
         }

@@ -244,9 +244,8 @@ pub fn divide_integer(left: Decimal, right: Decimal) -> Option<i128> {
 /// The remainder, with the sign of `left`. The divisor must not be 0.
 pub fn remainder(left: Decimal, right: Decimal) -> Option<Decimal> {
     let rest = divided(left, right).and_then(|(_, rest)| i128::try_from(rest).ok());
-    let rest = rest.and_then(|rest| {
-        narrow(if left.is_negative() { -rest } else { rest }, left.scale().max(right.scale()))
-    });
+    let rest =
+        rest.and_then(|rest| narrow(if left.is_negative() { -rest } else { rest }, left.scale().max(right.scale())));
     match rest {
         None => wide::remainder(left, right),
         rest => rest,

@@ -130,7 +130,10 @@ impl Number {
             && magnitude < MANTISSA_LIMIT
         {
             let mantissa = magnitude as i128;
-            return Some(Decimal::Narrow { mantissa: if self.negative { -mantissa } else { mantissa }, scale: self.scale });
+            return Some(Decimal::Narrow {
+                mantissa: if self.negative { -mantissa } else { mantissa },
+                scale: self.scale,
+            });
         }
         let limbs = self.magnitude.limbs()?;
         Some(Decimal::Wide(Wide { limbs, scale: self.scale, negative: self.negative }))
@@ -184,7 +187,13 @@ pub(crate) fn compare(left: Decimal, right: Decimal) -> Ordering {
         (true, true) => right.magnitude.cmp(&left.magnitude),
         (false, false) => left.magnitude.cmp(&right.magnitude),
         // The narrow form has no negative zero, and zero is narrow.
-        (negative, _) => if negative { Ordering::Less } else { Ordering::Greater },
+        (negative, _) => {
+            if negative {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
+        }
     }
 }
 
@@ -278,8 +287,7 @@ pub(super) fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decim
         longer.cut((kept.1 * GROUP).min(longer.scale.into()) as u8);
     }
     let magnitude = left.magnitude.multiply(&right.magnitude);
-    let mut product =
-        Number { magnitude, negative: left.negative != right.negative, scale: left.scale + right.scale };
+    let mut product = Number { magnitude, negative: left.negative != right.negative, scale: left.scale + right.scale };
     product.round(scale);
     product.clipped()
 }

@@ -5,7 +5,7 @@
 use super::number::{append_double, append_signed_prefixed, append_unsigned_prefixed};
 use super::packet::{append_length_prefixed, end_packet};
 use super::result_column::{ResultColumn, wire_type};
-use super::text::{append_decimal, append_result_text, append_other_prefixed, append_short};
+use super::text::{append_decimal, append_other_prefixed, append_result_text, append_short};
 use crate::row::Field;
 use crate::temporal::Parts;
 use crate::value::ValueRef;

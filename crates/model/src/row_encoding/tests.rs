@@ -7,7 +7,7 @@ use crate::row::tests::table_and_row;
 use crate::row::{RowFormat, RowView};
 use crate::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition};
 use crate::types::DataType;
-use crate::value::{Decimal, Value, ValueRef};
+use crate::value::{Value, ValueRef};
 
 fn double(value: f64) -> String {
     let mut out = Vec::new();
@@ -149,7 +149,10 @@ fn binary_values_follow_the_wire_type_and_not_the_value() {
         out
     };
     assert_eq!(binary(ValueRef::Int(3), wire_type::DOUBLE), 3f64.to_le_bytes());
-    assert_eq!(binary(ValueRef::Decimal(Decimal::Narrow { mantissa: 25, scale: 1 }), wire_type::NEWDECIMAL), b"\x032.5");
+    assert_eq!(
+        binary(ValueRef::Decimal(Decimal::Narrow { mantissa: 25, scale: 1 }), wire_type::NEWDECIMAL),
+        b"\x032.5"
+    );
     assert_eq!(binary(ValueRef::Int(-3), wire_type::VAR_STRING), b"\x02-3");
     assert_eq!(binary(ValueRef::UInt(u64::MAX), wire_type::LONGLONG), [0xFF; 8]);
 }
@@ -279,7 +282,7 @@ fn result_of(data_type: DataType) -> ResultColumn {
 #[test]
 fn a_zero_filled_number_has_its_zeros_as_text_and_a_decimal_also_in_binary_rows() {
     let decimal = result_of(DataType::decimal(8, 2, true).zero_filled());
-    let value = ValueRef::Decimal(Decimal { mantissa: 1250, scale: 2 });
+    let value = ValueRef::Decimal(crate::decimal::new(1250, 2));
     let mut out = Vec::new();
     append_result_text(value, &decimal, &mut out);
     assert_eq!(out, b"\x09000012.50");

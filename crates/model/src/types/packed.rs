@@ -125,9 +125,7 @@ impl Packed {
                 let microsecond = big_endian(fraction) as i64 * fraction_unit(digits);
                 ValueRef::Temporal(Temporal::instant(big_endian(seconds) as i64, microsecond as u32, digits))
             }
-            Packed::Decimal { scale, .. } => {
-                ValueRef::Decimal(Decimal::Narrow { mantissa: read_biased(bytes), scale })
-            }
+            Packed::Decimal { scale, .. } => ValueRef::Decimal(Decimal::Narrow { mantissa: read_biased(bytes), scale }),
             Packed::WideDecimal { scale, .. } => ValueRef::Decimal(decimal::read_wide(bytes, scale)),
             Packed::Bit(bits) => ValueRef::Bit(Bit { number: little_endian(bytes), bytes: bits.div_ceil(8) }),
             Packed::Enum(_) => {

@@ -26,9 +26,10 @@ pub(super) fn bind_literal(literal: &Literal, environment: &Environment<'_>) -> 
         Literal::Boolean(value) => constant(Value::Int(i64::from(*value))),
         Literal::Integer(value) => constant(integer(*value)),
         // MySQL takes the largest number of 65 digits for one with more than 81 before the point.
-        Literal::Decimal(text) => constant(Value::Decimal(decimal_of_text(text.as_bytes()).unwrap_or_else(|| {
-            decimal::largest(DECIMAL_PRECISION_MAX, 0, text.starts_with('-'))
-        }))),
+        Literal::Decimal(text) => constant(Value::Decimal(
+            decimal_of_text(text.as_bytes())
+                .unwrap_or_else(|| decimal::largest(DECIMAL_PRECISION_MAX, 0, text.starts_with('-'))),
+        )),
         Literal::Double(value) if value.is_finite() => constant(Value::Double(*value)),
         Literal::Double(_) => {
             return Err(Error::new(ErrorCode::IllegalValue, "Illegal double value found during parsing"));
@@ -200,7 +201,8 @@ mod tests {
                 String::from_utf8(shown).unwrap()
             })
         };
-        for text in ["-12.50", &"9".repeat(38), &"9".repeat(39), &"9".repeat(81), "123456789.000000000000000000000000000000"]
+        for text in
+            ["-12.50", &"9".repeat(38), &"9".repeat(39), &"9".repeat(81), "123456789.000000000000000000000000000000"]
         {
             assert_eq!(of(text).as_deref(), Some(text));
         }

@@ -12,8 +12,8 @@ use super::binder::compare_operator;
 use super::literal::{among_numbers, number_of_literal};
 use super::{Binder, SubqueryForm, message};
 use crate::parse::expression as ast;
-use crate::parse::expression_text;
 use crate::parse::expression::BinaryOperator as Operator;
+use crate::parse::expression_text;
 
 /// The precision of a DECIMAL without one, in digits.
 const DECIMAL_PRECISION_DEFAULT: u32 = 10;

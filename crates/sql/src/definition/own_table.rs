@@ -190,7 +190,8 @@ pub(super) fn type_of(column: &ResultColumn) -> Result<DataType> {
         wire_type::FLOAT => "FLOAT".to_owned(),
         wire_type::NEWDECIMAL => {
             let signs = u32::from(!unsigned) + u32::from(column.decimals > 0);
-            let precision = digits.saturating_sub(signs).clamp(u32::from(column.decimals).max(1), u32::from(DECIMAL_PRECISION_MAX));
+            let precision =
+                digits.saturating_sub(signs).clamp(u32::from(column.decimals).max(1), u32::from(DECIMAL_PRECISION_MAX));
             format!("DECIMAL({precision},{})", column.decimals)
         }
         wire_type::NULL => "BINARY(0)".to_owned(),

@@ -80,6 +80,7 @@ impl Engine {
             Execution::Numbers(state) => turn.buffers.give(state.parameters),
             Execution::Status(state) => turn.buffers.give(state.parameters),
             Execution::TableStatistics(state) => state.input.release(turn),
+            Execution::Benchmark(state) => state.calls.input.release(turn),
             Execution::Tables(wait) => {
                 session.execution = Execution::Tables(wait);
                 self.forget_table_wait(session, turn);

@@ -13,10 +13,11 @@
 //! - [`key`] and [`bound`], which build the keys and key ranges of one execution; [`packets`] and [`sorter`],
 //!   which handle result rows; [`received`], which processes many of them in steps;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
-//!   [`compound`], [`into`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`],
+//!   [`compound`], [`into`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`benchmark`],
 //!   [`table_statistics`], [`lock_tables`], [`schema`]; [`table_use`], which separates statements from schema
 //!   changes.
 
+mod benchmark;
 mod bound;
 mod completion;
 mod compound;
@@ -55,6 +56,7 @@ mod unique_key;
 mod user_lock;
 mod write;
 
+pub(crate) use benchmark::Benchmark;
 pub(crate) use completion::{ChangeCounts, fail, finish_ok, interrupted, send_table};
 pub(crate) use compound::{receive_file, start_insert_select, start_modify};
 pub(crate) use compute::start_compute;
@@ -89,5 +91,7 @@ pub(crate) use table_use::BlockingChanges;
 pub use table_use::LockReport;
 pub(crate) use transaction::{AfterTransactionEnd, finish_set, start_control, start_ending};
 pub(crate) use tree::start_tree;
-pub(crate) use user_lock::{LockCallMode, LockCalls, lock_call_in_table_statement, start_user_locks};
+pub(crate) use user_lock::{
+    CallResults, LockCallMode, LockCalls, OuterCall, lock_call_in_table_statement, start_user_locks,
+};
 pub(crate) use write::{in_read_only_transaction, start_change};

@@ -8,6 +8,7 @@ use junctor_model::value::Value;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
 
+use super::benchmark::continue_benchmark;
 use super::completion::{ChangeCounts, fail, finish_ok};
 use super::compound::{continue_compound, resume_compound};
 use super::compute::compute_rows;
@@ -108,6 +109,7 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
         },
         Execution::Idle
         | Execution::Tables(_)
+        | Execution::Benchmark(_)
         | Execution::Received(_)
         | Execution::Sorted(_)
         | Execution::Discarding(_)
@@ -187,6 +189,7 @@ pub(super) fn run_requested_step(context: &mut StatementContext<'_, '_>) -> Prog
         Execution::Sorted(_) => send_sorted_rows(context),
         Execution::Into(_) => continue_into(context),
         Execution::Tree(_) => continue_tree(context),
+        Execution::Benchmark(_) => continue_benchmark(context),
         _ => continue_received(context),
     }
 }

@@ -12,9 +12,9 @@
 use std::sync::Arc;
 
 use junctor_gateway::TurnContext;
-use junctor_model::value::Value;
 
 use super::schema::{AccessRetry, FillTable};
+use super::user_lock::CallResults;
 use crate::mysql_catalog::show::StatisticsSnapshot;
 
 /// The input with which a statement is executed.
@@ -64,7 +64,7 @@ pub(crate) enum RetryInput {
 pub(crate) struct RetryState {
     pub input: RetryInput,
     /// The results of its lock calls; `None` if it has none.
-    pub lock_results: Option<Vec<Value>>,
+    pub lock_results: Option<CallResults>,
     /// The statistics of tables that it uses; `None` if it has not requested them.
     pub statistics: Option<Arc<StatisticsSnapshot>>,
 }

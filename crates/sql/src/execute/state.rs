@@ -10,6 +10,7 @@ use junctor_gateway::threads::Time;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
+use super::benchmark::BenchmarkState;
 use super::compound::{CompoundState, DiscardState};
 use super::insert::{InsertState, InsertedNumbers};
 use super::interrupt::KillState;
@@ -65,6 +66,8 @@ pub(crate) enum Execution {
     Discarding(DiscardState),
     /// Waits for a lock call's result from the main block.
     UserLock(Box<UserLockState>),
+    /// Evaluates the expression of BENCHMARK in steps.
+    Benchmark(Box<BenchmarkState>),
     /// Waits until the main block has taken or released the backup lock.
     BackupLock(OperationId),
     /// Waits for a step of a schema change.
@@ -100,6 +103,7 @@ impl Execution {
             | Execution::Discarding(_)
             | Execution::Into(_)
             | Execution::Tree(_)
+            | Execution::Benchmark(_)
             | Execution::Compound(_) => "executing",
             Execution::Ending(..) => "ending the transaction",
             Execution::Undoing(_) => "undoing to a savepoint",
@@ -136,6 +140,7 @@ impl Execution {
             Execution::TableStatistics(state) => state.operation == operation,
             Execution::Idle
             | Execution::Tables(_)
+            | Execution::Benchmark(_)
             | Execution::Received(_)
             | Execution::Sorted(_)
             | Execution::Discarding(_)
@@ -162,6 +167,7 @@ impl Execution {
             Execution::Sorted(state) => Some(&mut state.step_requested),
             Execution::Into(state) => state.step_requested(),
             Execution::Tree(state) => Some(&mut state.step_requested),
+            Execution::Benchmark(state) => Some(&mut state.step_requested),
             _ => None,
         }
     }

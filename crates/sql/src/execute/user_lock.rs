@@ -1,18 +1,19 @@
-//! GET_LOCK and the related functions, which the main block evaluates.
+//! GET_LOCK and the related functions, which the main block evaluates, and BENCHMARK, which takes many steps.
 //!
 //! A statement with such calls is planned once to check it and to evaluate the arguments of the calls. The
-//! calls are then sent to the main block one by one, and the statement starts again with their results in
-//! place of the calls. Each call is therefore evaluated once, from left to right, before any other part of
-//! the statement.
+//! calls are then carried out one by one, and the statement starts again with their results in place of the
+//! calls. Each call is therefore evaluated once, from left to right, before any other part of the statement.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junctor_model::error::{Error, Result};
 use junctor_model::value::Value;
+use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::use_user_lock::UserLockAction;
 
+use super::benchmark::{Benchmark, BenchmarkState};
 use super::completion::fail;
 use super::context::StatementContext;
 use super::retry::{RetryInput, RetryState};
@@ -26,8 +27,37 @@ pub(crate) struct LockCalls {
     pub mode: LockCallMode,
     /// Number of calls that planning has reached so far.
     pub calls_reached: usize,
-    pub actions: Vec<UserLockAction>,
+    pub actions: Vec<OuterCall>,
+    /// The parameters of the statement, for all calls that need them.
+    pub parameters: Option<Arc<[u8]>>,
     pub results: Vec<Value>,
+    /// The diagnostics of the calls that have been carried out, for the statement that starts again.
+    pub diagnostics: Vec<Diagnostics>,
+}
+
+/// A call that is carried out before its statement starts.
+#[derive(Debug)]
+pub(crate) enum OuterCall {
+    /// By the main block.
+    Lock(UserLockAction),
+    /// In steps of the session.
+    Benchmark(Box<Benchmark>),
+}
+
+/// The calls of a statement, some of which have been carried out.
+#[derive(Debug)]
+pub(crate) struct PendingCalls {
+    unsent: VecDeque<OuterCall>,
+    pub results: CallResults,
+    pub input: RetryInput,
+    statistics: Option<Arc<StatisticsSnapshot>>,
+}
+
+/// The results of the calls so far.
+#[derive(Debug, Default)]
+pub(crate) struct CallResults {
+    pub values: Vec<Value>,
+    pub diagnostics: Vec<Diagnostics>,
 }
 
 /// Determines the value of a lock call while its statement is planned.
@@ -49,11 +79,7 @@ pub(crate) enum LockCallMode {
 pub(crate) struct UserLockState {
     pub operation: OperationId,
     is_get: bool,
-    /// The calls that have not been sent to the main block yet.
-    unsent: VecDeque<UserLockAction>,
-    results: Vec<Value>,
-    input: RetryInput,
-    statistics: Option<Arc<StatisticsSnapshot>>,
+    calls: PendingCalls,
 }
 
 impl LockCalls {
@@ -61,6 +87,7 @@ impl LockCalls {
     pub(crate) fn restart(&mut self) {
         self.calls_reached = 0;
         self.actions.clear();
+        self.parameters = None;
     }
 
     /// Determines the values of the following calls, unless the main block has already returned results.
@@ -93,17 +120,18 @@ impl LockCalls {
     }
 }
 
-/// Sends the calls of a statement that has not begun to the main block, and then starts the statement.
+/// Carries out the calls of a statement that has not begun, and then starts the statement.
 pub(crate) fn start_user_locks(
     context: &mut StatementContext<'_, '_>,
-    actions: Vec<UserLockAction>,
+    actions: Vec<OuterCall>,
     input: RetryInput,
 ) -> Progress {
     if input.is_none() {
-        return fail(context, &Error::not_supported("GET_LOCK in a statement of more than 16 KiB"));
+        return fail(context, &Error::not_supported("GET_LOCK, SLEEP or BENCHMARK in a statement of more than 16 KiB"));
     }
     let statistics = context.engine.table_statistics.known.clone();
-    request_next(context, actions.into(), Vec::new(), (input, statistics))
+    let results = CallResults::default();
+    request_next(context, PendingCalls { unsent: actions.into(), results, input, statistics })
 }
 
 impl StatementContext<'_, '_> {
@@ -121,27 +149,32 @@ impl StatementContext<'_, '_> {
     }
 }
 
-/// Sends the next call to the main block. After the last call, starts the statement again.
-fn request_next(
-    context: &mut StatementContext<'_, '_>,
-    mut unsent: VecDeque<UserLockAction>,
-    results: Vec<Value>,
-    (input, statistics): (RetryInput, Option<Arc<StatisticsSnapshot>>),
-) -> Progress {
-    let Some(action) = unsent.pop_front() else {
-        let state = RetryState { input, lock_results: Some(results), statistics };
-        context.session.execution = Execution::Retry(Box::new(state));
-        return Progress::Waiting;
+/// Begins the next call. After the last call, starts the statement again.
+pub(super) fn request_next(context: &mut StatementContext<'_, '_>, mut calls: PendingCalls) -> Progress {
+    let action = match calls.unsent.pop_front() {
+        Some(OuterCall::Lock(action)) => action,
+        Some(OuterCall::Benchmark(benchmark)) => {
+            let state = BenchmarkState { benchmark, calls, step_requested: true };
+            context.session.execution = Execution::Benchmark(Box::new(state));
+            context.request_step();
+            return Progress::Waiting;
+        }
+        None => {
+            let PendingCalls { results, input, statistics, .. } = calls;
+            let state = RetryState { input, lock_results: Some(results), statistics };
+            context.session.execution = Execution::Retry(Box::new(state));
+            return Progress::Waiting;
+        }
     };
     let is_get = matches!(action, UserLockAction::Get { .. });
     match context.engine.gateway.use_user_lock(context.session.connection, action, context.turn) {
         Ok(operation) => {
-            let state = UserLockState { operation, is_get, unsent, results, input, statistics };
+            let state = UserLockState { operation, is_get, calls };
             context.session.execution = Execution::UserLock(Box::new(state));
             Progress::Waiting
         }
         Err(error) => {
-            input.release(context.turn);
+            calls.input.release(context.turn);
             fail(context, &error)
         }
     }
@@ -154,22 +187,22 @@ pub(super) fn resume_user_lock(
     value: Value,
     error: Option<Box<Error>>,
 ) -> Progress {
-    let UserLockState { is_get, unsent, mut results, input, statistics, .. } = state;
+    let UserLockState { is_get, mut calls, .. } = state;
     if let Some(error) = error {
-        input.release(context.turn);
+        calls.input.release(context.turn);
         return fail(context, &error);
     }
     context.session.holds_user_locks |= is_get && value == Value::Int(1);
     if context.session.interrupted {
-        input.release(context.turn);
+        calls.input.release(context.turn);
         return Progress::Done;
     }
-    results.push(value);
-    request_next(context, unsent, results, (input, statistics))
+    calls.results.values.push(value);
+    request_next(context, calls)
 }
 
 /// Error of a lock call in a statement that uses a table. Such a statement may start more than once, but a
 /// lock must be taken exactly once.
 pub(crate) fn lock_call_in_table_statement() -> Box<Error> {
-    Error::not_supported("GET_LOCK in a statement of a table")
+    Error::not_supported("GET_LOCK, SLEEP or BENCHMARK in a statement of a table")
 }

@@ -125,7 +125,9 @@ pub fn type_of_column(column: &ResultColumn) -> ResultType {
             ResultType::integer(unsigned, column.length)
         }
         wire_type::DOUBLE => ResultType::double(),
-        wire_type::NEWDECIMAL => ResultType { length: column.length, ..ResultType::decimal(DECIMAL_PRECISION_MAX.into(), column.decimals) },
+        wire_type::NEWDECIMAL => {
+            ResultType { length: column.length, ..ResultType::decimal(DECIMAL_PRECISION_MAX.into(), column.decimals) }
+        }
         wire_type::NULL => ResultType::null(),
         wire_type::TIMESTAMP | wire_type::DATETIME => ResultType::temporal(Kind::DateTime, column.decimals),
         wire_type::TIME => ResultType::temporal(Kind::Time, column.decimals),

@@ -1,5 +1,7 @@
-//! Plans the calls of GET_LOCK and related functions: checks them and collects the requests to the main
-//! block.
+//! Plans the calls of GET_LOCK and related functions: checks them and collects what must be carried out before
+//! the statement.
+
+use std::sync::Arc;
 
 use junctor_expression::Scratch;
 use junctor_gateway::TurnContext;
@@ -10,9 +12,10 @@ use junctor_signals::use_user_lock::UserLockAction;
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{
-    LockCallMode, StatementContext, StatementInput, fail, lock_call_in_table_statement, start_table_statistics,
-    start_user_locks,
+    Benchmark, LockCallMode, OuterCall, StatementContext, StatementInput, fail, lock_call_in_table_statement,
+    start_table_statistics, start_user_locks,
 };
+use crate::mysql_catalog::show::WarningLevel;
 use crate::mysql_catalog::variable::{SessionContext, text_of};
 use crate::parse::Expression;
 use crate::parse::expression::FunctionCall;
@@ -26,13 +29,14 @@ const NAME_CHARACTERS_MAX: usize = 64;
 const SLEEP_MS_MAX: u64 = 1_000_000_000_000;
 
 /// The functions and their number of arguments.
-const FUNCTIONS: [(&str, usize); 6] = [
+const FUNCTIONS: [(&str, usize); 7] = [
     ("GET_LOCK", 2),
     ("RELEASE_LOCK", 1),
     ("RELEASE_ALL_LOCKS", 0),
     ("IS_FREE_LOCK", 1),
     ("IS_USED_LOCK", 1),
     ("SLEEP", 1),
+    ("BENCHMARK", 2),
 ];
 
 /// Whether an expression is a call of one of the functions.
@@ -61,6 +65,15 @@ impl StatementContext<'_, '_> {
         // calls have not been sent yet, and are sent only once.
         let input = StatementInput { may_retry: true, ..input }.keep(false, &self.engine.work.parameters, self.turn);
         start_user_locks(self, actions, input)
+    }
+}
+
+impl StatementContext<'_, '_> {
+    /// Adds the diagnostics of the calls that were carried out before the statement.
+    pub(super) fn note_calls(&mut self) {
+        for diagnostics in std::mem::take(&mut self.engine.lock_calls.get_mut().diagnostics) {
+            self.session.note_diagnostics(WarningLevel::Warning, diagnostics);
+        }
     }
 }
 
@@ -101,14 +114,17 @@ impl Engine {
         call: &FunctionCall,
         session: &Session,
         facts: &SessionContext<'_>,
-    ) -> Result<UserLockAction> {
-        let Some(argument) = call.arguments.first() else { return Ok(UserLockAction::ReleaseAll) };
+    ) -> Result<OuterCall> {
+        let Some(argument) = call.arguments.first() else { return Ok(OuterCall::Lock(UserLockAction::ReleaseAll)) };
+        if let ("BENCHMARK", [count, expression]) = (function, call.arguments.as_slice()) {
+            return self.benchmark(session, facts, (count, expression));
+        }
         if function == "SLEEP" {
             let wait_ms = sleep_ms_of(&self.evaluate(facts, session, argument, &Scratch::new())?)?;
-            return Ok(UserLockAction::Sleep { wait_ms });
+            return Ok(OuterCall::Lock(UserLockAction::Sleep { wait_ms }));
         }
         let name = lock_name(&self.evaluate(facts, session, argument, &Scratch::new())?)?;
-        Ok(match (function, call.arguments.get(1)) {
+        Ok(OuterCall::Lock(match (function, call.arguments.get(1)) {
             ("GET_LOCK", Some(seconds)) => {
                 let wait_ms = wait_ms_of(&self.evaluate(facts, session, seconds, &Scratch::new())?);
                 UserLockAction::Get { name, wait_ms }
@@ -116,7 +132,42 @@ impl Engine {
             ("RELEASE_LOCK", _) => UserLockAction::Release { name },
             ("IS_FREE_LOCK", _) => UserLockAction::IsFree { name },
             _ => UserLockAction::IsUsed { name },
-        })
+        }))
+    }
+
+    /// A call of BENCHMARK. NULL and, with warning 1411, a negative count give NULL.
+    fn benchmark(
+        &self,
+        session: &Session,
+        facts: &SessionContext<'_>,
+        (count, expression): (&Expression, &Expression),
+    ) -> Result<OuterCall> {
+        let mut scratch = Scratch::new();
+        scratch.set_value_rules(session.variables.value_rules().at(facts.now_us()));
+        scratch.set_warnings_max(session.variables.warnings_max);
+        let remaining = match self.evaluate(facts, session, count, &scratch)? {
+            Value::Null => None,
+            Value::UInt(count) => Some(count),
+            value => {
+                // The cast saturates, so an excessive number becomes the maximum.
+                let count = match &value {
+                    Value::Int(count) => *count,
+                    Value::Bytes(_) => text_of(&value).trim().parse().unwrap_or(0.0_f64).round_ties_even() as i64,
+                    number => number.as_ref().to_double().unwrap_or(0.0).round_ties_even() as i64,
+                };
+                if count < 0 {
+                    scratch.warn(ErrorCode::WrongValueForFunction, || {
+                        format!("Incorrect count value: '{count}' for function benchmark")
+                    })?;
+                }
+                u64::try_from(count).ok()
+            }
+        };
+        let expression = self.bind_alone(facts, session, expression)?;
+        let mut calls = self.lock_calls.borrow_mut();
+        let parameters = calls.parameters.get_or_insert_with(|| self.work.parameters.as_slice().into());
+        let parameters = Arc::clone(parameters);
+        Ok(OuterCall::Benchmark(Box::new(Benchmark { remaining, expression, parameters, scratch })))
     }
 
     /// Releases the locks of a session that ends or is reset.

@@ -272,10 +272,12 @@ impl StatementContext<'_, '_> {
                 if !keeps_diagnostics(&prepared.statement) {
                     self.session.clear_diagnostics();
                 }
+                self.note_calls();
                 self.execute_without_plan(&prepared.statement, input.protocol)
             }
             Ok(Some(planned)) => {
                 self.session.clear_diagnostics();
+                self.note_calls();
                 let plan = planned.plan;
                 if !planned.is_volatile {
                     let statement = Arc::new(PreparedStatement {

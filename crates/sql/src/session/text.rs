@@ -15,9 +15,9 @@ use crate::access::{NeedsCollector, PlanRights, RightsOfSession};
 use crate::bind::{ParameterKind, message};
 use crate::execute::Engine;
 use crate::execute::{
-    Execution, InputForm, LockCallMode, LockCalls, PlanInput, RetryInput, RetryState, StatementContext, StatementInput,
-    fail, start_change, start_compute, start_control, start_cursor, start_insert, start_into, start_modify,
-    start_select, start_tree,
+    CallResults, Execution, InputForm, LockCallMode, LockCalls, PlanInput, RetryInput, RetryState, StatementContext,
+    StatementInput, fail, start_change, start_compute, start_control, start_cursor, start_insert, start_into,
+    start_modify, start_select, start_tree,
 };
 use crate::mysql_catalog::show::WarningLevel;
 use crate::mysql_catalog::variable::find;
@@ -143,6 +143,7 @@ impl StatementContext<'_, '_> {
         if !keeps_diagnostics(statement) {
             self.session.clear_diagnostics();
         }
+        self.note_calls();
         let progress = match planned {
             Ok(Some(_)) if self.engine.table_statistics.are_missing() => Progress::Waiting,
             Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {
@@ -300,7 +301,8 @@ impl StatementContext<'_, '_> {
         self.engine.table_statistics.known = statistics;
         if let Some(results) = lock_results {
             let mode = LockCallMode::Answered;
-            *self.engine.lock_calls.get_mut() = LockCalls { mode, results, ..LockCalls::default() };
+            let CallResults { values: results, diagnostics } = results;
+            *self.engine.lock_calls.get_mut() = LockCalls { mode, results, diagnostics, ..LockCalls::default() };
         }
         let progress = self.execute_input(input, false);
         // No later statement may use these statistics and results.

@@ -497,6 +497,18 @@ impl Engine {
         expression: &Expression,
         scratch: &Scratch,
     ) -> Result<Value> {
+        let bound = self.bind_alone(session_context, session, expression)?;
+        let parameters = Parameters::from_bytes(&self.work.parameters);
+        Ok(bound.evaluate(None, parameters, scratch)?.to_value())
+    }
+
+    /// Binds an expression that reads no rows.
+    pub(super) fn bind_alone(
+        &self,
+        session_context: &SessionContext<'_>,
+        session: &Session,
+        expression: &Expression,
+    ) -> Result<junctor_expression::Expression> {
         let collation = session_context.variables.collation_connection;
         let session_constant = |expression: &Expression| {
             let value = match self.evaluate_lock_call(session, session_context, expression)? {
@@ -526,9 +538,7 @@ impl Engine {
             row_estimate: &|table| self.estimates.rows(table),
             access: None,
         };
-        let bound = Binder::new(&environment, Scope::empty()).bind(expression)?;
-        let parameters = Parameters::from_bytes(&self.work.parameters);
-        Ok(bound.evaluate(None, parameters, scratch)?.to_value())
+        Binder::new(&environment, Scope::empty()).bind(expression)
     }
 }
 

@@ -10,9 +10,9 @@ use super::super::{Call, Function, TypedCall, function};
 use super::unit::{Interval, Unit};
 use super::{DAY_MAX, DAY_US, clock_us, digits_of, temporal, time_of_us};
 use crate::construct::convert_to;
-use crate::result_type::DECIMAL_PRECISION_MAX;
 use crate::evaluate::{to_decimal, to_integer};
 use crate::program::Expression;
+use crate::result_type::DECIMAL_PRECISION_MAX;
 use crate::result_type::{Coercibility, Kind, ResultType};
 use crate::scratch::to_text;
 

@@ -67,6 +67,34 @@ fn an_update_of_many_rows_is_stopped_in_the_middle_and_undone() {
 }
 
 #[test]
+fn a_benchmark_is_stopped_between_its_steps_by_kill_and_by_the_limit_of_the_session() {
+    for seed in 0..5 {
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+        (1..4).for_each(|connection| node.open(connection, false));
+        assert_eq!(node.query(1, "SELECT BENCHMARK(1000, MD5('x')) + 1"), ["1"]);
+        node.begin_query(1, "SELECT BENCHMARK(1000000000, MD5('x'))");
+        node.shuffle(seed);
+        (0..20 + seed).for_each(|_| assert!(node.step()));
+        assert_eq!(node.answer(1), None, "it takes longer");
+        // Others work meanwhile.
+        node.execute(2, &["KILL QUERY 1"]);
+        assert_eq!(node.rows(1), ["#70100Query execution was interrupted"], "seed {seed}");
+        node.execute(1, &["SET max_execution_time = 1"]);
+        node.begin_query(1, "SELECT BENCHMARK(1000000000, MD5('x'))");
+        (0..20).for_each(|_| assert!(node.step()));
+        node.advance_seconds(1);
+        let answer = node.rows(1);
+        let expected = "#HY000Query execution was interrupted, maximum statement execution time exceeded";
+        assert_eq!(answer, [expected], "seed {seed}");
+        node.begin_query(3, "DO BENCHMARK(1000000000, 1)");
+        (0..20).for_each(|_| assert!(node.step()));
+        node.send(3, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(3) }));
+        node.run();
+        assert_eq!(node.resources_held(), 2, "only sessions hold resources");
+    }
+}
+
+#[test]
 fn the_wait_of_a_client_that_left_ends_at_once() {
     let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
     (1..4).for_each(|connection| node.open(connection, false));

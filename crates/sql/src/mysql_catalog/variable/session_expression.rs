@@ -115,7 +115,7 @@ pub fn session_value_type(expression: &Expression, value: &Value, collation: Col
             }
         }
     };
-    let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA"]);
+    let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA", "BENCHMARK"]);
     result.with_nullable(is_user_variable || is_nullable_call())
 }
 
@@ -134,7 +134,7 @@ const SYSTEM_CONSTANTS: &[&str] = &[
 
 /// Length of an integer, in characters, as MySQL announces it.
 fn integer_length(expression: &Expression) -> u32 {
-    if is_call(expression, &["GET_LOCK", "RELEASE_LOCK", "IS_FREE_LOCK", "SLEEP"]) {
+    if is_call(expression, &["GET_LOCK", "RELEASE_LOCK", "IS_FREE_LOCK", "SLEEP", "BENCHMARK"]) {
         1
     } else if is_call(expression, &["CONNECTION_ID", "IS_USED_LOCK"]) {
         10
