@@ -7,7 +7,7 @@ use crate::row::tests::table_and_row;
 use crate::row::{RowFormat, RowView};
 use crate::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition};
 use crate::types::DataType;
-use crate::value::{Value, ValueRef};
+use crate::value::{Decimal, Value, ValueRef};
 
 fn double(value: f64) -> String {
     let mut out = Vec::new();
