@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use junctor_gateway::invariant;
 use junctor_model::access::AccountName;
-use junctor_model::error::{ErrorCode, Result};
+use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::PreparedExecution;
 use super::facts::{StatementFacts, with_environment};
@@ -46,13 +46,23 @@ impl StatementContext<'_, '_> {
                     return self.execute_plan(&plan, &input);
                 }
                 Ok(_) => {}
-                Err(error) => {
-                    self.session.clear_diagnostics();
-                    return fail(self, &error);
-                }
+                Err(error) => return self.fail_unplanned(error, text, &input),
             }
         }
         self.execute_unshaped(text, input)
+    }
+
+    /// Fails a text that could not be planned.
+    #[cold]
+    fn fail_unplanned(&mut self, error: Box<Error>, text: &[u8], input: &StatementInput<'_>) -> Progress {
+        self.session.clear_diagnostics();
+        self.begin_count(input);
+        let error = match parse_in(text, self.session.variables.dialect()) {
+            Ok(parsed) => self.instead_of(error, &parsed.statement),
+            // Its error is that of the syntax.
+            Err(_) => error,
+        };
+        fail(self, &error)
     }
 
     /// Plans a statement whose parameters have the kinds of the workspace.
