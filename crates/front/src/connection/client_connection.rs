@@ -143,8 +143,7 @@ impl Connection {
         if self.encryption.is_some() {
             bytes = self.decrypt(&bytes, turn);
             if bytes.is_empty() {
-                let is_half = self.encryption.as_ref().is_some_and(|encryption| encryption.has_half_record());
-                self.note_half_command(is_half, turn);
+                self.note_half_record(turn);
                 return turn.context.buffers.give(bytes);
             }
         }
@@ -164,6 +163,8 @@ impl Connection {
     pub fn start_next_command(&mut self, turn: &mut RecvTurn<'_, '_>) {
         if !self.received.is_empty() {
             self.dispatch_received(turn);
+        } else if self.encryption.is_some() {
+            self.note_half_record(turn);
         }
         if self.flow.is_reading_paused && !self.is_full() {
             self.flow.is_reading_paused = false;
@@ -234,6 +235,13 @@ impl Connection {
         }
         (self.received, self.position) = (bytes, position);
         self.pause_if_full(turn);
+    }
+
+    /// Half a record of TLS is a part of a command, too.
+    #[cold]
+    fn note_half_record(&mut self, turn: &mut RecvTurn<'_, '_>) {
+        let is_half = self.encryption.as_ref().is_some_and(|encryption| encryption.has_half_record());
+        self.note_half_command(is_half, turn);
     }
 
     /// Tells the session that a command, or a part of a file, has arrived in part. The session then bounds the

@@ -99,7 +99,6 @@ impl StatementFacts<'_, '_> {
             ("Prepared_stmt_count", engine.prepared_count as u64),
             ("Queries", counters.questions),
             ("Questions", counters.questions),
-            ("Threads_running", 1),
             ("Uptime", self.turn.turn_start.0 / 1_000_000_000),
         ];
         let numbers = numbers.into_iter().chain(engine.settings.cluster.rows()).chain(engine.connection_status());

@@ -308,7 +308,7 @@ impl Engine {
     }
 
     /// Counts of connections and of the thread pool for SHOW STATUS.
-    pub(crate) fn connection_status(&self) -> [(&'static str, u64); 12] {
+    pub(crate) fn connection_status(&self) -> [(&'static str, u64); 13] {
         let counts = self.settings.connection_limits.counts();
         let read = |word: &AtomicU64| word.load(Ordering::Relaxed);
         let (sessions, extra) = self.settings.connection_limits.sessions();
@@ -325,6 +325,8 @@ impl Engine {
             ("Locked_connects", read(&counts.locked)),
             ("Max_used_connections", read(&counts.sessions_used_max)),
             ("Threads_connected", sessions + extra),
+            // The session that asks runs at least.
+            ("Threads_running", in_use.max(1)),
             ("Threadpool_idle_threads", slots.saturating_sub(in_use)),
             ("Threadpool_threads", slots),
         ]
