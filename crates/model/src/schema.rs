@@ -18,6 +18,13 @@ use crate::value::{Value, ValueRef};
 /// The databases that have only virtual tables, sorted.
 pub const SYSTEM_DATABASES: [&str; 4] = ["information_schema", "junctor_info", "mysql", "performance_schema"];
 
+/// Whether every session may read the tables of a database: those of `information_schema` have the rows that
+/// the session may see, and those of `performance_schema` its own variables and the figures of the server, as
+/// in MySQL.
+pub fn is_open_database(name: &str) -> bool {
+    ["information_schema", "performance_schema"].iter().any(|open| open.eq_ignore_ascii_case(name))
+}
+
 /// The definition of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnDefinition {

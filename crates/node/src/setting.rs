@@ -60,8 +60,8 @@ pub struct NodeConfig {
     pub http_port: Option<u16>,
     /// The address of this port.
     pub http_address: IpAddr,
-    /// System variables that have no setting of their own, with their values as text. A configuration file may
-    /// name any that SET GLOBAL can change.
+    /// System variables that have no setting of their own, with their values as text. A configuration file
+    /// may name any that SET GLOBAL can change.
     pub variables: Vec<(String, String)>,
     /// Logs that are on at the start.
     pub logs_on: Vec<LogKind>,

@@ -175,8 +175,8 @@ impl Encryption for Session {
     }
 }
 
-/// Follows the headers of records in received bytes, because the library does not tell whether it keeps a part
-/// of a record.
+/// Follows the headers of records in received bytes, because the library does not tell whether it keeps a
+/// part of a record.
 #[derive(Debug, Default)]
 struct RecordMeter {
     /// Type, version and length.

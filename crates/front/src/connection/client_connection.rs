@@ -244,8 +244,8 @@ impl Connection {
         self.note_half_command(is_half, turn);
     }
 
-    /// Tells the session that a command, or a part of a file, has arrived in part. The session then bounds the
-    /// silence of the client until the rest arrives.
+    /// Tells the session that a command, or a part of a file, has arrived in part. The session then bounds
+    /// the silence of the client until the rest arrives.
     #[cold]
     fn note_half_command(&mut self, is_half: bool, turn: &mut RecvTurn<'_, '_>) {
         if is_half && self.flow.has_session && !self.flow.is_occupied() && !self.flow.is_closing {

@@ -2,10 +2,10 @@
 
 use junctor_model::access::{Privilege, Privileges, Rights};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::schema::is_open_database;
 
 use super::form::{Form, Right, RightOn, forms_of};
 use super::needs::denied_table;
-use crate::mysql_catalog::is_open_database;
 use crate::parse::statement::{ObjectName, Show, Statement};
 
 /// A session, for the check of a statement without a plan.

@@ -6,8 +6,8 @@ use junctor_expression::ResultType;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
 use junctor_model::row_encoding::ResultColumn;
-use junctor_model::schema::SYSTEM_DATABASES;
 use junctor_model::schema::{Dictionary, TableLayout};
+use junctor_model::schema::{SYSTEM_DATABASES, is_open_database};
 
 use super::change::{plan_delete, plan_update};
 use super::checksum::plan_checksum;
@@ -22,7 +22,6 @@ use super::tree::{TreePlan, TreeTable, plan_explain, plan_tree};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, SelectPlan};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{Environment, message};
-use crate::mysql_catalog::is_open_database;
 use crate::parse::statement::{AccessMode, Explain, ObjectName, Select, Show, Statement, TransactionEnd};
 use crate::result::ResultHeader;
 

@@ -453,8 +453,8 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// Counts a statement of an account with limits, once, however often it starts again. The preparation of a
-    /// statement does not count, as in MySQL; PREPARE does, because it is a statement. Error: 1226.
+    /// Counts a statement of an account with limits, once, however often it starts again. The preparation of
+    /// a statement does not count, as in MySQL; PREPARE does, because it is a statement. Error: 1226.
     fn count_statement(&mut self, changes: bool) -> Result<()> {
         if self.session.rights_number != 0 || std::mem::replace(&mut self.session.is_counted, true) {
             return Ok(());

@@ -99,8 +99,8 @@ impl LdmBlock {
         }
     }
 
-    /// Cancels a wait, and reports the new blockers of the waits behind it. With a stale list, tc would miss a
-    /// deadlock, or see one that does not exist.
+    /// Cancels a wait, and reports the new blockers of the waits behind it. With a stale list, tc would miss
+    /// a deadlock, or see one that does not exist.
     fn leave_queue(
         &mut self,
         (transaction, sequence): (TransactionId, u64),

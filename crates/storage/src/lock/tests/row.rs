@@ -415,7 +415,8 @@ proptest! {
                     found.entry(own).or_insert_with(BTreeSet::new).extend(names(&table, *waiter));
                     known.entry(own).or_insert_with(BTreeSet::new).extend(&reported[token]);
                 }
-                // All waits lead to the same transactions as without a shortcut, and thus have the same cycles.
+                // All waits lead to the same transactions as without a shortcut, and thus have the same
+                // cycles.
                 let all = reachable(&all_blockers(model));
                 prop_assert_eq!(&reachable(&found), &all);
                 // No cycle is missing in what a tc knows. It also knows transactions that block no longer.
