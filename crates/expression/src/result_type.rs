@@ -173,7 +173,7 @@ impl ResultType {
         ResultType::unbounded_decimal(precision.min(DECIMAL_PRECISION_MAX), scale)
     }
 
-    /// As [`Self::decimal`] for literals and averages, which clients see with more than 65 digits.
+    /// As [`Self::decimal`] for literals, sums and averages, which clients see with more than 65 digits.
     pub(crate) fn unbounded_decimal(precision: u32, scale: u8) -> ResultType {
         let scale = scale.min(DECIMAL_SCALE_MAX);
         let precision = precision.max(u32::from(scale).max(1));

@@ -118,7 +118,7 @@ fn arithmetic_type(operator: ArithmeticOperator, left: &ResultType, right: &Resu
             ResultType::decimal(left_digits + right_digits + u32::from(scale), scale)
         }
         _ if integers => ResultType::integer(unsigned, (left.length.max(right.length) + 1).min(INTEGER_LENGTH_MAX)),
-        _ => ResultType::decimal(left_digits.max(right_digits) + 1 + u32::from(scale_max), scale_max),
+        _ => ResultType::unbounded_decimal(left_digits.max(right_digits) + 1 + u32::from(scale_max), scale_max),
     }
 }
 
