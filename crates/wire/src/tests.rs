@@ -1,5 +1,6 @@
 //! Encoded messages decode to the same values; malformed bytes are refused without a panic.
 
+use junctor_model::decimal::largest;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::{Decimal, ValueRef};
 use proptest::prelude::*;
@@ -26,11 +27,12 @@ fn every_request_decodes_to_itself() {
             ValueRef::UInt(u64::MAX),
             ValueRef::Double(0.5),
             ValueRef::Decimal(decimal),
+            ValueRef::Decimal(largest(65, 30, true)),
             ValueRef::Bytes(b"text"),
         ];
         encode_values(all, &mut values);
         let mut read = Vec::new();
-        parse_values(6, &values, &mut |value| read.push(value.to_value())).expect("the values are complete");
+        parse_values(7, &values, &mut |value| read.push(value.to_value())).expect("the values are complete");
         assert_eq!(read, all.map(ValueRef::to_value));
         values
     };
@@ -40,7 +42,7 @@ fn every_request_decodes_to_itself() {
         Request::Reset,
         Request::RunText("SELECT 'ü'"),
         Request::Prepare { handle: 3, text: "SELECT ?" },
-        Request::Execute { handle: 3, count: 6, values: &values },
+        Request::Execute { handle: 3, count: 7, values: &values },
         Request::Close { handle: 3 },
         Request::PrepareReader { reader: 4, database: "", table: "t", columns: vec!["a", "b"] },
         Request::ReadKeys { reader: 4, keys: KeyValues::Integers(&keys) },

@@ -320,6 +320,28 @@ fn sort_keys_of_every_type_order_like_their_values() {
     };
     assert_eq!(key(exact(2, 0)), key(exact(2 * one, 30)));
     assert_ne!(key(exact(great, 0)), key(exact(great, 30)));
+    // Floors of more than 38 digits, on both sides of those that an i128 holds.
+    let wide = |text: &str| Value::Decimal(junctor_model::number::parse_decimal(text.as_bytes()).value.unwrap());
+    let (nines, limit) = ("9".repeat(65), i128::MAX.to_string());
+    let wide_values = [
+        Value::Null,
+        wide(&format!("-{nines}")),
+        wide(&format!("-{limit}0")),
+        wide(&format!("-{limit}")),
+        wide(&format!("-{}", "9".repeat(38))),
+        wide(&format!("-{}.5", "9".repeat(20))),
+        wide("-0.000000000000000000000000000001"),
+        wide("0.000000000000000000000000000001"),
+        wide(&format!("{}.{}", "9".repeat(20), "9".repeat(30))),
+        wide(&"9".repeat(38)),
+        wide(&format!("1{}", "0".repeat(38))),
+        wide(&limit),
+        wide(&format!("{limit}.5")),
+        wide(&format!("{limit}0")),
+        wide(&nines),
+    ];
+    ordered(&wide_values, result);
+    assert_eq!(key(wide("100000000000000000000")), key(wide("100000000000000000000.000000000000000000000000000000")));
     let text = |text: &str| Value::Bytes(text.into());
     ordered(&[Value::Null, text(""), text("a"), text("ab"), text("B"), text(&"c".repeat(9000))], of(&text("abc")));
 }
