@@ -347,6 +347,11 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn the_wide_form_of_decimals_makes_no_value_larger() {
+        assert_eq!((size_of::<Decimal>(), size_of::<Value>(), size_of::<ValueRef<'_>>()), (48, 48, 48));
+    }
+
     proptest! {
         #[test]
         fn the_double_of_a_decimal_is_the_nearest_one(digits in any::<i128>(), bits in 0u32..128, scale in 0u8..=30) {

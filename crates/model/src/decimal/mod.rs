@@ -98,6 +98,9 @@ pub fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
 /// The mantissa of the same number with `scale` digits after the point, rounded half away from zero.
 #[inline]
 fn rescaled(mantissa: i128, own: u8, scale: u8) -> Option<i128> {
+    if scale == own {
+        return Some(mantissa);
+    }
     if scale >= own {
         return mantissa.checked_mul(10i128.checked_pow(u32::from(scale - own))?);
     }
