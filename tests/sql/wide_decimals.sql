@@ -60,6 +60,8 @@ SELECT * FROM def;
 CREATE TABLE copy AS SELECT n + 1 AS a, n AS b, d AS c, 1234567890123456789012345678901234567890.5 AS e FROM t WHERE id = 3;
 SELECT column_name AS name_of_column, column_type AS type_of_column FROM information_schema.columns WHERE table_schema = 'cli_wide_decimals' AND table_name = 'copy' ORDER BY ordinal_position;
 SELECT * FROM copy;
+CREATE TABLE copy_unsigned AS SELECT t.u + 1 AS a, IFNULL(t.u, 0) + 0 AS b, x.u + 0 AS c FROM t CROSS JOIN (SELECT u FROM t WHERE id = 1) AS x WHERE t.id = 1;
+SELECT column_name AS name_of_column, column_type AS type_of_column FROM information_schema.columns WHERE table_schema = 'cli_wide_decimals' AND table_name = 'copy_unsigned' ORDER BY ordinal_position;
 SELECT MAX(d) OVER (ORDER BY id ROWS 1 PRECEDING) AS m, SUM(n) OVER (ORDER BY id ROWS 1 PRECEDING) AS s FROM t WHERE id < 4 ORDER BY id;
 PREPARE s FROM 'SELECT id FROM t WHERE n = ?';
 SET @n = 99999999999999999999999999999999999999999999999999999999999999999;

@@ -249,8 +249,8 @@ impl ResultType {
             Form::Bytes => text(column_type.collation().unwrap_or_default(), column_type.length()),
             Form::Float => ResultType::number(Kind::Float, column_type.wire().length, column_type.wire().decimals),
             Form::Decimal => {
-                let wire = column_type.wire();
-                ResultType { length: wire.length, ..ResultType::decimal(DECIMAL_PRECISION_MAX, wire.decimals) }
+                // Results are signed, so that the length of an UNSIGNED column lacks the sign.
+                ResultType::decimal(column_type.precision().into(), column_type.scale())
             }
             Form::Temporal(kind) => {
                 let kind = match kind {

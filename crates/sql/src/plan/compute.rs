@@ -126,7 +126,9 @@ pub fn type_of_column(column: &ResultColumn) -> ResultType {
         }
         wire_type::DOUBLE => ResultType::double(),
         wire_type::NEWDECIMAL => {
-            ResultType { length: column.length, ..ResultType::decimal(DECIMAL_PRECISION_MAX.into(), column.decimals) }
+            // Results are signed; the length of an UNSIGNED column lacks the sign.
+            let length = column.length + u32::from(unsigned);
+            ResultType { length, ..ResultType::decimal(DECIMAL_PRECISION_MAX.into(), column.decimals) }
         }
         wire_type::NULL => ResultType::null(),
         wire_type::TIMESTAMP | wire_type::DATETIME => ResultType::temporal(Kind::DateTime, column.decimals),
