@@ -26,7 +26,8 @@ pub(crate) fn to_double(value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
     })
 }
 
-/// The value as an exact number. One of more than 81 digits becomes the largest of 65, as in MySQL; NULL counts as 0.
+/// The value as an exact number; NULL counts as 0. One of more than 81 digits becomes the largest of 65, as
+/// in MySQL.
 pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decimal> {
     Ok(match value {
         ValueRef::Decimal(value) => value,

@@ -1,6 +1,6 @@
-//! Exact arithmetic on decimals. Numbers of up to 38 digits are computed as an `i128`, which is the hot path;
-//! more digits take the wide form. Functions return `None` on overflow: as in MySQL, beyond nine groups of nine
-//! digits.
+//! Exact arithmetic on decimals. Numbers of up to 38 digits are computed as an `i128`, which is the hot path.
+//! More digits take the wide form. Functions return `None` on overflow: as in MySQL, beyond nine groups of
+//! nine digits.
 
 mod magnitude;
 #[cfg(test)]
@@ -233,7 +233,8 @@ fn narrow_quotient(left: Decimal, right: Decimal, scale: u8, rounds: bool) -> Op
     narrow(if negative { -mantissa } else { mantissa }, scale)
 }
 
-/// The quotient truncated to an integer; `None` for one that an `i128` does not hold. The divisor must not be 0.
+/// The quotient truncated to an integer; `None` for one that an `i128` does not hold. The divisor must not
+/// be 0.
 pub fn divide_integer(left: Decimal, right: Decimal) -> Option<i128> {
     match divided(left, right) {
         Some((quotient, _)) => {

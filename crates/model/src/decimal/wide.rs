@@ -1,5 +1,5 @@
-//! Decimals of more than 38 digits, which an `i128` does not hold. As in MySQL, the digits before the point and
-//! those after it are counted in groups of nine, and a number has at most nine groups: up to 81 digits.
+//! Decimals of more than 38 digits, which an `i128` does not hold. As in MySQL, the digits before the point
+//! and those after it are counted in groups of nine. A number has at most nine groups: up to 81 digits.
 
 use std::cmp::Ordering;
 
@@ -230,7 +230,8 @@ pub(super) fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
     number.to_decimal().filter(|_| number.fits_groups())
 }
 
-/// The sum. As in MySQL, groups of digits after the point for which there is no room are cut off the operands.
+/// The sum. As in MySQL, groups of digits after the point for which there is no room are cut off the
+/// operands.
 #[cold]
 pub(super) fn add(left: Decimal, right: Decimal) -> Option<Decimal> {
     let (mut left, mut right) = (Number::of(left), Number::of(right));
