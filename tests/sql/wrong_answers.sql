@@ -47,7 +47,7 @@ SELECT a / 3 FROM t WHERE id = 1;
 SET div_precision_increment = 4;
 SELECT a / 3 FROM t WHERE id = 1;
 
--- A number with more digits than Junctor supports is an error, never a wrong result.
+-- Numbers of more than 38 digits.
 SELECT CAST('123456789012345678901234567890123456789012345678901234567890' AS DECIMAL(65, 0));
 SELECT CAST(12345678901 AS DECIMAL(65, 30));
 SELECT CAST('12345.5' AS DECIMAL(65, 2));

@@ -179,16 +179,16 @@ fn narrow_product(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
 
 /// The truncated quotient with guard digits: more digits than the type of the result has, so that `1 / 3 * 3`
 /// is 1 after rounding to that type. As in MySQL, digits are counted in groups of nine. After the point, the
-/// quotient has as many groups as the two operands together, plus those for `increment` more digits. The
-/// divisor must not be 0.
+/// quotient has as many groups as the two operands together, plus those for `increment` more digits. If these
+/// are more digits than a decimal has, the last one is rounded. The divisor must not be 0.
 pub fn divide_with_guard_digits(left: Decimal, right: Decimal, increment: u8) -> Option<Decimal> {
     let grouped = |scale: u8| scale.next_multiple_of(9);
     let (own, other) = (left.scale(), right.scale());
     let padding_digits = grouped(own) - own + grouped(other) - other;
-    let scale =
-        grouped(grouped(own) + grouped(other) + increment.saturating_sub(padding_digits)).min(DECIMAL_SCALE_MAX);
-    match narrow_quotient(left, right, scale, false) {
-        None => wide::divide(left, right, scale, false),
+    let digits = grouped(grouped(own) + grouped(other) + increment.saturating_sub(padding_digits));
+    let (scale, rounds) = (digits.min(DECIMAL_SCALE_MAX), digits > DECIMAL_SCALE_MAX);
+    match narrow_quotient(left, right, scale, rounds) {
+        None => wide::divide(left, right, scale, rounds),
         quotient => quotient,
     }
 }
