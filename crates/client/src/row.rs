@@ -65,6 +65,7 @@ impl ColumnMetadata {
             (wire_type::BIT, _) => "BIT",
             (wire_type::JSON, _) => "JSON",
             (wire_type::GEOMETRY, _) => "GEOMETRY",
+            (wire_type::VECTOR, _) => "VECTOR",
             (wire_type::NEWDECIMAL, _) => "DECIMAL",
             (wire_type::NULL, _) => "NULL",
             (wire_type::BLOB, 63) => "BLOB",

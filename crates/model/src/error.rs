@@ -621,6 +621,10 @@ errors! {
     JsonNullKey = 3158, "22032";
     /// A locale that does not exist.
     UnknownLocale = 1649, "HY000";
+    /// A value that a VECTOR column cannot store.
+    IncompatibleWithVector = 6136, "HY000";
+    /// Data that are no vector.
+    NoVector = 6138, "HY000";
     /// A value that a function cannot read.
     WrongValueForFunction = 1411, "HY000";
     /// Arguments that a function does not accept.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX};
 use crate::stored_schema::{StoredSchemaError, collation, invalid, is_false};
-use crate::types::{BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX};
+use crate::types::{BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX, VECTOR_ENTRIES_MAX};
 
 /// A type. CHAR, VARCHAR and TEXT with the collation binary are BINARY, VARBINARY and BLOB.
 #[derive(Serialize, Deserialize)]
@@ -65,6 +65,9 @@ pub(crate) enum StoredType {
         digits: Option<(u8, u8)>,
     },
     Json {},
+    Vector {
+        entries: u16,
+    },
     Bit {
         bits: u8,
     },
@@ -126,6 +129,10 @@ impl TryFrom<StoredType> for DataType {
                 filled(DataType::floating(false, digits, unsigned), zerofill)
             }
             StoredType::Json {} => DataType::json(),
+            StoredType::Vector { entries } => match u32::from(entries) {
+                1..=VECTOR_ENTRIES_MAX => DataType::vector(entries),
+                _ => return Err(invalid(format_args!("there is no VECTOR({entries})"))),
+            },
             StoredType::Bit { bits } => match bits {
                 1..=BITS_MAX => DataType::bit(bits),
                 _ => return Err(invalid(format_args!("there is no BIT({bits})"))),

@@ -29,6 +29,7 @@ mod trim;
 mod type_info;
 mod user_variable;
 mod uuid;
+mod vector;
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};

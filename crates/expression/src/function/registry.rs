@@ -10,7 +10,7 @@ use junctor_model::value::ValueRef;
 use super::{
     Call, check, cipher, compose, compress, digest, extreme, format_number, hash, insert_id, json, math, network,
     password, radix, random, regexp, round, search, special, temporal, text, trigonometry, trim, type_info,
-    user_variable, uuid, wrong_count,
+    user_variable, uuid, vector, wrong_count,
 };
 use crate::program::Expression;
 use crate::result_type::ResultType;
@@ -116,6 +116,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "Compression", functions: compress::TABLE },
     Family { title: "Addresses", functions: network::TABLE },
     Family { title: "UUID", functions: uuid::TABLE },
+    Family { title: "Vectors", functions: vector::TABLE },
     Family { title: "Types, sizes and files", functions: type_info::TABLE },
     Family { title: "Mathematics", functions: math::TABLE },
     Family { title: "Trigonometry", functions: trigonometry::TABLE },

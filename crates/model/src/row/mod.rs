@@ -463,7 +463,10 @@ impl Slot {
             SlotKind::Int64 | SlotKind::UInt64 => wire_type == wire_type::LONGLONG,
             SlotKind::Double => wire_type == wire_type::DOUBLE,
             SlotKind::Packed | SlotKind::Json => false,
-            SlotKind::Variable => matches!(wire_type, wire_type::VAR_STRING | wire_type::STRING | wire_type::BLOB),
+            SlotKind::Variable => {
+                use wire_type::{BLOB, STRING, VAR_STRING, VECTOR};
+                matches!(wire_type, VAR_STRING | STRING | BLOB | VECTOR)
+            }
         }
     }
 

@@ -47,8 +47,8 @@ impl BinaryRow {
         }
     }
 
-    /// Appends the value of column `ordinal` as the column's type prints it: a DECIMAL is text, so ZEROFILL has
-    /// its zeros in binary rows, too.
+    /// Appends the value of column `ordinal` as the column's type prints it. A DECIMAL is text, so it has the
+    /// zeros of ZEROFILL in binary rows, too.
     #[inline]
     pub fn append_result(self, ordinal: usize, value: ValueRef<'_>, column: &ResultColumn, out: &mut Vec<u8>) {
         match value {

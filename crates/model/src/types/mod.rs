@@ -13,6 +13,7 @@ mod members;
 mod packed;
 mod string;
 mod temporal;
+mod vector;
 mod year;
 
 use std::sync::Arc;
@@ -32,6 +33,7 @@ pub use bit::BITS_MAX;
 pub use choice::{ENUM_MEMBERS_MAX, SET_MEMBERS_MAX};
 pub use members::Members;
 pub use packed::Packed;
+pub use vector::{VECTOR_ENTRIES_MAX, VECTOR_ENTRY_BYTES};
 
 /// The type of a column's values. It is not `Copy`, because ENUM and SET will share their members by
 /// reference count.
@@ -77,6 +79,7 @@ enum Family {
     Enum,
     Set,
     Json,
+    Vector,
 }
 
 /// The form in which expressions see a value that is not NULL. Several types share a form.
@@ -221,6 +224,7 @@ impl DataType {
             Family::Enum => &choice::ENUM,
             Family::Set => &choice::SET,
             Family::Json => &json::JsonType,
+            Family::Vector => &vector::VectorType,
         }
     }
 
@@ -236,7 +240,8 @@ impl DataType {
             | Family::VarBinary
             | Family::Text
             | Family::Blob
-            | Family::Json => KeyPart::Text(self.collation),
+            | Family::Json
+            | Family::Vector => KeyPart::Text(self.collation),
             _ => self.packed_key_part(),
         }
     }
@@ -350,10 +355,10 @@ impl DataType {
         }
     }
 
-    /// Whether the type is TEXT or BLOB of any width, or JSON: values of any length, without a default and
-    /// without a key of the whole value.
+    /// Whether the type is TEXT or BLOB of any width, JSON or VECTOR: values of any length, without a default
+    /// and without a key of the whole value.
     pub fn is_text_or_blob(&self) -> bool {
-        matches!(self.family, Family::Text | Family::Blob | Family::Json)
+        matches!(self.family, Family::Text | Family::Blob | Family::Json | Family::Vector)
     }
 
     /// Whether the type is JSON.

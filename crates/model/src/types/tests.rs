@@ -47,6 +47,8 @@ fn all() -> Vec<(DataType, &'static str)> {
         (DataType::floating(false, None, false).zero_filled(), "float unsigned zerofill"),
         (DataType::floating(true, Some((10, 3)), true).zero_filled(), "double(10,3) unsigned zerofill"),
         (DataType::json(), "json"),
+        (DataType::vector(3), "vector(3)"),
+        (DataType::vector(16_383), "vector(16383)"),
         (DataType::bit(1), "bit(1)"),
         (DataType::bit(64), "bit(64)"),
         (DataType::enumeration(members(&["a", "it's"]), TEXT), "enum('a','it''s')"),
@@ -198,4 +200,23 @@ fn an_unsigned_decimal_tests_the_sign_before_it_rounds() {
     for value in [ValueRef::Bytes(b"-0.0"), ValueRef::Double(-0.0), ValueRef::Bytes(b"0.4")] {
         assert_eq!(stored(unsigned.clone(), value), (zero.clone(), None), "{value:?}");
     }
+}
+
+#[test]
+fn a_vector_column_stores_finite_numbers_and_no_more_than_it_has() {
+    let vector = || DataType::vector(2);
+    let bytes = |numbers: &[f32]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let errno = |value: ValueRef<'_>| {
+        let column = crate::schema::ColumnDefinition::new("c", vector());
+        let target = StoreTarget { column: &column, row_number: 1, mode: crate::store::StoreMode::Lenient };
+        target.convert(value, &Scratch::new()).err().map(|error| error.code.errno())
+    };
+    for numbers in [&[1.0][..], &[1.0, -2.5]] {
+        let bytes = bytes(numbers);
+        assert_eq!(stored(vector(), ValueRef::Bytes(&bytes)), (Value::Bytes(bytes.clone()), None));
+    }
+    for numbers in [&[1.0, 2.0, 3.0][..], &[f32::NAN], &[f32::INFINITY, 1.0]] {
+        assert_eq!(errno(ValueRef::Bytes(&bytes(numbers))), Some(6136), "{numbers:?}");
+    }
+    assert_eq!([errno(ValueRef::Bytes(b"abc")), errno(ValueRef::Int(1))], [Some(6136), Some(6136)]);
 }

@@ -8,7 +8,9 @@ use junctor_model::decimal::DECIMAL_SCALE_MAX;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::{ColumnDefinition, ColumnExpression, ExpressionKind};
 use junctor_model::temporal::DIGITS_MAX;
-use junctor_model::types::{BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX, TooLong};
+use junctor_model::types::{
+    BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX, TooLong, VECTOR_ENTRIES_MAX,
+};
 
 use super::expression::{self, Purpose};
 use super::message;
@@ -18,6 +20,8 @@ use crate::parse::definition as ast;
 use crate::parse::definition::{LongSize, TypeKind};
 
 pub(super) const COMMENT_CHARACTERS_MAX: usize = 1024;
+/// Number of entries of a VECTOR for which none is written.
+const VECTOR_ENTRIES_DEFAULT: u32 = 2048;
 /// MySQL's number for "is deprecated and will be removed in a future release".
 const DEPRECATED: u16 = 1681;
 
@@ -131,6 +135,10 @@ fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mu
         TypeKind::Timestamp { fraction_digits } => Ok(DataType::timestamp(second_digits(name, *fraction_digits)?)),
         TypeKind::Decimal { precision, scale } => decimal(name, *precision, *scale, written.unsigned),
         TypeKind::Json => Ok(DataType::json()),
+        TypeKind::Vector { entries } => match entries.unwrap_or(VECTOR_ENTRIES_DEFAULT) {
+            entries @ 1..=VECTOR_ENTRIES_MAX => Ok(DataType::vector(entries as u16)),
+            _ => Err(message::vector_entries(name)),
+        },
         TypeKind::Bit { length } => match length.unwrap_or(1) {
             0 => Err(message::invalid_size(name)),
             bits if bits > u32::from(BITS_MAX) => Err(message::bit_width(name)),

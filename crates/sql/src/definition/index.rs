@@ -193,6 +193,9 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
 /// is no string.
 fn is_shorter(column: &ColumnDefinition, prefix: u32) -> Result<bool> {
     let column_type = &column.column_type;
+    if column_type.is_vector() {
+        return Err(message::vector_key());
+    }
     let is_text = matches!(column_type.key_part(), KeyPart::Text(_)) && !column_type.is_json();
     if !is_text || prefix == 0 {
         return Err(message::wrong_prefix());

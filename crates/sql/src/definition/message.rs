@@ -2,7 +2,7 @@
 
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::limit::{INDEX_COLUMNS_MAX, INDEX_KEY_BYTES_MAX, INDEXES_MAX};
-use junctor_model::types::DataType;
+use junctor_model::types::{DataType, VECTOR_ENTRIES_MAX};
 
 pub(super) fn identifier_too_long(name: &str) -> Box<Error> {
     Error::new(ErrorCode::IdentifierTooLong, format!("Identifier name '{name}' is too long"))
@@ -40,6 +40,12 @@ pub(super) fn too_big(name: &str, max: usize) -> Box<Error> {
 
 pub(super) fn display_width(name: &str) -> Box<Error> {
     Error::new(ErrorCode::ColumnTooBig, format!("Display width out of range for column '{name}' (max = 255)"))
+}
+
+/// Error 1439 for the number of entries of a VECTOR.
+pub(super) fn vector_entries(name: &str) -> Box<Error> {
+    let text = format!("Display width out of range for column '{name}' (max = {VECTOR_ENTRIES_MAX})");
+    Error::new(ErrorCode::DisplayWidth, text)
 }
 
 pub(super) fn multiple_primary() -> Box<Error> {
@@ -150,8 +156,16 @@ pub(super) fn illegal_member(member: &str) -> Box<Error> {
     Error::new(ErrorCode::IllegalValue, format!("Illegal set '{member}' value found during parsing"))
 }
 
-/// Error 1170 for a TEXT or BLOB without a length in an index, 3152 for a JSON column.
+/// Error 1235 for a key of a VECTOR, which MySQL does not have, either.
+pub(super) fn vector_key() -> Box<Error> {
+    Error::not_supported("a key of a VECTOR column")
+}
+
+/// Error 1235 for a VECTOR, 1170 for a TEXT or BLOB without a length in an index, 3152 for a JSON column.
 pub(super) fn no_whole_key(column_type: &DataType, name: &str) -> Box<Error> {
+    if column_type.is_vector() {
+        return vector_key();
+    }
     if !column_type.is_json() {
         return blob_key(name);
     }

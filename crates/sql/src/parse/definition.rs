@@ -290,6 +290,9 @@ pub enum TypeKind {
     Enum(Vec<Vec<u8>>),
     Set(Vec<Vec<u8>>),
     Json,
+    Vector {
+        entries: Option<u32>,
+    },
     /// GEOMETRY, POINT and the other spatial types, by name.
     Geometry(&'static str),
 }

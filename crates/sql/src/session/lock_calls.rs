@@ -1,5 +1,5 @@
-//! Plans the calls of GET_LOCK and related functions: checks them and collects what must be carried out before
-//! the statement.
+//! Plans the calls of GET_LOCK and related functions: checks them and collects what must be carried out
+//! before the statement.
 
 use std::sync::Arc;
 

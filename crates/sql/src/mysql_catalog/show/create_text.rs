@@ -139,7 +139,11 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
         Some(Value::Bit(bit)) => out.extend_from_slice(format!(" DEFAULT b'{:b}'", bit.number).as_bytes()),
         // MySQL prints no DEFAULT for AUTO_INCREMENT, nor DEFAULT NULL for TEXT and BLOB.
         _ if column.auto_increment => out.extend_from_slice(b" AUTO_INCREMENT"),
-        Some(Value::Null) if !column.column_type.is_text_or_blob() || column.column_type.is_json() => {
+        Some(Value::Null)
+            if !column.column_type.is_text_or_blob()
+                || column.column_type.is_json()
+                || column.column_type.is_vector() =>
+        {
             out.extend_from_slice(b" DEFAULT NULL")
         }
         None | Some(Value::Null) => {}

@@ -276,6 +276,7 @@ impl Parser<'_> {
             Keyword::Enum => TypeKind::Enum(self.string_list()?),
             Keyword::Set => TypeKind::Set(self.string_list()?),
             Keyword::Json => TypeKind::Json,
+            Keyword::Vector => TypeKind::Vector { entries: self.bracketed_number()? },
             Keyword::Geometry
             | Keyword::Geometrycollection
             | Keyword::Point
