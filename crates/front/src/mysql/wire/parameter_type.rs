@@ -38,6 +38,8 @@ pub enum ColumnType {
     Varchar = 15,
     /// BIT, sent as bytes.
     Bit = 16,
+    /// VECTOR, sent as bytes.
+    Vector = 242,
     /// JSON, sent as text.
     Json = 245,
     /// DECIMAL, sent as text.
@@ -83,6 +85,7 @@ impl ColumnType {
             13 => Self::Year,
             15 => Self::Varchar,
             16 => Self::Bit,
+            242 => Self::Vector,
             245 => Self::Json,
             246 => Self::NewDecimal,
             247 => Self::Enum,
@@ -132,5 +135,18 @@ impl ParameterType {
     /// The two bytes of the bound type.
     pub const fn to_bytes(self) -> [u8; 2] {
         [self.column_type.code(), if self.unsigned { Self::UNSIGNED_FLAG } else { 0 }]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use junctor_model::row_encoding::wire_type;
+
+    #[test]
+    fn every_type_of_a_result_column_reaches_clients_under_its_code() {
+        for code in [wire_type::VECTOR, wire_type::JSON, wire_type::NEWDECIMAL, wire_type::BLOB, wire_type::GEOMETRY] {
+            assert_eq!(ColumnType::from_code(code).map(ColumnType::code), Some(code));
+        }
     }
 }
