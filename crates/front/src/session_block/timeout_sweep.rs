@@ -103,7 +103,10 @@ impl SqlBlock {
             let record = self.sessions.get_mut(&connection);
             require!(record.is_some(), "a session that ends has no limit");
             let Some(record) = record else { break };
-            let can_stop = matches!(record.command, CommandState::Running);
+            let can_stop = match record.command {
+                CommandState::Idle => None,
+                _ => Some(matches!(record.command, CommandState::Running)),
+            };
             if self.engine.look_at_limit(&mut record.session, can_stop, now) {
                 self.run_step(connection, turn, Engine::stop_limited);
             }

@@ -60,7 +60,8 @@ impl StatementContext<'_, '_> {
                 let limit_ms = hinted.execution_time_max_ms.unwrap_or(of_session);
                 self.limit_query(&hinted.plan, limit_ms);
             }
-            _ => self.limit_query(plan, of_session),
+            _ if of_session != 0 => self.limit_query(plan, of_session),
+            _ => {}
         }
     }
 
@@ -100,18 +101,19 @@ impl Engine {
         self.query_limits.entries.first().filter(|(entry, _)| *entry <= now).map(|(_, connection)| *connection)
     }
 
-    /// Whether the query of a session has reached its limit. Until then the session is not looked at again.
-    pub fn look_at_limit(&mut self, session: &mut Session, can_stop: bool, now: Time) -> bool {
+    /// Whether the query of a session has reached its limit, and can be stopped. `can_stop` is `None` if the
+    /// session is idle.
+    pub fn look_at_limit(&mut self, session: &mut Session, can_stop: Option<bool>, now: Time) -> bool {
         self.forget_limit(session);
-        let (is_due, next) = match session.query_deadline {
-            None | Some(UNLIMITED) => return false,
-            Some(deadline) if deadline > now => (false, deadline),
-            Some(_) if can_stop => return true,
-            Some(_) => (false, Time(now.0 + AGAIN_MS * 1_000_000)),
+        let next = match (session.query_deadline, can_stop) {
+            (None | Some(UNLIMITED), _) | (_, None) => return false,
+            (Some(deadline), _) if deadline > now => deadline,
+            (Some(_), Some(true)) => return true,
+            (Some(_), Some(false)) => Time(now.0 + AGAIN_MS * 1_000_000),
         };
         self.query_limits.entries.insert((next, session.connection));
         session.limit_entry = Some(next);
-        is_due
+        false
     }
 
     /// Starts the timer again after it has expired.

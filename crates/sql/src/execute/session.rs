@@ -118,7 +118,7 @@ pub struct Session {
     pub(crate) last_insert_id: u64,
     /// The numbers of the statements of PREPARE, by their names in lower case.
     pub(crate) named_statements: BTreeMap<Box<str>, u32>,
-    /// When the running query reaches its time limit.
+    /// When the query reaches its time limit. The next statement clears it.
     pub(crate) query_deadline: Option<Time>,
     /// The session's entry in the engine's `query_limits`.
     pub(crate) limit_entry: Option<Time>,

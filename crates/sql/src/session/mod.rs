@@ -230,6 +230,7 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
+        session.query_deadline = None;
         self.context(session, turn, sink).execute_command(command)
     }
 
@@ -241,6 +242,7 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
+        session.query_deadline = None;
         self.context(session, turn, sink).execute_next_statement(text)
     }
 
@@ -252,6 +254,7 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
+        session.query_deadline = None;
         self.context(session, turn, sink).execute_command_prepared(execution)
     }
 
@@ -274,6 +277,7 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
+        session.query_deadline = None;
         self.context(session, turn, sink).execute_read_keys(request)
     }
 
@@ -386,10 +390,6 @@ impl StatementContext<'_, '_> {
     pub(crate) fn finish_step(&mut self, progress: Progress) -> Progress {
         match progress {
             Progress::Waiting => self.retry_if_requested(progress),
-            Progress::Done => {
-                self.session.query_deadline = None;
-                progress
-            }
             Progress::MoreOutput if self.session.interrupted => Progress::Done,
             _ => progress,
         }

@@ -155,6 +155,8 @@ fn queries_fail_at_their_time_limit_and_other_statements_do_not() {
     }
     // A query that has ended leaves no limit to the next statement.
     assert_eq!(node.query(3, "SELECT v FROM d.t WHERE id = 2"), ["0"]);
+    assert_eq!(node.query(2, "SELECT 1"), ["1"]);
+    node.advance_seconds(10);
     node.begin_query(2, "SELECT v FROM d.t WHERE id = 1 FOR UPDATE");
     node.begin_query(3, "UPDATE d.t SET v = v + 10 WHERE id = 1");
     node.begin_query(4, "SELECT /*+ MAX_EXECUTION_TIME(4000) */ SLEEP(100)");
