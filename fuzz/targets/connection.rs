@@ -61,7 +61,6 @@ impl Recv {
             logins_max: 1,
             proxy_networks: Networks::parse("192.0.2.0/24").expect("a network"),
             max_allowed_packet: 1 << 16,
-            login_timeout: Duration::from_seconds(10),
             readiness: Arc::default(),
         };
         settings.readiness.open();

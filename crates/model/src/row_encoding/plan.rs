@@ -55,7 +55,7 @@ impl RowPlan {
                 // Its text depends on the time zone of the session.
                 Some(Packed::Timestamp(_)) => return None,
                 // Its zeros are also in binary rows.
-                Some(Packed::Decimal { .. }) if is_formatted(result) => return None,
+                Some(Packed::Decimal { .. } | Packed::WideDecimal { .. }) if is_formatted(result) => return None,
                 None if format.is_json(slot) => {
                     steps.push(Step::Encoded { slot, wire_type: *wire_type });
                     continue;

@@ -15,12 +15,11 @@ use crate::result::{Completion, Progress, ResultHeader};
 #[cold]
 pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
     context.session.execution = Execution::Idle;
-    let reason = reason_of(context, error);
-    let error = reason.as_deref().unwrap_or(error);
     // Later statements of the same text are not executed.
     context.session.next_statement_at = 0;
     // A session that ends with its statement tells the client why.
     let reason = context.session.closing_reason.take().filter(|_| error.code == ErrorCode::QueryInterrupted);
+    let reason = reason.or_else(|| reason_of(context, error));
     let error = reason.as_deref().unwrap_or(error);
     context.session.note_error(error);
     if !context.session.interrupted {

@@ -17,6 +17,9 @@ use crate::result::{Progress, ResultSink};
 pub const QUERY_LIMIT_TIMER: u64 = 0x7175_6572_7921;
 /// Maximum time until the next look, in milliseconds. A later limit may be that of a query that has ended.
 const LOOK_MS: u64 = 1000;
+/// The least time by which a timer must be earlier than the one that runs, in nanoseconds. Timers cannot be
+/// cancelled, so it bounds their number.
+const GRAIN_NS: u64 = 10_000_000;
 /// The time until a session is looked at again that cannot be stopped now, in milliseconds.
 const AGAIN_MS: u64 = 100;
 
@@ -37,7 +40,7 @@ impl QueryLimits {
         let Some((first, _)) = self.entries.first() else { return };
         let wait = first.since(turn.turn_start).min(Duration::from_millis(LOOK_MS));
         let at = Time(turn.turn_start.0 + wait.0);
-        if self.timer_at.is_none_or(|timer| at < timer) {
+        if self.timer_at.is_none_or(|timer| at.0.saturating_add(GRAIN_NS) <= timer.0) {
             self.timer_at = Some(at);
             turn.start_timer(wait, QUERY_LIMIT_TIMER);
         }
@@ -95,10 +98,24 @@ impl StatementContext<'_, '_> {
 }
 
 impl Engine {
-    /// The next session to look at, because the query that had a limit may have reached it. The caller hands
-    /// the session to [`Engine::look_at_limit`].
-    pub fn next_limited(&self, now: Time) -> Option<ConnectionId> {
-        self.query_limits.entries.first().filter(|(entry, _)| *entry <= now).map(|(_, connection)| *connection)
+    /// Whether the timer that has expired is the one that counts: another one, which was started for a later
+    /// time, may expire meanwhile.
+    pub fn limit_timer_expires(&mut self, now: Time) -> bool {
+        let expires = self.query_limits.timer_at.is_some_and(|timer| timer <= now);
+        if expires {
+            self.query_limits.timer_at = None;
+        }
+        expires
+    }
+
+    /// Takes the next session to look at, because the query that had a limit may have reached it. The caller
+    /// hands the session to [`Engine::look_at_limit`].
+    pub fn next_limited(&mut self, now: Time) -> Option<ConnectionId> {
+        let (entry, _) = self.query_limits.entries.first()?;
+        if *entry > now {
+            return None;
+        }
+        self.query_limits.entries.pop_first().map(|(_, connection)| connection)
     }
 
     /// Whether the query of a session has reached its limit, and can be stopped. `can_stop` is `None` if the
@@ -111,14 +128,17 @@ impl Engine {
             (Some(_), Some(true)) => return true,
             (Some(_), Some(false)) => Time(now.0 + AGAIN_MS * 1_000_000),
         };
-        self.query_limits.entries.insert((next, session.connection));
-        session.limit_entry = Some(next);
+        self.look_again(session, next);
         false
+    }
+
+    fn look_again(&mut self, session: &mut Session, at: Time) {
+        self.query_limits.entries.insert((at, session.connection));
+        session.limit_entry = Some(at);
     }
 
     /// Starts the timer again after it has expired.
     pub fn restart_limit_timer(&mut self, turn: &mut TurnContext<'_>) {
-        self.query_limits.timer_at = None;
         self.query_limits.start_timer(turn);
     }
 
@@ -136,8 +156,14 @@ impl Engine {
         turn: &mut TurnContext<'_>,
         sink: &mut dyn ResultSink,
     ) -> Progress {
+        let now = turn.turn_start;
         let mut context = self.context(session, turn, sink);
         let progress = context.stop_query();
-        context.finish_step(progress)
+        let progress = context.finish_step(progress);
+        if progress == Progress::Waiting {
+            // What it waits for may have come already, and something else follows.
+            self.look_again(session, Time(now.0 + AGAIN_MS * 1_000_000));
+        }
+        progress
     }
 }

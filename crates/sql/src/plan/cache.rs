@@ -239,7 +239,8 @@ impl PlanCache {
     /// Drops every plan that was made for other numbers of rows.
     pub fn forget_outdated(&mut self) {
         for slot in &mut self.entries {
-            if let Some(Entry { shape: CachedShape::Plan(Plan::Tree(plan)), bytes, .. }) = slot
+            if let Some(Entry { shape: CachedShape::Plan(plan), bytes, .. }) = slot
+                && let Plan::Tree(plan) = plan.unhinted()
                 && plan.is_outdated.load(Ordering::Relaxed)
             {
                 self.bytes -= *bytes;

@@ -97,7 +97,7 @@ impl PreparedStatements {
     /// Takes the plans that were made for other numbers of rows away from their statements.
     pub fn forget_outdated(&mut self) {
         for (_, statement) in &mut self.0 {
-            if let Some(Plan::Tree(plan)) = &statement.plan
+            if let Some(Plan::Tree(plan)) = statement.plan.as_ref().map(Plan::unhinted)
                 && plan.is_outdated.load(Ordering::Relaxed)
             {
                 *statement = Arc::new(PreparedStatement {

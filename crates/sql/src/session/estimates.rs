@@ -38,5 +38,5 @@ impl StatementContext<'_, '_> {
 
 /// Whether a plan was made for other numbers of rows.
 pub(super) fn is_outdated(plan: &Plan) -> bool {
-    matches!(plan, Plan::Tree(plan) if plan.is_outdated.load(Ordering::Relaxed))
+    matches!(plan.unhinted(), Plan::Tree(plan) if plan.is_outdated.load(Ordering::Relaxed))
 }

@@ -185,10 +185,13 @@ impl StatementContext<'_, '_> {
         if limit_ms != 0 {
             self.limit_query(plan, limit_ms);
         }
-        if (self.session.transaction.explicit || self.engine.tables.any())
-            && let Some(progress) = self.enter_tables(plan, input)
-        {
-            return progress;
+        if self.session.transaction.explicit || self.engine.tables.any() {
+            if let Plan::Hinted(_) = plan {
+                self.limit_waits(plan);
+            }
+            if let Some(progress) = self.enter_tables(plan, input) {
+                return progress;
+            }
         }
         match plan {
             Plan::Select(plan) => {

@@ -187,7 +187,39 @@ fn queries_fail_at_their_time_limit_and_other_statements_do_not() {
     node.execute(1, &["COMMIT"]);
     node.run();
     assert_eq!([node.rows(3), node.rows(5)], [vec![], vec!["11".to_owned()]]);
+    // So does the wait of a query with a hint.
+    node.execute(1, &["LOCK TABLES d.t WRITE"]);
+    node.begin_query(2, "SELECT /*+ BKA() */ COUNT(*) FROM d.t");
+    node.begin_query(4, "SELECT /*+ MAX_EXECUTION_TIME(1000) */ COUNT(*) FROM d.t");
+    node.run();
+    second(&mut node);
+    assert_eq!((node.answer(2), node.rows(4)), (None, timed_out.map(str::to_owned).to_vec()));
+    second(&mut node);
+    assert_eq!(node.rows(2), timed_out);
+    node.execute(1, &["UNLOCK TABLES"]);
     assert_eq!(node.resources_held(), 6, "only sessions hold resources");
+}
+
+#[test]
+fn short_limits_beside_a_long_one_leave_few_timers() {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    (1..3).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)"]);
+    node.begin_query(2, "SELECT /*+ MAX_EXECUTION_TIME(3600000) */ SLEEP(10000)");
+    node.run();
+    node.fire_timers();
+    let mut most = 0;
+    for _ in 0..200 {
+        assert_eq!(node.query(1, "SELECT /*+ MAX_EXECUTION_TIME(20) */ id FROM d.t WHERE id = 1"), ["1"]);
+        node.delivery.now = Time(node.delivery.now.0 + 20_000_000);
+        let timers = node.delivery.take_timers();
+        most = most.max(timers.iter().filter(|(_, token)| *token == junctor_sql::QUERY_LIMIT_TIMER).count());
+        for (block, token) in timers {
+            node.send_world(block, WorldEvent::Timer { token });
+        }
+        node.run();
+    }
+    assert!((1..3).contains(&most), "{most} timers at once");
 }
 
 #[test]

@@ -189,6 +189,8 @@ pub(super) struct Parser<'a> {
     pub(super) may_return: bool,
     /// Whether the query may have INTO.
     pub(super) may_select_into: bool,
+    /// A byte offset, and the number of its line, counted from 1.
+    line: (u32, u32),
     /// Whether optimizer hints have been read.
     pub(super) has_hints: bool,
     /// How the text is read.
@@ -217,6 +219,7 @@ impl<'a> Parser<'a> {
             joined_tables: 0,
             may_return: false,
             may_select_into: true,
+            line: (0, 1),
             has_hints: false,
             dialect,
         }
@@ -307,8 +310,12 @@ impl<'a> Parser<'a> {
         if !gap.contains(&b'/') {
             return None;
         }
-        let lines = self.text[..self.previous_end as usize].iter().filter(|byte| **byte == b'\n').count();
-        let hints = read_hints(gap, 1 + lines as u32, self.dialect);
+        // Lines are counted once, however many queries the text has.
+        let (counted, line) = self.line;
+        let more = self.text.get(counted as usize..self.previous_end as usize).unwrap_or(&[]);
+        let line = line + more.iter().filter(|byte| **byte == b'\n').count() as u32;
+        self.line = (self.previous_end.max(counted), line);
+        let hints = read_hints(gap, line, self.dialect);
         self.has_hints |= hints.is_some();
         hints
     }
