@@ -188,7 +188,11 @@ pub fn divide_with_guard_digits(left: Decimal, right: Decimal, increment: u8) ->
     let digits = grouped(grouped(own) + grouped(other) + increment.saturating_sub(padding_digits));
     let (scale, rounds) = (digits.min(DECIMAL_SCALE_MAX), digits > DECIMAL_SCALE_MAX);
     match narrow_quotient(left, right, scale, rounds) {
-        None => wide::divide(left, right, scale, rounds),
+        None => match wide::divide(left, right, scale, rounds) {
+            // Without room for so many digits, the quotient is cut where its groups end.
+            Some(quotient) if quotient.scale() < scale => wide::divide(left, right, scale, false),
+            quotient => quotient,
+        },
         quotient => quotient,
     }
 }

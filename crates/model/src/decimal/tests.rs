@@ -288,3 +288,12 @@ fn bytes_that_are_no_wide_number_are_refused() {
     assert!(Wide::from_bytes(&[0; WIDE_BYTES], 0).is_none());
     assert!(Wide::from_bytes(&[1; WIDE_BYTES], 30).is_none());
 }
+
+#[test]
+fn a_quotient_without_room_for_thirty_digits_after_the_point_is_cut() {
+    let dividend = decimal(&"9".repeat(65).parse().unwrap(), 22);
+    let quotient = divide_with_guard_digits(dividend, decimal(&999_999.into(), 14), 4).unwrap();
+    // The next digits are nines: rounded to 30 digits, the last of these would be 1.
+    let exact = "1000001000001000001000001000001000001000001000001000001000000999990999990999990";
+    assert_eq!((mantissa(quotient).to_string().as_str(), quotient.scale()), (exact, 27));
+}
