@@ -10,17 +10,13 @@ INSERT INTO middle WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM
 INSERT INTO large WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) SELECT i, i % 50, i % 3 FROM n;
 -- The order of joins: by cost, as written, and by hints.
 SELECT COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
-EXPLAIN SELECT COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
-EXPLAIN SELECT STRAIGHT_JOIN COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
-EXPLAIN SELECT /*+ JOIN_FIXED_ORDER() */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
-EXPLAIN SELECT /*+ JOIN_PREFIX(middle, large) */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
-EXPLAIN SELECT /*+ JOIN_SUFFIX(small) */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
-EXPLAIN SELECT /*+ JOIN_ORDER(large, small) */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
-SELECT /*+ JOIN_ORDER(large, small) */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
-SELECT /*+ JOIN_PREFIX(middle, large) */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
 SELECT STRAIGHT_JOIN COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
+SELECT /*+ JOIN_FIXED_ORDER() */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
+SELECT /*+ JOIN_PREFIX(middle, large) */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
+SELECT /*+ JOIN_SUFFIX(small) */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
+SELECT /*+ JOIN_ORDER(large, small) */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
 -- Hints that contradict each other: the first ones hold.
-EXPLAIN SELECT /*+ JOIN_ORDER(large, small) JOIN_ORDER(small, large) */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
+SELECT /*+ JOIN_ORDER(large, small) JOIN_ORDER(small, large) */ COUNT(*) FROM large, middle, small WHERE large.b = middle.a AND middle.b = small.a;
 -- Indexes.
 EXPLAIN SELECT a FROM large WHERE b = 3 AND c = 1;
 EXPLAIN SELECT /*+ INDEX(large kc) */ a FROM large WHERE b = 3 AND c = 1;
@@ -28,8 +24,8 @@ EXPLAIN SELECT /*+ NO_INDEX(large kb) */ a FROM large WHERE b = 3 AND c = 1;
 EXPLAIN SELECT /*+ NO_INDEX(large) */ a FROM large WHERE b = 3 AND c = 1;
 EXPLAIN SELECT /*+ INDEX(x kc) */ a FROM large x USE INDEX (kb) WHERE b = 3 AND c = 1;
 SELECT /*+ NO_INDEX(large) */ COUNT(*) FROM large WHERE b = 3 AND c = 1;
-EXPLAIN SELECT /*+ NO_INDEX(@sub large) */ a FROM small WHERE b IN (SELECT /*+ QB_NAME(sub) */ c FROM large WHERE b = 3 AND c = 1);
-EXPLAIN SELECT /*+ INDEX(large@`select#2` kc) */ a FROM small WHERE b IN (SELECT c FROM large WHERE b = 3 AND c = 1);
+SELECT /*+ NO_INDEX(@sub large) */ a FROM small WHERE b IN (SELECT /*+ QB_NAME(sub) */ c FROM large WHERE b = 3 AND c = 1);
+SELECT /*+ INDEX(large@`select#2` kc) */ a FROM small WHERE b IN (SELECT c FROM large WHERE b = 3 AND c = 1);
 -- Hints without effect, names that do not exist, and syntax errors are no errors.
 SELECT /*+ BKA(small) NO_MERGE(d) SEMIJOIN(FIRSTMATCH) SET_VAR(optimizer_switch = 'mrr=off') */ COUNT(*) FROM small, (SELECT 1) d;
 SELECT /*+ INDEX(nowhere kc) INDEX(large nothing) BKA(@other small) JOIN_ORDER(small, gone) */ COUNT(*) FROM small, large;

@@ -111,6 +111,15 @@ fn planned_for(
     statement: &Statement,
     kinds: &[ParameterKind],
 ) -> junctor_model::error::Result<Option<Planned>> {
+    planned_with_rows(dictionary, statement, kinds, &|_| None)
+}
+
+fn planned_with_rows(
+    dictionary: &Dictionary,
+    statement: &Statement,
+    kinds: &[ParameterKind],
+    row_estimate: &dyn Fn(&TableDefinition) -> Option<u64>,
+) -> junctor_model::error::Result<Option<Planned>> {
     let environment = Environment {
         client: CharacterSet::Utf8mb4,
         owner: None,
@@ -126,7 +135,7 @@ fn planned_for(
         foreign_key_checks: true,
         is_strict: false,
         rules: Default::default(),
-        row_estimate: &|_| None,
+        row_estimate,
         access: None,
     };
     plan_statement(&environment, statement, &|_, _| None)
@@ -513,5 +522,44 @@ fn a_plan_that_computes_with_parameters_is_for_their_kinds_only() {
         let planned = planned_for(&dictionary, &parsed.statement, &kinds).expect(text);
         let Some(Planned { plan: Plan::Insert(insert), .. }) = planned else { panic!("{text}") };
         assert_eq!(insert.takes_any_kind, takes_any_kind, "{text}");
+    }
+}
+
+#[test]
+fn hints_and_straight_join_determine_the_order_of_joins() {
+    let dictionary = dictionary();
+    let rows = |definition: &TableDefinition| match &*definition.name {
+        "s" => Some(1_000_000),
+        "h" => Some(1_000),
+        _ => Some(10),
+    };
+    let order = |options: &str| {
+        let text = format!("SELECT {options} COUNT(*) FROM s, h, one WHERE s.k = h.w AND h.id = one.v");
+        let statement = parse(text.as_bytes()).expect(options).statement;
+        let planned = planned_with_rows(&dictionary, &statement, &[], &rows).expect(options).expect(options);
+        let Plan::Tree(tree) = planned.plan.unhinted() else { panic!("{options}") };
+        let mut order = Vec::new();
+        tree.root.root.visit(&mut |node| {
+            if let tree::PlanNode::Scan(leaf) = node {
+                order.push(tree.leaves[*leaf].alias.to_string());
+            }
+        });
+        order.join(" ")
+    };
+    assert_eq!(order(""), "one h s");
+    for (options, expected) in [
+        ("STRAIGHT_JOIN", "s h one"),
+        ("/*+ JOIN_FIXED_ORDER() */", "s h one"),
+        ("/*+ JOIN_PREFIX(h, s) */", "h s one"),
+        ("/*+ JOIN_SUFFIX(one) */", "h s one"),
+        ("/*+ JOIN_SUFFIX(h, one) */", "s h one"),
+        ("/*+ JOIN_ORDER(s, one) */", "h s one"),
+        ("/*+ QB_NAME(q) JOIN_ORDER(@q s, h, one) */", "s h one"),
+        ("/*+ JOIN_ORDER(s@`select#1`, h, one) */", "s h one"),
+        // A hint that contradicts an earlier one is ignored.
+        ("/*+ JOIN_ORDER(h, one) JOIN_ORDER(one, h) */", "h one s"),
+        ("/*+ JOIN_ORDER(@other s, h, one) JOIN_ORDER(gone, h) */", "one h s"),
+    ] {
+        assert_eq!(order(options), expected, "{options}");
     }
 }
