@@ -135,8 +135,9 @@ fn commands(how: u8, bytes: &[u8], piece: usize) -> (usize, bool) {
         (0, 2) => recv.receive(&[TLS_REQUEST, &[0; 28]].concat(), 64),
         (1, 1) => {
             let mut login = Vec::new();
-            junctor_wire::request::Login { version: junctor_wire::VERSION, user: "root", proof: b"", database: "" }
-                .encode(&mut login);
+            let names =
+                junctor_wire::request::Login { version: junctor_wire::VERSION, user: "root", proof: b"", database: "" };
+            assert!(names.encode(&mut login), "the names are short");
             recv.receive(&login, 64);
         }
         _ => {}

@@ -5,7 +5,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use junctor_client::{Connection, Options, block_on};
+use junctor_client::{Options, block_on};
 use junctor_node::NodeConfig;
 use junctor_node::start::{RunningServer, start};
 use libfuzzer_sys::fuzz_target;
