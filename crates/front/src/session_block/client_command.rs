@@ -134,7 +134,7 @@ impl SqlBlock {
             }
         }
         start_command(&mut self.engine, &mut self.parameters, record, command, turn);
-        if !record.awaits_replies() || self.engine.watches_tables() {
+        if !record.awaits_replies() || record.awaits_client() || self.engine.watches_tables() {
             self.end_step(connection, turn);
         }
         self.admit_waiting(turn);
@@ -171,6 +171,10 @@ impl SqlBlock {
             // KILL has ended the answer early.
             _ => return,
         }
+        if std::mem::take(&mut record.lends_slot) {
+            record.is_admitted = true;
+            self.group.take_back();
+        }
         record.take_answer_buffer(turn);
         self.run_step(connection, turn, Engine::continue_output);
         self.admit_waiting(turn);
@@ -185,6 +189,10 @@ impl SqlBlock {
             && matches!(record.command, CommandState::Running)
         {
             record.awaited = None;
+            if std::mem::take(&mut record.lends_slot) {
+                record.is_admitted = true;
+                self.group.take_back();
+            }
             record.take_answer_buffer(turn);
             let SessionRecord { session, protocol, answer, result_start, .. } = &mut **record;
             let mut sink = protocol.sink(answer, *result_start);
@@ -272,6 +280,12 @@ impl SqlBlock {
             record.lends_slot = false;
             record.is_admitted = true;
             self.group.take_back();
+        }
+        if record.is_admitted && !record.is_extra && record.awaits_client() {
+            // Clients that do not read must not hold the slots that others need.
+            record.is_admitted = false;
+            record.lends_slot = true;
+            self.group.lend();
         }
         if record.is_disconnected && is_idle {
             return self.remove_session(connection, turn);

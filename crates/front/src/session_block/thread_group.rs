@@ -7,7 +7,7 @@ use junctor_signals::lock_wait::NoteLockWait;
 use junctor_sql::{Engine, HighPriorityMode};
 
 use super::block::SqlBlock;
-use super::state::{CommandState, SessionRecord};
+use super::state::{AwaitedClient, CommandState, SessionRecord};
 use crate::admission::{GroupSettings, Priority};
 
 /// The token of the timer that runs while commands wait for slots.
@@ -196,6 +196,13 @@ impl SessionRecord {
             && !self.is_ending
             && !self.is_disconnected
             && !self.session.waits_for_tables()
+    }
+
+    /// Whether the statement waits for its client, which must read what it got or send a part of a file.
+    #[inline]
+    pub(super) fn awaits_client(&self) -> bool {
+        self.awaited.is_some_and(|(awaited, since)| awaited != AwaitedClient::Command && since >= self.statement_start)
+            && self.awaits_replies()
     }
 
     fn is_running(&self) -> bool {

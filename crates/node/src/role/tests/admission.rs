@@ -210,3 +210,29 @@ fn status_tables_show_who_waits() {
     let counts = "SELECT CONCAT_WS(' ', dequeues_high, dequeues_low) FROM junctor_info.thread_pool_stats";
     assert_eq!(node.query(1, counts), ["0 1"]);
 }
+
+#[test]
+fn clients_that_do_not_read_hold_no_slots() {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    (1..10).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["SET GLOBAL thread_pool_transactions = 2"]);
+    let wide = "SELECT REPEAT('x', 60000) FROM information_schema.COLLATIONS a, information_schema.COLLATIONS b";
+    for connection in 2..8 {
+        node.begin_query(connection, wide);
+        node.run();
+        assert!(node.answer(connection).is_some(), "the first part of session {connection}");
+    }
+    for connection in [8, 9] {
+        assert_eq!(node.query(connection, "SELECT 1"), ["1"], "beside clients that do not read");
+    }
+    // One reads on, another one is killed, the others leave.
+    node.send(2, SqlSignal::ContinueCommand(ContinueCommand { connection: ConnectionId(2) }));
+    node.run();
+    assert!(node.answer(2).is_some());
+    node.execute(1, &["KILL QUERY 3"]);
+    for connection in 2..10 {
+        node.send(connection, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(connection) }));
+    }
+    node.run();
+    assert_eq!(node.resources_held(), 1, "only one session holds resources");
+}
