@@ -1,5 +1,5 @@
-//! The errors that users see: for each a stable code with its MySQL number and SQLSTATE, in one table.
-//! It is one long file, because a number that is used twice is seen only where all of them are.
+//! The errors that users see, in one long file because a number that is used twice is seen only where all of
+//! them are. Each has a stable code with its MySQL number and SQLSTATE.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! The schema as it lies on disk: JSON with names of its own (`docs/format.md`, "Schema"). The file is long
-//! because each structure of the schema has its stored twin here.
+//! The schema as it lies on disk, in one long file because each structure of the schema has its stored twin
+//! here: JSON with names of its own (`docs/format.md`, "Schema").
 //!
 //! The structures here repeat those of [`crate::schema`] on purpose. A field may be renamed there at any
 //! time; a name here is part of the format. A reader refuses a version that it does not know, and fields that

@@ -68,7 +68,7 @@ impl LoggedClient {
     }
 }
 
-/// What the slow query log has about a statement besides its text.
+/// The facts of the slow query log about a statement, without its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlowStatement {
     /// How long it took, in microseconds.

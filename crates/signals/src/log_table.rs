@@ -47,7 +47,8 @@ impl LogTable {
 
     /// Removes all entries.
     pub fn clear(&self) {
-        *self.lock() = Kept::default();
+        // The entries are freed when the lock is free again.
+        let _entries = std::mem::take(&mut *self.lock());
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {

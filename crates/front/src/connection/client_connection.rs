@@ -229,7 +229,9 @@ impl Connection {
                 Input::Incomplete => break,
             }
         }
-        self.note_half_command(position < bytes.len() || self.link.is_within_message(), turn);
+        if position < bytes.len() || self.link.is_within_message() {
+            self.note_half_command(turn);
+        }
         if position == bytes.len() || self.flow.is_closing {
             return turn.context.buffers.give(bytes);
         }
@@ -240,15 +242,16 @@ impl Connection {
     /// Half a record of TLS is a part of a command, too.
     #[cold]
     fn note_half_record(&mut self, turn: &mut RecvTurn<'_, '_>) {
-        let is_half = self.encryption.as_ref().is_some_and(|encryption| encryption.has_half_record());
-        self.note_half_command(is_half, turn);
+        if self.encryption.as_ref().is_some_and(|encryption| encryption.has_half_record()) {
+            self.note_half_command(turn);
+        }
     }
 
     /// Tells the session that a command, or a part of a file, has arrived in part. The session then bounds
     /// the silence of the client until the rest arrives.
     #[cold]
-    fn note_half_command(&mut self, is_half: bool, turn: &mut RecvTurn<'_, '_>) {
-        if is_half && self.flow.has_session && !self.flow.is_occupied() && !self.flow.is_closing {
+    fn note_half_command(&mut self, turn: &mut RecvTurn<'_, '_>) {
+        if self.flow.has_session && !self.flow.is_occupied() && !self.flow.is_closing {
             let signal = NoteHalfCommand { connection: self.id };
             turn.outbox.send(self.sql, Signal::Sql(SqlSignal::NoteHalfCommand(signal)));
         }

@@ -15,4 +15,6 @@ pub use block::{Readiness, RecvBlock, RecvSettings};
 pub use networks::{Networks, NotANetwork};
 
 #[cfg(test)]
+pub(crate) mod test_encryption;
+#[cfg(test)]
 mod tests;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use junctor_kernel::simulated::Delivery;
-use junctor_kernel::transport::security::{Agreed, CertificateNames, Encryption, SecurityFault};
 use junctor_kernel::{
     Address, Directory, Duration, NodeId, NodeLayout, SocketCloseReason, SocketId, WorldEvent, WorldRequest, invariant,
 };
@@ -18,6 +17,7 @@ use junctor_wire::request::Login;
 use junctor_wire::{Request, VERSION};
 
 use super::block::DELAY_TIMER;
+use super::test_encryption::{HALF_RECORD, TestEncryption};
 use super::{Networks, RecvBlock, RecvSettings};
 use crate::account::{Accounts, Claim, Conditions, Peer};
 use crate::protocol_table::{EXTRA_LISTENER, Protocol};
@@ -230,53 +230,20 @@ fn a_command_may_arrive_byte_by_byte() {
     }
 }
 
-/// Encryption that changes nothing, except that it keeps a last byte 0xEE.
-#[derive(Debug, Default)]
-struct Plain(bool);
-
-impl Encryption for Plain {
-    fn receive(&mut self, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), SecurityFault> {
-        self.0 = bytes.last() == Some(&0xEE);
-        plain.extend_from_slice(bytes.strip_suffix(&[0xEE]).unwrap_or(bytes));
-        Ok(())
-    }
-
-    fn has_half_record(&self) -> bool {
-        self.0
-    }
-
-    fn send(&mut self, _: &[u8]) {}
-
-    fn write(&mut self, _: &mut Vec<u8>) {}
-
-    fn is_with(&self, _: NodeId) -> bool {
-        false
-    }
-
-    fn close(&mut self) {}
-
-    fn agreed(&self) -> Option<Agreed> {
-        None
-    }
-
-    fn certificate_names(&self) -> Option<CertificateNames> {
-        None
-    }
-}
-
 #[test]
 fn half_a_record_of_tls_is_a_part_of_a_command() {
     for &protocol in Protocol::ALL {
         let mut recv = Recv::with_session(protocol);
-        recv.block.connections[0].as_mut().expect("a connection").encryption = Some(Box::new(Plain::default()));
+        recv.block.connections[0].as_mut().expect("a connection").encryption =
+            Some(Box::new(TestEncryption::default()));
         let (mut bytes, payload) = command(protocol, 7);
-        bytes.push(0xEE);
+        bytes.push(HALF_RECORD);
         recv.receive(&bytes);
         assert_eq!(recv.next_command(), Some(payload));
         assert!(recv.next_signal().is_none(), "the session is busy");
         recv.answer(b"", AfterReply::NextCommand);
         assert!(matches!(recv.next_signal(), Some(SqlSignal::NoteHalfCommand(_))));
-        recv.receive(&[0xEE]);
+        recv.receive(&[HALF_RECORD]);
         assert!(matches!(recv.next_signal(), Some(SqlSignal::NoteHalfCommand(_))));
         recv.receive(&bytes[..bytes.len() - 1]);
         assert!(recv.next_command().is_some());

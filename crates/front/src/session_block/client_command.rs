@@ -171,10 +171,7 @@ impl SqlBlock {
             // KILL has ended the answer early.
             _ => return,
         }
-        if std::mem::take(&mut record.lends_slot) {
-            record.is_admitted = true;
-            self.group.take_back();
-        }
+        record.take_slot_back(&mut self.group);
         record.take_answer_buffer(turn);
         self.run_step(connection, turn, Engine::continue_output);
         self.admit_waiting(turn);
@@ -189,10 +186,7 @@ impl SqlBlock {
             && matches!(record.command, CommandState::Running)
         {
             record.awaited = None;
-            if std::mem::take(&mut record.lends_slot) {
-                record.is_admitted = true;
-                self.group.take_back();
-            }
+            record.take_slot_back(&mut self.group);
             record.take_answer_buffer(turn);
             let SessionRecord { session, protocol, answer, result_start, .. } = &mut **record;
             let mut sink = protocol.sink(answer, *result_start);
@@ -275,17 +269,13 @@ impl SqlBlock {
             let Some(same) = self.sessions.get_mut(&connection) else { return };
             record = same;
         }
-        if record.lends_slot && !record.awaits_replies() {
+        if !record.awaits_replies() {
             // The reply overtook the news that the wait is over, or the session now waits for tables or ends.
-            record.lends_slot = false;
-            record.is_admitted = true;
-            self.group.take_back();
+            record.take_slot_back(&mut self.group);
         }
         if record.is_admitted && !record.is_extra && record.awaits_client() {
             // Clients that do not read must not hold the slots that others need.
-            record.is_admitted = false;
-            record.lends_slot = true;
-            self.group.lend();
+            record.lend_slot(&mut self.group);
         }
         if record.is_disconnected && is_idle {
             return self.remove_session(connection, turn);

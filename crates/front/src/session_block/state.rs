@@ -41,7 +41,7 @@ pub(super) struct SessionRecord {
     pub result_start: Option<usize>,
     /// The current command, if it did not finish in the step that started it.
     pub running: Option<ExecuteCommand>,
-    /// What the client owes, and since when it is silent. A start before `statement_start` belongs to an
+    /// The client's debt, and the start of its silence. A start before `statement_start` belongs to an
     /// earlier statement.
     pub awaited: Option<(AwaitedClient, Time)>,
     /// The open transaction, and when the timeout sweep first saw it.
@@ -50,7 +50,7 @@ pub(super) struct SessionRecord {
     pub unsent: UnsentResults,
 }
 
-/// What a client owes to the command under way, or to the next one.
+/// A debt of the client: it must act before the command, or the next one, goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AwaitedClient {
     /// The client must read what it got.

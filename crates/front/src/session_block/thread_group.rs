@@ -8,7 +8,7 @@ use junctor_sql::{Engine, HighPriorityMode};
 
 use super::block::SqlBlock;
 use super::state::{AwaitedClient, CommandState, SessionRecord};
-use crate::admission::{GroupSettings, Priority};
+use crate::admission::{GroupSettings, Priority, ThreadGroup};
 
 /// The token of the timer that runs while commands wait for slots.
 pub(super) const GROUP_TIMER: u64 = 0x706f_6f6c;
@@ -75,14 +75,10 @@ impl SqlBlock {
         let Some(connection) = self.engine.gateway.session_of(signal.operation) else { return };
         let Some(record) = self.sessions.get_mut(&connection) else { return };
         if signal.waits && record.is_admitted && !record.is_extra && matches!(record.command, CommandState::Running) {
-            record.is_admitted = false;
-            record.lends_slot = true;
-            self.group.lend();
+            record.lend_slot(&mut self.group);
             self.admit_waiting(turn);
-        } else if !signal.waits && record.lends_slot {
-            record.lends_slot = false;
-            record.is_admitted = true;
-            self.group.take_back();
+        } else if !signal.waits {
+            record.take_slot_back(&mut self.group);
         }
     }
 
@@ -196,6 +192,22 @@ impl SessionRecord {
             && !self.is_ending
             && !self.is_disconnected
             && !self.session.waits_for_tables()
+    }
+
+    /// Lends the slot, because the statement waits.
+    pub(super) fn lend_slot(&mut self, group: &mut ThreadGroup) {
+        self.is_admitted = false;
+        self.lends_slot = true;
+        group.lend();
+    }
+
+    /// Takes the slot back if it is lent.
+    #[inline]
+    pub(super) fn take_slot_back(&mut self, group: &mut ThreadGroup) {
+        if std::mem::take(&mut self.lends_slot) {
+            self.is_admitted = true;
+            group.take_back();
+        }
     }
 
     /// Whether the statement waits for its client, which must read what it got or send a part of a file.

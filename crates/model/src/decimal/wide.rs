@@ -334,7 +334,7 @@ pub(super) fn without_trailing_zeros(value: Decimal) -> Decimal {
     number.to_decimal().unwrap_or(value)
 }
 
-/// What becomes of digits that are dropped.
+/// The treatment of dropped digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dropped {
     /// They are cut off.

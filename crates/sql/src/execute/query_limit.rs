@@ -55,27 +55,19 @@ impl Plan {
 }
 
 impl StatementContext<'_, '_> {
-    /// Limits the time of a query that waits before its plan is executed.
-    pub(crate) fn limit_waits(&mut self, plan: &Plan) {
-        let of_session = self.session.variables.execution_time_max_ms;
-        match plan {
-            Plan::Hinted(hinted) => {
-                let limit_ms = hinted.execution_time_max_ms.unwrap_or(of_session);
-                self.limit_query(&hinted.plan, limit_ms);
-            }
-            _ if of_session != 0 => self.limit_query(plan, of_session),
-            _ => {}
-        }
-    }
-
-    /// Limits the time of a query that starts. A query that starts again keeps its limit.
+    /// Limits the time of a query that starts, by its hint or else by the variable. A query that starts again
+    /// keeps its limit.
     #[cold]
-    pub(crate) fn limit_query(&mut self, plan: &Plan, limit_ms: u32) {
-        if self.session.query_deadline.is_some() || !plan.has_time_limit() {
+    pub(crate) fn limit_query(&mut self, plan: &Plan) {
+        if self.session.query_deadline.is_some() || !plan.unhinted().has_time_limit() {
             return;
         }
+        let of_hint = match plan {
+            Plan::Hinted(hinted) => hinted.execution_time_max_ms,
+            _ => None,
+        };
+        let limit_ms = of_hint.unwrap_or(self.session.variables.execution_time_max_ms);
         if limit_ms == 0 {
-            // The hint takes the place of the variable.
             self.session.query_deadline = Some(UNLIMITED);
             return;
         }
@@ -161,7 +153,7 @@ impl Engine {
         let progress = context.stop_query();
         let progress = context.finish_step(progress);
         if progress == Progress::Waiting {
-            // What it waits for may have come already, and something else follows.
+            // The awaited reply may be on its way, so that nothing was stopped and the statement goes on.
             self.look_again(session, Time(now.0 + AGAIN_MS * 1_000_000));
         }
         progress

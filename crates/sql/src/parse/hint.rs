@@ -24,11 +24,11 @@ pub struct Hint {
     pub name: &'static str,
     /// The query block for which it is meant, if not the one where it is written.
     pub block: Option<String>,
-    /// What it asks for.
+    /// Its effect.
     pub kind: HintKind,
 }
 
-/// What a hint asks for.
+/// The effect of a hint, with its arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HintKind {
     /// QB_NAME: the name of the query block.
@@ -46,7 +46,7 @@ pub enum HintKind {
     FixedOrder,
     /// JOIN_ORDER, JOIN_PREFIX and JOIN_SUFFIX.
     JoinOrder(JoinOrderKind, Vec<HintTable>),
-    /// Which indexes of a table are used; `None` for a hint that changes nothing here.
+    /// The indexes that a table may or may not use; `None` for a hint that changes nothing here.
     Index(Option<IndexHintKind>, HintTable, Vec<String>),
     /// A hint for tables that changes nothing here.
     Tables(Vec<HintTable>),

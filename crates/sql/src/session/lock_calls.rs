@@ -182,7 +182,7 @@ impl Engine {
 pub(super) fn refuse_lock_calls(context: &mut StatementContext<'_, '_>, plan: &Plan) -> Progress {
     match plan.table() {
         None => {
-            context.limit_waits(plan);
+            context.limit_query(plan);
             Progress::Waiting
         }
         Some(_) => fail(context, &lock_call_in_table_statement()),

@@ -181,17 +181,13 @@ impl StatementContext<'_, '_> {
         {
             return fail(self, &error);
         }
-        let limit_ms = self.session.variables.execution_time_max_ms;
-        if limit_ms != 0 {
-            self.limit_query(plan, limit_ms);
+        if self.session.variables.execution_time_max_ms != 0 || matches!(plan, Plan::Hinted(_)) {
+            self.limit_query(plan);
         }
-        if self.session.transaction.explicit || self.engine.tables.any() {
-            if let Plan::Hinted(_) = plan {
-                self.limit_waits(plan);
-            }
-            if let Some(progress) = self.enter_tables(plan, input) {
-                return progress;
-            }
+        if (self.session.transaction.explicit || self.engine.tables.any())
+            && let Some(progress) = self.enter_tables(plan, input)
+        {
+            return progress;
         }
         match plan {
             Plan::Select(plan) => {
@@ -291,8 +287,6 @@ impl StatementContext<'_, '_> {
             };
             self.session.warn(WarningLevel::Warning, code.errno(), text.into());
         }
-        let limit_ms = hinted.execution_time_max_ms.unwrap_or(self.session.variables.execution_time_max_ms);
-        self.limit_query(&hinted.plan, limit_ms);
         self.execute_plan(&hinted.plan, input)
     }
 

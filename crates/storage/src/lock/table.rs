@@ -1,5 +1,5 @@
-//! The lock table (hot path: a request for a free row, and its release, 540 instructions together). It is one
-//! file because requests, queues and releases share its records.
+//! The lock table, in one file because requests, queues and releases share its records. Hot path: a request
+//! for a free row, and its release, 540 instructions together.
 //!
 //! Each lock has a list of holders and a queue of waiters, and each transaction has a list of its requests.
 //! Records are linked by their numbers. Waiters are served in order of arrival, with one exception: a holder

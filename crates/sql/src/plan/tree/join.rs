@@ -50,7 +50,7 @@ impl Locks<'_> {
     }
 }
 
-/// What the statement asks of the joins of a block.
+/// The locks of a block's tables, and the order in which the statement wants them joined.
 #[derive(Clone, Copy)]
 pub(super) struct JoinClauses<'l> {
     locks: Locks<'l>,

@@ -346,7 +346,7 @@ proptest! {
         let mut table = table();
         let mut models: Vec<Model> = (0..3).map(|_| Model::default()).collect();
         let mut waiting: Vec<(WaiterId, u64, usize)> = Vec::new();
-        // What a tc knows of the blockers of each wait.
+        // The blockers of each wait, as tc has learned them.
         let mut reported: BTreeMap<u64, BTreeSet<u64>> = BTreeMap::new();
         for (token, step) in steps.into_iter().enumerate() {
             let token = token as u64;

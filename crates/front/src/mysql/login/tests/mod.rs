@@ -1,9 +1,8 @@
 mod caching_sha2;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use junctor_kernel::NodeId;
-use junctor_kernel::transport::security::{Agreed, CertificateNames, Encryption, SecurityFault};
+use junctor_kernel::transport::security::Encryption;
 use junctor_model::access::{
     AccessControl, AccountDefinition, AccountName, Authentication, AuthenticationMethod, TlsRequirement,
 };
@@ -12,6 +11,7 @@ use proptest::prelude::*;
 
 use super::{Handshake, HandshakeStep, LoginContext};
 use crate::account::{Account, Accounts, Peer, Refusal};
+use crate::connection::test_encryption::TestEncryption;
 use crate::mysql::Link;
 use crate::mysql::wire::authentication_switch::AuthenticationSwitch;
 use crate::mysql::wire::capability::Capabilities;
@@ -104,35 +104,6 @@ fn is_authenticated(peer: Peer, user: &str, proof: &[u8]) -> bool {
     matches!(step, HandshakeStep::Authenticated(_))
 }
 
-/// The TLS of a connection, which counts how often the client's certificate is read.
-#[derive(Debug, Default)]
-struct Counting(AtomicU64);
-
-impl Encryption for Counting {
-    fn receive(&mut self, _: &[u8], _: &mut Vec<u8>) -> Result<(), SecurityFault> {
-        Ok(())
-    }
-
-    fn send(&mut self, _: &[u8]) {}
-
-    fn write(&mut self, _: &mut Vec<u8>) {}
-
-    fn is_with(&self, _: NodeId) -> bool {
-        false
-    }
-
-    fn close(&mut self) {}
-
-    fn agreed(&self) -> Option<Agreed> {
-        Some(Agreed { version: "TLSv1.3", cipher: "TLS_AES_256_GCM_SHA384", has_certificate: true })
-    }
-
-    fn certificate_names(&self) -> Option<CertificateNames> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        Some(CertificateNames { issuer: "/CN=ca".into(), subject: "/CN=u".into() })
-    }
-}
-
 #[test]
 fn a_certificate_is_read_only_for_accounts_that_require_its_names() {
     let specified = |issuer: Option<&str>, subject: Option<&str>| {
@@ -151,14 +122,14 @@ fn a_certificate_is_read_only_for_accounts_that_require_its_names() {
         let mut access = AccessControl::default();
         access.put(AccountName::new("u", "%"), account);
         let accounts = Accounts::new(access.into());
-        let (mut payload, mut out, encryption) = (Vec::new(), Vec::new(), Counting::default());
+        let (mut payload, mut out, encryption) = (Vec::new(), Vec::new(), TestEncryption::default());
         login("u", b"").encode(&mut payload);
         let mut context = context(&accounts, 1, &mut out);
         context.encryption = Some(&encryption);
         (context.tls, context.has_tls) = (encryption.agreed(), true);
         let step = Handshake::new(remote(), SALT).on_packet(&payload, &mut context);
         assert_eq!(matches!(step, HandshakeStep::Authenticated(_)), is_admitted, "{tls:?}");
-        assert_eq!(encryption.0.load(Ordering::Relaxed), reads, "{tls:?}");
+        assert_eq!(encryption.certificate_reads.load(Ordering::Relaxed), reads, "{tls:?}");
     }
 }
 
