@@ -1,6 +1,6 @@
-//! The operations of one block, in one long file because all requests share one table of operations. They are
-//! those of the sessions of a sql block, or of the alterations of main. Each request becomes signals, and each
-//! reply becomes an event.
+//! The operations of one block, in one long file because all requests share one table of operations.
+//! They are those of the sessions of a sql block, or of the alterations of main. Each request becomes
+//! signals, and each reply becomes an event.
 
 use std::sync::Arc;
 
