@@ -1,9 +1,11 @@
 #!/bin/sh
 # Installs the external programs that the tests and comparisons need, if they are missing: sysbench, the mysql
-# client, MariaDB for comparison, valgrind, strace and openssl. The MariaDB package is the one without a service, so nothing
-# is started now or at boot: the tests run the server themselves, in temporary directories and on free ports.
+# client, MariaDB for comparison, valgrind, strace and openssl. The MariaDB package is the one without a service,
+# so nothing is started now or at boot: the tests run the server themselves, in temporary directories and on
+# free ports.
 #
 #   sh tests/install-tools.sh
+#   sh tests/install-tools.sh clients     what the tests of clients in other languages need, too
 set -eu
 
 missing=
@@ -22,6 +24,17 @@ need nsenter util-linux
 need ip iproute2
 need openssl openssl
 python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3-venv"
+if [ "${1:-}" = clients ]; then
+    need node nodejs
+    need npm npm
+    need javac default-jdk-headless
+    need mvn maven
+    # mysqlclient is compiled.
+    need pkg-config pkg-config
+    pkg-config --exists libmariadb 2>/dev/null || missing="$missing libmariadb-dev"
+    headers=$(python3 -c "import sysconfig; print(sysconfig.get_path('include'))")
+    [ -e "$headers/Python.h" ] || missing="$missing python3-dev"
+fi
 
 if ! command -v cargo >/dev/null 2>&1; then
     echo "cargo is missing: install Rust from https://rustup.rs" >&2

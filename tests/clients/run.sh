@@ -1,9 +1,12 @@
 #!/bin/sh
-# Sessions and logins of clients in other languages. Starts a server with TLS and one without. The libraries of
-# the clients come from the package registries. A language whose tools are missing is named and left out.
+# Sessions, round trips of every type, and logins of clients in other languages, and migrations of schemas. Starts
+# a server with TLS and one without. The libraries of the clients come from the package registries. A language
+# whose tools are missing is named and left out.
 #
 #   sh tests/clients/run.sh target/debug/junctor
+#   RECORD=1 sh tests/clients/run.sh target/debug/junctor     writes round_trips.expected
 set -eu
+sh "$(dirname "$0")/../install-tools.sh" clients
 junctor=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$(mktemp -d)
@@ -33,6 +36,20 @@ openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=stranger -keyout "$d
     -out "$data/foreign.pem" 2>/dev/null
 openssl pkey -in "$data/foreign-key.pem" -pubout -out "$data/foreign-public.pem"
 cp -r "$here/." "$folder"
+mysql --no-defaults --socket="$data/mysql.sock" --user=root <"$here/round_trips.sql"
+
+# The types that a client shows must be those of the recorded file.
+round_trips() { # name, command
+    name=$1
+    shift
+    "$@" >"$folder/round_trips.seen"
+    if [ -n "${RECORD:-}" ]; then
+        cp "$folder/round_trips.seen" "$here/round_trips/$name.expected"
+    else
+        diff -u "$here/round_trips/$name.expected" "$folder/round_trips.seen"
+    fi
+    echo "$name: types as expected"
+}
 
 has() { # programs of a language
     for program in "$@"; do
@@ -47,12 +64,22 @@ has() { # programs of a language
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$folder/python/requirements.txt"
 timeout 60 "$folder/venv/bin/python" "$folder/python/client.py" "$port"
-timeout 60 "$folder/venv/bin/python" "$folder/python/logins.py" "$port" "$data" "$port_without_tls"
-if has go; then
+round_trips python timeout 60 "$folder/venv/bin/python" "$folder/python/round_trips.py" "$port"
+timeout 120 "$folder/venv/bin/python" "$folder/python/migrations.py" "$port"
+timeout 90 "$folder/venv/bin/python" "$folder/python/logins.py" "$port" "$data" "$port_without_tls"
+# Cargo is there, because it has built the server.
+timeout 600 cargo build --quiet --locked --manifest-path "$here/rust/Cargo.toml" \
+    --target-dir "$(dirname "$junctor")/../clients"
+rust="$(dirname "$junctor")/../clients/debug/client"
+round_trips rust timeout 60 "$rust" "$port"
+timeout 60 "$rust" "$port" "$data"
+# Go before 1.21 cannot fetch the version that the driver needs.
+if has go && (cd "$folder/go" && go list -m >/dev/null); then
     (
         cd "$folder/go"
         timeout 240 go build -o client .
         timeout 60 ./client "$port"
+        round_trips go timeout 60 ./client "$port" round_trips
         SSL_CERT_FILE="$data/tls/ca.pem" timeout 60 ./client "$port" "$data" "$port_without_tls"
     )
 fi
@@ -61,6 +88,7 @@ if has node npm; then
         cd "$folder/node"
         timeout 120 npm install --silent --no-audit --no-fund
         timeout 60 node client.js "$port"
+        round_trips node timeout 60 node round_trips.js "$port"
         timeout 60 node logins.js "$port" "$data" "$port_without_tls"
     )
 fi
@@ -68,8 +96,10 @@ if has java javac mvn; then
     (
         cd "$folder/java"
         timeout 240 mvn --quiet --batch-mode dependency:copy-dependencies -DoutputDirectory=lib
-        javac -cp 'lib/*' Client.java Logins.java
+        javac -cp 'lib/*' ./*.java
         timeout 60 java -cp 'lib/*:.' Client "$port"
+        round_trips java timeout 60 java -cp 'lib/*:.' RoundTrips "$port"
+        timeout 60 java -cp 'lib/*:.' LoginsOfMariaDb "$port" "$data"
         timeout 60 java -cp 'lib/*:.' Logins "$port" "$data" "$port_without_tls"
     )
 fi

@@ -284,6 +284,8 @@ pub struct IndexAttributes {
     pub descending: Vec<ColumnNumber>,
     /// COMMENT.
     pub comment: Box<str>,
+    /// Whether a foreign key added it. A later index that begins with its columns replaces it, as in InnoDB.
+    pub of_foreign_key: bool,
 }
 
 impl IndexDefinition {

@@ -330,6 +330,8 @@ struct StoredIndex {
     descending: Vec<u16>,
     #[serde(default, skip_serializing_if = "str::is_empty")]
     comment: Box<str>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    of_foreign_key: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -613,6 +615,7 @@ impl From<&IndexDefinition> for StoredIndex {
             invisible: index.attributes.invisible,
             descending: numbers(&index.attributes.descending),
             comment: index.attributes.comment.clone(),
+            of_foreign_key: index.attributes.of_foreign_key,
         }
     }
 }
@@ -635,6 +638,7 @@ impl From<StoredIndex> for IndexDefinition {
                 invisible: stored.invisible,
                 descending: column_numbers(stored.descending),
                 comment: stored.comment,
+                of_foreign_key: stored.of_foreign_key,
             },
         }
     }

@@ -127,6 +127,10 @@ func main() {
 		logins(os.Args[1], os.Args[2], os.Args[3])
 		return
 	}
+	if len(os.Args) == 3 && os.Args[2] == "round_trips" {
+		roundTrips(os.Args[1])
+		return
+	}
 	severalStatements()
 	session("")
 	session("?interpolateParams=true&collation=utf8mb4_general_ci&parseTime=true&timeout=5s&maxAllowedPacket=0")

@@ -6,13 +6,14 @@ logins.py PORT DIRECTORY PORT_WITHOUT_TLS: DIRECTORY has the server's socket and
 import getpass
 import sys
 
+import MySQLdb
 import mysql.connector
 import pymysql
 
 PORT, DIRECTORY, PORT_WITHOUT_TLS = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 SOCKET, TLS = f"{DIRECTORY}/mysql.sock", f"{DIRECTORY}/tls"
 PASSWORD = "a pass, word"
-ERRORS = (pymysql.err.MySQLError, mysql.connector.Error, RuntimeError, ValueError)
+ERRORS = (pymysql.err.MySQLError, mysql.connector.Error, MySQLdb.MySQLError, RuntimeError, ValueError)
 
 TCP = {"host": "127.0.0.1", "port": PORT}
 WAYS = {
@@ -21,6 +22,12 @@ WAYS = {
     "socket": {"unix_socket": SOCKET, "ssl_disabled": True},
 }
 CERTIFICATE = {"ssl_cert": f"{TLS}/client-cert.pem", "ssl_key": f"{TLS}/client-key.pem"}
+
+
+def mysqlclient(ssl_disabled=False, ssl_ca=None, ssl_verify_cert=False, **options):
+    if ssl_disabled:
+        return MySQLdb.connect(ssl_mode="DISABLED", **options)
+    return MySQLdb.connect(ssl_mode="VERIFY_CA" if ssl_verify_cert else "REQUIRED", ssl={"ca": ssl_ca}, **options)
 
 
 def one(connection, text):
@@ -163,6 +170,9 @@ def main():
         sockets(connect, name)
         tls_modes(connect, name)
         administrator(f"DROP USER {name}")
+    methods(mysqlclient, "mysqlclient", True)
+    sockets(mysqlclient, "mysqlclient")
+    administrator("DROP USER mysqlclient")
     wrong_key("pymysql")
     administrator("DROP USER pymysql")
     without_tls()

@@ -179,11 +179,26 @@ impl Changes {
         Ok(())
     }
 
+    /// Drops the indexes that foreign keys added, if `new` serves these keys as well.
+    fn drop_replaced(&mut self, new: &IndexDefinition) {
+        // A statement that names its indexes keeps them.
+        if !self.alteration.rename_indexes.is_empty() || !self.alteration.show_indexes.is_empty() {
+            return;
+        }
+        let is_replaced = |old: &IndexDefinition| {
+            old.attributes.of_foreign_key && new.is_ordered() && new.columns.starts_with(&old.columns)
+        };
+        let replaced = self.table.indexes.iter().filter(|old| is_replaced(old)).map(|old| old.name.clone());
+        self.alteration.drop_indexes.extend(replaced);
+        self.table.indexes.retain(|old| !is_replaced(old));
+    }
+
     /// Collects an addition or a rename; ignores drops.
     fn add(&mut self, change: &TableChange, context: &DefinitionContext<'_>) -> Result<()> {
         match change {
             TableChange::AddIndex(written) => {
                 let index = index::define(written, &self.table.columns, &self.table.indexes, &mut self.notes)?;
+                self.drop_replaced(&index);
                 self.alteration.add_indexes.push(index.clone());
                 self.table.indexes.push(index);
             }

@@ -4,7 +4,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{ForeignKey, ReferentialAction, check_foreign_key, check_parent, supporting_index};
 use junctor_model::id::IndexId;
 use junctor_model::limit::{IDENTIFIER_CHARACTERS_MAX, INDEXES_MAX};
-use junctor_model::schema::{IndexDefinition, IndexKind, IndexState, TableDefinition};
+use junctor_model::schema::{IndexAttributes, IndexDefinition, IndexKind, IndexState, TableDefinition};
 
 use super::structure::DefinitionContext;
 use super::{index, message};
@@ -135,7 +135,7 @@ fn add_index(written: &ast::ForeignKey, key: &ForeignKey, table: &mut TableDefin
         kind: IndexKind::Ordered,
         columns: key.columns.clone(),
         state: IndexState::Online,
-        attributes: Default::default(),
+        attributes: IndexAttributes { of_foreign_key: true, ..IndexAttributes::default() },
     });
     Ok(())
 }

@@ -61,6 +61,7 @@ pub(super) fn define(
         invisible: index.invisible,
         descending: key.iter().zip(&index.columns).filter(is_descending).map(|(column, _)| *column).collect(),
         comment: comment_text("index", &name, index.comment.as_deref(), COMMENT_CHARACTERS_MAX)?,
+        of_foreign_key: false,
     };
     Ok(IndexDefinition { id: IndexId(0), name: name.into(), kind, columns: key, state: IndexState::Online, attributes })
 }

@@ -1,5 +1,5 @@
-//! Queries whose rows stay in the session: SELECT ... INTO, and the opening of a cursor. They run like any
-//! other query of the session.
+//! Queries whose rows stay in the session: SELECT ... INTO, SET and DO with subqueries, and the opening of a
+//! cursor. They run like any other query of the session.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use super::session::Session;
 use super::state::{Execution, PlanInput};
 use super::tree::start_tree;
 use crate::mysql_catalog::show::WarningLevel;
-use crate::plan::{IntoPlan, Plan, QueryPlan, TableUse};
+use crate::plan::{IntoPlan, IntoTarget, Plan, QueryPlan, TableUse};
 use crate::result::Progress;
 
 /// A query that has not ended.
@@ -38,8 +38,8 @@ pub(crate) struct IntoState {
 /// The place for the rows.
 #[derive(Debug)]
 enum Target {
-    /// Variables, for the first row and no other.
-    Variables { plan: Arc<IntoPlan>, row: Option<Vec<Value>> },
+    /// Variables, for the values of the first row and no other.
+    Row { plan: Arc<IntoPlan>, row: Option<Vec<Value>> },
     /// A cursor of a prepared statement.
     Cursor { statement: u32, plan: QueryPlan, packets: Vec<u8> },
 }
@@ -60,7 +60,7 @@ impl IntoState {
 
     pub(super) fn table_uses(&self) -> Vec<TableUse> {
         match &self.target {
-            Target::Variables { plan, .. } => Plan::Into(Arc::clone(plan)).table_uses().collect(),
+            Target::Row { plan, .. } => Plan::Into(Arc::clone(plan)).table_uses().collect(),
             Target::Cursor { plan, .. } => Plan::from(plan.clone()).table_uses().collect(),
         }
     }
@@ -68,7 +68,7 @@ impl IntoState {
 
 /// Starts a SELECT ... INTO. The parameters are in the workspace.
 pub(crate) fn start_into(context: &mut StatementContext<'_, '_>, plan: &Arc<IntoPlan>) -> Progress {
-    let target = Target::Variables { plan: Arc::clone(plan), row: None };
+    let target = Target::Row { plan: Arc::clone(plan), row: None };
     start(context, &plan.query, target, RowProtocol::Values)
 }
 
@@ -122,7 +122,7 @@ fn run(
             query.stop(context);
             // As in MySQL, the variables have the values of the first row.
             let assigned = match &target {
-                Target::Variables { plan, row } => assign(context, plan, row.as_deref()),
+                Target::Row { plan, row } => assign(context, plan, row.as_deref()),
                 Target::Cursor { .. } => Ok(()),
             };
             return fail(context, assigned.as_ref().err().unwrap_or(&error));
@@ -146,7 +146,7 @@ impl IntoState {
         let arrived = self.query.take_packets();
         for row in RowPackets::new(&arrived) {
             self.rows += 1;
-            let Target::Variables { row: first, .. } = &mut self.target else { continue };
+            let Target::Row { row: first, .. } = &mut self.target else { continue };
             if self.rows > 1 {
                 return Err(Error::new(ErrorCode::TooManyRows, "Result consisted of more than one row"));
             }
@@ -177,7 +177,11 @@ impl IntoState {
 fn finish(context: &mut StatementContext<'_, '_>, state: IntoState) -> Progress {
     let IntoState { target, rows, .. } = state;
     match target {
-        Target::Variables { plan, row } => {
+        Target::Row { plan, row } => {
+            if let IntoTarget::Assignments(items) = &plan.target {
+                context.session.execution = Execution::Idle;
+                return context.assign_answers(items, row.as_deref().unwrap_or_default());
+            }
             if row.is_none() {
                 let message = "No data - zero rows fetched, selected, or processed";
                 context.session.warn(WarningLevel::Warning, ErrorCode::NoData.errno(), message.into());
@@ -203,7 +207,8 @@ fn finish(context: &mut StatementContext<'_, '_>, state: IntoState) -> Progress 
 
 /// Assigns the values of a row to the variables. Error: 1041 for too many or too long values.
 fn assign(context: &mut StatementContext<'_, '_>, plan: &IntoPlan, row: Option<&[Value]>) -> Result<()> {
-    let mut values = plan.variables.iter().zip(row.unwrap_or_default());
+    let IntoTarget::Variables(variables) = &plan.target else { return Ok(()) };
+    let mut values = variables.iter().zip(row.unwrap_or_default());
     values.try_for_each(|(name, value)| context.session.variables.put_user_variable(name, value.clone()))
 }
 

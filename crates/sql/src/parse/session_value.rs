@@ -74,6 +74,7 @@ impl Lifter<'_> {
         let lifter = self;
         match statement {
             Statement::Select(select) => lifter.select(select),
+            Statement::SetByQuery(set) => lifter.select(&mut set.query),
             Statement::Insert(insert) => {
                 match &mut insert.source {
                     InsertSource::Rows(rows) => rows.iter_mut().for_each(|row| lifter.all(row)),

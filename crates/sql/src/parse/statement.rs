@@ -41,8 +41,10 @@ pub enum Statement {
     Show(Box<Show>),
     Describe(Box<Describe>),
     Explain(Box<Explain>),
-    /// One or more assignments, executed from left to right.
+    /// One or more assignments. The values are evaluated before the first one.
     Set(Vec<SetItem>),
+    /// SET or DO with subqueries.
+    SetByQuery(Box<SetByQuery>),
     /// RESET PERSIST: removes persisted values of variables.
     ResetPersist {
         /// The variable's name as written; `None` for all.
@@ -592,6 +594,52 @@ pub struct Explain {
     pub statement: Statement,
 }
 
+/// SET or DO whose values need a query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SetByQuery {
+    /// A query with one row; its columns are the values.
+    pub query: Select,
+    /// The assignments; empty for DO. Each value but DEFAULT is a parameter with the number of its column.
+    pub items: Vec<SetItem>,
+}
+
+impl SetByQuery {
+    /// The statement whose assignments are `items`, if one of their values has a subquery.
+    pub(crate) fn of_items(mut items: Vec<SetItem>) -> Statement {
+        let values = || items.iter().filter_map(SetItem::value);
+        if !values().any(has_subquery) {
+            return Statement::Set(items);
+        }
+        let query = query_of(values().cloned());
+        for (number, value) in items.iter_mut().filter_map(SetItem::value_mut).enumerate() {
+            *value = Expression::Parameter(ParameterNumber(number as u32));
+        }
+        Statement::SetByQuery(Box::new(SetByQuery { query, items }))
+    }
+
+    /// The statement that evaluates `values`, for DO.
+    pub(crate) fn of_values(values: Vec<Expression>) -> Statement {
+        match values.iter().any(has_subquery) {
+            true => Statement::SetByQuery(Box::new(SetByQuery { query: query_of(values), items: Vec::new() })),
+            false => Statement::Do(values),
+        }
+    }
+}
+
+fn has_subquery(value: &Expression) -> bool {
+    let mut found = false;
+    value.visit_deep(&mut |part| {
+        found |= matches!(part, Expression::Subquery(_) | Expression::Exists(_) | Expression::Quantified { .. });
+    });
+    found
+}
+
+/// A query without a table whose columns are `values`.
+fn query_of(values: impl IntoIterator<Item = Expression>) -> Select {
+    let column = |expression| SelectItem::Expression { expression, alias: None, text: String::new() };
+    Select { projection: values.into_iter().map(column).collect(), ..Select::default() }
+}
+
 /// One assignment of SET.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SetItem {
@@ -629,6 +677,25 @@ pub enum SetItem {
         /// READ ONLY or READ WRITE if written.
         access: Option<AccessMode>,
     },
+}
+
+impl SetItem {
+    /// The new value of a variable; `None` for DEFAULT and the other forms.
+    fn value(&self) -> Option<&Expression> {
+        match self {
+            SetItem::SystemVariable { value, .. } => value.as_ref(),
+            SetItem::UserVariable { value, .. } => Some(value),
+            SetItem::Names { .. } | SetItem::CharacterSet(_) | SetItem::Transaction { .. } => None,
+        }
+    }
+
+    fn value_mut(&mut self) -> Option<&mut Expression> {
+        match self {
+            SetItem::SystemVariable { value, .. } => value.as_mut(),
+            SetItem::UserVariable { value, .. } => Some(value),
+            SetItem::Names { .. } | SetItem::CharacterSet(_) | SetItem::Transaction { .. } => None,
+        }
+    }
 }
 
 /// The isolation levels of MySQL.

@@ -50,7 +50,7 @@ pub use select::{FinalStep, SelectPlan};
 pub(crate) use shared_statements::{SHARED_BYTES_MAX, SharedStatements, StatementKey};
 pub(crate) use statement::TableUse;
 pub use statement::{
-    ControlPlan, FindVirtual, HintedPlan, IntoPlan, Plan, Planned, QueryPlan, VirtualSource, plan_statement,
+    ControlPlan, FindVirtual, HintedPlan, IntoPlan, IntoTarget, Plan, Planned, QueryPlan, VirtualSource, plan_statement,
 };
 pub use tree::PlannedView;
 pub use tree::TreePlan;

@@ -22,7 +22,9 @@ use super::tree::{TreePlan, TreeTable, plan_explain, plan_tree};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, SelectPlan};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{Environment, message};
-use crate::parse::statement::{AccessMode, Explain, ObjectName, Select, Show, Statement, TransactionEnd};
+use crate::parse::statement::{
+    AccessMode, Explain, ObjectName, Select, SetByQuery, SetItem, Show, Statement, TransactionEnd,
+};
 use crate::result::ResultHeader;
 
 /// The plan of a statement. A clone only increments a reference count.
@@ -66,10 +68,19 @@ pub struct HintedPlan {
 pub struct IntoPlan {
     /// The query.
     pub query: QueryPlan,
-    /// The user variables, one for each column.
-    pub variables: Box<[Box<str>]>,
+    /// The place for its values.
+    pub target: IntoTarget,
     /// The rights that the statement needs.
     pub rights: PlanRights,
+}
+
+/// The place for the values of a query.
+#[derive(Debug)]
+pub enum IntoTarget {
+    /// User variables, one for each column.
+    Variables(Box<[Box<str>]>),
+    /// The assignments of SET, whose values are parameters with the numbers of the columns; none for DO.
+    Assignments(Box<[SetItem]>),
 }
 
 /// The plan of a query.
@@ -220,6 +231,7 @@ pub fn plan_statement(
             None => plan_delete(environment, delete),
         },
         Statement::Modify(modify) => plan_modify(environment, modify, find_virtual),
+        Statement::SetByQuery(set) => plan_set(environment, set, find_virtual),
         Statement::StartTransaction(start) => control(ControlPlan::Begin {
             read_only: start.access.map(|access| access == AccessMode::ReadOnly),
             consistent_snapshot: start.consistent_snapshot,
@@ -303,9 +315,20 @@ fn plan_into(select: &Select, planned: Planned<QueryPlan>) -> Result<Planned> {
     }
     let variables = select.into.iter().map(|name| name.as_str().into()).collect();
     Ok(Planned {
-        plan: Plan::Into(Arc::new(IntoPlan { query, variables, rights: PlanRights::default() })),
+        plan: Plan::Into(Arc::new(IntoPlan {
+            query,
+            target: IntoTarget::Variables(variables),
+            rights: PlanRights::default(),
+        })),
         is_volatile,
     })
+}
+
+/// Plans SET or DO with subqueries. Errors: those of planning; 1241 for a value with several columns.
+fn plan_set(environment: &Environment<'_>, set: &SetByQuery, find_virtual: &FindVirtual<'_>) -> Result<Planned> {
+    let Planned { plan: query, is_volatile } = plan_query(environment, &set.query, find_virtual)?;
+    let target = IntoTarget::Assignments(set.items.as_slice().into());
+    Ok(Planned { plan: Plan::Into(Arc::new(IntoPlan { query, target, rights: PlanRights::default() })), is_volatile })
 }
 
 /// Plans a query. Errors: those of binding and planning.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_expression::{Parameters, Scratch};
+use junctor_expression::{Parameters, ResultType, Scratch};
 use junctor_gateway::TurnContext;
 use junctor_model::access::{AccountName, Privilege, Rights};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -22,7 +22,7 @@ use super::command::answer;
 use super::facts::{StatementFacts, modes_of, with_environment};
 use super::own_tables::{check_locked, is_temporary};
 use crate::access::{NeedsCollector, PlanRights, RightsOfSession, account_of_definer, denied_server, no_definer};
-use crate::bind::{Binder, Clause, Environment, Modes, RowSource, Scope, SessionConstant};
+use crate::bind::{Binder, Clause, Environment, Modes, ParameterKind, RowSource, Scope, SessionConstant};
 use crate::definition::access::role_with_system_user;
 use crate::definition::{self, CheckedDefinition, DefinitionContext, ViewQuery};
 use crate::execute::Engine;
@@ -284,6 +284,30 @@ impl StatementContext<'_, '_> {
             }
             None => Err(Error::not_supported("EXPLAIN of this statement")),
         }
+    }
+
+    /// Ends SET or DO with subqueries, whose values have arrived. Errors: those of SET.
+    pub(crate) fn assign_answers(&mut self, items: &[SetItem], values: &[Value]) -> Progress {
+        if items.is_empty() {
+            return answer(self, Ok(()));
+        }
+        let rights = self.engine.rights_of(self.session);
+        let statement = Statement::Set(items.to_vec());
+        if let Err(error) = self.engine.checker(self.session, &rights, |checker| checker.check(&statement)) {
+            return fail(self, &error);
+        }
+        let collation = self.session.variables.collation_connection;
+        let kind = |value: &Value| ParameterKind::exactly(ResultType::of_value(value.as_ref(), collation));
+        let work = &mut self.engine.work;
+        work.kinds.clear();
+        work.kinds.extend(values.iter().map(kind));
+        work.builder.clear();
+        values.iter().for_each(|value| work.builder.push(value.as_ref()));
+        work.parameters.clear();
+        if let Err(error) = work.builder.append_to(&mut work.parameters) {
+            return fail(self, &error);
+        }
+        self.execute_set(items)
     }
 
     fn execute_set(&mut self, items: &[SetItem]) -> Progress {

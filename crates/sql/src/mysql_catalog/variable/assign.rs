@@ -43,8 +43,7 @@ pub struct SetEffects {
     pub notes: Vec<Note>,
 }
 
-/// Evaluates an expression of SET. The variables have the values after the preceding assignments of the
-/// statement.
+/// Evaluates an expression of SET. The variables have the values before the statement.
 pub type Evaluate<'a> = dyn FnMut(&Expression, &SessionVariables, &GlobalVariables) -> Result<Value> + 'a;
 
 impl GlobalVariables {
@@ -130,7 +129,8 @@ pub fn set(
     // A single assignment is atomic by itself. Several need a copy of the old values, so that all can be
     // rolled back.
     let undo = (items.len() > 1).then(|| (session.clone(), globals.clone()));
-    let mut assignment = Assignment { session, globals, situation, evaluate, effects: SetEffects::default() };
+    let before = undo.as_ref();
+    let mut assignment = Assignment { session, globals, before, situation, evaluate, effects: SetEffects::default() };
     let outcome = items.iter().try_for_each(|item| assignment.item(item));
     let effects = assignment.effects;
     match (outcome, undo) {
@@ -147,6 +147,8 @@ pub fn set(
 struct Assignment<'a, 'e> {
     session: &'a mut SessionVariables,
     globals: &'a mut GlobalVariables,
+    /// The variables before the statement, if it has several assignments.
+    before: Option<&'a (SessionVariables, GlobalVariables)>,
     situation: SetSituation,
     evaluate: &'a mut Evaluate<'e>,
     effects: SetEffects,
@@ -157,12 +159,19 @@ impl Assignment<'_, '_> {
         match item {
             SetItem::SystemVariable { scope, name, value } => self.system(*scope, name, value.as_ref()),
             SetItem::UserVariable { name, value } => {
-                let value = (self.evaluate)(value, self.session, self.globals)?;
+                let value = self.value_of(value)?;
                 self.session.put_user_variable(name, value)
             }
             SetItem::Names { character_set, collation } => self.names(character_set.as_deref(), collation.as_deref()),
             SetItem::CharacterSet(name) => self.character_set(name.as_deref()),
             SetItem::Transaction { scope, isolation, access } => self.transaction(*scope, *isolation, *access),
+        }
+    }
+
+    fn value_of(&mut self, expression: &Expression) -> Result<Value> {
+        match self.before {
+            Some((session, globals)) => (self.evaluate)(expression, session, globals),
+            None => (self.evaluate)(expression, self.session, self.globals),
         }
     }
 
@@ -181,11 +190,9 @@ impl Assignment<'_, '_> {
             None if variable.has_global_value() => self.globals.value(id),
             None => super::check::default_value(variable),
             Some(expression) => {
-                let value = (self.evaluate)(expression, self.session, self.globals)?;
-                {
-                    let assigned = AssignedValue { name, value: &value, mode: self.session.sql_mode };
-                    check(variable, assigned, &old, &mut self.effects.notes)?
-                }
+                let value = self.value_of(expression)?;
+                let assigned = AssignedValue { name, value: &value, mode: self.session.sql_mode };
+                check(variable, assigned, &old, &mut self.effects.notes)?
             }
         };
         let counterpart = counterpart(variable.name, &value, is_global);

@@ -5,7 +5,7 @@ use super::primary::scope_of;
 use crate::parse::expression::{Expression, Literal, StringLiteral, VariableScope};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
-use crate::parse::statement::{AccessMode, IsolationLevel, SetItem, Statement};
+use crate::parse::statement::{AccessMode, IsolationLevel, SetByQuery, SetItem, Statement};
 
 impl Parser<'_> {
     pub(super) fn set(&mut self) -> Parse<Statement> {
@@ -28,7 +28,7 @@ impl Parser<'_> {
             self.advance();
             return Ok(Statement::Set(vec![self.transaction(Some(scope))?]));
         }
-        Ok(Statement::Set(self.comma_list(Self::set_item)?))
+        Ok(SetByQuery::of_items(self.comma_list(Self::set_item)?))
     }
 
     /// `RESET PERSIST [[IF EXISTS] name]`

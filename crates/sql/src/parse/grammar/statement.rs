@@ -3,7 +3,7 @@
 use super::parser::{Parse, Parser};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
-use crate::parse::statement::{Statement, TableMaintenance};
+use crate::parse::statement::{SetByQuery, Statement, TableMaintenance};
 
 impl Parser<'_> {
     /// A statement without its semicolon.
@@ -97,7 +97,7 @@ impl Parser<'_> {
             }
             Keyword::Do => {
                 self.advance();
-                Ok(Statement::Do(self.comma_list(Self::expression)?))
+                Ok(SetByQuery::of_values(self.comma_list(Self::expression)?))
             }
             Keyword::Flush => self.flush(),
             _ => self.unsupported_statement(keyword),

@@ -1,0 +1,24 @@
+-- An index that a foreign key has added is replaced by a later one that begins with its columns.
+DROP DATABASE IF EXISTS foreign_key_indexes;
+CREATE DATABASE foreign_key_indexes;
+USE foreign_key_indexes;
+CREATE TABLE p (id INT PRIMARY KEY, n INT);
+INSERT INTO p VALUES (1, 1), (2, 2);
+CREATE TABLE c (id INT PRIMARY KEY, p INT, n INT, CONSTRAINT of_p FOREIGN KEY (p) REFERENCES p (id));
+INSERT INTO c VALUES (1, 1, 1), (2, 2, 1), (3, NULL, 3);
+SELECT index_name AS name, seq_in_index AS place, column_name AS part FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'c' ORDER BY 1, 2;
+CREATE INDEX other ON c (n, p);
+SELECT index_name AS name, seq_in_index AS place, column_name AS part FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'c' ORDER BY 1, 2;
+CREATE UNIQUE INDEX both_columns ON c (p, n);
+SELECT index_name AS name, seq_in_index AS place, column_name AS part FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'c' ORDER BY 1, 2;
+INSERT INTO c VALUES (4, 9, 9);
+DELETE FROM p WHERE id = 1;
+DROP INDEX both_columns ON c;
+ALTER TABLE c ADD INDEX single (p);
+DROP INDEX both_columns ON c;
+SELECT index_name AS name, seq_in_index AS place, column_name AS part FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'c' ORDER BY 1, 2;
+ALTER TABLE c ADD INDEX again (p, id);
+SELECT index_name AS name, seq_in_index AS place, column_name AS part FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'c' ORDER BY 1, 2;
+ALTER TABLE c ADD CONSTRAINT of_n FOREIGN KEY (n) REFERENCES p (id);
+ALTER TABLE c DROP INDEX other, ADD CONSTRAINT of_n FOREIGN KEY (n) REFERENCES p (id);
+DROP DATABASE foreign_key_indexes;
