@@ -190,6 +190,8 @@ errors! {
     BlobKeyWithoutLength = 1170, "42000";
     /// A text that is no JSON document.
     InvalidJsonText = 3140, "22032";
+    /// A binary string in place of a JSON text.
+    InvalidJsonCharacterSet = 3144, "22032";
     /// A JSON document that is nested too deeply.
     JsonTooDeep = 3157, "22032";
     /// A JSON column in an index.

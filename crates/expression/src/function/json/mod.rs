@@ -6,13 +6,14 @@ mod search;
 
 use std::sync::Arc;
 
+use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::json::{self, Json, append_array, append_object, append_value, compare};
 use junctor_model::value::ValueRef;
 
 use super::{ANY, Call, Function, TypedCall, function, generated_text};
 use crate::program::{Expression, Node};
-use crate::result_type::ResultType;
+use crate::result_type::{Kind, ResultType};
 pub use path::Path as JsonPath;
 use path::{Leg, Path};
 
@@ -49,6 +50,8 @@ pub(super) const TABLE: &[Function] = &[
 
 /// Characters of a document as text, as clients see it.
 const TEXT_CHARACTERS: u32 = u32::MAX / 4;
+/// MySQL's code of VARCHAR, which documents have for binary strings.
+const BINARY_STRING: u8 = 15;
 /// Characters of the type that JSON_VALUE returns.
 const VALUE_CHARACTERS: u32 = 512;
 
@@ -88,11 +91,16 @@ fn resolve_changes(name: &'static str, arguments: Vec<Expression>) -> Result<Typ
 }
 
 impl<'r> Call<'r> {
-    /// The argument as a document; a text is read. Error: 3141 for a text that is none.
+    /// The argument as a document; a text is read. Errors: 3141 for a text that is none, 3144 for a binary
+    /// string.
     fn document(&self, position: usize) -> Result<Option<&'r [u8]>> {
         match self.rounded(position)? {
             ValueRef::Null => Ok(None),
             ValueRef::Json(document) => Ok(Some(document)),
+            ValueRef::Bytes(_) if self.is_binary(position) => {
+                let message = "Cannot create a JSON value from a string with CHARACTER SET 'binary'.";
+                Err(Error::new(ErrorCode::InvalidJsonCharacterSet, message))
+            }
             ValueRef::Bytes(text) => self.parsed(text, position).map(Some),
             _ => {
                 let number = position + 1;
@@ -132,11 +140,22 @@ impl<'r> Call<'r> {
         }
     }
 
-    /// The argument as a value in a document: a text is a string, a condition a boolean.
+    /// Whether the argument is a binary string, which is no text.
+    fn is_binary(&self, position: usize) -> bool {
+        let result = &self.arguments[position].result;
+        result.collation == CollationId::BINARY && result.kind == Kind::String
+    }
+
+    /// The argument as a value in a document: a text is a string, a condition a boolean, a binary string is
+    /// opaque.
     fn member(&self, position: usize) -> Result<&'r [u8]> {
         let value = self.rounded(position)?;
         let is_condition = self.arguments[position].is_condition();
+        let is_binary = self.is_binary(position);
         self.scratch().build_text(|buffer| match (value, is_condition) {
+            (ValueRef::Bytes(bytes), _) if is_binary => {
+                Json::Opaque { wire_type: BINARY_STRING, bytes }.append(buffer);
+            }
             (ValueRef::Int(truth @ 0..=1), true) => Json::Boolean(truth == 1).append(buffer),
             _ => append_value(value, buffer),
         })
@@ -172,7 +191,7 @@ impl<'r> Call<'r> {
 fn cast(call: Call<'_>) -> Result<ValueRef<'_>> {
     match call.rounded(0)? {
         ValueRef::Null => Ok(ValueRef::Null),
-        ValueRef::Bytes(_) => Ok(call.document(0)?.map_or(ValueRef::Null, ValueRef::Json)),
+        ValueRef::Bytes(_) if !call.is_binary(0) => Ok(call.document(0)?.map_or(ValueRef::Null, ValueRef::Json)),
         _ => call.member(0).map(ValueRef::Json),
     }
 }
