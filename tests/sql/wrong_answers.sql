@@ -73,3 +73,7 @@ SELECT * FROM information_schema.nosuch;
 DESCRIBE information_schema.nosuch;
 SELECT AVG(DISTINCT a) FROM big;
 DROP DATABASE wrong_names;
+SELECT JSON_ARRAY(x'00ff', _binary'x', 'x', CAST('y' AS BINARY)), CAST(_binary'{}' AS JSON), JSON_SET('{}', '$.a', _binary'x');
+SELECT JSON_EXTRACT(_binary'{}', '$');
+SELECT JSON_LENGTH(x'7b7d'), JSON_EXTRACT('[1]', '$[0]');
+SELECT JSON_VALID(NULL), JSON_EXTRACT(CAST(NULL AS BINARY), '$');
