@@ -9,6 +9,7 @@ mod distinct;
 mod evaluate;
 mod fold;
 pub mod function;
+mod geometry;
 pub mod parameter;
 pub mod program;
 pub mod result_type;

@@ -53,11 +53,13 @@ pub enum Kind {
     Set,
     /// JSON.
     Json,
+    /// A geometry: bytes with a reference system and WKB.
+    Geometry,
 }
 
 impl Kind {
     /// All, in the order of the tables of rules.
-    pub const ALL: [Kind; 16] = [
+    pub const ALL: [Kind; 17] = [
         Kind::Null,
         Kind::Int,
         Kind::UInt,
@@ -74,11 +76,12 @@ impl Kind {
         Kind::Enum,
         Kind::Set,
         Kind::Json,
+        Kind::Geometry,
     ];
 
     /// Whether the kind is numeric. Days and times are; the kind of NULL is not.
     pub fn is_number(self) -> bool {
-        !matches!(self, Kind::String | Kind::Null | Kind::Enum | Kind::Set | Kind::Json)
+        !matches!(self, Kind::String | Kind::Null | Kind::Enum | Kind::Set | Kind::Json | Kind::Geometry)
     }
 
     /// The kind of temporal values that expressions of this class yield.
@@ -97,9 +100,9 @@ impl Kind {
         matches!(self, Kind::Date | Kind::DateTime | Kind::Timestamp)
     }
 
-    /// Whether values are text: strings, ENUM and SET.
+    /// Whether values are text: strings, ENUM, SET, and geometries as bytes.
     pub fn is_text(self) -> bool {
-        matches!(self, Kind::String | Kind::Enum | Kind::Set)
+        matches!(self, Kind::String | Kind::Enum | Kind::Set | Kind::Geometry)
     }
 }
 
@@ -208,7 +211,7 @@ impl ResultType {
         let integer = |unsigned, length| ResultType::integer(unsigned, length).with_nullable(self.nullable);
         match self.kind {
             Kind::Null | Kind::Int | Kind::UInt | Kind::Decimal | Kind::Double => ResultType { zero_fill: 0, ..*self },
-            Kind::Float | Kind::String | Kind::Enum | Kind::Set | Kind::Json => {
+            Kind::Float | Kind::String | Kind::Enum | Kind::Set | Kind::Json | Kind::Geometry => {
                 ResultType::double().with_nullable(self.nullable)
             }
             Kind::Year | Kind::Bit => integer(true, if self.kind == Kind::Year { 4 } else { 20 }),
@@ -229,7 +232,13 @@ impl ResultType {
         ResultType { kind: Kind::Json, ..text }
     }
 
-    /// Whether the values are text: strings, ENUM and SET.
+    /// A geometry.
+    pub fn geometry() -> ResultType {
+        let bytes = ResultType::string(CollationId::BINARY, Coercibility::Implicit, u32::MAX);
+        ResultType { kind: Kind::Geometry, ..bytes }
+    }
+
+    /// Whether the values are text: strings, ENUM, SET, and geometries as bytes.
     pub fn is_text(&self) -> bool {
         self.kind.is_text()
     }
@@ -263,6 +272,7 @@ impl ResultType {
                 ResultType::temporal(kind, column_type.scale())
             }
             Form::Json => ResultType::json(),
+            Form::Geometry => ResultType::geometry(),
             Form::Bit => {
                 let number = ResultType::number(Kind::Bit, column_type.wire().length, 0);
                 ResultType { coercibility: Coercibility::Implicit, ..number }
@@ -344,9 +354,9 @@ impl ResultType {
         matches!(self.kind, Kind::Int | Kind::UInt)
     }
 
-    /// Whether the values are binary strings.
+    /// Whether the values are binary strings, as geometries are.
     pub fn is_bytes(&self) -> bool {
-        self.kind == Kind::String && self.collation == CollationId::BINARY
+        matches!(self.kind, Kind::String | Kind::Geometry) && self.collation == CollationId::BINARY
     }
 
     /// Whether the values are exact numbers.
@@ -400,6 +410,7 @@ impl ResultType {
             Kind::Timestamp => (wire_type::TIMESTAMP, self.length),
             Kind::Enum | Kind::Set => (wire_type::STRING, length),
             Kind::Json => (wire_type::JSON, u32::MAX),
+            Kind::Geometry => (wire_type::GEOMETRY, u32::MAX),
         };
         let mut flags = if self.nullable { 0 } else { column_flag::NOT_NULL };
         if self.collation.is_code_point_order() {
@@ -410,7 +421,7 @@ impl ResultType {
             Kind::Year => column_flag::UNSIGNED | column_flag::ZEROFILL,
             Kind::Enum => column_flag::ENUM,
             Kind::Set => column_flag::SET,
-            Kind::Json => column_flag::BLOB | column_flag::BINARY,
+            Kind::Json | Kind::Geometry => column_flag::BLOB | column_flag::BINARY,
             _ => 0,
         };
         ResultColumn {

@@ -185,7 +185,7 @@ proptest! {
                 ValueRef::UInt(_) => kind == Kind::UInt,
                 ValueRef::Double(value) => kind == Kind::Double && value.is_finite(),
                 ValueRef::Decimal(_) => kind == Kind::Decimal,
-                ValueRef::Bytes(_) => kind == Kind::String,
+                ValueRef::Bytes(_) => matches!(kind, Kind::String | Kind::Geometry),
                 ValueRef::Temporal(value) => Some(value.kind) == kind.temporal(),
                 ValueRef::Json(document) => kind == Kind::Json && junctor_model::json::is_valid(document),
                 ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) => false,

@@ -627,6 +627,46 @@ errors! {
     IncompatibleWithVector = 6136, "HY000";
     /// Data that are no vector.
     NoVector = 6138, "HY000";
+    /// A value that a spatial column cannot store.
+    NoGeometry = 1416, "22003";
+    /// A value with another reference system than its column.
+    WrongReferenceSystem = 3643, "HY000";
+    /// Bytes or a text that is no geometry.
+    InvalidGeometry = 3037, "22023";
+    /// Two geometries with different reference systems.
+    DifferentReferenceSystems = 3033, "HY000";
+    /// A geometry of a class that the function does not take.
+    UnexpectedGeometryType = 3516, "22S01";
+    /// A spatial reference system that does not exist.
+    NoReferenceSystem = 3548, "SR001";
+    /// A longitude outside its range.
+    LongitudeOutOfRange = 3616, "22S02";
+    /// A latitude outside its range.
+    LatitudeOutOfRange = 3617, "22S03";
+    /// A geometry with a longitude outside its range.
+    GeometryLongitudeOutOfRange = 3731, "22S02";
+    /// A geometry with a latitude outside its range.
+    GeometryLatitudeOutOfRange = 3732, "22S03";
+    /// A function that has no result for a geographic reference system.
+    NotForGeographicSystem = 3618, "22S00";
+    /// A function that has no result for a plane.
+    NotForCartesianSystem = 3704, "22S00";
+    /// A function that has no result for a map.
+    NotForProjectedSystem = 3705, "22S00";
+    /// A radius that is not positive.
+    NonPositiveRadius = 3706, "22003";
+    /// A function of geographic reference systems alone.
+    NotGeographic = 3726, "22S00";
+    /// A primary or unique key of a spatial column.
+    SpatialUniqueKey = 3728, "HY000";
+    /// A member that GeoJSON lacks.
+    GeoJsonMissingMember = 3060, "22023";
+    /// A member of GeoJSON of the wrong type.
+    GeoJsonWrongType = 3061, "22023";
+    /// GeoJSON that is no geometry.
+    InvalidGeoJson = 3062, "22023";
+    /// GeoJSON with more than two coordinates.
+    UnsupportedDimension = 3063, "22023";
     /// A value that a function cannot read.
     WrongValueForFunction = 1411, "HY000";
     /// Arguments that a function does not accept.

@@ -25,6 +25,7 @@ pub mod foreign_key;
 mod foreign_key_rule;
 pub mod alteration;
 pub mod json;
+pub mod geometry;
 pub mod password;
 pub mod scratch;
 pub mod temporal;

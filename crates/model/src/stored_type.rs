@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::decimal::{DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX};
+use crate::geometry::{GeometryKind, ReferenceSystem};
 use crate::stored_schema::{StoredSchemaError, collation, invalid, is_false};
 use crate::types::{BITS_MAX, DataType, ENUM_MEMBERS_MAX, Members, SET_MEMBERS_MAX, VECTOR_ENTRIES_MAX};
 
@@ -67,6 +68,11 @@ pub(crate) enum StoredType {
     Json {},
     Vector {
         entries: u16,
+    },
+    Geometry {
+        class: Box<str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        srid: Option<u32>,
     },
     Bit {
         bits: u8,
@@ -132,6 +138,10 @@ impl TryFrom<StoredType> for DataType {
             StoredType::Vector { entries } => match u32::from(entries) {
                 1..=VECTOR_ENTRIES_MAX => DataType::vector(entries),
                 _ => return Err(invalid(format_args!("there is no VECTOR({entries})"))),
+            },
+            StoredType::Geometry { class, srid } => match GeometryKind::of_name(&class) {
+                Some(kind) if srid.is_none_or(ReferenceSystem::is_known) => DataType::geometry(kind, srid),
+                _ => return Err(invalid(format_args!("there is no type {class} SRID {}", srid.unwrap_or(0)))),
             },
             StoredType::Bit { bits } => match bits {
                 1..=BITS_MAX => DataType::bit(bits),

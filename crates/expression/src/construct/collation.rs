@@ -66,7 +66,7 @@ pub(crate) fn aggregate_collations<'e>(
                 has_null = true;
                 continue;
             }
-            Kind::String | Kind::Enum | Kind::Set | Kind::Json => operand.result.coercibility,
+            Kind::String | Kind::Enum | Kind::Set | Kind::Json | Kind::Geometry => operand.result.coercibility,
             Kind::Bit => Coercibility::Implicit,
             _ => {
                 has_number = true;

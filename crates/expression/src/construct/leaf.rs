@@ -50,6 +50,7 @@ impl Expression {
             }
             Kind::Float => ResultType::double(),
             Kind::Json => ResultType::json(),
+            Kind::Geometry => ResultType::geometry(),
             Kind::Year | Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => {
                 ResultType::temporal(kind, scale)
             }

@@ -44,6 +44,7 @@ pub(crate) fn unify<'e>(
         }
         Kind::Bit => ResultType { kind, ..ResultType::integer(true, length) },
         Kind::Json => ResultType::json(),
+        Kind::Geometry => ResultType::geometry(),
         // Only one operand is not NULL.
         Kind::Enum | Kind::Set | Kind::String => {
             let all_text = of_kind().all(|result| result.is_text());

@@ -92,7 +92,7 @@ pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r
         Kind::Double => ValueRef::Double(to_double(value, scratch)?),
         Kind::Enum | Kind::Set if matches!(value, ValueRef::Choice(_)) => value,
         // The members of an ENUM or SET are known to its column only.
-        Kind::String | Kind::Enum | Kind::Set => ValueRef::Bytes(to_text(value, scratch)?),
+        Kind::String | Kind::Enum | Kind::Set | Kind::Geometry => ValueRef::Bytes(to_text(value, scratch)?),
         Kind::Json => ValueRef::Json(super::compare::to_document(value, scratch)?),
         Kind::Float => ValueRef::Float(to_double(value, scratch)? as f32),
         Kind::Bit => {

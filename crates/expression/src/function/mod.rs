@@ -8,6 +8,7 @@ mod compress;
 mod digest;
 mod extreme;
 mod format_number;
+mod geometry;
 mod hash;
 mod insert_id;
 mod json;
@@ -68,6 +69,9 @@ impl Expression {
     /// only a session can evaluate, 1267 for an illegal mix of collations.
     pub fn call(name: &str, arguments: Vec<Expression>) -> Result<Expression> {
         let Some(function) = find(name) else {
+            if let Some(missing) = geometry::missing(name) {
+                return Err(Error::not_supported(missing));
+            }
             return Err(Error::new(ErrorCode::ObjectDoesNotExist, format!("FUNCTION {name} does not exist")));
         };
         function.check_count(arguments.len().saturating_sub(function.settings.len()))?;
@@ -97,6 +101,14 @@ impl<'r> Call<'r> {
 
     fn count(&self) -> usize {
         self.arguments.len()
+    }
+
+    /// The name in lower case, as messages have it.
+    fn function_name(&self) -> String {
+        match &self.expression.node {
+            Node::Call(function, _) => function.name.to_ascii_lowercase(),
+            _ => String::new(),
+        }
     }
 
     fn value(&self, position: usize) -> Result<ValueRef<'r>> {

@@ -8,7 +8,7 @@ use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::{
-    Call, check, cipher, compose, compress, digest, extreme, format_number, hash, insert_id, json, math, network,
+    Call, check, cipher, compose, compress, digest, extreme, format_number, geometry, hash, insert_id, json, math, network,
     password, radix, random, regexp, round, search, special, temporal, text, trigonometry, trim, type_info,
     user_variable, uuid, vector, wrong_count,
 };
@@ -135,6 +135,12 @@ static FAMILIES: &[Family] = &[
     Family { title: "Days and times from text", functions: temporal::READ_FORMAT },
     Family { title: "Time zones", functions: temporal::ZONE },
     Family { title: "JSON", functions: json::TABLE },
+    Family { title: "Geometries from text, bytes and parts", functions: geometry::BUILD },
+    Family { title: "Parts of geometries", functions: geometry::PART },
+    Family { title: "Measures of geometries", functions: geometry::MEASURE },
+    Family { title: "Relations of geometries", functions: geometry::RELATION },
+    Family { title: "GeoJSON", functions: geometry::JSON },
+    Family { title: "Geohashes", functions: geometry::CODE },
     Family { title: "Session", functions: special::SESSION },
     Family { title: "Clock", functions: special::CLOCK },
 ];

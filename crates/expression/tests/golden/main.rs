@@ -113,7 +113,7 @@ fn check_kind(expression: &Expression, value: ValueRef<'_>) {
         ValueRef::Decimal(value) => kind == Kind::Decimal && value.scale() == expression.result.decimals,
         ValueRef::Bytes(text) => {
             let characters = expression.result.collation.character_set().character_count(text);
-            kind == Kind::String && characters <= expression.result.length as usize
+            matches!(kind, Kind::String | Kind::Geometry) && characters <= expression.result.length as usize
         }
         ValueRef::Float(_) => kind == Kind::Float,
         ValueRef::Temporal(value) => Some(value.kind) == kind.temporal(),

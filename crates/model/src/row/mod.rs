@@ -464,8 +464,8 @@ impl Slot {
             SlotKind::Double => wire_type == wire_type::DOUBLE,
             SlotKind::Packed | SlotKind::Json => false,
             SlotKind::Variable => {
-                use wire_type::{BLOB, STRING, VAR_STRING, VECTOR};
-                matches!(wire_type, VAR_STRING | STRING | BLOB | VECTOR)
+                use wire_type::{BLOB, GEOMETRY, STRING, VAR_STRING, VECTOR};
+                matches!(wire_type, VAR_STRING | STRING | BLOB | VECTOR | GEOMETRY)
             }
         }
     }

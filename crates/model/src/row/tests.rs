@@ -21,6 +21,7 @@ pub(crate) fn column_type() -> impl Strategy<Value = DataType> {
         Just(DataType::text_or_blob(4, collation)),
         packed_type(),
         Just(DataType::json()),
+        Just(DataType::geometry(crate::geometry::GeometryKind::Point, Some(0))),
     ]
 }
 
@@ -93,6 +94,15 @@ pub(crate) fn value_of(column_type: &DataType, nullable: bool) -> BoxedStrategy<
         .prop_map(Value::Bytes)
         .boxed(),
         Form::Temporal(kind) => temporal(kind, column_type.scale()).prop_map(Value::Temporal).boxed(),
+        Form::Geometry => (any::<i32>(), any::<i32>())
+            .prop_map(|(x, y)| {
+                let point = crate::geometry::Point { x: x.into(), y: y.into() };
+                let mut value = Vec::new();
+                let shape = crate::geometry::Shape::Point(point);
+                crate::geometry::Geometry { system: 0, shape }.append(&mut value);
+                Value::Bytes(value)
+            })
+            .boxed(),
         Form::Json => any::<i32>()
             .prop_map(|number| {
                 let mut document = Vec::new();

@@ -7,6 +7,7 @@ mod blob;
 mod choice;
 mod decimal;
 mod double;
+mod geometry;
 mod integer;
 mod json;
 mod members;
@@ -45,7 +46,8 @@ pub struct DataType {
     /// ZEROFILL.
     zerofill: bool,
     /// Bytes of an integer, ENUM or SET; bytes of the stored length of a TEXT or BLOB; digits of a DECIMAL,
-    /// and of a FLOAT or DOUBLE with fixed digits after the point, otherwise 0; bits of a BIT.
+    /// and of a FLOAT or DOUBLE with fixed digits after the point, otherwise 0; bits of a BIT; the class of a
+    /// spatial type.
     bytes: u8,
     /// The collation of a character type; [`CollationId::BINARY`] for every other type.
     collation: CollationId,
@@ -55,6 +57,8 @@ pub struct DataType {
     scale: u8,
     /// The members of an ENUM or SET.
     members: Option<Arc<Members>>,
+    /// SRID of a spatial type.
+    system: Option<u32>,
 }
 
 /// The index of a descriptor. Private, so that no other module can match on it.
@@ -80,6 +84,7 @@ enum Family {
     Set,
     Json,
     Vector,
+    Geometry,
 }
 
 /// The form in which expressions see a value that is not NULL. Several types share a form.
@@ -107,6 +112,8 @@ pub enum Form {
     Set,
     /// [`ValueRef::Json`].
     Json,
+    /// [`ValueRef::Bytes`] with a reference system and WKB (`crate::geometry`).
+    Geometry,
 }
 
 /// The description of a type in the protocol of MySQL.
@@ -200,7 +207,17 @@ impl DataType {
     /// A type with neither lengths nor attributes.
     const fn plain(family: Family) -> DataType {
         let collation = CollationId::BINARY;
-        DataType { family, unsigned: false, zerofill: false, bytes: 0, collation, length: 0, scale: 0, members: None }
+        DataType {
+            family,
+            unsigned: false,
+            zerofill: false,
+            bytes: 0,
+            collation,
+            length: 0,
+            scale: 0,
+            members: None,
+            system: None,
+        }
     }
 
     fn descriptor(&self) -> &'static dyn TypeDescriptor {
@@ -225,6 +242,7 @@ impl DataType {
             Family::Set => &choice::SET,
             Family::Json => &json::JsonType,
             Family::Vector => &vector::VectorType,
+            Family::Geometry => &geometry::GeometryType,
         }
     }
 
@@ -241,7 +259,8 @@ impl DataType {
             | Family::Text
             | Family::Blob
             | Family::Json
-            | Family::Vector => KeyPart::Text(self.collation),
+            | Family::Vector
+            | Family::Geometry => KeyPart::Text(self.collation),
             _ => self.packed_key_part(),
         }
     }
@@ -355,10 +374,10 @@ impl DataType {
         }
     }
 
-    /// Whether the type is TEXT or BLOB of any width, JSON or VECTOR: values of any length, without a default
-    /// and without a key of the whole value.
+    /// Whether the type is TEXT or BLOB of any width, JSON, VECTOR or spatial: values of any length, without a
+    /// default and without a key of the whole value.
     pub fn is_text_or_blob(&self) -> bool {
-        matches!(self.family, Family::Text | Family::Blob | Family::Json | Family::Vector)
+        matches!(self.family, Family::Text | Family::Blob | Family::Json | Family::Vector | Family::Geometry)
     }
 
     /// Whether the type is JSON.

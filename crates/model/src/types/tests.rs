@@ -1,4 +1,5 @@
 use super::*;
+use crate::geometry::GeometryKind;
 use crate::row_encoding::{DECIMALS_NOT_FIXED, column_flag, wire_type};
 
 const TEXT: CollationId = CollationId::UTF8MB4_0900_AI_CI;
@@ -47,6 +48,9 @@ fn all() -> Vec<(DataType, &'static str)> {
         (DataType::floating(false, None, false).zero_filled(), "float unsigned zerofill"),
         (DataType::floating(true, Some((10, 3)), true).zero_filled(), "double(10,3) unsigned zerofill"),
         (DataType::json(), "json"),
+        (DataType::geometry(GeometryKind::Geometry, None), "geometry"),
+        (DataType::geometry(GeometryKind::Point, Some(4326)), "point"),
+        (DataType::geometry(GeometryKind::Collection, Some(0)), "geomcollection"),
         (DataType::vector(3), "vector(3)"),
         (DataType::vector(16_383), "vector(16383)"),
         (DataType::bit(1), "bit(1)"),
@@ -140,6 +144,11 @@ fn an_implicit_default_is_stored_as_it_is() {
         let column = crate::schema::ColumnDefinition::new("c", data_type);
         let target = StoreTarget { column: &column, row_number: 1, mode: crate::store::StoreMode::Strict };
         let value = column.column_type.implicit_default();
+        // A spatial column has no value to store in place of a missing one.
+        if column.column_type.geometry_kind().is_some() {
+            assert!(target.convert(value.as_ref(), &scratch).is_err());
+            continue;
+        }
         assert_eq!(target.convert(value.as_ref(), &scratch), Ok(value.as_ref()), "{text}");
     }
     assert_eq!(scratch.warning_count(), 0);
@@ -219,4 +228,27 @@ fn a_vector_column_stores_finite_numbers_and_no_more_than_it_has() {
         assert_eq!(errno(ValueRef::Bytes(&bytes(numbers))), Some(6136), "{numbers:?}");
     }
     assert_eq!([errno(ValueRef::Bytes(b"abc")), errno(ValueRef::Int(1))], [Some(6136), Some(6136)]);
+}
+
+#[test]
+fn a_spatial_column_stores_its_class_in_its_reference_system() {
+    let value = |system: u32, wkb: &[u8]| [&system.to_le_bytes(), wkb].concat();
+    let point: Vec<u8> = [&[1, 1, 0, 0, 0][..], &1f64.to_le_bytes(), &2f64.to_le_bytes()].concat();
+    let empty = [1, 7, 0, 0, 0, 0, 0, 0, 0];
+    let errno = |kind: GeometryKind, system: Option<u32>, value: ValueRef<'_>| {
+        let column = crate::schema::ColumnDefinition::new("c", DataType::geometry(kind, system));
+        let target = StoreTarget { column: &column, row_number: 1, mode: crate::store::StoreMode::Lenient };
+        target.convert(value, &Scratch::new()).err().map(|error| error.code.errno())
+    };
+    let stored_point = value(0, &point);
+    let bytes = ValueRef::Bytes(&stored_point);
+    assert_eq!(errno(GeometryKind::Geometry, None, bytes), None);
+    assert_eq!(errno(GeometryKind::Point, Some(0), bytes), None);
+    assert_eq!(errno(GeometryKind::Point, Some(4326), bytes), Some(3643));
+    assert_eq!(errno(GeometryKind::LineString, None, bytes), Some(1416));
+    assert_eq!(errno(GeometryKind::Collection, None, ValueRef::Bytes(&value(4326, &empty))), None);
+    for wrong in [&[][..], b"abc", &stored_point[..24], &value(0, &[0, 0, 0, 0, 1])] {
+        assert_eq!(errno(GeometryKind::Geometry, None, ValueRef::Bytes(wrong)), Some(1416), "{wrong:?}");
+    }
+    assert_eq!(errno(GeometryKind::Geometry, None, ValueRef::Int(1)), Some(1416));
 }

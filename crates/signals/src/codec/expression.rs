@@ -18,7 +18,7 @@ pub(super) const LEVELS_MAX: u32 = 384;
 choices! {
     Kind {
         0 Null; 1 Int; 2 UInt; 3 Decimal; 4 Double; 5 String; 6 Float; 7 Year; 8 Bit; 9 Date; 10 Time; 11 DateTime;
-        12 Timestamp; 13 Enum; 14 Set; 15 Json;
+        12 Timestamp; 13 Enum; 14 Set; 15 Json; 16 Geometry;
     }
 }
 choices! {

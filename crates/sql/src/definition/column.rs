@@ -6,6 +6,7 @@ use junctor_expression::result_type::DECIMAL_PRECISION_MAX;
 use junctor_model::collation::CollationId;
 use junctor_model::decimal::DECIMAL_SCALE_MAX;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::geometry::{GeometryKind, ReferenceSystem};
 use junctor_model::schema::{ColumnDefinition, ColumnExpression, ExpressionKind};
 use junctor_model::temporal::DIGITS_MAX;
 use junctor_model::types::{
@@ -38,6 +39,9 @@ pub(super) fn define(
     let mut column_type = type_of(name, &column.column_type, collation, notes)?;
     if column.column_type.zerofill {
         column_type = column_type.zero_filled();
+    }
+    if let Some(srid) = column.srid {
+        column_type = with_system(&column_type, srid)?;
     }
     let display_width = match column.column_type.kind {
         TypeKind::Integer { display_width, .. } => display_width.map(|width| width as u16),
@@ -152,7 +156,11 @@ fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mu
             let collation = text_collation()?;
             Ok(DataType::set(choice_members(name, names, true, collation)?, collation))
         }
-        other => Err(Error::not_supported(unsupported_name(other))),
+        TypeKind::Geometry(name) => {
+            let name = name.to_ascii_lowercase();
+            let kind = GeometryKind::of_name(&name).unwrap_or(GeometryKind::Collection);
+            Ok(DataType::geometry(kind, None))
+        }
     }
 }
 
@@ -270,10 +278,17 @@ fn text_or_blob(size: LongSize, length: Option<u32>, collation: CollationId) -> 
     }
 }
 
-fn unsupported_name(kind: &TypeKind) -> &'static str {
-    match kind {
-        TypeKind::Geometry(name) => name,
-        _ => "this column type",
+/// A spatial type with the attribute SRID. Errors: 1221 for another type, 3548 for an unknown system.
+fn with_system(column_type: &DataType, srid: u32) -> Result<DataType> {
+    let Some(kind) = column_type.geometry_kind() else {
+        return Err(Error::new(ErrorCode::WrongUsage, "Incorrect usage of SRID and non-geometry column"));
+    };
+    match ReferenceSystem::is_known(srid) {
+        true => Ok(DataType::geometry(kind, Some(srid))),
+        false => {
+            let text = format!("There's no spatial reference system with SRID {srid}.");
+            Err(Error::new(ErrorCode::NoReferenceSystem, text))
+        }
     }
 }
 

@@ -150,6 +150,7 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
     if index.columns.len() > INDEX_COLUMNS_MAX {
         return Err(message::too_many_parts());
     }
+    refuse_spatial(index, columns)?;
     let mut key = Vec::with_capacity(index.columns.len());
     let mut names = std::collections::BTreeSet::new();
     let mut bytes = 0;
@@ -188,6 +189,23 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
         return Err(message::key_too_long());
     }
     Ok(key)
+}
+
+/// A key of a spatial column is a spatial index in MySQL. Errors: 3728 for a primary or unique key, 1070 for a
+/// key of several columns, 1235 for others.
+fn refuse_spatial(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Result<()> {
+    let is_spatial = |part: &ast::IndexColumn| {
+        let column = columns.iter().find(|column| !column.hidden && column.name.eq_ignore_ascii_case(&part.name));
+        part.expression.is_none() && column.is_some_and(|column| column.column_type.geometry_kind().is_some())
+    };
+    if !index.columns.iter().any(is_spatial) {
+        return Ok(());
+    }
+    Err(match index.kind {
+        ast::IndexKind::Primary | ast::IndexKind::Unique => message::spatial_unique(),
+        ast::IndexKind::Plain if index.columns.len() > 1 => message::too_many_spatial_parts(),
+        ast::IndexKind::Plain => Error::not_supported("SPATIAL index"),
+    })
 }
 
 /// Whether a prefix is shorter than its column. Error 1089 for a longer one, an empty one, and a column that

@@ -156,6 +156,16 @@ pub(super) fn illegal_member(member: &str) -> Box<Error> {
     Error::new(ErrorCode::IllegalValue, format!("Illegal set '{member}' value found during parsing"))
 }
 
+/// Error 3728.
+pub(super) fn spatial_unique() -> Box<Error> {
+    Error::new(ErrorCode::SpatialUniqueKey, "Spatial indexes can't be primary or unique indexes.")
+}
+
+/// Error 1070 for a key of a spatial column and other columns.
+pub(super) fn too_many_spatial_parts() -> Box<Error> {
+    Error::new(ErrorCode::TooManyKeyParts, "Too many key parts specified; max 1 parts allowed")
+}
+
 /// Error 1235 for a key of a VECTOR, which MySQL does not have, either.
 pub(super) fn vector_key() -> Box<Error> {
     Error::not_supported("a key of a VECTOR column")

@@ -161,7 +161,7 @@ pub(super) fn column_of(column: &ResultColumn, context: &DefinitionContext<'_>) 
 /// Whether a column that cannot be NULL gets the empty value of its type as its default.
 fn has_default(column: &ResultColumn) -> bool {
     let is_day = matches!(column.wire_type, wire_type::DATE | wire_type::DATETIME | wire_type::TIMESTAMP);
-    let is_long = matches!(column.wire_type, wire_type::JSON | wire_type::BLOB) || is_text(column);
+    let is_long = matches!(column.wire_type, wire_type::JSON | wire_type::BLOB | wire_type::GEOMETRY) || is_text(column);
     !is_day && !is_long
 }
 
@@ -202,6 +202,7 @@ pub(super) fn type_of(column: &ResultColumn) -> Result<DataType> {
         wire_type::TIMESTAMP => format!("TIMESTAMP({fraction})"),
         wire_type::BIT => format!("BIT({})", digits.clamp(1, 64)),
         wire_type::JSON => "JSON".to_owned(),
+        wire_type::GEOMETRY => "GEOMETRY".to_owned(),
         wire_type::BLOB | wire_type::VAR_STRING | wire_type::STRING => return Ok(string_type(column)),
         _ => return Err(Error::not_supported("CREATE TABLE ... SELECT of this type")),
     };

@@ -119,6 +119,8 @@ pub struct ColumnDefinition {
     pub comment: Option<Vec<u8>>,
     /// STORAGE: true for DISK, false for MEMORY, `None` if not written or DEFAULT.
     pub on_disk: Option<bool>,
+    /// SRID of a spatial type.
+    pub srid: Option<u32>,
     /// REFERENCES among the column's attributes.
     pub references: Option<References>,
 }
@@ -139,6 +141,7 @@ impl ColumnDefinition {
             invisible: false,
             comment: None,
             on_disk: None,
+            srid: None,
             references: None,
         }
     }

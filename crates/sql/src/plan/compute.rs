@@ -133,6 +133,7 @@ pub fn type_of_column(column: &ResultColumn) -> ResultType {
         wire_type::NULL => ResultType::null(),
         wire_type::TIMESTAMP | wire_type::DATETIME => ResultType::temporal(Kind::DateTime, column.decimals),
         wire_type::TIME => ResultType::temporal(Kind::Time, column.decimals),
+        wire_type::GEOMETRY => ResultType::geometry(),
         _ => {
             let characters = column.length / collation.max_bytes_per_character() as u32;
             ResultType::string(collation, Coercibility::Implicit, characters)

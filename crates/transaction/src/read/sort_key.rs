@@ -18,7 +18,7 @@ pub(super) fn append_key(result: &ResultType, value: ValueRef<'_>, out: &mut Vec
         Kind::Int => KeyPart::Integer { bytes: 8, unsigned: false },
         Kind::UInt => KeyPart::Integer { bytes: 8, unsigned: true },
         Kind::Double => KeyPart::Double,
-        Kind::String => KeyPart::Text(result.collation),
+        Kind::String | Kind::Geometry => KeyPart::Text(result.collation),
         Kind::Decimal => return append_decimal(result, value, out),
         Kind::Json => return append_json(value, out),
         Kind::Float => KeyPart::Double,

@@ -12,7 +12,7 @@ use junctor_model::json::{self, Json, append_array, append_object, append_value,
 use junctor_model::value::ValueRef;
 
 use super::{ANY, Call, Function, TypedCall, function, generated_text};
-use crate::program::{Expression, Node};
+use crate::program::Expression;
 use crate::result_type::{Kind, ResultType};
 pub use path::Path as JsonPath;
 use path::{Leg, Path};
@@ -93,7 +93,7 @@ fn resolve_changes(name: &'static str, arguments: Vec<Expression>) -> Result<Typ
 impl<'r> Call<'r> {
     /// The argument as a document; a text is read. Errors: 3141 for a text that is none, 3144 for a binary
     /// string.
-    fn document(&self, position: usize) -> Result<Option<&'r [u8]>> {
+    pub(super) fn document(&self, position: usize) -> Result<Option<&'r [u8]>> {
         match self.rounded(position)? {
             ValueRef::Null => Ok(None),
             ValueRef::Json(document) => Ok(Some(document)),
@@ -130,13 +130,6 @@ impl<'r> Call<'r> {
                 Err(Error::new(ErrorCode::InvalidJsonArgument, message))
             }
             _ => Err(Error::new(ErrorCode::JsonTooDeep, "The JSON document exceeds the maximum depth.")),
-        }
-    }
-
-    fn function_name(&self) -> String {
-        match &self.expression.node {
-            Node::Call(function, _) => function.name.to_ascii_lowercase(),
-            _ => String::new(),
         }
     }
 

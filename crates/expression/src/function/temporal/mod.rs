@@ -75,7 +75,7 @@ fn digits_of(argument: &Expression) -> u8 {
     match argument.result.kind {
         Kind::Date | Kind::Year | Kind::Int | Kind::UInt | Kind::Null | Kind::Bit | Kind::Json => 0,
         Kind::Time | Kind::DateTime | Kind::Timestamp | Kind::Decimal => argument.result.scale().min(6),
-        Kind::String | Kind::Enum | Kind::Set => match argument.as_constant() {
+        Kind::String | Kind::Enum | Kind::Set | Kind::Geometry => match argument.as_constant() {
             // A literal has as many digits as it shows.
             Some(Value::Bytes(text)) => {
                 let point = text.iter().rposition(|byte| *byte == b'.');

@@ -128,6 +128,9 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
         true if column.column_type.form() == Form::Temporal(TemporalKind::Timestamp) => out.extend_from_slice(b" NULL"),
         true => {}
     }
+    if let Some(srid) = column.column_type.reference_system() {
+        out.extend_from_slice(format!(" /*!80003 SRID {srid} */").as_bytes());
+    }
     match &column.default {
         _ if let Some(text) = column.default_expression() => {
             out.extend_from_slice(format!(" DEFAULT ({text})").as_bytes());
@@ -142,7 +145,8 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
         Some(Value::Null)
             if !column.column_type.is_text_or_blob()
                 || column.column_type.is_json()
-                || column.column_type.is_vector() =>
+                || column.column_type.is_vector()
+                || column.column_type.geometry_kind().is_some() =>
         {
             out.extend_from_slice(b" DEFAULT NULL")
         }

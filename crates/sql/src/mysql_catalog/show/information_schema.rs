@@ -3,6 +3,7 @@
 use junctor_model::access::Privilege;
 use junctor_model::collation::CollationId;
 use junctor_model::foreign_key::columns_named;
+use junctor_model::geometry::{ReferenceSystem, SYSTEMS};
 use junctor_model::id::PartitionId;
 use junctor_model::schema::{ColumnDefinition, IndexKind, TableDefinition, ViewCheck};
 use junctor_model::temporal::TemporalKind;
@@ -57,7 +58,8 @@ const TABLES: &[SchemaTable] = &[
     ("SESSION_STATUS", layout::NAME_AND_VALUE, status),
     ("SESSION_VARIABLES", layout::NAME_AND_VALUE, |facts| variables(false, facts)),
     ("STATISTICS", layout::STATISTICS, statistics),
-    ("ST_GEOMETRY_COLUMNS", layout::ST_GEOMETRY_COLUMNS, nothing),
+    ("ST_GEOMETRY_COLUMNS", layout::ST_GEOMETRY_COLUMNS, geometry_columns),
+    ("ST_SPATIAL_REFERENCE_SYSTEMS", layout::ST_SPATIAL_REFERENCE_SYSTEMS, reference_systems),
     ("SYSTEM_VARIABLES", layout::NAME_AND_VALUE, |facts| variables(true, facts)),
     ("TABLES", layout::TABLES, tables),
     ("TABLE_CONSTRAINTS", layout::TABLE_CONSTRAINTS, table_constraints),
@@ -237,8 +239,44 @@ fn column_row(
         bytes(privileges),
         bytes(&column.comment),
         bytes(generated.map_or(String::new(), |expression| escaped(&expression.text))),
-        Value::Null,
+        column.column_type.reference_system().map_or(Value::Null, |system| Value::UInt(system.into())),
     ]
+}
+
+/// Spatial columns. SRID 0 has no name.
+fn geometry_columns(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in stored_tables(facts) {
+        for (_, column) in visible_columns(table).filter(|(_, column)| column.column_type.geometry_kind().is_some()) {
+            let system = column.column_type.reference_system();
+            let name = system.map(|id| ReferenceSystem::find(id).map_or("", |system| system.name));
+            rows.push(vec![
+                bytes(CATALOG),
+                bytes(&table.database),
+                bytes(&table.name),
+                bytes(&column.name),
+                name.map_or(Value::Null, bytes),
+                system.map_or(Value::Null, |system| Value::UInt(system.into())),
+                bytes(column.column_type.name()),
+            ]);
+        }
+    }
+    rows
+}
+
+fn reference_systems(_: &ShowContext<'_>) -> Vec<Vec<Value>> {
+    let none = vec![bytes(""), Value::UInt(0), Value::Null, Value::Null, bytes(""), Value::Null];
+    let row = |system: &ReferenceSystem| {
+        vec![
+            bytes(system.name),
+            Value::UInt(system.id.into()),
+            bytes(system.organization.0),
+            Value::UInt(system.organization.1.into()),
+            bytes(system.definition),
+            Value::Null,
+        ]
+    };
+    std::iter::once(none).chain(SYSTEMS.iter().map(row)).collect()
 }
 
 fn statistics(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {

@@ -470,3 +470,12 @@ pub(super) const ST_GEOMETRY_COLUMNS: &[Field] = &[
     unsigned("SRS_ID").or_null(),
     long("GEOMETRY_TYPE_NAME").or_null(),
 ];
+
+pub(super) const ST_SPATIAL_REFERENCE_SYSTEMS: &[Field] = &[
+    text("SRS_NAME", 80),
+    unsigned("SRS_ID"),
+    text("ORGANIZATION", 256).or_null(),
+    unsigned("ORGANIZATION_COORDSYS_ID").or_null(),
+    text("DEFINITION", 4096),
+    text("DESCRIPTION", 2048).or_null(),
+];

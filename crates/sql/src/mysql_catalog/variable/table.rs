@@ -148,7 +148,7 @@ pub const TABLE: &[Variable] = &[
     text("gtid_purged", Global, ""),
     choice("have_compress", GlobalReadOnly, YES),
     choice("have_dynamic_loading", GlobalReadOnly, NO),
-    choice("have_geometry", GlobalReadOnly, NO),
+    choice("have_geometry", GlobalReadOnly, YES),
     choice("have_openssl", GlobalReadOnly, DISABLED),
     choice("have_profiling", GlobalReadOnly, NO),
     choice("have_query_cache", GlobalReadOnly, NO),

@@ -86,6 +86,11 @@ impl Parser<'_> {
                 }
                 return Ok(true);
             }
+            Keyword::Srid => {
+                self.advance();
+                column.srid = Some(self.number()?);
+                return Ok(true);
+            }
             Keyword::Constraint | Keyword::Check => {
                 checks.push(self.column_check(Some(&column.name))?);
                 return Ok(true);
@@ -278,6 +283,7 @@ impl Parser<'_> {
             Keyword::Json => TypeKind::Json,
             Keyword::Vector => TypeKind::Vector { entries: self.bracketed_number()? },
             Keyword::Geometry
+            | Keyword::Geomcollection
             | Keyword::Geometrycollection
             | Keyword::Point
             | Keyword::Linestring

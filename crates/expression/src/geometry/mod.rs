@@ -1,0 +1,32 @@
+//! What the functions of geometries compute, in a plane. Nothing here knows of calls, of reference systems or
+//! of the bytes of a value (`junctor_model::geometry`).
+//!
+//! Whether a point is left of a line is decided exactly (`robust`), so that relations between given points
+//! and segments are never a matter of rounding. Only points at which two segments cross are rounded.
+
+pub(crate) mod hash;
+pub(crate) mod measure;
+pub(crate) mod relate;
+mod segment;
+pub(crate) mod sphere;
+pub(crate) mod text;
+pub(crate) mod validity;
+
+use junctor_model::error::{Error, ErrorCode, Result};
+
+/// Maximum number of pairs of segments that one call compares: about half a second.
+const SEGMENT_PAIRS_MAX: usize = 1 << 26;
+
+/// Error 1436 if two geometries have too many segments, or points, to be compared.
+pub(crate) fn check_pairs(left: usize, right: usize) -> Result<()> {
+    match left.saturating_mul(right) <= SEGMENT_PAIRS_MAX {
+        true => Ok(()),
+        false => {
+            let text = format!("Geometries with {left} and {right} points are too large to be compared");
+            Err(Error::new(ErrorCode::StatementTooComplex, text))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
