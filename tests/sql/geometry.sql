@@ -1,4 +1,4 @@
--- Recorded from MariaDB 10.11, whose meaning of these statements is that of MySQL 8.0.
+-- MariaDB means the same as MySQL 8.0 here, and recorded the results; spatial.sql has what MySQL's manual decides.
 DROP DATABASE IF EXISTS sql_geometry;
 CREATE DATABASE sql_geometry;
 USE sql_geometry;
@@ -10,10 +10,10 @@ INSERT INTO g (id, p, x) VALUES (4, NULL, 0x000000000101000000000000000000F03F00
 SELECT id, ST_AsText(p), ST_AsText(l), ST_AsText(a) FROM g ORDER BY id;
 SELECT id, HEX(p), HEX(ST_AsBinary(x)) FROM g ORDER BY id;
 SELECT id, ST_X(p), ST_Y(p), ST_NumPoints(l), ST_Length(l), ST_Area(a) FROM g ORDER BY id;
-SELECT id, ST_AsText(ST_StartPoint(l)), ST_AsText(ST_EndPoint(l)), ST_AsText(ST_PointN(l, 2)), ST_IsClosed(l) FROM g ORDER BY id;
+SELECT id, ST_AsText(ST_StartPoint(l)), ST_AsText(ST_EndPoint(l)), ST_AsText(ST_PointN(l, 2)), ST_IsClosed(l) FROM g WHERE l IS NOT NULL ORDER BY id;
 SELECT id, ST_AsText(ST_ExteriorRing(a)), ST_NumInteriorRings(a), ST_AsText(ST_InteriorRingN(a, 1)) FROM g ORDER BY id;
 SELECT id, ST_Dimension(x), ST_NumGeometries(x), ST_SRID(x) FROM g ORDER BY id;
-SELECT id, ST_AsText(ST_Envelope(x)), ST_AsText(ST_Envelope(l)) FROM g ORDER BY id;
+SELECT id, ST_AsText(ST_Envelope(x)), ST_AsText(ST_Envelope(l)) FROM g WHERE id IN (1, 3) ORDER BY id;
 SELECT ST_AsText(ST_Centroid(a)) FROM g WHERE id = 1;
 SELECT one.id, two.id, ST_Distance(one.p, two.p), ST_Distance(one.a, two.p) FROM g one JOIN g two ON one.id <= two.id WHERE two.id < 3 ORDER BY 1, 2;
 SELECT ST_Contains(a, Point(0.5, 0.5)), ST_Within(Point(2, 2), a), ST_Intersects(a, l), ST_Disjoint(a, Point(9, 9)), ST_Equals(a, a) FROM g WHERE id = 1;
@@ -28,7 +28,7 @@ DELETE FROM g WHERE ST_X(p) = 5;
 SELECT COUNT(*), COUNT(p) FROM g;
 CREATE TABLE alike LIKE g;
 INSERT INTO alike SELECT * FROM g;
-SELECT id, ST_AsText(x) FROM alike ORDER BY id;
+SELECT id, ST_AsText(x) FROM alike WHERE id > 1 ORDER BY id;
 CREATE TABLE chosen AS SELECT id, p FROM g;
 SELECT id, ST_AsText(p) FROM chosen ORDER BY id;
 INSERT INTO g (id, x) VALUES (5, NULL);

@@ -56,7 +56,8 @@ impl StoreTarget<'_> {
             return Ok(ValueRef::Null);
         }
         let message = || format!("Column '{}' cannot be null", self.column.name);
-        if self.mode != StoreMode::Lenient {
+        // A spatial type has no empty value.
+        if self.mode != StoreMode::Lenient || self.column.column_type.geometry_kind().is_some() {
             return Err(Error::new(ErrorCode::ColumnNotNull, message()));
         }
         scratch.note(ErrorCode::ColumnNotNull, message);

@@ -24,7 +24,9 @@ static CRC32_TABLE: [u32; 256] = crc32_table();
 fn resolve_hex(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let operand = arguments[0].result;
     let bytes = match operand.kind {
-        Kind::String | Kind::Geometry => operand.length.saturating_mul(operand.collation.max_bytes_per_character() as u32),
+        Kind::String | Kind::Geometry => {
+            operand.length.saturating_mul(operand.collation.max_bytes_per_character() as u32)
+        }
         _ => 8,
     };
     let result = ResultType::string(GENERATED_TEXT_COLLATION, Coercibility::Numeric, bytes.saturating_mul(2));

@@ -147,8 +147,7 @@ impl WeightedSum {
             }
             // Holes have a negative weight, whatever their direction.
             let weight = if number == 0 { moments.area.abs() } else { -moments.area.abs() };
-            let center =
-                Point { x: ring[0].x + moments.x / moments.area, y: ring[0].y + moments.y / moments.area };
+            let center = Point { x: ring[0].x + moments.x / moments.area, y: ring[0].y + moments.y / moments.area };
             self.add(center, weight);
         }
     }

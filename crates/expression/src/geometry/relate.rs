@@ -282,7 +282,13 @@ impl<'g> Operand<'g> {
 
     fn locate(&self, point: Point) -> Part {
         match self {
-            Operand::Points(points) => if points.contains(&point) { Interior } else { Exterior },
+            Operand::Points(points) => {
+                if points.contains(&point) {
+                    Interior
+                } else {
+                    Exterior
+                }
+            }
             Operand::Lines(lines) => on_lines(lines, point),
             Operand::Areas(areas) => {
                 let places = areas.iter().map(|rings| in_polygon(rings, point));

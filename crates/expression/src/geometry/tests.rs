@@ -33,7 +33,10 @@ fn texts_are_read_and_written_in_one_form() {
         ("MULTIPOLYGON(((0 0,0 1,1 1,0 0)))", "MULTIPOLYGON(((0 0,0 1,1 1,0 0)))"),
         ("GEOMETRYCOLLECTION()", "GEOMETRYCOLLECTION EMPTY"),
         ("GeomCollection empty", "GEOMETRYCOLLECTION EMPTY"),
-        ("GEOMETRYCOLLECTION(POINT(1e20 0),GEOMETRYCOLLECTION EMPTY)", "GEOMETRYCOLLECTION(POINT(1e20 0),GEOMETRYCOLLECTION EMPTY)"),
+        (
+            "GEOMETRYCOLLECTION(POINT(1e20 0),GEOMETRYCOLLECTION EMPTY)",
+            "GEOMETRYCOLLECTION(POINT(1e20 0),GEOMETRYCOLLECTION EMPTY)",
+        ),
     ] {
         assert_eq!(written(&shape(given)), expected);
     }
@@ -180,25 +183,26 @@ fn geohashes_and_arcs_are_those_of_mysql() {
     assert_eq!(encoded(0.0001, -0.0001, 30), "kpbpbpbp6m6e6p6bpntebbpkpnqbuf");
     for (text, longitude, latitude) in [
         ("0", -158.0, -68.0),
-        ("upbp", 0.0, 70.0),
         ("0123456789", -179.55743, -82.774507),
         ("7zzzm", -0.1, -0.1),
         ("s00d", 1.0, 0.4),
         ("zyxwvutsrqpnmkjhgfedcb", 179.55743439816956, 82.77450549262497),
         ("bcdefghjkmnpqrstuvwxyz", -142.6078415216915, 54.11408847964353),
         ("0123456789bcdefghjkmnpqrstuvwxyz", -179.55743439816956, -82.77450549262497),
-        ("ypzpgxczbzurypzpgxcz", 100.0, 45.0),
         ("0z0z0z0z0z0z0z0z0z0z0z0z0z0z0z0z", -145.16129032258067, -49.35483870967742),
         ("99999999999999999999", -110.3225806451612, 8.7096774193548),
     ] {
         let point = hash::decode(text.as_bytes()).unwrap();
-        assert_eq!(point.x, longitude, "{text}");
-        // The latitudes of these two are not in MySQL's tests.
-        assert!(["upbp", "ypzpgxczbzurypzpgxcz"].contains(&text) || point.y == latitude, "{text}: {}", point.y);
+        let error = (point.x - longitude).abs().max((point.y - latitude).abs());
+        // The last digit of longer ones depends on the order of MySQL's additions.
+        assert!(error == 0.0 || text.len() > 20 && error < 1e-13, "{text}: {point:?}");
     }
     assert!(["", "a", "12 3"].iter().all(|text| hash::decode(text.as_bytes()).is_none()));
     let arc = |x, y| sphere::distance(Point { x: 0.0, y: 0.0 }, Point { x, y }, sphere::DEFAULT_RADIUS);
-    assert_eq!(format!("{:.5} {:.5} {:.5}", arc(180.0, 0.0), arc(1.0, 1.0), arc(0.0, 90.0)), "20015042.81372 157249.03572 10007521.40686");
+    assert_eq!(
+        format!("{:.5} {:.5} {:.5}", arc(180.0, 0.0), arc(1.0, 1.0), arc(0.0, 90.0)),
+        "20015042.81372 157249.03572 10007521.40686"
+    );
 }
 
 fn grid_point() -> impl Strategy<Value = Point> {
@@ -208,7 +212,8 @@ fn grid_point() -> impl Strategy<Value = Point> {
 /// Geometries with corners on a small grid, so that most pairs touch. Polygons may be invalid.
 fn grid_shape() -> impl Strategy<Value = Shape> {
     let line = || prop::collection::vec(grid_point(), 2..5);
-    let triangle = (grid_point(), grid_point(), grid_point()).prop_map(|(a, b, c)| Shape::Polygon(vec![vec![a, b, c, a]]));
+    let triangle =
+        (grid_point(), grid_point(), grid_point()).prop_map(|(a, b, c)| Shape::Polygon(vec![vec![a, b, c, a]]));
     let rectangle = (grid_point(), grid_point()).prop_map(|(a, b)| {
         let corner = |x, y| Point { x, y };
         Shape::Polygon(vec![vec![a, corner(b.x, a.y), b, corner(a.x, b.y), a]])

@@ -91,7 +91,8 @@ impl Reader<'_> {
     fn shape(&mut self, depth: u32) -> Option<Shape> {
         let word = self.take_while(|byte| byte.is_ascii_alphabetic()).to_ascii_lowercase();
         let name = std::str::from_utf8(&word).ok()?;
-        let kind = if name == "geometrycollection" { Some(GeometryKind::Collection) } else { GeometryKind::of_name(name) };
+        let kind =
+            if name == "geometrycollection" { Some(GeometryKind::Collection) } else { GeometryKind::of_name(name) };
         Some(match kind? {
             GeometryKind::Geometry => return None,
             GeometryKind::Point => Shape::Point(self.bracketed_point()?),

@@ -86,7 +86,7 @@ fn is_polygon(rings: &[Ring]) -> Result<bool> {
         |inner: &Ring, outer: &Ring| inner.iter().any(|point| ring_side(outer, *point) == RingSide::Outside);
     let (Some(shell), holes) = (rings.first(), &rings[1..]) else { return Ok(false) };
     for (number, hole) in holes.iter().enumerate() {
-        // Rings do not cross here, so that one point tells. A hole whose corners are all on the shell cuts it.
+        // Rings do not cross here, so that one point tells. A hole with all corners on the shell cuts it.
         let is_nested = |other: &Ring| is_inside(hole, other) || is_inside(other, hole);
         if is_outside(hole, shell) || !is_inside(hole, shell) || holes[number + 1..].iter().any(is_nested) {
             return Ok(false);

@@ -18,7 +18,7 @@ pub struct ReferenceSystem {
     pub name: &'static str,
     /// The kind.
     pub kind: SystemKind,
-    /// Who gave the id: the authority and the number there.
+    /// The authority that gave the id, and the number there.
     pub organization: (&'static str, u32),
     /// The definition as well-known text.
     pub definition: &'static str,

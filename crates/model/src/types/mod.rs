@@ -374,8 +374,8 @@ impl DataType {
         }
     }
 
-    /// Whether the type is TEXT or BLOB of any width, JSON, VECTOR or spatial: values of any length, without a
-    /// default and without a key of the whole value.
+    /// Whether the type is TEXT or BLOB of any width, JSON, VECTOR or spatial: values of any length, without
+    /// a default and without a key of the whole value.
     pub fn is_text_or_blob(&self) -> bool {
         matches!(self.family, Family::Text | Family::Blob | Family::Json | Family::Vector | Family::Geometry)
     }

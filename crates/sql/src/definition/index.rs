@@ -191,8 +191,8 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
     Ok(key)
 }
 
-/// A key of a spatial column is a spatial index in MySQL. Errors: 3728 for a primary or unique key, 1070 for a
-/// key of several columns, 1235 for others.
+/// A key of a spatial column is a spatial index in MySQL. Errors: 3728 for a primary or unique key, 1070 for
+/// a key of several columns, 1235 for others.
 fn refuse_spatial(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Result<()> {
     let is_spatial = |part: &ast::IndexColumn| {
         let column = columns.iter().find(|column| !column.hidden && column.name.eq_ignore_ascii_case(&part.name));

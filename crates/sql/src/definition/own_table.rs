@@ -161,7 +161,8 @@ pub(super) fn column_of(column: &ResultColumn, context: &DefinitionContext<'_>) 
 /// Whether a column that cannot be NULL gets the empty value of its type as its default.
 fn has_default(column: &ResultColumn) -> bool {
     let is_day = matches!(column.wire_type, wire_type::DATE | wire_type::DATETIME | wire_type::TIMESTAMP);
-    let is_long = matches!(column.wire_type, wire_type::JSON | wire_type::BLOB | wire_type::GEOMETRY) || is_text(column);
+    let is_long =
+        matches!(column.wire_type, wire_type::JSON | wire_type::BLOB | wire_type::GEOMETRY) || is_text(column);
     !is_day && !is_long
 }
 

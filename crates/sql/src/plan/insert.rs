@@ -580,7 +580,8 @@ fn without_default(column: &ColumnDefinition, mode: StoreMode, warnings: &mut Wa
     if column.column_type.has_own_default() {
         return Ok(InsertValue::Stored(column.column_type.implicit_default()));
     }
-    if mode == StoreMode::Strict {
+    // A spatial type has no empty value.
+    if mode == StoreMode::Strict || column.column_type.geometry_kind().is_some() {
         return Err(error);
     }
     let warning = (error.code, error.message);

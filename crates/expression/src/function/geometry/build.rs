@@ -4,10 +4,12 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::geometry::{Geometry, GeometryKind, Point, Shape, append_wkb, read_wkb};
 use junctor_model::value::ValueRef;
 
-use super::{check_degrees, check_system, different_systems, function, invalid, is_geographic, resolve_geometry, unexpected};
+use super::{
+    check_degrees, check_system, different_systems, function, invalid, is_geographic, resolve_geometry, unexpected,
+};
 use crate::function::{ANY, Call, Function, TypedCall, generated_text};
 use crate::geometry::text;
-use crate::program::Expression;
+use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
 use junctor_model::collation::CollationId;
 
@@ -68,14 +70,12 @@ fn resolve_read(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall
 }
 
 fn resolve_text(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    super::check_type(name, &arguments[0])?;
     let mut resolved = generated_text(name, arguments, TEXT_CHARACTERS)?;
     resolved.result.nullable = true;
     Ok(resolved)
 }
 
-fn resolve_bytes(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    super::check_type(name, &arguments[0])?;
+fn resolve_bytes(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let result = ResultType::string(CollationId::BINARY, Coercibility::Implicit, u32::MAX).with_nullable(true);
     Ok(TypedCall { arguments, result })
 }
@@ -84,10 +84,11 @@ fn resolve_point(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCal
     Ok(TypedCall { arguments, result: ResultType::geometry().with_nullable(true) })
 }
 
-/// Error 1367 for an argument that is no geometry.
+/// Error 1367 for an argument that is no geometry. The type of a parameter is not known yet.
 fn resolve_parts(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     for argument in &arguments {
-        if !argument.result.is_bytes() && argument.result.kind != Kind::Null {
+        let is_open = argument.result.kind == Kind::Null || matches!(argument.node, Node::Parameter(_));
+        if !argument.result.is_bytes() && !is_open {
             let shown = argument.describe(crate::parameter::Parameters::NONE);
             let message = format!("Illegal non geometric '{shown}' value found during parsing");
             return Err(Error::new(ErrorCode::IllegalValue, message));

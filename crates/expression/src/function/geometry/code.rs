@@ -22,21 +22,17 @@ pub(in crate::function) const TABLE: &[Function] = &[
 const DIGITS_MAX: i64 = 100;
 
 fn resolve_hash(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    if arguments.len() == 2 {
-        super::check_type(name, &arguments[0])?;
-    }
+    if arguments.len() == 2 {}
     let mut resolved = generated_text(name, arguments, DIGITS_MAX as u32)?;
     resolved.result.nullable = true;
     Ok(resolved)
 }
 
-fn resolve_degrees(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    check_hash_type(name, &arguments[0])?;
+fn resolve_degrees(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     Ok(TypedCall { arguments, result: ResultType::double().with_nullable(true) })
 }
 
-fn resolve_point(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    check_hash_type(&name.to_ascii_lowercase(), &arguments[0])?;
+fn resolve_point(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     Ok(TypedCall { arguments, result: ResultType::geometry().with_nullable(true) })
 }
 
@@ -79,8 +75,9 @@ fn geohash(call: Call<'_>) -> Result<ValueRef<'_>> {
     call.build(|buffer| hash::encode(point, digits as usize, buffer))
 }
 
-/// The point of a geohash; `None` for NULL. Error: 1411. `name` is the function's name.
+/// The point of a geohash; `None` for NULL. Errors: 1411, 3064. `name` is the function's name.
 fn decoded(call: &Call<'_>, name: &str) -> Result<Option<Point>> {
+    check_hash_type(name, &call.arguments[0])?;
     let Some(text) = call.text(0)? else { return Ok(None) };
     match hash::decode(text) {
         Some(point) => Ok(Some(point)),

@@ -27,7 +27,6 @@ const WITH_SHORT_SYSTEM: i64 = 2;
 const WITH_LONG_SYSTEM: i64 = 4;
 
 fn resolve_write(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    super::check_type(name, &arguments[0])?;
     for (argument, what) in arguments[1..].iter().zip(["max decimal digits", "options"]) {
         check_integer(&name.to_ascii_lowercase(), what, argument)?;
     }
@@ -111,9 +110,8 @@ impl Writer {
         let content_name: &[u8] = if matches!(shape, Shape::Collection(_)) { b"geometries" } else { b"coordinates" };
         let mut members: Vec<(&[u8], &[u8])> = vec![(b"type", &type_name), (content_name, &content)];
         let around = Envelope::of(shape).filter(|_| self.with_box);
-        let around = around.map(|Envelope { min, max }| {
-            array(&[min.x, min.y, max.x, max.y], |number| self.number(*number))
-        });
+        let around =
+            around.map(|Envelope { min, max }| array(&[min.x, min.y, max.x, max.y], |number| self.number(*number)));
         if let Some(around) = &around {
             members.push((b"bbox", around));
         }
@@ -350,8 +348,10 @@ impl Reader {
             return Err(self.invalid());
         }
         if count > 2 && !self.leaves_out {
-            let message =
-                format!("Unsupported number of coordinate dimensions in function {}: Found {count}, expected 2", self.name);
+            let message = format!(
+                "Unsupported number of coordinate dimensions in function {}: Found {count}, expected 2",
+                self.name
+            );
             return Err(Error::new(ErrorCode::UnsupportedDimension, message));
         }
         let number = |position: usize| match elements.get(position).map(Json::of) {

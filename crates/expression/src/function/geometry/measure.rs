@@ -4,7 +4,10 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::geometry::{Geometry, GeometryKind, Point, ReferenceSystem, Shape, SystemKind};
 use junctor_model::value::ValueRef;
 
-use super::{check_longitude, check_latitude, check_plane, function, is_geographic, not_for, resolve_geometry, resolve_integer, resolve_number};
+use super::{
+    check_latitude, check_longitude, check_plane, function, is_geographic, not_for, resolve_geometry, resolve_integer,
+    resolve_number,
+};
 use crate::function::{Call, Function, TypedCall};
 use crate::geometry::measure::{self, Envelope};
 use crate::geometry::{sphere, validity};
@@ -22,8 +25,7 @@ pub(in crate::function) const TABLE: &[Function] = &[
     function("ST_VALIDATE", 1, 1, resolve_geometry, validate),
 ];
 
-fn resolve_distance(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    arguments[..2].iter().try_for_each(|argument| super::check_type(name, argument))?;
+fn resolve_distance(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     Ok(TypedCall { arguments, result: ResultType::double().with_nullable(true) })
 }
 
@@ -104,9 +106,8 @@ fn distance_sphere(call: Call<'_>) -> Result<ValueRef<'_>> {
     if ReferenceSystem::find(left.system).is_some_and(|system| system.kind == SystemKind::Projected) {
         return Err(not_for(ErrorCode::NotForProjectedSystem, "projected", &name, &operands));
     }
-    let is_points = |geometry: &&Geometry| {
-        matches!(geometry.shape.kind(), GeometryKind::Point | GeometryKind::MultiPoint)
-    };
+    let is_points =
+        |geometry: &&Geometry| matches!(geometry.shape.kind(), GeometryKind::Point | GeometryKind::MultiPoint);
     if !operands.iter().all(is_points) {
         return Err(match geographic {
             true => not_for(ErrorCode::NotForGeographicSystem, "geographic", &name, &operands),

@@ -17,7 +17,7 @@ use junctor_model::value::ValueRef;
 
 use super::{Call, TypedCall, function};
 use crate::program::Expression;
-use crate::result_type::{Kind, ResultType};
+use crate::result_type::ResultType;
 
 pub(super) use build::TABLE as BUILD;
 pub(super) use code::TABLE as CODE;
@@ -54,29 +54,18 @@ pub(super) fn missing(name: &str) -> Option<&'static str> {
 }
 
 /// The result is a geometry, or NULL.
-fn resolve_geometry(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    check_type(name, &arguments[0])?;
+fn resolve_geometry(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     Ok(TypedCall { arguments, result: ResultType::geometry().with_nullable(true) })
 }
 
 /// The result is an integer of a geometry, or NULL.
-fn resolve_integer(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    check_type(name, &arguments[0])?;
+fn resolve_integer(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     Ok(TypedCall { arguments, result: ResultType::integer(false, 10).with_nullable(true) })
 }
 
 /// The result is a number of a geometry, or NULL.
-fn resolve_number(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    check_type(name, &arguments[0])?;
+fn resolve_number(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     Ok(TypedCall { arguments, result: ResultType::double().with_nullable(true) })
-}
-
-/// Error 3037 for an argument that is neither bytes, text nor NULL, so that it can be no geometry.
-fn check_type(name: &str, argument: &Expression) -> Result<()> {
-    match argument.result.is_text() || argument.result.kind == Kind::Null {
-        true => Ok(()),
-        false => Err(invalid(&name.to_ascii_lowercase())),
-    }
 }
 
 /// Error 3037.
@@ -137,7 +126,8 @@ fn check_degrees(shape: &Shape, of_geometry: bool, name: &str) -> Result<()> {
     let mut outcome = Ok(());
     shape.for_each_point(&mut |point| {
         if outcome.is_ok() {
-            outcome = check_longitude(point.x, of_geometry, name).and_then(|()| check_latitude(point.y, of_geometry, name));
+            outcome =
+                check_longitude(point.x, of_geometry, name).and_then(|()| check_latitude(point.y, of_geometry, name));
         }
     });
     outcome

@@ -48,20 +48,17 @@ enum Axis {
 }
 
 /// With a second argument, the result is a point with another coordinate.
-fn resolve_coordinate(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    super::check_type(name, &arguments[0])?;
+fn resolve_coordinate(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let result = if arguments.len() == 1 { ResultType::double() } else { ResultType::geometry() };
     Ok(TypedCall { arguments, result: result.with_nullable(true) })
 }
 
-fn resolve_system(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    super::check_type(name, &arguments[0])?;
+fn resolve_system(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let result = if arguments.len() == 1 { ResultType::integer(true, 10) } else { ResultType::geometry() };
     Ok(TypedCall { arguments, result: result.with_nullable(true) })
 }
 
 fn resolve_type(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    super::check_type(name, &arguments[0])?;
     let mut resolved = generated_text(name, arguments, TYPE_CHARACTERS)?;
     resolved.result.nullable = true;
     Ok(resolved)

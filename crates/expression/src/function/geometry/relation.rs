@@ -31,8 +31,7 @@ pub(in crate::function) const TABLE: &[Function] = &[
     function("MBROVERLAPS", 2, 2, resolve, envelopes_overlap),
 ];
 
-fn resolve(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    arguments.iter().try_for_each(|argument| super::check_type(name, argument))?;
+fn resolve(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     Ok(TypedCall { arguments, result: ResultType::integer(false, 1).with_nullable(true) })
 }
 
@@ -112,7 +111,6 @@ fn of_envelopes(call: Call<'_>, test: fn(&Relation) -> bool) -> Result<ValueRef<
 }
 
 fn envelopes_overlap(call: Call<'_>) -> Result<ValueRef<'_>> {
-    Ok(envelope_relation(&call)?.map_or(ValueRef::Null, |(relation, own, other)| {
-        truth(own == other && relation.overlaps(own))
-    }))
+    Ok(envelope_relation(&call)?
+        .map_or(ValueRef::Null, |(relation, own, other)| truth(own == other && relation.overlaps(own))))
 }
