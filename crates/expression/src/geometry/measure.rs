@@ -3,9 +3,9 @@
 use junctor_model::error::Result;
 use junctor_model::geometry::{Point, Ring, Shape};
 
-use super::check_pairs;
 use super::segment::{Meeting, Segment, segments};
 use super::validity::has_point;
+use super::{check_pairs, point_count};
 
 /// The smallest box around a geometry.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -161,17 +161,22 @@ fn distance_of_points(a: Point, b: Point) -> f64 {
 /// The smallest distance of two points, one of each geometry; `None` if one of them is empty. Error: 1436 for
 /// too many points.
 pub(crate) fn distance(left: &Shape, right: &Shape) -> Result<Option<f64>> {
+    check_pairs(point_count(left), point_count(right))?;
+    Ok(distance_of_shapes(left, right))
+}
+
+fn distance_of_shapes(left: &Shape, right: &Shape) -> Option<f64> {
     match (left, right) {
         (Shape::Collection(elements), other) | (other, Shape::Collection(elements)) => {
             let mut smallest: Option<f64> = None;
             for element in elements {
-                if let Some(found) = distance(element, other)? {
+                if let Some(found) = distance_of_shapes(element, other) {
                     smallest = Some(smallest.map_or(found, |smallest| smallest.min(found)));
                 }
             }
-            Ok(smallest)
+            smallest
         }
-        _ => distance_of_parts(&Parts::of(left), &Parts::of(right)).map(Some),
+        _ => Some(distance_of_parts(&Parts::of(left), &Parts::of(right))),
     }
 }
 
@@ -207,13 +212,12 @@ impl<'g> Parts<'g> {
     }
 }
 
-fn distance_of_parts(left: &Parts<'_>, right: &Parts<'_>) -> Result<f64> {
-    check_pairs(left.segments.len(), right.segments.len())?;
+fn distance_of_parts(left: &Parts<'_>, right: &Parts<'_>) -> f64 {
     let is_inside = |parts: &Parts<'_>, other: &Parts<'_>| {
         !other.areas.is_empty() && parts.segments.iter().any(|segment| other.has(segment.from))
     };
     if is_inside(left, right) || is_inside(right, left) {
-        return Ok(0.0);
+        return 0.0;
     }
     let mut smallest = f64::INFINITY;
     for own in &left.segments {
@@ -221,7 +225,7 @@ fn distance_of_parts(left: &Parts<'_>, right: &Parts<'_>) -> Result<f64> {
             smallest = smallest.min(distance_of_segments(own, other));
         }
     }
-    Ok(smallest)
+    smallest
 }
 
 fn distance_of_segments(one: &Segment, other: &Segment) -> f64 {

@@ -13,6 +13,7 @@ pub(crate) mod text;
 pub(crate) mod validity;
 
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::geometry::Shape;
 
 /// Maximum number of pairs of segments that one call compares: about half a second.
 const SEGMENT_PAIRS_MAX: usize = 1 << 26;
@@ -26,6 +27,13 @@ pub(crate) fn check_pairs(left: usize, right: usize) -> Result<()> {
             Err(Error::new(ErrorCode::StatementTooComplex, text))
         }
     }
+}
+
+/// Number of points, also of all elements of a collection.
+fn point_count(shape: &Shape) -> usize {
+    let mut count = 0;
+    shape.for_each_point(&mut |_| count += 1);
+    count
 }
 
 #[cfg(test)]

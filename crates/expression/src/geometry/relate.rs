@@ -7,8 +7,8 @@
 use junctor_model::error::Result;
 use junctor_model::geometry::{Point, Ring, Shape};
 
-use super::check_pairs;
 use super::segment::{Meeting, RingSide, Segment, ring_side, runs_against_clock, segments};
+use super::{check_pairs, point_count};
 
 /// A part of the plane in relation to a geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +40,15 @@ struct Edge {
 
 /// Whether two geometries, also collections, have a point in common. Error: 1436 for too many points.
 pub(crate) fn intersect(left: &Shape, right: &Shape) -> Result<bool> {
+    check_pairs(point_count(left), point_count(right))?;
+    intersect_parts(left, right)
+}
+
+fn intersect_parts(left: &Shape, right: &Shape) -> Result<bool> {
     match (left, right) {
         (Shape::Collection(elements), other) | (other, Shape::Collection(elements)) => {
             for element in elements {
-                if intersect(element, other)? {
+                if intersect_parts(element, other)? {
                     return Ok(true);
                 }
             }

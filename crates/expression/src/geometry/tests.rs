@@ -108,6 +108,15 @@ fn too_many_points_are_refused() {
     let many = Shape::LineString(points);
     assert_eq!(relate(&many, &many).unwrap_err().code.errno(), 1436);
     assert_eq!(distance(&many, &many).unwrap_err().code.errno(), 1436);
+    let points = (0..20_000).map(|number| Shape::Point(Point { x: f64::from(number), y: 0.5 }));
+    let apart = Shape::Collection(points.collect());
+    assert_eq!(intersect(&apart, &many).unwrap_err().code.errno(), 1436);
+    assert_eq!(distance(&apart, &many).unwrap_err().code.errno(), 1436);
+    let ring = (0..3000).map(|number| Point { x: f64::from(number), y: f64::from(number % 2) });
+    let ring: Vec<Point> = ring.chain([Point { x: 0.0, y: 9.0 }, Point { x: 0.0, y: 0.0 }]).collect();
+    let rings = Shape::Collection(vec![Shape::Polygon(vec![ring]); 3]);
+    assert_eq!(is_valid(&rings).unwrap_err().code.errno(), 1436);
+    assert!(is_valid(&many).unwrap());
 }
 
 #[test]

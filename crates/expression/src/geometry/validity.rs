@@ -13,15 +13,31 @@ use super::segment::{Meeting, RingSide, Segment, ring_side, segments};
 /// points, holes are inside, the interior of each polygon is connected, and the polygons of one geometry
 /// are apart. Error: 1436 for too many points.
 pub(crate) fn is_valid(shape: &Shape) -> Result<bool> {
+    let points = ring_points(shape);
+    check_pairs(points, points)?;
+    is_valid_part(shape)
+}
+
+/// Number of points of all rings.
+fn ring_points(shape: &Shape) -> usize {
+    match shape {
+        Shape::Polygon(rings) => rings.iter().map(Vec::len).sum(),
+        Shape::MultiPolygon(polygons) => polygons.iter().flatten().map(Vec::len).sum(),
+        Shape::Collection(elements) => elements.iter().map(ring_points).sum(),
+        _ => 0,
+    }
+}
+
+fn is_valid_part(shape: &Shape) -> Result<bool> {
     match shape {
         Shape::Point(_) | Shape::MultiPoint(_) => Ok(true),
         Shape::LineString(line) => Ok(is_line(line)),
         Shape::MultiLineString(lines) => Ok(lines.iter().all(|line| is_line(line))),
-        Shape::Polygon(rings) => is_polygon(rings),
+        Shape::Polygon(rings) => Ok(is_polygon(rings)),
         Shape::MultiPolygon(polygons) => are_apart(polygons),
         Shape::Collection(elements) => {
             for element in elements {
-                if !is_valid(element)? {
+                if !is_valid_part(element)? {
                     return Ok(false);
                 }
             }
@@ -35,13 +51,9 @@ fn is_line(line: &[Point]) -> bool {
 }
 
 fn are_apart(polygons: &[Vec<Ring>]) -> Result<bool> {
-    for rings in polygons {
-        if !is_polygon(rings)? {
-            return Ok(false);
-        }
+    if !polygons.iter().all(|rings| is_polygon(rings)) {
+        return Ok(false);
     }
-    let points: usize = polygons.iter().flatten().map(Vec::len).sum();
-    check_pairs(points, points)?;
     for (number, rings) in polygons.iter().enumerate() {
         let one = Shape::Polygon(rings.clone());
         for other in &polygons[number + 1..] {
@@ -54,13 +66,11 @@ fn are_apart(polygons: &[Vec<Ring>]) -> Result<bool> {
     Ok(true)
 }
 
-fn is_polygon(rings: &[Ring]) -> Result<bool> {
-    let points: usize = rings.iter().map(Vec::len).sum();
-    check_pairs(points, points)?;
+fn is_polygon(rings: &[Ring]) -> bool {
     let edges: Vec<Vec<Segment>> =
         rings.iter().map(|ring| segments(ring).filter(|segment| !segment.is_point()).collect()).collect();
     if !edges.iter().all(|ring| is_simple(ring)) {
-        return Ok(false);
+        return false;
     }
     // Where two rings meet. A cycle of rings that meet cuts the interior into pieces.
     let mut touches: BTreeSet<(u64, u64, usize)> = BTreeSet::new();
@@ -75,7 +85,7 @@ fn is_polygon(rings: &[Ring]) -> Result<bool> {
                             let (x, y) = ((point.x + 0.0).to_bits(), (point.y + 0.0).to_bits());
                             touches.extend([(x, y, first), (x, y, second)]);
                         }
-                        Meeting::Cross(_) | Meeting::Overlap(..) => return Ok(false),
+                        Meeting::Cross(_) | Meeting::Overlap(..) => return false,
                     }
                 }
             }
@@ -84,15 +94,15 @@ fn is_polygon(rings: &[Ring]) -> Result<bool> {
     let is_inside = |inner: &Ring, outer: &Ring| inner.iter().any(|point| ring_side(outer, *point) == RingSide::Inside);
     let is_outside =
         |inner: &Ring, outer: &Ring| inner.iter().any(|point| ring_side(outer, *point) == RingSide::Outside);
-    let (Some(shell), holes) = (rings.first(), &rings[1..]) else { return Ok(false) };
+    let Some((shell, holes)) = rings.split_first() else { return false };
     for (number, hole) in holes.iter().enumerate() {
         // Rings do not cross here, so that one point tells. A hole with all corners on the shell cuts it.
         let is_nested = |other: &Ring| is_inside(hole, other) || is_inside(other, hole);
         if is_outside(hole, shell) || !is_inside(hole, shell) || holes[number + 1..].iter().any(is_nested) {
-            return Ok(false);
+            return false;
         }
     }
-    Ok(is_connected(rings.len(), &touches))
+    is_connected(rings.len(), &touches)
 }
 
 /// Whether the segments of a ring meet only their neighbours, and these only in their common point.

@@ -22,7 +22,6 @@ pub(in crate::function) const TABLE: &[Function] = &[
 const DIGITS_MAX: i64 = 100;
 
 fn resolve_hash(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    if arguments.len() == 2 {}
     let mut resolved = generated_text(name, arguments, DIGITS_MAX as u32)?;
     resolved.result.nullable = true;
     Ok(resolved)

@@ -93,6 +93,18 @@ fn as_geojson(call: Call<'_>) -> Result<ValueRef<'_>> {
     Ok(ValueRef::Json(document))
 }
 
+impl<'r> Call<'r> {
+    /// The argument, a geometry, as a document.
+    pub(in crate::function) fn geojson(&self, position: usize) -> Result<&'r [u8]> {
+        let geometry = self.geometry(position)?;
+        let writer = Writer { decimals: DECIMALS_MAX, with_box: false };
+        self.scratch().build_text(|buffer| match &geometry {
+            Some(geometry) => writer.append(&geometry.shape, None, buffer),
+            None => Json::Null.append(buffer),
+        })
+    }
+}
+
 impl Writer {
     fn append(&self, shape: &Shape, system: Option<&str>, out: &mut Vec<u8>) {
         let type_name = text(geojson_name(shape.kind()));

@@ -142,6 +142,9 @@ impl<'r> Call<'r> {
     /// The argument as a value in a document: a text is a string, a condition a boolean, a binary string is
     /// opaque.
     fn member(&self, position: usize) -> Result<&'r [u8]> {
+        if self.arguments[position].result.kind == Kind::Geometry {
+            return self.geojson(position);
+        }
         let value = self.rounded(position)?;
         let is_condition = self.arguments[position].is_condition();
         let is_binary = self.is_binary(position);
@@ -184,7 +187,9 @@ impl<'r> Call<'r> {
 fn cast(call: Call<'_>) -> Result<ValueRef<'_>> {
     match call.rounded(0)? {
         ValueRef::Null => Ok(ValueRef::Null),
-        ValueRef::Bytes(_) if !call.is_binary(0) => Ok(call.document(0)?.map_or(ValueRef::Null, ValueRef::Json)),
+        ValueRef::Bytes(_) if !call.is_binary(0) && call.arguments[0].result.kind != Kind::Geometry => {
+            Ok(call.document(0)?.map_or(ValueRef::Null, ValueRef::Json))
+        }
         _ => call.member(0).map(ValueRef::Json),
     }
 }
