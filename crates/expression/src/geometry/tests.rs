@@ -237,7 +237,7 @@ fn grid_shape() -> impl Strategy<Value = Shape> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     /// A point of the plane is in one of the nine intersections, so that this one is not empty.
     #[test]
