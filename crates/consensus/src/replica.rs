@@ -13,8 +13,12 @@ use crate::log::{Change, Log};
 use crate::message;
 use crate::voter::{VoterId, VoterSet};
 
-/// Ticks without a message from the leader after which the voter of the first rank campaigns.
-const ELECTION_TICKS: usize = 4;
+/// Fewest ticks without a message from the leader after which the voter of the first rank campaigns.
+pub const ELECTION_TICKS_MIN: usize = 4;
+/// Most of these ticks.
+pub const ELECTION_TICKS_MAX: usize = 40;
+/// A candidate waits so many times longer, because its voters sync their votes.
+const CANDIDATE_FACTOR: usize = 3;
 /// Additional ticks of voters of later ranks: 0 to 3, so that the first ones campaign alone.
 const RANK_TICKS_MAX: usize = 3;
 const HEARTBEAT_TICKS: usize = 1;
@@ -23,7 +27,7 @@ const HEARTBEAT_TICKS: usize = 1;
 const SNAPSHOT_TICKS: u64 = 20;
 /// Longer timeouts are those that `raft` draws from the operating system when it restarts its timer. They are
 /// replaced immediately by timeouts that depend on the seed only.
-const TIMEOUT_TICKS_MAX: usize = 64;
+const TIMEOUT_TICKS_MAX: usize = 1024;
 /// Upper bound of the timeouts that `raft` draws: so high that none of them is a timeout of ours.
 const DRAWN_TICKS_MAX: usize = 1 << 48;
 /// Maximum number of bytes of proposals that the leader accepts before a majority has them.
@@ -38,6 +42,9 @@ pub struct Settings {
     pub voter: VoterId,
     /// Seed of its timeouts after elections that nobody won.
     pub seed: u64,
+    /// Ticks without a message from the leader after which the voter of the first rank campaigns, from
+    /// [`ELECTION_TICKS_MIN`] to [`ELECTION_TICKS_MAX`]. A leader that hears no majority for as long steps down.
+    pub election_ticks: usize,
 }
 
 /// The role of a voter in its term.
@@ -187,6 +194,7 @@ pub struct Replica {
     writes_image: bool,
     applied: u64,
     ticks: u64,
+    election_ticks: usize,
     /// Elections that this voter began since it last had a leader.
     campaigns: u32,
 }
@@ -217,11 +225,12 @@ impl Replica {
         let snapshot = log.snapshot.clone();
         let applied = snapshot.get_metadata().index;
         let appended = log.entries.iter().map(appended).collect();
+        let election_ticks = settings.election_ticks.clamp(ELECTION_TICKS_MIN, ELECTION_TICKS_MAX);
         let config = Config {
             id: settings.voter.0,
-            election_tick: ELECTION_TICKS,
+            election_tick: election_ticks,
             heartbeat_tick: HEARTBEAT_TICKS,
-            min_election_tick: ELECTION_TICKS,
+            min_election_tick: election_ticks,
             max_election_tick: DRAWN_TICKS_MAX,
             applied,
             check_quorum: true,
@@ -245,6 +254,7 @@ impl Replica {
             writes_image,
             applied,
             ticks: 0,
+            election_ticks,
             campaigns: 0,
         };
         let state = replica.note_snapshot(&snapshot);
@@ -301,8 +311,12 @@ impl Replica {
         changes.filter_map(|entry| VoterSet::decode(&mut Reader::new(&entry.context)).ok()).collect()
     }
 
-    /// A tick has passed: a few milliseconds, equal at all voters.
+    /// A tick has passed: a few milliseconds, equal at all voters. The time in which a follower or candidate
+    /// syncs does not count: it cannot answer, and must not campaign for that reason.
     pub fn tick(&mut self) {
+        if self.role() != Role::Leader && self.unwritten.iter().any(|unwritten| unwritten.is_write) {
+            return;
+        }
         let role = self.node.raft.state;
         self.node.tick();
         if role != StateRole::PreCandidate && self.node.raft.state == StateRole::PreCandidate {
@@ -492,7 +506,8 @@ impl Replica {
         let number = ready.number();
         output.write = self.write_of(number, &change);
         let is_write = output.write.is_some();
-        let messages = ready.take_persisted_messages();
+        let (free, messages) = ready.take_persisted_messages().into_iter().partition(promises_nothing);
+        self.sendable.extend::<Vec<Message>>(free);
         let entries = ready.take_committed_entries();
         self.node.advance_append_async(ready);
         self.unwritten.push_back(Unwritten { number, is_write, messages });
@@ -578,10 +593,20 @@ impl Replica {
         }
         let rank = self.voters.rank(self.voter).unwrap_or(RANK_TICKS_MAX);
         // Voters whose elections collide draw their timeouts, from a range that grows.
-        let range = u64::from(self.campaigns.min(4)) * ELECTION_TICKS as u64;
-        let ticks = ELECTION_TICKS + rank.min(RANK_TICKS_MAX) + self.random.below(range + 1) as usize;
+        let factor = if self.node.raft.state == StateRole::Candidate { CANDIDATE_FACTOR } else { 1 };
+        let range = u64::from(self.campaigns.min(4)) * self.election_ticks as u64;
+        let ticks = self.election_ticks * factor + rank.min(RANK_TICKS_MAX) + self.random.below(range + 1) as usize;
         self.node.raft.set_randomized_election_timeout(ticks);
     }
+}
+
+/// Whether a message may leave before the writes that come before it are synced. The answer to a heartbeat
+/// says that the voter lives, and nothing follows from a vote before the vote. A leader whose voters have slow
+/// disks would step down without these answers.
+fn promises_nothing(message: &Message) -> bool {
+    let kind = message.get_msg_type();
+    use raft::eraftpb::MessageType::{MsgHeartbeatResponse, MsgRequestPreVote, MsgRequestPreVoteResponse};
+    matches!(kind, MsgHeartbeatResponse | MsgRequestPreVote | MsgRequestPreVoteResponse)
 }
 
 fn appended(entry: &Entry) -> Appended {

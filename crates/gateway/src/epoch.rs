@@ -1,7 +1,7 @@
 //! Nodes that leave the cluster: reads at them fail, and later ones go elsewhere. On a node without data, the
 //! statements and transactions at their tcs fail, too.
 
-use junctor_kernel::{Address, Handle, NodeId};
+use junctor_kernel::{Address, NodeId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
 use junctor_signals::ask_outcome::{Outcome, ResolveCommit, ResolveCommitReply};
@@ -36,25 +36,30 @@ impl Gateway {
         }
         let mut lost = Vec::new();
         let mut failed = 0;
+        let mut is_done = true;
         for place in 0..self.operations.high_water() as u32 {
             let Some(handle) = self.operations.handle_at(place) else { continue };
-            let gone = self.gone;
+            let (gone, operation) = (self.gone, self.operation_at(handle));
             let Some(Operation { work, .. }) = self.operations.get_mut(handle) else { continue };
             let Work::Read(work) = work else {
-                failed += usize::from(self.fail_at_lost_tc(OperationId(handle.to_u64()), turn));
+                failed += usize::from(self.fail_at_lost_tc(operation, turn));
                 if failed >= FAILED_PER_SIGNAL_MAX {
-                    turn.outbox.send(self.own, Signal::Sql(SqlSignal::BeginEpoch(signal)));
+                    is_done = false;
                     break;
                 }
                 continue;
             };
             let of_lost = work.remote.extract_if(.., |(_, node)| has_node(&gone, *node));
             let table = work.program.table.definition.id;
-            lost.extend(of_lost.map(|(index, _)| (OperationId(handle.to_u64()), PartitionId { table, index })));
+            lost.extend(of_lost.map(|(index, _)| (operation, PartitionId { table, index })));
             if lost.len() + failed >= FAILED_PER_SIGNAL_MAX {
-                turn.outbox.send(self.own, Signal::Sql(SqlSignal::BeginEpoch(signal)));
+                is_done = false;
                 break;
             }
+        }
+        match is_done {
+            true => signal.answer(turn.outbox),
+            false => turn.outbox.send(self.own, Signal::Sql(SqlSignal::BeginEpoch(signal))),
         }
         for (operation, partition) in lost {
             self.fail_part(operation, partition, node_has_left(), turn);
@@ -63,7 +68,7 @@ impl Gateway {
 
     /// Fails an operation whose tc is gone. Returns whether it is one.
     fn fail_at_lost_tc(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) -> bool {
-        let Some(found) = self.operations.get_mut(Handle::from_u64(operation.0)) else { return false };
+        let Some(found) = self.operations.get_mut(self.handle_of(operation)) else { return false };
         let (tc, is_unknown) = match &mut found.work {
             Work::Statement { tc, may_commit } => (tc, *may_commit),
             Work::End { tc, commits, .. } => (tc, *commits),
@@ -129,7 +134,7 @@ impl Gateway {
         let mut failed = 0;
         for place in 0..self.operations.high_water() as u32 {
             let Some(handle) = self.operations.handle_at(place) else { continue };
-            let operation = OperationId(handle.to_u64());
+            let operation = self.operation_at(handle);
             match self.operations.get(handle).map(|found| &found.work) {
                 Some(Work::Statement { may_commit: true, .. }) => {
                     self.fail_statement(operation, cut_off_outcome(), turn)
@@ -161,7 +166,7 @@ impl Gateway {
         let mut failed = 0;
         for place in 0..self.operations.high_water() as u32 {
             let Some(handle) = self.operations.handle_at(place) else { continue };
-            let operation = OperationId(handle.to_u64());
+            let operation = self.operation_at(handle);
             let error = Some(node_has_left());
             let reply = match self.operations.get(handle).map(|operation| &operation.work) {
                 Some(Work::Schema) => {
@@ -239,7 +244,7 @@ impl Gateway {
     /// Notes that a part of a read is under way at another node.
     #[cold]
     pub(crate) fn note_remote(&mut self, operation: OperationId, index: u16, node: NodeId) {
-        let found = self.operations.get_mut(Handle::from_u64(operation.0));
+        let found = self.operations.get_mut(self.handle_of(operation));
         if let Some(Operation { work: Work::Read(work), .. }) = found {
             work.remote.push((index, node));
         }

@@ -73,6 +73,9 @@ pub struct Gateway {
     /// The last epoch that this block knows.
     pub(crate) epoch: Epoch,
     pub(crate) operations: Pool<Operation>,
+    /// This life of the node, and what ids of operations have of it.
+    incarnation: Incarnation,
+    life: u64,
     /// Recent reply lengths in bytes of longer reads, by table, so that a reply buffer is large enough from
     /// the start.
     pub(crate) reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
@@ -87,6 +90,9 @@ const CUT_OFF: &str = "Got temporary error: this node does not hear a majority o
 fn refused(reason: &'static str) -> Box<Error> {
     Error::new(ErrorCode::TemporaryFailure, reason)
 }
+
+/// Maximum number of operations of a gateway. Ids have the life of the node above it.
+const PLACES_MAX: u32 = 1 << 16;
 
 /// The id of no operation: requests with it get no reply that a session awaits.
 pub const NO_OPERATION: OperationId = OperationId(u64::MAX);
@@ -188,9 +194,38 @@ impl Gateway {
             host_life: Incarnation(0),
             refusal: "",
             epoch: Epoch(0),
-            operations: Pool::new(operations_max),
+            operations: Pool::new(operations_max.min(PLACES_MAX)),
+            incarnation: Incarnation(0),
+            life: 0,
             reply_bytes: Box::new([0; REPLY_BYTES_PLACES]),
         }
+    }
+
+    /// The same gateway in this life of a node of a cluster. Ids of operations have a part of its number above
+    /// their place in the pool, so that the late reply to a request of an earlier life finds no operation. The
+    /// number of a life is at least that of the second in which it began: the part repeats after 18 hours.
+    #[must_use]
+    pub fn of_life(self, incarnation: Incarnation) -> Gateway {
+        // The largest part would make an operation of `NO_OPERATION`.
+        let life = u64::from(incarnation.0 % u32::from(u16::MAX)) * u64::from(PLACES_MAX);
+        Gateway { incarnation, life, ..self }
+    }
+
+    /// This life of the node; 0 on a node alone.
+    pub fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+
+    /// The record of an operation; one that finds nothing if the operation is of another life of this node.
+    #[inline]
+    pub(crate) fn handle_of(&self, operation: OperationId) -> Handle<Operation> {
+        Handle::from_u64(operation.0 ^ self.life)
+    }
+
+    /// The id of the operation with this record.
+    #[inline]
+    pub(crate) fn operation_at(&self, handle: Handle<Operation>) -> OperationId {
+        OperationId(handle.to_u64() ^ self.life)
     }
 
     /// The same gateway of a node without data.
@@ -343,7 +378,7 @@ impl Gateway {
     /// Interrupts a statement: it is undone and fails with error 1317, unless it is already committing. Other
     /// operations continue.
     pub fn interrupt_statement(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
-        let found = self.operations.get(Handle::from_u64(operation.0));
+        let found = self.operations.get(self.handle_of(operation));
         if let Some(Operation { work: Work::Statement { tc, .. }, .. }) = found {
             let signal = InterruptStatement { operation, reply_to: self.own };
             turn.outbox.send(*tc, Signal::Tc(TcSignal::InterruptStatement(signal)));
@@ -635,7 +670,7 @@ impl Gateway {
         reply: ExecuteStatementReply,
         transaction: &mut Transaction,
     ) -> Option<Event> {
-        let Operation { work, .. } = self.operations.remove(Handle::from_u64(reply.operation.0))?;
+        let Operation { work, .. } = self.operations.remove(self.handle_of(reply.operation))?;
         require!(matches!(work, Work::Statement { .. }), "a statement's reply names the operation of a statement");
         let ExecuteStatementReply {
             operation,
@@ -683,12 +718,12 @@ impl Gateway {
 
     /// The session of an operation in progress.
     pub fn session_of(&self, operation: OperationId) -> Option<ConnectionId> {
-        self.operations.get(Handle::from_u64(operation.0)).map(|operation| operation.session)
+        self.operations.get(self.handle_of(operation)).map(|operation| operation.session)
     }
 
     /// Completes COMMIT or ROLLBACK.
     pub fn on_end_transaction_reply(&mut self, reply: EndTransactionReply) -> Option<(ConnectionId, Event)> {
-        let operation = self.operations.remove(Handle::from_u64(reply.operation.0))?;
+        let operation = self.operations.remove(self.handle_of(reply.operation))?;
         require!(
             matches!(operation.work, Work::End { .. }),
             "the end of a transaction names the operation that ended it"
@@ -701,17 +736,17 @@ impl Gateway {
         match signal {
             SqlSignal::ChangeSchemaReply(reply) => {
                 let ChangeSchemaReply { operation, notes, rows, error } = reply;
-                let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                let record = self.operations.remove(self.handle_of(operation))?;
                 require!(matches!(record.work, Work::Schema), "main answers a schema change only to its operation");
                 Some((record.session, Event::SchemaChanged { operation, notes, rows, error }))
             }
             SqlSignal::ReserveAutoIncrementReply(ReserveAutoIncrementReply { operation, first, count, error }) => {
-                let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                let record = self.operations.remove(self.handle_of(operation))?;
                 require!(matches!(record.work, Work::AutoIncrement), "numbers go to the operation that reserved them");
                 Some((record.session, Event::AutoIncrement { operation, first, count, error }))
             }
             SqlSignal::UndoStatementsReply(UndoStatementsReply { operation }) => {
-                let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                let record = self.operations.remove(self.handle_of(operation))?;
                 require!(matches!(record.work, Work::Undo(_)), "undone statements are those of the operation");
                 Some((record.session, Event::Undone { operation }))
             }
@@ -721,7 +756,7 @@ impl Gateway {
             SqlSignal::SetGlobalsReply(reply) => self.on_set_globals_reply(reply),
             SqlSignal::ApplyGlobalsReply(reply) => self.on_apply_globals_reply(reply),
             SqlSignal::UseUserLockReply(UseUserLockReply { operation, value, error }) => {
-                let record = self.operations.remove(Handle::from_u64(operation.0))?;
+                let record = self.operations.remove(self.handle_of(operation))?;
                 require!(
                     matches!(record.work, Work::UserLock),
                     "a user-level lock goes to the operation that asked for it"
@@ -733,7 +768,7 @@ impl Gateway {
     }
 
     fn on_interrupt_session_reply(&mut self, reply: InterruptSessionReply) -> Option<(ConnectionId, Event)> {
-        let handle = Handle::from_u64(reply.operation.0);
+        let handle = self.handle_of(reply.operation);
         let Some(Operation { session, work: Work::Interrupt { outstanding, outcome } }) =
             self.operations.get_mut(handle)
         else {
@@ -753,12 +788,12 @@ impl Gateway {
 
     fn on_set_globals_reply(&mut self, reply: SetGlobalsReply) -> Option<(ConnectionId, Event)> {
         let SetGlobalsReply { operation, error } = reply;
-        let Operation { session, .. } = self.operations.remove(Handle::from_u64(operation.0))?;
+        let Operation { session, .. } = self.operations.remove(self.handle_of(operation))?;
         Some((session, Event::GlobalsSet { operation, error: Some(error) }))
     }
 
     fn on_apply_globals_reply(&mut self, reply: ApplyGlobalsReply) -> Option<(ConnectionId, Event)> {
-        let handle = Handle::from_u64(reply.operation.0);
+        let handle = self.handle_of(reply.operation);
         let Some(Operation { session, work: Work::Globals { outstanding } }) = self.operations.get_mut(handle) else {
             return None;
         };
@@ -773,7 +808,7 @@ impl Gateway {
     }
 
     fn on_read_status_reply(&mut self, reply: ReadStatusReply) -> Option<(ConnectionId, Event)> {
-        let handle = Handle::from_u64(reply.operation.0);
+        let handle = self.handle_of(reply.operation);
         let Some(Operation { session, work: Work::Status { outstanding, rows } }) = self.operations.get_mut(handle)
         else {
             return None;
@@ -798,11 +833,11 @@ impl Gateway {
             return Err(too_many_operations());
         }
         let handle = self.operations.insert(Operation { session, work }).map_err(|_| too_many_operations())?;
-        Ok(OperationId(handle.to_u64()))
+        Ok(self.operation_at(handle))
     }
 
     pub(crate) fn close(&mut self, operation: OperationId) {
-        let removed = self.operations.remove(Handle::from_u64(operation.0));
+        let removed = self.operations.remove(self.handle_of(operation));
         if let Some(Operation { work: Work::Read(ReadWork { own_snapshot: Some(handle), .. }), .. }) = removed {
             self.end_snapshot(handle);
         }
@@ -887,8 +922,39 @@ fn take_parts(inputs: &mut PartitionInputs) -> Parts {
 #[cfg(test)]
 mod tests {
     use junctor_kernel::{NodeId, NodeLayout};
+    use junctor_storage::commit_sequence::CommitSequence;
+    use junctor_storage::snapshot::{SnapshotRegistry, SnapshotWord};
 
     use super::*;
+    use crate::operation::Work;
+
+    fn gateway_of(incarnation: u32) -> Gateway {
+        let layout = NodeLayout::new(&[&[(Module::Main, 0), (Module::Sql, 0), (Module::Tc, 0), (Module::Ldm, 0)]]);
+        let directory = Directory::new(NodeId(1), &layout).expect("a layout without gaps");
+        let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
+        let word = SnapshotWord::claim(Arc::new(SnapshotRegistry::new(sequence, 1)), 0).expect("the word is free");
+        let (own, readers) = (directory.address(Module::Sql, 0), vec![Vec::new()]);
+        let snapshots = ActiveSnapshots::new(word, 4);
+        Gateway::new(own, &directory, (ReadRule::Owner, &readers), snapshots, 4).of_life(Incarnation(incarnation))
+    }
+
+    #[test]
+    fn a_reply_to_an_operation_of_another_life_finds_none() {
+        let lives = [0, 1, 2, 7, 65_533, 65_534, 60_000_000, 60_000_001];
+        let open = |life: &u32| {
+            let mut gateway = gateway_of(*life);
+            let operation = gateway.open(ConnectionId(*life + 1), Work::Schema).expect("a free record");
+            (gateway, operation)
+        };
+        let opened: Vec<(Gateway, OperationId)> = lives.iter().map(open).collect();
+        for (place, (gateway, own)) in opened.iter().enumerate() {
+            for (_, operation) in &opened {
+                let found = gateway.session_of(*operation);
+                assert_eq!(found, (operation == own).then_some(ConnectionId(lives[place] + 1)));
+            }
+            assert_eq!(gateway.session_of(NO_OPERATION), None);
+        }
+    }
 
     #[test]
     fn the_tc_near_a_partition_is_on_the_thread_of_its_owner_if_one_is() {

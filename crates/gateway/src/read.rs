@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, Handle, invariant, require};
+use junctor_kernel::{Address, invariant, require};
 use junctor_model::error::{Error, Result};
 use junctor_model::id::{ConnectionId, PartitionId, TableId, TransactionId};
 use junctor_model::limit::REPLY_BYTES_MAX;
@@ -167,8 +167,7 @@ impl Gateway {
     pub fn continue_read(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
         let (own, gone) = (self.own, self.gone);
         let mut lost = Vec::new();
-        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(Handle::from_u64(operation.0))
-        else {
+        let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(self.handle_of(operation)) else {
             invariant::fail("a session continues a read only while it is in progress", format_args!("{}", operation.0));
         };
         require!(
@@ -217,7 +216,7 @@ impl Gateway {
 
     /// Ends a read early. Outstanding replies are dropped.
     pub fn end_read(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
-        let handle = Handle::from_u64(operation.0);
+        let handle = self.handle_of(operation);
         let Some(Operation { work: Work::Read(work), .. }) = self.operations.get_mut(handle) else { return };
         work.abandoned = true;
         for part in work.stopped.drain(..) {
@@ -252,7 +251,7 @@ impl Gateway {
         if is_remote && self.is_gone(from.node) {
             return None;
         }
-        let handle = Handle::from_u64(operation.0);
+        let handle = self.handle_of(operation);
         let Some(Operation { session, work: Work::Read(work) }) = self.operations.get_mut(handle) else {
             turn.buffers.give(input);
             turn.buffers.give(output);
@@ -318,7 +317,7 @@ impl Gateway {
     #[cold]
     fn note_sample(&mut self, part: SampledPart<'_>, turn: &mut TurnContext<'_>) -> bool {
         let SampledPart { operation, partition, input, choice } = part;
-        let found = self.operations.get_mut(Handle::from_u64(operation.0));
+        let found = self.operations.get_mut(self.handle_of(operation));
         let Some(Operation { work: Work::Read(work), .. }) = found else { return false };
         if work.sample.is_some() {
             return false;

@@ -34,6 +34,8 @@ pub struct ClusterConfig {
     pub channels: u8,
     /// Silence in milliseconds after which a node is evicted.
     pub silence_max_ms: u32,
+    /// Time in milliseconds after which a node is evicted whose system has begun to answer no connection.
+    pub cut_max_ms: u32,
     /// Time in milliseconds without progress after which a node is evicted.
     pub standstill_max_ms: u32,
     /// How long a start of all data nodes waits for missing ones, in milliseconds.
@@ -57,7 +59,8 @@ impl Default for ClusterConfig {
             location_domain: String::new(),
             replicas: 2,
             channels: 1,
-            silence_max_ms: 100,
+            silence_max_ms: 250,
+            cut_max_ms: 0,
             standstill_max_ms: 5_000,
             partial_start_ms: 30_000,
             tls: [None, None, None],

@@ -26,12 +26,13 @@ pub(crate) fn shared_settings(cluster: &ClusterConfig, plan: &ClusterPlan) -> St
         format!("    {:?},\n", entry.trim_end())
     });
     format!(
-        "cluster_name = {:?}\nNoOfReplicas = {}\nlinks_per_node = {}\nnode_silence_max_ms = {}\n\
+        "cluster_name = {:?}\nNoOfReplicas = {}\nlinks_per_node = {}\nnode_silence_max_ms = {}\nnode_cut_max_ms = {}\n\
          node_standstill_max_ms = {}\nStartPartialTimeout = {}\nnodes = [\n{}]\n",
         cluster.name,
         cluster.replicas,
         cluster.channels,
         cluster.silence_max_ms,
+        cluster.cut_max_ms,
         cluster.standstill_max_ms,
         cluster.partial_start_ms,
         nodes.collect::<String>()

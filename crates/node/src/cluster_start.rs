@@ -53,6 +53,7 @@ pub(crate) fn begin(config: &NodeConfig, plan: &ClusterPlan) -> Result<ClusterSt
         started: file.started,
         voter: read_voter(data, own)?,
         silence_max: Duration::from_millis(u64::from(config.cluster.silence_max_ms)),
+        cut_max: Duration::from_millis(u64::from(config.cluster.cut_max_ms)),
         standstill_max: Duration::from_millis(u64::from(config.cluster.standstill_max_ms)),
         partial_start_after: Duration::from_millis(u64::from(config.cluster.partial_start_ms)),
     };

@@ -321,6 +321,7 @@ inbox! {
         ResolveCommit: Reserved, 64, local;
         CopyPartitionsReply: Reserved, 64, local;
         RequestNumber: Reserved, 1, local;
+        BeginEpochReply: Reserved, 1, local;
         CommitTransactionReply: Reserved, 1, local;
         AwaitStable: Reserved, 1, local;
         AwaitDurable: Reserved, 1, local;

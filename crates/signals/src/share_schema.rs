@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use junctor_model::id::{Epoch, TableId};
+use junctor_model::id::{Epoch, Incarnation, TableId};
 
 use crate::change_schema::Catalog;
 
@@ -13,6 +13,8 @@ use crate::change_schema::Catalog;
 pub struct IntroduceNode {
     /// The epoch that the node has installed.
     pub epoch: Epoch,
+    /// Its life.
+    pub incarnation: Incarnation,
     /// Number of its sql blocks.
     pub sql: u16,
     /// Number of its tc blocks.
@@ -27,20 +29,22 @@ pub struct IntroduceNode {
     pub needs_schema: bool,
 }
 
-layout! { IntroduceNode { epoch, sql, tc, ldm, query, version, needs_schema } }
+layout! { IntroduceNode { epoch, incarnation, sql, tc, ldm, query, version, needs_schema } }
 
 /// Every block of the node has the catalog: the node may serve clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WelcomeNode {
     /// The epoch of the introduction.
     pub epoch: Epoch,
+    /// The life of the node that has introduced itself.
+    pub incarnation: Incarnation,
     /// Number of tc blocks of each data node.
     pub tc: u16,
     /// Why the node must not serve.
     pub refusal: Option<Box<str>>,
 }
 
-layout! { WelcomeNode { epoch, tc, refusal } }
+layout! { WelcomeNode { epoch, incarnation, tc, refusal } }
 
 /// The schema for a node that returns. From main of the node with the sequencer, which begins no schema
 /// change as long as a node copies rows.

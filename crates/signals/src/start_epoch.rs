@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Address, NodeId};
+use junctor_kernel::{Address, NodeId, Outbox};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, Epoch};
 
 use crate::report_node::NodeWords;
 use crate::take_number::Decision;
+use crate::{MainSignal, Signal};
 
 /// From a node that has installed a membership to the sequencer of that membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,26 @@ pub struct BeginEpoch {
     pub late: LateNodes,
     /// Set while this node copies rows: all numbers above reach it as images.
     pub copies_at: Option<CommitNumber>,
+    /// Who waits until the block has started the epoch.
+    pub reply_to: Option<Address>,
+}
+
+impl BeginEpoch {
+    /// Tells that the block has started the epoch, if somebody waits for it.
+    pub fn answer(&self, outbox: &mut Outbox<Signal>) {
+        if let Some(to) = self.reply_to {
+            let reply = BeginEpochReply { epoch: self.epoch };
+            outbox.send(to, Signal::Main(MainSignal::BeginEpochReply(reply)));
+        }
+    }
+}
+
+/// The block has started the epoch: what comes from nodes that are gone is dropped from now on, and nothing
+/// of them is left that it would still answer.
+#[derive(Clone, Copy, Debug)]
+pub struct BeginEpochReply {
+    /// The epoch.
+    pub epoch: Epoch,
 }
 
 /// The nodes that serve since a later epoch than others, and those that do not serve yet. They are the last

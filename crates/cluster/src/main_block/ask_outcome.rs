@@ -39,6 +39,12 @@ struct OwnCommit {
     without: NodeSet,
 }
 
+impl AskedOutcomes {
+    pub fn new(first_number: u64) -> AskedOutcomes {
+        AskedOutcomes { last_id: first_number, ..AskedOutcomes::default() }
+    }
+}
+
 impl MainBlock {
     /// A sql block of this node wants to know an outcome.
     pub(super) fn on_resolve_commit(&mut self, signal: ResolveCommit, now: Time, outbox: &mut Outbox<Signal>) {

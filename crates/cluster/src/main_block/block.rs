@@ -117,6 +117,8 @@ pub struct MainBlock {
     pub(super) wait_timer_runs: bool,
     /// Number of the current stage. Answers repeat it.
     pub(super) stage: u64,
+    /// All numbers that this life counts are higher, and those of earlier lives are lower.
+    pub(super) first_number: u64,
     pub(super) user_locks: UserLocks,
     pub(super) backup_locks: BackupLocks,
     /// Tables locked by sessions.
@@ -145,6 +147,7 @@ impl MainBlock {
             instances(Module::Recv).map(|(module, instance)| directory.address(module, instance)).collect();
         let sql_blocks: Vec<Address> =
             instances(Module::Sql).map(|(module, instance)| directory.address(module, instance)).collect();
+        let first_number = gateway.incarnation().first_number();
         let settings = configuration.epochs.clone();
         let fixed = settings.as_ref().and_then(|settings| settings.fixed.as_ref());
         let chains = fixed.map(|membership| membership.chains.clone()).unwrap_or_default();
@@ -172,23 +175,24 @@ impl MainBlock {
             recv_blocks,
             session_blocks: sql_blocks.clone(),
             sql_blocks,
-            share: SchemaShare::default(),
+            share: SchemaShare::new(first_number),
             rejoin: Rejoin::default(),
             gateway,
             inputs: PartitionInputs::default(),
             jobs: Vec::new(),
             waiting: WaitingChanges::new(),
             running: None,
-            next_change: 1,
+            next_change: first_number + 1,
             wait_timer_runs: false,
-            stage: 0,
+            stage: first_number,
+            first_number,
             user_locks: UserLocks::default(),
             backup_locks: BackupLocks::default(),
             locked: Vec::new(),
             user_lock_timer_runs: false,
             counted: MainCounters::default(),
             member: None,
-            outcomes: AskedOutcomes::default(),
+            outcomes: AskedOutcomes::new(first_number),
         }
     }
 
@@ -216,6 +220,9 @@ impl MainBlock {
                 None => return,
             },
         };
+        if self.is_of_earlier_life(&signal, from.node) {
+            return;
+        }
         match signal {
             MainSignal::ChangeSchema(signal) => self.on_change_schema(signal, context, outbox),
             MainSignal::ChangePartitionReply(signal) if self.is_recovering() => {
@@ -289,6 +296,7 @@ impl MainBlock {
             MainSignal::RequestLease(signal) => self.on_request_lease(from.node, signal, context, outbox),
             MainSignal::RequestLeaseReply(signal) => self.on_request_lease_reply(from.node, signal, context, outbox),
             MainSignal::AskSnapshot(signal) => self.on_ask_snapshot(signal, context, outbox),
+            MainSignal::BeginEpochReply(signal) => self.on_begin_epoch_reply(signal.epoch),
             MainSignal::RequestNumber(signal) => self.on_request_number(signal, outbox),
             MainSignal::CommitTransactionReply(signal) => self.on_commit_transaction_reply(signal, outbox),
             MainSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),
@@ -299,6 +307,16 @@ impl MainBlock {
             | MainSignal::Installed(_)
             | MainSignal::StartEpoch(_) => self.on_epoch_signal(from.node, signal, context.turn_start, outbox),
         }
+    }
+
+    /// Whether a block of another node answers a request of an earlier life of this node.
+    fn is_of_earlier_life(&self, signal: &MainSignal, from: NodeId) -> bool {
+        let operation = match signal {
+            MainSignal::ChangePartitionReply(reply) => reply.operation,
+            MainSignal::PublishCatalogReply(reply) => reply.operation,
+            _ => return false,
+        };
+        from != self.own.node && operation.0 < self.first_number
     }
 
     /// Handles a timer, the start of the node, or the end of a file operation. A node without a log publishes

@@ -85,6 +85,9 @@ pub(super) struct Epochs {
     queue: VecDeque<(Address, Signal)>,
     /// Every sql, tc and ldm block of the node.
     blocks: Vec<Address>,
+    /// The last epoch that all of them have started, and how many have not started the one that the mirror has.
+    started_everywhere: Epoch,
+    starting: usize,
     recv_blocks: Vec<Address>,
     tcs: Vec<TcWaits>,
     /// Whether main has asked for the number of its records.
@@ -122,6 +125,8 @@ impl Epochs {
             orders: Vec::new(),
             queue: VecDeque::new(),
             blocks,
+            started_everywhere: Epoch(0),
+            starting: 0,
             recv_blocks: recv_blocks.to_vec(),
             tcs: vec![TcWaits::default(); tcs],
             is_number_requested: false,
@@ -246,7 +251,7 @@ impl Epochs {
     /// How far the epochs of this node are.
     pub fn progress(&self) -> EpochProgress {
         let leases_over = self.leases_over;
-        let started = self.started().unwrap_or(Epoch(0));
+        let started = self.started_everywhere;
         let sequencer = self.sequencer.as_ref().filter(|sequencer| sequencer.epoch() == started);
         let markable = sequencer.map_or(NodeSet::EMPTY, Sequencer::durable_candidates);
         EpochProgress { started, leases_over, markable, admits: true, slow: None }
@@ -363,6 +368,17 @@ impl Epochs {
         None
     }
 
+    /// A block has started an epoch. The epoch counts as started when all have: then nothing that this node owes
+    /// to a life that has left can reach the next life of the node, which is admitted later.
+    fn on_begin_epoch_reply(&mut self, epoch: Epoch) {
+        if self.started() == Some(epoch) {
+            self.starting -= 1;
+            if self.starting == 0 {
+                self.started_everywhere = epoch;
+            }
+        }
+    }
+
     /// Whether an epoch is about to start at the blocks.
     fn starts(&self) -> bool {
         self.orders.iter().any(|order| matches!(order, Order::StartEpoch { .. }))
@@ -384,8 +400,13 @@ impl Epochs {
         let late = LateNodes::new(&installed.map(|installed| installed.late()).unwrap_or_default());
         let own = installed.and_then(|installed| installed.record(self.own.node));
         let copies_at = own.filter(|own| !own.is_serving()).map(|own| CommitNumber::start_of(own.admitted));
+        self.starting = self.blocks.len();
+        if self.blocks.is_empty() {
+            self.started_everywhere = epoch;
+        }
+        let reply_to = Some(self.own);
         for at in self.blocks.clone() {
-            let signal = BeginEpoch { epoch, gone, late: late.clone(), copies_at };
+            let signal = BeginEpoch { epoch, gone, late: late.clone(), copies_at, reply_to };
             let signal = match Module::of(at.module) {
                 Module::Tc => Signal::Tc(TcSignal::BeginEpoch(signal)),
                 Module::Sql => Signal::Sql(SqlSignal::BeginEpoch(signal)),
@@ -549,6 +570,12 @@ impl MainBlock {
         epochs.schedule(outbox);
     }
 
+    pub(super) fn on_begin_epoch_reply(&mut self, epoch: Epoch) {
+        if let Some(epochs) = &mut self.epochs {
+            epochs.on_begin_epoch_reply(epoch);
+        }
+    }
+
     pub(super) fn on_request_number(&mut self, request: RequestNumber, outbox: &mut Outbox<Signal>) {
         let RequestNumber { epoch, transaction, participants, awaits_disk } = request;
         let Some(Epochs { mirror: Some(mirror), settings, .. }) = self.epochs.as_deref_mut() else { return };
@@ -696,5 +723,45 @@ impl MainBlock {
         }
         self.write_records(outbox);
         self.ask_for_durable(outbox);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_counts_as_started_when_all_blocks_have_started_it() {
+        let own = Address::new(NodeId(1), Module::Main, 0);
+        let blocks = [Module::Tc, Module::Ldm, Module::Sql].map(|module| Address::new(NodeId(1), module, 0));
+        let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
+        let snapshots = Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), 1));
+        let membership = Arc::new(Membership::create(&[(NodeId(1), 0)], vec![vec![NodeId(1)]], NodeId(1)));
+        let incarnation = membership.nodes[0].incarnation;
+        let settings = EpochSettings { incarnation, sequence, snapshots, fixed: None };
+        let mut epochs = Epochs::new(own, settings, &blocks, &[]);
+        epochs.mirror = Some(Mirror::new(NodeId(1), incarnation, CommitNumber(0)));
+        epochs.install(&membership, Time(0));
+        for order in std::mem::take(&mut epochs.orders) {
+            epochs.route(order);
+        }
+        assert_eq!(epochs.started(), Some(membership.epoch));
+        for block in &blocks {
+            assert_eq!(epochs.progress().started, Epoch(0));
+            let is_asked = |(to, signal): &(Address, Signal)| {
+                let begin = match signal {
+                    Signal::Tc(TcSignal::BeginEpoch(begin)) => begin,
+                    Signal::Ldm(LdmSignal::BeginEpoch(begin)) => begin,
+                    Signal::Sql(SqlSignal::BeginEpoch(begin)) => begin,
+                    _ => return false,
+                };
+                to == block && begin.reply_to == Some(own)
+            };
+            assert!(epochs.queue.iter().any(is_asked));
+            // An answer to an epoch before does not count.
+            epochs.on_begin_epoch_reply(Epoch(membership.epoch.0 - 1));
+            epochs.on_begin_epoch_reply(membership.epoch);
+        }
+        assert_eq!(epochs.progress().started, membership.epoch);
     }
 }

@@ -286,7 +286,7 @@ fn count_news(status: &ClusterStatus, news: &LinkNews) {
         LinkNews::Dead { .. } => status.count(ClusterFigure::LinksLost),
         LinkNews::Refused { .. } => status.count(ClusterFigure::LinksRefused),
         LinkNews::Suspected { .. } => status.count(ClusterFigure::LinksSilent),
-        LinkNews::Heard { .. } | LinkNews::Unknown { .. } => {}
+        LinkNews::Unreachable { .. } | LinkNews::Heard { .. } | LinkNews::Unknown { .. } => {}
     }
 }
 

@@ -84,6 +84,12 @@ struct SharedRecords {
     kept_by: NodeSet,
 }
 
+impl SchemaShare {
+    pub fn new(first_number: u64) -> SchemaShare {
+        SchemaShare { ids: first_number, ..SchemaShare::default() }
+    }
+}
+
 impl MainBlock {
     pub(super) fn membership(&self) -> Option<&Arc<Membership>> {
         self.member.as_ref()?.membership().filter(|membership| membership.epoch.0 > 0)
@@ -230,6 +236,11 @@ impl MainBlock {
         self.schema_life().filter(|(node, life)| member.linked_life(*node) == Some(*life))
     }
 
+    /// Whether this main has begun no schema change.
+    fn has_changed_nothing(&self) -> bool {
+        self.next_change == self.first_number + 1
+    }
+
     fn own_count(&self, module: Module) -> u16 {
         self.own_blocks.iter().filter(|at| at.module == module).count() as u16
     }
@@ -255,10 +266,8 @@ impl MainBlock {
         (self.share.unusable, self.share.asked, self.share.told_epoch) = (unusable, asked, epoch);
         for to in &self.sql_blocks {
             if has_news {
-                outbox.send(
-                    *to,
-                    Signal::Sql(SqlSignal::BeginEpoch(BeginEpoch { epoch, gone, late: late.clone(), copies_at: None })),
-                );
+                let begin = BeginEpoch { epoch, gone, late: late.clone(), copies_at: None, reply_to: None };
+                outbox.send(*to, Signal::Sql(SqlSignal::BeginEpoch(begin)));
             }
             if has_lost_sequencer {
                 outbox.send(*to, Signal::Sql(SqlSignal::SequencerLost(SequencerLost {})));
@@ -361,6 +370,7 @@ impl MainBlock {
     fn introduction(&self, epoch: Epoch) -> IntroduceNode {
         IntroduceNode {
             epoch,
+            incarnation: self.gateway.incarnation(),
             sql: self.own_count(Module::Sql),
             tc: self.own_count(Module::Tc),
             ldm: self.ldm_instances,
@@ -373,7 +383,11 @@ impl MainBlock {
     pub(super) fn on_introduce_node(&mut self, from: NodeId, introduction: IntroduceNode, outbox: &mut Outbox<Signal>) {
         let Some(membership) = self.membership() else { return };
         let record = membership.record(from).copied();
-        let Some(incarnation) = self.life_of(from).filter(|_| introduction.epoch == membership.epoch) else { return };
+        let incarnation = introduction.incarnation;
+        // A node without data has no epoch of its own: the introduction may be of the life before.
+        if introduction.epoch != membership.epoch || self.life_of(from) != Some(incarnation) {
+            return;
+        }
         // Before its epoch, this node may know a membership of its life before.
         if !self.runs_schema_changes() || !self.has_started(membership) {
             return;
@@ -386,7 +400,7 @@ impl MainBlock {
         let Some(record) = record else { return self.take_introduction(life, introduction, outbox) };
         if own != its {
             refusal = Some(format!("it has {its:?} instances of ldm and tc, and the others have {own:?}"));
-        } else if record.is_serving() && self.next_change == 1 && introduction.version != version {
+        } else if record.is_serving() && self.has_changed_nothing() && introduction.version != version {
             refusal =
                 Some(format!("it has version {} of the schema, and the others have {version}", introduction.version));
         }
@@ -464,7 +478,8 @@ impl MainBlock {
         refusal: Option<Box<str>>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let welcome = WelcomeNode { epoch: introduction.epoch, tc: self.own_count(Module::Tc), refusal };
+        let IntroduceNode { epoch, incarnation, .. } = introduction;
+        let welcome = WelcomeNode { epoch, incarnation, tc: self.own_count(Module::Tc), refusal };
         outbox.send(Address::new(node, Module::Main, 0), Signal::Main(MainSignal::WelcomeNode(welcome)));
     }
 
@@ -533,7 +548,8 @@ impl MainBlock {
 
     pub(super) fn on_welcome_node(&mut self, from: NodeId, signal: WelcomeNode, outbox: &mut Outbox<Signal>) {
         let life = self.schema_life().filter(|(node, _)| *node == from);
-        if life.is_none() || self.membership().is_none_or(|membership| membership.epoch != signal.epoch) {
+        let is_current = self.membership().is_some_and(|membership| membership.epoch == signal.epoch);
+        if life.is_none() || !is_current || signal.incarnation != self.gateway.incarnation() {
             return;
         }
         match signal.refusal {

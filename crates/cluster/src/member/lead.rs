@@ -12,8 +12,11 @@ use crate::membership::detector::{HeardBy, Hearing};
 use crate::membership::membership::PresentDisk;
 use crate::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
 
-/// Time for which members do not hear each other until one is evicted.
-const CUT_MIN: Duration = Duration::from_millis(50);
+/// Time for which members do not hear each other until one is evicted, if all go on reporting: another member
+/// may have noticed the end of a process, or the cut of a whole node, before this one.
+const CUT_MIN: Duration = Duration::from_millis(25);
+/// Time without a report of a member during which no other member is evicted for a cut.
+const REPORT_MAX: Duration = Duration::from_millis(15);
 /// Silence after which all nodes of a group count as lost. The others stop, because nothing of the group can
 /// be read or changed.
 const GROUP_SILENCE_MAX: Duration = Duration::from_millis(3000);
@@ -94,7 +97,7 @@ impl Member {
             membership.members().filter(|record| self.is_gone(record)).map(|record| record.node).collect();
         let silent: NodeSet = membership
             .members()
-            .filter(|record| !gone.contains(record.node) && self.is_silent(record, self.settings.silence_max))
+            .filter(|record| !gone.contains(record.node) && self.is_silent(record, Duration(0)))
             .map(|record| record.node)
             .collect();
         let avoid = membership.record(self.settings.own).map(|record| record.node);
@@ -124,7 +127,12 @@ impl Member {
         let without_cut = if is_possible(dead) { dead } else { NodeSet::EMPTY };
         let is_alone_possible = |slow: &SlowNode| is_possible(std::iter::once(slow.node).collect());
         let slow = self.slow_node(membership).filter(is_alone_possible);
-        let is_certain = self.is_cut_certain(!with_cut.without(&dead).is_empty());
+        let has_reported = |record: &NodeRecord| {
+            let is_recent = |peer: &Peer| self.now.since(peer.reported) <= REPORT_MAX;
+            dead.contains(record.node) || self.peers.get(&record.node).is_none_or(is_recent)
+        };
+        let do_report = membership.members().all(has_reported);
+        let is_certain = self.is_cut_certain(!with_cut.without(&dead).is_empty(), do_report);
         let nodes = if is_certain { with_cut } else { without_cut };
         if !nodes.is_empty() {
             let reasons: Vec<String> = nodes.iter().map(|node| reason_of(node, &gone, &silent)).collect();
@@ -138,14 +146,13 @@ impl Member {
         self.planned_change(membership)
     }
 
-    /// Whether members have not heard each other for long enough. Another node may have noticed the end of a
-    /// process before this one.
-    fn is_cut_certain(&mut self, is_cut: bool) -> bool {
+    /// Whether members have not heard each other for long enough, and all of them report.
+    fn is_cut_certain(&mut self, is_cut: bool, do_report: bool) -> bool {
         if !is_cut {
             self.cut_since = None;
             return true;
         }
-        self.now.since(*self.cut_since.get_or_insert(self.now)) >= CUT_MIN
+        self.now.since(*self.cut_since.get_or_insert(self.now)) >= CUT_MIN && do_report
     }
 
     /// A node that the sequencer of the membership finds slow.
@@ -238,18 +245,24 @@ impl Member {
         self.peers.get(&record.node).is_some_and(is_peer_gone)
     }
 
-    /// Whether nobody has heard a member for so long. A leader that has just begun waits.
-    fn is_silent(&self, record: &NodeRecord, silence_max: Duration) -> bool {
+    /// Whether nobody has heard a member for so long at least, and for as long as its silence may last. A leader
+    /// that has just begun waits, unless the system of the member answers nobody.
+    fn is_silent(&self, record: &NodeRecord, least: Duration) -> bool {
         let node = record.node;
         let Some(peer) = self.peers.get(&node) else { return false };
         let (Some(since), Some(leading)) = (peer.unheard_since, self.leading_since) else { return false };
-        let is_over = |since: Time| self.now.since(since) >= silence_max.max(self.settings.silence_max);
+        let is_unreachable = self.is_unreachable(peer);
+        let is_over = |since: Time| {
+            let silence = self.now.since(since);
+            silence >= least && (is_unreachable || silence >= self.silence_max(peer))
+        };
         let hears = |other: &Peer| {
             let report = other.report.as_ref().filter(|_| other.unheard_since.is_none());
             report.is_some_and(|report| NodeSet::from_words(report.hears).contains(node))
         };
         let mut others = self.peers.iter().filter(|(other, _)| **other != node).map(|(_, peer)| peer);
-        is_over(since.max(leading)) && !others.any(hears)
+        let since = if is_unreachable { since } else { since.max(leading) };
+        is_over(since) && !others.any(hears)
     }
 
     /// The nodes that a member hears. Nodes that are not linked yet count as heard.

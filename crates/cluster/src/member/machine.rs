@@ -23,8 +23,20 @@ use crate::membership::{Membership, NodeSet, Replication};
 /// course by timeouts.
 const CAMPAIGNS_MAX: Duration = Duration::from_millis(100);
 
-/// A node without data may be silent for `node_silence_max_ms` this often. Then its clients lose their
-/// connections.
+/// Each of these parts of `node_silence_max_ms` is a tick of the time without a leader until an election: four
+/// tenths of it. Links notice the loss of a leader sooner.
+const SILENCE_PER_ELECTION_TICK: Duration = Duration::from_millis(25);
+
+/// A silent node is evicted after this many times the longest gap between its frames lately.
+const GAPS_PER_SILENCE: u64 = 4;
+
+/// A node whose system answers is not evicted sooner than after this silence, which begins with the suspicion.
+const SILENCE_MIN: Duration = Duration::from_millis(50);
+
+/// A tick that comes so late shows that this node had no processor. Then it begins to listen anew.
+const OWN_STALL: Duration = Duration::from_millis(30);
+
+/// A node without data may be silent for `node_silence_max_ms` this often. Its clients lose their connections.
 const CLIENT_SILENCES: u64 = 4;
 
 /// The version of the set of voters. The nodes that vote never change; a voter that lost its files comes back
@@ -91,6 +103,13 @@ pub(super) struct Peer {
     pub up: Option<Incarnation>,
     /// Since when it is not heard: silent, without a link, or never up.
     pub unheard_since: Option<Time>,
+    /// The silence after which it does not count as heard, if shorter than `node_silence_max_ms`: the one that
+    /// its frames of the last time allow.
+    pub silence_max: Option<Duration>,
+    /// Since when its system answers no connection.
+    pub unreachable_since: Option<Time>,
+    /// When its last report came.
+    pub reported: Time,
     /// This life and earlier ones are gone for certain.
     pub dead: Incarnation,
     /// Its last report.
@@ -200,7 +219,10 @@ impl Member {
     }
 
     pub(super) fn raft_settings(&self, voter: VoterId) -> Settings {
-        Settings { voter, seed: u64::from(self.settings.own.0) << 32 | u64::from(self.settings.incarnation.0) }
+        let seed = u64::from(self.settings.own.0) << 32 | u64::from(self.settings.incarnation.0);
+        // A leader is replaced sooner than a silent node is evicted.
+        let election_ticks = (self.settings.silence_max.0 / SILENCE_PER_ELECTION_TICK.0) as usize;
+        Settings { voter, seed, election_ticks }
     }
 
     /// The configuration.
@@ -277,7 +299,12 @@ impl Member {
         if now.since(self.ticked) > self.settings.silence_max {
             self.awake_since = now;
         }
+        if now.since(self.ticked) >= OWN_STALL {
+            // What the others have sent meanwhile waits in the sockets.
+            self.peers.values_mut().for_each(|peer| peer.unheard_since = peer.unheard_since.map(|_| now));
+        }
         (self.now, self.ticked) = (now, now);
+        self.leave_leader();
         self.refuse_silent_clients();
         self.stop_if_refused();
         self.campaign();
@@ -286,12 +313,7 @@ impl Member {
         }
         self.note_leases_over();
         self.found_voter();
-        let report = self.report();
-        for node in self.voters.clone() {
-            if self.peers.get(&node).is_some_and(|peer| peer.up.is_some()) {
-                self.output.send.push((node, MemberMessage::Report(Box::new(report))));
-            }
-        }
+        self.send_reports();
         self.drive_voter();
         self.lead(true);
         self.drive_voter();
@@ -403,17 +425,40 @@ impl Member {
         }
     }
 
+    /// Follows the leader no more if it is silent or unreachable.
+    fn leave_leader(&mut self) {
+        let Some(Role::Follower(Some(leader))) = self.voter.as_ref().map(|voter| voter.replica().role()) else {
+            return;
+        };
+        if !self.hears(node_of(leader))
+            && let Some(voter) = &mut self.voter
+        {
+            voter.note_leader_ended(leader);
+            self.leader_ended = Some(self.now);
+        }
+    }
+
     /// The first voter by rank that lives follows a leader that has ended.
     fn campaign(&mut self) {
         let (own, now) = (self.settings.own, self.now);
-        let Some(voter) = &mut self.voter else { return };
         if self.leader_ended.is_none_or(|since| now.since(since) >= CAMPAIGNS_MAX) {
             return;
         }
+        let Some(voter) = &self.voter else { return };
         let mut voters = voter.replica().voters().voters().iter().map(|voter| node_of(*voter));
-        let lives = |node: &NodeId| *node == own || self.peers.get(node).is_some_and(|peer| peer.up.is_some());
-        if voters.find(lives) == Some(own) {
+        let is_first = voters.find(|node| self.hears(*node)) == Some(own);
+        if let Some(voter) = self.voter.as_mut().filter(|_| is_first) {
             voter.campaign_again();
+        }
+    }
+
+    /// Sends the report of this node to all voters.
+    fn send_reports(&mut self) {
+        let report = self.report();
+        for node in self.voters.clone() {
+            if self.peers.get(&node).is_some_and(|peer| peer.up.is_some()) {
+                self.output.send.push((node, MemberMessage::Report(Box::new(report))));
+            }
         }
     }
 
@@ -456,9 +501,19 @@ impl Member {
     pub(super) fn hears(&self, node: NodeId) -> bool {
         node == self.settings.own
             || self.peers.get(&node).is_some_and(|peer| {
-                let is_silent = |since| self.now.since(since) >= self.settings.silence_max;
-                peer.up.is_some() && !peer.unheard_since.is_some_and(is_silent)
+                let is_silent = |since| self.now.since(since) >= self.silence_max(peer);
+                peer.up.is_some() && !self.is_unreachable(peer) && !peer.unheard_since.is_some_and(is_silent)
             })
+    }
+
+    /// The silence after which a node does not count as heard.
+    pub(super) fn silence_max(&self, peer: &Peer) -> Duration {
+        peer.silence_max.unwrap_or(self.settings.silence_max)
+    }
+
+    /// Whether the system of a node has answered nothing for `node_cut_max_ms`.
+    pub(super) fn is_unreachable(&self, peer: &Peer) -> bool {
+        peer.unreachable_since.is_some_and(|since| self.now.since(since) >= self.settings.cut_max)
     }
 
     /// The report of this node.
@@ -511,7 +566,12 @@ impl Member {
         if let Some(peer) = self.peers.get_mut(&from)
             && report.incarnation > peer.dead
         {
-            peer.report = Some(report);
+            (peer.report, peer.reported) = (Some(report), self.now);
+        }
+        if self.leader_ended.is_some() {
+            // This node may know now that the leader has ended, too.
+            self.campaign();
+            self.drive_voter();
         }
         let [term, index, entry_term] = report.voter.leases_over;
         if let Some(voter) = self.voter.as_mut().filter(|_| index > 0) {
@@ -531,17 +591,34 @@ impl Member {
             LinkNews::Up { node, incarnation } => {
                 let Some(peer) = self.peers.get_mut(&node) else { return };
                 (peer.up, peer.unheard_since) = (Some(Incarnation(incarnation)), None);
+                (peer.silence_max, peer.unreachable_since) = (None, None);
                 self.log(format!("node {node}: linked, incarnation {incarnation}", node = node.0));
             }
             LinkNews::Dead { node, incarnation, death } => self.on_dead(node, Incarnation(incarnation), death),
-            LinkNews::Suspected { node } => {
+            LinkNews::Suspected { node, longest_gap } => {
+                let allowed = Duration(longest_gap.0.saturating_mul(GAPS_PER_SILENCE)).max(SILENCE_MIN);
+                let silence_max = allowed.min(self.settings.silence_max);
                 if let Some(peer) = self.peers.get_mut(&node) {
                     peer.unheard_since.get_or_insert(now);
+                    peer.silence_max = Some(silence_max);
                 }
+            }
+            LinkNews::Unreachable { node } => {
+                if let Some(peer) = self.peers.get_mut(&node) {
+                    peer.unheard_since.get_or_insert(now);
+                    peer.unreachable_since.get_or_insert(now);
+                }
+                self.leave_leader();
+                self.campaign();
+                // The leader needs what all nodes hear.
+                self.send_reports();
+                self.drive_voter();
+                self.lead(false);
+                self.drive_voter();
             }
             LinkNews::Heard { node } => {
                 if let Some(peer) = self.peers.get_mut(&node).filter(|peer| peer.up.is_some()) {
-                    peer.unheard_since = None;
+                    (peer.unheard_since, peer.silence_max, peer.unreachable_since) = (None, None, None);
                 }
             }
             LinkNews::Refused { node, refusal, is_own } => self.on_refused(node, refusal, is_own),
@@ -568,6 +645,7 @@ impl Member {
         peer.dead = peer.dead.max(incarnation);
         if peer.up.is_some_and(|up| up <= incarnation) {
             (peer.up, peer.report) = (None, None);
+            (peer.silence_max, peer.unreachable_since) = (None, None);
             peer.unheard_since.get_or_insert(now);
         }
         self.log(format!("node {}: incarnation {incarnation} is gone: {death}", node.0));

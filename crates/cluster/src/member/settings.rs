@@ -99,8 +99,10 @@ pub struct MemberSettings {
     pub started: Epoch,
     /// The voter's files.
     pub voter: VoterStart,
-    /// A node that is silent for longer is evicted.
+    /// A node that is silent for longer is evicted. Sooner if its frames come regularly.
     pub silence_max: Duration,
+    /// A node is evicted this time after its system has begun to answer no connection.
+    pub cut_max: Duration,
     /// A node that applies or syncs nothing for longer, while others do, is evicted.
     pub standstill_max: Duration,
     /// How long a start of all nodes waits for nodes that could be missing.

@@ -45,12 +45,18 @@ struct Cluster {
     cut: Vec<(u8, u8)>,
     /// Data nodes that refuse a life of a node without data.
     refused: Vec<(NodeId, NodeId, u32)>,
+    silence_max: Duration,
     now: Time,
+}
+
+/// A node is silent whose frames came regularly.
+fn suspected(node: NodeId) -> LinkNews {
+    LinkNews::Suspected { node, longest_gap: Duration::from_millis(15) }
 }
 
 impl Cluster {
     /// Nodes with these roles; all of them run.
-    fn new(roles: &[&str]) -> Cluster {
+    fn new(roles: &[&str], silence_max: Duration) -> Cluster {
         let node = |(index, text): (usize, &&str)| MemberNode {
             node: NodeId(index as u8 + 1),
             roles: Roles::named(text).unwrap(),
@@ -59,8 +65,8 @@ impl Cluster {
         };
         let nodes: Vec<MemberNode> = roles.iter().enumerate().map(node).collect();
         let places = nodes.iter().map(|it| (it.node, Place::default())).collect();
-        let mut cluster =
-            Cluster { nodes, places, messages: VecDeque::new(), cut: Vec::new(), refused: Vec::new(), now: Time(0) };
+        let (messages, cut, refused, now) = (VecDeque::new(), Vec::new(), Vec::new(), Time(0));
+        let mut cluster = Cluster { nodes, places, messages, cut, refused, silence_max, now };
         (1..=roles.len() as u8).for_each(|node| cluster.start(node));
         cluster
     }
@@ -81,7 +87,8 @@ impl Cluster {
             replicas: 2,
             started: place.disk.started,
             voter,
-            silence_max: Duration::from_millis(50),
+            silence_max: self.silence_max,
+            cut_max: Duration(0),
             standstill_max: Duration::from_millis(1000),
             partial_start_after: Duration::from_millis(500),
         };
@@ -149,12 +156,31 @@ impl Cluster {
         for (at, node) in [(one, other), (other, one)] {
             let news = match is_heard {
                 true => LinkNews::Heard { node: NodeId(node) },
-                false => LinkNews::Suspected { node: NodeId(node) },
+                false => suspected(NodeId(node)),
             };
             let place = self.places.get_mut(&NodeId(at)).unwrap();
             if let Some(member) = place.member.as_mut().filter(|_| !place.is_paused) {
                 member.on_link(news, now);
             }
+        }
+    }
+
+    /// The cable of a node is pulled: nothing reaches it, and it reaches nothing.
+    fn pull_cable(&mut self, node: u8) {
+        for other in self.living() {
+            if other.0 != node {
+                self.cut.push((node.min(other.0), node.max(other.0)));
+            }
+        }
+        self.messages.retain(|(from, to, _)| from.0 != node && to.0 != node);
+    }
+
+    /// A node notices that the system of another answers nothing.
+    fn notice_cut(&mut self, node: u8, at: u8) {
+        let now = self.now;
+        if let Some(member) = &mut self.places.get_mut(&NodeId(at)).unwrap().member {
+            member.on_link(suspected(NodeId(node)), now);
+            member.on_link(LinkNews::Unreachable { node: NodeId(node) }, now);
         }
     }
 
@@ -340,7 +366,11 @@ impl Cluster {
 const SMALL: [&str; 4] = ["data", "data", "management", "sql"];
 
 fn formed(roles: &[&str]) -> Cluster {
-    let mut cluster = Cluster::new(roles);
+    formed_with(roles, Duration::from_millis(50))
+}
+
+fn formed_with(roles: &[&str], silence_max: Duration) -> Cluster {
+    let mut cluster = Cluster::new(roles, silence_max);
     let data: Vec<u8> = (1..).zip(roles).filter(|(_, role)| role.contains("data")).map(|(node, _)| node).collect();
     cluster.run_until("the cluster forms", |it| it.serve(&data) && it.is_settled());
     cluster
@@ -429,6 +459,74 @@ fn a_paused_node_is_evicted_and_stops_when_it_resumes() {
 }
 
 #[test]
+fn a_node_whose_cable_is_pulled_is_evicted_at_once() {
+    for node in [1, 2] {
+        let mut cluster = formed_with(&SMALL, Duration::from_millis(2000));
+        cluster.pull_cable(node);
+        [1, 2, 3, 4].into_iter().filter(|at| *at != node).for_each(|at| cluster.notice_cut(node, at));
+        cluster.collect();
+        let is_evicted =
+            |it: &Cluster| it.membership(3).unwrap().record(NodeId(node)).unwrap().state == NodeState::Away;
+        let steps = cluster.run_until("it is evicted", is_evicted);
+        assert!(steps <= 1, "{steps} steps for node {node}");
+        let serving: Vec<NodeId> = cluster.membership(3).unwrap().serving().map(|record| record.node).collect();
+        assert_eq!(serving, [NodeId(3 - node)]);
+    }
+}
+
+#[test]
+fn a_leader_whose_cable_is_pulled_is_replaced_at_once() {
+    for silence_max in [100, 2000] {
+        let mut cluster = formed_with(&SMALL, Duration::from_millis(silence_max));
+        let leader = cluster.leader().unwrap();
+        cluster.pull_cable(leader);
+        let others: Vec<u8> = (1..=4).filter(|at| *at != leader).collect();
+        others.iter().for_each(|at| cluster.notice_cut(leader, *at));
+        cluster.collect();
+        let leads = |it: &Cluster| {
+            let is_leader = |at: &u8| it.places[&NodeId(*at)].member.as_ref().unwrap().leader() == NodeId(*at);
+            others.iter().any(is_leader)
+        };
+        let steps = cluster.run_until("another leads", leads);
+        assert!(steps <= 1, "{steps} steps");
+    }
+}
+
+#[test]
+fn the_cut_of_a_whole_node_that_another_notices_first_costs_that_node_only() {
+    // Node 2 numbers commits, so the cluster would rather keep it than one that does not hear it.
+    for node in [1, 2] {
+        let mut cluster = formed_with(&["data", "data", "data", "data", "management"], Duration::from_millis(2000));
+        assert_ne!(cluster.leader(), Some(node));
+        cluster.pull_cable(node);
+        cluster.notice_cut(node, 4);
+        (0..4).for_each(|_| cluster.step());
+        (1..=5).filter(|at| *at != node).for_each(|at| cluster.notice_cut(node, at));
+        cluster.collect();
+        (0..3).for_each(|_| cluster.step());
+        let membership = cluster.membership(5).unwrap();
+        let away: Vec<u8> = membership.nodes.iter().filter(|it| !it.is_member()).map(|it| it.node.0).collect();
+        assert_eq!(away, [node]);
+    }
+}
+
+#[test]
+fn a_node_may_be_silent_for_as_long_as_its_earlier_pauses_allow() {
+    for (gap, least, most) in [(10, 5, 8), (40, 16, 19), (400, 100, 103)] {
+        let mut cluster = formed_with(&SMALL, Duration::from_millis(1000));
+        cluster.pause(2);
+        let news = LinkNews::Suspected { node: NodeId(2), longest_gap: Duration::from_millis(gap) };
+        for at in [1, 3, 4] {
+            let now = cluster.now;
+            cluster.places.get_mut(&NodeId(at)).unwrap().member.as_mut().unwrap().on_link(news, now);
+        }
+        let is_away = |it: &Cluster| it.membership(1).unwrap().record(NodeId(2)).unwrap().state == NodeState::Away;
+        let steps = cluster.run_until("it is evicted", is_away);
+        assert!((least..=most).contains(&steps), "{steps} steps after gaps of {gap} ms");
+    }
+}
+
+#[test]
 fn a_silent_node_without_data_is_refused_and_starts_again() {
     let mut cluster = formed(&SMALL);
     cluster.pause(4);
@@ -448,7 +546,7 @@ fn a_node_without_data_that_was_cut_off_starts_again_though_nobody_can_tell_it()
     let mut cluster = formed(&SMALL);
     let start = cluster.now;
     let member = cluster.places.get_mut(&NodeId(4)).unwrap().member.as_mut().unwrap();
-    member.on_link(LinkNews::Suspected { node: NodeId(1) }, start);
+    member.on_link(suspected(NodeId(1)), start);
     let mut stops = false;
     for tick in 1..=60 {
         member.tick(start.plus(Duration::from_millis(10 * tick)));
@@ -460,7 +558,7 @@ fn a_node_without_data_that_was_cut_off_starts_again_though_nobody_can_tell_it()
     }
     assert!(stops, "it starts again");
     let data_node = cluster.places.get_mut(&NodeId(2)).unwrap().member.as_mut().unwrap();
-    data_node.on_link(LinkNews::Suspected { node: NodeId(1) }, start);
+    data_node.on_link(suspected(NodeId(1)), start);
     data_node.tick(start.plus(Duration::from_millis(600)));
     assert_eq!(data_node.take_output().stop, None, "the leader decides about a node with data");
 }
@@ -470,7 +568,7 @@ fn a_data_node_that_was_paused_itself_refuses_nobody() {
     let mut cluster = formed(&SMALL);
     let now = cluster.now.plus(Duration::from_millis(5000));
     let member = cluster.places.get_mut(&NodeId(1)).unwrap().member.as_mut().unwrap();
-    member.on_link(LinkNews::Suspected { node: NodeId(4) }, cluster.now);
+    member.on_link(suspected(NodeId(4)), cluster.now);
     member.tick(now);
     assert!(!member.take_output().fences.iter().any(|it| matches!(it, LinkChange::Evict { node: NodeId(4), .. })));
 }
@@ -620,7 +718,7 @@ fn members_agree_under_faults_and_settle_after_them() {
     for seed in 0..10 {
         let mut random = Random::new(seed);
         let roles = [&SMALL[..], &["data", "data", "data", "data", "management"], &["all", "all", "all", "all"]];
-        let mut cluster = Cluster::new(roles[seed as usize % 3]);
+        let mut cluster = Cluster::new(roles[seed as usize % 3], Duration::from_millis(50));
         let data: Vec<u8> = cluster.nodes.iter().filter(|it| it.roles.data).map(|it| it.node.0).collect();
         let mut seen: BTreeMap<u64, Membership> = BTreeMap::new();
         for _ in 0..400 {

@@ -314,7 +314,7 @@ mod tests {
     const VOTER: NodeId = NodeId(9);
 
     fn settings() -> Settings {
-        Settings { voter: voter_id(VOTER, 1), seed: 1 }
+        Settings { voter: voter_id(VOTER, 1), seed: 1, election_ticks: 4 }
     }
 
     /// Nodes 1 and 2 are a group.

@@ -120,7 +120,7 @@ impl Raft {
 
     fn new_voter(&self, index: usize, clock: BootTime, random: &mut Random) -> Replication {
         let voters = VoterSet::new((0..usize::from(VOTERS)).map(id_of).collect()).expect("a set of voters");
-        let settings = Settings { voter: id_of(index), seed: random.word() };
+        let settings = Settings { voter: id_of(index), seed: random.word(), election_ticks: 4 };
         Replication::new(&settings, &voters, &self.first, clock)
     }
 
@@ -299,7 +299,7 @@ impl Raft {
         let voter = &mut self.voters[index];
         voter.next_tick = 0;
         let clock = voter.clock(now);
-        let settings = Settings { voter: id_of(index), seed: random.word() };
+        let settings = Settings { voter: id_of(index), seed: random.word(), election_ticks: 4 };
         let [first, second] = &voter.files;
         let part = match recover(id_of(index), [first, second]).expect("no synced byte has changed") {
             Some(recovered) => {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use junctor_kernel::random::Random;
 
 use crate::disk::BLOCK_BYTES;
+use crate::replica::ELECTION_TICKS_MIN;
 use crate::{Committed, Output, Refusal, Replica, Role, Settings, VoterId, VoterSet, Write, recover};
 
 /// Steps of time in a tick.
@@ -138,7 +139,7 @@ impl Cluster {
     }
 
     fn settings(&mut self, voter: VoterId) -> Settings {
-        Settings { voter, seed: self.random.word() }
+        Settings { voter, seed: self.random.word(), election_ticks: ELECTION_TICKS_MIN }
     }
 
     fn insert(&mut self, voter: VoterId, replica: Replica) {

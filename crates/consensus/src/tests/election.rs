@@ -66,6 +66,27 @@ fn campaigns_with_each_tick_do_not_end_an_election_whose_votes_are_being_synced(
     }
 }
 
+/// Each sync takes longer than the time until an election.
+#[test]
+fn a_leader_whose_voters_sync_slowly_stays() {
+    for seed in 0..20 {
+        let mut cluster = Cluster::new(3, seed);
+        cluster.run_until(200, |cluster| cluster.leader().is_some());
+        let (leader, term) = (cluster.leader().unwrap(), cluster.replica(VoterId(1)).term());
+        cluster.run(50);
+        cluster.sync_delay = 12 * TICK_STEPS;
+        for value in 0..5 {
+            cluster.propose(&[value]).unwrap();
+            cluster.run(30 * TICK_STEPS);
+        }
+        cluster.run_until(500, |cluster| cluster.nodes.values().all(|node| node.values.len() == 5));
+        assert_eq!((cluster.leader(), cluster.replica(VoterId(1)).term()), (Some(leader), term), "seed {seed}");
+        // The next one is elected although votes take longer to sync than an election may take.
+        cluster.kill_noticed(leader);
+        cluster.run_until(150 * TICK_STEPS, |cluster| cluster.leader().is_some());
+    }
+}
+
 #[test]
 fn a_leader_that_is_silent_is_replaced_after_its_timeout() {
     for seed in 0..50 {

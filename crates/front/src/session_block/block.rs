@@ -46,7 +46,7 @@ impl SqlBlock {
     /// Creates one of the `groups` sql blocks of a node.
     pub fn new(own: Address, engine: Engine, accounts: Arc<Accounts>, groups: usize) -> SqlBlock {
         let group = ThreadGroup::new(group_settings(&engine, groups), engine.group_figures(own.instance));
-        let remote = RemoteSnapshots::new(engine.gateway.requires_lease());
+        let remote = RemoteSnapshots::new(engine.gateway.requires_lease(), engine.gateway.incarnation());
         SqlBlock {
             own,
             engine,

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 
 use junctor_gateway::TurnContext;
 use junctor_kernel::{Address, Duration, NodeId, Time};
+use junctor_model::id::Incarnation;
 use junctor_signals::ask_snapshot::{AskSnapshot, AskSnapshotReply, UseHost};
 use junctor_signals::client_command::ExecuteCommand;
 use junctor_signals::inbox::ContinueWork;
@@ -70,10 +71,12 @@ pub(super) struct RemoteSnapshots {
 }
 
 impl RemoteSnapshots {
-    /// The snapshots of a block that chooses them itself, while its node has a lease if it needs one.
-    pub(super) fn new(requires_lease: bool) -> RemoteSnapshots {
+    /// The snapshots of a block that chooses them itself, while its node has a lease if it needs one. Requests
+    /// have higher numbers than those of earlier lives of the node: a late answer to one of these would be a
+    /// snapshot that is too old.
+    pub(super) fn new(requires_lease: bool, life: Incarnation) -> RemoteSnapshots {
         let source = if requires_lease { Source::Leased } else { Source::Own };
-        RemoteSnapshots { source, ..RemoteSnapshots::default() }
+        RemoteSnapshots { source, request: life.first_number(), ..RemoteSnapshots::default() }
     }
 }
 

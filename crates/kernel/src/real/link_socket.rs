@@ -65,6 +65,9 @@ pub(super) struct LinkPorts {
     hellos: Vec<(SocketId, Vec<u8>)>,
     /// Links that are to be closed once their output was tried.
     closing: Vec<SocketId>,
+    /// Connections that only ask whether another system answers, and those of them that were answered.
+    probes: Vec<SocketId>,
+    answered: Vec<SocketId>,
     /// Links that were closed, and whether the other system refused the connection.
     closed: Vec<(SocketId, bool)>,
     random: File,
@@ -97,6 +100,8 @@ impl LinkPorts {
             reception: VecDeque::new(),
             hellos: Vec::new(),
             closing: Vec::new(),
+            probes: Vec::new(),
+            answered: Vec::new(),
             closed: Vec::new(),
             random: File::open("/dev/urandom")?,
         }))
@@ -148,7 +153,11 @@ impl Sockets {
     /// Whether links have input that was not taken yet.
     pub(super) fn has_link_input(&self) -> bool {
         self.links.as_ref().is_some_and(|links| {
-            links.is_accepting || !links.readable.is_empty() || !links.hellos.is_empty() || !links.closed.is_empty()
+            links.is_accepting
+                || !links.readable.is_empty()
+                || !links.hellos.is_empty()
+                || !links.closed.is_empty()
+                || !links.answered.is_empty()
         })
     }
 
@@ -162,6 +171,11 @@ impl Sockets {
         }
         let index = token - LINK_TOKENS;
         let Some(Slot { socket: Some(socket), .. }) = self.slots.get_mut(index) else { return };
+        if writable && !is_closed && !links.probes.is_empty() {
+            let answered = links.probes.extract_if(.., |probe| *probe == socket.id);
+            links.answered.extend(answered);
+            self.exchange_wanted |= !links.answered.is_empty();
+        }
         socket.peer_closed |= is_closed;
         if (readable || is_closed) && !socket.readable {
             socket.readable = true;
@@ -180,6 +194,7 @@ impl Sockets {
         let Some(links) = &mut self.links else { return };
         links.reception.retain(|arriving| arriving.id != id);
         links.encryptions.remove(&id);
+        links.probes.retain(|probe| *probe != id);
         if links.closed.iter().all(|&(closed, _)| closed != id) {
             links.closed.push((id, is_refused));
         }
@@ -201,6 +216,9 @@ impl Sockets {
         let Some(links) = &mut self.links else { return };
         let hellos = std::mem::take(&mut links.hellos);
         let closed = std::mem::take(&mut links.closed);
+        for id in std::mem::take(&mut links.answered) {
+            engine.receive_from_node(LinkInput::Answered(id.to_u64()), now);
+        }
         for (id, message) in hellos {
             let nonce = LinkSockets::nonce(self);
             engine.receive_from_node(LinkInput::Hello(id.to_u64(), &message, nonce), now);
@@ -470,6 +488,15 @@ impl LinkSockets for Sockets {
         let _ = stream.set_nodelay(true);
         let id = self.add_link(stream, true)?;
         self.begin_encryption(id, Some(node)).then(|| id.to_u64())
+    }
+
+    fn probe(&mut self, node: NodeId) -> Option<ConnectionId> {
+        let &(_, address) = self.links.as_ref()?.addresses.iter().find(|(peer, _)| *peer == node)?;
+        let id = self.add_link(TcpStream::connect(address).ok()?, true)?;
+        if let Some(links) = &mut self.links {
+            links.probes.push(id);
+        }
+        Some(id.to_u64())
     }
 
     fn send(&mut self, id: ConnectionId, bytes: Buffer, buffers: &mut BufferPool) {

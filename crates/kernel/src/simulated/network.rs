@@ -80,6 +80,7 @@ pub(super) enum QueuedInput {
     Hello(ConnectionId, Vec<u8>, Nonce),
     Bytes(ConnectionId, Vec<u8>),
     Closed(ConnectionId, bool),
+    Answered(ConnectionId),
 }
 
 impl QueuedInput {
@@ -88,6 +89,7 @@ impl QueuedInput {
             Self::Hello(id, message, nonce) => LinkInput::Hello(*id, message, *nonce),
             Self::Bytes(id, bytes) => LinkInput::Bytes(*id, bytes),
             Self::Closed(id, is_refused) => LinkInput::Closed(*id, *is_refused),
+            Self::Answered(id) => LinkInput::Answered(*id),
         }
     }
 }
@@ -106,6 +108,7 @@ pub(super) struct Packet {
 #[derive(Default)]
 pub(super) struct LinkRequests {
     connects: Vec<(ConnectionId, NodeId)>,
+    probes: Vec<(ConnectionId, NodeId)>,
     sends: Vec<(ConnectionId, Vec<u8>)>,
     closes: Vec<ConnectionId>,
 }
@@ -121,6 +124,12 @@ impl LinkSockets for SimulatedLinks<'_> {
     fn connect(&mut self, node: NodeId) -> Option<ConnectionId> {
         *self.last += 1;
         self.requests.connects.push((*self.last, node));
+        Some(*self.last)
+    }
+
+    fn probe(&mut self, node: NodeId) -> Option<ConnectionId> {
+        *self.last += 1;
+        self.requests.probes.push((*self.last, node));
         Some(*self.last)
     }
 
@@ -228,11 +237,25 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         for (id, target) in requests.connects {
             self.connect_nodes(id, (node, thread), usize::from(target.0) - 1);
         }
+        for (id, target) in requests.probes {
+            self.probe_node(id, (node, thread), usize::from(target.0) - 1);
+        }
         for (id, bytes) in requests.sends {
             self.send_from(node, id, bytes, false);
         }
         for id in requests.closes {
             self.send_from(node, id, Vec::new(), true);
+        }
+    }
+
+    /// The system of a node that runs answers, also while the node is paused. Nobody answers for a machine
+    /// without power, and the end of a process shows by its connections.
+    fn probe_node(&mut self, id: ConnectionId, (node, thread): (usize, usize), target: usize) {
+        let is_up = self.nodes.get(target).is_some_and(|node| !node.threads.is_empty());
+        let Some(network) = &self.network else { return };
+        let is_cut = network.cuts.contains(&(node, target)) || network.cuts.contains(&(target, node));
+        if is_up && !is_cut {
+            self.queue_input(node, thread, QueuedInput::Answered(id));
         }
     }
 

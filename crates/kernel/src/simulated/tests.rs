@@ -335,6 +335,7 @@ fn a_cut_is_suspected_and_healed_without_a_loss() {
         simulation.cut(NodeId(1), NodeId(2));
         simulation.run_for(Duration::from_millis(50));
         assert!(has_news(&mut simulation, 2, |news| matches!(news, LinkNews::Suspected { .. })), "seed {seed}");
+        assert!(has_news(&mut simulation, 2, |news| matches!(news, LinkNews::Unreachable { .. })), "seed {seed}");
         assert!(!has_news(&mut simulation, 1, |news| matches!(news, LinkNews::Suspected { .. })), "one way is open");
         // Longer than the time after which a silent connection is closed.
         simulation.run_for(Duration::from_millis(1_500));
@@ -363,6 +364,8 @@ fn the_end_of_a_process_is_noticed_at_once_and_that_of_a_machine_by_silence() {
         simulation.run_for(Duration::from_millis(40));
         let is_suspected = |news: &LinkNews| matches!(news, LinkNews::Suspected { .. });
         assert_eq!(has_news(&mut simulation, 1, is_suspected), end == NodeEnd::Power);
+        let is_unreachable = |news: &LinkNews| matches!(news, LinkNews::Unreachable { .. });
+        assert_eq!(has_news(&mut simulation, 1, is_unreachable), end == NodeEnd::Power);
         simulation.restart(NodeId(2));
         let is_back = |simulation: &mut ToySimulation| {
             has_news(simulation, 1, is_dead)

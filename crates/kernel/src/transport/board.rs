@@ -4,12 +4,12 @@
 //! grow, and any thread may raise them. No word publishes other data, so relaxed order suffices.
 
 use crate::address::{Address, NodeId};
-use crate::context::Time;
+use crate::context::{Duration, Time};
 use crate::random::mix;
 use crate::sync::CachePadded;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::detection::SUSPECT_AFTER;
+use super::detection::{HEARTBEAT_EVERY, SUSPECT_AFTER};
 use super::hello::Refusal;
 use super::link::Death;
 
@@ -40,6 +40,14 @@ pub enum LinkNews {
     },
     /// A node is silent.
     Suspected {
+        /// The node.
+        node: NodeId,
+        /// The longest gap between its frames lately.
+        longest_gap: Duration,
+    },
+    /// The system of a silent node answers no connection, although it did before: the network or the machine
+    /// has failed, and not the process.
+    Unreachable {
         /// The node.
         node: NodeId,
     },
@@ -131,8 +139,9 @@ struct PeerWords {
     known: AtomicU32,
     /// The last incarnation whose channels were all open.
     announced: AtomicU32,
-    /// When any channel last heard the node.
+    /// When any channel last heard the node, and the longest gap before a frame since somebody asked.
     heard: AtomicU64,
+    gap: AtomicU64,
     epoch: AtomicU32,
     /// Refusals told since the link was last up, one bit for each cause and side.
     refusals_told: AtomicU32,
@@ -154,6 +163,7 @@ impl LinkBoard {
             known: AtomicU32::new(0),
             announced: AtomicU32::new(0),
             heard: AtomicU64::new(0),
+            gap: AtomicU64::new(0),
             epoch: AtomicU32::new(0),
             refusals_told: AtomicU32::new(0),
         };
@@ -228,8 +238,18 @@ impl LinkBoard {
     /// A node was heard with this epoch.
     pub(crate) fn hear(&self, node: NodeId, now: Time, epoch: u32) {
         let peer = self.peer(node);
-        peer.heard.fetch_max(now.0, Ordering::Relaxed);
+        let before = peer.heard.fetch_max(now.0, Ordering::Relaxed);
+        let gap = now.0.saturating_sub(before);
+        if before != 0 && gap > HEARTBEAT_EVERY.0 {
+            peer.gap.fetch_max(gap, Ordering::Relaxed);
+        }
         peer.epoch.fetch_max(epoch, Ordering::Relaxed);
+    }
+
+    /// The longest gap between frames of a node since the last call, if one was longer than between heartbeats.
+    pub(crate) fn take_gap(&self, node: NodeId) -> Duration {
+        let gap = &self.peer(node).gap;
+        Duration(if gap.load(Ordering::Relaxed) == 0 { 0 } else { gap.swap(0, Ordering::Relaxed) })
     }
 
     /// When a node was last heard.

@@ -12,6 +12,30 @@ pub const SUSPECT_AFTER: Duration = Duration::from_millis(20);
 /// others were silent, so it begins to listen anew.
 pub const OWN_STALL: Duration = Duration::from_millis(5);
 
+/// A node that is silent for this long is probed: the system of a node that lives answers connections, even
+/// while the process gets no processor or is stopped.
+pub const PROBE_AFTER: Duration = Duration::from_millis(15);
+
+/// Shortest time without an answer after which a probed node counts as unreachable.
+pub const PROBE_WAIT_MIN: Duration = Duration::from_millis(10);
+
+/// An answer may take this many times as long as the slowest one before.
+const PROBE_WAIT_FACTOR: u64 = 4;
+
+/// Time until the next probe of a node that is silent and has answered. Later ones come after half of the silence,
+/// because a stopped process does not take its connections.
+const PROBE_AGAIN: Duration = Duration::from_millis(20);
+
+/// The first probe, which shows whether probes reach the other node at all, is given up after this time.
+const FIRST_PROBE_MAX: Duration = Duration::from_seconds(2);
+
+/// The gaps between frames of another node are remembered for this time at least, and for twice as long at
+/// most.
+const GAPS_KEPT: Duration = Duration::from_seconds(30);
+
+/// The longest gap that is assumed before any was seen.
+const FIRST_GAP: Duration = Duration::from_millis(20);
+
 /// Listens for one other node.
 #[derive(Clone, Copy, Debug)]
 pub struct Detector {
@@ -20,6 +44,9 @@ pub struct Detector {
     due: Time,
     /// If the node is suspected: when it was last heard before that.
     silent_since: Option<Time>,
+    /// The longest gaps between frames, of this period and the one before.
+    gaps: [Duration; 2],
+    gaps_since: Time,
 }
 
 /// A change of opinion.
@@ -34,7 +61,31 @@ pub enum Opinion {
 impl Detector {
     /// Begins to listen.
     pub fn new(now: Time) -> Self {
-        Self { listening_since: now, due: now.plus(HEARTBEAT_EVERY), silent_since: None }
+        Self {
+            listening_since: now,
+            due: now.plus(HEARTBEAT_EVERY),
+            silent_since: None,
+            gaps: [FIRST_GAP; 2],
+            gaps_since: now,
+        }
+    }
+
+    /// Takes over the longest gap between frames of the node since the last call.
+    pub fn note_gap(&mut self, now: Time, gap: Duration) {
+        if now.since(self.gaps_since) >= GAPS_KEPT {
+            (self.gaps, self.gaps_since) = ([Duration(0), self.gaps[0]], now);
+        }
+        self.gaps[0] = self.gaps[0].max(gap);
+    }
+
+    /// The longest gap between frames of the node lately. A busy machine or network makes it long.
+    pub fn longest_gap(&self) -> Duration {
+        self.gaps[0].max(self.gaps[1])
+    }
+
+    /// For how long the node is silent while this one listens.
+    pub fn silence(&self, now: Time, heard: Time) -> Duration {
+        now.since(heard.max(self.listening_since))
     }
 
     /// To be called by [`Detector::due`]. `heard` is when the node was last heard. Returns the opinion if it
@@ -70,6 +121,103 @@ impl Detector {
     }
 }
 
+/// Probes one other node while it is silent. The system answers a connection without the process, so a missing
+/// answer is the fault of the network or the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Probe {
+    stage: Stage,
+    /// The slowest answer. `None` before the first one: a firewall may let no connection through.
+    slowest: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// No probe was made yet.
+    #[default]
+    New,
+    /// The node is heard.
+    Idle,
+    /// A probe is under way. It has to be late twice, because its answer may wait behind this look.
+    Asked {
+        since: Time,
+        is_late: bool,
+    },
+    /// The system of the node lives.
+    Answered {
+        at: Time,
+    },
+    Unanswered,
+    /// Probes do not reach the node, although it is heard.
+    Useless,
+}
+
+/// What a probe wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeStep {
+    /// Connect to the node.
+    Begin,
+    /// Close the connection.
+    End,
+    /// Close the connection: the node is unreachable.
+    Unreachable,
+}
+
+impl Probe {
+    /// To be called by [`Probe::due`]. `silence` is for how long the node is silent.
+    pub fn check(&mut self, now: Time, silence: Duration) -> Option<ProbeStep> {
+        let (next, step) = match self.stage {
+            Stage::New => (Stage::Asked { since: now, is_late: false }, ProbeStep::Begin),
+            Stage::Useless => return None,
+            Stage::Asked { since, .. } if self.slowest.is_none() => {
+                if now.since(since) < FIRST_PROBE_MAX {
+                    return None;
+                }
+                (Stage::Useless, ProbeStep::End)
+            }
+            Stage::Asked { .. } if silence < PROBE_AFTER => (Stage::Idle, ProbeStep::End),
+            Stage::Asked { since, .. } if now.since(since) < self.wait() => return None,
+            Stage::Asked { since, is_late: false } => {
+                self.stage = Stage::Asked { since, is_late: true };
+                return None;
+            }
+            Stage::Asked { .. } => (Stage::Unanswered, ProbeStep::Unreachable),
+            _ if silence < PROBE_AFTER => {
+                self.stage = Stage::Idle;
+                return None;
+            }
+            Stage::Answered { at } if now.since(at) < PROBE_AGAIN.max(Duration(silence.0 / 2)) => return None,
+            Stage::Unanswered => return None,
+            Stage::Idle | Stage::Answered { .. } => (Stage::Asked { since: now, is_late: false }, ProbeStep::Begin),
+        };
+        self.stage = next;
+        Some(step)
+    }
+
+    /// The system of the node has answered.
+    pub fn on_answer(&mut self, now: Time) {
+        if let Stage::Asked { since, .. } = self.stage {
+            self.slowest = self.slowest.max(Some(now.since(since)));
+            self.stage = Stage::Answered { at: now };
+        }
+    }
+
+    fn wait(&self) -> Duration {
+        Duration(self.slowest.unwrap_or_default().0.saturating_mul(PROBE_WAIT_FACTOR)).max(PROBE_WAIT_MIN)
+    }
+
+    /// When to check at the latest. `heard` is when the node was last heard.
+    pub fn due(&self, now: Time, heard: Time) -> Time {
+        match self.stage {
+            Stage::New => now,
+            Stage::Idle => heard.plus(PROBE_AFTER).max(now.plus(Duration::from_millis(1))),
+            Stage::Asked { since, .. } if self.slowest.is_none() => since.plus(FIRST_PROBE_MAX),
+            Stage::Asked { since, .. } => since.plus(self.wait()).max(now.plus(Duration::from_millis(1))),
+            Stage::Answered { at } => at.plus(PROBE_AGAIN).max(now.plus(Duration::from_millis(1))),
+            Stage::Unanswered | Stage::Useless => Time(u64::MAX),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +249,78 @@ mod tests {
         assert_eq!(detector.check(ms(300), ms(10)), None);
         assert!(detector.is_suspected());
         assert_eq!(detector.check(ms(301), ms(300)), Some(Opinion::Heard));
+    }
+
+    /// A probe that was answered once, 1 ms after the beginning.
+    fn answered() -> Probe {
+        let mut probe = Probe::default();
+        assert_eq!(probe.check(ms(0), Duration(0)), Some(ProbeStep::Begin));
+        probe.on_answer(ms(1));
+        assert_eq!(probe.check(ms(2), Duration(0)), None);
+        probe
+    }
+
+    const fn silent(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn a_silent_node_whose_system_does_not_answer_is_unreachable() {
+        let mut probe = answered();
+        assert_eq!(probe.check(ms(114), silent(14)), None);
+        assert_eq!(probe.check(ms(115), silent(15)), Some(ProbeStep::Begin));
+        assert_eq!(probe.check(ms(124), silent(24)), None);
+        // The answer may have come together with this look.
+        assert_eq!(probe.check(ms(125), silent(25)), None);
+        assert_eq!(probe.due(ms(125), ms(100)), ms(126));
+        assert_eq!(probe.check(ms(126), silent(26)), Some(ProbeStep::Unreachable));
+        assert_eq!(probe.check(ms(127), silent(27)), None);
+        // It is heard again, and silent once more.
+        assert_eq!(probe.check(ms(200), silent(1)), None);
+        assert_eq!(probe.check(ms(215), silent(16)), Some(ProbeStep::Begin));
+    }
+
+    #[test]
+    fn a_silent_node_whose_system_answers_is_probed_again() {
+        let mut probe = answered();
+        assert_eq!(probe.check(ms(115), silent(15)), Some(ProbeStep::Begin));
+        probe.on_answer(ms(116));
+        assert_eq!(probe.check(ms(135), silent(35)), None);
+        assert_eq!(probe.check(ms(136), silent(36)), Some(ProbeStep::Begin));
+        assert_eq!(probe.check(ms(137), silent(0)), Some(ProbeStep::End));
+    }
+
+    #[test]
+    fn answers_may_take_four_times_as_long_as_the_slowest_one() {
+        let mut probe = Probe::default();
+        assert_eq!(probe.check(ms(0), Duration(0)), Some(ProbeStep::Begin));
+        probe.on_answer(ms(30));
+        assert_eq!(probe.check(ms(31), Duration(0)), None);
+        assert_eq!(probe.check(ms(100), silent(20)), Some(ProbeStep::Begin));
+        assert_eq!(probe.check(ms(219), silent(139)), None);
+        assert_eq!(probe.check(ms(220), silent(140)), None);
+        assert_eq!(probe.check(ms(221), silent(141)), Some(ProbeStep::Unreachable));
+    }
+
+    #[test]
+    fn probes_that_never_reached_a_node_prove_nothing() {
+        let mut probe = Probe::default();
+        assert_eq!(probe.check(ms(0), Duration(0)), Some(ProbeStep::Begin));
+        assert_eq!(probe.check(ms(1000), silent(900)), None);
+        assert_eq!(probe.check(ms(2000), silent(1900)), Some(ProbeStep::End));
+        assert_eq!(probe.check(ms(3000), silent(2900)), None);
+    }
+
+    #[test]
+    fn long_gaps_are_remembered_for_a_while() {
+        let mut detector = Detector::new(ms(0));
+        assert_eq!(detector.longest_gap(), FIRST_GAP);
+        detector.note_gap(ms(10), silent(70));
+        detector.note_gap(ms(29_000), silent(12));
+        detector.note_gap(ms(31_000), silent(11));
+        assert_eq!(detector.longest_gap(), silent(70));
+        detector.note_gap(ms(62_000), silent(12));
+        assert_eq!(detector.longest_gap(), silent(12));
     }
 
     #[test]

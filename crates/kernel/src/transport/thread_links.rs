@@ -17,7 +17,7 @@ use crate::wire_signal::{EncodeError, WireSignal, append_record, take_record};
 
 use super::board::{LinkBoard, LinkNews, LinkRoutes};
 use super::channel::ChannelFault;
-use super::detection::{Detector, Opinion};
+use super::detection::{Detector, Opinion, Probe, ProbeStep};
 use super::frame::FrameHeader;
 use super::hello::{ChannelId, ClusterKey, HelloSettings, Identity, Nonce, Refusal, refuse, route};
 use super::link::{Actions, ConnectionId, Link, LinkEvent, LinkSink};
@@ -56,6 +56,9 @@ pub(crate) trait LinkSockets {
     /// Begins to connect to a node. `None` if that is impossible at present.
     fn connect(&mut self, node: NodeId) -> Option<ConnectionId>;
 
+    /// Begins to connect to a node, only to learn whether its system answers.
+    fn probe(&mut self, node: NodeId) -> Option<ConnectionId>;
+
     /// Queues bytes.
     fn send(&mut self, id: ConnectionId, bytes: Buffer, buffers: &mut BufferPool);
 
@@ -75,6 +78,8 @@ pub(crate) enum LinkInput<'a> {
     Hello(ConnectionId, &'a [u8], Nonce),
     /// Bytes of a connection.
     Bytes(ConnectionId, &'a [u8]),
+    /// The system of the other node has answered a probe.
+    Answered(ConnectionId),
     /// A connection is closed. The flag says that the other system refused to make it.
     Closed(ConnectionId, bool),
     /// A connection is refused before its hello, and will be closed.
@@ -120,8 +125,16 @@ struct ThreadLink<S: WireSignal> {
     ends: Ends<S>,
     waiting: Waiting<S>,
     /// On the thread of channel 0.
-    detector: Option<Detector>,
+    detector: Option<Listening>,
     actions: Actions,
+}
+
+/// How a thread watches another node, for all channels.
+struct Listening {
+    detector: Detector,
+    probe: Probe,
+    /// The connection of the probe.
+    connection: Option<ConnectionId>,
 }
 
 /// Signals to another node that wait: deferrable ones for credits, and all while another channel to the node
@@ -369,7 +382,7 @@ impl<S: WireSignal> ThreadLinks<S> {
             sockets.close(id);
         }
         self.tell_events(position, buffers);
-        self.detect(position, now);
+        self.detect(position, now, sockets);
     }
 
     /// Passes on what a link reports.
@@ -388,8 +401,11 @@ impl<S: WireSignal> ThreadLinks<S> {
                 }
                 LinkEvent::Dead(incarnation, death) => {
                     board.connect(node, link.channel, 0, self.setup.routes.channels());
-                    // What arrived before the death counts as arrived; its credits have no channel any more.
-                    link.ends.arrived.iter_mut().for_each(|(_, cost)| *cost = 0);
+                    // What waits for space is lost with its sender: the next life of the node may be up before there is
+                    // space, and would get the answers.
+                    for (envelope, _) in link.ends.arrived.drain(..) {
+                        envelope.signal.recycle(buffers);
+                    }
                     // A later incarnation must not get what waited for this one.
                     for class in [SignalClass::Reserved, SignalClass::Deferrable] {
                         while let Some(envelope) = link.waiting.pop(class) {
@@ -410,22 +426,60 @@ impl<S: WireSignal> ThreadLinks<S> {
         }
     }
 
-    /// Suspects a silent node. One thread does it for all channels.
-    fn detect(&mut self, position: usize, now: Time) {
+    /// Suspects and probes a silent node. One thread does it for all channels.
+    fn detect(&mut self, position: usize, now: Time, sockets: &mut dyn LinkSockets) {
         let link = &mut self.links[position];
         if link.channel != 0 {
             return;
         }
+        let node = link.link.peer();
         if link.link.incarnation().is_none() {
-            link.detector = None;
+            let connection = link.detector.take().and_then(|listening| listening.connection);
+            connection.into_iter().for_each(|id| sockets.close(id));
             return;
         }
-        let node = link.link.peer();
-        let opinion = link.detector.get_or_insert_with(|| Detector::new(now)).check(now, self.setup.board.heard(node));
+        let listening = link.detector.get_or_insert_with(|| Listening {
+            detector: Detector::new(now),
+            probe: Probe::default(),
+            connection: None,
+        });
+        let Listening { detector, probe, connection } = listening;
+        let heard = self.setup.board.heard(node);
+        detector.note_gap(now, self.setup.board.take_gap(node));
+        let opinion = detector.check(now, heard);
         self.news.extend(opinion.map(|opinion| match opinion {
-            Opinion::Suspected => LinkNews::Suspected { node },
+            Opinion::Suspected => LinkNews::Suspected { node, longest_gap: detector.longest_gap() },
             Opinion::Heard => LinkNews::Heard { node },
         }));
+        match probe.check(now, detector.silence(now, heard)) {
+            Some(ProbeStep::Begin) => *connection = sockets.probe(node),
+            Some(step) => {
+                connection.take().into_iter().for_each(|id| sockets.close(id));
+                if step == ProbeStep::Unreachable {
+                    self.news.push(LinkNews::Unreachable { node });
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// A probe has ended. A refusal shows that the process is gone: the next connection proves it.
+    fn end_probe(&mut self, id: ConnectionId, is_answered: bool, is_refused: bool, now: Time) {
+        let is_probed = |link: &&mut ThreadLink<S>| {
+            link.detector.as_ref().is_some_and(|listening| listening.connection == Some(id))
+        };
+        let Some(link) = self.links.iter_mut().find(is_probed) else { return };
+        let Some(listening) = &mut link.detector else { return };
+        listening.connection = None;
+        if is_answered || is_refused {
+            listening.probe.on_answer(now);
+        }
+        if is_answered {
+            link.actions.closes.push(id);
+        }
+        if is_refused {
+            link.link.doubt(now, &mut link.actions);
+        }
     }
 
     fn tell_news(&mut self, outbox: &mut Outbox<S>) {
@@ -461,7 +515,9 @@ impl<S: WireSignal> Transport<S> for ThreadLinks<S> {
                     }
                 }
             }
+            LinkInput::Answered(id) => self.end_probe(id, true, false, now),
             LinkInput::Closed(id, is_refused) => {
+                self.end_probe(id, false, is_refused, now);
                 let Some(position) = self.position_of(id) else { return };
                 let link = &mut self.links[position];
                 link.connections.retain(|&known| known != id);
@@ -502,8 +558,10 @@ impl<S: WireSignal> Transport<S> for ThreadLinks<S> {
         for position in 0..self.links.len() {
             self.drive(position, now, buffers, sockets);
             let link = &self.links[position];
-            let detector = link.detector.as_ref().map_or(Time(u64::MAX), Detector::due);
-            due = due.min(link.link.due()).min(detector);
+            due = due.min(link.link.due());
+            if let Some(Listening { detector, probe, .. }) = &link.detector {
+                due = due.min(detector.due()).min(probe.due(now, self.setup.board.heard(link.link.peer())));
+            }
             if link.link.has_output() {
                 // The socket is full. Nobody reports when it has space again.
                 due = due.min(now.plus(WAITING_PAUSE));

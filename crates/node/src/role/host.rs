@@ -208,6 +208,7 @@ fn gateway(own: Address, assignment: &ThreadAssignment, shared: &Shared, word: u
     let readers = owners.map(|owner| shared.readers_of(thread(owner))).collect();
     let gateway =
         Gateway::new(own, &assignment.directory, (shared.config.read_routing, &readers), snapshots, operations_max);
+    let gateway = gateway.of_life(shared.incarnation());
     if shared.is_in_cluster() && !shared.has_data() { gateway.without_data() } else { gateway }
 }
 

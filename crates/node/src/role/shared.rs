@@ -239,6 +239,12 @@ impl Shared {
         Shared { member: Some((settings, log_lines)), cluster, readiness: Arc::default(), ..self }
     }
 
+    /// This life of a node of a cluster; 0 on a node alone.
+    pub(super) fn incarnation(&self) -> Incarnation {
+        let of_member = self.member.as_ref().map(|(settings, _)| settings.incarnation);
+        of_member.or(self.cluster.as_ref().map(|(incarnation, _)| *incarnation)).unwrap_or_default()
+    }
+
     /// Whether the node belongs to a cluster.
     pub(super) fn is_in_cluster(&self) -> bool {
         self.member.is_some()

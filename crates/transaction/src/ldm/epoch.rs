@@ -22,11 +22,13 @@ impl LdmBlock {
     /// primary; its writers wait until no image is left. What a tc that is gone has not decided is undone.
     pub(super) fn on_begin_epoch(
         &mut self,
-        BeginEpoch { epoch, gone, late, copies_at }: BeginEpoch,
+        signal: BeginEpoch,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
         outbox.crash_point(crash_point::EPOCH_LDM.before());
+        signal.answer(outbox);
+        let BeginEpoch { epoch, gone, late, copies_at, .. } = signal;
         (self.gone, self.late, self.copies_at) = (gone, late, copies_at);
         let own = self.own;
         for index in self.partitions.indexes() {

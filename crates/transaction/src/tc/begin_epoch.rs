@@ -48,6 +48,7 @@ impl TcBlock {
                 false => self.continue_without_nodes(handle, context, outbox),
             }
         }
+        signal.answer(outbox);
         outbox.crash_point(crash_point::EPOCH_TC.after());
     }
 

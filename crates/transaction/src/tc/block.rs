@@ -156,12 +156,14 @@ impl TcBlock {
     /// Whether a signal concerns what has ended.
     #[inline]
     fn is_late(&self, signal: &TcSignal, from: Address) -> bool {
-        if self.epoch.0 > 0 {
-            // The start of an epoch has ended what was under way there.
-            return has_node(&self.gone, from.node);
+        // The start of an epoch has ended what was under way at nodes that are gone.
+        if self.epoch.0 > 0 && has_node(&self.gone, from.node) {
+            return true;
         }
-        // This node takes no part yet. A node that has not noticed that the life before has ended replies to
-        // it here.
+        if from.node == self.own.node {
+            return false;
+        }
+        // A node that has not noticed that the life before of this node has ended replies to it here.
         let transaction = match signal {
             TcSignal::WriteRowsReply(reply) => reply.transaction,
             TcSignal::PrepareTransactionReply(reply) => reply.transaction,
@@ -169,7 +171,7 @@ impl TcBlock {
             TcSignal::UndoTransactionReply(reply) => reply.transaction,
             _ => return false,
         };
-        from.node != self.own.node && self.find(transaction).is_none()
+        self.find(transaction).is_none()
     }
 
     /// Handles a timer or the start of the node.

@@ -29,6 +29,7 @@ mod alter_table;
 mod alteration;
 mod checkpoint;
 mod durable;
+mod earlier_life;
 mod fake_log;
 mod own_table;
 mod persisted_settings;
@@ -112,6 +113,13 @@ impl Stage {
             left: BTreeSet::new(),
             held_numbers: None,
         }
+    }
+
+    /// A signal of another node.
+    fn send_from(&mut self, from: Address, signal: MainSignal) -> Vec<(Address, Signal)> {
+        let mut outbox = Outbox::for_test(self.own);
+        self.main.handle(signal, from, &mut self.context.at(self.now), &mut outbox);
+        outbox.take_sent()
     }
 
     fn send(&mut self, signal: MainSignal) -> Vec<(Address, Signal)> {

@@ -38,6 +38,7 @@ struct Got {
     hellos: u32,
     bytes: usize,
     closed: u32,
+    answered: u32,
 }
 
 /// Counts its input, and sends nothing.
@@ -50,6 +51,7 @@ impl Transport<ToySignal> for Recorder {
             LinkInput::Hello(..) => got.hellos += 1,
             LinkInput::Bytes(_, bytes) => got.bytes += bytes.len(),
             LinkInput::Closed(..) => got.closed += 1,
+            LinkInput::Answered(_) => got.answered += 1,
             LinkInput::Refused(..) => unreachable!("these links are not encrypted"),
         }
     }
@@ -74,6 +76,8 @@ struct Thread {
     poll: Poll,
     got: Arc<Mutex<Got>>,
     address: SocketAddr,
+    /// The listener of node 2, which accepts nothing.
+    other: Option<TcpListener>,
 }
 
 impl Thread {
@@ -105,12 +109,13 @@ impl Thread {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         listener.set_nonblocking(true).unwrap();
+        let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let options = LinkOptions {
             cluster: 1,
             key: ClusterKey([1; 32]),
             incarnation: 1,
             listener: Arc::new(listener.try_clone().unwrap()),
-            peers: Vec::new(),
+            peers: vec![(NodeId(2), other.local_addr().unwrap())],
             channels: 1,
             watcher: (PLAYER, 0),
             introduction: Arc::new([]),
@@ -119,7 +124,7 @@ impl Thread {
         let ports = LinkPorts::new(&options, routes, 0).unwrap();
         sockets.set_links(ports, Some(mio::net::TcpListener::from_std(listener))).unwrap();
         engine.work_links(Time(0), &mut sockets);
-        Self { sockets, engine, poll, got, address }
+        Self { sockets, engine, poll, got, address, other: Some(other) }
     }
 
     /// A connection that has said its hello.
@@ -189,6 +194,20 @@ fn a_stopping_thread_reads_its_links() {
     thread.sockets.stop_reading();
     thread.take_input();
     assert_eq!(thread.got.lock().unwrap().bytes, 5);
+}
+
+#[test]
+fn a_system_answers_for_a_process_that_accepts_nothing_and_not_for_one_that_is_gone() {
+    let mut thread = Thread::new();
+    // The end of the process ends the first connection, too.
+    for (answered, closed) in [(1, 0), (1, 2)] {
+        LinkSockets::probe(&mut thread.sockets, NodeId(2)).expect("a socket");
+        thread.poll();
+        thread.take_input();
+        let got = thread.got.lock().unwrap();
+        assert_eq!((got.answered, got.closed), (answered, closed));
+        drop(thread.other.take());
+    }
 }
 
 #[test]

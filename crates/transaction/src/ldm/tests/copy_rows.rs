@@ -18,7 +18,13 @@ fn main() -> Address {
 /// Starts an epoch at all blocks. Only the ldms of the second node copy rows.
 fn begin_epoch(harness: &mut Harness, epoch: u32, is_gone: bool, copies_at: Option<CommitNumber>) {
     let gone = [u64::from(is_gone) << SECOND.0, 0, 0, 0];
-    let begin = |copies_at| BeginEpoch { epoch: Epoch(epoch), gone, late: LateNodes::new(&[SECOND]), copies_at };
+    let begin = |copies_at| BeginEpoch {
+        epoch: Epoch(epoch),
+        gone,
+        late: LateNodes::new(&[SECOND]),
+        copies_at,
+        reply_to: None,
+    };
     for instance in 0..2 {
         let tc = Address::new(NodeId(1), Module::Tc, instance);
         harness.send(tc, tc, Signal::Tc(TcSignal::BeginEpoch(begin(None))));

@@ -81,7 +81,13 @@ fn send_commit_to_backup(harness: &mut Harness, transaction: TransactionId) {
 }
 
 fn lose_first_node(harness: &mut Harness) {
-    let begin = BeginEpoch { epoch: FIRST, gone: [1 << 1, 0, 0, 0], late: LateNodes::default(), copies_at: None };
+    let begin = BeginEpoch {
+        epoch: FIRST,
+        gone: [1 << 1, 0, 0, 0],
+        late: LateNodes::default(),
+        copies_at: None,
+        reply_to: None,
+    };
     harness.send(ldm(2), ldm(2), Signal::Ldm(LdmSignal::BeginEpoch(begin)));
 }
 
@@ -195,7 +201,13 @@ fn a_primary_undoes_what_a_lost_tc_has_not_decided() {
     let waiting = harness.begin_execute(TestSession::begin(1), &add, table.keys(&[5]));
     harness.run();
     assert_eq!(harness.ldm(ldm(1)).work().waiting_writes, 2);
-    let begin = BeginEpoch { epoch: FIRST, gone: [1 << 3, 0, 0, 0], late: LateNodes::default(), copies_at: None };
+    let begin = BeginEpoch {
+        epoch: FIRST,
+        gone: [1 << 3, 0, 0, 0],
+        late: LateNodes::default(),
+        copies_at: None,
+        reply_to: None,
+    };
     harness.send(ldm(1), ldm(1), Signal::Ldm(LdmSignal::BeginEpoch(begin)));
     // A late signal of the lost node is dropped.
     harness.send(ldm(1), third, write_from_node_3(&table, partition, 7));

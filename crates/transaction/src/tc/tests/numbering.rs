@@ -82,8 +82,20 @@ fn a_participant_with_locks_only_may_answer_before_the_number_arrives() {
 }
 
 #[test]
-fn replies_to_the_life_before_are_dropped_until_the_first_epoch_starts() {
+fn replies_to_the_life_before_are_dropped() {
+    replies_to_the_life_before(false);
+}
+
+#[test]
+fn replies_to_the_life_before_are_dropped_after_the_first_epoch_has_started() {
+    replies_to_the_life_before(true);
+}
+
+fn replies_to_the_life_before(has_begun: bool) {
     let mut stage = Stage::in_cluster(true);
+    if has_begun {
+        stage.send(main(), begin_epoch(1, [0; 4]));
+    }
     let parts = stage.execute(NONE, true, &[0]);
     let (write, other) = (&parts[0].1, Address::new(NodeId(2), Module::Ldm, 0));
     let earlier = TransactionId(write.transaction.0 ^ 1 << 20);
@@ -99,8 +111,12 @@ fn replies_to_the_life_before_are_dropped_until_the_first_epoch_starts() {
 
 /// Node 2 has left with the epochs before.
 fn without_backups(epoch: u32) -> TcSignal {
-    let late = LateNodes::default();
-    TcSignal::BeginEpoch(BeginEpoch { epoch: Epoch(epoch), gone: [1 << 2, 0, 0, 0], late, copies_at: None })
+    begin_epoch(epoch, [1 << 2, 0, 0, 0])
+}
+
+fn begin_epoch(epoch: u32, gone: [u64; 4]) -> TcSignal {
+    let (epoch, late, copies_at, reply_to) = (Epoch(epoch), LateNodes::default(), None, None);
+    TcSignal::BeginEpoch(BeginEpoch { epoch, gone, late, copies_at, reply_to })
 }
 
 #[test]
@@ -138,9 +154,7 @@ fn a_number_that_was_taken_before_the_epoch_commits_and_later_writes_have_no_bac
     stage.written(&parts[0], Vec::new());
     let transaction = parts[0].1.transaction;
     // Nothing is left to prepare without backups.
-    let late = LateNodes::default();
-    let begin = BeginEpoch { epoch: Epoch(2), gone: [0; 4], late, copies_at: None };
-    let undo = stage.send(main(), TcSignal::BeginEpoch(begin));
+    let undo = stage.send(main(), begin_epoch(2, [0; 4]));
     assert_eq!(undo.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [ldm(1)]);
     assert_eq!(stage.undone_in(Epoch(2), ldm(1), transaction).len(), 1);
 }
