@@ -43,7 +43,8 @@ pub struct Settings {
     /// Seed of its timeouts after elections that nobody won.
     pub seed: u64,
     /// Ticks without a message from the leader after which the voter of the first rank campaigns, from
-    /// [`ELECTION_TICKS_MIN`] to [`ELECTION_TICKS_MAX`]. A leader that hears no majority for as long steps down.
+    /// [`ELECTION_TICKS_MIN`] to [`ELECTION_TICKS_MAX`]. A leader that hears no majority for as long steps
+    /// down.
     pub election_ticks: usize,
 }
 
@@ -601,8 +602,8 @@ impl Replica {
 }
 
 /// Whether a message may leave before the writes that come before it are synced. The answer to a heartbeat
-/// says that the voter lives, and nothing follows from a vote before the vote. A leader whose voters have slow
-/// disks would step down without these answers.
+/// says that the voter lives, and nothing follows from a vote before the vote. A leader whose voters have
+/// slow disks would step down without these answers.
 fn promises_nothing(message: &Message) -> bool {
     let kind = message.get_msg_type();
     use raft::eraftpb::MessageType::{MsgHeartbeatResponse, MsgRequestPreVote, MsgRequestPreVoteResponse};

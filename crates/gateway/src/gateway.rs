@@ -201,9 +201,10 @@ impl Gateway {
         }
     }
 
-    /// The same gateway in this life of a node of a cluster. Ids of operations have a part of its number above
-    /// their place in the pool, so that the late reply to a request of an earlier life finds no operation. The
-    /// number of a life is at least that of the second in which it began: the part repeats after 18 hours.
+    /// The same gateway in this life of a node of a cluster. Ids of operations have a part of its number
+    /// above their place in the pool, so that the late reply to a request of an earlier life finds no
+    /// operation. The number of a life is at least that of the second in which it began: the part repeats
+    /// after 18 hours.
     #[must_use]
     pub fn of_life(self, incarnation: Incarnation) -> Gateway {
         // The largest part would make an operation of `NO_OPERATION`.

@@ -37,7 +37,7 @@ pub struct BeginEpoch {
     pub late: LateNodes,
     /// Set while this node copies rows: all numbers above reach it as images.
     pub copies_at: Option<CommitNumber>,
-    /// Who waits until the block has started the epoch.
+    /// The block that waits until this one has started the epoch.
     pub reply_to: Option<Address>,
 }
 

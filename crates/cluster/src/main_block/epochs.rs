@@ -85,7 +85,8 @@ pub(super) struct Epochs {
     queue: VecDeque<(Address, Signal)>,
     /// Every sql, tc and ldm block of the node.
     blocks: Vec<Address>,
-    /// The last epoch that all of them have started, and how many have not started the one that the mirror has.
+    /// The last epoch that all of them have started, and how many have not started the one that the mirror
+    /// has.
     started_everywhere: Epoch,
     starting: usize,
     recv_blocks: Vec<Address>,
@@ -368,8 +369,8 @@ impl Epochs {
         None
     }
 
-    /// A block has started an epoch. The epoch counts as started when all have: then nothing that this node owes
-    /// to a life that has left can reach the next life of the node, which is admitted later.
+    /// A block has started an epoch. The epoch counts as started when all have: then nothing that this node
+    /// owes to a life that has left can reach the next life of the node, which is admitted later.
     fn on_begin_epoch_reply(&mut self, epoch: Epoch) {
         if self.started() == Some(epoch) {
             self.starting -= 1;

@@ -135,7 +135,7 @@ impl Member {
         let is_certain = self.is_cut_certain(!with_cut.without(&dead).is_empty(), do_report);
         let nodes = if is_certain { with_cut } else { without_cut };
         if !nodes.is_empty() {
-            let reasons: Vec<String> = nodes.iter().map(|node| reason_of(node, &gone, &silent)).collect();
+            let reasons: Vec<String> = nodes.iter().map(|node| self.reason_of(node, &gone, &silent)).collect();
             return Some((evict(nodes), reasons.join("; ")));
         }
         if let Some(SlowNode { node, is_disk }) = slow {
@@ -245,8 +245,8 @@ impl Member {
         self.peers.get(&record.node).is_some_and(is_peer_gone)
     }
 
-    /// Whether nobody has heard a member for so long at least, and for as long as its silence may last. A leader
-    /// that has just begun waits, unless the system of the member answers nobody.
+    /// Whether nobody has heard a member for so long at least, and for as long as its silence may last. A
+    /// leader that has just begun waits, unless the system of the member answers nobody.
     fn is_silent(&self, record: &NodeRecord, least: Duration) -> bool {
         let node = record.node;
         let Some(peer) = self.peers.get(&node) else { return false };
@@ -263,6 +263,17 @@ impl Member {
         let mut others = self.peers.iter().filter(|(other, _)| **other != node).map(|(_, peer)| peer);
         let since = if is_unreachable { since } else { since.max(leading) };
         is_over(since) && !others.any(hears)
+    }
+
+    fn reason_of(&self, node: NodeId, gone: &NodeSet, silent: &NodeSet) -> String {
+        let is_unreachable = self.peers.get(&node).is_some_and(|peer| self.is_unreachable(peer));
+        let why = match (gone.contains(node), silent.contains(node)) {
+            (true, _) => "its process is gone",
+            (_, true) if is_unreachable => "its system answers no connection",
+            (_, true) => "it is silent",
+            _ => "it and another data node do not hear each other",
+        };
+        format!("node {}: evicted, because {why}", node.0)
     }
 
     /// The nodes that a member hears. Nodes that are not linked yet count as heard.
@@ -317,13 +328,4 @@ impl Member {
         let is_over = self.now.since(since) >= self.settings.partial_start_after;
         is_over.then(|| (change, format!("data nodes start without {}", missing.join(", "))))
     }
-}
-
-fn reason_of(node: NodeId, gone: &NodeSet, silent: &NodeSet) -> String {
-    let why = match (gone.contains(node), silent.contains(node)) {
-        (true, _) => "its process is gone",
-        (_, true) => "it is silent",
-        _ => "it and another data node do not hear each other",
-    };
-    format!("node {}: evicted, because {why}", node.0)
 }

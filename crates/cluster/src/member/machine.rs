@@ -1,4 +1,5 @@
-//! One node of a cluster: its links, its voter, the installed membership, and its reports.
+//! One node of a cluster: its links, its voter, the installed membership, and its reports. In one long file,
+//! because every event of one of them may change the others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,20 +24,22 @@ use crate::membership::{Membership, NodeSet, Replication};
 /// course by timeouts.
 const CAMPAIGNS_MAX: Duration = Duration::from_millis(100);
 
-/// Each of these parts of `node_silence_max_ms` is a tick of the time without a leader until an election: four
-/// tenths of it. Links notice the loss of a leader sooner.
+/// Each of these parts of `node_silence_max_ms` is a tick of the time without a leader until an election:
+/// four tenths of it. Links notice the loss of a leader sooner.
 const SILENCE_PER_ELECTION_TICK: Duration = Duration::from_millis(25);
 
 /// A silent node is evicted after this many times the longest gap between its frames lately.
 const GAPS_PER_SILENCE: u64 = 4;
 
-/// A node whose system answers is not evicted sooner than after this silence, which begins with the suspicion.
+/// A node whose system answers is not evicted sooner than after this silence, which begins with the
+/// suspicion.
 const SILENCE_MIN: Duration = Duration::from_millis(50);
 
 /// A tick that comes so late shows that this node had no processor. Then it begins to listen anew.
 const OWN_STALL: Duration = Duration::from_millis(30);
 
-/// A node without data may be silent for `node_silence_max_ms` this often. Its clients lose their connections.
+/// A node without data may be silent for `node_silence_max_ms` this often. Its clients lose their
+/// connections.
 const CLIENT_SILENCES: u64 = 4;
 
 /// The version of the set of voters. The nodes that vote never change; a voter that lost its files comes back
@@ -103,8 +106,8 @@ pub(super) struct Peer {
     pub up: Option<Incarnation>,
     /// Since when it is not heard: silent, without a link, or never up.
     pub unheard_since: Option<Time>,
-    /// The silence after which it does not count as heard, if shorter than `node_silence_max_ms`: the one that
-    /// its frames of the last time allow.
+    /// The silence after which it does not count as heard, if shorter than `node_silence_max_ms`: the one
+    /// that its frames of the last time allow.
     pub silence_max: Option<Duration>,
     /// Since when its system answers no connection.
     pub unreachable_since: Option<Time>,
@@ -563,9 +566,11 @@ impl Member {
 
     /// A node has reported.
     pub fn on_report(&mut self, from: NodeId, report: NodeReport) {
+        let mut has_news = false;
         if let Some(peer) = self.peers.get_mut(&from)
             && report.incarnation > peer.dead
         {
+            has_news = peer.report.is_some_and(|before| before.hears != report.hears);
             (peer.report, peer.reported) = (Some(report), self.now);
         }
         if self.leader_ended.is_some() {
@@ -581,6 +586,11 @@ impl Member {
             if voter.leases_over().map(|membership| membership.epoch) != was_over {
                 self.tell_leases_over();
             }
+        }
+        if has_news {
+            // It was perhaps the last node to hear one that is to be evicted.
+            self.lead(false);
+            self.drive_voter();
         }
     }
 

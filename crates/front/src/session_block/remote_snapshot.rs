@@ -71,9 +71,9 @@ pub(super) struct RemoteSnapshots {
 }
 
 impl RemoteSnapshots {
-    /// The snapshots of a block that chooses them itself, while its node has a lease if it needs one. Requests
-    /// have higher numbers than those of earlier lives of the node: a late answer to one of these would be a
-    /// snapshot that is too old.
+    /// The snapshots of a block that chooses them itself, while its node has a lease if it needs one.
+    /// Requests have higher numbers than those of earlier lives of the node: a late answer to one of these
+    /// would be a snapshot that is too old.
     pub(super) fn new(requires_lease: bool, life: Incarnation) -> RemoteSnapshots {
         let source = if requires_lease { Source::Leased } else { Source::Own };
         RemoteSnapshots { source, request: life.first_number(), ..RemoteSnapshots::default() }

@@ -246,7 +246,8 @@ impl LinkBoard {
         peer.epoch.fetch_max(epoch, Ordering::Relaxed);
     }
 
-    /// The longest gap between frames of a node since the last call, if one was longer than between heartbeats.
+    /// The longest gap between frames of a node since the last call, if one was longer than between
+    /// heartbeats.
     pub(crate) fn take_gap(&self, node: NodeId) -> Duration {
         let gap = &self.peer(node).gap;
         Duration(if gap.load(Ordering::Relaxed) == 0 { 0 } else { gap.swap(0, Ordering::Relaxed) })

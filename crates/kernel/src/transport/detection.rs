@@ -22,8 +22,8 @@ pub const PROBE_WAIT_MIN: Duration = Duration::from_millis(10);
 /// An answer may take this many times as long as the slowest one before.
 const PROBE_WAIT_FACTOR: u64 = 4;
 
-/// Time until the next probe of a node that is silent and has answered. Later ones come after half of the silence,
-/// because a stopped process does not take its connections.
+/// Time until the next probe of a node that is silent and has answered. Later ones come after half of the
+/// silence, because a stopped process does not take its connections.
 const PROBE_AGAIN: Duration = Duration::from_millis(20);
 
 /// The first probe, which shows whether probes reach the other node at all, is given up after this time.
@@ -121,8 +121,8 @@ impl Detector {
     }
 }
 
-/// Probes one other node while it is silent. The system answers a connection without the process, so a missing
-/// answer is the fault of the network or the machine.
+/// Probes one other node while it is silent. The system answers a connection without the process, so a
+/// missing answer is the fault of the network or the machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Probe {
     stage: Stage,

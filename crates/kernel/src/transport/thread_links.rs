@@ -240,22 +240,8 @@ impl<S: WireSignal> ThreadLinks<S> {
         let mut links = Vec::new();
         for channel in (0..channels).filter(|&channel| setup.routes.owner(channel) == Some(thread)) {
             for &peer in &setup.peers {
-                let (own, id) = (setup.own.node, ChannelId { channel, channels });
-                links.push(ThreadLink {
-                    link: Link::new(settings.clone(), peer, id, now),
-                    channel,
-                    connections: Vec::new(),
-                    ends: Ends {
-                        own,
-                        peer,
-                        encoder: S::encoder(version),
-                        decoder: S::decoder(version),
-                        arrived: VecDeque::new(),
-                    },
-                    waiting: Waiting::new(),
-                    detector: None,
-                    actions: Actions::default(),
-                });
+                let id = ChannelId { channel, channels };
+                links.push(ThreadLink::new(Link::new(settings.clone(), peer, id, now), channel, setup.own.node));
             }
         }
         // Without peers, strangers must be refused all the same.
@@ -401,8 +387,8 @@ impl<S: WireSignal> ThreadLinks<S> {
                 }
                 LinkEvent::Dead(incarnation, death) => {
                     board.connect(node, link.channel, 0, self.setup.routes.channels());
-                    // What waits for space is lost with its sender: the next life of the node may be up before there is
-                    // space, and would get the answers.
+                    // What waits for space is lost with its sender: the next life of the node may be up
+                    // before there is space, and would get the answers.
                     for (envelope, _) in link.ends.arrived.drain(..) {
                         envelope.signal.recycle(buffers);
                     }
@@ -438,14 +424,15 @@ impl<S: WireSignal> ThreadLinks<S> {
             connection.into_iter().for_each(|id| sockets.close(id));
             return;
         }
-        let listening = link.detector.get_or_insert_with(|| Listening {
-            detector: Detector::new(now),
-            probe: Probe::default(),
-            connection: None,
+        let board = &self.setup.board;
+        let listening = link.detector.get_or_insert_with(|| {
+            // The time since the life before is no gap.
+            board.take_gap(node);
+            Listening { detector: Detector::new(now), probe: Probe::default(), connection: None }
         });
         let Listening { detector, probe, connection } = listening;
-        let heard = self.setup.board.heard(node);
-        detector.note_gap(now, self.setup.board.take_gap(node));
+        let heard = board.heard(node);
+        detector.note_gap(now, board.take_gap(node));
         let opinion = detector.check(now, heard);
         self.news.extend(opinion.map(|opinion| match opinion {
             Opinion::Suspected => LinkNews::Suspected { node, longest_gap: detector.longest_gap() },
@@ -583,6 +570,14 @@ impl<S: WireSignal> Transport<S> for ThreadLinks<S> {
 }
 
 impl<S: WireSignal> ThreadLink<S> {
+    fn new(link: Link, channel: u8, own: NodeId) -> Self {
+        let version = *S::VERSIONS.end();
+        let (encoder, decoder) = (S::encoder(version), S::decoder(version));
+        let ends = Ends { own, peer: link.peer(), encoder, decoder, arrived: VecDeque::new() };
+        let (connections, actions) = (Vec::new(), Actions::default());
+        Self { link, channel, connections, ends, waiting: Waiting::new(), detector: None, actions }
+    }
+
     /// Whether a signal of this class may be sent now, and overtakes none of its class.
     fn accepts(&self, class: SignalClass) -> bool {
         !self.waiting.has(class) && self.link.accepts(class)
@@ -648,4 +643,47 @@ fn drop_signal<S: WireSignal>(
         sent.push((from, signal.priority()));
     }
     signal.recycle(buffers);
+}
+
+#[cfg(all(test, not(loom), not(shuttle)))]
+mod tests {
+    use super::*;
+    use crate::toy::ToySignal;
+    use crate::transport::link::Death;
+
+    #[test]
+    fn signals_that_wait_for_space_are_lost_with_the_life_that_sent_them() {
+        let (own, peer) = (NodeId(1), NodeId(2));
+        let setup = LinkSetup {
+            own: Identity { cluster: 1, node: own, incarnation: 1 },
+            key: ClusterKey([1; 32]),
+            peers: vec![peer],
+            routes: Arc::new(LinkRoutes::new(vec![0])),
+            board: Arc::new(LinkBoard::new()),
+            watcher: (ModuleId::SOCKETS, 0),
+            stall_after: Duration(0),
+        };
+        let settings = HelloSettings { own: setup.own, key: setup.key.clone(), versions: (1, 1) };
+        let id = ChannelId { channel: 0, channels: 1 };
+        let link = Link::new(Arc::new(settings.clone()), peer, id, Time(0));
+        let mut links = ThreadLinks::<ToySignal> {
+            links: vec![ThreadLink::new(link, 0, own)],
+            setup: Arc::new(setup),
+            settings: Arc::new(settings),
+            thread: 0,
+            due: Time(0),
+            sent: Vec::new(),
+            delivered_at: Time(0),
+            burst: 1,
+            strangers: Vec::new(),
+            news: Vec::new(),
+        };
+        let at = |node| Address::new(node, ModuleId::SOCKETS, 0);
+        let waiting = Envelope { to: at(own), from: at(peer), signal: ToySignal::Ball(7) };
+        links.links[0].ends.arrived.push_back((waiting, 4));
+        links.links[0].actions.events.push(LinkEvent::Dead(1, Death::Restarted));
+        links.tell_events(0, &mut BufferPool::new(0));
+        assert!(links.links[0].ends.arrived.is_empty());
+        assert!(matches!(links.news[..], [LinkNews::Dead { incarnation: 1, .. }]));
+    }
 }
