@@ -134,7 +134,7 @@ impl Member {
         let do_report = membership.members().all(has_reported);
         let is_certain = self.is_cut_certain(!with_cut.without(&dead).is_empty(), do_report);
         let nodes = if is_certain { with_cut } else { without_cut };
-        if !nodes.is_empty() {
+        if !nodes.is_empty() && self.hears_majority() {
             let reasons: Vec<String> = nodes.iter().map(|node| self.reason_of(node, &gone, &silent)).collect();
             return Some((evict(nodes), reasons.join("; ")));
         }
@@ -144,6 +144,11 @@ impl Member {
             return Some((evict(std::iter::once(node).collect()), reason));
         }
         self.planned_change(membership)
+    }
+
+    /// Whether this node hears most voters. Otherwise it may be the one that is cut off.
+    fn hears_majority(&self) -> bool {
+        self.voters.iter().filter(|node| self.hears(**node)).count() > self.voters.len() / 2
     }
 
     /// Whether members have not heard each other for long enough, and all of them report.
@@ -256,13 +261,11 @@ impl Member {
             let silence = self.now.since(since);
             silence >= least && (is_unreachable || silence >= self.silence_max(peer))
         };
-        let hears = |other: &Peer| {
-            let report = other.report.as_ref().filter(|_| other.unheard_since.is_none());
-            report.is_some_and(|report| NodeSet::from_words(report.hears).contains(node))
-        };
-        let mut others = self.peers.iter().filter(|(other, _)| **other != node).map(|(_, peer)| peer);
+        let hears = |other: &Peer| other.report.is_some_and(|report| NodeSet::from_words(report.hears).contains(node));
+        // One that is suspected itself is a witness, too: perhaps this node is cut off.
+        let mut others = self.peers.iter().filter(|(other, _)| **other != node && self.hears(**other));
         let since = if is_unreachable { since } else { since.max(leading) };
-        is_over(since) && !others.any(hears)
+        is_over(since) && !others.any(|(_, peer)| hears(peer))
     }
 
     fn reason_of(&self, node: NodeId, gone: &NodeSet, silent: &NodeSet) -> String {

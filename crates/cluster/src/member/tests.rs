@@ -493,6 +493,26 @@ fn a_leader_whose_cable_is_pulled_is_replaced_at_once() {
 }
 
 #[test]
+fn a_leader_whose_own_cable_was_pulled_for_a_moment_evicts_nobody() {
+    for roles in [&SMALL[..], &["all", "all", "all"]] {
+        let mut cluster = formed_with(roles, Duration::from_millis(2000));
+        let leader = cluster.leader().unwrap();
+        let epoch = cluster.membership(leader).unwrap().epoch;
+        cluster.pull_cable(leader);
+        for other in (1..=roles.len() as u8).filter(|other| *other != leader) {
+            cluster.notice_cut(other, leader);
+            cluster.collect();
+        }
+        cluster.cut.clear();
+        for other in (1..=roles.len() as u8).filter(|other| *other != leader) {
+            cluster.set_heard(leader, other, true);
+        }
+        (0..20).for_each(|_| cluster.step());
+        assert_eq!(cluster.membership(leader).unwrap().epoch, epoch);
+    }
+}
+
+#[test]
 fn the_cut_of_a_whole_node_that_another_notices_first_costs_that_node_only() {
     // Node 2 numbers commits, so the cluster would rather keep it than one that does not hear it.
     for node in [1, 2] {
