@@ -59,7 +59,7 @@ impl Default for ClusterConfig {
             location_domain: String::new(),
             replicas: 2,
             channels: 1,
-            silence_max_ms: 250,
+            silence_max_ms: 400,
             cut_max_ms: 0,
             standstill_max_ms: 5_000,
             partial_start_ms: 30_000,

@@ -31,9 +31,9 @@ const SILENCE_PER_ELECTION_TICK: Duration = Duration::from_millis(25);
 /// A silent node is evicted after this many times the longest gap between its frames lately.
 const GAPS_PER_SILENCE: u64 = 4;
 
-/// A node whose system answers is not evicted sooner than after this silence, which begins with the
-/// suspicion.
-const SILENCE_MIN: Duration = Duration::from_millis(50);
+/// A node whose system answers is not evicted sooner than after this part of `node_silence_max_ms`: a long
+/// statement may keep a thread busy that was never busy before.
+const SILENCE_PARTS: u64 = 4;
 
 /// A tick that comes so late shows that this node had no processor. Then it begins to listen anew.
 const OWN_STALL: Duration = Duration::from_millis(30);
@@ -606,8 +606,9 @@ impl Member {
             }
             LinkNews::Dead { node, incarnation, death } => self.on_dead(node, Incarnation(incarnation), death),
             LinkNews::Suspected { node, longest_gap } => {
-                let allowed = Duration(longest_gap.0.saturating_mul(GAPS_PER_SILENCE)).max(SILENCE_MIN);
-                let silence_max = allowed.min(self.settings.silence_max);
+                let most = self.settings.silence_max;
+                let allowed = Duration(longest_gap.0.saturating_mul(GAPS_PER_SILENCE));
+                let silence_max = allowed.max(Duration(most.0 / SILENCE_PARTS)).min(most);
                 if let Some(peer) = self.peers.get_mut(&node) {
                     peer.unheard_since.get_or_insert(now);
                     peer.silence_max = Some(silence_max);
