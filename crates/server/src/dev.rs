@@ -169,7 +169,7 @@ fn new_config(folder: &Path, data: u8, replicas: u8, sql: u8) -> Result<String> 
     writeln!(text, "cluster_key_file = {:?}", folder.join(KEY_FILE))?;
     writeln!(text, "NoOfReplicas = {replicas}")?;
     // The processes share few CPUs, with each other and with everything else.
-    writeln!(text, "node_silence_max_ms = 2000\nStartPartialTimeout = 10000\ncpu_binding = false\nNumCPUs = 1")?;
+    writeln!(text, "node_silence_max_ms = 4000\nStartPartialTimeout = 10000\ncpu_binding = false\nNumCPUs = 1")?;
     writeln!(text, "TotalMemory = \"256M\"\nFragmentLogFileSize = \"16M\"")?;
     writeln!(text, "nodes = [")?;
     for (index, listener) in listeners.iter().enumerate() {

@@ -251,7 +251,7 @@ impl Member {
     }
 
     /// Whether nobody has heard a member for so long at least, and for as long as its silence may last. A
-    /// leader that has just begun waits, unless the system of the member answers nobody.
+    /// leader that has just begun waits for members that it has never heard.
     fn is_silent(&self, record: &NodeRecord, least: Duration) -> bool {
         let node = record.node;
         let Some(peer) = self.peers.get(&node) else { return false };
@@ -264,7 +264,9 @@ impl Member {
         let hears = |other: &Peer| other.report.is_some_and(|report| NodeSet::from_words(report.hears).contains(node));
         // One that is suspected itself is a witness, too: perhaps this node is cut off.
         let mut others = self.peers.iter().filter(|(other, _)| **other != node && self.hears(**other));
-        let since = if is_unreachable { since } else { since.max(leading) };
+        // It was heard before, so this node has listened long enough.
+        let was_heard = is_unreachable || peer.silence_max.is_some();
+        let since = if was_heard { since } else { since.max(leading) };
         is_over(since) && !others.any(|(_, peer)| hears(peer))
     }
 

@@ -547,6 +547,18 @@ fn a_node_may_be_silent_for_as_long_as_its_earlier_pauses_allow() {
 }
 
 #[test]
+fn a_leader_with_data_that_is_paused_is_evicted_as_soon_as_another_leads() {
+    let mut cluster =
+        formed_with(&["data,management", "data,management", "data,management"], Duration::from_millis(1000));
+    let leader = cluster.leader().unwrap();
+    assert_eq!(leader, 1);
+    cluster.pause(leader);
+    let is_away = |it: &Cluster| it.membership(2).unwrap().record(NodeId(leader)).unwrap().state == NodeState::Away;
+    let steps = cluster.run_until("it is evicted", is_away);
+    assert!((25..=28).contains(&steps), "{steps} steps: the silence counts once");
+}
+
+#[test]
 fn a_silent_node_without_data_is_refused_and_starts_again() {
     let mut cluster = formed(&SMALL);
     cluster.pause(4);

@@ -88,7 +88,7 @@ impl Cluster {
             .collect();
         let key = folder.join("key");
         assert!(run(&["admin", "key", key.to_str().expect("UTF-8")]).0);
-        let silence = if settings.contains("node_silence_max_ms") { "" } else { "node_silence_max_ms = 5000\n" };
+        let silence = if settings.contains("node_silence_max_ms") { "" } else { "node_silence_max_ms = 20000\n" };
         let text = format!(
             "cluster_name = \"test\"\ncluster_key_file = {key:?}\nnodes = [{}]\n{silence}\
              cpu_binding = false\nNumCPUs = 1\nTotalMemory = \"64M\"\nFragmentLogFileSize = \"1M\"\nport = 0\n{settings}",
