@@ -36,6 +36,9 @@ timeout 120 sh tests/compression.sh "$target/$profile/junctor"
 echo "== a dump by mysqldump, loaded into an empty server"
 timeout 300 sh tests/mysqldump.sh "$target/$profile/junctor"
 
+echo "== files of the server, compared with MariaDB"
+timeout 300 sh tests/server-files.sh "$target/$profile/junctor"
+
 echo "== torn reads"
 timeout 120 "$bench" torn-reads --seconds 10
 

@@ -7,6 +7,8 @@ use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::interrupt_session::KillOutcome;
 use junctor_signals::read_rows::OperationId;
 
+use crate::file::{FileAnswer, FileBuffer};
+
 /// An answer to one operation of a session.
 #[derive(Debug)]
 pub enum Event {
@@ -109,6 +111,15 @@ pub enum Event {
         value: Value,
         /// The error, if it failed.
         error: Option<Box<Error>>,
+    },
+    /// A request about a file of the statement ended.
+    File {
+        /// The operation.
+        operation: OperationId,
+        /// What was done.
+        step: FileAnswer,
+        /// The bytes read, or the buffer of the request; otherwise empty.
+        bytes: FileBuffer,
     },
     /// All rows of a status table.
     Status {

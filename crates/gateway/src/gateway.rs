@@ -76,6 +76,8 @@ pub struct Gateway {
     /// This life of the node, and what ids of operations have of it.
     incarnation: Incarnation,
     life: u64,
+    /// Number of operations with a file.
+    pub(crate) files_open: usize,
     /// Recent reply lengths in bytes of longer reads, by table, so that a reply buffer is large enough from
     /// the start.
     pub(crate) reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
@@ -197,6 +199,7 @@ impl Gateway {
             operations: Pool::new(operations_max.min(PLACES_MAX)),
             incarnation: Incarnation(0),
             life: 0,
+            files_open: 0,
             reply_bytes: Box::new([0; REPLY_BYTES_PLACES]),
         }
     }

@@ -5,6 +5,7 @@
 //! In reading order:
 //! - [`gateway`]: the operations of one block; [`operation`]: the record of an operation in progress;
 //!   [`event`]: the answers;
+//! - [`file`]: files that statements read and write;
 //! - [`keys`]: keys, ranges and rows of a statement, distributed over partitions;
 //! - [`transaction`]: a session's view of its transaction;
 //! - [`route`]: decides where a read runs; no other module does;
@@ -15,6 +16,7 @@
 
 mod epoch;
 pub mod event;
+pub mod file;
 pub mod gateway;
 pub mod keys;
 pub mod operation;

@@ -9,6 +9,7 @@ use junctor_signals::program::ReadProgram;
 use junctor_signals::read_rows::{BookedCost, Resume};
 use junctor_storage::snapshot::SnapshotHandle;
 
+use crate::file::FileWork;
 use crate::gateway::ReadOptions;
 use crate::route::Sample;
 
@@ -71,6 +72,7 @@ pub(crate) enum Work {
         outstanding: u32,
     },
     UserLock,
+    File(Box<FileWork>),
     Status {
         outstanding: u32,
         rows: Vec<Vec<junctor_model::value::Value>>,

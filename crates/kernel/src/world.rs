@@ -67,11 +67,14 @@ pub enum FileLane {
     Read,
     /// Small files and folders.
     Control,
+    /// Files outside of the node's own folders, on any device.
+    Outside,
 }
 
 impl FileLane {
     /// All lanes, by index.
-    pub const ALL: [FileLane; 5] = [Self::Log, Self::Checkpoint, Self::Bulk, Self::Read, Self::Control];
+    pub const ALL: [FileLane; 6] =
+        [Self::Log, Self::Checkpoint, Self::Bulk, Self::Read, Self::Control, Self::Outside];
 
     /// Position in [`FileLane::ALL`].
     pub const fn index(self) -> usize {
@@ -86,6 +89,7 @@ impl FileLane {
             Self::Bulk => "bulk",
             Self::Read => "read",
             Self::Control => "control",
+            Self::Outside => "outside",
         }
     }
 }
@@ -130,6 +134,8 @@ pub enum FileMode {
     CreateOrOpen,
     /// Creates the file, or truncates it.
     CreateEmpty,
+    /// Creates the file, which must not exist. A link of that name is not followed.
+    CreateNew,
 }
 
 /// A file or folder in the answer to [`WorldRequest::ListFolder`].
@@ -208,6 +214,35 @@ pub enum WorldRequest {
         /// Offsets and lengths must be multiples of [`crate::file_buffer::FILE_BLOCK_BYTES`] even if it does
         /// not; other requests fail with [`FileError::Misaligned`].
         is_direct: bool,
+        /// Returned with the answer.
+        token: u64,
+    },
+    /// Opens a regular file in a folder or its subfolders, and no other file, whatever links the path
+    /// contains. The check and the opening are one step. Answered by [`FileOutcome::Opened`].
+    ///
+    /// Errors: [`FileError::Outside`], [`FileError::NotAFile`]. [`FileError::Exists`] if the file of
+    /// [`FileMode::CreateNew`] exists.
+    OpenBeneath {
+        /// The folder, absolute.
+        folder: Box<str>,
+        /// Relative to the folder, or absolute and beginning with the folder's path.
+        path: Box<str>,
+        /// The operations that the opened file allows.
+        mode: FileMode,
+        /// Carries out this request and all requests for the opened file.
+        lane: FileLane,
+        /// Returned with the answer.
+        token: u64,
+    },
+    /// Deletes a file in a folder or its subfolders, like [`WorldRequest::DeleteFile`]. Never deletes another
+    /// file. A link is deleted itself. Error: [`FileError::Outside`].
+    DeleteBeneath {
+        /// The folder, absolute.
+        folder: Box<str>,
+        /// Relative to the folder, or absolute and beginning with the folder's path.
+        path: Box<str>,
+        /// Carries out the request.
+        lane: FileLane,
         /// Returned with the answer.
         token: u64,
     },
@@ -338,6 +373,8 @@ impl WorldRequest {
     pub fn file_lane(&self) -> Option<FileLane> {
         match self {
             Self::OpenFile { lane, .. }
+            | Self::OpenBeneath { lane, .. }
+            | Self::DeleteBeneath { lane, .. }
             | Self::DeleteFile { lane, .. }
             | Self::RenameFile { lane, .. }
             | Self::SyncFolder { lane, .. }
@@ -379,6 +416,8 @@ impl WorldRequest {
         match self {
             Self::WriteFile { bytes, token, .. } | Self::ReadFile { bytes, token, .. } => (token, bytes),
             Self::OpenFile { token, .. }
+            | Self::OpenBeneath { token, .. }
+            | Self::DeleteBeneath { token, .. }
             | Self::DeleteFile { token, .. }
             | Self::RenameFile { token, .. }
             | Self::SyncFolder { token, .. }
@@ -513,6 +552,12 @@ pub enum FileOutcome {
 pub enum FileError {
     /// The file or a folder on its path does not exist.
     NotFound,
+    /// The file exists, but should be created.
+    Exists,
+    /// The path leads out of its folder.
+    Outside,
+    /// The path names a folder, a pipe or a device.
+    NotAFile,
     /// The file is not open.
     NotOpen,
     /// The process lacks permission.
@@ -536,6 +581,9 @@ impl fmt::Display for FileError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotFound => formatter.write_str("no such file or folder"),
+            Self::Exists => formatter.write_str("the file exists"),
+            Self::Outside => formatter.write_str("the path leads out of its folder"),
+            Self::NotAFile => formatter.write_str("not a regular file"),
             Self::NotOpen => formatter.write_str("the file is not open"),
             Self::Denied => formatter.write_str("permission denied"),
             Self::DiskFull => formatter.write_str("the device is full"),

@@ -36,6 +36,16 @@ macro_rules! errors {
 }
 
 errors! {
+    /// A file of the server that cannot be created.
+    CreateFileFailed = 1, "HY000";
+    /// A file of the server that cannot be read.
+    ReadFileFailed = 2, "HY000";
+    /// A file of the server that cannot be written.
+    WriteFileFailed = 3, "HY000";
+    /// A file of the server that does not exist.
+    FileStatusFailed = 13, "HY000";
+    /// A file of the server that cannot be opened.
+    OpenFileFailed = 29, "HY000";
     /// CREATE DATABASE for an existing database.
     DatabaseExists = 1007, "HY000";
     /// DROP DATABASE for a database that does not exist.
@@ -402,6 +412,12 @@ errors! {
     NoData = 1329, "02000";
     /// SELECT ... INTO with another number of variables than of columns.
     SelectColumnCount = 1222, "21000";
+    /// A file of LOAD DATA that is no regular file.
+    FileNotReadable = 1085, "HY000";
+    /// INTO OUTFILE of a file that exists.
+    FileExists = 1086, "HY000";
+    /// Fields that end with a byte which may also be a part of them (a warning).
+    AmbiguousFieldTerminator = 1475, "HY000";
     /// FIELDS or LINES that no file can have.
     WrongFieldTerminators = 1083, "42000";
     /// A value outside the range of its column.

@@ -12,6 +12,7 @@ pub mod start;
 pub mod http;
 mod journal_writer;
 mod data_folder;
+mod server_files;
 mod cluster_start;
 mod cluster_join;
 pub mod embedded;

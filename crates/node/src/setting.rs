@@ -93,6 +93,8 @@ pub struct NodeConfig {
     pub checkpoint_directory: Option<String>,
     /// `BackupDataDir`: where `junctor backup` keeps backups if its command line names no store.
     pub backup_directory: Option<String>,
+    /// The folder in which statements may read and write files; `None` refuses all.
+    pub secure_file_priv: Option<String>,
     /// How files are read and written.
     pub file_backend: FileBackend,
     /// Whether data survives a stop. The default is that of a node inside a program; `junctor serve` sets it
@@ -176,6 +178,7 @@ impl Default for NodeConfig {
             log_directory: None,
             checkpoint_directory: None,
             backup_directory: None,
+            secure_file_priv: None,
             file_backend: FileBackend::default(),
             is_durable: false,
             log_segment_size: SegmentSize::default(),
@@ -449,6 +452,9 @@ pub static SETTINGS: &[Setting] = &[
     setting!("BackupDataDir", SettingKind::Text("a path, or s3://BUCKET/PREFIX"), "none",
         "Where `junctor backup` keeps backups if its command line names no store. A folder on a device of its own survives the loss of the others.",
         Text(value) => |config| config.backup_directory = Some(value)),
+    setting!("secure_file_priv", SettingKind::Text("a path, or NULL"), "NULL",
+        "The folder in which INTO OUTFILE, INTO DUMPFILE, LOAD DATA INFILE and LOAD_FILE find the files of the server. NULL refuses them. It must be apart from DataDir.",
+        Text(value) => |config| config.secure_file_priv = Some(value)),
     setting!("commit_durability", SettingKind::Text("disk or memory"), "disk",
         "When commits of new sessions are acknowledged: once they are on disk, or once they are in memory. A crash can lose commits of the second kind that are younger than TimeBetweenGlobalCheckpoints.",
         Text(value) => |config| if let Some(one) = CommitDurability::named(&value) { config.commit_durability = one }),

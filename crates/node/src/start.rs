@@ -32,6 +32,7 @@ use crate::journal_writer::{self, LogFiles};
 use crate::machine;
 use crate::memory_transport::MemoryTransport;
 use crate::role::{NodeHost, Shared};
+use crate::server_files;
 use crate::setting::{NodeConfig, SOCKET_PATH_BYTES_MAX, show_bytes};
 
 /// Why a node did not start, as a sentence for the user.
@@ -259,6 +260,7 @@ pub fn start_and_report(
         Some(bytes) => bytes,
         None => machine::memory_allowed_bytes() / 10 * 7,
     };
+    server_files::resolve(&mut config)?;
     config.max_connections = max_connections;
     config.total_memory_bytes = Some(memory_bytes);
     let lock = if config.is_durable || cluster.is_some() { Some(data_folder::lock(&config)?) } else { None };

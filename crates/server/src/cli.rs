@@ -155,6 +155,9 @@ struct ServeOptions {
     /// Unix socket for MySQL clients; empty for none [default: mysql.sock in the data directory]
     #[arg(long, value_name = "PATH")]
     socket: Option<String>,
+    /// Folder in which statements may read and write files of the server [default: NULL, which refuses them]
+    #[arg(long, value_name = "DIR")]
+    secure_file_priv: Option<String>,
     /// Second port of the MySQL protocol, for administrators [default: none]
     #[arg(long, value_name = "N")]
     extra_port: Option<u16>,
@@ -327,6 +330,7 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, Box<dyn std::error
         config.native_port = options.native_port;
     }
     config.socket = options.socket.or(config.socket.take());
+    config.secure_file_priv = options.secure_file_priv.or(config.secure_file_priv.take());
     config.extra_port = options.extra_port.unwrap_or(config.extra_port);
     config.http_port = options.http_port.or(config.http_port);
     if let Some(networks) = options.proxy_protocol_networks {

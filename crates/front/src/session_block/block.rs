@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use junctor_gateway::TurnContext;
-use junctor_kernel::{Address, Context, Duration, Outbox, Time, WorldEvent, require};
+use junctor_kernel::{
+    Address, Context, Duration, FileBuffer, FileResult, Outbox, Time, WorldEvent, require,
+};
 use junctor_model::id::ConnectionId;
 use junctor_signals::change_schema::PublishCatalog;
 use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};
@@ -176,7 +178,7 @@ impl SqlBlock {
         self.engine.on_publish_catalog(signal, turn);
     }
 
-    /// Handles one event of a timer or of deferred work.
+    /// Handles one event of a timer, of a file or of deferred work.
     pub fn on_world(&mut self, event: WorldEvent, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.engine.counters.signals += 1;
         let mut turn = TurnContext::new(context, outbox);
@@ -188,6 +190,7 @@ impl SqlBlock {
             WorldEvent::Timer { token: SNAPSHOT_TIMER } => self.on_snapshot_timer(&mut turn),
             WorldEvent::Timer { token: STATEMENT_TIMER } => self.on_statement_timer(&mut turn),
             WorldEvent::Timer { .. } => self.on_timeout_sweep(&mut turn),
+            WorldEvent::FileDone { token, result, bytes } => self.on_file_done(token, (result, bytes), &mut turn),
             WorldEvent::Stopping => {
                 self.engine.is_stopping = true;
                 self.engine.return_numbers(&mut turn);
@@ -195,6 +198,14 @@ impl SqlBlock {
             }
             _ => {}
         }
+    }
+
+    /// Continues the session whose statement made a request about a file.
+    #[cold]
+    fn on_file_done(&mut self, token: u64, answer: (FileResult, FileBuffer), turn: &mut TurnContext<'_>) {
+        let Some((connection, event)) = self.engine.gateway.on_file_done(token, answer, turn) else { return };
+        require!(self.sessions.contains_key(&connection), "a session ends after its file");
+        self.resume(connection, event, turn);
     }
 
     /// Called when the thread's turn, which ran from `start` to `end`, is over.

@@ -1,5 +1,7 @@
 //! Status tables of this block: the activity of its sessions, and its counters.
 
+use std::borrow::Cow;
+
 use junctor_gateway::TurnContext;
 use junctor_kernel::Time;
 use junctor_model::value::Value;
@@ -44,16 +46,14 @@ impl SqlBlock {
         let session = &record.session;
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         let (payload, state) = match &record.command {
-            CommandState::Idle => (None, ""),
-            CommandState::AwaitsAdmission(command) => (Some(payload_of(command)), "waiting for admission"),
+            CommandState::Idle => (None, Cow::Borrowed("")),
+            CommandState::AwaitsAdmission(command) => (Some(payload_of(command)), "waiting for admission".into()),
             CommandState::AwaitsReadmission | CommandState::BetweenStatements(NextStatement::AwaitsAdmission) => {
-                (record.running.as_ref().map(payload_of), "waiting for admission")
+                (record.running.as_ref().map(payload_of), "waiting for admission".into())
             }
             CommandState::Running | CommandState::BetweenStatements(_) => {
-                let state = match self.engine.state_of(session) {
-                    "" => "sending",
-                    state => state,
-                };
+                let state = self.engine.state_of(session);
+                let state = if state.is_empty() { "sending".into() } else { state };
                 (record.running.as_ref().map(payload_of), state)
             }
         };
@@ -70,7 +70,7 @@ impl SqlBlock {
             session.database().map_or(Value::Null, text),
             text(command),
             Value::Int((now.since(record.state_since).as_millis() / 1000) as i64),
-            text(state),
+            text(&state),
             statement.map_or(Value::Null, Value::Bytes),
             // Decides who may see the row, and is no column.
             text(&session.account().to_string()),

@@ -75,7 +75,7 @@ privileges! {
         Reload "RELOAD" Server "Server Admin" "Execute FLUSH";
         Shutdown "SHUTDOWN" Server "Server Admin" "Stop the server";
         Process "PROCESS" Server "Server Admin" "See the sessions and statements of all accounts";
-        File "FILE" Server "File access on server" "Read and write files of the server; there is no statement that does";
+        File "FILE" Server "File access on server" "Read and write files of the server, if `secure_file_priv` names a folder";
         References "REFERENCES" Column "Databases,Tables" "Name a table as the parent of a foreign key";
         Index "INDEX" Table "Tables" "Add and remove indexes of tables";
         Alter "ALTER" Table "Tables" "Change the definitions of tables";

@@ -407,6 +407,7 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
             Some(folder) => absolute(folder),
             None => String::new(),
         },
+        secure_file_priv: config.secure_file_priv.as_deref().map(Arc::from),
         threads: plan.threads.iter().map(thread_facts).collect(),
         ..ServerSettings::default()
     }

@@ -139,6 +139,10 @@ forms! {
     Select "SELECT, WITH, TABLE, EXPLAIN" [Column: Select] "1142, 1143" "SELECT a FROM d.t";
     LockingSelect "SELECT ... FOR UPDATE, FOR SHARE" [Column: Select, Table: Update | Delete | LockTables] "1142, 1143"
         "SELECT a FROM d.t FOR UPDATE";
+    SelectIntoFile "SELECT ... INTO OUTFILE, INTO DUMPFILE" [Column: Select, Server: File] "1045, 1142, 1143"
+        "SELECT a FROM d.t INTO OUTFILE 'f'";
+    LoadData "LOAD DATA INFILE of a file of the server" [Column: Insert, Server: File] "1045, 1142, 1143"
+        "LOAD DATA INFILE 'f' INTO TABLE d.t (a)";
     Insert "INSERT" [Column: Insert] "1142, 1143" "INSERT INTO d.t (a) VALUES (7)";
     InsertSelect "INSERT ... SELECT" [Column: Insert, Source: Select] "1142, 1143"
         "INSERT INTO d.t (a) SELECT a FROM d.s WHERE a = 77";

@@ -49,11 +49,19 @@ pub(crate) struct Needs {
     views: BTreeSet<(Box<str>, Box<str>)>,
     /// Whether the statement shows its plan.
     explains: bool,
+    /// Whether the statement reads or writes a file of the server.
+    uses_files: bool,
 }
 
 impl Default for Needs {
     fn default() -> Needs {
-        Needs { subjects: vec![Subject::default()], tables: BTreeMap::new(), views: BTreeSet::new(), explains: false }
+        Needs {
+            subjects: vec![Subject::default()],
+            tables: BTreeMap::new(),
+            views: BTreeSet::new(),
+            explains: false,
+            uses_files: false,
+        }
     }
 }
 
@@ -72,10 +80,14 @@ impl Needs {
     /// Checks the rights of a session, and of the definers of views.
     ///
     /// # Errors
-    /// 1142 for a table, 1143 for a column, 1356 beneath a view, 1449 for a definer that does not exist, 1345
+    /// 1045 for files, 1142 for a table, 1143 for a column, 1356 beneath a view, 1449 for a definer that does not exist, 1345
     /// if the statement shows a plan whose tables the session may not read.
     pub fn check(&self, session: RightsOfSession<'_>) -> Result<()> {
         let definers = self.definers(session)?;
+        if self.uses_files && !session.rights.global().has_any(Privilege::File.into()) {
+            let message = format!("Access denied for user {} (using password: YES)", session.who);
+            return Err(Error::new(ErrorCode::AccessDenied, message));
+        }
         for ((number, database, table), needs) in &self.tables {
             let place = number.0;
             let rights = definers[place].as_ref().unwrap_or(session.rights);
@@ -283,6 +295,11 @@ impl<'a> NeedsCollector<'a> {
     /// Notes that the statement shows its plan.
     pub fn explain(&self) {
         self.needs.borrow_mut().explains = true;
+    }
+
+    /// Notes that the statement reads or writes a file of the server.
+    pub fn use_files(&self) {
+        self.needs.borrow_mut().uses_files = true;
     }
 
     /// The needs of the statement, which are checked.

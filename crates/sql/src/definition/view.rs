@@ -69,7 +69,7 @@ pub fn create_view(
 
 /// Refuses queries that no view can have, before they are planned. Errors: 1350, 1351, 1352.
 pub fn check_view_query(view: &ast::CreateView, context: &DefinitionContext<'_>) -> Result<()> {
-    if !view.query.into.is_empty() {
+    if !view.query.into.is_none() {
         let text = "View's SELECT contains a 'INTO' clause";
         return Err(Error::new(ErrorCode::ViewClause, text));
     }

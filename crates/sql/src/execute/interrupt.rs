@@ -81,6 +81,7 @@ impl Engine {
             Execution::Status(state) => turn.buffers.give(state.parameters),
             Execution::TableStatistics(state) => state.input.release(turn),
             Execution::Benchmark(state) => state.calls.input.release(turn),
+            Execution::LoadFile(state) => state.abandon(self, turn),
             Execution::Tables(wait) => {
                 session.execution = Execution::Tables(wait);
                 self.forget_table_wait(session, turn);
@@ -122,12 +123,15 @@ impl Engine {
             }
             Execution::Into(mut state) => {
                 session.execution = std::mem::take(state.query());
-                let has_ended = self.stop(session, turn);
-                if !has_ended {
+                if !state.awaits_file_only() && !self.stop(session, turn) {
                     *state.query() = std::mem::take(&mut session.execution);
                     session.execution = Execution::Into(state);
+                    return false;
                 }
-                return has_ended;
+                if state.stop_file(self, turn) {
+                    session.execution = Execution::Into(state);
+                    return false;
+                }
             }
             Execution::Tree(mut state) => {
                 let mut all_ended = true;

@@ -18,6 +18,7 @@ use super::interrupt::resume_kill;
 use super::into::{continue_into, resume_into};
 use super::key_read::{fail_key_read, resume_key_read};
 use super::latency::{bucket_rows, summary_rows};
+use super::load_file::resume_load_file;
 use super::read::{PartitionRows, fail_read, resume_read, send_sorted_rows};
 use super::received::continue_received;
 use super::schema::resume_schema;
@@ -35,8 +36,10 @@ use crate::result::Progress;
 /// Continues the statement that waits for this event. Drops an event that no statement waits for any longer.
 pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Progress {
     if !context.session.execution.awaits(operation_of(&event)) {
-        if let Event::Rows { output, .. } = event {
-            context.turn.buffers.give(output);
+        match event {
+            Event::Rows { output, .. } => context.turn.buffers.give(output),
+            Event::File { operation, .. } => context.engine.gateway.discard_file(operation, false, context.turn),
+            _ => {}
         }
         return Progress::Waiting;
     }
@@ -92,6 +95,10 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
         Execution::UserLock(state) => match event {
             Event::UserLock { value, error, .. } => resume_user_lock(context, *state, value, error),
             other => unexpected("a user-level lock", &other),
+        },
+        Execution::LoadFile(state) => match event {
+            Event::File { step, bytes, .. } => resume_load_file(context, state, step, bytes),
+            other => unexpected("a file", &other),
         },
         Execution::BackupLock(_) => match event {
             Event::UserLock { error: Some(error), .. } => fail(context, &error),
@@ -205,6 +212,7 @@ pub(super) fn operation_of(event: &Event) -> OperationId {
         | Event::Interrupted { operation, .. }
         | Event::GlobalsSet { operation, .. }
         | Event::UserLock { operation, .. }
+        | Event::File { operation, .. }
         | Event::SchemaChanged { operation, .. }
         | Event::AutoIncrement { operation, .. }
         | Event::Status { operation, .. } => *operation,

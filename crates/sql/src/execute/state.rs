@@ -17,6 +17,7 @@ use super::interrupt::KillState;
 use super::into::IntoState;
 use super::key::KeyBuilder;
 use super::key_read::KeyReadState;
+use super::load_file::LoadFileState;
 use super::packets::Window;
 use super::received::ReceivedState;
 use super::retry::{RetryInput, RetryState, StatementInput};
@@ -68,6 +69,8 @@ pub(crate) enum Execution {
     UserLock(Box<UserLockState>),
     /// Evaluates the expression of BENCHMARK in steps.
     Benchmark(Box<BenchmarkState>),
+    /// Waits for a file of LOAD_FILE.
+    LoadFile(Box<LoadFileState>),
     /// Waits until the main block has taken or released the backup lock.
     BackupLock(OperationId),
     /// Waits for a step of a schema change.
@@ -104,6 +107,7 @@ impl Execution {
             | Execution::Into(_)
             | Execution::Tree(_)
             | Execution::Benchmark(_)
+            | Execution::LoadFile(_)
             | Execution::Compound(_) => "executing",
             Execution::Ending(..) => "ending the transaction",
             Execution::Undoing(_) => "undoing to a savepoint",
@@ -135,6 +139,7 @@ impl Execution {
             Execution::Killing(state) => state.operation == operation,
             Execution::SettingGlobals { operation: awaited, .. } => *awaited == operation,
             Execution::UserLock(state) => state.operation == operation,
+            Execution::LoadFile(state) => state.operation == operation,
             Execution::Schema(state) => state.operation == operation,
             Execution::Status(state) => state.operation == operation,
             Execution::TableStatistics(state) => state.operation == operation,

@@ -1,4 +1,5 @@
-//! GET_LOCK and the related functions, which the main block evaluates, and BENCHMARK, which takes many steps.
+//! GET_LOCK and the related functions, which the main block evaluates, BENCHMARK, which takes many steps, and
+//! LOAD_FILE, which reads a file.
 //!
 //! A statement with such calls is planned once to check it and to evaluate the arguments of the calls. The
 //! calls are then carried out one by one, and the statement starts again with their results in place of the
@@ -16,6 +17,7 @@ use junctor_signals::use_user_lock::UserLockAction;
 use super::benchmark::{Benchmark, BenchmarkState};
 use super::completion::fail;
 use super::context::StatementContext;
+use super::load_file::start_load_file;
 use super::retry::{RetryInput, RetryState};
 use super::state::Execution;
 use crate::mysql_catalog::show::StatisticsSnapshot;
@@ -31,6 +33,8 @@ pub(crate) struct LockCalls {
     /// The parameters of the statement, for all calls that need them.
     pub parameters: Option<Arc<[u8]>>,
     pub results: Vec<Value>,
+    /// The names of the files of LOAD_FILE and their contents.
+    pub files: Vec<(Box<str>, Value)>,
     /// The diagnostics of the calls that have been carried out, for the statement that starts again.
     pub diagnostics: Vec<Diagnostics>,
 }
@@ -42,6 +46,8 @@ pub(crate) enum OuterCall {
     Lock(UserLockAction),
     /// In steps of the session.
     Benchmark(Box<Benchmark>),
+    /// By reading the file of this name.
+    File(Box<str>),
 }
 
 /// The calls of a statement, some of which have been carried out.
@@ -57,6 +63,8 @@ pub(crate) struct PendingCalls {
 #[derive(Debug, Default)]
 pub(crate) struct CallResults {
     pub values: Vec<Value>,
+    /// The names of the files of LOAD_FILE and their contents.
+    pub files: Vec<(Box<str>, Value)>,
     pub diagnostics: Vec<Diagnostics>,
 }
 
@@ -103,6 +111,12 @@ impl LockCalls {
         self.mode != LockCallMode::Answered && !self.actions.is_empty()
     }
 
+    /// Whether calls must be carried out before the statement, all of which read files. That may be done more
+    /// than once.
+    pub(crate) fn awaits_files(&self) -> bool {
+        self.has_unanswered() && self.actions.iter().all(|action| matches!(action, OuterCall::File(_)))
+    }
+
     /// The value of the next call; `None` if its request must be collected.
     ///
     /// # Errors
@@ -127,7 +141,7 @@ pub(crate) fn start_user_locks(
     input: RetryInput,
 ) -> Progress {
     if input.is_none() {
-        return fail(context, &Error::not_supported("GET_LOCK, SLEEP or BENCHMARK in a statement of more than 16 KiB"));
+        return fail(context, &Error::not_supported("GET_LOCK, SLEEP, BENCHMARK or LOAD_FILE in a statement of more than 16 KiB"));
     }
     let statistics = context.engine.table_statistics.known.clone();
     let results = CallResults::default();
@@ -159,6 +173,7 @@ pub(super) fn request_next(context: &mut StatementContext<'_, '_>, mut calls: Pe
             context.request_step();
             return Progress::Waiting;
         }
+        Some(OuterCall::File(name)) => return start_load_file(context, name, calls),
         None => {
             let PendingCalls { results, input, statistics, .. } = calls;
             let state = RetryState { input, lock_results: Some(results), statistics };

@@ -26,7 +26,7 @@ impl Printer<'_> {
     }
 
     fn select(&mut self, select: &Select) -> Option<()> {
-        if !select.into.is_empty() || !select.locks.is_empty() || select.calc_found_rows {
+        if !select.into.is_none() || !select.locks.is_empty() || select.calc_found_rows {
             return None;
         }
         for (position, table) in select.with.iter().enumerate() {

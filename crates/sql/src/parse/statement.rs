@@ -146,10 +146,40 @@ pub struct Select {
     pub limit: Option<Limit>,
     /// FOR UPDATE, FOR SHARE or LOCK IN SHARE MODE, as often as they are written.
     pub locks: Vec<TableLocks>,
-    /// The user variables of INTO; empty without INTO.
-    pub into: Vec<String>,
+    /// INTO.
+    pub into: IntoTarget,
     /// Whether the query was in brackets, so that clauses after them do not belong to it.
     pub is_bracketed: bool,
+}
+
+/// The place for the rows of a query.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum IntoTarget {
+    /// The client: the query has no INTO.
+    #[default]
+    None,
+    /// User variables.
+    Variables(Vec<String>),
+    /// A new file of the server.
+    File(Box<IntoFile>),
+}
+
+impl IntoTarget {
+    /// Whether the query has no INTO.
+    pub fn is_none(&self) -> bool {
+        *self == IntoTarget::None
+    }
+}
+
+/// INTO OUTFILE or INTO DUMPFILE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntoFile {
+    /// The name of the file as written.
+    pub file: Vec<u8>,
+    /// CHARACTER SET of the file.
+    pub character_set: Option<String>,
+    /// FIELDS and LINES; `None` for INTO DUMPFILE, which writes the values alone.
+    pub format: Option<FileFormat>,
 }
 
 /// A query of WITH.

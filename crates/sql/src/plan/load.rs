@@ -91,6 +91,9 @@ pub(super) fn plan_load(
     mode: StoreMode,
 ) -> Result<LoadPlan> {
     check_format(&load.format)?;
+    if !load.is_local {
+        environment.access.inspect(|access| access.use_files());
+    }
     let encoding = encoding_of(load.character_set.as_deref())?;
     if load.format.field_terminator.is_empty() && load.format.enclosed_by.is_empty() {
         return Err(Error::not_supported("LOAD DATA of rows with a fixed size"));

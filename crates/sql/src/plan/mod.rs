@@ -18,6 +18,7 @@ mod modify;
 mod operand;
 mod operation_kind;
 mod order;
+mod output_file;
 mod parameters;
 mod prefix;
 mod prepared;
@@ -42,6 +43,8 @@ pub use load::{LoadPlan, LoadTarget};
 pub use modify::{ModifyPlan, ModifyTarget};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Quantity, ValueSet};
 pub use operation_kind::OperationKind;
+pub(crate) use output_file::ambiguous_separator;
+pub use output_file::{LineWriter, OutputFile};
 pub(crate) use parameters::{
     fill_from_shape, fits_class, kind_of_value, kinds_of_shape, literal_value, plain_literal_value,
 };
@@ -50,7 +53,7 @@ pub use select::{FinalStep, SelectPlan};
 pub(crate) use shared_statements::{SHARED_BYTES_MAX, SharedStatements, StatementKey};
 pub(crate) use statement::TableUse;
 pub use statement::{
-    ControlPlan, FindVirtual, HintedPlan, IntoPlan, IntoTarget, Plan, Planned, QueryPlan, VirtualSource, plan_statement,
+    ControlPlan, FindVirtual, HintedPlan, IntoPlace, IntoPlan, Plan, Planned, QueryPlan, VirtualSource, plan_statement,
 };
 pub use tree::PlannedView;
 pub use tree::TreePlan;

@@ -19,11 +19,11 @@ use super::modify::{plan_delete_by_query, plan_modify, plan_update_by_query};
 use super::process_list::plan_process_list;
 use super::select::plan_select;
 use super::tree::{TreePlan, TreeTable, plan_explain, plan_tree};
-use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, SelectPlan};
+use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, OutputFile, SelectPlan};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{Environment, message};
 use crate::parse::statement::{
-    AccessMode, Explain, ObjectName, Select, SetByQuery, SetItem, Show, Statement, TransactionEnd,
+    AccessMode, Explain, IntoTarget, ObjectName, Select, SetByQuery, SetItem, Show, Statement, TransactionEnd,
 };
 use crate::result::ResultHeader;
 
@@ -36,7 +36,7 @@ pub enum Plan {
     Compute(Arc<ComputePlan>),
     /// A query that a tree of operators executes.
     Tree(Arc<TreePlan>),
-    /// A query whose row goes to variables.
+    /// A query whose rows go to variables or to a file.
     Into(Arc<IntoPlan>),
     /// INSERT or REPLACE.
     Insert(Arc<InsertPlan>),
@@ -68,19 +68,21 @@ pub struct HintedPlan {
 pub struct IntoPlan {
     /// The query.
     pub query: QueryPlan,
-    /// The place for its values.
-    pub target: IntoTarget,
+    /// The place for its rows.
+    pub place: IntoPlace,
     /// The rights that the statement needs.
     pub rights: PlanRights,
 }
 
-/// The place for the values of a query.
+/// The place for the rows of SELECT ... INTO, or for the values of SET.
 #[derive(Debug)]
-pub enum IntoTarget {
+pub enum IntoPlace {
     /// User variables, one for each column.
     Variables(Box<[Box<str>]>),
     /// The assignments of SET, whose values are parameters with the numbers of the columns; none for DO.
     Assignments(Box<[SetItem]>),
+    /// A new file of the server.
+    File(OutputFile),
 }
 
 /// The plan of a query.
@@ -251,14 +253,14 @@ pub fn plan_statement(
     planned.map(Some)
 }
 
-/// Plans a query as a statement. Errors: those of planning; 1222.
+/// Plans a query as a statement. Errors: those of planning and of `plan_into`.
 fn plan_select_statement(
     environment: &Environment<'_>,
     select: &Select,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned> {
     let planned = plan_query(environment, select, find_virtual)?;
-    if select.into.is_empty() { Ok(planned.into()) } else { plan_into(select, planned) }
+    if select.into.is_none() { Ok(planned.into()) } else { plan_into(environment, &select.into, planned) }
 }
 
 /// Plans EXPLAIN ANALYZE, and EXPLAIN of a query as a tree. `None` for other forms of EXPLAIN. Errors: 1235
@@ -270,7 +272,7 @@ fn plan_explain_query(
 ) -> Result<Option<Planned>> {
     let request = explain.request()?;
     let select = match &explain.statement {
-        Statement::Select(select) if select.into.is_empty() => select,
+        Statement::Select(select) if select.into.is_none() => select,
         _ if request.analyze => return Err(Error::not_supported("EXPLAIN ANALYZE of a statement that is no query")),
         _ => return Ok(None),
     };
@@ -306,22 +308,33 @@ impl Explain {
     }
 }
 
-/// Plans SELECT ... INTO. Error: 1222 if it has another number of variables than of columns.
-fn plan_into(select: &Select, planned: Planned<QueryPlan>) -> Result<Planned> {
+/// Plans SELECT ... INTO. Errors: 1222 if it has another number of variables than of columns; those of the
+/// form of a file.
+fn plan_into(environment: &Environment<'_>, into: &IntoTarget, planned: Planned<QueryPlan>) -> Result<Planned> {
     let Planned { plan: query, is_volatile } = planned;
-    if query.header().columns.len() != select.into.len() {
-        let message = "The used SELECT statements have a different number of columns";
-        return Err(Error::new(ErrorCode::SelectColumnCount, message));
-    }
-    let variables = select.into.iter().map(|name| name.as_str().into()).collect();
-    Ok(Planned {
-        plan: Plan::Into(Arc::new(IntoPlan {
-            query,
-            target: IntoTarget::Variables(variables),
-            rights: PlanRights::default(),
-        })),
-        is_volatile,
-    })
+    let columns = &query.header().columns;
+    let place = match into {
+        IntoTarget::File(file) => {
+            environment.access.inspect(|access| access.use_files());
+            IntoPlace::File(OutputFile::new(file, columns)?)
+        }
+        IntoTarget::Variables(variables) if variables.len() == columns.len() => {
+            IntoPlace::Variables(variables.iter().map(|name| name.as_str().into()).collect())
+        }
+        IntoTarget::Variables(_) | IntoTarget::None => {
+            let message = "The used SELECT statements have a different number of columns";
+            return Err(Error::new(ErrorCode::SelectColumnCount, message));
+        }
+    };
+    let plan = Plan::Into(Arc::new(IntoPlan { query, place, rights: PlanRights::default() }));
+    Ok(Planned { plan, is_volatile })
+}
+
+/// Plans SET or DO with subqueries. Errors: those of planning; 1241 for a value with several columns.
+fn plan_set(environment: &Environment<'_>, set: &SetByQuery, find_virtual: &FindVirtual<'_>) -> Result<Planned> {
+    let Planned { plan: query, is_volatile } = plan_query(environment, &set.query, find_virtual)?;
+    let place = IntoPlace::Assignments(set.items.as_slice().into());
+    Ok(Planned { plan: Plan::Into(Arc::new(IntoPlan { query, place, rights: PlanRights::default() })), is_volatile })
 }
 
 /// Plans SET or DO with subqueries. Errors: those of planning; 1241 for a value with several columns.

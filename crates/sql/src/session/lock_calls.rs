@@ -28,8 +28,11 @@ const NAME_CHARACTERS_MAX: usize = 64;
 /// Maximum duration of SLEEP, in milliseconds: about 31 years.
 const SLEEP_MS_MAX: u64 = 1_000_000_000_000;
 
+/// The function that reads a file.
+const LOAD_FILE: &str = "LOAD_FILE";
+
 /// The functions and their number of arguments.
-const FUNCTIONS: [(&str, usize); 7] = [
+const FUNCTIONS: [(&str, usize); 8] = [
     ("GET_LOCK", 2),
     ("RELEASE_LOCK", 1),
     ("RELEASE_ALL_LOCKS", 0),
@@ -37,6 +40,7 @@ const FUNCTIONS: [(&str, usize); 7] = [
     ("IS_USED_LOCK", 1),
     ("SLEEP", 1),
     ("BENCHMARK", 2),
+    (LOAD_FILE, 1),
 ];
 
 /// Whether an expression is a call of one of the functions.
@@ -96,6 +100,9 @@ impl Engine {
             let message = format!("Incorrect parameter count in the call to native function '{name}'");
             return Err(Error::new(ErrorCode::WrongParameterCount, message));
         }
+        if *name == LOAD_FILE {
+            return self.load_file(session, facts, &call.arguments[0]).map(Some);
+        }
         if let Some(value) = self.lock_calls.borrow_mut().next_value(name)? {
             return Ok(Some(value));
         }
@@ -106,6 +113,42 @@ impl Engine {
         calls.mode = LockCallMode::Collected;
         calls.actions.push(action);
         Ok(Some(Value::Int(1)))
+    }
+
+    /// The value of a call of LOAD_FILE. NULL stands for it while the calls are collected. Error: 1235 for a
+    /// name that depends on a row or changes with each evaluation.
+    fn load_file(&self, session: &Session, facts: &SessionContext<'_>, argument: &Expression) -> Result<Value> {
+        if !self.may_load_files(session) {
+            return Ok(Value::Null);
+        }
+        let mode = self.lock_calls.borrow().mode;
+        match mode {
+            LockCallMode::Refused => return Err(Error::not_supported("LOAD_FILE here")),
+            LockCallMode::Described => return Ok(Value::Null),
+            LockCallMode::Collected | LockCallMode::Answered => {}
+        }
+        // A call inside the argument is refused.
+        self.lock_calls.borrow_mut().mode = LockCallMode::Refused;
+        let name = self.evaluate(facts, session, argument, &Scratch::new());
+        let mut calls = self.lock_calls.borrow_mut();
+        calls.mode = mode;
+        let name = name.map_err(|error| match error.code {
+            ErrorCode::UnknownColumn => Error::not_supported("LOAD_FILE of a name that depends on a row"),
+            _ => error,
+        })?;
+        if name.is_null() {
+            return Ok(Value::Null);
+        }
+        let name = text_of(&name);
+        if mode == LockCallMode::Answered {
+            let known = calls.files.iter().find(|(known, _)| **known == *name).map(|(_, content)| content.clone());
+            return known.ok_or_else(|| Error::not_supported("LOAD_FILE of a name that changes"));
+        }
+        let is_same = |action: &OuterCall| matches!(action, OuterCall::File(known) if **known == *name);
+        if !calls.actions.iter().any(is_same) {
+            calls.actions.push(OuterCall::File(name.into()));
+        }
+        Ok(Value::Null)
     }
 
     fn lock_action(
@@ -180,12 +223,13 @@ impl Engine {
 
 /// Fails a statement that has lock calls and uses a table. A statement without a table may continue.
 pub(super) fn refuse_lock_calls(context: &mut StatementContext<'_, '_>, plan: &Plan) -> Progress {
+    let awaits_files = context.engine.lock_calls.get_mut().awaits_files();
     match plan.table() {
-        None => {
+        Some(_) if !awaits_files => fail(context, &lock_call_in_table_statement()),
+        _ => {
             context.limit_query(plan);
             Progress::Waiting
         }
-        Some(_) => fail(context, &lock_call_in_table_statement()),
     }
 }
 

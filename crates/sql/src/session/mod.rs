@@ -23,6 +23,7 @@ mod shape_plans;
 mod track;
 mod lock_calls;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use junctor_gateway::{Event, Gateway, TurnContext};
@@ -173,9 +174,18 @@ impl Engine {
         !matches!(session.execution, Execution::Idle)
     }
 
-    /// The session's state in SHOW PROCESSLIST; empty if it is idle.
-    pub fn state_of(&self, session: &Session) -> &'static str {
-        session.execution.name()
+    /// The session's state in SHOW PROCESSLIST; empty if it is idle. A statement that reads or writes a file
+    /// shows its progress.
+    pub fn state_of(&self, session: &Session) -> Cow<'static, str> {
+        let progress = match &session.execution {
+            Execution::Compound(state) => state.rows_loaded().map(|rows| ("loading", rows)),
+            Execution::Into(state) => state.rows_written().map(|rows| ("writing", rows)),
+            _ => None,
+        };
+        match progress {
+            Some((verb, rows)) => format!("{verb} a file, {rows} rows so far").into(),
+            None => session.execution.name().into(),
+        }
     }
 
     /// Installs a new version of the schema, and drops plans and reserved AUTO_INCREMENT values that are

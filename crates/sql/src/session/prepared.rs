@@ -263,6 +263,8 @@ impl StatementContext<'_, '_> {
             Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {
                 refuse_lock_calls(self, &planned.plan)
             }
+            // The error may be due to the value that stands for that of a file.
+            Err(_) if self.engine.lock_calls.get_mut().awaits_files() => Progress::Waiting,
             Err(error) => {
                 self.session.clear_diagnostics();
                 let error = self.instead_of(error, &prepared.statement);

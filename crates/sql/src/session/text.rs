@@ -164,6 +164,8 @@ impl StatementContext<'_, '_> {
                 self.execute_plan(&planned.plan, &input)
             }
             Ok(None) => self.execute_without_plan(statement, self.session.text_protocol),
+            // The error may be due to the value that stands for that of a file.
+            Err(_) if self.engine.lock_calls.get_mut().awaits_files() => Progress::Waiting,
             Err(error) => {
                 let error = self.instead_of(error, statement);
                 fail(self, &error)
@@ -308,8 +310,8 @@ impl StatementContext<'_, '_> {
         self.engine.table_statistics.known = statistics;
         if let Some(results) = lock_results {
             let mode = LockCallMode::Answered;
-            let CallResults { values: results, diagnostics } = results;
-            *self.engine.lock_calls.get_mut() = LockCalls { mode, results, diagnostics, ..LockCalls::default() };
+            let CallResults { values: results, files, diagnostics } = results;
+            *self.engine.lock_calls.get_mut() = LockCalls { mode, results, files, diagnostics, ..LockCalls::default() };
         }
         let progress = self.execute_input(input, false);
         // No later statement may use these statistics and results.

@@ -123,11 +123,6 @@ impl StatementContext<'_, '_> {
                 Ok(connection) => self.start_kill(connection, kill.query_only),
                 Err(error) => fail(self, &error),
             },
-            Statement::Unsupported(unsupported) if unsupported.what.starts_with("SELECT ... INTO") => {
-                // The files of the server are out of reach: `secure_file_priv` is NULL.
-                let message = "The MySQL server is running with the --secure-file-priv option so it cannot execute this statement";
-                fail(self, &Error::new(ErrorCode::OptionPreventsStatement, message))
-            }
             Statement::Account(statement) => self.execute_account_statement(statement, protocol),
             statement => fail(self, &Error::not_supported(name_of(statement))),
         }

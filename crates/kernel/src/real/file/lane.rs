@@ -15,6 +15,7 @@ use crate::world::{
     FileError, FileId, FileLane, FileMode, FileOutcome, FileResult, FolderEntry, WorldEvent, WorldRequest,
 };
 
+use super::beneath::{delete_beneath, open_beneath};
 use super::queue::{Answer, Requester};
 
 /// Bytes of zeros that one operation of a fill writes.
@@ -23,7 +24,7 @@ const FILL_STEP_BYTES: u64 = 1 << 20;
 const FILL_SYNC_BYTES: u64 = 4 << 20;
 
 /// Permissions of new files: the server's user, and its group for reading.
-const FILE_PERMISSIONS: u32 = 0o640;
+pub(super) const FILE_PERMISSIONS: u32 = 0o640;
 /// Asks statx for the alignment of direct reads and writes. Linux 6.1 and later answer.
 const STATX_DIOALIGN: u32 = 0x2000;
 
@@ -108,6 +109,14 @@ impl Lane {
             WorldRequest::OpenFile { path, mode, is_direct, token, lane: _ } => {
                 let result = self.open(&path, mode, is_direct);
                 return self.answer(from, token, result, no_bytes());
+            }
+            WorldRequest::OpenBeneath { folder, path, mode, token, lane: _ } => {
+                let result = self.add(|| open_beneath(Path::new(&*folder), Path::new(&*path), mode), false);
+                return self.answer(from, token, result, no_bytes());
+            }
+            WorldRequest::DeleteBeneath { folder, path, token, lane: _ } => {
+                let result = delete_beneath(Path::new(&*folder), Path::new(&*path));
+                return self.answer(from, token, result.map(|()| FileOutcome::Deleted), no_bytes());
             }
             WorldRequest::DeleteFile { path, token, lane: _ } => {
                 let result = delete(&self.folder.join(&*path));
@@ -310,6 +319,12 @@ impl Lane {
     }
 
     fn open(&mut self, path: &str, mode: FileMode, is_direct: bool) -> FileResult {
+        let path = self.folder.join(path);
+        self.add(|| open_file(&path, mode, is_direct).map_err(file_error), is_direct)
+    }
+
+    /// Adds the file that `open` opens to the table. `open` also returns whether the file bypasses the cache.
+    fn add(&mut self, open: impl FnOnce() -> Result<(File, bool), FileError>, is_aligned: bool) -> FileResult {
         let slot = match self.slots.iter().position(|slot| slot.open.is_none()) {
             Some(slot) => slot,
             None if self.slots.len() >= FileId::SLOTS_MAX => return Err(FileError::TooManyOpen),
@@ -318,12 +333,11 @@ impl Lane {
                 self.slots.len() - 1
             }
         };
-        let path = self.folder.join(path);
-        let (file, is_direct_now) = open_file(&path, mode, is_direct).map_err(file_error)?;
+        let (file, is_direct) = open()?;
         let length = file.metadata().map_err(file_error)?.len();
-        self.slots[slot].open = Some(OpenFile { file, is_aligned: is_direct, is_poisoned: false });
+        self.slots[slot].open = Some(OpenFile { file, is_aligned, is_poisoned: false });
         let file = FileId::new(self.lane, slot, self.slots[slot].generation);
-        Ok(FileOutcome::Opened { file, length, is_direct: is_direct_now })
+        Ok(FileOutcome::Opened { file, length, is_direct })
     }
 
     fn answer(&mut self, to: Requester, token: u64, result: FileResult, bytes: FileBuffer) {
@@ -349,6 +363,7 @@ fn open_file(path: &Path, mode: FileMode, is_direct: bool) -> Result<(File, bool
         .read(true)
         .write(mode != FileMode::Read)
         .create(matches!(mode, FileMode::CreateOrOpen | FileMode::CreateEmpty))
+        .create_new(mode == FileMode::CreateNew)
         .truncate(mode == FileMode::CreateEmpty)
         .mode(FILE_PERMISSIONS);
     if is_direct {
@@ -409,9 +424,10 @@ pub(super) fn carry_out(file: &File, operation: Operation<'_>) -> Result<usize, 
     }
 }
 
-fn file_error(error: Error) -> FileError {
+pub(super) fn file_error(error: Error) -> FileError {
     match error.kind() {
         ErrorKind::NotFound => FileError::NotFound,
+        ErrorKind::AlreadyExists => FileError::Exists,
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => FileError::Denied,
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => FileError::DiskFull,
         _ => match error.raw_os_error() {

@@ -30,13 +30,13 @@ impl DiskOperation {
     /// The kind of a request; `None` for a request without a kind of its own.
     pub(super) fn of(request: &WorldRequest) -> Option<Self> {
         match request {
-            WorldRequest::OpenFile { .. } => Some(Self::Open),
+            WorldRequest::OpenFile { .. } | WorldRequest::OpenBeneath { .. } => Some(Self::Open),
             WorldRequest::ReadFile { .. } => Some(Self::Read),
             WorldRequest::WriteFile { .. } | WorldRequest::FillFile { .. } => Some(Self::Write),
             WorldRequest::SyncFile { .. } => Some(Self::Sync),
             WorldRequest::SyncFolder { .. } => Some(Self::SyncFolder),
             WorldRequest::RenameFile { .. } => Some(Self::Rename),
-            WorldRequest::DeleteFile { .. } => Some(Self::Delete),
+            WorldRequest::DeleteFile { .. } | WorldRequest::DeleteBeneath { .. } => Some(Self::Delete),
             _ => None,
         }
     }

@@ -199,6 +199,17 @@ impl VirtualFiles {
             WorldRequest::OpenFile { path, mode, lane, is_direct, token } => {
                 (token, self.open(&path, mode, lane, is_direct), no_bytes())
             }
+            WorldRequest::OpenBeneath { folder, path, mode, lane, token } => {
+                let opened = beneath(&folder, &path).and_then(|path| self.open(&path, mode, lane, false));
+                (token, opened, no_bytes())
+            }
+            WorldRequest::DeleteBeneath { folder, path, lane, token } => {
+                let deleted = beneath(&folder, &path).and_then(|path| {
+                    self.faults.check(DiskOperation::Delete, &path, &mut self.random)?;
+                    self.disk.delete(&path, lane)
+                });
+                (token, deleted.map(|()| FileOutcome::Deleted), no_bytes())
+            }
             WorldRequest::WriteFile { file, offset, bytes, token } => (token, self.write(file, offset, &bytes), bytes),
             WorldRequest::SyncFile { file, token } => (token, self.sync(file, changes), no_bytes()),
             WorldRequest::FillFile { file, length, token } => (token, self.fill(file, length, changes), no_bytes()),
@@ -239,8 +250,11 @@ impl VirtualFiles {
     fn open(&mut self, path: &str, mode: FileMode, lane: FileLane, is_direct: bool) -> FileResult {
         self.faults.check(DiskOperation::Open, path, &mut self.random)?;
         let is_direct = is_direct && self.options.has_direct_files;
-        let creates = matches!(mode, FileMode::CreateOrOpen | FileMode::CreateEmpty);
+        let creates = matches!(mode, FileMode::CreateOrOpen | FileMode::CreateEmpty | FileMode::CreateNew);
         let existing = self.disk.inode(path);
+        if existing.is_some() && mode == FileMode::CreateNew {
+            return Err(FileError::Exists);
+        }
         let inode = match existing {
             Some(inode) => inode,
             None if creates => self.disk.create(path, lane)?,
@@ -390,6 +404,24 @@ impl VirtualFiles {
         let slot = slot.filter(|slot| FileId::new(file.lane(), file.slot(), slot.generation) == file);
         slot.filter(|slot| slot.open.is_some()).ok_or(FileError::NotOpen)
     }
+}
+
+/// The absolute path of a file beneath a folder. A simulated disk has no links, so only `..` may lead out.
+fn beneath(folder: &str, path: &str) -> Result<String, FileError> {
+    let relative = match path.starts_with('/') {
+        true => path.strip_prefix(folder).filter(|rest| folder.ends_with('/') || rest.starts_with('/')),
+        false => Some(path),
+    };
+    let mut parts: Vec<&str> = Vec::new();
+    for part in relative.ok_or(FileError::Outside)?.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.pop().is_none() => return Err(FileError::Outside),
+            ".." => {}
+            name => parts.push(name),
+        }
+    }
+    Ok(format!("{}/{}", folder.trim_end_matches('/'), parts.join("/")))
 }
 
 /// The time that the transfer of the request's bytes adds, at a gigabyte a second.

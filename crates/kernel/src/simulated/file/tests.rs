@@ -617,3 +617,23 @@ fn a_fill_in_flight_at_a_power_loss_leaves_a_prefix_of_zeros() {
     let outcomes: BTreeSet<Vec<u8>> = (0..100).map(outcome).collect();
     assert_eq!(outcomes, [[1; 4], [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 0, 1], [0; 4]].map(Vec::from).into());
 }
+
+#[test]
+fn a_path_beneath_a_folder_stays_beneath_it() {
+    let mut files = files(1);
+    create_folder(&mut files, "/shared/in").unwrap();
+    let mut open_beneath = |path: &str, mode| {
+        let (folder, path, lane) = ("/shared".into(), path.into(), FileLane::Outside);
+        ask(&mut files, WorldRequest::OpenBeneath { folder, path, mode, lane, token: 0 }).0.map(drop)
+    };
+    for path in ["../x", "in/../../x", "/other/x", "/sharedx", "/shared/../x"] {
+        assert_eq!(open_beneath(path, FileMode::CreateNew), Err(FileError::Outside), "{path}");
+    }
+    assert_eq!(open_beneath("in/../x", FileMode::CreateNew), Ok(()));
+    assert_eq!(open_beneath("/shared/x", FileMode::CreateNew), Err(FileError::Exists));
+    assert_eq!(open_beneath("in/x", FileMode::Read), Err(FileError::NotFound));
+    let (folder, path, lane) = ("/shared".into(), "x".into(), FileLane::Outside);
+    let deleted = ask(&mut files, WorldRequest::DeleteBeneath { folder, path, lane, token: 0 }).0;
+    assert_eq!(deleted, Ok(FileOutcome::Deleted));
+    assert_eq!(files.disk.paths().count(), 0);
+}

@@ -9,7 +9,7 @@ use junctor_front::Protocol;
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Delivery, InFlight};
 use junctor_kernel::{
-    Address, Directory, Endpoints, Host, LoadBoard, NodeId, NodeLayout, PeerAddress, Random, SocketId,
+    Address, Directory, Endpoints, FileLane, Host, LoadBoard, NodeId, NodeLayout, PeerAddress, Random, SocketId,
     ThreadAssignment, Time, WorldEvent, WorldRequest,
 };
 use junctor_model::id::ConnectionId;
@@ -17,6 +17,7 @@ use junctor_signals::Module;
 use junctor_signals::client_command::*;
 use junctor_signals::inbox::{RecvSignal, Signal, SqlSignal};
 
+use self::server_files::FileDouble;
 use super::{NodeHost, Shared};
 use crate::NodeConfig;
 
@@ -31,6 +32,7 @@ mod load;
 mod metadata_lock;
 mod multi_statement;
 mod own_tables;
+mod server_files;
 mod status;
 mod steps;
 mod track;
@@ -44,6 +46,7 @@ struct Node {
     directory: Arc<Directory>,
     hosts: Vec<NodeHost>,
     delivery: Delivery<Signal>,
+    files: FileDouble,
     answers: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
     /// Connections whose session awaits a part of a file.
     awaits_file: BTreeSet<ConnectionId>,
@@ -69,6 +72,7 @@ impl Node {
             directory: Arc::clone(&directory),
             hosts: Vec::new(),
             delivery: Delivery::new(),
+            files: FileDouble::default(),
             answers: BTreeMap::new(),
             awaits_file: BTreeSet::new(),
             has_sockets: false,
@@ -132,6 +136,13 @@ impl Node {
             match request {
                 WorldRequest::SendBytes { bytes, .. } => self.sent_bytes += bytes.len(),
                 WorldRequest::CloseSocket { .. } => self.closed_sockets += 1,
+                request if request.file_lane() == Some(FileLane::Outside) => {
+                    let done = self.files.carry_out(request);
+                    match self.files.is_held {
+                        true => self.files.held.push((to, done)),
+                        false => self.send_world(to, done),
+                    }
+                }
                 _ => {}
             }
         }

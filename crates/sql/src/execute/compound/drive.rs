@@ -6,7 +6,7 @@ use junctor_signals::end_transaction::Ending;
 
 use super::change::{self, Change};
 use super::insert::{self, Insert};
-use super::load::DiscardState;
+use super::load::{self, DiscardState};
 use super::modify::{self, Modification};
 use super::source::{continue_source, resume_source};
 use super::state::{ChangeWork, CompoundState, Step, StepState, Work};
@@ -100,6 +100,7 @@ pub(in crate::execute) fn resume_compound(
             super::source::resume_numbers(context, state, (first, count), error)
         }
         Event::Ended { error, .. } => resume_ended(context, state, error),
+        Event::File { step, bytes, .. } => load::resume_file(context, state, step, bytes),
         Event::Undone { .. } => fail_undone(context, state),
         other => unexpected("a write of several steps", &other),
     }

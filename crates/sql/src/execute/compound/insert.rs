@@ -118,11 +118,14 @@ pub(crate) fn start_insert_select(
     {
         return fail(context, &error);
     }
-    if let Some(load) = &plan.load
-        && let Err(error) = request_file(context, load)
-    {
-        return fail(context, &error);
+    let mut server_file = None;
+    if let Some(load) = &plan.load {
+        server_file = match request_file(context, load) {
+            Ok(file) => file,
+            Err(error) => return fail(context, &error),
+        };
     }
+    let is_sent = plan.load.is_some() && server_file.is_none();
     context.session.enter_statement();
     // A query in the same transaction sees earlier writes but must not see those of its own statement. All
     // its rows are therefore collected before the first one is inserted.
@@ -135,24 +138,24 @@ pub(crate) fn start_insert_select(
     let parameters = context.copy_parameters();
     let in_transaction = context.session.transaction.explicit;
     let steps = StepState {
-        operation: NO_OPERATION,
+        operation: server_file.unwrap_or(NO_OPERATION),
         protocol: input.protocol,
         step: Step::Select,
         before: context.session.transaction.statement(),
         retry: match plan.load {
-            // The client does not send its file again.
+            // The client does not send its file again, and that of the server is read once.
             Some(_) => RetryInput::None,
             None => input.input.keep(in_transaction, &parameters, context.turn),
         },
         owns_transaction: open_transaction_if_none(context.session) || fills.is_some_and(|filled| !filled.is_temporary),
         parameters,
         is_stopped: false,
-        awaits_input: plan.load.is_some(),
-        is_receiving: plan.load.is_some(),
+        awaits_input: is_sent,
+        is_receiving: is_sent,
         fills,
     };
     let source = match &plan.load {
-        Some(load) => Source::of_file(load),
+        Some(load) => Source::of_file(load, server_file),
         None => Source::new(collects),
     };
     let work = InsertWork { source: Some(Box::new(source)), ..InsertWork::default() };
@@ -161,7 +164,8 @@ pub(crate) fn start_insert_select(
         invariant::fail("an INSERT has the record of an INSERT", format_args!("it was made above"));
     };
     let next = match plan.load {
-        Some(_) => Ok(Next::AwaitInput),
+        Some(_) if is_sent => Ok(Next::AwaitInput),
+        Some(_) => Ok(Next::Wait),
         None => start_source(context, &mut Insert { plan, steps, work }),
     };
     continue_steps(context, state, next)

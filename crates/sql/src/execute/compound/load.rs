@@ -2,14 +2,17 @@
 //!
 //! The client of LOAD DATA LOCAL sends the file in packets, each at the server's request, so that at most one
 //! packet and an incomplete line are in memory. The client sends the file to its end whatever happens.
-//! After an error the session therefore discards the rest of the file and then answers.
+//! After an error the session therefore discards the rest of the file and then answers. A file of the server is
+//! read in parts, each when the lines of the last one are inserted.
 
 use junctor_expression::ParametersBuilder;
+use junctor_gateway::file::{FileAnswer, FileBuffer, FileStep, FileUse};
 use junctor_gateway::gateway::NO_OPERATION;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::ColumnDefinition;
 use junctor_model::store::StoreMode;
 use junctor_model::value::{Value, ValueRef};
+use junctor_signals::read_rows::OperationId;
 
 use super::drive::{Next, continue_steps, unexpected_step};
 use super::insert::Insert;
@@ -18,6 +21,7 @@ use super::source::{BATCH_ROWS_MAX, SelectedRows, make_batch};
 use super::state::{CompoundState, Step, Work};
 use crate::execute::completion::{fail, interrupted};
 use crate::execute::context::StatementContext;
+use crate::execute::server_file::{FILE_STEP_BYTES, FileAttempt};
 use crate::execute::state::Execution;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{InsertPlan, LoadPlan, LoadTarget};
@@ -38,10 +42,17 @@ pub(super) struct LoadInput {
     has_ended: bool,
     /// The values of the variables among the fields, from the last line.
     variables: Vec<(Box<str>, Value)>,
+    /// The file of the server; `None` if the client sends the file.
+    server_file: Option<OperationId>,
+    /// Memory for the next part of the file of the server.
+    buffer: FileBuffer,
+    /// Whether the file of the server has been opened.
+    was_opened: bool,
 }
 
 impl LoadInput {
-    pub fn new(plan: &LoadPlan) -> LoadInput {
+    /// `server_file` is the file of the server; `None` if the client sends the file.
+    pub fn new(plan: &LoadPlan, server_file: Option<OperationId>) -> LoadInput {
         LoadInput {
             reader: LineReader::new(&plan.format),
             line: Line::default(),
@@ -49,6 +60,16 @@ impl LoadInput {
             skipped_lines: plan.skipped_lines,
             has_ended: false,
             variables: Vec::new(),
+            server_file,
+            buffer: FileBuffer::new(),
+            was_opened: false,
+        }
+    }
+
+    /// Closes the file of the server, if it is open.
+    pub fn close(&mut self, context: &mut StatementContext<'_, '_>) {
+        if let Some(operation) = self.server_file.take() {
+            context.engine.gateway.discard_file(operation, false, context.turn);
         }
     }
 }
@@ -60,19 +81,60 @@ pub(crate) struct DiscardState {
     pub error: Box<Error>,
 }
 
-/// Requests the file of LOAD DATA LOCAL from the client. Errors: 3948; 1290 for files of the server.
-pub(super) fn request_file(context: &mut StatementContext<'_, '_>, plan: &LoadPlan) -> Result<()> {
+/// Opens the file of the server, or requests the file of LOAD DATA LOCAL from the client. Returns the
+/// operation of a file of the server. Errors: 3948; those of files of the server.
+pub(super) fn request_file(
+    context: &mut StatementContext<'_, '_>,
+    plan: &LoadPlan,
+) -> Result<Option<OperationId>> {
     if !plan.is_local {
-        let message =
-            "The MySQL server is running with the --secure-file-priv option so it cannot execute this statement";
-        return Err(Error::new(ErrorCode::OptionPreventsStatement, message));
+        return context.open_server_file(&String::from_utf8_lossy(&plan.file), FileUse::Read).map(Some);
     }
     let is_allowed = context.engine.globals.value_named("local_infile") == Value::Int(1);
     if !is_allowed || !context.sink.request_file(&plan.file) {
         let message = "Loading local data is disabled; this must be enabled on both the client and server sides";
         return Err(Error::new(ErrorCode::LocalFilesDisabled, message));
     }
-    Ok(())
+    Ok(None)
+}
+
+/// Continues a LOAD DATA with an answer about its file of the server.
+pub(super) fn resume_file(
+    context: &mut StatementContext<'_, '_>,
+    mut state: Box<CompoundState>,
+    step: FileAnswer,
+    bytes: FileBuffer,
+) -> Progress {
+    let CompoundState { steps, work: Work::Insert(plan, work) } = &mut *state else {
+        unexpected_step("bytes of a file for a statement that loads none")
+    };
+    let source = work.source.as_mut().and_then(|source| source.load.as_mut()).zip(plan.load.as_ref());
+    let Some((input, load)) = source else { unexpected_step("bytes of a file that is not open") };
+    steps.operation = NO_OPERATION;
+    let taken = match step {
+        Ok(FileStep::Read) => {
+            if !bytes.is_empty() {
+                input.reader.push(&bytes);
+            }
+            // Fewer bytes than were asked for are the last ones.
+            if bytes.len() < FILE_STEP_BYTES {
+                input.reader.end();
+            }
+            input.buffer = bytes;
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let attempt = if input.was_opened { FileAttempt::Read } else { FileAttempt::Open };
+            Err(context.server_file_error(&String::from_utf8_lossy(&load.file), attempt, error))
+        }
+    };
+    input.was_opened = true;
+    let next = match steps.is_stopped {
+        true => Err(interrupted()),
+        false => taken.and_then(|()| advance_load(context, &mut Insert { plan, steps, work })),
+    };
+    continue_steps(context, state, next)
 }
 
 /// Continues a LOAD DATA with bytes of its file. Empty bytes are the end of the file.
@@ -137,10 +199,17 @@ pub(super) fn advance_load(context: &mut StatementContext<'_, '_>, insert: &mut 
         }
         if outcome? == LineOutcome::End {
             load.has_ended = true;
+            load.close(context);
             for (name, value) in load.variables.drain(..) {
                 context.session.variables.put_user_variable(&name, value)?;
             }
             return Ok(Next::Done);
+        }
+        if let Some(operation) = load.server_file {
+            let buffer = std::mem::take(&mut load.buffer);
+            context.engine.gateway.read_file(operation, FILE_STEP_BYTES as u32, buffer, context.turn);
+            insert.steps.operation = operation;
+            return Ok(Next::Wait);
         }
         insert.steps.awaits_input = true;
         return Ok(Next::AwaitInput);

@@ -100,9 +100,9 @@ impl SelectedRows {
 }
 
 impl Source {
-    /// Creates the source of a file that the client has not begun to send.
-    pub fn of_file(plan: &LoadPlan) -> Source {
-        Source { load: Some(Box::new(LoadInput::new(plan))), ..Source::default() }
+    /// Creates the source of a file of the server, or of one that the client has not begun to send.
+    pub fn of_file(plan: &LoadPlan, server_file: Option<OperationId>) -> Source {
+        Source { load: Some(Box::new(LoadInput::new(plan, server_file))), ..Source::default() }
     }
 
     /// Creates a query that has not started.
@@ -141,8 +141,11 @@ impl Source {
         }
     }
 
-    /// Ends the query and discards its remaining rows.
+    /// Ends the query and discards its remaining rows, or closes the file.
     pub(in crate::execute) fn stop(self, context: &mut StatementContext<'_, '_>) {
+        if let Some(mut load) = self.load {
+            load.close(context);
+        }
         match self.inner {
             Execution::Read(state) => {
                 context.engine.gateway.end_read(state.operation, context.turn);

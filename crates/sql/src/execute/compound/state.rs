@@ -84,6 +84,11 @@ impl CompoundState {
         }
     }
 
+    /// The number of rows that a LOAD DATA has taken from its file; `None` for other statements.
+    pub(crate) fn rows_loaded(&self) -> Option<u64> {
+        self.work.source().filter(|source| source.load.is_some()).map(|source| source.rows_before)
+    }
+
     /// Whether the statement waits only for its client.
     pub(crate) fn awaits_input(&self) -> bool {
         self.steps.awaits_input && matches!(self.steps.step, Step::Select)

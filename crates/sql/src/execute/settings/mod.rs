@@ -58,6 +58,8 @@ pub struct ServerSettings {
     pub data_directory: String,
     /// Where `junctor backup` keeps backups by default; empty without a default.
     pub backup_directory: String,
+    /// The folder in which statements may read and write files, with a slash at the end; `None` refuses all.
+    pub secure_file_priv: Option<Arc<str>>,
     /// UUID of the server in text form.
     pub server_uuid: String,
     /// Maximum number of concurrent connections.
@@ -146,6 +148,7 @@ impl Default for ServerSettings {
             hostname: "localhost".into(),
             data_directory: "junctor-data".into(),
             backup_directory: String::new(),
+            secure_file_priv: None,
             server_uuid: "00000000-0000-0000-0000-000000000000".into(),
             max_connections: 16_384,
             transactions_max: 4096,
@@ -221,6 +224,7 @@ impl ServerSettings {
             (READ_ROUTING, Value::Bytes(self.read_routing.name().into())),
             (SECURE_TRANSPORT, Value::Int(i64::from(self.secure_transport_required.load(Ordering::Relaxed)))),
             ("thread_pool_max_threads", Value::UInt(u64::from(self.transactions_max))),
+            ("secure_file_priv", self.secure_file_priv.as_deref().map_or(Value::Null, |folder| Value::Bytes(folder.into()))),
             ("thread_pool_size", Value::UInt(u64::from(self.thread_groups))),
             ("general_log", self.is_log_on(LogKind::General)),
             ("slow_query_log", self.is_log_on(LogKind::Slow)),

@@ -91,6 +91,10 @@ pub fn evaluate_session_expression(expression: &Expression, facts: &SessionConte
 /// value, not on the value's digits or length, so that executions with other values have the same type. A
 /// decimal keeps its number of digits after the decimal point. `collation` is that of the connection.
 pub fn session_value_type(expression: &Expression, value: &Value, collation: CollationId) -> ResultType {
+    if is_call(expression, &["LOAD_FILE"]) {
+        // The type does not depend on the content, which is not known before the file is read.
+        return ResultType::string(CollationId::BINARY, Coercibility::Coercible, FILE_LENGTH).with_nullable(true);
+    }
     let is_user_variable = matches!(expression, Expression::UserVariable(_));
     let result = match value {
         Value::Null => return ResultType::null(),
@@ -118,6 +122,9 @@ pub fn session_value_type(expression: &Expression, value: &Value, collation: Col
     let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA", "BENCHMARK"]);
     result.with_nullable(is_user_variable || is_nullable_call())
 }
+
+/// Maximum number of bytes in the type of LOAD_FILE, as for the function of a server without files.
+const FILE_LENGTH: u32 = 16 << 20;
 
 /// The functions whose text is in the character set of the system.
 const SYSTEM_CONSTANTS: &[&str] = &[

@@ -67,7 +67,7 @@ impl Parser<'_> {
             return if is_announced { self.syntax() } else { Ok(None) };
         }
         let query = self.query()?;
-        if !query.into.is_empty() {
+        if !query.into.is_none() {
             return self.syntax();
         }
         Ok(Some(CreateSelect {

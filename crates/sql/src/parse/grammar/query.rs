@@ -136,7 +136,7 @@ impl Parser<'_> {
         let mut select = Select { hints: self.hints(), ..Select::default() };
         self.select_options(&mut select);
         select.projection = self.select_list()?;
-        self.parse_into_variables(&mut select)?;
+        self.parse_into(&mut select)?;
         if self.accept_word(Keyword::From) && !self.accept_word(Keyword::Dual) {
             select.from = Some(self.from()?);
         }
@@ -171,18 +171,18 @@ impl Parser<'_> {
                 return self.unsupported("locks after a query in brackets");
             }
             select.is_bracketed = false;
-            let is_plain = select.order_by.is_empty() && select.limit.is_none() && select.into.is_empty();
+            let is_plain = select.order_by.is_empty() && select.limit.is_none() && select.into.is_none();
             if !is_plain {
                 select = all_of(DerivedSource::Select(Box::new(select)));
             }
         }
         select.order_by = self.order_by()?;
         select.limit = self.limit()?;
-        self.parse_into_variables(&mut select)?;
+        self.parse_into(&mut select)?;
         while let Some(locks) = self.locking_clause()? {
             select.locks.push(locks);
         }
-        self.parse_into_variables(&mut select)?;
+        self.parse_into(&mut select)?;
         Ok(select)
     }
 

@@ -1,33 +1,42 @@
 //! The clauses of queries, also those that UPDATE and DELETE share with them.
 
-use super::parser::{Parse, Parser};
+use super::parser::{Parse, Parser, Stop};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::literal::decode_integer;
 use crate::parse::statement::{
-    IndexHint, IndexHintKind, Limit, LimitValue, LockingClause, ObjectName, OrderItem, Select, SelectItem, TableLocks,
+    IndexHint, IndexHintKind, IntoFile, IntoTarget, Limit, LimitValue, LockingClause, ObjectName, OrderItem, Select, SelectItem, TableLocks,
     TableReference, WhenLocked,
 };
 
 impl Parser<'_> {
     /// INTO, which may be in several places, but only once.
-    pub(super) fn parse_into_variables(&mut self, select: &mut Select) -> Parse<()> {
+    pub(super) fn parse_into(&mut self, select: &mut Select) -> Parse<()> {
         if !self.at_word(Keyword::Into) {
             return Ok(());
         }
-        if !select.into.is_empty() || !self.may_select_into {
+        if !select.into.is_none() || !self.may_select_into {
             return self.syntax();
         }
         self.advance();
-        match self.current.kind {
-            TokenKind::Keyword(Keyword::Outfile) => return self.unsupported("SELECT ... INTO OUTFILE"),
-            TokenKind::Name if self.bytes(self.current).eq_ignore_ascii_case(b"DUMPFILE") => {
-                return self.unsupported("SELECT ... INTO DUMPFILE");
-            }
-            _ => {}
-        }
-        select.into = self.comma_list(Self::user_variable_name)?;
+        let is_text = self.accept_word(Keyword::Outfile);
+        select.into = match is_text || self.accept_text("DUMPFILE") {
+            true => IntoTarget::File(Box::new(self.into_file(is_text)?)),
+            false => IntoTarget::Variables(self.comma_list(Self::user_variable_name)?),
+        };
         Ok(())
+    }
+
+    /// The file of INTO OUTFILE, or with `is_text` false of INTO DUMPFILE, and its options.
+    fn into_file(&mut self, is_text: bool) -> Parse<IntoFile> {
+        if self.is_lifting() {
+            return Err(Stop::LiteralsMatter);
+        }
+        let file = self.string()?;
+        let has_character_set = is_text && self.accept_character_set();
+        let character_set = if has_character_set { Some(self.character_set_name()?) } else { None };
+        let format = if is_text { Some(self.file_format()?) } else { None };
+        Ok(IntoFile { file, character_set, format })
     }
 
     pub(super) fn select_options(&mut self, select: &mut Select) {

@@ -88,7 +88,7 @@ impl TreePlanner<'_> {
                 &own
             }
         };
-        if !is_root && !select.into.is_empty() {
+        if !is_root && !select.into.is_none() {
             return Err(Error::new(ErrorCode::WrongUsage, "Incorrect usage of INTO and subquery"));
         }
         let space = SlotSpace::new(self.environment.parameters.len());

@@ -1,0 +1,124 @@
+//! The file of a SELECT ... INTO OUTFILE or INTO DUMPFILE that has not ended.
+
+use junctor_gateway::file::FileBuffer;
+use junctor_gateway::{Gateway, TurnContext};
+use junctor_model::error::{Error, Result};
+use junctor_model::row_encoding::NULL_MARK;
+use junctor_signals::read_rows::OperationId;
+
+use crate::plan::LineWriter;
+
+/// The file and the rows that are not written yet.
+#[derive(Debug)]
+pub(super) struct FileTarget {
+    pub operation: OperationId,
+    pub phase: FilePhase,
+    /// The parameters of the query, until it starts.
+    pub parameters: Vec<u8>,
+    /// Bytes of rows that the file does not have yet.
+    pub pending: Vec<u8>,
+    /// Memory for the next write.
+    pub buffer: FileBuffer,
+}
+
+/// What the statement waits for.
+#[derive(Debug)]
+pub(super) enum FilePhase {
+    /// The file is being opened. The query has not started.
+    Opening,
+    /// Nothing: rows may be written.
+    Ready,
+    /// Rows are being written.
+    Writing,
+    /// All rows are written, and the file is being closed.
+    Closing,
+    /// The file is being deleted. Then the statement fails with this error.
+    Discarding(Box<Error>),
+}
+
+impl FileTarget {
+    /// A file that is being opened.
+    pub fn new(operation: OperationId, parameters: Vec<u8>) -> FileTarget {
+        let (pending, buffer) = (Vec::new(), FileBuffer::new());
+        FileTarget { operation, phase: FilePhase::Opening, parameters, pending, buffer }
+    }
+
+    /// Appends a row of the text protocol: as a line, or its values alone. As in MySQL, NULL is then a zero
+    /// byte.
+    pub fn append(&mut self, lines: Option<&LineWriter>, row: &[u8]) -> Result<()> {
+        let mut values = TextValues { rest: row };
+        match lines {
+            Some(lines) => lines.append(&mut values, &mut self.pending),
+            None => values.by_ref().for_each(|value| self.pending.extend_from_slice(value.unwrap_or(&[0]))),
+        }
+        if values.rest.is_empty() { Ok(()) } else { Err(Error::broken_reply()) }
+    }
+
+    /// Writes the pending rows.
+    pub fn write(&mut self, gateway: &mut Gateway, turn: &mut TurnContext<'_>) {
+        let mut bytes = std::mem::take(&mut self.buffer);
+        bytes.clear();
+        bytes.extend_from_slice(&self.pending);
+        self.pending.clear();
+        self.phase = FilePhase::Writing;
+        gateway.write_file(self.operation, bytes, turn);
+    }
+}
+
+/// The values of a row of the text protocol; `None` is NULL. Ends early at bytes that are no value.
+struct TextValues<'r> {
+    rest: &'r [u8],
+}
+
+impl<'r> Iterator for TextValues<'r> {
+    type Item = Option<&'r [u8]>;
+
+    fn next(&mut self) -> Option<Option<&'r [u8]>> {
+        let (first, after) = self.rest.split_first()?;
+        let width = match *first {
+            NULL_MARK => {
+                self.rest = after;
+                return Some(None);
+            }
+            0xfc => 2,
+            0xfd => 3,
+            0xfe => 8,
+            _ => 0,
+        };
+        let mut length = [0; 8];
+        length[..width].copy_from_slice(after.get(..width)?);
+        let length = if width == 0 { u64::from(*first) } else { u64::from_le_bytes(length) };
+        let value = after.get(width..)?.get(..usize::try_from(length).ok()?)?;
+        self.rest = &after[width + value.len()..];
+        Some(Some(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use junctor_model::row_encoding::append_length_prefixed;
+
+    use super::*;
+
+    #[test]
+    fn a_row_is_divided_into_its_values() {
+        let long = [vec![b'x'; 250], vec![b'y'; 251], vec![b'z'; 65_536], vec![b'w'; 1 << 24]];
+        let mut row = vec![NULL_MARK];
+        long.iter().for_each(|value| append_length_prefixed(value, &mut row));
+        append_length_prefixed(b"", &mut row);
+        let values: Vec<_> = TextValues { rest: &row }.collect();
+        assert_eq!(values[0], None);
+        assert!(values[1..5].iter().zip(&long).all(|(value, long)| *value == Some(long)));
+        assert_eq!((values[5], values.len()), (Some(&[][..]), 6));
+    }
+
+    #[test]
+    fn a_dump_is_the_values_alone_and_a_broken_row_is_an_error() {
+        let mut file = FileTarget::new(OperationId(1), Vec::new());
+        file.append(None, b"\x01a\xfb\x00\x02bc").expect("a row");
+        assert_eq!(file.pending, b"a\0bc");
+        for row in [&b"\x02a"[..], b"\xfc\x01", b"\xff"] {
+            assert!(file.append(None, row).is_err(), "{row:?}");
+        }
+    }
+}
