@@ -73,8 +73,7 @@ pub enum FileLane {
 
 impl FileLane {
     /// All lanes, by index.
-    pub const ALL: [FileLane; 6] =
-        [Self::Log, Self::Checkpoint, Self::Bulk, Self::Read, Self::Control, Self::Outside];
+    pub const ALL: [FileLane; 6] = [Self::Log, Self::Checkpoint, Self::Bulk, Self::Read, Self::Control, Self::Outside];
 
     /// Position in [`FileLane::ALL`].
     pub const fn index(self) -> usize {

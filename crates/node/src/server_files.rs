@@ -17,7 +17,9 @@ pub fn resolve(config: &mut NodeConfig) -> Result<(), StartError> {
     };
     let failed = |reason: String| StartError(format!("secure_file_priv: {reason}"));
     if named.is_empty() {
-        return Err(failed("an empty path would open all files of the machine; name a folder, or NULL for none".into()));
+        return Err(failed(
+            "an empty path would open all files of the machine; name a folder, or NULL for none".into(),
+        ));
     }
     let folder = std::fs::canonicalize(&named).map_err(|error| failed(format!("{named}: {error}")))?;
     if !folder.is_dir() {

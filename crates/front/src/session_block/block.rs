@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use junctor_gateway::TurnContext;
-use junctor_kernel::{
-    Address, Context, Duration, FileBuffer, FileResult, Outbox, Time, WorldEvent, require,
-};
+use junctor_kernel::{Address, Context, Duration, FileBuffer, FileResult, Outbox, Time, WorldEvent, require};
 use junctor_model::id::ConnectionId;
 use junctor_signals::change_schema::PublishCatalog;
 use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};

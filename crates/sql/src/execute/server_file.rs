@@ -99,14 +99,44 @@ mod tests {
             (error.code.errno(), error.message.into_string())
         };
         for (attempt, error, errno, expected) in [
-            (FileAttempt::Create, FileError::Denied, 1, "Can't create/write to file '/files/x' (OS errno 13 - Permission denied)"),
-            (FileAttempt::Create, FileError::NotFound, 1, "Can't create/write to file '/files/x' (OS errno 2 - No such file or directory)"),
+            (
+                FileAttempt::Create,
+                FileError::Denied,
+                1,
+                "Can't create/write to file '/files/x' (OS errno 13 - Permission denied)",
+            ),
+            (
+                FileAttempt::Create,
+                FileError::NotFound,
+                1,
+                "Can't create/write to file '/files/x' (OS errno 2 - No such file or directory)",
+            ),
             (FileAttempt::Create, FileError::Exists, 1086, "File 'x' already exists"),
-            (FileAttempt::Write, FileError::DiskFull, 3, "Error writing file '/files/x' (OS errno 28 - No space left on device)"),
-            (FileAttempt::Open, FileError::NotFound, 13, "Can't get stat of '/files/x' (OS errno 2 - No such file or directory)"),
+            (
+                FileAttempt::Write,
+                FileError::DiskFull,
+                3,
+                "Error writing file '/files/x' (OS errno 28 - No space left on device)",
+            ),
+            (
+                FileAttempt::Open,
+                FileError::NotFound,
+                13,
+                "Can't get stat of '/files/x' (OS errno 2 - No such file or directory)",
+            ),
             (FileAttempt::Open, FileError::Denied, 29, "File '/files/x' not found (OS errno 13 - Permission denied)"),
-            (FileAttempt::Open, FileError::TooManyOpen, 29, "File '/files/x' not found (OS errno 24 - Too many open files)"),
-            (FileAttempt::Read, FileError::System(5), 2, "Error reading file '/files/x' (OS errno 5 - Input/output error)"),
+            (
+                FileAttempt::Open,
+                FileError::TooManyOpen,
+                29,
+                "File '/files/x' not found (OS errno 24 - Too many open files)",
+            ),
+            (
+                FileAttempt::Read,
+                FileError::System(5),
+                2,
+                "Error reading file '/files/x' (OS errno 5 - Input/output error)",
+            ),
         ] {
             assert_eq!(said("x", attempt, error), (errno, expected.to_owned()));
         }

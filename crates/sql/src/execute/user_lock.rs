@@ -141,7 +141,10 @@ pub(crate) fn start_user_locks(
     input: RetryInput,
 ) -> Progress {
     if input.is_none() {
-        return fail(context, &Error::not_supported("GET_LOCK, SLEEP, BENCHMARK or LOAD_FILE in a statement of more than 16 KiB"));
+        return fail(
+            context,
+            &Error::not_supported("GET_LOCK, SLEEP, BENCHMARK or LOAD_FILE in a statement of more than 16 KiB"),
+        );
     }
     let statistics = context.engine.table_statistics.known.clone();
     let results = CallResults::default();

@@ -26,9 +26,7 @@ pub(super) fn open_beneath(folder: &Path, path: &Path, mode: FileMode) -> Result
         FileMode::Read => (OFlags::RDONLY, Mode::empty()),
         FileMode::ReadWrite => (OFlags::RDWR, Mode::empty()),
         FileMode::CreateOrOpen => (OFlags::RDWR | OFlags::CREATE, Mode::from_raw_mode(FILE_PERMISSIONS)),
-        FileMode::CreateEmpty => {
-            (OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC, Mode::from_raw_mode(FILE_PERMISSIONS))
-        }
+        FileMode::CreateEmpty => (OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC, Mode::from_raw_mode(FILE_PERMISSIONS)),
         FileMode::CreateNew => (OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(FILE_PERMISSIONS)),
     };
     // Without NONBLOCK, opening a pipe would wait for its writer.
@@ -188,12 +186,10 @@ mod tests {
         assert_eq!(["file", "./sub/file", "sub"].map(outcome), [Ok(()); 3]);
         assert_eq!(["../secret", "inner/file", "folder/x", "/etc/passwd"].map(outcome), [Err(Errno::XDEV); 4]);
         assert_eq!(["relative", "loop"].map(outcome), [Err(Errno::LOOP); 2]);
-        assert_eq!(["absent", "absent/x", "file/x", ""].map(outcome), [
-            Err(Errno::NOENT),
-            Err(Errno::NOENT),
-            Err(Errno::NOTDIR),
-            Err(Errno::NOENT)
-        ]);
+        assert_eq!(
+            ["absent", "absent/x", "file/x", ""].map(outcome),
+            [Err(Errno::NOENT), Err(Errno::NOENT), Err(Errno::NOTDIR), Err(Errno::NOENT)]
+        );
     }
 
     #[test]

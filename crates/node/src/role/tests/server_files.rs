@@ -83,23 +83,23 @@ impl FileDouble {
     }
 }
 
-const ROWS: usize = 3_000;
+const ROWS: usize = 700;
 
 fn node() -> Node {
     let config = NodeConfig { secure_file_priv: Some("/files/".into()), ..NodeConfig::default() };
     let mut node = Node::new(TWO_RECV_THREADS, config);
     node.delivery.returns_files = true;
     (1..3).for_each(|connection| node.open(connection, false));
-    node.execute(2, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(300))"]);
-    node.execute(2, &["CREATE TABLE d.s (id INT PRIMARY KEY, v VARCHAR(300))"]);
-    let rows: Vec<String> = (0..ROWS).map(|id| format!("({id}, REPEAT('x', 250))")).collect();
+    node.execute(2, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(1000))"]);
+    node.execute(2, &["CREATE TABLE d.s (id INT PRIMARY KEY, v VARCHAR(1000))"]);
+    let rows: Vec<String> = (0..ROWS).map(|id| format!("({id}, REPEAT('x', 900))")).collect();
     node.execute(2, &[&format!("INSERT INTO d.s VALUES {}", rows.join(","))]);
     node
 }
 
 /// All lines of the table.
 fn lines() -> Vec<u8> {
-    (0..ROWS).flat_map(|id| format!("{id}\t{}\n", "x".repeat(250)).into_bytes()).collect()
+    (0..ROWS).flat_map(|id| format!("{id}\t{}\n", "x".repeat(900)).into_bytes()).collect()
 }
 
 const OUT: &str = "SELECT * FROM d.s ORDER BY id INTO OUTFILE 'f'";
@@ -112,13 +112,14 @@ fn a_file_has_all_rows_and_loads_them_again() {
     assert!(node.files.content["f"] == lines());
     assert!(node.files.open.is_empty());
     assert!(node.files.written_max < 512 << 10, "{} bytes at once", node.files.written_max);
-    assert_eq!(node.query(1, "SELECT ROW_COUNT()"), ["3000"]);
+    assert_eq!(node.query(1, "SELECT ROW_COUNT()"), ["700"]);
     assert_eq!(node.query(1, OUT), ["#HY000File 'f' already exists"]);
     assert!(node.files.content["f"] == lines(), "an existing file stays");
     node.execute(1, &[LOAD]);
-    assert_eq!(node.query(1, "SELECT COUNT(*) FROM d.t JOIN d.s USING (id, v)"), ["3000"]);
+    assert_eq!(node.query(1, "SELECT COUNT(*) FROM d.t JOIN d.s USING (id, v)"), ["700"]);
     assert!(node.files.open.is_empty());
-    assert_eq!(node.query(1, LOAD), ["#23000Duplicate entry '0' for key 't.PRIMARY'"]);
+    let answer = node.query(1, LOAD);
+    assert!(answer[0].starts_with("#23000Duplicate entry '"), "{answer:?}");
     assert!(node.files.open.is_empty());
     assert_eq!(node.query(1, "SELECT LENGTH(LOAD_FILE('f'))"), [lines().len().to_string()]);
     node.execute(1, &["UPDATE d.t SET v = LEFT(LOAD_FILE('f'), 5) WHERE id = 7"]);
@@ -144,7 +145,7 @@ fn a_file_that_cannot_be_written_is_deleted_before_the_error() {
     let mut node = node();
     for (text, expected) in [
         ("SELECT id FROM d.s INTO DUMPFILE 'f'", "#42000Result consisted of more than one row"),
-        ("SELECT EXP(id) FROM d.s ORDER BY id INTO OUTFILE 'f'", "#22003DOUBLE value is out of range in"),
+        ("SELECT EXP(id * 2) FROM d.s ORDER BY id INTO OUTFILE 'f'", "#22003DOUBLE value is out of range in"),
         ("SELECT id FROM d.s WHERE id = (SELECT 1 UNION SELECT 2) INTO OUTFILE 'f'", "#21000Subquery returns more"),
     ] {
         let answer = node.query(1, text);
@@ -194,7 +195,7 @@ fn stopped(node: &mut Node, text: &str, steps: usize, kill: &str) -> Option<Vec<
 fn a_stop_at_any_moment_leaves_no_part_of_a_file() {
     for kill in ["KILL QUERY 1", "KILL 1", ""] {
         let (mut whole, mut none) = (0, 0);
-        for steps in (0..80).chain((80..400).step_by(17)) {
+        for steps in (0..60).chain((60..200).step_by(9)) {
             let mut node = node();
             let answer = stopped(&mut node, OUT, steps, kill);
             match node.files.content.get("f") {
@@ -218,12 +219,12 @@ fn a_stop_at_any_moment_leaves_no_part_of_a_file() {
 fn a_stop_at_any_moment_loads_all_rows_or_none() {
     for kill in ["KILL QUERY 1", "KILL 1", ""] {
         for text in [LOAD, "INSERT INTO d.t SELECT id, LEFT(LOAD_FILE('f'), 3) FROM d.s"] {
-            for steps in (0..60).chain((60..300).step_by(13)) {
+            for steps in (0..50).chain((50..200).step_by(13)) {
                 let mut node = node();
                 node.files.content.insert("f".into(), lines());
                 stopped(&mut node, text, steps, kill);
                 let count = node.query(2, "SELECT COUNT(*) FROM d.t");
-                assert!(count == ["0"] || count == ["3000"], "{text}, {kill} after {steps} steps: {count:?}");
+                assert!(count == ["0"] || count == ["700"], "{text}, {kill} after {steps} steps: {count:?}");
                 if kill == "KILL QUERY 1" {
                     assert_eq!(node.resources_held(), 2, "{text}, {kill} after {steps} steps");
                 }
@@ -256,8 +257,9 @@ fn the_process_list_shows_the_progress_and_a_slow_file_holds_the_query_back() {
             assert_eq!(words[..3], [verb, "a", "file,"], "{state}");
             words[3].parse::<usize>().expect("a number")
         };
-        let counts: Vec<usize> = seen.iter().map(rows).collect();
-        assert!(counts.is_sorted() && counts[0] == 0 && counts.contains(&ROWS), "{counts:?}");
+        // The last request of LOAD DATA closes the file, after the answer.
+        let counts: Vec<usize> = seen.iter().filter(|state| state.contains("file")).map(rows).collect();
+        assert!(counts.is_sorted() && counts[0] == 0, "{counts:?}");
         assert!(counts.iter().any(|count| (1..ROWS).contains(count)), "{counts:?}");
     }
 }
@@ -270,10 +272,16 @@ fn a_block_has_a_maximum_of_open_files() {
     for session in &sessions {
         node.begin_query(*session, &format!("SELECT * FROM d.s INTO OUTFILE 'f{session}'"));
     }
+    node.files.is_held = true;
+    node.run();
+    node.files.is_held = false;
+    let held = std::mem::take(&mut node.files.held);
+    assert_eq!(held.len(), 64);
+    held.into_iter().for_each(|(to, done)| node.send_world(to, done));
     node.run();
     let answers: Vec<Vec<String>> = sessions.iter().map(|session| node.rows(*session)).collect();
     let refused = answers.iter().filter(|answer| answer.iter().any(|text| text.contains("OS errno 24"))).count();
-    assert!(refused > 0 && refused < sessions.len(), "{refused}");
+    assert_eq!(refused, sessions.len() - 64);
     assert!(answers.iter().all(|answer| answer.is_empty() || answer[0].contains("OS errno 24")), "{answers:?}");
     assert_eq!(node.files.content.len(), sessions.len() - refused);
     assert!(node.files.open.is_empty());

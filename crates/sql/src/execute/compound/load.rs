@@ -46,6 +46,8 @@ pub(super) struct LoadInput {
     server_file: Option<OperationId>,
     /// Memory for the next part of the file of the server.
     buffer: FileBuffer,
+    /// The error of a line, while those before it are inserted.
+    failed: Option<Box<Error>>,
     /// Whether the file of the server has been opened.
     was_opened: bool,
 }
@@ -62,6 +64,7 @@ impl LoadInput {
             variables: Vec::new(),
             server_file,
             buffer: FileBuffer::new(),
+            failed: None,
             was_opened: false,
         }
     }
@@ -83,10 +86,7 @@ pub(crate) struct DiscardState {
 
 /// Opens the file of the server, or requests the file of LOAD DATA LOCAL from the client. Returns the
 /// operation of a file of the server. Errors: 3948; those of files of the server.
-pub(super) fn request_file(
-    context: &mut StatementContext<'_, '_>,
-    plan: &LoadPlan,
-) -> Result<Option<OperationId>> {
+pub(super) fn request_file(context: &mut StatementContext<'_, '_>, plan: &LoadPlan) -> Result<Option<OperationId>> {
     if !plan.is_local {
         return context.open_server_file(&String::from_utf8_lossy(&plan.file), FileUse::Read).map(Some);
     }
@@ -184,14 +184,16 @@ pub(super) fn advance_load(context: &mut StatementContext<'_, '_>, insert: &mut 
         let (Some(load), Some(plan)) = (source.load.as_mut(), insert.plan.load.as_ref()) else {
             unexpected_step("a file that the statement does not load")
         };
+        if let Some(error) = load.failed.take() {
+            return Err(error);
+        }
         let session_values = junctor_expression::Parameters::from_bytes(&insert.steps.parameters);
         let mut rows = RowMaker { plan: insert.plan, load: plan, session_values, batch: &mut source.batch };
         rows.batch.clear();
         let outcome = rows.read_lines(context, load, source.rows_before);
         if source.batch.len() > 0 {
-            // An error of a line is reported when the lines before it are inserted, unless a strict mode
-            // makes it the error of the statement.
-            outcome?;
+            // An error of a line is reported when the lines before it are inserted, which may fail, too.
+            load.failed = outcome.err();
             if let Some(next) = make_batch(context, insert)? {
                 return Ok(next);
             }

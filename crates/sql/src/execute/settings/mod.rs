@@ -224,7 +224,10 @@ impl ServerSettings {
             (READ_ROUTING, Value::Bytes(self.read_routing.name().into())),
             (SECURE_TRANSPORT, Value::Int(i64::from(self.secure_transport_required.load(Ordering::Relaxed)))),
             ("thread_pool_max_threads", Value::UInt(u64::from(self.transactions_max))),
-            ("secure_file_priv", self.secure_file_priv.as_deref().map_or(Value::Null, |folder| Value::Bytes(folder.into()))),
+            (
+                "secure_file_priv",
+                self.secure_file_priv.as_deref().map_or(Value::Null, |folder| Value::Bytes(folder.into())),
+            ),
             ("thread_pool_size", Value::UInt(u64::from(self.thread_groups))),
             ("general_log", self.is_log_on(LogKind::General)),
             ("slow_query_log", self.is_log_on(LogKind::Slow)),

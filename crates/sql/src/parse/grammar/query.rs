@@ -9,7 +9,7 @@ use crate::parse::limit::{JOINED_TABLES_MAX, QUERIES_MAX, QUERY_NESTING_MAX};
 use crate::parse::query::{
     DerivedSource, DerivedTable, FromItem, Join, JoinCondition, JoinKind, SetOperand, SetOperator,
 };
-use crate::parse::statement::{CommonTable, Select, SelectItem};
+use crate::parse::statement::{CommonTable, IntoTarget, Select, SelectItem};
 
 impl Parser<'_> {
     /// A query with its set operations and the clauses after them.
@@ -375,13 +375,16 @@ fn all_of(source: DerivedSource) -> Select {
 }
 
 /// A query and those that set operators combine with it.
-fn combined(first: Select, rest: Vec<SetOperand>) -> Select {
-    if rest.is_empty() {
-        return first;
-    }
+fn combined(first: Select, mut rest: Vec<SetOperand>) -> Select {
+    // INTO of the last query is that of the whole.
+    let into = match rest.last_mut() {
+        None => return first,
+        Some(last) if last.query.is_bracketed => IntoTarget::None,
+        Some(last) => std::mem::take(&mut last.query.into),
+    };
     let first = Box::new(Select { is_bracketed: false, ..first });
     let rest = rest
         .into_iter()
         .map(|operand| SetOperand { query: Select { is_bracketed: false, ..operand.query }, ..operand });
-    all_of(DerivedSource::Set { first, rest: rest.collect() })
+    Select { into, ..all_of(DerivedSource::Set { first, rest: rest.collect() }) }
 }

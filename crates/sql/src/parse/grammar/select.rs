@@ -5,8 +5,8 @@ use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::literal::decode_integer;
 use crate::parse::statement::{
-    IndexHint, IndexHintKind, IntoFile, IntoTarget, Limit, LimitValue, LockingClause, ObjectName, OrderItem, Select, SelectItem, TableLocks,
-    TableReference, WhenLocked,
+    IndexHint, IndexHintKind, IntoFile, IntoTarget, Limit, LimitValue, LockingClause, ObjectName, OrderItem, Select,
+    SelectItem, TableLocks, TableReference, WhenLocked,
 };
 
 impl Parser<'_> {
