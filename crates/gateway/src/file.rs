@@ -138,8 +138,8 @@ impl Gateway {
         turn.outbox.request(WorldRequest::CloseFile { file, token: operation.0 });
     }
 
-    /// Ends the use of a file whose operation has not ended. Closes the file, and deletes it if this operation
-    /// has created it. If `is_awaited`, [`Event::File`] with [`FileStep::Discarded`] is the answer.
+    /// Ends the use of a file whose operation has not ended. Closes the file, and deletes it if this
+    /// operation has created it. If `is_awaited`, [`Event::File`] with [`FileStep::Discarded`] is the answer.
     pub fn discard_file(&mut self, operation: OperationId, is_awaited: bool, turn: &mut TurnContext<'_>) {
         let Some(work) = self.file_work(operation) else { return };
         work.end = FileEnd::Discarding(is_awaited);

@@ -9,8 +9,8 @@ use crate::start::StartError;
 /// for none.
 ///
 /// # Errors
-/// The path is empty or names no folder, or the folder and that of the node's files overlap: clients could then
-/// read keys and data, or write among them.
+/// The path is empty or names no folder, or the folder and that of the node's files overlap: clients could
+/// then read keys and data, or write among them.
 pub fn resolve(config: &mut NodeConfig) -> Result<(), StartError> {
     let Some(named) = config.secure_file_priv.take().filter(|named| !named.eq_ignore_ascii_case("NULL")) else {
         return Ok(());

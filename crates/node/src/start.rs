@@ -261,8 +261,7 @@ pub fn start_and_report(
         None => machine::memory_allowed_bytes() / 10 * 7,
     };
     server_files::resolve(&mut config)?;
-    config.max_connections = max_connections;
-    config.total_memory_bytes = Some(memory_bytes);
+    config = NodeConfig { max_connections, total_memory_bytes: Some(memory_bytes), ..config };
     let lock = if config.is_durable || cluster.is_some() { Some(data_folder::lock(&config)?) } else { None };
     // A node without data has no log, only its place in the cluster.
     config.is_durable &= cluster.as_ref().is_none_or(|it| it.own.roles.data);

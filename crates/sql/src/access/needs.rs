@@ -80,8 +80,8 @@ impl Needs {
     /// Checks the rights of a session, and of the definers of views.
     ///
     /// # Errors
-    /// 1045 for files, 1142 for a table, 1143 for a column, 1356 beneath a view, 1449 for a definer that does not exist, 1345
-    /// if the statement shows a plan whose tables the session may not read.
+    /// 1045 for files, 1142 for a table, 1143 for a column, 1356 beneath a view, 1449 for a definer that does
+    /// not exist, 1345 if the statement shows a plan whose tables the session may not read.
     pub fn check(&self, session: RightsOfSession<'_>) -> Result<()> {
         let definers = self.definers(session)?;
         if self.uses_files && !session.rights.global().has_any(Privilege::File.into()) {

@@ -12,6 +12,7 @@ use junctor_signals::read_rows::OperationId;
 use super::completion::{ChangeCounts, fail, finish_ok, interrupted};
 use super::context::StatementContext;
 use super::engine::Engine;
+use super::into::IntoState;
 use super::key_read::abandon_key_read;
 use super::read::abandon_read;
 use super::session::Session;
@@ -121,18 +122,7 @@ impl Engine {
                 session.execution = Execution::Compound(state);
                 return false;
             }
-            Execution::Into(mut state) => {
-                session.execution = std::mem::take(state.query());
-                if !state.awaits_file_only() && !self.stop(session, turn) {
-                    *state.query() = std::mem::take(&mut session.execution);
-                    session.execution = Execution::Into(state);
-                    return false;
-                }
-                if state.stop_file(self, turn) {
-                    session.execution = Execution::Into(state);
-                    return false;
-                }
-            }
+            Execution::Into(state) => return self.stop_into(session, state, turn),
             Execution::Tree(mut state) => {
                 let mut all_ended = true;
                 for inner in state.inner() {
@@ -154,6 +144,23 @@ impl Engine {
                 session.execution = other;
                 return false;
             }
+        }
+        true
+    }
+}
+
+impl Engine {
+    /// Stops a SELECT ... INTO. Returns whether it has ended.
+    fn stop_into(&mut self, session: &mut Session, mut state: Box<IntoState>, turn: &mut TurnContext<'_>) -> bool {
+        session.execution = std::mem::take(state.query());
+        if !state.awaits_file_only() && !self.stop(session, turn) {
+            *state.query() = std::mem::take(&mut session.execution);
+            session.execution = Execution::Into(state);
+            return false;
+        }
+        if state.stop_file(self, turn) {
+            session.execution = Execution::Into(state);
+            return false;
         }
         true
     }

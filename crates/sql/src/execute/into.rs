@@ -1,9 +1,9 @@
-//! Queries whose rows do not go to the client: SELECT ... INTO, SET and DO with subqueries, and the opening of a
-//! cursor. They run like any other query of the session.
+//! Queries whose rows do not go to the client: SELECT ... INTO, SET and DO with subqueries, and the opening
+//! of a cursor. They run like any other query of the session.
 //!
 //! The query of INTO OUTFILE starts when its file is open. Rows are written in steps. While a write is under
-//! way the query may return the rows that it is working on, but it is not continued. The statement is answered
-//! when its file is closed or, after an error, deleted.
+//! way the query may return the rows that it is working on, but it is not continued. The statement is
+//! answered when its file is closed or, after an error, deleted.
 
 use std::sync::Arc;
 

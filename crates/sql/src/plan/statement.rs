@@ -337,13 +337,6 @@ fn plan_set(environment: &Environment<'_>, set: &SetByQuery, find_virtual: &Find
     Ok(Planned { plan: Plan::Into(Arc::new(IntoPlan { query, place, rights: PlanRights::default() })), is_volatile })
 }
 
-/// Plans SET or DO with subqueries. Errors: those of planning; 1241 for a value with several columns.
-fn plan_set(environment: &Environment<'_>, set: &SetByQuery, find_virtual: &FindVirtual<'_>) -> Result<Planned> {
-    let Planned { plan: query, is_volatile } = plan_query(environment, &set.query, find_virtual)?;
-    let target = IntoTarget::Assignments(set.items.as_slice().into());
-    Ok(Planned { plan: Plan::Into(Arc::new(IntoPlan { query, target, rights: PlanRights::default() })), is_volatile })
-}
-
 /// Plans a query. Errors: those of binding and planning.
 pub(super) fn plan_query(
     environment: &Environment<'_>,

@@ -1,8 +1,8 @@
 //! LOAD DATA: reads the lines of a file and inserts them in batches, like the rows of a query.
 //!
 //! The client of LOAD DATA LOCAL sends the file in packets, each at the server's request, so that at most one
-//! packet and an incomplete line are in memory. The client sends the file to its end whatever happens.
-//! After an error the session therefore discards the rest of the file and then answers. A file of the server is
+//! packet and an incomplete line are in memory. The client sends the file to its end whatever happens. After
+//! an error the session therefore discards the rest of the file and then answers. A file of the server is
 //! read in parts, each when the lines of the last one are inserted.
 
 use junctor_expression::ParametersBuilder;
