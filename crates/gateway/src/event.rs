@@ -116,7 +116,7 @@ pub enum Event {
     File {
         /// The operation.
         operation: OperationId,
-        /// What was done.
+        /// The effect, or why there is none.
         step: FileAnswer,
         /// The bytes read, or the buffer of the request; otherwise empty.
         bytes: FileBuffer,

@@ -21,14 +21,14 @@ impl Parser<'_> {
         self.advance();
         let is_text = self.accept_word(Keyword::Outfile);
         select.into = match is_text || self.accept_text("DUMPFILE") {
-            true => IntoTarget::File(Box::new(self.into_file(is_text)?)),
+            true => IntoTarget::File(Box::new(self.output_file(is_text)?)),
             false => IntoTarget::Variables(self.comma_list(Self::user_variable_name)?),
         };
         Ok(())
     }
 
     /// The file of INTO OUTFILE, or with `is_text` false of INTO DUMPFILE, and its options.
-    fn into_file(&mut self, is_text: bool) -> Parse<IntoFile> {
+    fn output_file(&mut self, is_text: bool) -> Parse<IntoFile> {
         if self.is_lifting() {
             return Err(Stop::LiteralsMatter);
         }
