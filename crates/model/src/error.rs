@@ -520,6 +520,8 @@ errors! {
     TooManyPreparedStatements = 1461, "42000";
     /// AUTO_INCREMENT has no number left.
     AutoIncrementExhausted = 1467, "HY000";
+    /// A table option that the engine does not accept.
+    IllegalCreateOption = 1478, "HY000";
     /// Wrong partition options.
     WrongPartition = 1503, "HY000";
     /// More partitions than a table may have.

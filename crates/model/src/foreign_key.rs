@@ -14,7 +14,9 @@ use crate::schema::{
     ColumnDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout,
 };
 
-pub use crate::foreign_key_rule::{check_foreign_key, check_key_name, check_parent, check_set_null};
+pub use crate::foreign_key_rule::{
+    check_foreign_key, check_key_name, check_parent, check_set_null, foreign_keys_of_expiring_rows,
+};
 
 /// The effect on child rows when their parent is deleted or its key changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::types::DataType;
 /// `needs_parent` the parent must exist and must have an index to find rows by.
 ///
 /// # Errors
-/// 1822, 1824, 1826, 1830, 3734, 3780.
+/// 1235, 1822, 1824, 1826, 1830, 3734, 3780.
 pub fn check_foreign_key(
     dictionary: &Dictionary,
     table: &TableDefinition,
@@ -20,6 +20,9 @@ pub fn check_foreign_key(
     needs_parent: bool,
 ) -> Result<()> {
     check_key_name(dictionary, table, before, key)?;
+    if table.time_to_live().is_some() {
+        return Err(foreign_keys_of_expiring_rows());
+    }
     check_set_null(key, table)?;
     // A table that references itself may not be in the dictionary yet, or only with its old definition.
     let is_own = key.parent.0 == table.database && key.parent.1 == table.name;
@@ -82,13 +85,16 @@ pub fn check_set_null(key: &ForeignKey, table: &TableDefinition) -> Result<()> {
 /// Checks whether a table can be the parent. Without `needs_index`, its index may be added later.
 ///
 /// # Errors
-/// 1822, 3734, 3780.
+/// 1235, 1822, 3734, 3780.
 pub fn check_parent(
     key: &ForeignKey,
     child: &TableDefinition,
     parent: &TableDefinition,
     needs_index: bool,
 ) -> Result<()> {
+    if parent.time_to_live().is_some() {
+        return Err(foreign_keys_of_expiring_rows());
+    }
     let Some(columns) = columns_named(parent, &key.parent_columns) else {
         let mut names = key.parent_columns.iter().map(|name| &**name);
         let missing = names.find(|name| parent.column(name).is_none()).unwrap_or_default();
@@ -117,6 +123,12 @@ pub fn check_parent(
         return Err(Error::new(ErrorCode::ForeignKeyWithoutParentIndex, text));
     }
     Ok(())
+}
+
+/// Error 1235: a row that expires is neither a child nor a parent.
+#[cold]
+pub fn foreign_keys_of_expiring_rows() -> Box<Error> {
+    Error::not_supported("FOREIGN KEY of a table with a time to live")
 }
 
 /// Whether rows can be found by the columns: they are a complete unique key, or an ordered index begins with

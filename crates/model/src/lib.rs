@@ -29,6 +29,7 @@ pub mod geometry;
 pub mod password;
 pub mod scratch;
 pub mod temporal;
+pub mod time_to_live;
 pub mod store;
 pub mod types;
 pub mod key;

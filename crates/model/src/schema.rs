@@ -12,6 +12,7 @@ use crate::number::parse_integer;
 use crate::row_encoding::{append_text, append_text_in};
 use crate::scratch::{Scratch, to_text};
 use crate::temporal::TemporalKind;
+use crate::time_to_live::TimeToLive;
 use crate::types::{DataType, Form};
 use crate::value::{Value, ValueRef};
 
@@ -526,6 +527,14 @@ impl TableDefinition {
         self.indexes.iter().find(|index| index.id == id)
     }
 
+    /// When rows expire. Statements refuse a wrong option, so one that is found here has no effect.
+    pub fn time_to_live(&self) -> Option<TimeToLive> {
+        match self.kind {
+            TableKind::Base => TimeToLive::of_comment(&self.comment, &self.columns).ok().flatten(),
+            TableKind::UniqueEntries { .. } | TableKind::Replacement { .. } | TableKind::View => None,
+        }
+    }
+
     /// Whether the table is temporary, so that nothing of it is written to disk.
     #[inline]
     pub fn is_temporary(&self) -> bool {
@@ -568,13 +577,16 @@ pub struct TableLayout {
     pub definition: TableDefinition,
     /// The position of each column in a row image.
     pub row_format: crate::row::RowFormat,
+    /// When rows expire, as the comment says; `None` if they do not.
+    pub time_to_live: Option<TimeToLive>,
 }
 
 impl TableLayout {
     /// Derives the row format.
     pub fn new(definition: TableDefinition) -> TableLayout {
         let row_format = crate::row::RowFormat::new(&definition.columns);
-        TableLayout { definition, row_format }
+        let time_to_live = definition.time_to_live();
+        TableLayout { definition, row_format, time_to_live }
     }
 }
 

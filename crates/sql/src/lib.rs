@@ -28,4 +28,7 @@ pub use access::{
 };
 pub use execute::{Engine, LockReport, QUERY_LIMIT_TIMER, ServerSettings, Session, SessionOpening, ThreadPoolSettings};
 pub use mysql_catalog::variable::HighPriorityMode;
-pub use session::{KeyReadRequest, KeyReaderRequest, PreparedExecution, SqlCommand, check_start_variable};
+pub use session::{
+    KeyReadRequest, KeyReaderRequest, PURGE_CONNECTION, PreparedExecution, PurgeSettings, SqlCommand,
+    check_start_variable,
+};

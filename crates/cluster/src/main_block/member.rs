@@ -144,6 +144,7 @@ impl MainBlock {
         outbox.request(WorldRequest::StartTimer { after: TICK, token: MEMBER_TIMER });
         self.perform(now, outbox);
         self.advance_schema(now, outbox);
+        self.configuration.cluster_status.set_runs_schema_changes(self.runs_schema_changes());
         self.ask_outcomes_again(now, outbox);
     }
 

@@ -25,6 +25,7 @@ mod search;
 mod special;
 mod temporal;
 mod text;
+mod time_to_live;
 mod trigonometry;
 mod trim;
 mod type_info;

@@ -9,7 +9,7 @@ use junctor_model::value::ValueRef;
 
 use super::{
     Call, check, cipher, compose, compress, digest, extreme, format_number, geometry, hash, insert_id, json, math,
-    network, password, radix, random, regexp, round, search, special, temporal, text, trigonometry, trim, type_info,
+    network, password, radix, random, regexp, round, search, special, temporal, text, time_to_live, trigonometry, trim, type_info,
     user_variable, uuid, vector, wrong_count,
 };
 use crate::program::Expression;
@@ -126,6 +126,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "Insert ids", functions: insert_id::TABLE },
     Family { title: "Constraints", functions: check::TABLE },
     Family { title: "User variables", functions: user_variable::TABLE },
+    Family { title: "Time to live", functions: time_to_live::TABLE },
     Family { title: "Fields of days and times", functions: temporal::FIELDS },
     Family { title: "Weeks", functions: temporal::WEEK },
     Family { title: "Intervals", functions: temporal::ARITHMETIC },

@@ -17,6 +17,7 @@ use super::remote_snapshot::{HELD_WORK, Held, RemoteSnapshots, SNAPSHOT_TIMER};
 use super::state::SessionRecord;
 use super::thread_group::{GROUP_TIMER, group_settings};
 use super::timeout_sweep::{STOP_TIMER, STOP_WAIT_MS, TimeoutSweep};
+use super::ttl_purge::{PURGE_TIMER, PURGE_WORK, TtlPurge};
 use crate::account::Accounts;
 use crate::admission::ThreadGroup;
 use crate::protocol::DecodedParameters;
@@ -40,6 +41,7 @@ pub struct SqlBlock {
     pub(super) multi_statement: MultiStatementQueues,
     /// The snapshots of a node without data.
     pub(super) remote: RemoteSnapshots,
+    pub(super) purge: TtlPurge,
 }
 
 impl SqlBlock {
@@ -61,6 +63,7 @@ impl SqlBlock {
             is_metadata_lock_timer_running: false,
             multi_statement: MultiStatementQueues::default(),
             remote,
+            purge: TtlPurge::default(),
         }
     }
 
@@ -143,6 +146,7 @@ impl SqlBlock {
                     }
                 }
                 HELD_WORK => self.start_held(&mut turn),
+                PURGE_WORK => self.continue_purge(&mut turn),
                 other => require!(false, "work {other} is that of this block"),
             },
             reply @ (SqlSignal::EndTransactionReply(_)
@@ -174,6 +178,7 @@ impl SqlBlock {
             self.sessions.values_mut().for_each(|record| record.session.forget_rights());
         }
         self.engine.on_publish_catalog(signal, turn);
+        self.watch_expiring_tables(turn);
     }
 
     /// Handles one event of a timer, of a file or of deferred work.
@@ -187,6 +192,7 @@ impl SqlBlock {
             WorldEvent::Timer { token: QUERY_LIMIT_TIMER } => self.on_query_limit_timer(&mut turn),
             WorldEvent::Timer { token: SNAPSHOT_TIMER } => self.on_snapshot_timer(&mut turn),
             WorldEvent::Timer { token: STATEMENT_TIMER } => self.on_statement_timer(&mut turn),
+            WorldEvent::Timer { token: PURGE_TIMER } => self.on_purge_timer(&mut turn),
             WorldEvent::Timer { .. } => self.on_timeout_sweep(&mut turn),
             WorldEvent::FileDone { token, result, bytes } => self.on_file_done(token, (result, bytes), &mut turn),
             WorldEvent::Stopping => {

@@ -16,6 +16,7 @@ mod metadata_lock;
 mod interrupt_session;
 mod thread_group;
 mod timeout_sweep;
+mod ttl_purge;
 mod read_status;
 mod remote_snapshot;
 

@@ -41,6 +41,8 @@ pub struct ParameterKind {
     /// The complete type (not only the kind), for a value that only the session knows. The plan is valid for
     /// this type only.
     pub exact: Option<ResultType>,
+    /// Whether the value is the time of the statement in UTC, with six digits.
+    pub is_statement_time: bool,
 }
 
 /// For a string that may be a LIKE pattern: whether the pattern begins with a literal character.
@@ -59,7 +61,14 @@ pub enum PatternPrefix {
 impl ParameterKind {
     /// The kind of a single value that is not a decimal.
     pub const fn of(kind: Kind) -> ParameterKind {
-        ParameterKind { kind, scale: 0, is_list: false, prefix: PatternPrefix::Unknown, exact: None }
+        ParameterKind {
+            kind,
+            scale: 0,
+            is_list: false,
+            prefix: PatternPrefix::Unknown,
+            exact: None,
+            is_statement_time: false,
+        }
     }
 
     /// A single value of exactly this type.
@@ -153,6 +162,8 @@ pub struct Environment<'a> {
     pub rules: ValueRules,
     /// The number of rows of a table, as last reported; `None` if it has not been.
     pub row_estimate: &'a dyn Fn(&TableDefinition) -> Option<u64>,
+    /// Whether the statement sees expired rows only, as the purge of them does. Others see the rows that live.
+    pub purges: bool,
     /// Collects the rights that the statement needs; `None` for expressions that need none.
     pub(crate) access: Option<&'a NeedsCollector<'a>>,
 }
@@ -176,6 +187,7 @@ impl<'a> Environment<'a> {
             is_strict: true,
             rules: ValueRules::DEFAULT,
             row_estimate: &|_| None,
+            purges: false,
             access: None,
         }
     }

@@ -11,7 +11,7 @@ use junctor_model::temporal::ValueRules;
 use junctor_model::types::DataType;
 
 use super::structure::{CheckedDefinition, DefinitionContext, check_name};
-use super::{check, column, default_value, expression, foreign_key, index, message, own_table};
+use super::{check, column, default_value, expression, foreign_key, index, message, own_table, time_to_live};
 use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::TableOption;
@@ -84,6 +84,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     }
     definition.checks = checks;
     expression::check_table(&definition, context)?;
+    time_to_live::check(&definition, context)?;
     own_table::checked(definition, table, (options.auto_increment, notes), context)
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod access;
 mod alter_table;
 mod schema;
 mod structure;
+mod time_to_live;
 mod view;
 
 #[cfg(test)]

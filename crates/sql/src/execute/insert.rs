@@ -33,7 +33,7 @@ use super::write::{check_writable, write_options};
 use crate::mysql_catalog::show::WarningLevel;
 use crate::parse::shape::ScannedLiteral;
 use crate::parse::{ParameterNumber, Shape};
-use crate::plan::{AutoColumn, Conflict, InsertPlan, InsertValue, RowSteps, UniformRowForm};
+use crate::plan::{AutoColumn, InsertPlan, InsertValue, RowSteps, UniformRowForm};
 use crate::plan::{fill_from_shape, literal_value, plain_literal_value};
 use crate::result::Progress;
 
@@ -155,7 +155,7 @@ fn send_insert(
     let uniform_rows =
         plan.uniform_rows.zip(input.shaped_text).map(|(form, text)| UniformRowsText { form, text, shape });
     let rows = Rows { plan, parameters: Parameters::NONE, uniform_rows, selected: None, first_row: 0 };
-    let is_kept = !matches!(plan.conflict, Conflict::Fail) || plan.returning.is_some();
+    let is_kept = !plan.refuses_duplicates() || plan.returning.is_some();
     let mut kept = is_kept.then(RowList::default);
     work.scratch.set_warnings_max(context.session.variables.warnings_max);
     work.scratch.set_value_rules(context.session.variables.value_rules());

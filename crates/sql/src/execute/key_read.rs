@@ -10,6 +10,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::key::IntegerKeys;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::TableDefinition;
+use junctor_model::temporal::{DIGITS_MAX, Zone};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{ReadProgram, RowProtocol};
 use junctor_signals::read_rows::OperationId;
@@ -107,7 +108,10 @@ fn send_key_read(
     input: StatementInput<'_>,
 ) -> Result<Option<(OperationId, RetryInput)>> {
     let KeyReadPlan { plan, program } = read;
-    push_keys(&mut context.engine.work, &plan.table.definition, keys, &mut rows.partition_of_key, context.turn)?;
+    let now_us = context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us);
+    let now = program.reads_parameters.then_some(now_us);
+    let (work, definition) = (&mut context.engine.work, &plan.table.definition);
+    push_keys(work, (definition, now), keys, &mut rows.partition_of_key, context.turn)?;
     require!(rows.partition_of_key.len() == keys.len(), "each key has an answer");
     let Some(first) = context.engine.work.inputs.last() else { return Ok(None) };
     let input_count = context.engine.work.inputs.len();
@@ -128,17 +132,26 @@ fn send_key_read(
     }
 }
 
-/// Writes the keys into the inputs of their partitions, and adds the partition of each key to `order`.
+/// Writes the keys into the inputs of their partitions, and adds the partition of each key to `order`. If the
+/// rows expire, the time of the read is its parameter.
 fn push_keys(
     work: &mut Workspace,
-    definition: &TableDefinition,
+    (definition, now_us): (&TableDefinition, Option<u64>),
     keys: KeyValues<'_>,
     order: &mut Vec<u16>,
     turn: &mut TurnContext<'_>,
 ) -> Result<()> {
-    let Workspace { inputs, key, partition_key, .. } = work;
+    let Workspace { inputs, key, partition_key, builder, parameters, .. } = work;
     let partition_count = definition.partition_count;
     inputs.begin(partition_count, turn.buffers);
+    if let Some(now_us) = now_us {
+        builder.clear();
+        builder.push(ValueRef::Temporal(Zone::UTC.date_time_at(now_us, DIGITS_MAX)));
+        parameters.clear();
+        builder.append_to(parameters)?;
+        let mut writer = InputWriter { inputs, turn, parameters };
+        return push_values(&mut writer, definition, keys, (key, partition_key), order);
+    }
     let mut writer = InputWriter { inputs, turn, parameters: &[] };
     let primary = &definition.primary().columns;
     let by_hash = definition.partition_columns == *primary;
@@ -210,7 +223,10 @@ fn push_values(
             continue;
         }
         let partition = partition_of_key(definition, primary, key, partition_key);
-        writer.inputs.push_hashed_key_at(partition, key_hash(key), key, writer.turn.buffers);
+        match writer.parameters.is_empty() {
+            true => writer.inputs.push_hashed_key_at(partition, key_hash(key), key, writer.turn.buffers),
+            false => writer.inputs.push_key_at(partition, key, writer.parameters, writer.turn.buffers),
+        }
         order.push(partition);
     }
     fields.expect_end().map_err(malformed)

@@ -26,6 +26,7 @@ use super::select::{
     is_always_false, is_ordered, is_single_row, keys_keep_order, output_reads_parameter, split_filter,
 };
 use super::statement::Planned;
+use super::time_to_live::{Living, living};
 use super::{Plan, Quantity};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{
@@ -245,6 +246,8 @@ fn plan_change(
     let filter = request.filter.map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
     let WithKeyExpressions { filter, wants_literals } = with_key_expressions(filter, binder.environment, layout)?;
     binder.is_volatile |= wants_literals;
+    let Living { filter, is_volatile } = living(filter, binder.environment, layout)?;
+    binder.is_volatile |= is_volatile;
     let WithPrefixes { filter, implied } = with_prefixes(filter, &layout.definition)?;
     // A change has no select list to which ORDER BY could refer by number or alias.
     let nothing = Projection::new(Vec::new(), Vec::new());
@@ -307,7 +310,7 @@ fn plan_change(
     };
     let unique_key = found.map(|found| unique_key_change(found, &program, whole_filter));
     let ordered = locks_first.then(|| OrderedChange {
-        locking_program: locking_program(layout, &program, sort, request.ignore || binder.environment.modes.is_lenient),
+        locking_program: locking_program(binder.environment, &program, sort, request.ignore),
         write: Arc::new(WriteProgram { access: Access::PrimaryKeys, filter: None, ..program.clone() }),
         in_order,
         one_by_one,
@@ -373,11 +376,12 @@ fn returning_of(
 
 /// The read that locks the rows of a change and returns the columns that locate them.
 fn locking_program(
-    layout: &Arc<TableLayout>,
+    environment: &Environment<'_>,
     change: &WriteProgram,
     sort: Vec<SortKey>,
     ignore: bool,
 ) -> Arc<WriteProgram> {
+    let layout = &change.table;
     let definition = &layout.definition;
     let value = |index: &ColumnNumber| Expression::column(*index, &definition.columns[usize::from(index.0)], "");
     let values: Vec<Expression> = row_key_columns(definition).iter().map(value).collect();
@@ -389,8 +393,10 @@ fn locking_program(
         true => Output::Packets(projection),
         false => Output::Entries { projection, sort, distinct: None },
     };
-    let (mode, when_locked) = (LockMode::Exclusive, WhenLocked::Wait);
-    let action = WriteAction::LockRead { mode, when_locked, output, is_strict: !ignore };
+    // The purge of expired rows leaves locked ones to its next round.
+    let when_locked = if environment.purges { WhenLocked::Skip } else { WhenLocked::Wait };
+    let is_strict = !ignore && !environment.modes.is_lenient;
+    let action = WriteAction::LockRead { mode: LockMode::Exclusive, when_locked, output, is_strict };
     Arc::new(WriteProgram {
         filter: change.filter.clone(),
         reads_parameters,

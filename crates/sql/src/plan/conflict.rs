@@ -212,7 +212,7 @@ pub(super) fn plan_conflict(
 
 /// The keys of a table in MySQL's order: the primary key, then unique keys without nullable columns, then the
 /// other unique keys.
-fn key_locks(dictionary: &Dictionary, layout: &Arc<TableLayout>) -> Result<Vec<KeyLock>> {
+pub(super) fn key_locks(dictionary: &Dictionary, layout: &Arc<TableLayout>) -> Result<Vec<KeyLock>> {
     let definition = &layout.definition;
     let mut keys = Vec::new();
     let primary = definition.primary();

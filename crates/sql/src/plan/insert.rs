@@ -11,18 +11,19 @@ use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{ColumnDefinition, TableDefinition, TableLayout};
 use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::value::Value;
-use junctor_signals::program::{Access, Projection, WriteProgram};
+use junctor_signals::program::{Access, Projection, WriteAction, WriteProgram};
 use junctor_signals::row_expressions::RowExpressions;
 
 use super::Plan;
 use super::change::{foreign_keys, unique_entries};
-use super::conflict::{Conflict, InsertTarget, PlannedConflict, plan_conflict};
+use super::conflict::{Conflict, InsertTarget, KeyLock, PlannedConflict, plan_conflict};
 use super::insert_query::{Extracted, extract};
 use super::insert_view::through_view;
 use super::load::{LoadPlan, plan_load};
 use super::operand::needs_row;
 use super::select::FinalStep;
 use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
+use super::time_to_live::{ExpiredRows, expired_rows};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{
     Binder, Environment, ParameterKind, Scope, StoredExpressions, as_stored, bind_returning_list, default_into,
@@ -103,6 +104,8 @@ pub struct InsertPlan {
     pub load: Option<LoadPlan>,
     /// The action for a row with a unique key that exists already.
     pub conflict: Conflict,
+    /// How expired rows with keys of new rows are removed; `None` if the rows of the table do not expire.
+    pub expired: Option<Box<ExpiredRows>>,
     /// The handling of a value that does not fit its column. With IGNORE the nearest fitting value is stored.
     pub mode: StoreMode,
     /// Whether NULL in a NOT NULL column fails if the statement has one row, although other values are
@@ -112,6 +115,19 @@ pub struct InsertPlan {
     pub warnings: Vec<(ErrorCode, Box<str>)>,
     /// The RETURNING clause; `None` if the statement has none.
     pub returning: Option<InsertReturning>,
+}
+
+impl InsertPlan {
+    /// The keys to check before a row is written that meets an existing key; empty if the write itself detects
+    /// all duplicates.
+    pub fn keys(&self) -> &[KeyLock] {
+        self.expired.as_ref().map_or(self.conflict.keys(), |expired| &expired.keys)
+    }
+
+    /// Whether a row with an existing key is an error whatever the existing row is.
+    pub fn refuses_duplicates(&self) -> bool {
+        matches!(self.conflict, Conflict::Fail) && self.expired.is_none()
+    }
 }
 
 /// How a row is made whose values depend on each other.
@@ -294,11 +310,13 @@ fn plan_insert_into(
     let load = load.map(|(plan, _)| plan);
     let PlannedConflict { conflict, is_volatile, .. } = conflict;
     let of_select = selected.as_ref().is_some_and(|selected| selected.is_volatile);
+    let expired = expired_rows(environment, layout)?;
+    let action = if expired.is_some() { WriteAction::InsertOrClaim } else { conflict.action() };
     let program = WriteProgram {
         unique_entries: unique_entries(environment.dictionary, definition, None)?,
         foreign_keys: foreign_keys(environment, definition, RowWrite::Insert),
         rules: environment.rules,
-        ..WriteProgram::new(layout, conflict.action(), Access::PrimaryKeys)
+        ..WriteProgram::new(layout, action, Access::PrimaryKeys)
     };
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
     let reads_row = |value: &InsertValue| matches!(value, InsertValue::Computed(value) if needs_row(value));
@@ -326,6 +344,7 @@ fn plan_insert_into(
         auto,
         key_is_partition: definition.partition_columns == definition.primary().columns,
         conflict,
+        expired: expired.map(Box::new),
         select: selected.map(|selected| selected.plan),
         is_values,
         load,

@@ -27,6 +27,7 @@ mod restriction;
 mod select;
 mod shared_statements;
 mod statement;
+mod time_to_live;
 pub(crate) mod tree;
 
 pub use access::{AccessPath, KeyTemplate, RangeTemplate, ScopeTemplate};
@@ -55,6 +56,8 @@ pub(crate) use statement::TableUse;
 pub use statement::{
     ControlPlan, FindVirtual, HintedPlan, IntoPlace, IntoPlan, Plan, Planned, QueryPlan, VirtualSource, plan_statement,
 };
+pub use time_to_live::ExpiredRows;
+pub(crate) use time_to_live::{living_at_parameter, statement_time};
 pub use tree::PlannedView;
 pub use tree::TreePlan;
 pub(crate) use tree::plan_view;

@@ -96,7 +96,7 @@ pub(crate) fn kinds_of_shape(shape: &Shape, kinds: &mut Vec<ParameterKind>) {
             Some(literal) if literal.is_open_pattern() => PatternPrefix::Absent,
             _ => PatternPrefix::Unknown,
         };
-        kinds.push(ParameterKind { kind, scale, is_list, prefix, exact: None });
+        kinds.push(ParameterKind { scale, is_list, prefix, ..ParameterKind::of(kind) });
     }
 }
 

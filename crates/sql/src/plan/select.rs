@@ -19,6 +19,7 @@ use super::operation_kind::OperationKind;
 use super::order::{bind_order_of, check_distinct_order, plain_order};
 use super::prefix::{WithPrefixes, with_prefixes};
 use super::statement::{Planned, QueryPlan};
+use super::time_to_live::{Living, living};
 use crate::access::PlanRights;
 use crate::bind::{Binder, Environment, ParameterKind, Scope, bind_select_list, message};
 use crate::parse::statement::{self, LockingClause, ObjectName, Select, TableLocks, TableReference};
@@ -113,6 +114,8 @@ pub(super) fn plan_select(
     let filter = binder.bind_conditions(select, &list)?;
     let WithKeyExpressions { filter, wants_literals } = with_key_expressions(filter, environment, layout)?;
     binder.is_volatile |= wants_literals;
+    let Living { filter, is_volatile } = living(filter, environment, layout)?;
+    binder.is_volatile |= is_volatile;
     let WithPrefixes { filter, implied } = with_prefixes(filter, &layout.definition)?;
     let is_aggregate = !list.aggregates.is_empty();
     let sort = bind_order_of(&mut binder, select, &list)?;

@@ -241,6 +241,7 @@ pub(super) fn with_environment<T>(
         is_strict: false,
         rules: facts.session.variables.value_rules().at(session_context.now_us()),
         row_estimate: &|table| facts.engine.estimates.rows(table),
+        purges: false,
         access,
     })
 }

@@ -11,8 +11,12 @@ use super::lock_calls::is_lock_call;
 use crate::bind::{ParameterKind, PatternPrefix};
 use crate::execute::{Engine, StatementContext};
 use crate::mysql_catalog::variable::{evaluate_session_expression, session_value_type};
+use crate::parse::limit::PARAMETERS_MAX;
+use crate::parse::query::FromItem;
 use crate::parse::session_value::{Lifting, SessionValue, lift_session_values};
+use crate::parse::statement::{InsertSource, ObjectName};
 use crate::parse::{ParameterNumber, Statement};
+use crate::plan::statement_time;
 
 impl StatementContext<'_, '_> {
     /// Replaces the expressions whose value only the session knows by parameters, numbered from `first` on.
@@ -22,7 +26,7 @@ impl StatementContext<'_, '_> {
         add_clock_assignments(statement, (dictionary, self.session.temporary_owner()), self.session.database());
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let session_context = facts.session_context();
-        lift_session_values(statement, first, &|expression| match evaluate_session_expression(
+        let lifted = lift_session_values(statement, first, &|expression| match evaluate_session_expression(
             expression,
             &session_context,
         ) {
@@ -32,6 +36,12 @@ impl StatementContext<'_, '_> {
             Ok(Some(_)) => Lifting::Whole,
             Ok(None) => Lifting::Operands,
             Err(_) => Lifting::Nothing,
+        });
+        let owner = self.session.temporary_owner();
+        with_statement_time(statement, (first, lifted), &|name| {
+            let database = name.database.as_deref().or(self.session.database());
+            let found = database.and_then(|database| dictionary.table_seen_by(owner, database, &name.name));
+            found.is_some_and(|layout| layout.time_to_live.is_some())
         })
     }
 
@@ -70,6 +80,47 @@ impl StatementContext<'_, '_> {
     }
 }
 
+/// Adds the time of the statement to its implicit parameters, which are numbered from `first` on, if it names
+/// a table whose rows expire. Other statements that read such a table, as those of a view do, are planned for
+/// one execution.
+fn with_statement_time(
+    statement: &Statement,
+    (first, mut lifted): (ParameterNumber, Vec<SessionValue>),
+    expires: &dyn Fn(&ObjectName) -> bool,
+) -> Vec<SessionValue> {
+    let has_room = (first.0 as usize).saturating_add(lifted.len()) < PARAMETERS_MAX as usize;
+    if has_room && names_table(statement, expires) {
+        let value = SessionValue { expression: statement_time(), is_pattern: false };
+        if !lifted.iter().any(|known| known.expression == value.expression) {
+            lifted.push(value);
+        }
+    }
+    lifted
+}
+
+/// Whether a statement reads or changes such a table, subqueries aside.
+fn names_table(statement: &Statement, is_wanted: &dyn Fn(&ObjectName) -> bool) -> bool {
+    match statement {
+        Statement::Select(select) => select.from.as_ref().is_some_and(|from| has_table(from, is_wanted)),
+        Statement::Update(update) => is_wanted(&update.table.name),
+        Statement::Delete(delete) => is_wanted(&delete.table.name),
+        Statement::Modify(modify) => has_table(&modify.from, is_wanted),
+        Statement::Insert(insert) => match &insert.source {
+            InsertSource::Select(select) => select.from.as_ref().is_some_and(|from| has_table(from, is_wanted)),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn has_table(from: &FromItem, is_wanted: &dyn Fn(&ObjectName) -> bool) -> bool {
+    match from {
+        FromItem::Table(table) => is_wanted(&table.name),
+        FromItem::Join(join) => has_table(&join.left, is_wanted) || has_table(&join.right, is_wanted),
+        FromItem::Derived(_) => false,
+    }
+}
+
 impl StatementFacts<'_, '_> {
     fn evaluate(
         &self,
@@ -89,6 +140,7 @@ impl StatementFacts<'_, '_> {
             if let (Value::Bytes(pattern), true) = (&value, *is_pattern) {
                 kind.prefix = PatternPrefix::of(pattern);
             }
+            kind.is_statement_time = matches!(value, Value::Temporal(_)) && *expression == statement_time();
             kinds.push(kind);
             values.push(value);
         }

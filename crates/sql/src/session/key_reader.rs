@@ -19,7 +19,7 @@ use crate::execute::Session;
 use crate::execute::{Engine, KeyReader};
 use crate::execute::{InputForm, KeyReadPlan, PlanInput, StatementContext, StatementInput, fail, start_key_read};
 use crate::parse::parse;
-use crate::plan::{AccessPath, FinalStep, OperationKind, Plan, SelectPlan};
+use crate::plan::{AccessPath, FinalStep, OperationKind, Plan, SelectPlan, living_at_parameter};
 use crate::result::Progress;
 use junctor_signals::program::RowProtocol;
 
@@ -201,15 +201,18 @@ fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
     let primary = &definition.primary().columns;
     let is_hidden = primary.iter().any(|column| definition.columns[usize::from(column.0)].hidden);
     let has_row_plan = matches!(&select.program.output, Output::Packets(projection) if projection.row_plan.is_some());
+    // The time of each read is its parameter, and the condition on it the only filter.
+    let filter = living_at_parameter(&select.table, 0)?;
     let is_plain = matches!(select.final_step, FinalStep::Stream)
         && matches!(select.path, AccessPath::AllRows(_))
-        && select.program.filter.is_none();
+        && select.program.filter.is_some() == filter.is_some();
     if is_hidden || !has_row_plan || !is_plain {
         return Err(Error::not_supported("reads by key of a table without a primary key"));
     }
     Ok(ReadProgram {
         access: Access::PrimaryKeys,
-        reads_parameters: false,
+        reads_parameters: filter.is_some(),
+        filter,
         marks_missing: true,
         ..ReadProgram::clone(&select.program)
     })

@@ -18,6 +18,7 @@ mod next_statement;
 mod own_tables;
 mod routing;
 mod tls_status;
+mod ttl_purge;
 mod unplanned;
 mod shape_plans;
 mod track;
@@ -47,6 +48,7 @@ pub use account::check_start_variable;
 pub use command::SqlCommand;
 pub use key_reader::{KeyReadRequest, KeyReaderRequest};
 pub use prepared::PreparedExecution;
+pub use ttl_purge::{PURGE_CONNECTION, PurgeSettings};
 
 impl Engine {
     /// Creates the engine of a sql block from its gateway to the data plane.

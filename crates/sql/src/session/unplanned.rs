@@ -555,6 +555,7 @@ impl Engine {
             is_strict: false,
             rules: session.variables.value_rules().at(session_context.now_us()),
             row_estimate: &|table| self.estimates.rows(table),
+            purges: false,
             access: None,
         };
         Binder::new(&environment, Scope::empty()).bind(expression)

@@ -289,7 +289,11 @@ impl RowReader {
             let found = store.read_primary(first.key, first.hash, view.reader.snapshot, view.reader.own);
             if let Some((_, version)) = found {
                 let row = store.view(&version, &mut self.image);
-                position.rows += u32::from(accept(&mut self.emitter, view, row, parameters, out)?);
+                if accept(&mut self.emitter, view, row, parameters, out)? {
+                    position.rows += 1;
+                } else {
+                    mark_missing(view, out);
+                }
             } else if view.program.marks_missing {
                 out.extend_from_slice(&MISSING);
             }
@@ -302,6 +306,9 @@ impl RowReader {
         let stopped_at = match plain_rows(view) {
             Some(plan) if view.program.marks_missing => emit_marked(plan, &batch, image, position, out),
             Some(plan) => emit_plain(plan, &batch, image, position, out),
+            None if view.program.marks_missing => emit_accepted(&batch, position, out, |stored, out| {
+                accept(emitter, view, store.view_stored(stored, image), parameters, out)
+            })?,
             None => emit_images(&images, view, position, out, |stored, out| {
                 accept(emitter, view, store.view_stored(stored, image), parameters, out)
             })?,
@@ -540,6 +547,35 @@ fn emit_images(
         }
     }
     Ok(None)
+}
+
+/// As [`emit_images`], with an empty packet for each key without an accepted row.
+#[inline(never)]
+fn emit_accepted(
+    batch: &StoredBatch<'_>,
+    position: &mut ReadPosition,
+    out: &mut Vec<u8>,
+    mut encode: impl FnMut(&[u8], &mut Vec<u8>) -> Result<bool>,
+) -> Result<Option<usize>> {
+    for (read, stored) in batch.images.iter().enumerate() {
+        if !stored.is_empty() && encode(stored, out)? {
+            position.rows += 1;
+        } else {
+            mark_missing(batch.view, out);
+        }
+        if is_full(batch.view, position, out) {
+            return Ok(Some(read));
+        }
+    }
+    Ok(None)
+}
+
+/// Adds an empty packet, if the answers correspond to the keys.
+#[inline]
+fn mark_missing(view: &ReadView<'_>, out: &mut Vec<u8>) {
+    if view.program.marks_missing {
+        out.extend_from_slice(&MISSING);
+    }
 }
 
 /// Filters one row and emits it. Returns whether it was accepted.

@@ -35,6 +35,7 @@ mod own_tables;
 mod server_files;
 mod status;
 mod steps;
+mod time_to_live;
 mod track;
 mod transaction;
 mod user_lock;

@@ -14,7 +14,7 @@ use junctor_model::value::Value;
 use junctor_signals::row_expressions::RowExpressions;
 
 use super::super::structure::DefinitionContext;
-use super::super::{create_table, expression, foreign_key, index, message};
+use super::super::{create_table, expression, foreign_key, index, message, time_to_live};
 use super::{Draft, KeyChanges, NewColumn, Partitioning, cannot_drop, check_rows_and_keys, rename_own_parents};
 use crate::bind::StoredExpressions;
 use crate::mysql_catalog::variable::Note;
@@ -108,6 +108,7 @@ impl Draft<'_> {
         }
         check_rows_and_keys(&new.columns, &new.indexes)?;
         expression::check_table(&new, context)?;
+        time_to_live::check(&new, context)?;
         let expressions = row_expressions(&new, &sources, context)?;
         let redefinition = self.redefinition(new, Some(sources), renamed_columns);
         Ok(CopiedTable { redefinition, added_keys: added, expressions })

@@ -18,7 +18,7 @@ pub(super) use copy::CopiedTable;
 
 use super::create_table::{self, Options};
 use super::structure::DefinitionContext;
-use super::{check, column, default_value, expression, foreign_key, index, key_expression, message};
+use super::{check, column, default_value, expression, foreign_key, index, key_expression, message, time_to_live};
 use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::{ColumnPlace, DefaultValue, TableChange};
@@ -490,6 +490,7 @@ impl<'a> Draft<'a> {
         let renamed_columns = self.renamed_columns();
         rename_own_parents(&mut new, &renamed_columns);
         expression::check_table(&new, context)?;
+        time_to_live::check(&new, context)?;
         Ok(Some(self.redefinition(new, None, renamed_columns)))
     }
 

@@ -19,6 +19,7 @@ use junctor_model::id::ColumnNumber;
 use junctor_model::key::{append_escaped, append_row_key};
 use junctor_model::row::RowView;
 use junctor_model::schema::TableLayout;
+use junctor_model::temporal::{DIGITS_MAX, Zone};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{RowProtocol, WriteProgram};
 use junctor_signals::read_rows::OperationId;
@@ -95,7 +96,8 @@ pub(in crate::execute) fn start_insert_rows(
         is_receiving: false,
         fills: None,
     };
-    let work = InsertWork { rows, numbered, ..InsertWork::default() };
+    let now_us = statement_time_us(context);
+    let work = InsertWork { rows, numbered, now_us, ..InsertWork::default() };
     let mut state = Box::new(CompoundState { steps, work: Work::Insert(Arc::clone(plan), work) });
     // IGNORE may have left out all rows.
     let next = match input_rows {
@@ -158,7 +160,8 @@ pub(crate) fn start_insert_select(
         Some(load) => Source::of_file(load, server_file),
         None => Source::new(collects),
     };
-    let work = InsertWork { source: Some(Box::new(source)), ..InsertWork::default() };
+    let now_us = statement_time_us(context);
+    let work = InsertWork { source: Some(Box::new(source)), now_us, ..InsertWork::default() };
     let mut state = Box::new(CompoundState { steps, work: Work::Insert(Arc::clone(plan), work) });
     let CompoundState { steps, work: Work::Insert(_, work) } = &mut *state else {
         invariant::fail("an INSERT has the record of an INSERT", format_args!("it was made above"));
@@ -169,6 +172,11 @@ pub(crate) fn start_insert_select(
         None => start_source(context, &mut Insert { plan, steps, work }),
     };
     continue_steps(context, state, next)
+}
+
+/// The time of the statement, in microseconds since 1970 in UTC.
+fn statement_time_us(context: &StatementContext<'_, '_>) -> u64 {
+    context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us)
 }
 
 /// Sends a step whose inputs are in the workspace.
@@ -221,11 +229,11 @@ pub(super) fn on_outcome(
             insert.return_batch(context)?;
             insert.rows_done(context)
         }
+        (Step::Batch, Some(_)) if retries => Ok(Next::Retry),
         // The batch is rolled back. A second pass, row by row, finds the conflicting rows.
-        (Step::Batch, Some(_)) if is_left_out || is_duplicate && !matches!(plan.conflict, Conflict::Fail) => {
+        (Step::Batch, Some(_)) if is_left_out || is_duplicate && !plan.refuses_duplicates() => {
             insert.begin_rows(context)
         }
-        (Step::Batch, Some(_)) if retries => Ok(Next::Retry),
         (Step::Insert, None) => {
             work.counts.written += 1;
             let generated = work.rows.get(work.next).generated;
@@ -237,7 +245,9 @@ pub(super) fn on_outcome(
             insert.next_row(context)
         }
         // Another transaction has inserted the key since it was read.
-        (Step::Insert, Some(_)) if is_duplicate && !matches!(plan.conflict, Conflict::Skip) => {
+        (Step::Insert, Some(_))
+            if is_duplicate && !matches!(plan.conflict, Conflict::Skip) && !work.meets_living_row =>
+        {
             insert.read_keys_again(context)
         }
         (step @ (Step::Insert | Step::Update), Some(error)) if is_left_out => {
@@ -248,6 +258,10 @@ pub(super) fn on_outcome(
         (Step::Key(position), None) => {
             let position = *position;
             insert.on_key(context, position, images)
+        }
+        (Step::Expired(position), None) => {
+            let position = *position;
+            insert.on_expired(context, position, outcome.changed > 0)
         }
         (Step::Same, None) => insert.replace_unless_same(context, images),
         (Step::Delete, None) => {
@@ -351,6 +365,7 @@ impl Insert<'_> {
     fn begin_row(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         require!(self.work.next < self.work.rows.len(), "the current row of an INSERT is one of its rows");
         self.work.found.clear();
+        self.work.meets_living_row = false;
         self.lock_key(context, 0)
     }
 
@@ -378,7 +393,7 @@ impl Insert<'_> {
         let view = RowView::new(&plan.table.row_format, row.image.image);
         let columns = &plan.table.definition.columns;
         let Workspace { inputs, key, partition_key, .. } = &mut context.engine.work;
-        for (position, lock) in plan.conflict.keys().iter().enumerate().skip(first) {
+        for (position, lock) in plan.keys().iter().enumerate().skip(first) {
             let KeyLock { index, columns: key_columns, lock } = lock;
             let buffers = &mut *context.turn.buffers;
             inputs.begin(lock.table.definition.partition_count, buffers);
@@ -403,10 +418,17 @@ impl Insert<'_> {
     /// Continues with the image of the row or unique entry that a key's locking read returned, if any.
     fn on_key(&mut self, context: &mut StatementContext<'_, '_>, position: usize, images: &[Vec<u8>]) -> Result<Next> {
         let Insert { plan, work, .. } = &mut *self;
-        let keys = plan.conflict.keys();
+        let keys = plan.keys();
         require!(position < keys.len(), "a locked key is one of the plan's");
         let KeyLock { index, lock, .. } = &keys[position];
         let row = work.rows.get(work.next);
+        if let (Some(image), Some(expired)) = (images.iter().find(|images| !images.is_empty()), &plan.expired) {
+            let found = match index {
+                None => (row.partition, row.image.key.key.to_vec()),
+                Some(_) => referenced(&lock.table, image)?,
+            };
+            return self.delete_if_expired(context, &expired.delete, position, &found);
+        }
         if let Some(image) = images.iter().find(|images| !images.is_empty()) {
             let found = match index {
                 None if row.generated != 0 && has_number(plan) => {
@@ -437,6 +459,67 @@ impl Insert<'_> {
             }
         }
         self.lock_key(context, position + 1)
+    }
+
+    /// Deletes an existing row with the key at `position`, if it has expired.
+    fn delete_if_expired(
+        &mut self,
+        context: &mut StatementContext<'_, '_>,
+        delete: &Arc<WriteProgram>,
+        position: usize,
+        found: &(u16, Vec<u8>),
+    ) -> Result<Next> {
+        if self.work.found.contains(found) {
+            // The row has been found by another key, and lives.
+            return self.lock_key(context, position + 1);
+        }
+        self.work.found.push(found.clone());
+        let Workspace { builder, row_parameters, inputs, .. } = &mut context.engine.work;
+        builder.clear();
+        builder.push(ValueRef::Temporal(Zone::UTC.date_time_at(self.work.now_us, DIGITS_MAX)));
+        row_parameters.clear();
+        builder.append_to(row_parameters)?;
+        let buffers = &mut *context.turn.buffers;
+        inputs.begin(self.plan.table.definition.partition_count, buffers);
+        inputs.push_key_at(found.0, &found.1, row_parameters, buffers);
+        self.send(context, delete, Step::Expired(position))
+    }
+
+    /// Continues after the row with the key at `position` was deleted, or turned out to live.
+    fn on_expired(
+        &mut self,
+        context: &mut StatementContext<'_, '_>,
+        position: usize,
+        is_deleted: bool,
+    ) -> Result<Next> {
+        let Insert { plan, work, .. } = &mut *self;
+        if is_deleted {
+            work.found.pop();
+            return self.lock_key(context, position + 1);
+        }
+        let keys = plan.keys();
+        let generated = work.rows.get(work.next).generated;
+        let is_own_number = keys[position].index.is_none() && generated != 0 && has_number(plan);
+        let is_only = work.found.len() == 1;
+        match (&plan.conflict, &plan.expired) {
+            (Conflict::Fail | Conflict::Skip, _) => {
+                // The insert finds the same row, and reports the duplicate.
+                work.found.clear();
+                work.meets_living_row = true;
+                self.insert_row(context)
+            }
+            _ if is_own_number => {
+                // Another session inserted the existing row with this value explicitly, as in `on_key`.
+                context.engine.ranges.forget_held(plan.table.definition.id);
+                Err(taken_number(plan, generated))
+            }
+            (Conflict::Update { .. }, _) => self.update_found(context),
+            (Conflict::Replace { .. }, Some(expired)) if position + 1 == keys.len() && is_only => {
+                self.push_found(context, &[]);
+                self.send(context, &expired.row_lock, Step::Same)
+            }
+            (Conflict::Replace { .. }, _) => self.lock_key(context, position + 1),
+        }
     }
 
     /// Compares the only conflicting row of a REPLACE, which was read by its last key, with the new row.

@@ -122,6 +122,8 @@ pub(super) enum Step {
     Key(usize),
     /// The locking read of the only conflicting row of a REPLACE, which may equal the current row.
     Same,
+    /// The delete of the existing row with the key at this position, if the row has expired.
+    Expired(usize),
     /// The insert of the current row.
     Insert,
     /// The delete of the existing rows that have keys of the current row.
@@ -187,6 +189,10 @@ pub(super) struct InsertWork {
     pub found: Vec<(u16, Vec<u8>)>,
     /// Number of times that the keys of the current row have been read.
     pub attempts: u32,
+    /// The time of the statement, in microseconds since 1970 in UTC.
+    pub now_us: u64,
+    /// Whether a row that lives has a key of the current row, so that its insert fails.
+    pub meets_living_row: bool,
     /// The first generated AUTO_INCREMENT value of an inserted row, or 0.
     pub first_number: u64,
     /// The AUTO_INCREMENT value for the OK packet if none was generated.

@@ -190,6 +190,13 @@ impl SessionVariables {
         session
     }
 
+    /// The same variables with the isolation level READ COMMITTED.
+    #[must_use]
+    pub(crate) fn reading_committed(mut self) -> SessionVariables {
+        self.characteristics.isolation = IsolationChoice::ReadCommitted;
+        self
+    }
+
     /// Characteristics of the session's transactions, not including a SET TRANSACTION for the next one alone.
     pub fn characteristics(&self) -> TransactionCharacteristics {
         self.characteristics

@@ -339,6 +339,8 @@ pub const TABLE: &[Variable] = &[
     number("transaction_prealloc_size", Both, 4096, 1024, 131_072),
     flag("transaction_read_only", Both, false).at(Slot::ReadOnly),
     number("transaction_timeout_s", Both, 0, 0, YEAR_SECONDS).at(Slot::TransactionTimeout),
+    number("ttl_purge_batch_rows", Global, 256, 1, 10_000),
+    number("ttl_purge_interval", Global, 10, 0, YEAR_SECONDS),
     flag("unique_checks", Both, true),
     flag("updatable_views_with_limit", Both, true),
     choice("use_secondary_engine", Session, &["ON", "OFF", "FORCED"]),

@@ -16,6 +16,7 @@ use crate::bind::block::{SlotOwner, SlotSpace};
 use crate::parse::statement::{LockingClause, TableReference};
 use crate::plan::select::{LeafRequest, plan_leaf};
 use crate::plan::statement::{QueryPlan, VirtualSource};
+use crate::plan::time_to_live::{Living, living};
 use crate::plan::{AccessPath, ComputePlan};
 use crate::result::ResultHeader;
 
@@ -192,6 +193,8 @@ impl TreePlanner<'_> {
             1 => filter.pop(),
             _ => Some(Expression::and(filter)),
         };
+        let Living { filter, is_volatile } = living(filter, self.environment, layout)?;
+        self.is_volatile.set(self.is_volatile.get() || is_volatile);
         let projection = Projection::new(Vec::new(), Vec::new());
         let request = LeafRequest { layout, reference, filter, projection, kinds, lock };
         Ok((request, local.parameters))
