@@ -6,7 +6,7 @@
 use crate::error::{Error, ErrorCode, Result};
 use crate::id::ColumnNumber;
 use crate::schema::ColumnDefinition;
-use crate::temporal::{Temporal, TemporalKind, days_of_civil};
+use crate::temporal::{DIGITS_MAX, Parts, Temporal, TemporalKind, add_seconds, days_of_civil};
 use crate::types::Form;
 use crate::value::ValueRef;
 
@@ -73,6 +73,21 @@ pub fn is_expired(value: ValueRef<'_>, seconds: i64, now_us: i64) -> bool {
     }
 }
 
+/// The last value of a column whose rows have expired at a time in UTC: an instant, or a DATETIME in UTC.
+pub fn last_expired(now: Temporal, seconds: i64, is_instant: bool) -> Temporal {
+    let last = utc_microseconds(now) - seconds * 1_000_000;
+    let (whole, microsecond) = (last.div_euclid(1_000_000), last.rem_euclid(1_000_000) as u32);
+    match is_instant {
+        // Before 1970 there are only zero dates.
+        true => Temporal::instant(whole.max(0), if whole < 0 { 0 } else { microsecond }, DIGITS_MAX),
+        false => {
+            let start = Parts { year: 1970, month: 1, day: 1, microsecond, ..Parts::default() };
+            let parts = add_seconds(&start, whole).unwrap_or_default();
+            Temporal::from_parts(TemporalKind::DateTime, DIGITS_MAX, &parts)
+        }
+    }
+}
+
 /// The microseconds since 1970 of an instant, or of a DATETIME in UTC.
 pub fn utc_microseconds(moment: Temporal) -> i64 {
     if moment.kind == TemporalKind::Timestamp {
@@ -108,7 +123,6 @@ fn wrong(value: &str, reason: &str) -> Box<Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::temporal::Parts;
     use crate::types::DataType;
 
     fn columns() -> Vec<ColumnDefinition> {
@@ -170,5 +184,23 @@ mod tests {
         assert!(!ttl.is_expired(ValueRef::Null, i64::MAX));
         let zero = ValueRef::Temporal(Temporal::from_parts(TemporalKind::DateTime, 0, &Parts::default()));
         assert!(ttl.is_expired(zero, 0));
+    }
+
+    #[test]
+    fn the_last_expired_value_is_expired_and_the_next_one_is_not() {
+        for now_us in [1_700_000_000_123_456_i64, 86_400_000_000, 5_000_000] {
+            let parts = Parts { year: 1970, month: 1, day: 1, microsecond: (now_us % 1_000_000) as u32, ..Parts::default() };
+            let parts = add_seconds(&parts, now_us / 1_000_000).expect("a day");
+            let now = Temporal::from_parts(TemporalKind::DateTime, DIGITS_MAX, &parts);
+            assert_eq!(utc_microseconds(now), now_us);
+            for is_instant in [false, true] {
+                let last = last_expired(now, 5, is_instant);
+                assert!(is_expired(ValueRef::Temporal(last), 5, now_us), "{now_us} {is_instant}");
+                assert!(!is_expired(ValueRef::Temporal(last), 5, now_us - 1), "{now_us} {is_instant}");
+            }
+        }
+        let early = last_expired(Temporal::date(1970, 1, 1).to_date_time(), 100, true);
+        assert!(early.is_zero());
+        assert_eq!(last_expired(Temporal::date(1970, 1, 1).to_date_time(), 86_400, false).parts().year, 1969);
     }
 }

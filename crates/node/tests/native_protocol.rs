@@ -105,6 +105,33 @@ fn table_operations_equal_their_statements() {
 }
 
 #[test]
+fn a_reader_of_keys_sees_no_expired_row() {
+    let node = node();
+    block_on(async {
+        let connection = with_items(&node).await;
+        let create = "CREATE TABLE shop.visit (id INT PRIMARY KEY, name VARCHAR(9), at DATETIME) \
+                      COMMENT 'NDB_TABLE=TTL=60@at'";
+        connection.execute("SET GLOBAL ttl_purge_interval = 0", params![]).await?;
+        connection.execute(create, params![]).await?;
+        let rows = "(1, 'a', '2001-01-01'), (2, 'b', '2037-01-01'), (3, 'c', NULL), (4, 'd', '2001-01-01')";
+        connection.execute(&format!("INSERT INTO shop.visit VALUES {rows}"), params![]).await?;
+        let reader = connection.key_reader("shop.visit", &["name"]).await?;
+        let found = reader.read_many(&[1, 2, 3, 4, 5]).await?;
+        let names: Vec<Option<&str>> =
+            found.iter().map(|row| row.map(|row| row.get(0usize)).transpose()).collect::<Result<_>>()?;
+        assert_eq!(names, [None, Some("b"), Some("c"), None, None]);
+        for (key, is_there) in [(1, false), (2, true), (4, false), (5, false)] {
+            assert_eq!(reader.read_many(&[key]).await?.get(0).is_some(), is_there, "{key}");
+        }
+        connection.execute("ALTER TABLE shop.visit COMMENT 'NDB_TABLE=TTL=OFF'", params![]).await?;
+        assert_eq!(reader.read_many(&[1, 4, 5]).await?.iter().filter(|row| row.is_some()).count(), 2);
+        Ok::<_, junctor_client::Error>(())
+    })
+    .expect("all of it works");
+    assert_eq!(node.stop(), Ok(()));
+}
+
+#[test]
 fn each_key_gets_its_row_or_nothing_in_order() {
     let node = node();
     block_on(async {

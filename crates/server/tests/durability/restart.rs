@@ -49,6 +49,44 @@ fn acknowledged_changes_survive_a_kill() {
 }
 
 #[test]
+fn expired_rows_do_not_return_after_a_kill() {
+    let folder = folder("expired");
+    let mut server = Server::start(&folder);
+    let mut session = server.session();
+    let table = "CREATE TABLE d.t (id INT PRIMARY KEY, u INT UNIQUE, at DATETIME) COMMENT 'NDB_TABLE=TTL=60@at'";
+    run(&mut session, &["SET PERSIST ttl_purge_interval = 0", "CREATE DATABASE d", table]);
+    run(
+        &mut session,
+        &[
+            "INSERT INTO d.t VALUES (1, 1, '2001-01-01'), (2, 2, '2037-01-01'), (3, 3, '2001-01-01'), (4, 4, NULL)",
+            "INSERT INTO d.t VALUES (5, 1, '2037-01-01')",
+        ],
+    );
+    let living = [["2"], ["4"], ["5"]];
+    for round in 0..3 {
+        server.kill();
+        server = Server::start(&folder);
+        session = server.session();
+        assert_eq!(rows(&mut session, "SELECT id FROM d.t ORDER BY id"), living, "round {round}");
+        assert_eq!(rows(&mut session, "SELECT id FROM d.t WHERE u = 1"), [["5"]]);
+    }
+    // The purge deletes the last expired row, once it is on again.
+    run(&mut session, &["SET PERSIST ttl_purge_interval = 1"]);
+    let purged = "SELECT VARIABLE_VALUE FROM performance_schema.global_status WHERE VARIABLE_NAME = 'Ttl_rows_purged'";
+    while rows(&mut session, purged) != [["1"]] {
+        std::thread::yield_now();
+    }
+    run(&mut session, &["ALTER TABLE d.t COMMENT 'NDB_TABLE=TTL=OFF'"]);
+    server.kill();
+    server = Server::start(&folder);
+    session = server.session();
+    assert_eq!(rows(&mut session, "SELECT id FROM d.t ORDER BY id"), living);
+    assert!(session.query("INSERT INTO d.t VALUES (9, 3, NULL)").is_ok(), "its unique entry is gone, too");
+    server.kill();
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}
+
+#[test]
 fn after_a_clean_stop_numbers_continue_without_a_gap() {
     let folder = folder("numbers");
     let server = Server::start(&folder);

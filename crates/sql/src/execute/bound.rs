@@ -97,6 +97,16 @@ fn packed_floor(form: Packed, value: ValueRef<'_>) -> Option<(ValueRef<'static>,
     match form {
         Packed::Date => Some(cut(TemporalKind::Date, 0, date_time_of(value))),
         Packed::DateTime(digits) => Some(cut(TemporalKind::DateTime, digits, date_time_of(value))),
+        Packed::Timestamp(digits) => match value {
+            ValueRef::Temporal(exact) if exact.kind == TemporalKind::Timestamp => {
+                let (seconds, microsecond) = exact.instant_parts();
+                let unit = 10u32.pow(u32::from(DIGITS_MAX - digits));
+                let floor = Temporal::instant(seconds, microsecond / unit * unit, digits);
+                let fit = if floor.packed == exact.packed { KeyFit::Exact } else { KeyFit::Above };
+                Some((ValueRef::Temporal(floor), fit))
+            }
+            _ => None,
+        },
         Packed::Time(digits) => Some(cut(TemporalKind::Time, digits, time_of(value))),
         Packed::Year => {
             let (year, is_whole) = match value {

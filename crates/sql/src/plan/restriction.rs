@@ -6,9 +6,15 @@ use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::KeyPart;
 use junctor_model::schema::TableDefinition;
-use junctor_model::types::Packed;
+use junctor_model::temporal::TemporalKind;
+use junctor_model::time_to_live::last_expired;
+use junctor_model::types::{Form, Packed};
+use junctor_model::value::Value;
 
 use super::operand::{Interval, KeyValues, Operand, ValueSet};
+use super::time_to_live::ROW_EXPIRED;
+
+const TIMESTAMP: Form = Form::Temporal(TemporalKind::Timestamp);
 
 /// A restriction of one column by one conjunct.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +111,17 @@ fn restriction_of(
         }
         Node::Is { test: IsTest::Null, negated: false, operand } => {
             Some((column_of(operand)?, vec![ValueSet::Values(KeyValues::Null)], true))
+        }
+        // The purge finds its rows by an index of the column, if there is one.
+        Node::Call(function, arguments) if function.name == ROW_EXPIRED => {
+            let [value, now, seconds] = &**arguments else { return None };
+            let column = column_of(value)?;
+            let (Value::Temporal(now), Value::Int(seconds)) = (now.as_constant()?, seconds.as_constant()?) else {
+                return None;
+            };
+            let is_instant = definition.columns[usize::from(column.0)].column_type.form() == TIMESTAMP;
+            let last = Operand::Constant(Value::Temporal(last_expired(*now, *seconds, is_instant)));
+            Some((column, vec![ValueSet::Interval(Interval { lower: None, upper: Some((last, true)) })], false))
         }
         Node::Or(branches) => {
             let mut all = Vec::new();

@@ -15,6 +15,9 @@ use super::conflict::{KeyLock, key_locks, lock_program};
 use crate::bind::Environment;
 use crate::parse::expression as ast;
 
+/// The function that tests whether a row has expired.
+pub(super) const ROW_EXPIRED: &str = "ROW EXPIRED";
+
 /// The call whose value is the time at which a statement regards rows as expired.
 pub(crate) fn statement_time() -> ast::Expression {
     let digits = ast::Expression::Literal(ast::Literal::Integer(6));
@@ -71,7 +74,7 @@ fn test(layout: &TableLayout, time_to_live: TimeToLive, now: Expression, lives: 
     let column = &definition.columns[usize::from(time_to_live.column.0)];
     let column = Expression::column(time_to_live.column, column, &full_name(definition, &column.name));
     let seconds = Expression::constant(Value::Int(time_to_live.seconds.into()), CollationId::BINARY);
-    Expression::call(if lives { "ROW LIVES" } else { "ROW EXPIRED" }, vec![column, now, seconds])
+    Expression::call(if lives { "ROW LIVES" } else { ROW_EXPIRED }, vec![column, now, seconds])
 }
 
 fn full_name(definition: &TableDefinition, column: &str) -> String {

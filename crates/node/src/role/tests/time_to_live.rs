@@ -58,6 +58,28 @@ fn rows_disappear_when_they_expire_and_are_purged_later() {
 }
 
 #[test]
+fn the_purge_finds_its_rows_by_an_index_too() {
+    for column in ["DATETIME", "DATETIME(3)", "TIMESTAMP NULL", "TIMESTAMP(6) NULL"] {
+        let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+        (1..4).for_each(|connection| node.open(connection, false));
+        node.advance_seconds(100_000);
+        let table = format!(
+            "CREATE TABLE d.t (id INT PRIMARY KEY, created {column}, KEY (created)) COMMENT 'NDB_TABLE=TTL=10@created'"
+        );
+        node.execute(1, &["CREATE DATABASE d", "SET GLOBAL ttl_purge_batch_rows = 3", &table]);
+        node.execute(1, &["SET GLOBAL time_zone = '+05:00'"]);
+        for seconds in 0..20 {
+            node.execute(1, &[&format!("INSERT INTO d.t VALUES ({seconds}, UTC_TIMESTAMP() - INTERVAL {seconds} SECOND)")]);
+        }
+        node.execute(1, &["INSERT INTO d.t VALUES (50, NULL)"]);
+        assert_eq!(node.query(1, "SELECT COUNT(*) FROM d.t"), ["11"], "{column}");
+        (0..8).for_each(|_| node.fire_timers());
+        assert_eq!(status(&mut node, "Ttl_rows_purged"), 10, "{column}");
+        assert_eq!(stored(&mut node).len(), 11, "{column}");
+    }
+}
+
+#[test]
 fn the_purge_is_off_with_an_interval_of_zero() {
     let mut node = node_with_table(ONE_THREAD);
     node.execute(1, &["SET GLOBAL ttl_purge_interval = 0", "INSERT INTO d.t VALUES (1, 1, 0, NOW(6))"]);
