@@ -56,8 +56,8 @@ impl TimeToLive {
         }
     }
 
-    /// Whether a row with this value in the column, as it is stored, is expired at a time in microseconds since
-    /// 1970 in UTC.
+    /// Whether a row with this value in the column, as it is stored, is expired at a time in microseconds
+    /// since 1970 in UTC.
     #[inline]
     pub fn is_expired(self, value: ValueRef<'_>, now_us: i64) -> bool {
         is_expired(value, i64::from(self.seconds), now_us)
@@ -146,7 +146,8 @@ mod tests {
         assert_eq!(read("my rows ndb_table=READ_BACKUP=1,ttl=0@`d` and more"), ttl(2, 0));
         assert_eq!(read("NDB_TABLE=TTL=4294967039@d,TTL=5@d;x"), ttl(2, 5));
         assert_eq!(read("NDB_TABLE=TTL=4294967039@d"), ttl(2, TTL_SECONDS_MAX));
-        for none in ["", "TTL=1@d", "NDB_TABLE=READ_BACKUP=1", "NDB_TABLE=TTL=OFF", "NDB_TABLE=", "NDB_TABLE=X TTL=1@d"] {
+        for none in ["", "TTL=1@d", "NDB_TABLE=READ_BACKUP=1", "NDB_TABLE=TTL=OFF", "NDB_TABLE=", "NDB_TABLE=X TTL=1@d"]
+        {
             assert_eq!(read(none), Ok(None), "{none}");
         }
     }
@@ -189,7 +190,8 @@ mod tests {
     #[test]
     fn the_last_expired_value_is_expired_and_the_next_one_is_not() {
         for now_us in [1_700_000_000_123_456_i64, 86_400_000_000, 5_000_000] {
-            let parts = Parts { year: 1970, month: 1, day: 1, microsecond: (now_us % 1_000_000) as u32, ..Parts::default() };
+            let parts =
+                Parts { year: 1970, month: 1, day: 1, microsecond: (now_us % 1_000_000) as u32, ..Parts::default() };
             let parts = add_seconds(&parts, now_us / 1_000_000).expect("a day");
             let now = Temporal::from_parts(TemporalKind::DateTime, DIGITS_MAX, &parts);
             assert_eq!(utc_microseconds(now), now_us);

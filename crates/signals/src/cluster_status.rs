@@ -1,5 +1,5 @@
-//! Figures of the node that every sql block shows in SHOW STATUS: about its cluster, which main writes, and about
-//! the purge of expired rows, which the first sql block writes.
+//! Figures of the node that every sql block shows in SHOW STATUS: about its cluster, which main writes, and
+//! about the purge of expired rows, which the first sql block writes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

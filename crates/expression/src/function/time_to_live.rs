@@ -1,4 +1,5 @@
-//! The tests of rows of tables with a time to live. No statement can name these functions; planning adds them.
+//! The tests of rows of tables with a time to live. No statement can name these functions; planning adds
+//! them.
 
 use junctor_model::error::Result;
 use junctor_model::time_to_live::{is_expired, utc_microseconds};

@@ -1,9 +1,10 @@
-//! The purge of expired rows. The first sql block of a node begins a round every `ttl_purge_interval` seconds, if
-//! the node is the one that purges.
+//! The purge of expired rows. The first sql block of a node begins a round every `ttl_purge_interval`
+//! seconds, if the node is the one that purges.
 //!
-//! A round visits each table whose rows expire. Each batch is a statement of a session without a client, which
-//! ends with it. After a batch the purge pauses for as long as the batch has taken, so it takes at most half of
-//! the time. A round that took long is followed by a longer pause, because each round may read whole tables.
+//! A round visits each table whose rows expire. Each batch is a statement of a session without a client,
+//! which ends with it. After a batch the purge pauses for as long as the batch has taken, so it takes at most
+//! half of the time. A round that took long is followed by a longer pause, because each round may read whole
+//! tables.
 
 use junctor_gateway::TurnContext;
 use junctor_kernel::{Buffer, Duration, SocketId, Time};

@@ -56,9 +56,23 @@ const IDENTITIES: &[Identity] = {
         padded(224, "utf8mb4_unicode_ci", Utf8mb4),
         padded(246, "utf8mb4_unicode_520_ci", Utf8mb4),
         unpadded(255, "utf8mb4_0900_ai_ci", Utf8mb4),
+        unpadded(256, "utf8mb4_de_pb_0900_ai_ci", Utf8mb4),
+        unpadded(257, "utf8mb4_is_0900_ai_ci", Utf8mb4),
+        unpadded(258, "utf8mb4_lv_0900_ai_ci", Utf8mb4),
+        unpadded(259, "utf8mb4_ro_0900_ai_ci", Utf8mb4),
+        unpadded(260, "utf8mb4_sl_0900_ai_ci", Utf8mb4),
+        unpadded(261, "utf8mb4_pl_0900_ai_ci", Utf8mb4),
+        unpadded(262, "utf8mb4_et_0900_ai_ci", Utf8mb4),
+        unpadded(263, "utf8mb4_es_0900_ai_ci", Utf8mb4),
+        unpadded(264, "utf8mb4_sv_0900_ai_ci", Utf8mb4),
+        unpadded(265, "utf8mb4_tr_0900_ai_ci", Utf8mb4),
+        unpadded(271, "utf8mb4_la_0900_ai_ci", Utf8mb4),
+        unpadded(273, "utf8mb4_eo_0900_ai_ci", Utf8mb4),
+        unpadded(277, "utf8mb4_vi_0900_ai_ci", Utf8mb4),
         unpadded(278, "utf8mb4_0900_as_cs", Utf8mb4),
         unpadded(305, "utf8mb4_0900_as_ci", Utf8mb4),
         unpadded(309, "utf8mb4_0900_bin", Utf8mb4),
+        unpadded(320, "utf8mb4_gl_0900_ai_ci", Utf8mb4),
     ]
 };
 

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `binary`, `utf8mb4_0900_bin` | the byte | none |
 //! | `utf8mb4_0900_ai_ci` | primary weights of UCA 9.0.0, 0 to 18 per character | none |
+//! | `utf8mb4_..._0900_ai_ci` of languages | the same, other letters in the order of the language | none |
 //! | `utf8mb4_0900_as_ci`, `utf8mb4_0900_as_cs` | its weights of two and three levels | none |
 //! | `..._general_ci` of Unicode and ASCII | one per character, one for supplementary ones | trailing spaces ignored |
 //! | `..._unicode_ci`, `..._unicode_520_ci` | primary weights of UCA 4.0.0 and 5.2.0 | trailing spaces ignored |
@@ -21,6 +22,7 @@ mod character;
 mod character_set;
 mod general_ci;
 mod identity;
+mod language;
 mod latin1;
 mod letter_case;
 mod lookup;

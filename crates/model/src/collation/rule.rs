@@ -4,12 +4,13 @@
 
 use std::cmp::Ordering;
 
+use super::language::Language;
 use super::latin1::Latin1;
 use super::unicode_levels::Level;
 use super::unicode_padded::Version;
 use super::{
-    CharacterSet, CollationId, character, general_ci, latin1, letter_case, like, padded_units, padding, unicode_levels,
-    unicode_primary,
+    CharacterSet, CollationId, character, general_ci, language, latin1, letter_case, like, padded_units, padding,
+    unicode_levels, unicode_primary,
 };
 
 /// The ways to order text, selected by [`CollationId`].
@@ -20,6 +21,7 @@ enum Rule {
     /// The order of the bytes, padded; for UTF-8 that of the code points.
     PaddedBytes,
     UnicodePrimary,
+    Language(Language),
     UnicodeLevels(&'static [Level]),
     UnicodePadded(Version),
     Latin1(Latin1),
@@ -39,6 +41,7 @@ impl CollationId {
             Rule::GeneralCi => general_ci::compare(left, right),
             Rule::PaddedBytes => padding::compare_bytes(left, right),
             Rule::UnicodePrimary => unicode_primary::compare(left, right),
+            Rule::Language(language) => language::compare(language, left, right),
             Rule::UnicodeLevels(levels) => unicode_levels::compare(levels, left, right),
             Rule::UnicodePadded(version) => padded_units::compare(version, left, right),
             Rule::Latin1(table) => padded_units::compare(table, left, right),
@@ -75,7 +78,7 @@ impl CollationId {
                 self.append_weights(&prefix[..end.unwrap_or(prefix.len())], out);
                 out.truncate(out.len() - padding::END_BYTES);
             }
-            Rule::UnicodePrimary | Rule::Binary | Rule::CodePoints => {
+            Rule::UnicodePrimary | Rule::Language(_) | Rule::Binary | Rule::CodePoints => {
                 self.append_weights(prefix, out);
             }
             // The weights of the other levels follow those of the rest of the text.
@@ -94,6 +97,10 @@ impl CollationId {
             Rule::UnicodePrimary => unicode_primary::append_weight_key(text, out),
             Rule::GeneralCi => general_ci::append_weight_key(text, out),
             Rule::PaddedBytes => padding::append_bytes_key(text, out),
+            Rule::Language(language) => {
+                language::append_weight_key(language, text, out);
+                true
+            }
             Rule::UnicodeLevels(levels) => {
                 unicode_levels::append_weight_key(levels, text, out);
                 true
@@ -119,6 +126,7 @@ impl CollationId {
             Rule::GeneralCi => characters.saturating_mul(3).saturating_add(padding::END_BYTES),
             Rule::PaddedBytes => characters.saturating_mul(4).saturating_add(padding::END_BYTES),
             Rule::UnicodePrimary => characters.saturating_mul(unicode_primary::KEY_BYTES_PER_CHARACTER_MAX),
+            Rule::Language(_) => characters.saturating_mul(language::KEY_BYTES_PER_CHARACTER_MAX),
             Rule::UnicodeLevels(levels) => characters
                 .saturating_mul(unicode_levels::KEY_BYTES_PER_CHARACTER_MAX)
                 .saturating_add(levels.len() * unicode_levels::SEPARATOR_BYTES),
@@ -143,6 +151,9 @@ impl CollationId {
             }
             Rule::UnicodePrimary => {
                 like::matches(text, pattern, escape, character::decode, unicode_primary::same_character)
+            }
+            Rule::Language(language) => {
+                like::matches(text, pattern, escape, character::decode, |a, b| language::same_character(language, a, b))
             }
             Rule::UnicodeLevels(levels) => like::matches(text, pattern, escape, character::decode, |a, b| {
                 unicode_levels::same_character(levels, a, b)
@@ -205,7 +216,7 @@ impl CollationId {
             278 => Rule::UnicodeLevels(&[Level::Accents, Level::Case]),
             305 => Rule::UnicodeLevels(&[Level::Accents]),
             309 => Rule::CodePoints,
-            _ => Rule::Binary,
+            number => Language::of_number(number).map_or(Rule::Binary, Rule::Language),
         }
     }
 }

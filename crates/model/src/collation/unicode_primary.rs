@@ -89,6 +89,12 @@ pub(super) fn same_character(left: u32, right: u32) -> bool {
     left == right || weights(left).as_slice() == weights(right).as_slice()
 }
 
+/// The weights of a character.
+pub(super) fn weights_of_character(code: u32) -> impl Iterator<Item = u16> {
+    let weights = weights(code);
+    (0..weights.as_slice().len()).map(move |place| weights.as_slice()[place])
+}
+
 /// The order of two texts.
 pub(super) fn compare(left: &[u8], right: &[u8]) -> Ordering {
     let (mut left, mut right) = (Cursor::new(left), Cursor::new(right));

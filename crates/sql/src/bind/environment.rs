@@ -162,7 +162,8 @@ pub struct Environment<'a> {
     pub rules: ValueRules,
     /// The number of rows of a table, as last reported; `None` if it has not been.
     pub row_estimate: &'a dyn Fn(&TableDefinition) -> Option<u64>,
-    /// Whether the statement sees expired rows only, as the purge of them does. Others see the rows that live.
+    /// Whether the statement sees expired rows only, as the purge of them does. Others see the rows that
+    /// live.
     pub purges: bool,
     /// Collects the rights that the statement needs; `None` for expressions that need none.
     pub(crate) access: Option<&'a NeedsCollector<'a>>,

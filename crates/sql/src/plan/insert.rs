@@ -118,8 +118,8 @@ pub struct InsertPlan {
 }
 
 impl InsertPlan {
-    /// The keys to check before a row is written that meets an existing key; empty if the write itself detects
-    /// all duplicates.
+    /// The keys to check before a row is written that meets an existing key; empty if the write itself
+    /// detects all duplicates.
     pub fn keys(&self) -> &[KeyLock] {
         self.expired.as_ref().map_or(self.conflict.keys(), |expired| &expired.keys)
     }

@@ -136,6 +136,7 @@ fn planned_with_rows(
         is_strict: false,
         rules: Default::default(),
         row_estimate,
+        purges: false,
         access: None,
     };
     plan_statement(&environment, statement, &|_, _| None)
@@ -561,5 +562,43 @@ fn hints_and_straight_join_determine_the_order_of_joins() {
         ("/*+ JOIN_ORDER(@other s, h, one) JOIN_ORDER(gone, h) */", "one h s"),
     ] {
         assert_eq!(order(options), expected, "{options}");
+    }
+}
+
+#[test]
+fn only_a_table_whose_rows_expire_gets_a_condition_on_the_time() {
+    let mut dictionary = dictionary();
+    let columns = vec![
+        ColumnDefinition::new("id", DataType::integer(4, false)),
+        ColumnDefinition::new("at", DataType::date_time(0)),
+    ];
+    let primary = IndexKind::Primary { ordered: true };
+    let primary = IndexDefinition::new(IndexId(0), "PRIMARY", primary, vec![ColumnNumber(0)]);
+    let mut table = TableDefinition::new(TableId(90), ("t", "e"), columns, vec![primary]);
+    table.comment = "NDB_TABLE=TTL=60@at".into();
+    dictionary.put_table(table);
+    let moment = junctor_model::temporal::Zone::UTC.date_time_at(1_000_000_000_000, 6);
+    let result = ResultType::of_value(junctor_model::value::ValueRef::Temporal(moment), CollationId::BINARY);
+    let time = ParameterKind { is_statement_time: true, ..ParameterKind::exactly(result) };
+    let plan_of = |text: &str, kinds: &[ParameterKind]| {
+        let statement = parse(text.as_bytes()).expect("it is a statement").statement;
+        planned_for(&dictionary, &statement, kinds)
+    };
+    let filter_of = |plan: &Plan| match plan {
+        Plan::Select(plan) => plan.program.filter.clone(),
+        Plan::Change(plan) => plan.program.filter.clone(),
+        _ => panic!("neither a query nor a change"),
+    };
+    for text in ["SELECT id FROM e WHERE id = 1", "UPDATE e SET id = 2 WHERE id = 1", "DELETE FROM e"] {
+        let planned = plan_of(text, &[time]).expect("it can be planned").expect("it has a plan");
+        let filter = filter_of(&planned.plan).expect("a condition on the time");
+        assert_eq!(filter.describe(Parameters::NONE), "row lives(`t`.`e`.`at`,NULL,60)", "{text}");
+        assert!(!planned.is_volatile, "the time is a parameter: {text}");
+        // A session whose time is unknown cannot read the table.
+        assert_eq!(plan_of(text, &[]).err().map(|error| error.code.errno()), Some(1235), "{text}");
+    }
+    for text in ["SELECT id FROM s WHERE id = 1", "UPDATE s SET k = 2 WHERE id = 1", "DELETE FROM s"] {
+        let planned = plan_of(text, &[]).expect("it can be planned").expect("it has a plan");
+        assert_eq!(filter_of(&planned.plan), None, "{text}");
     }
 }

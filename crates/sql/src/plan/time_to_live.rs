@@ -1,4 +1,5 @@
-//! Tables whose rows expire: the conditions that hide expired rows, and the delete that makes room for new ones.
+//! Tables whose rows expire: the conditions that hide expired rows, and the delete that makes room for new
+//! ones.
 
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ pub(super) struct Living {
     pub is_volatile: bool,
 }
 
-/// Adds to the condition on the rows of a table that they live, or for the purge that they have expired. Errors: those of the clock.
+/// Adds to the condition on the rows of a table that they live, or for the purge that they have expired.
+/// Errors: those of the clock.
 pub(super) fn living(
     filter: Option<Expression>,
     environment: &Environment<'_>,
@@ -92,8 +94,8 @@ pub struct ExpiredRows {
     pub row_lock: Arc<WriteProgram>,
 }
 
-/// How an INSERT treats expired rows; `None` if the rows of the table do not expire. Foreign keys need nothing,
-/// because such tables have none.
+/// How an INSERT treats expired rows; `None` if the rows of the table do not expire. Foreign keys need
+/// nothing, because such tables have none.
 pub(super) fn expired_rows(environment: &Environment<'_>, layout: &Arc<TableLayout>) -> Result<Option<ExpiredRows>> {
     let Some(time_to_live) = layout.time_to_live else { return Ok(None) };
     let now = Expression::parameter_of_type(0, time_type());

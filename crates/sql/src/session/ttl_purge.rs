@@ -41,16 +41,14 @@ impl Engine {
     pub fn next_expiring_table(&self, after: TableId) -> Option<TableId> {
         let expires = |layout: &&std::sync::Arc<TableLayout>| {
             let definition = &layout.definition;
-            layout.time_to_live.is_some()
-                && definition.kind == TableKind::Base
-                && definition.sharing == Sharing::Shared
+            layout.time_to_live.is_some() && definition.kind == TableKind::Base && definition.sharing == Sharing::Shared
         };
         let mut tables = self.gateway.catalog().dictionary.tables_from(TableId(after.0.saturating_add(1)));
         tables.find(expires).map(|layout| layout.definition.id)
     }
 
-    /// Whether this node purges: a node alone, or the node of a cluster that runs its schema changes, while it
-    /// has a lease.
+    /// Whether this node purges: a node alone, or the node of a cluster that runs its schema changes, while
+    /// it has a lease.
     pub fn may_purge(&self, turn: &mut TurnContext<'_>) -> bool {
         let is_first = self.settings.cluster.runs_schema_changes();
         is_first && (!self.gateway.requires_lease() || self.gateway.has_lease(turn))

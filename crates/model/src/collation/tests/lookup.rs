@@ -23,9 +23,23 @@ fn names_and_numbers_are_those_of_mysql() {
         (224, "utf8mb4_unicode_ci"),
         (246, "utf8mb4_unicode_520_ci"),
         (255, "utf8mb4_0900_ai_ci"),
+        (256, "utf8mb4_de_pb_0900_ai_ci"),
+        (257, "utf8mb4_is_0900_ai_ci"),
+        (258, "utf8mb4_lv_0900_ai_ci"),
+        (259, "utf8mb4_ro_0900_ai_ci"),
+        (260, "utf8mb4_sl_0900_ai_ci"),
+        (261, "utf8mb4_pl_0900_ai_ci"),
+        (262, "utf8mb4_et_0900_ai_ci"),
+        (263, "utf8mb4_es_0900_ai_ci"),
+        (264, "utf8mb4_sv_0900_ai_ci"),
+        (265, "utf8mb4_tr_0900_ai_ci"),
+        (271, "utf8mb4_la_0900_ai_ci"),
+        (273, "utf8mb4_eo_0900_ai_ci"),
+        (277, "utf8mb4_vi_0900_ai_ci"),
         (278, "utf8mb4_0900_as_cs"),
         (305, "utf8mb4_0900_as_ci"),
         (309, "utf8mb4_0900_bin"),
+        (320, "utf8mb4_gl_0900_ai_ci"),
     ];
     assert_eq!(known.len(), CollationId::ALL.len());
     for (number, name) in known {
@@ -59,7 +73,7 @@ fn old_utf8_names_are_those_of_utf8mb3() {
 #[test]
 fn unsupported_names_of_mysql_are_distinguished_from_unknown_names() {
     assert_eq!(CollationId::from_number(28), Err(CollationLookupError::Unsupported));
-    for name in ["gbk_chinese_ci", "utf8mb4_sv_0900_ai_ci", "latin2_bin", "utf8_swedish_ci"] {
+    for name in ["gbk_chinese_ci", "utf8mb4_hu_0900_ai_ci", "utf8mb4_sv_0900_as_cs", "latin2_bin", "utf8_swedish_ci"] {
         assert_eq!(CollationId::from_name(name), Err(CollationLookupError::Unsupported), "{name}");
     }
     assert_eq!(CharacterSet::from_name("utf16"), Err(CollationLookupError::Unsupported));

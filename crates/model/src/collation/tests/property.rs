@@ -66,7 +66,9 @@ fn weights(collation: CollationId, text: &[u8]) -> Vec<u32> {
         "utf8mb4_general_ci" | "utf8mb3_general_ci" | "ascii_general_ci" => {
             characters(text).map(general_ci::weight).collect()
         }
-        "utf8mb4_0900_ai_ci" => characters(text).flat_map(unicode_units).collect(),
+        name if name.ends_with("0900_ai_ci") => {
+            characters(text).flat_map(|code| unicode_units(collation, code)).collect()
+        }
         "utf8mb4_0900_as_ci" => levels(text, 2),
         "utf8mb4_0900_as_cs" => levels(text, 3),
         "utf8mb4_unicode_ci" | "utf8mb3_unicode_ci" => units(&|code, buffer| Version::Four.of(code, buffer)),
@@ -85,7 +87,8 @@ fn weights(collation: CollationId, text: &[u8]) -> Vec<u32> {
 
 /// The weights of the levels, with 0 between them.
 fn levels(text: &[u8], count: usize) -> Vec<u32> {
-    let mut all: Vec<u32> = characters(text).flat_map(unicode_units).collect();
+    let primary = CollationId::UTF8MB4_0900_AI_CI;
+    let mut all: Vec<u32> = characters(text).flat_map(|code| unicode_units(primary, code)).collect();
     for level in &[Level::Accents, Level::Case][..count - 1] {
         all.push(0);
         all.extend(unicode_levels::weights_of(text, *level).map(u32::from));
@@ -101,12 +104,12 @@ fn characters(mut text: &[u8]) -> impl Iterator<Item = u32> {
     })
 }
 
-fn unicode_units(code: u32) -> Vec<u32> {
+fn unicode_units(collation: CollationId, code: u32) -> Vec<u32> {
     let text = match char::from_u32(code) {
         Some(letter) => letter.to_string().into_bytes(),
         None => vec![(code - character::INVALID_FIRST) as u8],
     };
-    let key = key(CollationId::UTF8MB4_0900_AI_CI, &text);
+    let key = key(collation, &text);
     key.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).collect()
 }
 

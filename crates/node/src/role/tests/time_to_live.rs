@@ -69,7 +69,10 @@ fn the_purge_finds_its_rows_by_an_index_too() {
         node.execute(1, &["CREATE DATABASE d", "SET GLOBAL ttl_purge_batch_rows = 3", &table]);
         node.execute(1, &["SET GLOBAL time_zone = '+05:00'"]);
         for seconds in 0..20 {
-            node.execute(1, &[&format!("INSERT INTO d.t VALUES ({seconds}, UTC_TIMESTAMP() - INTERVAL {seconds} SECOND)")]);
+            node.execute(
+                1,
+                &[&format!("INSERT INTO d.t VALUES ({seconds}, UTC_TIMESTAMP() - INTERVAL {seconds} SECOND)")],
+            );
         }
         node.execute(1, &["INSERT INTO d.t VALUES (50, NULL)"]);
         assert_eq!(node.query(1, "SELECT COUNT(*) FROM d.t"), ["11"], "{column}");

@@ -68,7 +68,8 @@ pub(super) fn collation_rows() -> Vec<Vec<Value>> {
 /// MySQL's column `Sortlen`.
 fn sort_length(collation: CollationId) -> u64 {
     match collation.name() {
-        "utf8mb4_0900_ai_ci" | "utf8mb4_0900_as_ci" | "utf8mb4_0900_as_cs" => 0,
+        "utf8mb4_0900_as_ci" | "utf8mb4_0900_as_cs" => 0,
+        name if name.ends_with("0900_ai_ci") => 0,
         "latin1_german2_ci" => 2,
         name if name.contains("_unicode_") => 8,
         _ => 1,
