@@ -11,6 +11,7 @@
 //! | `utf8mb4_0900_as_ci`, `utf8mb4_0900_as_cs` | its weights of two and three levels | none |
 //! | `..._general_ci` of Unicode and ASCII | one per character, one for supplementary ones | trailing spaces ignored |
 //! | `..._unicode_ci`, `..._unicode_520_ci` | primary weights of UCA 4.0.0 and 5.2.0 | trailing spaces ignored |
+//! | `utf8mb4_swedish_ci` and the like | those of 4.0.0, other letters in the order of the language | trailing spaces ignored |
 //! | `latin1_...` | one per character, two for four letters of `latin1_german2_ci` | trailing spaces ignored |
 //! | `..._bin` of text | the code point; in latin1 the byte | trailing spaces ignored |
 //!
@@ -27,6 +28,7 @@ mod latin1;
 mod letter_case;
 mod lookup;
 mod like;
+mod padded_language;
 mod padded_units;
 mod padding;
 mod rule;

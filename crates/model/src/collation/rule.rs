@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 
 use super::language::Language;
 use super::latin1::Latin1;
+use super::padded_language::PaddedLanguage;
 use super::unicode_levels::Level;
 use super::unicode_padded::Version;
 use super::{
@@ -24,6 +25,7 @@ enum Rule {
     Language(Language),
     UnicodeLevels(&'static [Level]),
     UnicodePadded(Version),
+    PaddedLanguage(PaddedLanguage),
     Latin1(Latin1),
     /// The order of the bytes, in characters of UTF-8.
     CodePoints,
@@ -44,6 +46,7 @@ impl CollationId {
             Rule::Language(language) => language::compare(language, left, right),
             Rule::UnicodeLevels(levels) => unicode_levels::compare(levels, left, right),
             Rule::UnicodePadded(version) => padded_units::compare(version, left, right),
+            Rule::PaddedLanguage(language) => padded_units::compare(language, left, right),
             Rule::Latin1(table) => padded_units::compare(table, left, right),
             Rule::Binary | Rule::CodePoints => left.cmp(right),
         }
@@ -86,6 +89,7 @@ impl CollationId {
                 unicode_primary::append_weight_key(prefix, out);
             }
             Rule::UnicodePadded(version) => padded_units::append_prefix_key(version, prefix, out),
+            Rule::PaddedLanguage(language) => padded_units::append_prefix_key(language, prefix, out),
             Rule::Latin1(table) => padded_units::append_prefix_key(table, prefix, out),
         }
     }
@@ -109,6 +113,10 @@ impl CollationId {
                 padded_units::append_key(version, text, out);
                 true
             }
+            Rule::PaddedLanguage(language) => {
+                padded_units::append_key(language, text, out);
+                true
+            }
             Rule::Latin1(table) => {
                 padded_units::append_key(table, text, out);
                 true
@@ -130,7 +138,7 @@ impl CollationId {
             Rule::UnicodeLevels(levels) => characters
                 .saturating_mul(unicode_levels::KEY_BYTES_PER_CHARACTER_MAX)
                 .saturating_add(levels.len() * unicode_levels::SEPARATOR_BYTES),
-            Rule::UnicodePadded(_) | Rule::Latin1(_) => {
+            Rule::UnicodePadded(_) | Rule::PaddedLanguage(_) | Rule::Latin1(_) => {
                 characters.saturating_mul(3 * padded_units::UNITS_MAX).saturating_add(padding::END_BYTES)
             }
             Rule::CodePoints => characters.saturating_mul(4),
@@ -160,6 +168,9 @@ impl CollationId {
             }),
             Rule::UnicodePadded(version) => like::matches(text, pattern, escape, character::decode, |a, b| {
                 padded_units::same_character(version, a, b)
+            }),
+            Rule::PaddedLanguage(language) => like::matches(text, pattern, escape, character::decode, |a, b| {
+                padded_units::same_character(language, a, b)
             }),
             Rule::Latin1(table) => like::matches(text, pattern, escape, character::decode, |a, b| {
                 padded_units::same_character(table, a, b)
@@ -216,7 +227,11 @@ impl CollationId {
             278 => Rule::UnicodeLevels(&[Level::Accents, Level::Case]),
             305 => Rule::UnicodeLevels(&[Level::Accents]),
             309 => Rule::CodePoints,
-            number => Language::of_number(number).map_or(Rule::Binary, Rule::Language),
+            number => match (Language::of_number(number), PaddedLanguage::of_number(number)) {
+                (Some(language), _) => Rule::Language(language),
+                (None, Some(language)) => Rule::PaddedLanguage(language),
+                (None, None) => Rule::Binary,
+            },
         }
     }
 }

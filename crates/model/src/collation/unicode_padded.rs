@@ -42,7 +42,7 @@ pub(super) enum Version {
 
 impl Version {
     /// What makes the unit of a weight: the unit of the space is 0x20.
-    fn offset(self) -> u32 {
+    pub(super) fn offset(self) -> u32 {
         let space = match self {
             Version::Four => 0x209,
             Version::FiveTwo => 0x20A,

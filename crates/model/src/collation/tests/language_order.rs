@@ -249,3 +249,20 @@ fn a_letter_with_a_mark_after_it_is_not_the_letter_of_a_language() {
     assert_classes_rise(swedish, &[&["a", "a\u{30a}"], &["z"], &["å", "å\u{301}"]]);
     assert!(swedish.like("Å".as_bytes(), "å".as_bytes(), None) && !swedish.like(b"A", "å".as_bytes(), None));
 }
+
+/// Orders that MariaDB 10.11 gives.
+#[test]
+fn padded_languages_have_their_letters_in_order() {
+    let orders: [(&str, &[&[&str]]); 7] = [
+        ("swedish", &[&["y", "ü", "Y "], &["z"], &["å", "Å"], &["ä", "æ"], &["ö", "ø", "Ö  "]]),
+        ("german2", &[&["a"], &["ad"], &["ae", "ä", "Æ"], &["af"], &["oe", "Ö"], &["ue", "ü "]]),
+        ("turkish", &[&["h"], &["ı", "I"], &["i", "İ"], &["j"]]),
+        ("spanish", &[&["n"], &["nz"], &["ñ", "Ñ "], &["o"]]),
+        ("estonian", &[&["s"], &["š"], &["z"], &["ž"], &["t"], &["w"], &["õ"], &["ä"], &["ö"], &["ü"], &["x"]]),
+        ("roman", &[&["i", "j"], &["v", "u"]]),
+        ("icelandic", &[&["a"], &["á"], &["b"], &["z"], &["æ", "ä"], &["ö", "ø"], &["å"]]),
+    ];
+    for (language, classes) in orders {
+        assert_classes_rise(named(&format!("utf8mb4_{language}_ci")), classes);
+    }
+}

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::key;
 use crate::collation::latin1::Latin1;
+use crate::collation::padded_language::PaddedLanguage;
 use crate::collation::padded_units::{UNITS_MAX, Units};
 use crate::collation::unicode_levels::{self, Level};
 use crate::collation::unicode_padded::Version;
@@ -62,6 +63,9 @@ fn weights(collation: CollationId, text: &[u8]) -> Vec<u32> {
         };
         characters(text).flat_map(of_character).collect()
     };
+    if let Some(language) = PaddedLanguage::of_number(collation.number()) {
+        return units(&|code, buffer| language.of(code, buffer));
+    }
     match collation.name() {
         "utf8mb4_general_ci" | "utf8mb3_general_ci" | "ascii_general_ci" => {
             characters(text).map(general_ci::weight).collect()
