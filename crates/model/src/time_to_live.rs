@@ -13,7 +13,7 @@ use crate::value::ValueRef;
 /// Maximum number of seconds, as in RonDB.
 pub const TTL_SECONDS_MAX: u32 = 4_294_967_039;
 
-/// What comes before the options in a comment.
+/// The mark in front of the options of a comment.
 const OPTIONS_MARK: &str = "NDB_TABLE=";
 
 /// The time to live of a table's rows.
@@ -105,8 +105,8 @@ pub fn utc_microseconds(moment: Temporal) -> i64 {
 fn option_of(comment: &str) -> Option<&str> {
     let start = find_ignoring_case(comment, OPTIONS_MARK)? + OPTIONS_MARK.len();
     let options = comment[start..].split(|end: char| end.is_whitespace() || end == ';').next().unwrap_or_default();
-    let values = options.split(',').filter_map(|option| option.split_once('='));
-    values.filter(|(name, _)| name.eq_ignore_ascii_case("TTL")).map(|(_, value)| value).last()
+    let mut values = options.split(',').filter_map(|option| option.split_once('='));
+    values.rfind(|(name, _)| name.eq_ignore_ascii_case("TTL")).map(|(_, value)| value)
 }
 
 fn find_ignoring_case(text: &str, wanted: &str) -> Option<usize> {

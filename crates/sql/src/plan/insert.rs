@@ -326,10 +326,7 @@ fn plan_insert_into(
     }
     let has_assignments = load.as_ref().is_some_and(|load| !load.assignments.is_empty());
     let reads_columns = rows.iter().flatten().any(reads_row) || has_assignments;
-    let assigned_columns = reads_columns.then_some(targets);
-    let needs_steps = assigned_columns.is_some() || !defaults.expressions.is_empty();
-    let steps = needs_steps
-        .then(|| Box::new(RowSteps { assigned_columns, expressions: defaults.expressions, leaves_out: insert.ignore }));
+    let steps = row_steps(reads_columns.then_some(targets), defaults.expressions, insert.ignore);
     let plan = InsertPlan {
         rights: PlanRights::default(),
         takes_any_kind: selected.is_none()
@@ -354,6 +351,16 @@ fn plan_insert_into(
         returning,
     };
     Ok(Planned { plan: Plan::Insert(Arc::new(plan)), is_volatile: binder.is_volatile || is_volatile || of_select })
+}
+
+/// What happens row by row, if anything.
+fn row_steps(
+    assigned_columns: Option<Vec<ColumnNumber>>,
+    expressions: RowExpressions,
+    leaves_out: bool,
+) -> Option<Box<RowSteps>> {
+    let needs_steps = assigned_columns.is_some() || !expressions.is_empty();
+    needs_steps.then(|| Box::new(RowSteps { assigned_columns, expressions, leaves_out }))
 }
 
 /// The rows of VALUES as parsed. For rows of the same form: the first row, and the position of its literals.

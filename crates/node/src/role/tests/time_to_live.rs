@@ -62,7 +62,7 @@ fn the_purge_finds_its_rows_by_an_index_too() {
     for column in ["DATETIME", "DATETIME(3)", "TIMESTAMP NULL", "TIMESTAMP(6) NULL"] {
         let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..4).for_each(|connection| node.open(connection, false));
-        node.advance_seconds(100_000);
+        node.advance_seconds(20_000);
         let table = format!(
             "CREATE TABLE d.t (id INT PRIMARY KEY, created {column}, KEY (created)) COMMENT 'NDB_TABLE=TTL=10@created'"
         );
