@@ -20,7 +20,7 @@ use super::state::{CommandState, SessionRecord, UnsentResults};
 use crate::protocol_table::{Protocol, SessionState};
 
 /// The token of the timer of the purge.
-pub(super) const PURGE_TIMER: u64 = 0x7075_7267_65;
+pub(super) const PURGE_TIMER: u64 = 0x0070_7572_6765;
 /// The number of the deferred work that begins the next batch.
 pub(super) const PURGE_WORK: u32 = 0x7075_7267;
 

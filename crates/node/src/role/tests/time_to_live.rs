@@ -95,7 +95,7 @@ fn the_purge_is_off_with_an_interval_of_zero() {
     // Without such a table nothing is left to do.
     node.execute(1, &["DROP TABLE d.t"]);
     (0..4).for_each(|_| node.fire_timers());
-    assert!(node.delivery.take_timers().iter().all(|(_, token)| *token != 0x7075_7267_65));
+    assert!(node.delivery.take_timers().iter().all(|(_, token)| *token != 0x0070_7572_6765));
 }
 
 #[test]
