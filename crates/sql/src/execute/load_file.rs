@@ -5,7 +5,7 @@
 
 use junctor_expression::Warning;
 use junctor_gateway::TurnContext;
-use junctor_gateway::file::{FileAnswer, FileBuffer, FileStep, FileUse};
+use junctor_gateway::file::{FileAnswer, FileBuffer, FileError, FileStep, FileUse};
 use junctor_model::access::Privilege;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::value::Value;
@@ -15,7 +15,7 @@ use junctor_signals::read_rows::OperationId;
 use super::completion::fail;
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::server_file::FILE_STEP_BYTES;
+use super::server_file::{FILE_STEP_BYTES, FileAttempt};
 use super::session::Session;
 use super::state::Execution;
 use super::user_lock::{PendingCalls, request_next};
@@ -48,21 +48,17 @@ impl Engine {
     }
 }
 
-/// Begins to read a file. One that cannot be opened has the value NULL.
-pub(super) fn start_load_file(
-    context: &mut StatementContext<'_, '_>,
-    name: Box<str>,
-    mut calls: PendingCalls,
-) -> Progress {
+/// Begins to read a file. Error: 29 if too many files are open.
+pub(super) fn start_load_file(context: &mut StatementContext<'_, '_>, name: Box<str>, calls: PendingCalls) -> Progress {
     match context.open_server_file(&name, FileUse::Read) {
         Ok(operation) => {
             let state = LoadFileState { operation, calls, name, content: Vec::new() };
             context.session.execution = Execution::LoadFile(Box::new(state));
             Progress::Waiting
         }
-        Err(_) => {
-            calls.results.files.push((name, Value::Null));
-            request_next(context, calls)
+        Err(error) => {
+            calls.input.release(context.turn);
+            fail(context, &error)
         }
     }
 }
@@ -83,6 +79,14 @@ pub(super) fn resume_load_file(
             state.content.extend_from_slice(&bytes);
             // Fewer bytes than were asked for are the last ones.
             if bytes.len() < FILE_STEP_BYTES { Outcome::Complete } else { Outcome::Continue }
+        }
+        Err(error @ (FileError::TooManyOpen | FileError::QueueFull)) => {
+            // NULL would tell the same as a file that does not exist.
+            context.engine.gateway.discard_file(state.operation, false, context.turn);
+            let LoadFileState { calls, name, .. } = *state;
+            calls.input.release(context.turn);
+            let error = context.server_file_error(&name, FileAttempt::Open, error);
+            return fail(context, &error);
         }
         Err(_) => Outcome::Unreadable,
     };
