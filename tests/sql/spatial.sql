@@ -65,4 +65,5 @@ SELECT ST_AsText(@p), HEX(@p);
 PREPARE s FROM 'SELECT ST_AsText(?), ST_AsText(ST_GeomFromText(?, ?))';
 SET @text = 'POINT(3 4)', @srid = 4326;
 EXECUTE s USING @p, @text, @srid;
+SELECT JSON_OBJECT('p', Point(1.5, 2)), CAST(Point(1, 2) AS JSON);
 DROP DATABASE sql_spatial;
