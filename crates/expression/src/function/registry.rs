@@ -9,8 +9,8 @@ use junctor_model::value::ValueRef;
 
 use super::{
     Call, check, cipher, compose, compress, digest, extreme, format_number, geometry, hash, insert_id, json, math,
-    network, password, radix, random, regexp, round, search, special, temporal, text, time_to_live, trigonometry, trim, type_info,
-    user_variable, uuid, vector, wrong_count,
+    network, password, radix, random, regexp, round, search, special, temporal, text, time_to_live, trigonometry, trim,
+    type_info, user_variable, uuid, vector, wrong_count,
 };
 use crate::program::Expression;
 use crate::result_type::ResultType;

@@ -93,9 +93,7 @@ impl IntoState {
 
     pub(super) fn table_uses(&self) -> Vec<TableUse> {
         match &self.target {
-            Target::Row { plan, .. } | Target::File { plan, .. } => {
-                Plan::Into(Arc::clone(plan)).table_uses().collect()
-            }
+            Target::Row { plan, .. } | Target::File { plan, .. } => Plan::Into(Arc::clone(plan)).table_uses().collect(),
             Target::Cursor { plan, .. } => Plan::from(plan.clone()).table_uses().collect(),
         }
     }
