@@ -90,3 +90,5 @@ SET @f = 'DIR/pairs';
 EXECUTE l USING @f;
 SET @c = LOAD_FILE(@f);
 SELECT HEX(@c);
+CREATE VIEW loaded AS SELECT LENGTH(LOAD_FILE('DIR/pairs')) AS n;
+SELECT n FROM loaded;

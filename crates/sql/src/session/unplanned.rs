@@ -29,8 +29,8 @@ use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{AfterTransactionEnd, start_ending};
 use crate::execute::{
-    Execution, StatementContext, fail, finish_set, in_read_only_transaction, no_such_thread, release_savepoint,
-    send_table, set_savepoint, start_rollback_to,
+    Execution, LockCallMode, StatementContext, fail, finish_set, in_read_only_transaction, no_such_thread,
+    release_savepoint, send_table, set_savepoint, start_rollback_to,
 };
 use crate::mysql_catalog::show::{VirtualTable, WarningLevel, describe, show};
 use crate::mysql_catalog::variable::{
@@ -166,6 +166,8 @@ impl StatementContext<'_, '_> {
 
     /// Plans the query of a view and checks the definition.
     fn define_view(&self, statement: &Statement, view: &CreateView) -> Result<CheckedDefinition> {
+        // The calls of a view are carried out when the view is used.
+        self.engine.lock_calls.borrow_mut().set_mode(LockCallMode::Described);
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let find = |database: &str, name: &str| facts.find_virtual(database, name);
         let (rights, who) = (self.engine.rights_for(self.session), self.session.who());
