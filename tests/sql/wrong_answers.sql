@@ -77,3 +77,11 @@ SELECT JSON_ARRAY(x'00ff', _binary'x', 'x', CAST('y' AS BINARY)), CAST(_binary'{
 SELECT JSON_EXTRACT(_binary'{}', '$');
 SELECT JSON_LENGTH(x'7b7d'), JSON_EXTRACT('[1]', '$[0]');
 SELECT JSON_VALID(NULL), JSON_EXTRACT(CAST(NULL AS BINARY), '$');
+CREATE DATABASE wrong_choices;
+USE wrong_choices;
+CREATE TABLE c (s SET('x', 'y', 'l', 'z'), e ENUM('a', 'b', 'c'), y YEAR, d DECIMAL(4,2));
+INSERT INTO c VALUES (0.91, 2.9, 1970, 1.75);
+UPDATE IGNORE c SET s = y, e = d;
+SELECT s, e FROM c;
+SELECT HEX(-1e19), HEX(1e19), HEX(-9.9e18), HEX(-1), HEX(-1.5);
+DROP DATABASE wrong_choices;

@@ -62,7 +62,8 @@ fn hex(call: Call<'_>) -> Result<ValueRef<'_>> {
                 number => to_integer(number, call.scratch())?,
             };
             let bits = match integer < 0 {
-                true => integer.max(i64::MIN.into()) as i64 as u64,
+                // As in MySQL, a number that is too low has the digits of one that is too high.
+                true => i64::try_from(integer).map_or(u64::MAX, |integer| integer as u64),
                 false => integer.min(u64::MAX.into()) as u64,
             };
             let digits = bits.checked_ilog2().unwrap_or(0) / 4 + 1;

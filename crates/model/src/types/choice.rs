@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::{DataType, Family, Form, Members, Packed, TypeDescriptor, WireType, packed::width_of_bits};
 use crate::collation::CollationId;
-use crate::decimal;
 use crate::error::Result;
 use crate::key::KeyPart;
 use crate::number::parse_integer;
@@ -12,6 +11,7 @@ use crate::row_encoding::{column_flag, wire_type};
 use crate::scratch::{Scratch, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
+use crate::temporal::{Temporal, TemporalKind};
 use crate::value::{Choice, ChoiceRef, ChoiceText, Value, ValueRef};
 
 /// Maximum number of members of a SET.
@@ -102,6 +102,9 @@ impl TypeDescriptor for ChoiceType {
     ) -> Result<ValueRef<'r>> {
         let number = match value {
             ValueRef::Choice(choice) if choice.number == 0 => 0,
+            ValueRef::Temporal(Temporal { kind: TemporalKind::Year, .. }) => {
+                self.number_of_number(data_type, value.as_number(), target, scratch)?
+            }
             ValueRef::Bytes(_) | ValueRef::Choice(_) | ValueRef::Temporal(_) | ValueRef::Json(_) => {
                 self.number_of_text(data_type, to_text(value, scratch)?, target, scratch)?
             }
@@ -183,9 +186,9 @@ impl ChoiceType {
         let number = match value {
             ValueRef::Int(number) => i128::from(number),
             ValueRef::UInt(number) => number.into(),
-            // MySQL cuts the fraction of a double.
+            // MySQL cuts the fraction, also that of a decimal, which becomes a double first.
             ValueRef::Double(number) => number as i128,
-            ValueRef::Decimal(number) => decimal::to_integer(number),
+            ValueRef::Decimal(number) => number.to_double() as i128,
             _ => 0,
         };
         let least = i128::from(!self.is_set);
