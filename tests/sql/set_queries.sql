@@ -41,4 +41,8 @@ DO (SELECT MAX(id) FROM t);
 SET GLOBAL max_connections = (SELECT 1000 + 1), @old = @@max_connections;
 SELECT @@GLOBAL.max_connections;
 SET GLOBAL max_connections = DEFAULT;
+SET sql_select_limit = 0;
+SET @a = (SELECT 1 + 1), @b = EXISTS (SELECT 1);
+SET sql_select_limit = DEFAULT;
+SELECT @a, @b;
 DROP DATABASE set_queries;

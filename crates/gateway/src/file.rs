@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{FileId, FileLane, FileMode, FileOutcome, FileResult, Handle, WorldRequest};
+use junctor_kernel::{FileId, FileLane, FileMode, FileOutcome, FileResult, WorldRequest};
 use junctor_model::id::ConnectionId;
 use junctor_signals::read_rows::OperationId;
 
@@ -217,7 +217,8 @@ impl Gateway {
     }
 
     fn file_work(&mut self, operation: OperationId) -> Option<&mut FileWork> {
-        match self.operations.get_mut(Handle::from_u64(operation.0)) {
+        let handle = self.handle_of(operation);
+        match self.operations.get_mut(handle) {
             Some(Operation { work: Work::File(work), .. }) => Some(work),
             _ => None,
         }
@@ -226,5 +227,24 @@ impl Gateway {
     fn close_file_operation(&mut self, operation: OperationId) {
         self.close(operation);
         self.files_open -= 1;
+    }
+}
+
+#[cfg(test)]
+impl Gateway {
+    /// Whether the gateway finds an operation with a file that it has opened.
+    pub(crate) fn finds_its_file(&mut self) -> bool {
+        let work = FileWork {
+            folder: "folder".into(),
+            path: "path".into(),
+            file: None,
+            file_use: FileUse::Create,
+            is_created: true,
+            position: 0,
+            is_busy: false,
+            end: FileEnd::Open,
+        };
+        let operation = self.open(ConnectionId(1), Work::File(Box::new(work))).expect("a free record");
+        self.file_work(operation).is_some()
     }
 }

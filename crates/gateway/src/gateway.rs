@@ -961,6 +961,13 @@ mod tests {
     }
 
     #[test]
+    fn the_file_of_an_operation_is_found_in_every_life() {
+        for life in [0, 1, 7, 60_000_000] {
+            assert!(gateway_of(life).finds_its_file(), "life {life}");
+        }
+    }
+
+    #[test]
     fn the_tc_near_a_partition_is_on_the_thread_of_its_owner_if_one_is() {
         let near = |threads: &[&[(Module, u16)]]| {
             tc_of_ldm(&Directory::new(NodeId(1), &NodeLayout::new(threads)).expect("a layout")).to_vec()

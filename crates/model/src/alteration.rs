@@ -5,7 +5,9 @@
 //! computes it again when the change's turn comes, because the schema may have changed since.
 
 use crate::error::{Error, ErrorCode, Result};
-use crate::foreign_key::{ForeignKey, check_foreign_key, check_key_name, columns_named, supporting_index};
+use crate::foreign_key::{
+    ForeignKey, check_foreign_key, check_key_name, columns_named, foreign_keys_of_expiring_rows, supporting_index,
+};
 use crate::id::{ColumnNumber, IndexId};
 use crate::limit::INDEXES_MAX;
 use crate::schema::{Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition};
@@ -359,6 +361,9 @@ fn rename(dictionary: &Dictionary, table: &mut TableDefinition, to: &(Box<str>, 
     }
     if dictionary.table_named(&to.0, &to.1).is_some_and(|other| other.definition.id != table.id) {
         return Err(Error::new(ErrorCode::TableExists, format!("Table '{}' already exists", to.1)));
+    }
+    if table.time_to_live().is_some() && dictionary.referencing_keys(&to.0, &to.1).next().is_some() {
+        return Err(foreign_keys_of_expiring_rows());
     }
     let from = (table.database.clone(), table.name.clone());
     for key in table.foreign_keys.iter_mut().filter(|key| key.parent == from) {

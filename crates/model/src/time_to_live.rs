@@ -68,14 +68,16 @@ impl TimeToLive {
 #[inline]
 pub fn is_expired(value: ValueRef<'_>, seconds: i64, now_us: i64) -> bool {
     match value {
-        ValueRef::Temporal(moment) => utc_microseconds(moment).saturating_add(seconds * 1_000_000) <= now_us,
+        ValueRef::Temporal(moment) => {
+            utc_microseconds(moment).saturating_add(seconds.saturating_mul(1_000_000)) <= now_us
+        }
         _ => false,
     }
 }
 
 /// The last value of a column whose rows have expired at a time in UTC: an instant, or a DATETIME in UTC.
 pub fn last_expired(now: Temporal, seconds: i64, is_instant: bool) -> Temporal {
-    let last = utc_microseconds(now) - seconds * 1_000_000;
+    let last = utc_microseconds(now).saturating_sub(seconds.saturating_mul(1_000_000));
     let (whole, microsecond) = (last.div_euclid(1_000_000), last.rem_euclid(1_000_000) as u32);
     match is_instant {
         // Before 1970 there are only zero dates.

@@ -14,7 +14,7 @@ use junctor_model::access::control::ACCOUNTS_MAX;
 use junctor_model::alteration::set_table_name;
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::foreign_key::{ForeignKey, check_key_name};
+use junctor_model::foreign_key::{ForeignKey, check_key_name, foreign_keys_of_expiring_rows};
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
 use junctor_model::schema::{DatabaseDefinition, Sharing, TableDefinition, TableKind, TableLayout};
@@ -249,6 +249,10 @@ impl MainBlock {
             let mut definition = layout.definition.clone();
             catalog.dictionary.remove_table(definition.id);
             set_table_name(&mut definition, to);
+            let is_parent = catalog.dictionary.referencing_keys(&to.0, &to.1).next().is_some();
+            if is_parent && definition.time_to_live().is_some() {
+                return Err(foreign_keys_of_expiring_rows());
+            }
             for key in &definition.foreign_keys {
                 check_key_name(&catalog.dictionary, &definition, &[], key)?;
             }

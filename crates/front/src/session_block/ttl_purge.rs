@@ -26,8 +26,8 @@ pub(super) const PURGE_WORK: u32 = 0x7075_7267;
 
 /// How often a node that must not purge looks whether it may, in milliseconds.
 const LOOK_AGAIN_MS: u64 = 1000;
-/// The least and the longest pause between two batches, in milliseconds.
-const PAUSE_MS: (u64, u64) = (1, 1000);
+/// The least pause between two batches.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
 /// The pause after a round is at least so many times the duration of the round.
 const ROUND_PAUSE_FACTOR: u64 = 10;
 
@@ -177,8 +177,7 @@ impl SqlBlock {
         if let Some(rows) = self.engine.end_purge_batch(session) {
             self.purge.is_done = rows < self.engine.purge_settings().batch_rows;
         }
-        let (least, most) = PAUSE_MS;
         let pause = turn.turn_start.since(self.purge.batch_began);
-        self.start_purge_timer(pause.clamp(Duration::from_millis(least), Duration::from_millis(most)), turn);
+        self.start_purge_timer(pause.max(PAUSE_MIN), turn);
     }
 }

@@ -31,6 +31,10 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
         alteration: Alteration { needs_parents: context.foreign_key_checks, ..Alteration::default() },
         expressions: RowExpressions::default(),
         notes: Vec::new(),
+        names_indexes: statement
+            .changes
+            .iter()
+            .any(|change| matches!(change, TableChange::RenameIndex(..) | TableChange::ShowIndex(..))),
     };
     for change in &statement.changes {
         changes.drop(change)?;
@@ -81,6 +85,8 @@ struct Changes {
     /// What the new table computes for the copied rows.
     expressions: RowExpressions,
     notes: Vec<Note>,
+    /// Whether the statement renames, shows or hides indexes. Such a statement keeps those of foreign keys.
+    names_indexes: bool,
 }
 
 /// How the changes of columns and options are made.
@@ -181,8 +187,7 @@ impl Changes {
 
     /// Drops the indexes that foreign keys added, if `new` serves these keys as well.
     fn drop_replaced(&mut self, new: &IndexDefinition) {
-        // A statement that names its indexes keeps them.
-        if !self.alteration.rename_indexes.is_empty() || !self.alteration.show_indexes.is_empty() {
+        if self.names_indexes {
             return;
         }
         let is_replaced = |old: &IndexDefinition| {

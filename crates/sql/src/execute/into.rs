@@ -101,9 +101,22 @@ impl IntoState {
 
 /// Starts a SELECT ... INTO. The parameters are in the workspace.
 pub(crate) fn start_into(context: &mut StatementContext<'_, '_>, plan: &Arc<IntoPlan>) -> Progress {
-    let IntoPlace::File(output) = &plan.place else {
-        let target = Target::Row { plan: Arc::clone(plan), row: None };
-        return start(context, &plan.query, target, RowProtocol::Values);
+    let target = || Target::Row { plan: Arc::clone(plan), row: None };
+    let output = match &plan.place {
+        IntoPlace::File(output) => output,
+        IntoPlace::Variables(_) => return start(context, &plan.query, target(), RowProtocol::Values),
+        IntoPlace::Assignments(items) => {
+            if let Err(error) = context.check_assignments(items) {
+                return fail(context, &error);
+            }
+            // SQL_SELECT_LIMIT bounds the rows of SELECT, and these values are one row.
+            let select_limit = std::mem::replace(&mut context.session.variables.select_limit, u64::MAX);
+            let state = IntoState { query: Source::new(false), target: target(), rows: 0 };
+            let mut state = Box::new(state);
+            state.query.run(context, |context| start_query(context, &plan.query, RowProtocol::Values));
+            context.session.variables.select_limit = select_limit;
+            return advance(context, state);
+        }
     };
     let operation = match context.open_server_file(&output.name, FileUse::Create) {
         Ok(operation) => operation,

@@ -22,7 +22,7 @@ use super::user_lock::{PendingCalls, request_next};
 use crate::result::Progress;
 
 /// Maximum bytes of all files of one statement, if `max_allowed_packet` is not more.
-const BYTES_MAX: usize = 256 << 20;
+pub(super) const FILE_BYTES_MAX: usize = 256 << 20;
 
 /// A statement whose file is being read.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ pub(super) fn resume_load_file(
     }
     let value = if outcome == Outcome::Complete { Value::Bytes(content) } else { Value::Null };
     calls.results.files.push((name, value));
-    let bytes_max = packet_max.max(BYTES_MAX);
+    let bytes_max = packet_max.max(FILE_BYTES_MAX);
     let length = |(_, value): &(Box<str>, Value)| if let Value::Bytes(bytes) = value { bytes.len() } else { 0 };
     if calls.results.files.iter().map(length).sum::<usize>() > bytes_max {
         calls.input.release(context.turn);

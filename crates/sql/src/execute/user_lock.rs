@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use junctor_model::error::{Error, Result};
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
 use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::read_rows::OperationId;
@@ -17,7 +17,7 @@ use junctor_signals::use_user_lock::UserLockAction;
 use super::benchmark::{Benchmark, BenchmarkState};
 use super::completion::fail;
 use super::context::StatementContext;
-use super::load_file::start_load_file;
+use super::load_file::{FILE_BYTES_MAX, start_load_file};
 use super::retry::{RetryInput, RetryState};
 use super::state::Execution;
 use crate::mysql_catalog::show::StatisticsSnapshot;
@@ -35,6 +35,8 @@ pub(crate) struct LockCalls {
     pub results: Vec<Value>,
     /// The names of the files of LOAD_FILE and their contents.
     pub files: Vec<(Box<str>, Value)>,
+    /// Bytes of the copies of files in the plan.
+    pub(crate) file_bytes: usize,
     /// The diagnostics of the calls that have been carried out, for the statement that starts again.
     pub diagnostics: Vec<Diagnostics>,
 }
@@ -91,9 +93,26 @@ pub(crate) struct UserLockState {
 }
 
 impl LockCalls {
+    /// The content of a file that was read, for one call in the plan. Errors: 1235 for a file that was not
+    /// read, 1041 for too many copies.
+    pub(crate) fn copy_of_file(&mut self, name: &str) -> Result<Value> {
+        let length = |value: &Value| if let Value::Bytes(bytes) = value { bytes.len() } else { 0 };
+        let read: usize = self.files.iter().map(|(_, content)| length(content)).sum();
+        let Some((_, content)) = self.files.iter().find(|(known, _)| **known == *name) else {
+            return Err(Error::not_supported("LOAD_FILE of a name that changes"));
+        };
+        self.file_bytes = self.file_bytes.saturating_add(length(content));
+        if self.file_bytes > read.saturating_add(FILE_BYTES_MAX) {
+            let text = format!("Out of memory; the files of the statement have more than {FILE_BYTES_MAX} bytes");
+            return Err(Error::new(ErrorCode::OutOfResources, text));
+        }
+        Ok(content.clone())
+    }
+
     /// Returns to the first call, because the statement is planned again.
     pub(crate) fn restart(&mut self) {
         self.calls_reached = 0;
+        self.file_bytes = 0;
         self.actions.clear();
         self.parameters = None;
     }

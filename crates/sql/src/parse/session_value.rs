@@ -15,6 +15,8 @@ pub(crate) struct SessionValue {
     /// Whether the value is a LIKE pattern. The first character of a pattern determines whether an index is
     /// useful.
     pub is_pattern: bool,
+    /// Whether it is the time at which the statement regards rows as expired.
+    pub is_statement_time: bool,
 }
 
 /// Whether an expression becomes an implicit parameter.
@@ -214,7 +216,7 @@ impl Lifter<'_> {
         let expression = std::mem::replace(value, Expression::Parameter(ordinal));
         match known {
             Some(position) => self.lifted[position].is_pattern |= is_pattern,
-            None => self.lifted.push(SessionValue { expression, is_pattern }),
+            None => self.lifted.push(SessionValue { expression, is_pattern, is_statement_time: false }),
         }
     }
 

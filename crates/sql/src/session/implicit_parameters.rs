@@ -90,9 +90,10 @@ fn with_statement_time(
 ) -> Vec<SessionValue> {
     let has_room = (first.0 as usize).saturating_add(lifted.len()) < PARAMETERS_MAX as usize;
     if has_room && names_table(statement, expires) {
-        let value = SessionValue { expression: statement_time(), is_pattern: false };
-        if !lifted.iter().any(|known| known.expression == value.expression) {
-            lifted.push(value);
+        let value = SessionValue { expression: statement_time(), is_pattern: false, is_statement_time: true };
+        match lifted.iter_mut().find(|known| known.expression == value.expression) {
+            Some(known) => known.is_statement_time = true,
+            None => lifted.push(value),
         }
     }
     lifted
@@ -133,14 +134,14 @@ impl StatementFacts<'_, '_> {
         }
         let session_context = self.session_context();
         let collation = self.session.variables.collation_connection;
-        for SessionValue { expression, is_pattern } in session_values {
+        for SessionValue { expression, is_pattern, is_statement_time } in session_values {
             let value = evaluate_session_expression(expression, &session_context)?;
             let value = value.ok_or_else(|| Error::not_supported("this variable"))?;
             let mut kind = ParameterKind::exactly(session_value_type(expression, &value, collation));
             if let (Value::Bytes(pattern), true) = (&value, *is_pattern) {
                 kind.prefix = PatternPrefix::of(pattern);
             }
-            kind.is_statement_time = matches!(value, Value::Temporal(_)) && *expression == statement_time();
+            kind.is_statement_time = *is_statement_time && matches!(value, Value::Temporal(_));
             kinds.push(kind);
             values.push(value);
         }

@@ -141,8 +141,7 @@ impl Engine {
         }
         let name = text_of(&name);
         if mode == LockCallMode::Answered {
-            let known = calls.files.iter().find(|(known, _)| **known == *name).map(|(_, content)| content.clone());
-            return known.ok_or_else(|| Error::not_supported("LOAD_FILE of a name that changes"));
+            return calls.copy_of_file(&name);
         }
         let is_same = |action: &OuterCall| matches!(action, OuterCall::File(known) if **known == *name);
         if !calls.actions.iter().any(is_same) {

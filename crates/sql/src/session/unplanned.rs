@@ -283,15 +283,17 @@ impl StatementContext<'_, '_> {
         }
     }
 
+    /// Checks that the session may make these assignments, before the query of their values runs. Errors:
+    /// 1227 and its kin.
+    pub(crate) fn check_assignments(&mut self, items: &[SetItem]) -> Result<()> {
+        let rights = self.engine.rights_of(self.session);
+        self.engine.checker(self.session, &rights, |checker| checker.check(&Statement::Set(items.to_vec())))
+    }
+
     /// Ends SET or DO with subqueries, whose values have arrived. Errors: those of SET.
     pub(crate) fn assign_answers(&mut self, items: &[SetItem], values: &[Value]) -> Progress {
         if items.is_empty() {
             return answer(self, Ok(()));
-        }
-        let rights = self.engine.rights_of(self.session);
-        let statement = Statement::Set(items.to_vec());
-        if let Err(error) = self.engine.checker(self.session, &rights, |checker| checker.check(&statement)) {
-            return fail(self, &error);
         }
         let collation = self.session.variables.collation_connection;
         let kind = |value: &Value| ParameterKind::exactly(ResultType::of_value(value.as_ref(), collation));

@@ -99,7 +99,10 @@ impl Parser<'_> {
         if self.current.kind == TokenKind::Open && count <= 2 {
             let [first, second, _] = parts;
             let (database, name) = if count == 2 { (first, second) } else { (None, first) };
-            let call = FunctionCall { database, name: name.unwrap_or_default(), ..FunctionCall::default() };
+            let name = name.unwrap_or_default();
+            // Functions that only planning calls have names with a space. Those of a database are unknown.
+            let database = database.or_else(|| name.contains(' ').then(String::new));
+            let call = FunctionCall { database, name, ..FunctionCall::default() };
             return self.call_arguments(call);
         }
         if matches!(self.current.kind, TokenKind::Arrow | TokenKind::LongArrow) {

@@ -1,0 +1,56 @@
+#!/bin/sh
+# Real clients against the real binary: sysbench with every script, the mysql command line, readers and
+# writers that would detect a torn row, autobench, idle connections, histories, deadlocks, and random
+# statements compared with MariaDB. The servers listen on free ports, use temporary directories, and end with
+# this script.
+#
+#   sh tests/clients.sh            builds and tests the debug binary
+#   PROFILE=release sh tests/clients.sh
+set -eu
+cd "$(dirname "$0")/.."
+profile=${PROFILE:-debug}
+target=${CARGO_TARGET_DIR:-target}
+
+bench="$target/$profile/junctor-bench"
+
+echo "== TLS: versions, certificates of both ends, new certificates"
+timeout 120 sh tests/tls.sh "$target/$profile/junctor"
+
+echo "== clients in other languages: sessions, and logins by every method, over TCP, TLS and the Unix socket"
+timeout 900 sh tests/clients/run.sh "$target/$profile/junctor"
+
+echo "== compressed connections"
+timeout 120 sh tests/compression.sh "$target/$profile/junctor"
+
+echo "== a dump by mysqldump, loaded into an empty server"
+timeout 300 sh tests/mysqldump.sh "$target/$profile/junctor"
+
+echo "== files of the server, compared with MariaDB"
+timeout 300 sh tests/server-files.sh "$target/$profile/junctor"
+
+echo "== torn reads"
+timeout 120 "$bench" torn-reads --seconds 10
+
+echo "== autobench and its scripts, also on MariaDB"
+timeout 180 sh tests/autobench.sh "$target/$profile/junctor"
+
+echo "== the laboratory, very short"
+timeout 180 sh tests/lab.sh "$target/$profile/junctor"
+
+echo "== idle connections"
+timeout 120 "$bench" connections --count 500 --mebibytes-max 16
+
+echo "== histories of concurrent transactions, checked against their isolation levels"
+timeout 240 "$bench" history --transactions 3000
+
+echo "== a storm of deadlocks"
+timeout 60 "$bench" deadlocks --alone --seconds 3 --rounds 1 --clients 16
+
+echo "== a cluster whose nodes are killed, cut off and stopped"
+timeout 180 "$bench" cluster-kill --kills 8
+
+echo "== random statements, compared with MariaDB"
+timeout 600 sh tests/differential/run.sh "$target/$profile/junctor"
+
+echo "== backup to an S3-compatible store"
+timeout 300 sh tests/backup-s3.sh "$target/$profile/junctor"
