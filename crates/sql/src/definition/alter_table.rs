@@ -5,6 +5,7 @@ use std::sync::Arc;
 use junctor_model::alteration::{Alteration, altered, apply_drops, without_building};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::ForeignKey;
+use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{IndexDefinition, TableDefinition};
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::row_expressions::RowExpressions;
@@ -134,6 +135,9 @@ impl Changes {
                 _ => {}
             }
         }
+        for index in written.iter().filter_map(as_index) {
+            self.drop_replaced_by(index);
+        }
         let keys = KeyChanges {
             alteration: &self.alteration,
             indexes: written.iter().filter_map(as_index).collect(),
@@ -196,6 +200,28 @@ impl Changes {
         let replaced = self.table.indexes.iter().filter(|old| is_replaced(old)).map(|old| old.name.clone());
         self.alteration.drop_indexes.extend(replaced);
         self.table.indexes.retain(|old| !is_replaced(old));
+    }
+
+    /// Drops the indexes that foreign keys added, if a new index of a table that is copied begins with their
+    /// columns.
+    fn drop_replaced_by(&mut self, new: &ast::IndexDefinition) {
+        let is_hashed = new.algorithm == Some(ast::IndexAlgorithm::Hash);
+        if self.names_indexes || is_hashed || new.kind == ast::IndexKind::Primary {
+            return;
+        }
+        let columns = &self.table.columns;
+        let is_same = |(written, old): (&ast::IndexColumn, &ColumnNumber)| {
+            written.prefix_length.is_none() && written.name.eq_ignore_ascii_case(&columns[usize::from(old.0)].name)
+        };
+        let is_replaced = |old: &&IndexDefinition| {
+            old.attributes.of_foreign_key
+                && new.columns.len() >= old.columns.len()
+                && new.columns.iter().zip(&old.columns).all(is_same)
+        };
+        let dropped = &mut self.alteration.drop_indexes;
+        let replaced = self.table.indexes.iter().filter(is_replaced).map(|old| old.name.clone());
+        let replaced: Vec<Box<str>> = replaced.filter(|name| !dropped.contains(name)).collect();
+        dropped.extend(replaced);
     }
 
     /// Collects an addition or a rename; ignores drops.
