@@ -2,7 +2,7 @@
 
 use super::{DataType, Family, Form, TypeDescriptor, WireType};
 use crate::error::{Error, ErrorCode, Result};
-use crate::json::{JsonError, append_value, parse};
+use crate::json::{JsonError, append_value, is_valid, parse};
 use crate::row::SlotKind;
 use crate::row_encoding::{column_flag, wire_type};
 use crate::scratch::Scratch;
@@ -59,6 +59,10 @@ impl TypeDescriptor for JsonType {
         scratch: &'r Scratch,
     ) -> Result<ValueRef<'r>> {
         let document = match value {
+            // What reads rows refuses others, so that a replay would end here.
+            ValueRef::Json(document) if !is_valid(document) => {
+                return Err(wrong_text(JsonError::Invalid("Invalid value.", 0), &target.column.name));
+            }
             ValueRef::Json(document) => document,
             // MySQL takes text for a document, and other values for scalars.
             ValueRef::Bytes(text) => {

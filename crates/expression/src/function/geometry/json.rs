@@ -89,16 +89,16 @@ fn as_geojson(call: Call<'_>) -> Result<ValueRef<'_>> {
         (id, options) if options & WITH_SHORT_SYSTEM != 0 => Some(format!("EPSG:{id}")),
         _ => None,
     };
-    let document = call.scratch().build_text(|buffer| writer.append(&geometry.shape, system.as_deref(), buffer))?;
-    Ok(ValueRef::Json(document))
+    call.json(|buffer| writer.append(&geometry.shape, system.as_deref(), buffer))
 }
 
 impl<'r> Call<'r> {
-    /// The argument, a geometry, as a document.
+    /// The argument, a geometry, as a document. Error: 3157, as collections may be nested more deeply than
+    /// documents.
     pub(in crate::function) fn geojson(&self, position: usize) -> Result<&'r [u8]> {
         let geometry = self.geometry(position)?;
         let writer = Writer { decimals: DECIMALS_MAX, with_box: false };
-        self.scratch().build_text(|buffer| match &geometry {
+        self.new_document(|buffer| match &geometry {
             Some(geometry) => writer.append(&geometry.shape, None, buffer),
             None => Json::Null.append(buffer),
         })

@@ -174,11 +174,16 @@ impl<'r> Call<'r> {
         Ok(path)
     }
 
+    /// A new document as a value. Error: 3157 if it is nested too deeply.
+    pub(super) fn json(&self, build: impl FnOnce(&mut Vec<u8>)) -> Result<ValueRef<'r>> {
+        self.new_document(build).map(ValueRef::Json)
+    }
+
     /// A new document. Error: 3157 if it is nested too deeply.
-    fn json(&self, build: impl FnOnce(&mut Vec<u8>)) -> Result<ValueRef<'r>> {
+    pub(super) fn new_document(&self, build: impl FnOnce(&mut Vec<u8>)) -> Result<&'r [u8]> {
         let document = self.scratch().build_text(build)?;
         match json::is_valid(document) {
-            true => Ok(ValueRef::Json(document)),
+            true => Ok(document),
             false => Err(Error::new(ErrorCode::JsonTooDeep, "The JSON document exceeds the maximum depth.")),
         }
     }
