@@ -211,6 +211,26 @@ mod tests {
         assert_eq!(scratch.warning_count(), 4);
     }
 
+    /// An invalid document ends the replay that reads it.
+    #[test]
+    fn a_column_refuses_a_document_that_no_replay_accepts() {
+        let column = ColumnDefinition::new("price", DataType::json());
+        let target = StoreTarget { column: &column, row_number: 1, mode: StoreMode::Lenient };
+        let mut document = Vec::new();
+        crate::json::append_value(ValueRef::Int(1), &mut document);
+        for depth in 0..=crate::json::DEPTH_MAX {
+            let scratch = Scratch::new();
+            assert!(target.convert(ValueRef::Json(&document), &scratch).is_ok(), "{depth}");
+            let inner = std::mem::take(&mut document);
+            crate::json::append_array([inner.as_slice()], &mut document);
+        }
+        let scratch = Scratch::new();
+        assert_eq!(target.convert(ValueRef::Json(&document), &scratch).unwrap_err().code.errno(), 3140);
+        let mut binary = Vec::new();
+        crate::json::append_value(ValueRef::Bytes(&[0xFF]), &mut binary);
+        assert_eq!(target.convert(ValueRef::Json(&binary), &scratch).unwrap_err().code.errno(), 3140);
+    }
+
     #[test]
     fn in_lenient_mode_a_long_text_is_truncated_between_characters() {
         let column = column(DataType::text_or_blob(1, CollationId::DEFAULT), false);
