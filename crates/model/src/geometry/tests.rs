@@ -129,3 +129,17 @@ fn what_is_no_geometry_is_refused() {
     let open: Vec<u8> = [&[1, 3, 0, 0, 0, 1, 0, 0, 0, 4, 0, 0, 0][..], &[0; 48], &1f64.to_le_bytes(), &[0; 8]].concat();
     assert!(read_wkb(&open).is_none(), "a ring that is not closed");
 }
+
+/// Each collection claims all bytes that are left. Room for as many elements would be 350 times the bytes.
+#[test]
+fn collections_that_claim_more_than_they_have_are_refused() {
+    let bytes = 9_000_000;
+    let mut wkb = Vec::new();
+    for _ in 0..DEPTH_MAX {
+        wkb.extend_from_slice(&[1, GeometryKind::Collection as u8, 0, 0, 0]);
+        let left = bytes - wkb.len() - 4;
+        wkb.extend_from_slice(&((left / 9) as u32).to_le_bytes());
+    }
+    wkb.resize(bytes, 0);
+    assert_eq!(read_wkb(&wkb), None);
+}
