@@ -4,6 +4,8 @@
 //! Each segment of one geometry is split where it meets segments of the other one. What lies between two
 //! splits is on a segment of the other geometry, or wholly inside or outside of it.
 
+use std::collections::BTreeSet;
+
 use junctor_model::error::Result;
 use junctor_model::geometry::{Point, Ring, Shape};
 
@@ -65,8 +67,9 @@ pub(crate) fn relate(left: &Shape, right: &Shape) -> Result<Option<Relation>> {
     check_pairs(left.size().max(left_edges.len()), right.size().max(right_edges.len()))?;
     let mut relation = Relation([[None; 3]; 3]);
     relation.add(Exterior, Exterior, 2);
-    left.for_each_vertex(&mut |point| relation.add(left.locate(point), right.locate(point), 0));
-    right.for_each_vertex(&mut |point| relation.add(left.locate(point), right.locate(point), 0));
+    let (left_ends, right_ends) = (left.ends(), right.ends());
+    left.for_each_vertex(&mut |point| relation.add(left.part_of_vertex(&left_ends, point), right.locate(point), 0));
+    right.for_each_vertex(&mut |point| relation.add(left.locate(point), right.part_of_vertex(&right_ends, point), 0));
     add_edges(&mut relation, (&left, &left_edges), (&right, &right_edges));
     let mut turned = relation.transposed();
     add_edges(&mut turned, (&right, &right_edges), (&left, &left_edges));
@@ -259,6 +262,31 @@ impl<'g> Operand<'g> {
         }
     }
 
+    /// The ends that an odd number of lines has, other than closed ones.
+    fn ends(&self) -> BTreeSet<(u64, u64)> {
+        let mut odd = BTreeSet::new();
+        let Operand::Lines(lines) = self else { return odd };
+        for line in lines.iter().filter(|line| line.first() != line.last()) {
+            for end in [line.first(), line.last()].into_iter().flatten() {
+                if !odd.remove(&key_of(*end)) {
+                    odd.insert(key_of(*end));
+                }
+            }
+        }
+        odd
+    }
+
+    /// As [`Self::locate`] for a vertex of the operand itself, given its [`Self::ends`], without a search. The
+    /// vertices of an area are all its boundary if it is valid.
+    fn part_of_vertex(&self, ends: &BTreeSet<(u64, u64)>, point: Point) -> Part {
+        match self {
+            Operand::Points(_) => Interior,
+            Operand::Lines(_) if ends.contains(&key_of(point)) => Boundary,
+            Operand::Lines(_) => Interior,
+            Operand::Areas(_) => Boundary,
+        }
+    }
+
     fn size(&self) -> usize {
         let mut size = 0;
         self.for_each_vertex(&mut |_| size += 1);
@@ -301,6 +329,11 @@ impl<'g> Operand<'g> {
             }
         }
     }
+}
+
+/// The bits of the coordinates. Both zeros are one number.
+pub(super) fn key_of(point: Point) -> (u64, u64) {
+    ((point.x + 0.0).to_bits(), (point.y + 0.0).to_bits())
 }
 
 /// Where a point is in relation to lines. Their boundary is the ends that an odd number of lines has, other

@@ -119,6 +119,35 @@ fn too_many_points_are_refused() {
     assert!(is_valid(&many).unwrap());
 }
 
+/// A ring of this many points around the origin.
+fn circle(count: u32) -> Vec<Point> {
+    let point = |number: u32| {
+        let angle = f64::from(number % (count - 1)) / f64::from(count - 1) * std::f64::consts::TAU;
+        Point { x: angle.cos(), y: angle.sin() }
+    };
+    (0..count).map(point).collect()
+}
+
+/// A search for each vertex in its own operand would take minutes here.
+#[test]
+fn large_operands_are_compared_with_small_ones() {
+    let point = shape("POINT(0.25 0.25)");
+    let area = Shape::Polygon(vec![circle(100_000)]);
+    assert!(relate(&area, &point).unwrap().unwrap().contains());
+    assert!(relate(&point, &area).unwrap().unwrap().is_within());
+    let line = Shape::LineString((0..100_000).map(|number| Point { x: f64::from(number), y: 0.0 }).collect());
+    assert!(!relate(&line, &point).unwrap().unwrap().intersects());
+    assert!(relate(&shape("POINT(99999 0)"), &line).unwrap().unwrap().touches());
+    assert!(relate(&shape("POINT(7 0)"), &line).unwrap().unwrap().is_within());
+    let lines =
+        (0..50_000).map(|number| f64::from(number)).map(|x| vec![Point { x, y: 0.0 }, Point { x: x + 1.0, y: 0.0 }]);
+    let lines = Shape::MultiLineString(lines.collect());
+    assert!(relate(&shape("POINT(0 0)"), &lines).unwrap().unwrap().touches());
+    assert!(relate(&lines, &shape("POINT(7 0)")).unwrap().unwrap().contains());
+    let points = Shape::MultiPoint(circle(100_000));
+    assert!(relate(&shape("POINT(1 0)"), &points).unwrap().unwrap().is_within());
+}
+
 #[test]
 fn rings_that_meet_themselves_or_each_other_are_invalid() {
     for valid in [

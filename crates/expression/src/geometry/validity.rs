@@ -6,7 +6,7 @@ use junctor_model::error::Result;
 use junctor_model::geometry::{Point, Ring, Shape};
 
 use super::check_pairs;
-use super::relate::{Part, in_polygon, relate};
+use super::relate::{Part, in_polygon, key_of, relate};
 use super::segment::{Meeting, RingSide, Segment, ring_side, segments};
 
 /// Whether lines have two different points, rings meet neither themselves nor each other but in single
@@ -81,8 +81,7 @@ fn is_polygon(rings: &[Ring]) -> bool {
                     match edge.meeting(other) {
                         Meeting::None => {}
                         Meeting::Touch(point) => {
-                            // Both zeros are one number.
-                            let (x, y) = ((point.x + 0.0).to_bits(), (point.y + 0.0).to_bits());
+                            let (x, y) = key_of(point);
                             touches.extend([(x, y, first), (x, y, second)]);
                         }
                         Meeting::Cross(_) | Meeting::Overlap(..) => return false,
