@@ -22,11 +22,14 @@ const SEGMENT_PAIRS_MAX: usize = 1 << 26;
 pub(crate) fn check_pairs(left: usize, right: usize) -> Result<()> {
     match left.saturating_mul(right) <= SEGMENT_PAIRS_MAX {
         true => Ok(()),
-        false => {
-            let text = format!("Geometries with {left} and {right} points are too large to be compared");
-            Err(Error::new(ErrorCode::StatementTooComplex, text))
-        }
+        false => Err(too_large(left, right)),
     }
+}
+
+#[cold]
+fn too_large(left: usize, right: usize) -> Box<Error> {
+    let text = format!("Geometries with {left} and {right} points are too large to be compared");
+    Error::new(ErrorCode::StatementTooComplex, text)
 }
 
 /// Number of points, also of all elements of a collection.

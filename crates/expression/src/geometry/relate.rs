@@ -10,7 +10,7 @@ use junctor_model::error::Result;
 use junctor_model::geometry::{Point, Ring, Shape};
 
 use super::segment::{Meeting, RingSide, Segment, ring_side, runs_against_clock, segments};
-use super::{check_pairs, point_count};
+use super::{check_pairs, point_count, too_large};
 
 /// A part of the plane in relation to a geometry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,9 @@ enum Operand<'g> {
     Lines(Vec<&'g [Point]>),
     Areas(Vec<&'g [Ring]>),
 }
+
+/// Maximum number of points in which the edges of two operands meet. They are sorted for each edge.
+const SPLITS_MAX: usize = 1 << 22;
 
 /// A segment of an operand.
 struct Edge {
@@ -70,14 +73,18 @@ pub(crate) fn relate(left: &Shape, right: &Shape) -> Result<Option<Relation>> {
     let (left_ends, right_ends) = (left.ends(), right.ends());
     left.for_each_vertex(&mut |point| relation.add(left.part_of_vertex(&left_ends, point), right.locate(point), 0));
     right.for_each_vertex(&mut |point| relation.add(left.locate(point), right.part_of_vertex(&right_ends, point), 0));
-    add_edges(&mut relation, (&left, &left_edges), (&right, &right_edges));
+    add_edges(&mut relation, (&left, &left_edges), (&right, &right_edges))?;
     let mut turned = relation.transposed();
-    add_edges(&mut turned, (&right, &right_edges), (&left, &left_edges));
+    add_edges(&mut turned, (&right, &right_edges), (&left, &left_edges))?;
     Ok(Some(turned.transposed()))
 }
 
-/// Adds what the edges of the first operand tell.
-fn add_edges(relation: &mut Relation, (own, edges): (&Operand<'_>, &[Edge]), (other, others): (&Operand<'_>, &[Edge])) {
+/// Adds what the edges of the first operand tell. Error: 1436 for edges that meet too often.
+fn add_edges(
+    relation: &mut Relation,
+    (own, edges): (&Operand<'_>, &[Edge]),
+    (other, others): (&Operand<'_>, &[Edge]),
+) -> Result<()> {
     let is_area = matches!(own, Operand::Areas(_));
     let other_is_area = matches!(other, Operand::Areas(_));
     if is_area && !other_is_area {
@@ -85,6 +92,10 @@ fn add_edges(relation: &mut Relation, (own, edges): (&Operand<'_>, &[Edge]), (ot
     }
     let part = if is_area { Boundary } else { Interior };
     let other_part = if other_is_area { Boundary } else { Interior };
+    let mut split_count = 0;
+    // Pieces that are searched in the other operand, and where they were.
+    let mut search_count = 0;
+    let (mut was_inside, mut was_outside) = (false, false);
     for edge in edges {
         let mut splits = vec![edge.segment.from, edge.segment.to];
         let mut shared: Vec<(f64, f64, bool)> = Vec::new();
@@ -104,12 +115,25 @@ fn add_edges(relation: &mut Relation, (own, edges): (&Operand<'_>, &[Edge]), (ot
                 }
             }
         }
+        // The ends are no meetings.
+        split_count += splits.len() - 2;
+        if split_count > SPLITS_MAX {
+            return Err(too_large(edges.len(), others.len()));
+        }
         splits.sort_by(|a, b| edge.segment.position(*a).total_cmp(&edge.segment.position(*b)));
         splits.dedup();
+        shared.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+        let mut starts = shared.iter().peekable();
+        // Of the shared pieces that start before the window does, the one that ends last.
+        let mut last: Option<&(f64, f64, bool)> = None;
         for pair in splits.windows(2) {
             let (start, end) = (edge.segment.position(pair[0]), edge.segment.position(pair[1]));
-            let on = shared.iter().find(|(low, high, _)| *low <= start && end <= *high);
-            match on {
+            while let Some(piece) = starts.next_if(|(low, ..)| *low <= start) {
+                if last.is_none_or(|(_, high, _)| *high < piece.1) {
+                    last = Some(piece);
+                }
+            }
+            match last.filter(|(_, high, _)| end <= *high) {
                 Some((_, _, is_same_side)) => {
                     relation.add(part, other_part, 1);
                     if is_area && other_is_area {
@@ -118,14 +142,22 @@ fn add_edges(relation: &mut Relation, (own, edges): (&Operand<'_>, &[Edge]), (ot
                 }
                 // Points and lines cover no part between two splits.
                 None if !other_is_area => relation.add(part, Exterior, 1),
+                // Another piece of either place adds nothing.
+                None if was_inside && was_outside => {}
                 None => {
+                    search_count += 1;
+                    check_pairs(search_count, others.len())?;
                     let middle = |a: f64, b: f64| a / 2.0 + b / 2.0;
                     let point = Point { x: middle(pair[0].x, pair[1].x), y: middle(pair[0].y, pair[1].y) };
-                    relation.add_between(is_area, other.locate(point));
+                    let place = other.locate(point);
+                    was_inside |= place == Interior;
+                    was_outside |= place == Exterior;
+                    relation.add_between(is_area, place);
                 }
             }
         }
     }
+    Ok(())
 }
 
 /// Whether two edges on one line have the same direction.

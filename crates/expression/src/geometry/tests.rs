@@ -148,6 +148,30 @@ fn large_operands_are_compared_with_small_ones() {
     assert!(relate(&shape("POINT(1 0)"), &points).unwrap().unwrap().is_within());
 }
 
+/// A line that runs to and fro on one segment.
+fn to_and_fro(count: u32, from: Point, to: Point) -> Shape {
+    Shape::LineString((0..count).map(|number| if number % 2 == 0 { from } else { to }).collect())
+}
+
+#[test]
+fn edges_that_meet_too_often_are_refused() {
+    let (start, end) = (Point { x: 0.0, y: 0.0 }, Point { x: 1000.0, y: 0.0 });
+    let own = to_and_fro(4000, start, end);
+    // Each edge has all of the other line in common.
+    let steps = Shape::LineString((0..4000).map(|number| Point { x: f64::from(number % 1000), y: 0.0 }).collect());
+    assert_eq!(relate(&own, &steps).unwrap_err().code.errno(), 1436);
+    let own = to_and_fro(100, start, end);
+    let steps = Shape::LineString((0..=1000).map(|number| Point { x: f64::from(number), y: 0.0 }).collect());
+    assert!(relate(&own, &steps).unwrap().unwrap().covers());
+    // The teeth of a comb touch the line, and none of the pieces between them is inside.
+    let teeth = (0..2000).map(|number| Point { x: f64::from(number) / 2.0, y: -f64::from(number % 2) });
+    let closing = [Point { x: 1000.0, y: -9.0 }, Point { x: 0.0, y: -9.0 }, start];
+    let comb = Shape::Polygon(vec![teeth.chain(closing).collect()]);
+    assert_eq!(relate(&own, &comb).unwrap_err().code.errno(), 1436);
+    let own = to_and_fro(16, start, end);
+    assert!(relate(&own, &comb).unwrap().unwrap().touches());
+}
+
 #[test]
 fn rings_that_meet_themselves_or_each_other_are_invalid() {
     for valid in [
