@@ -32,11 +32,17 @@ fn too_large(left: usize, right: usize) -> Box<Error> {
     Error::new(ErrorCode::StatementTooComplex, text)
 }
 
-/// Number of points, also of all elements of a collection.
+/// Number of points, also of all elements of a collection. Each collection counts as one more, as work is done
+/// for empty ones too.
 fn point_count(shape: &Shape) -> usize {
-    let mut count = 0;
-    shape.for_each_point(&mut |_| count += 1);
-    count
+    match shape {
+        Shape::Collection(elements) => 1 + elements.iter().map(point_count).sum::<usize>(),
+        shape => {
+            let mut count = 0;
+            shape.for_each_point(&mut |_| count += 1);
+            count
+        }
+    }
 }
 
 #[cfg(test)]

@@ -112,6 +112,16 @@ fn too_many_points_are_refused() {
     let apart = Shape::Collection(points.collect());
     assert_eq!(intersect(&apart, &many).unwrap_err().code.errno(), 1436);
     assert_eq!(distance(&apart, &many).unwrap_err().code.errno(), 1436);
+    // Empty elements count, and so do those that have only one element.
+    let mut nested = vec![Shape::Collection(Vec::new()); 200];
+    for _ in 0..50 {
+        nested.iter_mut().for_each(|element| *element = Shape::Collection(vec![element.clone()]));
+    }
+    for elements in [vec![Shape::Collection(Vec::new()); 10_000], nested] {
+        let empty = Shape::Collection(elements);
+        assert_eq!(intersect(&empty, &many).unwrap_err().code.errno(), 1436);
+        assert_eq!(distance(&many, &empty).unwrap_err().code.errno(), 1436);
+    }
     let ring = (0..3000).map(|number| Point { x: f64::from(number), y: f64::from(number % 2) });
     let ring: Vec<Point> = ring.chain([Point { x: 0.0, y: 9.0 }, Point { x: 0.0, y: 0.0 }]).collect();
     let rings = Shape::Collection(vec![Shape::Polygon(vec![ring]); 3]);
