@@ -135,11 +135,19 @@ impl Writer {
     }
 
     fn number(&self, number: f64) -> Vec<u8> {
+        let mut document = Vec::new();
+        Json::Double(self.rounded(number)).append(&mut document);
+        document
+    }
+
+    fn rounded(&self, number: f64) -> f64 {
+        if self.decimals >= DECIMALS_MAX {
+            // The product with so large a factor is rounded itself.
+            return number;
+        }
         let factor = 10f64.powi(self.decimals as i32);
         let rounded = (number * factor).round() / factor;
-        let mut document = Vec::new();
-        Json::Double(if rounded.is_finite() { rounded } else { number }).append(&mut document);
-        document
+        if rounded.is_finite() { rounded } else { number }
     }
 
     fn point(&self, point: &Point) -> Vec<u8> {
