@@ -147,6 +147,10 @@ enum Stage {
         at: Time,
     },
     Unanswered,
+    /// No connection could be tried, which says nothing about the node.
+    NotMade {
+        at: Time,
+    },
     /// Probes do not reach the node, although it is heard.
     Useless,
 }
@@ -166,8 +170,11 @@ impl Probe {
     /// To be called by [`Probe::due`]. `silence` is for how long the node is silent.
     pub fn check(&mut self, now: Time, silence: Duration) -> Option<ProbeStep> {
         let (next, step) = match self.stage {
-            Stage::New => (Stage::Asked { since: now, is_late: false }, ProbeStep::Begin),
             Stage::Useless => return None,
+            Stage::NotMade { at } if now.since(at) < PROBE_AGAIN => return None,
+            Stage::New | Stage::NotMade { .. } if self.slowest.is_none() => {
+                (Stage::Asked { since: now, is_late: false }, ProbeStep::Begin)
+            }
             Stage::Asked { since, .. } if self.slowest.is_none() => {
                 if now.since(since) < FIRST_PROBE_MAX {
                     return None;
@@ -187,7 +194,9 @@ impl Probe {
             }
             Stage::Answered { at } if now.since(at) < PROBE_AGAIN.max(Duration(silence.0 / 2)) => return None,
             Stage::Unanswered => return None,
-            Stage::Idle | Stage::Answered { .. } => (Stage::Asked { since: now, is_late: false }, ProbeStep::Begin),
+            Stage::New | Stage::Idle | Stage::Answered { .. } | Stage::NotMade { .. } => {
+                (Stage::Asked { since: now, is_late: false }, ProbeStep::Begin)
+            }
         };
         self.stage = next;
         Some(step)
@@ -198,6 +207,14 @@ impl Probe {
         if let Stage::Asked { since, .. } = self.stage {
             self.slowest = self.slowest.max(Some(now.since(since)));
             self.stage = Stage::Answered { at: now };
+        }
+    }
+
+    /// The probe that is under way could not be made, because this node lacks a descriptor or a port, or it
+    /// ended for another reason than the other node.
+    pub fn not_made(&mut self, now: Time) {
+        if let Stage::Asked { .. } = self.stage {
+            self.stage = Stage::NotMade { at: now };
         }
     }
 
@@ -212,7 +229,9 @@ impl Probe {
             Stage::Idle => heard.plus(PROBE_AFTER).max(now.plus(Duration::from_millis(1))),
             Stage::Asked { since, .. } if self.slowest.is_none() => since.plus(FIRST_PROBE_MAX),
             Stage::Asked { since, .. } => since.plus(self.wait()).max(now.plus(Duration::from_millis(1))),
-            Stage::Answered { at } => at.plus(PROBE_AGAIN).max(now.plus(Duration::from_millis(1))),
+            Stage::Answered { at } | Stage::NotMade { at } => {
+                at.plus(PROBE_AGAIN).max(now.plus(Duration::from_millis(1)))
+            }
             Stage::Unanswered | Stage::Useless => Time(u64::MAX),
         }
     }
@@ -309,6 +328,27 @@ mod tests {
         assert_eq!(probe.check(ms(1000), silent(900)), None);
         assert_eq!(probe.check(ms(2000), silent(1900)), Some(ProbeStep::End));
         assert_eq!(probe.check(ms(3000), silent(2900)), None);
+    }
+
+    #[test]
+    fn a_probe_that_could_not_be_made_proves_nothing_and_is_repeated() {
+        let mut probe = answered();
+        assert_eq!(probe.check(ms(115), silent(15)), Some(ProbeStep::Begin));
+        probe.not_made(ms(115));
+        assert_eq!(probe.due(ms(115), ms(100)), ms(135));
+        assert_eq!(probe.check(ms(134), silent(34)), None);
+        assert_eq!(probe.check(ms(135), silent(35)), Some(ProbeStep::Begin));
+        assert_eq!(probe.check(ms(145), silent(45)), None);
+        assert_eq!(probe.check(ms(146), silent(46)), Some(ProbeStep::Unreachable));
+
+        let mut first = Probe::default();
+        assert_eq!(first.check(ms(0), Duration(0)), Some(ProbeStep::Begin));
+        first.not_made(ms(1));
+        assert_eq!(first.check(ms(20), Duration(0)), None);
+        assert_eq!(first.check(ms(21), Duration(0)), Some(ProbeStep::Begin));
+        first.on_answer(ms(22));
+        assert_eq!(first.check(ms(30), silent(15)), None);
+        assert_eq!(first.check(ms(42), silent(27)), Some(ProbeStep::Begin));
     }
 
     #[test]

@@ -332,14 +332,6 @@ impl Link {
         }
     }
 
-    /// Closes the connection, because the process at its other end seems to be gone, and connects again.
-    pub fn doubt(&mut self, now: Time, actions: &mut Actions) {
-        if let Some(open) = &self.open {
-            actions.closes.push(open.id);
-            self.lose(now, actions);
-        }
-    }
-
     /// No connection can be tried at present.
     pub fn on_not_connected(&mut self, now: Time) {
         self.retry_later(now);

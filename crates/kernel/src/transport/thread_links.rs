@@ -439,7 +439,12 @@ impl<S: WireSignal> ThreadLinks<S> {
             Opinion::Heard => LinkNews::Heard { node },
         }));
         match probe.check(now, detector.silence(now, heard)) {
-            Some(ProbeStep::Begin) => *connection = sockets.probe(node),
+            Some(ProbeStep::Begin) => {
+                *connection = sockets.probe(node);
+                if connection.is_none() {
+                    probe.not_made(now);
+                }
+            }
             Some(step) => {
                 connection.take().into_iter().for_each(|id| sockets.close(id));
                 if step == ProbeStep::Unreachable {
@@ -450,7 +455,8 @@ impl<S: WireSignal> ThreadLinks<S> {
         }
     }
 
-    /// A probe has ended. A refusal shows that the process is gone: the next connection proves it.
+    /// A probe has ended. A refusal counts as no answer: a firewall may have begun to refuse probes of a process
+    /// that lives. The connections of one that has ended are reset, so that the link notices it at once.
     fn end_probe(&mut self, id: ConnectionId, is_answered: bool, is_refused: bool, now: Time) {
         let is_probed = |link: &&mut ThreadLink<S>| {
             link.detector.as_ref().is_some_and(|listening| listening.connection == Some(id))
@@ -458,14 +464,11 @@ impl<S: WireSignal> ThreadLinks<S> {
         let Some(link) = self.links.iter_mut().find(is_probed) else { return };
         let Some(listening) = &mut link.detector else { return };
         listening.connection = None;
-        if is_answered || is_refused {
-            listening.probe.on_answer(now);
-        }
         if is_answered {
+            listening.probe.on_answer(now);
             link.actions.closes.push(id);
-        }
-        if is_refused {
-            link.link.doubt(now, &mut link.actions);
+        } else if !is_refused {
+            listening.probe.not_made(now);
         }
     }
 
@@ -651,8 +654,8 @@ mod tests {
     use crate::toy::ToySignal;
     use crate::transport::link::Death;
 
-    #[test]
-    fn signals_that_wait_for_space_are_lost_with_the_life_that_sent_them() {
+    /// One link, from node 1 to node 2.
+    fn one_link() -> ThreadLinks<ToySignal> {
         let (own, peer) = (NodeId(1), NodeId(2));
         let setup = LinkSetup {
             own: Identity { cluster: 1, node: own, incarnation: 1 },
@@ -666,7 +669,7 @@ mod tests {
         let settings = HelloSettings { own: setup.own, key: setup.key.clone(), versions: (1, 1) };
         let id = ChannelId { channel: 0, channels: 1 };
         let link = Link::new(Arc::new(settings.clone()), peer, id, Time(0));
-        let mut links = ThreadLinks::<ToySignal> {
+        ThreadLinks {
             links: vec![ThreadLink::new(link, 0, own)],
             setup: Arc::new(setup),
             settings: Arc::new(settings),
@@ -677,7 +680,34 @@ mod tests {
             burst: 1,
             strangers: Vec::new(),
             news: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn a_refused_probe_is_no_answer_and_leaves_the_connection_alone() {
+        let at = |millis: u64| Time(millis * 1_000_000);
+        let silence = Duration::from_millis(30);
+        for (is_refused, step) in [(true, Some(ProbeStep::Unreachable)), (false, Some(ProbeStep::Begin))] {
+            let mut probe = Probe::default();
+            probe.check(at(0), Duration(0));
+            probe.on_answer(at(1));
+            assert_eq!(probe.check(at(50), silence), Some(ProbeStep::Begin));
+            let mut links = one_link();
+            let detector = Detector::new(at(0));
+            links.links[0].detector = Some(Listening { detector, probe, connection: Some(7) });
+            links.end_probe(7, false, is_refused, at(51));
+            assert!(links.links[0].actions.closes.is_empty());
+            let listening = links.links[0].detector.as_mut().unwrap();
+            assert_eq!(listening.connection, None);
+            listening.probe.check(at(61), silence);
+            assert_eq!(listening.probe.check(at(71), silence), step);
+        }
+    }
+
+    #[test]
+    fn signals_that_wait_for_space_are_lost_with_the_life_that_sent_them() {
+        let (own, peer) = (NodeId(1), NodeId(2));
+        let mut links = one_link();
         let at = |node| Address::new(node, ModuleId::SOCKETS, 0);
         let waiting = Envelope { to: at(own), from: at(peer), signal: ToySignal::Ball(7) };
         links.links[0].ends.arrived.push_back((waiting, 4));
