@@ -151,13 +151,14 @@ impl Member {
         self.voters.iter().filter(|node| self.hears(**node)).count() > self.voters.len() / 2
     }
 
-    /// Whether members have not heard each other for long enough, and all of them report.
+    /// Whether members have not heard each other for long enough, while all of them have reported.
     fn is_cut_certain(&mut self, is_cut: bool, do_report: bool) -> bool {
-        if !is_cut {
+        if !is_cut || !do_report {
+            // One that stands still hears nobody and is not heard. What it says then counts once it goes on.
             self.cut_since = None;
-            return true;
+            return !is_cut;
         }
-        self.now.since(*self.cut_since.get_or_insert(self.now)) >= CUT_MIN && do_report
+        self.now.since(*self.cut_since.get_or_insert(self.now)) >= CUT_MIN
     }
 
     /// A node that the sequencer of the membership finds slow.

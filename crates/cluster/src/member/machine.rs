@@ -628,8 +628,13 @@ impl Member {
                 self.drive_voter();
             }
             LinkNews::Heard { node } => {
+                let was_heard = self.hears(node);
                 if let Some(peer) = self.peers.get_mut(&node).filter(|peer| peer.up.is_some()) {
                     (peer.unheard_since, peer.silence_max, peer.unreachable_since) = (None, None, None);
+                }
+                if !was_heard && self.hears(node) {
+                    // The leader must not evict it for what this node said before.
+                    self.send_reports();
                 }
             }
             LinkNews::Refused { node, refusal, is_own } => self.on_refused(node, refusal, is_own),

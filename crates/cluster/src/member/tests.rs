@@ -531,6 +531,33 @@ fn the_cut_of_a_whole_node_that_another_notices_first_costs_that_node_only() {
 }
 
 #[test]
+fn a_node_that_stood_still_while_one_other_could_not_reach_it_is_not_evicted() {
+    for node in [1, 2] {
+        let mut cluster = formed_with(&["data", "data", "data", "data", "management"], Duration::from_millis(2000));
+        let leader = cluster.leader().unwrap();
+        assert_ne!(leader, node);
+        let epoch = cluster.membership(leader).unwrap().epoch;
+        cluster.pause(node);
+        cluster.notice_cut(node, 4);
+        cluster.collect();
+        (0..6).for_each(|_| cluster.step());
+        // Its reports come again. The frames to the observer and its news come later.
+        cluster.places.get_mut(&NodeId(node)).unwrap().is_paused = false;
+        let others = (1..=5).filter(|other| *other != node);
+        others.clone().filter(|other| *other != 4).for_each(|other| cluster.set_heard(other, node, true));
+        (0..2).for_each(|_| cluster.step());
+        cluster.set_heard(4, node, true);
+        cluster.collect();
+        let member = cluster.places[&NodeId(leader)].member.as_ref().unwrap();
+        let hears = NodeSet::from_words(member.peers[&NodeId(4)].report.unwrap().hears);
+        assert!(hears.contains(NodeId(node)), "the observer reports at once that it hears the node");
+        (0..10).for_each(|_| cluster.step());
+        assert_eq!(cluster.membership(leader).unwrap().epoch, epoch, "node {node}");
+        assert!(others.chain([node]).all(|it| cluster.places[&NodeId(it)].stopped.is_none()));
+    }
+}
+
+#[test]
 fn a_node_may_be_silent_for_as_long_as_its_earlier_pauses_allow() {
     for (gap, least, most) in [(10, 25, 28), (80, 32, 35), (400, 100, 103)] {
         let mut cluster = formed_with(&SMALL, Duration::from_millis(1000));
