@@ -35,7 +35,12 @@ const GAPS_PER_SILENCE: u64 = 4;
 /// statement may keep a thread busy that was never busy before.
 const SILENCE_PARTS: u64 = 4;
 
-/// A tick that comes so late shows that this node had no processor. Then it begins to listen anew.
+/// Time between two ticks of a node that does not stall.
+const TICK: Duration = Duration::from_millis(10);
+
+/// A tick that comes so long after the one before shows that this node had no processor. All but one [`TICK`]
+/// of this time does not count as silence of the others: what they have sent waits in the sockets. A node that
+/// always stalls thus still notices silence, though late.
 const OWN_STALL: Duration = Duration::from_millis(30);
 
 /// A node without data may be silent for `node_silence_max_ms` this often. Its clients lose their
@@ -302,9 +307,13 @@ impl Member {
         if now.since(self.ticked) > self.settings.silence_max {
             self.awake_since = now;
         }
-        if now.since(self.ticked) >= OWN_STALL {
-            // What the others have sent meanwhile waits in the sockets.
-            self.peers.values_mut().for_each(|peer| peer.unheard_since = peer.unheard_since.map(|_| now));
+        let gap = now.since(self.ticked);
+        if gap >= OWN_STALL {
+            let later = |since: Time| since.plus(Duration(gap.0 - TICK.0)).min(now);
+            for peer in self.peers.values_mut() {
+                peer.unheard_since = peer.unheard_since.map(later);
+                peer.unreachable_since = peer.unreachable_since.map(later);
+            }
         }
         (self.now, self.ticked) = (now, now);
         self.leave_leader();

@@ -574,6 +574,54 @@ fn a_node_may_be_silent_for_as_long_as_its_earlier_pauses_allow() {
 }
 
 #[test]
+fn a_leader_that_always_stalls_evicts_a_silent_node_nevertheless() {
+    let mut cluster = formed_with(&SMALL, Duration::from_millis(1000));
+    let leader = cluster.leader().unwrap();
+    let node = 3 - leader.min(2);
+    cluster.pause(node);
+    let is_away = |it: &Cluster| it.membership(leader).unwrap().record(NodeId(node)).unwrap().state == NodeState::Away;
+    let mut steps = 0;
+    while !is_away(&cluster) && steps < 300 {
+        steps += 1;
+        cluster.now = cluster.now.plus(TICK);
+        let now = cluster.now;
+        for (at, place) in &mut cluster.places {
+            let is_late = at.0 == leader && steps % 4 != 0;
+            if let Some(member) = place.member.as_mut().filter(|_| !place.is_paused && !is_late) {
+                member.tick(now);
+                member.on_lease_timer(now);
+            }
+        }
+        cluster.collect();
+    }
+    assert!((90..110).contains(&steps), "{steps} steps: 10 of 40 ms count, and 250 ms are needed");
+}
+
+#[test]
+fn a_stall_of_this_node_is_no_silence_of_others() {
+    let mut cluster = formed_with(&SMALL, Duration::from_millis(1000));
+    let start = cluster.now;
+    let at = |millis| start.plus(Duration::from_millis(millis));
+    let member = cluster.places.get_mut(&NodeId(1)).unwrap().member.as_mut().unwrap();
+    member.settings.cut_max = Duration::from_millis(100);
+    member.on_link(suspected(NodeId(2)), at(5));
+    member.on_link(LinkNews::Unreachable { node: NodeId(2) }, at(5));
+    member.tick(at(10));
+    member.tick(at(510));
+    let since = |member: &Member| (member.peers[&NodeId(2)].unheard_since, member.peers[&NodeId(2)].unreachable_since);
+    assert_eq!(since(member), (Some(at(495)), Some(at(495))), "490 ms do not count");
+    assert!(member.hears(NodeId(2)));
+    member.on_link(suspected(NodeId(3)), at(555));
+    member.tick(at(560));
+    assert_eq!(since(member), (Some(at(535)), Some(at(535))));
+    assert_eq!(member.peers[&NodeId(3)].unheard_since, Some(at(560)), "not after now");
+    for tick in 57..70 {
+        member.tick(at(10 * tick));
+    }
+    assert!(!member.hears(NodeId(2)));
+}
+
+#[test]
 fn a_leader_with_data_that_is_paused_is_evicted_as_soon_as_another_leads() {
     let mut cluster =
         formed_with(&["data,management", "data,management", "data,management"], Duration::from_millis(1000));
