@@ -28,11 +28,17 @@ impl Gateway {
     /// Handles the start of an epoch, and the loss of a data node on a node without data. What nodes owe that
     /// are gone fails.
     pub fn on_begin_epoch(&mut self, signal: BeginEpoch, turn: &mut TurnContext<'_>) {
-        let (gone, late) = (signal.gone, signal.late.clone());
-        self.epoch = self.epoch.max(signal.epoch);
-        if self.gone != gone {
-            self.losses.push((self.gone, std::mem::replace(&mut self.late, late)));
-            self.gone = gone;
+        if signal.epoch < self.epoch {
+            // The rest of an epoch that this block had put off. The later epoch has failed what was left.
+            return signal.answer(turn.outbox);
+        }
+        if signal.epoch > self.epoch {
+            let (gone, late) = (signal.gone, signal.late.clone());
+            self.epoch = signal.epoch;
+            if self.gone != gone {
+                self.losses.push((self.gone, std::mem::replace(&mut self.late, late)));
+                self.gone = gone;
+            }
         }
         let mut lost = Vec::new();
         let mut failed = 0;

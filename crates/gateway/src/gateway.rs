@@ -925,15 +925,22 @@ fn take_parts(inputs: &mut PartitionInputs) -> Parts {
 
 #[cfg(test)]
 mod tests {
+    use junctor_kernel::simulated::Delivery;
     use junctor_kernel::{NodeId, NodeLayout};
+    use junctor_signals::start_epoch::{BeginEpoch, BeginEpochReply};
+    use junctor_signals::{MainSignal, Signal};
     use junctor_storage::commit_sequence::CommitSequence;
     use junctor_storage::snapshot::{SnapshotRegistry, SnapshotWord};
 
     use super::*;
     use crate::operation::Work;
 
+    fn layout() -> NodeLayout {
+        NodeLayout::new(&[&[(Module::Main, 0), (Module::Sql, 0), (Module::Tc, 0), (Module::Ldm, 0)]])
+    }
+
     fn gateway_of(incarnation: u32) -> Gateway {
-        let layout = NodeLayout::new(&[&[(Module::Main, 0), (Module::Sql, 0), (Module::Tc, 0), (Module::Ldm, 0)]]);
+        let layout = layout();
         let directory = Directory::new(NodeId(1), &layout).expect("a layout without gaps");
         let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
         let word = SnapshotWord::claim(Arc::new(SnapshotRegistry::new(sequence, 1)), 0).expect("the word is free");
@@ -965,6 +972,37 @@ mod tests {
         for life in [0, 1, 7, 60_000_000] {
             assert!(gateway_of(life).finds_its_file(), "life {life}");
         }
+    }
+
+    #[test]
+    fn the_rest_of_an_epoch_that_comes_after_the_next_one_changes_nothing() {
+        let mut gateway = gateway_of(1);
+        let mut delivery = Delivery::<Signal>::new();
+        delivery.add_block(gateway.own, &layout(), 1).expect("a layout without gaps");
+        delivery.in_flight.clear();
+        let main = gateway.main;
+        let mut begin = |gateway: &mut Gateway, epoch: u32, gone: u32| {
+            let gone = [1 << gone, 0, 0, 0];
+            let (epoch, late, copies_at) = (Epoch(epoch), LateNodes::default(), None);
+            let signal = BeginEpoch { epoch, gone, late, copies_at, reply_to: Some(main) };
+            delivery.handle(gateway.own, |context, outbox| {
+                gateway.on_begin_epoch(signal, &mut TurnContext::new(context, outbox));
+            });
+            let is_answer = |signal: Signal| match signal {
+                Signal::Main(MainSignal::BeginEpochReply(BeginEpochReply { epoch })) => Some(epoch),
+                _ => None,
+            };
+            assert_eq!(delivery.in_flight.pop_front().and_then(|it| is_answer(it.signal)), Some(epoch));
+        };
+        let away = |gateway: &Gateway| (2..5).filter(|node| gateway.is_gone(NodeId(*node))).collect::<Vec<u8>>();
+        begin(&mut gateway, 2, 2);
+        begin(&mut gateway, 3, 3);
+        assert_eq!((away(&gateway), gateway.losses.len()), (vec![3], 2));
+        begin(&mut gateway, 2, 2);
+        begin(&mut gateway, 3, 3);
+        assert_eq!((away(&gateway), gateway.losses.len(), gateway.epoch), (vec![3], 2, Epoch(3)));
+        begin(&mut gateway, 4, 4);
+        assert_eq!((away(&gateway), gateway.losses.len()), (vec![4], 3));
     }
 
     #[test]
