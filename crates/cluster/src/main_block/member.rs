@@ -287,7 +287,10 @@ fn count_news(status: &ClusterStatus, news: &LinkNews) {
         LinkNews::Dead { .. } => status.count(ClusterFigure::LinksLost),
         LinkNews::Refused { .. } => status.count(ClusterFigure::LinksRefused),
         LinkNews::Suspected { .. } => status.count(ClusterFigure::LinksSilent),
-        LinkNews::Unreachable { .. } | LinkNews::Heard { .. } | LinkNews::Unknown { .. } => {}
+        LinkNews::Unreachable { .. }
+        | LinkNews::Reachable { .. }
+        | LinkNews::Heard { .. }
+        | LinkNews::Unknown { .. } => {}
     }
 }
 

@@ -624,10 +624,11 @@ impl Member {
                 }
             }
             LinkNews::Unreachable { node } => {
-                if let Some(peer) = self.peers.get_mut(&node) {
-                    peer.unheard_since.get_or_insert(now);
-                    peer.unreachable_since.get_or_insert(now);
-                }
+                let Some(peer) = self.peers.get_mut(&node).filter(|peer| peer.unreachable_since.is_none()) else {
+                    return;
+                };
+                peer.unheard_since.get_or_insert(now);
+                peer.unreachable_since = Some(now);
                 self.leave_leader();
                 self.campaign();
                 // The leader needs what all nodes hear.
@@ -636,10 +637,13 @@ impl Member {
                 self.lead(false);
                 self.drive_voter();
             }
-            LinkNews::Heard { node } => {
+            LinkNews::Heard { node } | LinkNews::Reachable { node } => {
                 let was_heard = self.hears(node);
                 if let Some(peer) = self.peers.get_mut(&node).filter(|peer| peer.up.is_some()) {
-                    (peer.unheard_since, peer.silence_max, peer.unreachable_since) = (None, None, None);
+                    peer.unreachable_since = None;
+                    if let LinkNews::Heard { .. } = news {
+                        (peer.unheard_since, peer.silence_max) = (None, None);
+                    }
                 }
                 if !was_heard && self.hears(node) {
                     // The leader must not evict it for what this node said before.

@@ -574,6 +574,24 @@ fn a_node_may_be_silent_for_as_long_as_its_earlier_pauses_allow() {
 }
 
 #[test]
+fn a_silent_node_whose_system_answers_again_is_judged_by_its_silence() {
+    let mut cluster = formed_with(&SMALL, Duration::from_millis(1000));
+    let start = cluster.now;
+    let member = cluster.places.get_mut(&NodeId(1)).unwrap().member.as_mut().unwrap();
+    member.on_link(suspected(NodeId(2)), start);
+    member.on_link(LinkNews::Unreachable { node: NodeId(2) }, start);
+    assert!(!member.hears(NodeId(2)));
+    member.take_output();
+    member.on_link(LinkNews::Unreachable { node: NodeId(2) }, start.plus(TICK));
+    assert!(member.take_output().send.is_empty(), "no news");
+    member.on_link(LinkNews::Reachable { node: NodeId(2) }, start.plus(TICK));
+    assert!(member.hears(NodeId(2)) && !member.take_output().send.is_empty());
+    assert_eq!(member.peers[&NodeId(2)].unheard_since, Some(start));
+    member.on_link(suspected(NodeId(2)), start.plus(Duration::from_millis(250)));
+    assert!(!member.hears(NodeId(2)));
+}
+
+#[test]
 fn a_leader_that_always_stalls_evicts_a_silent_node_nevertheless() {
     let mut cluster = formed_with(&SMALL, Duration::from_millis(1000));
     let leader = cluster.leader().unwrap();

@@ -46,8 +46,13 @@ pub enum LinkNews {
         longest_gap: Duration,
     },
     /// The system of a silent node answers no connection, although it did before: the network or the machine
-    /// has failed, and not the process.
+    /// has failed, and not the process. Sent again as long as it answers none.
     Unreachable {
+        /// The node.
+        node: NodeId,
+    },
+    /// The system of a node answers again that was unreachable. The node may be silent still.
+    Reachable {
         /// The node.
         node: NodeId,
     },

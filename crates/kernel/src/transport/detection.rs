@@ -19,10 +19,14 @@ pub const PROBE_AFTER: Duration = Duration::from_millis(15);
 /// Shortest time without an answer after which a probed node counts as unreachable.
 pub const PROBE_WAIT_MIN: Duration = Duration::from_millis(10);
 
+/// Longest time without an answer until a probed node counts as unreachable: one slow answer, whose packets
+/// were lost, must not blind this node for ever.
+const PROBE_WAIT_MAX: Duration = Duration::from_millis(100);
+
 /// An answer may take this many times as long as the slowest one before.
 const PROBE_WAIT_FACTOR: u64 = 4;
 
-/// Time until the next probe of a node that is silent and has answered. Later ones come after half of the
+/// Time until the next probe of a silent node. Later ones of a node that answers come after half of the
 /// silence, because a stopped process does not take its connections.
 const PROBE_AGAIN: Duration = Duration::from_millis(20);
 
@@ -128,6 +132,8 @@ pub struct Probe {
     stage: Stage,
     /// The slowest answer. `None` before the first one: a firewall may let no connection through.
     slowest: Option<Duration>,
+    /// Whether the last probe had no answer.
+    is_unreachable: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -146,7 +152,9 @@ enum Stage {
     Answered {
         at: Time,
     },
-    Unanswered,
+    Unanswered {
+        at: Time,
+    },
     /// No connection could be tried, which says nothing about the node.
     NotMade {
         at: Time,
@@ -187,27 +195,28 @@ impl Probe {
                 self.stage = Stage::Asked { since, is_late: true };
                 return None;
             }
-            Stage::Asked { .. } => (Stage::Unanswered, ProbeStep::Unreachable),
+            Stage::Asked { .. } => {
+                self.is_unreachable = true;
+                (Stage::Unanswered { at: now }, ProbeStep::Unreachable)
+            }
             _ if silence < PROBE_AFTER => {
                 self.stage = Stage::Idle;
                 return None;
             }
             Stage::Answered { at } if now.since(at) < PROBE_AGAIN.max(Duration(silence.0 / 2)) => return None,
-            Stage::Unanswered => return None,
-            Stage::New | Stage::Idle | Stage::Answered { .. } | Stage::NotMade { .. } => {
-                (Stage::Asked { since: now, is_late: false }, ProbeStep::Begin)
-            }
+            Stage::Unanswered { at } if now.since(at) < PROBE_AGAIN => return None,
+            _ => (Stage::Asked { since: now, is_late: false }, ProbeStep::Begin),
         };
         self.stage = next;
         Some(step)
     }
 
-    /// The system of the node has answered.
-    pub fn on_answer(&mut self, now: Time) {
-        if let Stage::Asked { since, .. } = self.stage {
-            self.slowest = self.slowest.max(Some(now.since(since)));
-            self.stage = Stage::Answered { at: now };
-        }
+    /// The system of the node has answered. Returns whether it did not before.
+    pub fn on_answer(&mut self, now: Time) -> bool {
+        let Stage::Asked { since, .. } = self.stage else { return false };
+        self.slowest = self.slowest.max(Some(now.since(since)));
+        self.stage = Stage::Answered { at: now };
+        std::mem::take(&mut self.is_unreachable)
     }
 
     /// The probe that is under way could not be made, because this node lacks a descriptor or a port, or it
@@ -219,7 +228,8 @@ impl Probe {
     }
 
     fn wait(&self) -> Duration {
-        Duration(self.slowest.unwrap_or_default().0.saturating_mul(PROBE_WAIT_FACTOR)).max(PROBE_WAIT_MIN)
+        let usual = Duration(self.slowest.unwrap_or_default().0.saturating_mul(PROBE_WAIT_FACTOR));
+        usual.max(PROBE_WAIT_MIN).min(PROBE_WAIT_MAX)
     }
 
     /// When to check at the latest. `heard` is when the node was last heard.
@@ -229,10 +239,10 @@ impl Probe {
             Stage::Idle => heard.plus(PROBE_AFTER).max(now.plus(Duration::from_millis(1))),
             Stage::Asked { since, .. } if self.slowest.is_none() => since.plus(FIRST_PROBE_MAX),
             Stage::Asked { since, .. } => since.plus(self.wait()).max(now.plus(Duration::from_millis(1))),
-            Stage::Answered { at } | Stage::NotMade { at } => {
+            Stage::Answered { at } | Stage::Unanswered { at } | Stage::NotMade { at } => {
                 at.plus(PROBE_AGAIN).max(now.plus(Duration::from_millis(1)))
             }
-            Stage::Unanswered | Stage::Useless => Time(u64::MAX),
+            Stage::Useless => Time(u64::MAX),
         }
     }
 }
@@ -294,9 +304,19 @@ mod tests {
         assert_eq!(probe.due(ms(125), ms(100)), ms(126));
         assert_eq!(probe.check(ms(126), silent(26)), Some(ProbeStep::Unreachable));
         assert_eq!(probe.check(ms(127), silent(27)), None);
+        // The network is repaired, while the process still stands.
+        assert_eq!(probe.due(ms(127), ms(100)), ms(146));
+        assert_eq!(probe.check(ms(145), silent(45)), None);
+        assert_eq!(probe.check(ms(146), silent(46)), Some(ProbeStep::Begin));
+        assert_eq!(probe.check(ms(156), silent(56)), None);
+        assert_eq!(probe.check(ms(157), silent(57)), Some(ProbeStep::Unreachable));
+        assert_eq!(probe.check(ms(177), silent(77)), Some(ProbeStep::Begin));
+        assert!(probe.on_answer(ms(178)), "that is news");
+        assert_eq!(probe.check(ms(260), silent(160)), Some(ProbeStep::Begin));
+        assert!(!probe.on_answer(ms(261)));
         // It is heard again, and silent once more.
-        assert_eq!(probe.check(ms(200), silent(1)), None);
-        assert_eq!(probe.check(ms(215), silent(16)), Some(ProbeStep::Begin));
+        assert_eq!(probe.check(ms(300), silent(1)), None);
+        assert_eq!(probe.check(ms(315), silent(16)), Some(ProbeStep::Begin));
     }
 
     #[test]
@@ -311,14 +331,16 @@ mod tests {
 
     #[test]
     fn answers_may_take_four_times_as_long_as_the_slowest_one() {
-        let mut probe = Probe::default();
-        assert_eq!(probe.check(ms(0), Duration(0)), Some(ProbeStep::Begin));
-        probe.on_answer(ms(30));
-        assert_eq!(probe.check(ms(31), Duration(0)), None);
-        assert_eq!(probe.check(ms(100), silent(20)), Some(ProbeStep::Begin));
-        assert_eq!(probe.check(ms(219), silent(139)), None);
-        assert_eq!(probe.check(ms(220), silent(140)), None);
-        assert_eq!(probe.check(ms(221), silent(141)), Some(ProbeStep::Unreachable));
+        for (slowest, wait) in [(20, 80), (30, 100), (1_500, 100)] {
+            let mut probe = Probe::default();
+            assert_eq!(probe.check(ms(0), Duration(0)), Some(ProbeStep::Begin));
+            probe.on_answer(ms(slowest));
+            assert_eq!(probe.check(ms(1_900), Duration(0)), None);
+            assert_eq!(probe.check(ms(2_000), silent(20)), Some(ProbeStep::Begin));
+            assert_eq!(probe.check(ms(1_999 + wait), silent(19 + wait)), None);
+            assert_eq!(probe.check(ms(2_000 + wait), silent(20 + wait)), None);
+            assert_eq!(probe.check(ms(2_001 + wait), silent(21 + wait)), Some(ProbeStep::Unreachable));
+        }
     }
 
     #[test]

@@ -465,7 +465,9 @@ impl<S: WireSignal> ThreadLinks<S> {
         let Some(listening) = &mut link.detector else { return };
         listening.connection = None;
         if is_answered {
-            listening.probe.on_answer(now);
+            if listening.probe.on_answer(now) {
+                self.news.push(LinkNews::Reachable { node: link.link.peer() });
+            }
             link.actions.closes.push(id);
         } else if !is_refused {
             listening.probe.not_made(now);
