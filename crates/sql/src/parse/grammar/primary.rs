@@ -100,7 +100,7 @@ impl Parser<'_> {
             let [first, second, _] = parts;
             let (database, name) = if count == 2 { (first, second) } else { (None, first) };
             let name = name.unwrap_or_default();
-            // Functions that only planning calls have names with a space. A function of a database is unknown.
+            // Functions that only planning calls have names with a space. Functions of databases are unknown.
             let database = database.or_else(|| name.contains(' ').then(String::new));
             let call = FunctionCall { database, name, ..FunctionCall::default() };
             return self.call_arguments(call);
