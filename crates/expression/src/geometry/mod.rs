@@ -32,8 +32,8 @@ fn too_large(left: usize, right: usize) -> Box<Error> {
     Error::new(ErrorCode::StatementTooComplex, text)
 }
 
-/// Number of points, also of all elements of a collection. Each collection counts as one more, as work is done
-/// for empty ones too.
+/// Number of points, also of all elements of a collection. Each collection counts as one more, as work
+/// is done for empty ones too.
 fn point_count(shape: &Shape) -> usize {
     match shape {
         Shape::Collection(elements) => 1 + elements.iter().map(point_count).sum::<usize>(),

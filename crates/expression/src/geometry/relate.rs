@@ -124,7 +124,7 @@ fn add_edges(
         splits.dedup();
         shared.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
         let mut starts = shared.iter().peekable();
-        // Of the shared pieces that start before the window does, the one that ends last.
+        // What ends last among the shared pieces that start before the window does.
         let mut last: Option<&(f64, f64, bool)> = None;
         for pair in splits.windows(2) {
             let (start, end) = (edge.segment.position(pair[0]), edge.segment.position(pair[1]));
@@ -308,8 +308,8 @@ impl<'g> Operand<'g> {
         odd
     }
 
-    /// As [`Self::locate`] for a vertex of the operand itself, given its [`Self::ends`], without a search. The
-    /// vertices of an area are all its boundary if it is valid.
+    /// As [`Self::locate`] for a vertex of the operand itself, given its [`Self::ends`], without a search.
+    /// The vertices of an area are all its boundary if it is valid.
     fn part_of_vertex(&self, ends: &BTreeSet<(u64, u64)>, point: Point) -> Part {
         match self {
             Operand::Points(_) => Interior,

@@ -181,8 +181,8 @@ impl<'b> Reader<'b> {
             GeometryKind::Collection if depth < DEPTH_MAX => {
                 let count = self.count(HEADER_BYTES + COUNT_BYTES, 0)?;
                 let order = self.is_little;
-                // Each of the collections inside each other can claim all bytes that are left, so that room for
-                // as many elements as they claim would be a multiple of the bytes.
+                // Each of the collections inside each other can claim all bytes that are left, so that room
+                // for as many elements as they claim would be a multiple of the bytes.
                 let mut elements = Vec::new();
                 for _ in 0..count {
                     elements.push(self.shape(depth + 1)?);
