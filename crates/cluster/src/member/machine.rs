@@ -39,8 +39,8 @@ const SILENCE_PARTS: u64 = 4;
 const TICK: Duration = Duration::from_millis(10);
 
 /// A tick that comes so long after the one before shows that this node had no processor. All but one [`TICK`]
-/// of this time does not count as silence of the others: what they have sent waits in the sockets. A node that
-/// always stalls thus still notices silence, though late.
+/// of this time does not count as silence of the others: what they have sent waits in the sockets. A node
+/// that always stalls thus still notices silence, though late.
 const OWN_STALL: Duration = Duration::from_millis(30);
 
 /// A node without data may be silent for `node_silence_max_ms` this often. Its clients lose their

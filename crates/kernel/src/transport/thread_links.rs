@@ -455,8 +455,9 @@ impl<S: WireSignal> ThreadLinks<S> {
         }
     }
 
-    /// A probe has ended. A refusal counts as no answer: a firewall may have begun to refuse probes of a process
-    /// that lives. The connections of one that has ended are reset, so that the link notices it at once.
+    /// A probe has ended. A refusal counts as no answer: a firewall may have begun to refuse probes of a
+    /// process that lives. The connections of one that has ended are reset, so that the link notices it at
+    /// once.
     fn end_probe(&mut self, id: ConnectionId, is_answered: bool, is_refused: bool, now: Time) {
         let is_probed = |link: &&mut ThreadLink<S>| {
             link.detector.as_ref().is_some_and(|listening| listening.connection == Some(id))
