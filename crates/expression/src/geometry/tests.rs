@@ -149,8 +149,7 @@ fn large_operands_are_compared_with_small_ones() {
     assert!(!relate(&line, &point).unwrap().unwrap().intersects());
     assert!(relate(&shape("POINT(99999 0)"), &line).unwrap().unwrap().touches());
     assert!(relate(&shape("POINT(7 0)"), &line).unwrap().unwrap().is_within());
-    let lines =
-        (0..50_000).map(f64::from).map(|x| vec![Point { x, y: 0.0 }, Point { x: x + 1.0, y: 0.0 }]);
+    let lines = (0..50_000).map(f64::from).map(|x| vec![Point { x, y: 0.0 }, Point { x: x + 1.0, y: 0.0 }]);
     let lines = Shape::MultiLineString(lines.collect());
     assert!(relate(&shape("POINT(0 0)"), &lines).unwrap().unwrap().touches());
     assert!(relate(&lines, &shape("POINT(7 0)")).unwrap().unwrap().contains());
