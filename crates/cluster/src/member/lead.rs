@@ -154,7 +154,7 @@ impl Member {
     /// Whether members have not heard each other for long enough, while all of them have reported.
     fn is_cut_certain(&mut self, is_cut: bool, do_report: bool) -> bool {
         if !is_cut || !do_report {
-            // One that stands still hears nobody and is not heard. What it says then counts once it goes on.
+            // A stopped node hears nobody, so its reports count only after it has run again for a while.
             self.cut_since = None;
             return !is_cut;
         }

@@ -1,5 +1,5 @@
-//! One node of a cluster: its links, its voter, the installed membership, and its reports. In one long file,
-//! because every event of one of them may change the others.
+//! One node of a cluster, in one long file because every event of its links, its voter, the installed
+//! membership or its reports may change the others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What the functions of geometries compute, in a plane. Nothing here knows of calls, of reference systems or
-//! of the bytes of a value (`junctor_model::geometry`).
+//! Geometry in a plane: relations, distances, validity and hashes of shapes. The callers decode the values
+//! (`junctor_model::geometry`) and check their reference systems.
 //!
 //! Whether a point is left of a line is decided exactly (`robust`), so that relations between given points
 //! and segments are never a matter of rounding. Only points at which two segments cross are rounded.

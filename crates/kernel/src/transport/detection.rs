@@ -163,7 +163,7 @@ enum Stage {
     Useless,
 }
 
-/// What a probe wants.
+/// The next action of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeStep {
     /// Connect to the node.

@@ -21,12 +21,12 @@ pub(super) struct FileTarget {
     pub buffer: FileBuffer,
 }
 
-/// What the statement waits for.
+/// The state of the file.
 #[derive(Debug)]
 pub(super) enum FilePhase {
     /// The file is being opened. The query has not started.
     Opening,
-    /// Nothing: rows may be written.
+    /// Rows may be written.
     Ready,
     /// Rows are being written.
     Writing,
