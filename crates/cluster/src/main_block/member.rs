@@ -6,8 +6,7 @@ use std::sync::Arc;
 use junctor_consensus::Write;
 use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::{
-    Address, Context, Duration, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, NodeId, Outbox, Time,
-    WorldRequest,
+    Address, Context, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, NodeId, Outbox, Time, WorldRequest,
 };
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 use junctor_model::value::Value;
@@ -18,7 +17,7 @@ use junctor_signals::{MainSignal, Module, Signal};
 
 use super::block::MainBlock;
 use crate::member::node_file::{NEW_NODE_FILE, NODE_FILE, NodeFile, VOTER_FILES};
-use crate::member::{EpochProgress, Member, MemberMessage, MemberNode, MemberOutput};
+use crate::member::{EpochProgress, Member, MemberMessage, MemberNode, MemberOutput, TICK};
 use crate::membership::Membership;
 use crate::membership::lease::REQUEST_INTERVAL;
 
@@ -29,9 +28,6 @@ pub(super) const MEMBER_FILE: u64 = 2 << 32;
 
 /// The token of the timer that asks for leases.
 pub(super) const LEASE_TIMER: u64 = 5;
-
-/// Time between two ticks.
-const TICK: Duration = Duration::from_millis(10);
 
 /// A node's part in its cluster, with the work on its files.
 #[derive(Debug)]

@@ -36,7 +36,7 @@ const GAPS_PER_SILENCE: u64 = 4;
 const SILENCE_PARTS: u64 = 4;
 
 /// Time between two ticks of a node that does not stall.
-const TICK: Duration = Duration::from_millis(10);
+pub const TICK: Duration = Duration::from_millis(10);
 
 /// A tick that comes so long after the one before shows that this node had no processor. All but one [`TICK`]
 /// of this time does not count as silence of the others: what they have sent waits in the sockets. A node

@@ -20,7 +20,7 @@ pub mod node_file;
 pub mod log_lines;
 
 pub use log_lines::LogLines;
-pub use machine::{EpochProgress, Member, MemberMessage, MemberOutput};
+pub use machine::{EpochProgress, Member, MemberMessage, MemberOutput, TICK};
 pub use settings::{MemberNode, MemberSettings, Roles, VoterStart};
 
 #[cfg(test)]

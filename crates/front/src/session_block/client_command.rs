@@ -3,7 +3,7 @@
 //! Sessions and their commands, from *OpenSession* to *CloseSession*.
 
 use junctor_gateway::{Event, TurnContext};
-use junctor_kernel::{Address, Buffer, require};
+use junctor_kernel::{Address, require};
 use junctor_model::collation::CharacterSet;
 use junctor_model::id::ConnectionId;
 use junctor_signals::client_command::*;
@@ -14,7 +14,7 @@ use junctor_sql::{Engine, PURGE_CONNECTION, Session, SessionOpening};
 use super::block::SqlBlock;
 use super::log_statement::{log_end, log_start};
 use super::multi_statement::after_statement;
-use super::state::{AwaitedClient, CommandState, NextStatement, SessionRecord, UnsentResults, payload_of};
+use super::state::{AwaitedClient, CommandState, NextStatement, SessionRecord, payload_of};
 use crate::admission::{Priority, ThreadGroup};
 use crate::protocol::{CommandContext, DecodedParameters};
 use crate::protocol_table::{Protocol, SessionState};
@@ -56,26 +56,9 @@ impl SqlBlock {
             Ok(session) => {
                 protocol.encode_opened(&session.completion(), &mut answer);
                 let record = SessionRecord {
-                    command: CommandState::Idle,
-                    state_since: turn.turn_start,
-                    statement_start: turn.turn_start,
-                    socket,
-                    reply_to,
-                    protocol,
                     is_admitted: login.is_extra,
-                    lends_slot: false,
                     is_extra: login.is_extra,
-                    high_priority_tickets: session.high_priority_tickets(),
-                    admitted_at: turn.turn_start,
-                    is_ending: false,
-                    is_disconnected: false,
-                    answer: Buffer::new(),
-                    result_start: Some(0),
-                    running: None,
-                    awaited: None,
-                    open_transaction: None,
-                    session,
-                    unsent: UnsentResults::default(),
+                    ..SessionRecord::new(session, protocol, (socket, reply_to), turn.turn_start)
                 };
                 let replaced = self.sessions.insert(connection, Box::new(record));
                 require!(replaced.is_none(), "a connection's id belongs to one session");

@@ -50,6 +50,39 @@ pub(super) struct SessionRecord {
     pub unsent: UnsentResults,
 }
 
+impl SessionRecord {
+    /// The record of a session without a command.
+    pub fn new(
+        session: Session,
+        protocol: SessionState,
+        (socket, reply_to): (SocketId, Address),
+        now: Time,
+    ) -> SessionRecord {
+        SessionRecord {
+            command: CommandState::Idle,
+            state_since: now,
+            statement_start: now,
+            socket,
+            reply_to,
+            protocol,
+            is_admitted: false,
+            lends_slot: false,
+            is_extra: false,
+            high_priority_tickets: session.high_priority_tickets(),
+            admitted_at: now,
+            is_ending: false,
+            is_disconnected: false,
+            answer: Buffer::new(),
+            result_start: Some(0),
+            running: None,
+            awaited: None,
+            open_transaction: None,
+            session,
+            unsent: UnsentResults::default(),
+        }
+    }
+}
+
 /// A debt of the client: it must act before the command, or the next one, goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AwaitedClient {

@@ -7,7 +7,7 @@
 //! tables.
 
 use junctor_gateway::TurnContext;
-use junctor_kernel::{Buffer, Duration, SocketId, Time};
+use junctor_kernel::{Duration, SocketId, Time};
 use junctor_model::access::AccountName;
 use junctor_model::id::TableId;
 use junctor_signals::client_command::Login;
@@ -16,7 +16,7 @@ use junctor_sql::{PURGE_CONNECTION, Session, SessionOpening};
 
 use super::block::SqlBlock;
 use super::client_command::send_progress;
-use super::state::{CommandState, SessionRecord, UnsentResults};
+use super::state::{CommandState, SessionRecord};
 use crate::protocol_table::{Protocol, SessionState};
 
 /// The token of the timer of the purge.
@@ -140,28 +140,14 @@ impl SqlBlock {
             Ok(session) => session,
             Err(_) => return self.start_purge_timer(Duration::from_millis(LOOK_AGAIN_MS), turn),
         };
+        let place = (SocketId::from_u64(0), self.own);
         let record = SessionRecord {
             command: CommandState::Running,
-            state_since: turn.turn_start,
-            statement_start: turn.turn_start,
-            socket: SocketId::from_u64(0),
-            reply_to: self.own,
-            protocol,
             is_admitted: true,
-            lends_slot: false,
             is_extra: true,
-            high_priority_tickets: 0,
-            admitted_at: turn.turn_start,
-            is_ending: false,
             // The record is removed at the end of the statement, whose answer goes nowhere.
             is_disconnected: true,
-            answer: Buffer::new(),
-            result_start: Some(0),
-            running: None,
-            awaited: None,
-            open_transaction: None,
-            session,
-            unsent: UnsentResults::default(),
+            ..SessionRecord::new(session, protocol, place, turn.turn_start)
         };
         let record = &mut **self.sessions.entry(PURGE_CONNECTION).insert(Box::new(record)).into_mut();
         let SessionRecord { session, protocol, answer, result_start, .. } = &mut *record;

@@ -32,13 +32,15 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
         alteration: Alteration { needs_parents: context.foreign_key_checks, ..Alteration::default() },
         expressions: RowExpressions::default(),
         notes: Vec::new(),
-        names_indexes: statement
-            .changes
-            .iter()
-            .any(|change| matches!(change, TableChange::RenameIndex(..) | TableChange::ShowIndex(..))),
     };
     for change in &statement.changes {
         changes.drop(change)?;
+    }
+    // A statement that renames, shows or hides indexes keeps those of foreign keys.
+    let names_index =
+        |change: &TableChange| matches!(change, TableChange::RenameIndex(..) | TableChange::ShowIndex(..));
+    if !statement.changes.iter().any(names_index) {
+        statement.changes.iter().filter_map(as_index).for_each(|index| changes.drop_replaced(index));
     }
     let mut written = statement.changes.clone();
     if written.iter().any(|change| redefine::redefines(change, table)) {
@@ -86,8 +88,6 @@ struct Changes {
     /// What the new table computes for the copied rows.
     expressions: RowExpressions,
     notes: Vec<Note>,
-    /// Whether the statement renames, shows or hides indexes. Such a statement keeps those of foreign keys.
-    names_indexes: bool,
 }
 
 /// How the changes of columns and options are made.
@@ -134,9 +134,6 @@ impl Changes {
                 }
                 _ => {}
             }
-        }
-        for index in written.iter().filter_map(as_index) {
-            self.drop_replaced_by(index);
         }
         let keys = KeyChanges {
             alteration: &self.alteration,
@@ -189,24 +186,10 @@ impl Changes {
         Ok(())
     }
 
-    /// Drops the indexes that foreign keys added, if `new` serves these keys as well.
-    fn drop_replaced(&mut self, new: &IndexDefinition) {
-        if self.names_indexes {
-            return;
-        }
-        let is_replaced = |old: &IndexDefinition| {
-            old.attributes.of_foreign_key && new.is_ordered() && new.columns.starts_with(&old.columns)
-        };
-        let replaced = self.table.indexes.iter().filter(|old| is_replaced(old)).map(|old| old.name.clone());
-        self.alteration.drop_indexes.extend(replaced);
-        self.table.indexes.retain(|old| !is_replaced(old));
-    }
-
-    /// Drops the indexes that foreign keys added, if a new index of a table that is copied begins with their
-    /// columns.
-    fn drop_replaced_by(&mut self, new: &ast::IndexDefinition) {
+    /// Drops the indexes that foreign keys added, if a new index begins with their columns.
+    fn drop_replaced(&mut self, new: &ast::IndexDefinition) {
         let is_hashed = new.algorithm == Some(ast::IndexAlgorithm::Hash);
-        if self.names_indexes || is_hashed || new.kind == ast::IndexKind::Primary {
+        if is_hashed || new.kind == ast::IndexKind::Primary {
             return;
         }
         let columns = &self.table.columns;
@@ -229,7 +212,6 @@ impl Changes {
         match change {
             TableChange::AddIndex(written) => {
                 let index = index::define(written, &self.table.columns, &self.table.indexes, &mut self.notes)?;
-                self.drop_replaced(&index);
                 self.alteration.add_indexes.push(index.clone());
                 self.table.indexes.push(index);
             }

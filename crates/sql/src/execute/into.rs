@@ -109,12 +109,8 @@ pub(crate) fn start_into(context: &mut StatementContext<'_, '_>, plan: &Arc<Into
             if let Err(error) = context.check_assignments(items) {
                 return fail(context, &error);
             }
-            // SQL_SELECT_LIMIT bounds the rows of SELECT, and these values are one row.
-            let select_limit = std::mem::replace(&mut context.session.variables.select_limit, u64::MAX);
-            let state = IntoState { query: Source::new(false), target: target(), rows: 0 };
-            let mut state = Box::new(state);
-            state.query.run(context, |context| start_query(context, &plan.query, RowProtocol::Values));
-            context.session.variables.select_limit = select_limit;
+            let mut state = Box::new(IntoState { query: Source::new(false), target: target(), rows: 0 });
+            state.query.start(context, &plan.query);
             return advance(context, state);
         }
     };
@@ -146,7 +142,12 @@ fn start(context: &mut StatementContext<'_, '_>, query: &QueryPlan, target: Targ
     run(context, Box::new(state), |context| start_query(context, query, protocol))
 }
 
-fn start_query(context: &mut StatementContext<'_, '_>, query: &QueryPlan, protocol: RowProtocol) -> Progress {
+/// Starts a query as the session's own statement. The parameters are in the workspace.
+pub(super) fn start_query(
+    context: &mut StatementContext<'_, '_>,
+    query: &QueryPlan,
+    protocol: RowProtocol,
+) -> Progress {
     let input = PlanInput { protocol, shaped_text: None, input: StatementInput::NONE };
     match query {
         QueryPlan::Select(plan) => start_select(context, plan, &input),

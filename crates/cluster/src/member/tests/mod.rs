@@ -12,12 +12,10 @@ use junctor_kernel::{Duration, NodeId, Random, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 use junctor_signals::report_node::SlowNode;
 
-use super::machine::boot_time;
+use super::machine::{TICK, boot_time};
 use super::settings::{MemberNode, MemberSettings, Roles, VoterStart};
 use super::{EpochProgress, Member, MemberMessage};
 use crate::membership::{Membership, NodeSet, NodeState};
-
-const TICK: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
 struct Disk {

@@ -17,15 +17,13 @@ use super::insert::{Insert, Locking, send_step};
 use super::load::{LoadInput, advance_load};
 use super::state::{CompoundState, InsertWork, Step, Work};
 use crate::execute::completion::interrupted;
-use crate::execute::compute::start_compute;
 use crate::execute::context::StatementContext;
 use crate::execute::insert::{EncodeOutcome, encode_selected_rows, level_of_mode};
+use crate::execute::into::start_query;
 use crate::execute::packets::{RowPackets, row_start};
-use crate::execute::read::{abandon_read, start_select};
+use crate::execute::read::abandon_read;
 use crate::execute::resume::{continue_output, resume, run_requested_step};
-use crate::execute::retry::StatementInput;
-use crate::execute::state::{Execution, PlanInput};
-use crate::execute::tree::start_tree;
+use crate::execute::state::Execution;
 use crate::plan::{LoadPlan, QueryPlan};
 use crate::result::{Completion, Progress, ResultHeader, ResultSink};
 
@@ -180,17 +178,10 @@ impl Source {
     }
 
     /// Starts the query. Its parameters are in the workspace.
-    pub(super) fn start(&mut self, context: &mut StatementContext<'_, '_>, query: &QueryPlan) {
+    pub(in crate::execute) fn start(&mut self, context: &mut StatementContext<'_, '_>, query: &QueryPlan) {
         // SQL_SELECT_LIMIT bounds the rows sent to clients, not the rows written.
         let select_limit = std::mem::replace(&mut context.session.variables.select_limit, u64::MAX);
-        self.run(context, |context| {
-            let input = PlanInput { protocol: RowProtocol::Values, shaped_text: None, input: StatementInput::NONE };
-            match query {
-                QueryPlan::Select(plan) => start_select(context, plan, &input),
-                QueryPlan::Compute(plan) => start_compute(context, plan, input.protocol),
-                QueryPlan::Tree(plan) => start_tree(context, plan, &input),
-            }
-        });
+        self.run(context, |context| start_query(context, query, RowProtocol::Values));
         context.session.variables.select_limit = select_limit;
     }
 
