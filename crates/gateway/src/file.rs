@@ -66,7 +66,7 @@ pub(crate) struct FileWork {
     end: FileEnd,
 }
 
-/// How far the end of the use of a file is.
+/// Whether the use of a file is ending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileEnd {
     /// The statement uses the file.

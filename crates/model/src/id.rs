@@ -123,8 +123,8 @@ impl CommitNumber {
 }
 
 impl Incarnation {
-    /// What lies above numbers that main and sql blocks count in this life of their node, so that an answer
-    /// to a request of another life is never taken for one of this life. 0 on a node alone.
+    /// The number below the first one that main and sql blocks use in this life of their node. Lives have
+    /// separate ranges, so a late answer to an earlier life matches no request. 0 on a node alone.
     pub fn first_number(self) -> u64 {
         u64::from(self.0) << 32
     }

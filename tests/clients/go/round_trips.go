@@ -8,7 +8,8 @@ import (
 
 var isBinary = map[string]bool{"BIT": true, "BINARY": true, "VARBINARY": true, "BLOB": true}
 
-// What the driver reads of the table `original`, it writes into `copy`, and both tables hold the same bytes.
+// The driver writes all that it reads of the table `original` into `copy`. Both tables must hold the
+// same bytes.
 // Prints the names and types of the columns.
 func roundTrips(port string) {
 	for _, way := range []struct{ name, parameters string }{

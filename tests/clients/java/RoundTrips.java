@@ -84,10 +84,10 @@ public class RoundTrips {
         String place = "://127.0.0.1:" + arguments[0] + "/round_trips?yearIsDateType=false&tinyInt1isBit=false";
         for (boolean prepared : new boolean[] {true, false}) {
             String way = prepared ? "prepared" : "text";
-            // Of a binary time that is negative, Connector/J adds the hours to the days instead of subtracting them.
+            // Connector/J adds the hours of a negative binary time to its days instead of subtracting them.
             roundTrip("Connector/J " + way, "jdbc:mysql" + place + "&connectionTimeZone=UTC&useServerPrepStmts=" + prepared,
                 prepared ? "c_time.*" : "");
-            // A binary year, the driver reads as digits.
+            // The driver reads a binary year as digits.
             roundTrip("MariaDB " + way, "jdbc:mariadb" + place + "&timezone=UTC&useServerPrepStmts=" + prepared,
                 prepared ? "c_year" : "");
         }

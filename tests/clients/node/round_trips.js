@@ -1,4 +1,4 @@
-// What mysql2 reads of the table `original`, it writes into `copy`, and both tables hold the same bytes.
+// mysql2 writes all that it reads of the table `original` into `copy`. Both tables must hold the same bytes.
 // round_trips.js PORT; prints the JavaScript type of each column.
 const mysql = require('mysql2/promise');
 const assert = require('assert');
@@ -21,7 +21,6 @@ function typeOf(value) {
 // JSON comes as a value, and ? writes a string as it is.
 function written(column, value) {
   if (column === 'c_json' && value !== null) return JSON.stringify(value);
-  // A date without a time of day would be written in the client's zone.
   return value;
 }
 

@@ -263,7 +263,7 @@ impl Member {
             silence >= least && (is_unreachable || silence >= self.silence_max(peer))
         };
         let hears = |other: &Peer| other.report.is_some_and(|report| NodeSet::from_words(report.hears).contains(node));
-        // One that is suspected itself is a witness, too: perhaps this node is cut off.
+        // A suspected node is a witness, too: perhaps this node is cut off.
         let mut others = self.peers.iter().filter(|(other, _)| **other != node && self.hears(**other));
         // It was heard before, so this node has listened long enough.
         let was_heard = is_unreachable || peer.silence_max.is_some();

@@ -1,5 +1,5 @@
-//! How two geometries lie in relation to each other: the nine intersections of their interiors, boundaries
-//! and exteriors (DE-9IM, by Clementini, Sharma and Egenhofer).
+//! The relation of two geometries: the nine intersections of their interiors, boundaries and exteriors
+//! (DE-9IM, by Clementini, Sharma and Egenhofer).
 //!
 //! Each segment of one geometry is split where it meets segments of the other one. What lies between two
 //! splits is on a segment of the other geometry, or wholly inside or outside of it.
@@ -124,7 +124,7 @@ fn add_edges(
         splits.dedup();
         shared.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
         let mut starts = shared.iter().peekable();
-        // What ends last among the shared pieces that start before the window does.
+        // Among the shared pieces that start before the window, the one that ends last.
         let mut last: Option<&(f64, f64, bool)> = None;
         for pair in splits.windows(2) {
             let (start, end) = (edge.segment.position(pair[0]), edge.segment.position(pair[1]));

@@ -11,16 +11,16 @@ pub(super) struct Segment {
     pub to: Point,
 }
 
-/// How two segments meet.
+/// The common points of two segments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Meeting {
-    /// In no point.
+    /// No point.
     None,
-    /// In one point that is inside both.
+    /// One point that is inside both.
     Cross(Point),
-    /// In one point that is an end of at least one of them.
+    /// One point that is an end of at least one of them.
     Touch(Point),
-    /// In all points between these two.
+    /// All points between these two.
     Overlap(Point, Point),
 }
 
@@ -75,7 +75,7 @@ impl Segment {
             && !apart(self.from.y, self.to.y, other.from.y, other.to.y)
     }
 
-    /// How two segments, neither of which is a point, meet.
+    /// The common points with another segment. Neither segment is a point.
     pub(super) fn meeting(&self, other: &Segment) -> Meeting {
         if !self.is_near(other) {
             return Meeting::None;
@@ -99,7 +99,7 @@ impl Segment {
         }
     }
 
-    /// How two segments on one line meet.
+    /// The common points with a segment on the same line.
     fn overlap(&self, other: &Segment) -> Meeting {
         let mut shared = [self.from, self.to].into_iter().filter(|point| other.spans(*point)).collect::<Vec<_>>();
         shared.extend([other.from, other.to].into_iter().filter(|point| self.spans(*point)));

@@ -129,7 +129,7 @@ struct ThreadLink<S: WireSignal> {
     actions: Actions,
 }
 
-/// How a thread watches another node, for all channels.
+/// The watch of a thread over another node, for all channels.
 struct Listening {
     detector: Detector,
     probe: Probe,
@@ -387,8 +387,8 @@ impl<S: WireSignal> ThreadLinks<S> {
                 }
                 LinkEvent::Dead(incarnation, death) => {
                     board.connect(node, link.channel, 0, self.setup.routes.channels());
-                    // What waits for space is lost with its sender: the next life of the node may be up
-                    // before there is space, and would get the answers.
+                    // Signals that wait for space are lost with their sender. Otherwise the next life of the
+                    // node could get the answers.
                     for (envelope, _) in link.ends.arrived.drain(..) {
                         envelope.signal.recycle(buffers);
                     }

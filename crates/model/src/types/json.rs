@@ -59,7 +59,7 @@ impl TypeDescriptor for JsonType {
         scratch: &'r Scratch,
     ) -> Result<ValueRef<'r>> {
         let document = match value {
-            // What reads rows refuses others, so that a replay would end here.
+            // Replay refuses a row with an invalid document, and the partition would not load.
             ValueRef::Json(document) if !is_valid(document) => {
                 return Err(wrong_text(JsonError::Invalid("Invalid value.", 0), &target.column.name));
             }

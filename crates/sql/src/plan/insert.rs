@@ -353,7 +353,7 @@ fn plan_insert_into(
     Ok(Planned { plan: Plan::Insert(Arc::new(plan)), is_volatile: binder.is_volatile || is_volatile || of_select })
 }
 
-/// What happens row by row, if anything.
+/// The steps that run for each row, if there are any.
 fn row_steps(
     assigned_columns: Option<Vec<ColumnNumber>>,
     expressions: RowExpressions,

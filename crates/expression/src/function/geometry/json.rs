@@ -57,7 +57,7 @@ fn wrong_value(what: &str, value: i64, name: &str) -> Box<Error> {
     Error::new(ErrorCode::WrongValueForFunction, message)
 }
 
-/// How a geometry is written.
+/// The options of ST_ASGEOJSON.
 struct Writer {
     decimals: i64,
     with_box: bool,
@@ -199,7 +199,7 @@ fn geojson_name(kind: GeometryKind) -> &'static str {
     }
 }
 
-/// How GeoJSON is read.
+/// The options of ST_GEOMFROMGEOJSON.
 struct Reader {
     /// Whether coordinates after the first two are left out, which are an error otherwise.
     leaves_out: bool,

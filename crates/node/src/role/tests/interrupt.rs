@@ -187,7 +187,7 @@ fn queries_fail_at_their_time_limit_and_other_statements_do_not() {
     node.execute(1, &["COMMIT"]);
     node.run();
     assert_eq!([node.rows(3), node.rows(5)], [vec![], vec!["11".to_owned()]]);
-    // So does the wait of a query with a hint.
+    // The limit also ends the wait of a query with a hint.
     node.execute(1, &["LOCK TABLES d.t WRITE"]);
     node.begin_query(2, "SELECT /*+ BKA() */ COUNT(*) FROM d.t");
     node.begin_query(4, "SELECT /*+ MAX_EXECUTION_TIME(1000) */ COUNT(*) FROM d.t");

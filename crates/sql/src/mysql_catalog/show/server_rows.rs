@@ -71,7 +71,7 @@ fn sort_length(collation: CollationId) -> u64 {
         "utf8mb4_0900_as_ci" | "utf8mb4_0900_as_cs" => 0,
         name if name.ends_with("0900_ai_ci") => 0,
         "latin1_german2_ci" => 2,
-        // Those over the weights of UCA 4.0.0 and 5.2.0.
+        // The collations over UCA 4.0.0 and 5.2.0.
         _ if matches!(collation.number(), 224..=247 | 192 | 214) => 8,
         _ => 1,
     }
