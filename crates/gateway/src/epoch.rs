@@ -25,17 +25,14 @@ use crate::turn_context::TurnContext;
 const FAILED_PER_SIGNAL_MAX: usize = 32;
 
 impl Gateway {
-    /// Handles the start of an epoch, and the loss of a data node on a node without data. What nodes owe that
-    /// are gone fails.
-    pub fn on_begin_epoch(&mut self, signal: BeginEpoch, turn: &mut TurnContext<'_>) {
-        if signal.epoch < self.epoch {
-            // The rest of an epoch that this block had put off. The later epoch has failed what was left.
-            return signal.answer(turn.outbox);
-        }
-        if signal.epoch > self.epoch {
+    /// Handles the start of an epoch, and the loss of a data node on a node without data, which comes within
+    /// an epoch. What nodes owe that are gone fails. `from` sends the signal: main, or this block for the rest.
+    pub fn on_begin_epoch(&mut self, signal: BeginEpoch, from: Address, turn: &mut TurnContext<'_>) {
+        // What this block has put off may come behind a later order of main.
+        if from != self.own {
             let (gone, late) = (signal.gone, signal.late.clone());
             self.epoch = signal.epoch;
-            if self.gone != gone {
+            if (self.gone, &self.late) != (gone, &late) {
                 self.losses.push((self.gone, std::mem::replace(&mut self.late, late)));
                 self.gone = gone;
             }

@@ -975,18 +975,18 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_an_epoch_that_comes_after_the_next_one_changes_nothing() {
+    fn only_main_changes_the_nodes_that_are_gone() {
         let mut gateway = gateway_of(1);
         let mut delivery = Delivery::<Signal>::new();
         delivery.add_block(gateway.own, &layout(), 1).expect("a layout without gaps");
         delivery.in_flight.clear();
-        let main = gateway.main;
-        let mut begin = |gateway: &mut Gateway, epoch: u32, gone: u32| {
+        let (main, own) = (gateway.main, gateway.own);
+        let mut begin = |gateway: &mut Gateway, from: Address, epoch: u32, gone: u32| {
             let gone = [1 << gone, 0, 0, 0];
             let (epoch, late, copies_at) = (Epoch(epoch), LateNodes::default(), None);
             let signal = BeginEpoch { epoch, gone, late, copies_at, reply_to: Some(main) };
-            delivery.handle(gateway.own, |context, outbox| {
-                gateway.on_begin_epoch(signal, &mut TurnContext::new(context, outbox));
+            delivery.handle(own, |context, outbox| {
+                gateway.on_begin_epoch(signal, from, &mut TurnContext::new(context, outbox));
             });
             let is_answer = |signal: Signal| match signal {
                 Signal::Main(MainSignal::BeginEpochReply(BeginEpochReply { epoch })) => Some(epoch),
@@ -994,15 +994,19 @@ mod tests {
             };
             assert_eq!(delivery.in_flight.pop_front().and_then(|it| is_answer(it.signal)), Some(epoch));
         };
-        let away = |gateway: &Gateway| (2..5).filter(|node| gateway.is_gone(NodeId(*node))).collect::<Vec<u8>>();
-        begin(&mut gateway, 2, 2);
-        begin(&mut gateway, 3, 3);
+        let away = |gateway: &Gateway| (2..6).filter(|node| gateway.is_gone(NodeId(*node))).collect::<Vec<u8>>();
+        begin(&mut gateway, main, 2, 2);
+        begin(&mut gateway, main, 3, 3);
         assert_eq!((away(&gateway), gateway.losses.len()), (vec![3], 2));
-        begin(&mut gateway, 2, 2);
-        begin(&mut gateway, 3, 3);
+        // The rest of an epoch comes behind the next one.
+        begin(&mut gateway, own, 2, 2);
         assert_eq!((away(&gateway), gateway.losses.len(), gateway.epoch), (vec![3], 2, Epoch(3)));
-        begin(&mut gateway, 4, 4);
-        assert_eq!((away(&gateway), gateway.losses.len()), (vec![4], 3));
+        // A node without data loses its link to a data node that is still a member.
+        begin(&mut gateway, main, 3, 4);
+        begin(&mut gateway, own, 3, 3);
+        assert_eq!((away(&gateway), gateway.losses.len(), gateway.epoch), (vec![4], 3, Epoch(3)));
+        begin(&mut gateway, main, 4, 5);
+        assert_eq!((away(&gateway), gateway.losses.len()), (vec![5], 4));
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub struct BeginEpochReply {
 
 /// The nodes that serve since a later epoch than others, and those that do not serve yet. They are the last
 /// ones in each chain, in this order, so that a node that returns takes no partition from its primary.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LateNodes(Option<Arc<[NodeId]>>);
 
 impl LateNodes {

@@ -126,7 +126,7 @@ impl SqlBlock {
             }
             SqlSignal::PublishCatalog(signal) => self.on_publish_catalog(signal, &mut turn),
             SqlSignal::BeginEpoch(signal) => {
-                self.engine.gateway.on_begin_epoch(signal, &mut turn);
+                self.engine.gateway.on_begin_epoch(signal, from, &mut turn);
                 self.on_epoch(&mut turn);
             }
             SqlSignal::SequencerLost(_) => {
