@@ -26,7 +26,8 @@ const FAILED_PER_SIGNAL_MAX: usize = 32;
 
 impl Gateway {
     /// Handles the start of an epoch, and the loss of a data node on a node without data, which comes within
-    /// an epoch. What nodes owe that are gone fails. `from` sends the signal: main, or this block for the rest.
+    /// an epoch. What nodes owe that are gone fails. The signal comes from main, or from this block if it has
+    /// put off the rest.
     pub fn on_begin_epoch(&mut self, signal: BeginEpoch, from: Address, turn: &mut TurnContext<'_>) {
         // What this block has put off may come behind a later order of main.
         if from != self.own {
