@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::failure::Explain;
 use crate::fill::fill;
-use crate::load::{Load, Until};
+use crate::load::{self, Load, Until};
 use crate::process::{JunctorOptions, Server, TemporaryFolder, callgrind, start_junctor};
 use crate::report::{Table, Verdict, print_verdicts};
 use crate::sysbench::StatementMode;
@@ -48,6 +48,7 @@ struct Kind {
     mode: StatementMode,
     first: &'static [&'static str],
     keys: u32,
+    list: &'static str,
     /// Statements per connection in the shorter and in the longer load.
     statements: [u64; 2],
 }
@@ -57,10 +58,10 @@ const LIST: Kind = Kind {
     mode: StatementMode::Text,
     first: &[],
     keys: 100,
+    list: load::LIST,
     statements: [20, 120],
 };
-const POINT: Kind =
-    Kind { name: "point select, text", mode: StatementMode::Text, first: &[], keys: 1, statements: [100, 1100] };
+const POINT: Kind = Kind { name: "point select, text", keys: 1, statements: [100, 1100], ..LIST };
 
 const KINDS: [Kind; 8] = [
     LIST,
@@ -74,6 +75,20 @@ const KINDS: [Kind; 8] = [
 ];
 const READ_COMMITTED: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 const REPEATABLE_READ: &str = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+
+/// A table with columns whose cost is counted.
+const CREATE_TYPED: &str = "CREATE TABLE sbtest.typed (id INT PRIMARY KEY, number INT NOT NULL, amount DECIMAL(12,2) NOT NULL, \
+                            moment DATETIME NOT NULL)";
+const FILL_TYPED: &str = "INSERT INTO sbtest.typed SELECT id, 1000000 + id, 10000 + id / 100, \
+                          '2024-02-29 12:34:56' + INTERVAL id MINUTE FROM sbtest.sbtest1";
+
+/// What one more column of a row costs: lists without the column, and with it.
+const COLUMNS: [(&str, &str); 4] = [
+    ("no further column", "SELECT id FROM typed WHERE id IN ("),
+    ("INT", "SELECT id, number FROM typed WHERE id IN ("),
+    ("DECIMAL(12,2)", "SELECT id, amount FROM typed WHERE id IN ("),
+    ("DATETIME", "SELECT id, moment FROM typed WHERE id IN ("),
+];
 
 /// Counts and prints. Fails if the IN list exceeds its budget, or if REPEATABLE READ costs over a tenth more
 /// than READ COMMITTED.
@@ -103,6 +118,14 @@ pub fn run(options: &InstructionsOptions) -> Outcome<()> {
                 verdicts.push(Verdict { what, allowed_max: 1.1, measured: per_key / previous });
             }
             previous = per_key;
+        }
+        if placement == "a" {
+            let columns =
+                [StatementMode::Text, StatementMode::Prepared].map(|mode| counter.count_columns(options, mode));
+            for (name, each) in columns.into_iter().collect::<Outcome<Vec<_>>>()?.into_iter().flatten() {
+                eprintln!("{name}: {each:.0}");
+                table.row(vec![name, placement.clone(), format!("{each:.0}")]);
+            }
         }
         counter.server.stop()?;
     }
@@ -140,6 +163,7 @@ impl Counter {
         // Without this, the instructions of spinning threads would be counted as well.
         server.execute(&["SET GLOBAL spin_method = 'StaticSpinning'", "CREATE DATABASE sbtest"])?;
         fill(&server, ROWS)?;
+        server.execute(&[CREATE_TYPED, FILL_TYPED])?;
         wait_for_idleness(&server)?;
         Ok(Counter { server, file, dumps: 0 })
     }
@@ -156,6 +180,7 @@ impl Counter {
                 connections: options.connections,
                 mode: kind.mode,
                 keys: kind.keys,
+                list: kind.list,
                 rows: ROWS,
                 until: Until::Statements(statements),
                 seed: 1,
@@ -165,6 +190,17 @@ impl Counter {
         }
         let per_key = (totals[1] - totals[0]) / (keys[1] - keys[0]);
         if per_key > 0.0 { Ok(per_key) } else { Err(Failure::new(format!("{}: counts {totals:?}", kind.name))) }
+    }
+
+    /// Measures the instructions that one more column of each type costs in a row.
+    fn count_columns(&mut self, options: &InstructionsOptions, mode: StatementMode) -> Outcome<Vec<(String, f64)>> {
+        let mut counts = Vec::new();
+        for (name, list) in COLUMNS {
+            counts.push((name, self.count(options, &Kind { mode, list, ..LIST })?));
+        }
+        let without = counts.remove(0).1;
+        let name = |column| format!("a column {column}, {}", mode.name());
+        Ok(counts.into_iter().map(|(column, each)| (name(column), each - without)).collect())
     }
 
     /// Counts the instructions of a load. Callgrind sometimes loses the counts of a thread; the sums in such

@@ -19,6 +19,9 @@ use crate::{Failure, Outcome};
 
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
+/// An IN list over the table of sysbench.
+pub const LIST: &str = "SELECT id, k, c, pad FROM sbtest1 WHERE id IN (";
+
 /// A load of reads.
 #[derive(Clone, Debug)]
 pub struct Load {
@@ -34,7 +37,9 @@ pub struct Load {
     pub mode: StatementMode,
     /// Keys per statement: 1 for a point select, more for an IN list.
     pub keys: u32,
-    /// Rows of the table sbtest1, with ids from 1.
+    /// The text of an IN list up to its keys.
+    pub list: &'static str,
+    /// Rows of the table, with ids from 1.
     pub rows: u64,
     /// End of the load.
     pub until: Until,
@@ -71,7 +76,7 @@ impl Load {
             1 => "SELECT c FROM sbtest1 WHERE id=?".into(),
             count => {
                 let marks = vec!["?"; count as usize].join(",");
-                format!("SELECT id, k, c, pad FROM sbtest1 WHERE id IN ({marks})")
+                format!("{}{marks})", self.list)
             }
         }
     }
@@ -204,7 +209,7 @@ impl Channel {
         let _ = match self.keys.as_slice() {
             [key] => write!(self.text, "SELECT c FROM sbtest1 WHERE id={key}"),
             keys => {
-                self.text.push_str("SELECT id, k, c, pad FROM sbtest1 WHERE id IN (");
+                self.text.push_str(load.list);
                 for key in keys {
                     let _ = write!(self.text, "{key},");
                 }
