@@ -186,7 +186,8 @@ impl Changes {
         Ok(())
     }
 
-    /// Drops the indexes that foreign keys added, if a new index begins with their columns.
+    /// Drops the indexes that foreign keys added, if a new index begins with their columns. One with the name of
+    /// the new index stays, and the name is refused.
     fn drop_replaced(&mut self, new: &ast::IndexDefinition) {
         let is_hashed = new.algorithm == Some(ast::IndexAlgorithm::Hash);
         if is_hashed || new.kind == ast::IndexKind::Primary {
@@ -198,6 +199,7 @@ impl Changes {
         };
         let is_replaced = |old: &&IndexDefinition| {
             old.attributes.of_foreign_key
+                && new.name.as_ref().is_none_or(|name| !name.eq_ignore_ascii_case(&old.name))
                 && new.columns.len() >= old.columns.len()
                 && new.columns.iter().zip(&old.columns).all(is_same)
         };
