@@ -60,6 +60,9 @@ timeout 60 "$bench" deadlocks --alone --seconds 3 --rounds 1 --clients 16
 echo "== a cluster whose nodes are killed, cut off and stopped"
 timeout 180 "$bench" cluster-kill --kills 8
 
+echo "== a rolling upgrade, and back"
+timeout 900 sh tests/rolling-upgrade.sh "$target/$profile/junctor" "$bench"
+
 echo "== random statements, compared with MariaDB"
 timeout 600 sh tests/differential/run.sh "$target/$profile/junctor"
 

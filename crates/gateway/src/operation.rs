@@ -71,7 +71,10 @@ pub(crate) enum Work {
     Globals {
         outstanding: u32,
     },
-    UserLock,
+    UserLock {
+        /// Whether the node with the sequencer answers.
+        is_of_cluster: bool,
+    },
     File(Box<FileWork>),
     Status {
         outstanding: u32,

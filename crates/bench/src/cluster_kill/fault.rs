@@ -17,6 +17,8 @@ pub enum Way {
     Cut,
     /// SIGSTOP.
     Stop,
+    /// SIGTERM, and a start with the other release.
+    Replace,
 }
 
 /// A fault of one node.
@@ -30,7 +32,7 @@ pub struct Fault {
     pub is_twice: bool,
 }
 
-const WAYS: [(Way, &str); 3] = [(Way::Kill, "kill"), (Way::Cut, "cut"), (Way::Stop, "stop")];
+const WAYS: [(Way, &str); 4] = [(Way::Kill, "kill"), (Way::Cut, "cut"), (Way::Stop, "stop"), (Way::Replace, "replace")];
 const KINDS: [&str; 5] = ["data", "sequencer", "leader", "management", "sql"];
 
 impl fmt::Display for Fault {

@@ -4,7 +4,8 @@
 //! every acknowledged transfer is at every data node, none that was rolled back, no part of any, and indexes
 //! agree. While faults happen, clients read at any node what was acknowledged at another one before.
 //!
-//! In reading order: [`options`], [`network`], [`nodes`], [`clients`], [`check`], [`fault`], [`figures`].
+//! In reading order: [`options`], [`network`], [`nodes`], [`clients`], [`check`], [`fault`], [`figures`],
+//! [`upgrade`].
 
 mod check;
 mod clients;
@@ -13,7 +14,9 @@ mod figures;
 mod network;
 mod nodes;
 mod options;
+mod upgrade;
 
+use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -74,7 +77,10 @@ fn run_on(nodes: &mut Nodes, options: &ClusterKillOptions) -> Outcome<()> {
             let load = &load;
             scope.spawn(move || load.run(client, options.seed));
         }
-        let result = run_faults(nodes, options, &load);
+        let result = match &options.upgrade_to {
+            None => run_faults(nodes, options, &load),
+            Some(next) => upgrade::run(nodes, next, &load),
+        };
         load.end();
         result
     })
@@ -96,33 +102,58 @@ fn fill(nodes: &Nodes) -> Outcome<()> {
 }
 
 fn run_faults(nodes: &mut Nodes, options: &ClusterKillOptions, load: &Load) -> Outcome<()> {
-    let mut random = Random::new(options.seed);
-    let mut figures = Figures::default();
-    let mut balances = first_balances();
-    let mut acknowledged = 0;
+    let mut rounds = Rounds::new(options.seed);
     for round in 1..=options.kills {
         // A crowded machine may have evicted a node meanwhile.
         await_whole(nodes, "the cluster between two faults")?;
-        let fault = Fault::draw(nodes, options, &mut random)?;
-        let result = one_fault(nodes, load, &fault, &mut random);
-        let (measured, outcomes) = result.explain(format!("round {round}, seed {}, {fault}", options.seed))?;
-        let checked = check_whole(nodes, &outcomes, &balances);
-        balances = checked.explain(format!("round {round}, seed {}, {fault}", options.seed))?;
+        let fault = Fault::draw(nodes, options, &mut rounds.random)?;
+        let result = rounds.run(nodes, load, &fault);
+        result.explain(format!("round {round}, seed {}, {fault}", options.seed))?;
+    }
+    println!("\n{rounds}");
+    rounds.figures.judge(options.gap_max_ms)
+}
+
+/// The rounds of a run: a fault, the return of the node, and a check.
+struct Rounds {
+    random: Random,
+    count: u32,
+    figures: Figures,
+    balances: Balances,
+    acknowledged: usize,
+}
+
+impl Rounds {
+    fn new(seed: u64) -> Rounds {
+        let (random, balances) = (Random::new(seed), first_balances());
+        Rounds { random, count: 0, figures: Figures::default(), balances, acknowledged: 0 }
+    }
+
+    fn run(&mut self, nodes: &mut Nodes, load: &Load, fault: &Fault) -> Outcome<()> {
+        self.count += 1;
+        let (measured, outcomes) = one_fault(nodes, load, fault, &mut self.random)?;
+        self.balances = check_whole(nodes, &outcomes, &self.balances)?;
         println!(
-            "{round} at {:.3} s: {fault} {}: {measured}, {} acknowledged, {} unknown",
+            "{} at {:.3} s: {fault} {}: {measured}, {} acknowledged, {} unknown",
+            self.count,
             measured.at.as_secs_f64(),
             fault.node,
             outcomes.acknowledged.len(),
             outcomes.unknown
         );
-        acknowledged += outcomes.acknowledged.len();
-        figures.add(fault.to_string(), measured);
-        let forgotten = forget(nodes, &balances);
-        forgotten.explain(format!("round {round}, seed {}", options.seed))?;
+        self.acknowledged += outcomes.acknowledged.len();
+        self.figures.add(fault.to_string(), measured);
+        forget(nodes, &self.balances)?;
         load.resume();
+        Ok(())
     }
-    println!("\n{} faults, {acknowledged} acknowledged transfers, none lost\n\n{figures}", options.kills);
-    figures.judge(options.gap_max_ms)
+}
+
+impl fmt::Display for Rounds {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Rounds { count, acknowledged, figures, .. } = self;
+        write!(out, "{count} rounds, {acknowledged} acknowledged transfers, none lost\n\n{figures}")
+    }
 }
 
 /// Checks all data nodes. A crowded machine may evict a node meanwhile: then all wait for it, and it counts
@@ -186,11 +217,12 @@ fn one_fault(nodes: &mut Nodes, load: &Load, fault: &Fault, random: &mut Random)
         Way::Kill => nodes.kill(fault.node)?,
         Way::Cut => nodes.network.set_cable(fault.node, false)?,
         Way::Stop => nodes.signal(fault.node, Signal::STOP),
+        Way::Replace => nodes.stop(fault.node)?,
     }
     sleep_watching(nodes, EFFECT + Duration::from_millis(random.below(700)))?;
     let restart = Instant::now();
     match fault.way {
-        Way::Kill => nodes.start(fault.node)?,
+        Way::Kill | Way::Replace => nodes.start(fault.node)?,
         Way::Cut => nodes.network.set_cable(fault.node, true)?,
         Way::Stop => nodes.signal(fault.node, Signal::CONT),
     }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,6 +22,8 @@ use crate::{Failure, Outcome};
 const PORT: u16 = 4000;
 const LINK_PORT: u16 = 4100;
 const CONNECT_MAX: Duration = Duration::from_millis(500);
+/// A node stops within this time after SIGTERM.
+const STOP_MAX: Duration = Duration::from_secs(60);
 /// The status of a process that was evicted.
 const EVICTED: i32 = 3;
 
@@ -45,10 +47,13 @@ pub struct View {
     pub is_leader: bool,
     pub is_sequencer: bool,
     pub is_durable: bool,
+    /// The version of the signals' encoding on the link; 0 without a link.
+    pub version: u64,
 }
 
 struct Node {
     role: Role,
+    binary: PathBuf,
     child: Option<Child>,
 }
 
@@ -56,7 +61,6 @@ struct Node {
 pub struct Nodes {
     pub network: Network,
     folder: TemporaryFolder,
-    binary: PathBuf,
     nodes: Vec<Node>,
     begin: Instant,
     /// How often a process was started again because its node was evicted.
@@ -112,8 +116,8 @@ impl Nodes {
             options.durability,
         );
         fs::write(folder.path().join("cluster.toml"), text)?;
-        let nodes = roles.into_iter().map(|role| Node { role, child: None }).collect();
-        Ok(Nodes { network, folder, binary, nodes, begin: Instant::now(), restarts: 0 })
+        let nodes = roles.into_iter().map(|role| Node { role, binary: binary.clone(), child: None }).collect();
+        Ok(Nodes { network, folder, nodes, begin: Instant::now(), restarts: 0 })
     }
 
     /// All nodes with a role.
@@ -144,7 +148,7 @@ impl Nodes {
 
     pub fn start(&mut self, node: u8) -> Outcome<()> {
         let mut log = File::options().create(true).append(true).open(self.log_file(node))?;
-        let mut command = self.network.command(node, &self.binary.to_string_lossy());
+        let mut command = self.network.command(node, &self.nodes[usize::from(node) - 1].binary.to_string_lossy());
         command.args(["serve", "--node-id", &node.to_string(), "--config"]);
         command.arg(self.folder.path().join("cluster.toml"));
         command.arg("--data-dir").arg(self.folder.path().join(format!("data-{node}")));
@@ -175,6 +179,38 @@ impl Nodes {
             child.wait()?;
         }
         Ok(())
+    }
+
+    /// Stops a node in an orderly way.
+    ///
+    /// # Errors
+    /// It ends with an error, or not in time.
+    pub fn stop(&mut self, node: u8) -> Outcome<()> {
+        self.signal(node, Signal::TERM);
+        let Some(mut child) = self.node(node).child.take() else { return Ok(()) };
+        let end = Instant::now() + STOP_MAX;
+        loop {
+            match child.try_wait()? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(Failure::new(format!("node {node} stopped with {status}"))),
+                None if Instant::now() > end => {
+                    child.kill()?;
+                    child.wait()?;
+                    return Err(Failure::new(format!("node {node} does not stop")));
+                }
+                None => thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+
+    /// The binary of a node.
+    pub fn binary(&self, node: u8) -> &Path {
+        &self.nodes[usize::from(node) - 1].binary
+    }
+
+    /// The next start of a node is that of another binary.
+    pub fn set_binary(&mut self, node: u8, binary: PathBuf) {
+        self.node(node).binary = binary;
     }
 
     /// Stops a process, or lets it go on.
@@ -216,8 +252,8 @@ impl Nodes {
 
     /// The state of all nodes as one node sees it.
     pub fn views(&self, at: u8) -> Result<Vec<View>, ClientError> {
-        let query = "SELECT node_id, state, incarnation, is_leader, is_sequencer, is_durable FROM junctor_info.nodes \
-                     ORDER BY node_id";
+        let query = "SELECT node_id, state, incarnation, is_leader, is_sequencer, is_durable, protocol_version FROM \
+                     junctor_info.nodes ORDER BY node_id";
         let rows = connect(at, Duration::from_secs(5))?.query(query)?.rows;
         let number = |row: &[Option<String>], column: usize| {
             row[column].as_ref().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
@@ -229,6 +265,7 @@ impl Nodes {
             is_leader: number(row, 3) == 1,
             is_sequencer: number(row, 4) == 1,
             is_durable: number(row, 5) == 1,
+            version: number(row, 6),
         };
         Ok(rows.iter().map(view).collect())
     }

@@ -8,6 +8,10 @@ pub struct ClusterKillOptions {
     /// Binary of the nodes [default: junctor in the folder of this program]
     #[arg(long, value_name = "FILE")]
     pub junctor: Option<PathBuf>,
+    /// Instead of faults, stop each node in turn and start it with this binary of the next release; then go
+    /// back in the same way
+    #[arg(long, value_name = "FILE")]
+    pub upgrade_to: Option<PathBuf>,
     /// Number of faults
     #[arg(long, default_value_t = 30)]
     pub kills: u32,

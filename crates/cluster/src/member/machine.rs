@@ -109,6 +109,8 @@ pub struct MemberOutput {
 pub(super) struct Peer {
     /// The life to which all channels are open.
     pub up: Option<Incarnation>,
+    /// The version of the signals' encoding on the link to that life.
+    pub version: u16,
     /// Since when it is not heard: silent, without a link, or never up.
     pub unheard_since: Option<Time>,
     /// The silence after which it does not count as heard, if shorter than `node_silence_max_ms`: the one
@@ -607,11 +609,12 @@ impl Member {
     pub fn on_link(&mut self, news: LinkNews, now: Time) {
         self.now = now;
         match news {
-            LinkNews::Up { node, incarnation } => {
+            LinkNews::Up { node, incarnation, version } => {
                 let Some(peer) = self.peers.get_mut(&node) else { return };
                 (peer.up, peer.unheard_since) = (Some(Incarnation(incarnation)), None);
                 (peer.silence_max, peer.unreachable_since) = (None, None);
-                self.log(format!("node {node}: linked, incarnation {incarnation}", node = node.0));
+                peer.version = version;
+                self.log(format!("node {}: linked, incarnation {incarnation}, version {version}", node.0));
             }
             LinkNews::Dead { node, incarnation, death } => self.on_dead(node, Incarnation(incarnation), death),
             LinkNews::Suspected { node, longest_gap } => {

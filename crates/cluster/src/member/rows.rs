@@ -2,6 +2,7 @@
 
 use junctor_kernel::NodeId;
 use junctor_model::value::Value;
+use junctor_signals::codec::VERSION;
 
 use super::machine::Member;
 use super::settings::MemberNode;
@@ -33,6 +34,7 @@ impl Member {
             flag(record.is_some_and(|record| record.is_durable)),
             flag(self.voters.contains(&it.node)),
             text(&it.domain),
+            number(self.version_of(it.node).map(u32::from)),
         ]
     }
 
@@ -50,6 +52,12 @@ impl Member {
             row
         };
         membership.groups().map(row).collect()
+    }
+
+    /// The version in which this node and another one talk; for this node, the newest that it speaks.
+    fn version_of(&self, node: NodeId) -> Option<u16> {
+        let own = (node == self.settings.own).then_some(VERSION);
+        own.or_else(|| self.peers.get(&node).filter(|peer| peer.up.is_some()).map(|peer| peer.version))
     }
 
     fn life_of(&self, node: NodeId, record: Option<&NodeRecord>) -> Option<u32> {

@@ -369,7 +369,7 @@ fn the_end_of_a_process_is_noticed_at_once_and_that_of_a_machine_by_silence() {
         simulation.restart(NodeId(2));
         let is_back = |simulation: &mut ToySimulation| {
             has_news(simulation, 1, is_dead)
-                && has_news(simulation, 1, |news| *news == LinkNews::Up { node: NodeId(2), incarnation: 2 })
+                && has_news(simulation, 1, |news| *news == LinkNews::Up { node: NodeId(2), incarnation: 2, version: 1 })
                 && count(simulation, 2, numbers) == 30
         };
         assert!(simulation.run_until(Duration::from_seconds(10), is_back), "{end:?}");

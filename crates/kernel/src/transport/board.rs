@@ -28,6 +28,8 @@ pub enum LinkNews {
         node: NodeId,
         /// Its incarnation.
         incarnation: u32,
+        /// The version of the signals' encoding: the newest that both nodes speak.
+        version: u16,
     },
     /// An incarnation is dead for this node's links. Signals to it that had not arrived are dropped.
     Dead {

@@ -132,6 +132,8 @@ pub struct Link {
     channel: Channel,
     /// The incarnation at the other end of the channel; 0 before the first hello and after a death.
     incarnation: u32,
+    /// The version of the signals' encoding; 0 before the first hello.
+    version: u16,
     /// Lower incarnations are refused.
     incarnation_min: u32,
     /// This incarnation and lower ones were evicted.
@@ -183,6 +185,7 @@ impl Link {
             channel_id,
             channel: Channel::new(channel_id.channel),
             incarnation: 0,
+            version: 0,
             incarnation_min: 1,
             evicted: 0,
             parts: Vec::new(),
@@ -204,6 +207,11 @@ impl Link {
     /// The other node's incarnation, or `None` if signals to it would be dropped.
     pub fn incarnation(&self) -> Option<u32> {
         Some(self.incarnation).filter(|&incarnation| incarnation != 0)
+    }
+
+    /// The version of the signals' encoding that both nodes speak; 0 before the first hello.
+    pub fn version(&self) -> u16 {
+        self.version
     }
 
     /// The channel, for sending and granting. Only while [`Link::incarnation`] is known.
@@ -480,6 +488,7 @@ impl Link {
         }
         if is_new {
             self.incarnation = incarnation;
+            self.version = version;
             self.incarnation_min = incarnation;
             sink.begin(incarnation, version);
         }

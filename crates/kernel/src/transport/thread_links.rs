@@ -196,8 +196,18 @@ struct Receiver<'a, S: WireSignal> {
     outbox: &'a mut Outbox<S>,
 }
 
+impl<S: WireSignal> Ends<S> {
+    fn lose_arrived(&mut self, buffers: &mut BufferPool) {
+        for (envelope, _) in self.arrived.drain(..) {
+            envelope.signal.recycle(buffers);
+        }
+    }
+}
+
 impl<S: WireSignal> LinkSink for Receiver<'_, S> {
     fn begin(&mut self, _incarnation: u32, version: u16) {
+        // The signals that wait are of the life before. Later ones are of the new life.
+        self.ends.lose_arrived(self.buffers);
         (self.ends.encoder, self.ends.decoder) = (S::encoder(version), S::decoder(version));
     }
 
@@ -379,7 +389,8 @@ impl<S: WireSignal> ThreadLinks<S> {
             match event {
                 LinkEvent::Up { incarnation, .. } => {
                     if board.connect(node, link.channel, incarnation, self.setup.routes.channels()) {
-                        self.news.push(LinkNews::Up { node, incarnation });
+                        let version = link.link.version();
+                        self.news.push(LinkNews::Up { node, incarnation, version });
                     }
                 }
                 LinkEvent::Lost | LinkEvent::Damaged(_) => {
@@ -388,9 +399,9 @@ impl<S: WireSignal> ThreadLinks<S> {
                 LinkEvent::Dead(incarnation, death) => {
                     board.connect(node, link.channel, 0, self.setup.routes.channels());
                     // Signals that wait for space are lost with their sender. Otherwise the next life of the
-                    // node could get the answers.
-                    for (envelope, _) in link.ends.arrived.drain(..) {
-                        envelope.signal.recycle(buffers);
+                    // node could get the answers. Once it has begun, those that wait are its own.
+                    if link.link.incarnation().is_none() {
+                        link.ends.lose_arrived(buffers);
                     }
                     // A later incarnation must not get what waited for this one.
                     for class in [SignalClass::Reserved, SignalClass::Deferrable] {
@@ -656,6 +667,7 @@ mod tests {
     use super::*;
     use crate::toy::ToySignal;
     use crate::transport::link::Death;
+    use crate::transport::tests::restarted_link;
 
     /// One link, from node 1 to node 2.
     fn one_link() -> ThreadLinks<ToySignal> {
@@ -718,5 +730,17 @@ mod tests {
         links.tell_events(0, &mut BufferPool::new(0));
         assert!(links.links[0].ends.arrived.is_empty());
         assert!(matches!(links.news[..], [LinkNews::Dead { incarnation: 1, .. }]));
+    }
+
+    #[test]
+    fn signals_of_a_new_life_outlive_the_news_that_the_one_before_is_dead() {
+        let mut links = one_link();
+        links.links[0].link = restarted_link();
+        let at = |node| Address::new(NodeId(node), ModuleId::SOCKETS, 0);
+        let waiting = Envelope { to: at(2), from: at(1), signal: ToySignal::Ball(7) };
+        links.links[0].ends.arrived.push_back((waiting, 4));
+        links.links[0].actions.events.push(LinkEvent::Dead(5, Death::Restarted));
+        links.tell_events(0, &mut BufferPool::new(0));
+        assert_eq!(links.links[0].ends.arrived.len(), 1);
     }
 }

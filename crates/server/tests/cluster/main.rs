@@ -13,3 +13,4 @@ mod nodes;
 mod pause;
 mod rejoin;
 mod tables;
+mod user_locks;

@@ -34,8 +34,15 @@ pub use definition::{DEFINITION_BYTES_MAX, DEFINITIONS_MAX, LinkDecoder, LinkEnc
 pub use page::signals_page;
 pub(crate) use wire::{Reader, Result, Wire, Writer};
 
-/// The version of the signals' encoding that this program speaks.
-pub const VERSION: u16 = 1;
+/// The newest version of the signals' encoding that this program speaks. With the feature `next_version`, a
+/// program plays the next release: in its version every signal is longer by [`NEXT_BYTES`], so a link that
+/// mixes versions breaks at its first signal.
+pub const VERSION: u16 = THIS_VERSION + cfg!(feature = "next_version") as u16;
+
+const THIS_VERSION: u16 = 1;
+
+/// What ends every signal in the version of the feature `next_version`.
+const NEXT_BYTES: &[u8] = &[0x4e];
 
 /// The oldest version that this program still speaks: that of the previous release, so that nodes of both
 /// releases can be in one cluster.

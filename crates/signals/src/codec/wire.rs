@@ -10,6 +10,7 @@ use super::definition::{LinkDecoder, LinkEncoder};
 use super::page::Page;
 #[cfg(test)]
 use super::sample::Draw;
+use super::{NEXT_BYTES, THIS_VERSION};
 
 /// The result of decoding.
 pub(crate) type Result<T> = std::result::Result<T, DecodeError>;
@@ -95,6 +96,9 @@ impl<'a> Writer<'a> {
 
     /// Ends the signal. After an error, neither the buffer nor the link has anything of it.
     pub(crate) fn end(self) -> std::result::Result<(), EncodeError> {
+        if cfg!(feature = "next_version") && self.link.version > THIS_VERSION {
+            self.out.extend_from_slice(NEXT_BYTES);
+        }
         let length = self.out.len() - self.start;
         let refused = self.refused.or((length > SIGNAL_BYTES_MAX).then_some(EncodeError::TooLong));
         let Some(refused) = refused else { return Ok(()) };
@@ -174,7 +178,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Ends the signal, which must have no more bytes.
-    pub(crate) fn end(self) -> Result<()> {
+    pub(crate) fn end(mut self) -> Result<()> {
+        if cfg!(feature = "next_version") && self.link.version > THIS_VERSION {
+            self.rest = self.rest.strip_suffix(NEXT_BYTES).ok_or(DecodeError::Truncated)?;
+        }
         if self.rest.is_empty() { Ok(()) } else { Err(DecodeError::Trailing) }
     }
 

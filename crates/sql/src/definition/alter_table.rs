@@ -186,8 +186,8 @@ impl Changes {
         Ok(())
     }
 
-    /// Drops the indexes that foreign keys added, if a new index begins with their columns. One with the name of
-    /// the new index stays, and the name is refused.
+    /// Drops the indexes that foreign keys added, if a new index begins with their columns. One with the name
+    /// of the new index stays, and the name is refused.
     fn drop_replaced(&mut self, new: &ast::IndexDefinition) {
         let is_hashed = new.algorithm == Some(ast::IndexAlgorithm::Hash);
         if is_hashed || new.kind == ast::IndexKind::Primary {

@@ -107,7 +107,7 @@ impl Cluster {
         let incarnation = self.places[&node].disk.incarnation;
         let now = self.now;
         if let Some(member) = &mut self.places.get_mut(&to).unwrap().member {
-            member.on_link(LinkNews::Up { node, incarnation }, now);
+            member.on_link(LinkNews::Up { node, incarnation, version: 1 }, now);
         }
     }
 

@@ -154,7 +154,7 @@ fn a_node_learns_of_the_end_and_of_the_next_life_of_another() {
     wait_until(|| third.numbers() == 30);
     let death = LinkNews::Dead { node: NodeId(2), incarnation: 1, death: Death::Restarted };
     wait_until(|| first.has_news(|news| *news == death));
-    wait_until(|| first.has_news(|news| *news == LinkNews::Up { node: NodeId(2), incarnation: 2 }));
+    wait_until(|| first.has_news(|news| *news == LinkNews::Up { node: NodeId(2), incarnation: 2, version: 1 }));
     third.running.stop();
     first.running.stop();
 }

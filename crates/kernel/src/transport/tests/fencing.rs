@@ -69,12 +69,18 @@ fn an_evicted_incarnation_is_refused_and_a_later_one_accepted() {
     assert!(ends[1].events.contains(&LinkEvent::Up { incarnation: 7, is_new: true }), "{:?}", ends[1].events);
 }
 
-#[test]
-fn another_incarnation_means_that_the_earlier_one_is_dead() {
+/// Both ends of a link after node 1 has begun life 9 in place of life 5.
+pub(super) fn restarted() -> ([End; 2], u64, Time) {
     let ([_, two], mut next) = connected();
     let now = START.plus(Duration::from_millis(5));
     let mut ends = [End::new((1, 9), 2, now), two];
     settle(&mut ends, now, &mut next);
+    (ends, next, now)
+}
+
+#[test]
+fn another_incarnation_means_that_the_earlier_one_is_dead() {
+    let (mut ends, mut next, now) = restarted();
     let news: Vec<_> = ends[1].events.iter().filter(|event| !matches!(event, LinkEvent::Lost)).collect();
     assert_eq!(news[1..], [&LinkEvent::Dead(5, Death::Restarted), &LinkEvent::Up { incarnation: 9, is_new: true }]);
     // The old incarnation comes back: a process that was stopped for a while.

@@ -65,6 +65,12 @@ fn push(link: &mut Link, number: u64, length: usize, class: SignalClass) {
     assert_eq!(appended, Ok(()));
 }
 
+/// A link of node 2 to life 9 of node 1, whose life 5 has ended.
+pub(super) fn restarted_link() -> Link {
+    let ([_, two], ..) = fencing::restarted();
+    two.link
+}
+
 /// One end of a link with its driver.
 struct End {
     link: Link,

@@ -195,6 +195,7 @@ const NODES: &[Field] = &[
     unsigned("is_durable"),
     unsigned("is_voter"),
     text("location_domain", 64),
+    unsigned("protocol_version").or_null(),
 ];
 
 /// The node groups of the cluster. A node alone has no row.
