@@ -164,6 +164,21 @@ def double_encoded(found):
     return own != other and own.decode("cp1252", "replace") == other.decode("utf-8", "replace")
 
 
+def bits_of_set(found, statement, ours, theirs):
+    """A text that is a number beyond the members of a SET."""
+    is_number = re.search(r"'[-+ ]?\d+'", statement.text()) or statement.names() & CHOICES
+    return is_write(statement) and bool(is_number) and bool(re.match(r"value: row \d+: b'', theirs b'(x|Y|long one|a|b|c|0|1|2)", found))
+
+
+def shortened_double(found, statement, ours, theirs):
+    """A double whose text is longer than its column of texts: it is cut here, so that the value fills the column."""
+    pair = re.findall(r"b'([-+.\de]*)'", found)
+    if not is_write(statement) or kind_of(found) != "value" or len(pair) != 2 or len(pair[1]) > len(pair[0]):
+        return False
+    widths = {field.length // (1 if field.charsetnr == 63 else 4) for field in ours.fields if field.type_code in (253, 254)}
+    return len(pair[0]) in widths
+
+
 def cut_to_32_bits(found, statement, ours, theirs):
     """An integer of which MariaDB sends the low 32 bits, because it takes one of ten digits for an INT."""
     pair = re.findall(r"b'(-?\d+)'", found)
@@ -309,7 +324,7 @@ EXCUSES = [
     ("NULLIF of ENUM and SET is a number where one is wanted", lambda f, s, o, t: "NULLIF" in s.names() and "choice" in s.families() and f.startswith("value") and 1292 in numbers_of(t) - numbers_of(o)),
     ("DIV of numbers that are no integers is a BIGINT, also if one is UNSIGNED", lambda f, s, o, t: "DIV" in s.names() and t.number == 1690 and "BIGINT UNSIGNED" in t.message and o.kind == "rows" and s.families() & {"decimal", "double"}),
     ("the greatest TIME has no fraction in MySQL, also as hexadecimal digits", lambda f, s, o, t: "HEX" in s.names() and f.startswith("value") and b"838:59:59.0".hex().upper() in f),
-    ("a quotient that is 0 has no sign here", lambda f, s, o, t: is_write(s) and "/" in s.names() and t.number == 1264 and o.kind == "ok"),
+    ("a quotient that is 0 has no sign in MySQL", lambda f, s, o, t: is_write(s) and "/" in s.names() and t.number == 1264 and o.kind == "ok"),
     ("BIT(64) is unsigned where it is compared as a double", lambda f, s, o, t: "bit" in s.families() and s.names() & {"compare", "BETWEEN", "IN"} and kind_of(f) in ("value", "rows") and (s.families() & {"double", "decimal"} or re.search(r"\d\.\d|\de\d", s.text()))),
     ("FORMAT has at most 30 decimals in MySQL, 38 in MariaDB, also in a function", lambda f, s, o, t: "FORMAT" in s.names() and f.startswith("value") and any(int(digits) > 30 for digits in re.findall(r", (\d+)\)", s.text()))),
     ("a number becomes a member of ENUM or SET by its text in ALTER TABLE, by its position in MariaDB", number_to_choice),
@@ -320,6 +335,8 @@ EXCUSES = [
     ("a text near 0 is compared with 0 as a double in MySQL, as a decimal in MariaDB", lambda f, s, o, t: "logic" in s.names() and s.families() & {"text", "bytes"} and kind_of(f) in ("rows", "value") and len(o.rows) >= len(t.rows)),
     ("a prepared CAST to an integer of ten digits loses bits in MariaDB", cut_to_32_bits),
     ("MariaDB pads with text of columns that it encodes twice", lambda f, s, o, t: s.names() & {"LPAD", "RPAD"} and double_encoded(f)),
+    ("a text that is a number beyond the members of a SET is none in MySQL, its bits in MariaDB", bits_of_set),
+    ("a double that is too long for its column is cut here without strict mode; MySQL shortens it", shortened_double),
 ]
 
 
