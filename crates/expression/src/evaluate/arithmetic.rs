@@ -30,8 +30,8 @@ pub(super) fn arithmetic<'r>(
     }
 }
 
-/// NULL. A text beside it is still read as a number, for its warning: in doubles on both sides, in exact numbers
-/// only on the left.
+/// NULL. A text beside it is still read as a number, for its warning: in doubles on both sides, in exact
+/// numbers only on the left.
 #[inline(never)]
 fn of_null<'r>(
     expression: &'r Expression,

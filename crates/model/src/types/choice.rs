@@ -208,7 +208,8 @@ impl ChoiceType {
     }
 }
 
-/// The number without its fraction, which MySQL also cuts from a decimal. Beyond 64 bits it has no member's bit.
+/// The number without its fraction, which MySQL also cuts from a decimal. Beyond 64 bits it has no member's
+/// bit.
 fn whole(number: f64) -> i128 {
     let limit = -(i64::MIN as f64);
     if (-limit..limit).contains(&number) { number as i128 } else { i64::MIN.into() }
