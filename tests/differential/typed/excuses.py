@@ -179,6 +179,15 @@ def shortened_double(found, statement, ours, theirs):
     return len(pair[0]) in widths
 
 
+def float_as_text(found, statement, ours, theirs):
+    """The text of a FLOAT column in another column, for which MariaDB takes a double."""
+    pair = re.findall(r"b'(-?[\d.]+(?:e[-+]?\d+)?)'", found)
+    if not re.match(r"UPDATE (IGNORE )?t SET \w+ = \w+ ", statement.text()) or kind_of(found) != "value" or len(pair) != 2:
+        return False
+    own, other = (float(text) for text in pair)
+    return len(pair[0]) < len(pair[1]) and abs(own - other) <= 1e-6 * abs(own)
+
+
 def cut_to_32_bits(found, statement, ours, theirs):
     """An integer of which MariaDB sends the low 32 bits, because it takes one of ten digits for an INT."""
     pair = re.findall(r"b'(-?\d+)'", found)
@@ -337,6 +346,7 @@ EXCUSES = [
     ("MariaDB pads with text of columns that it encodes twice", lambda f, s, o, t: s.names() & {"LPAD", "RPAD"} and double_encoded(f)),
     ("a text that is a number beyond the members of a SET is none in MySQL, its bits in MariaDB", bits_of_set),
     ("a double that is too long for its column is cut here without strict mode; MySQL shortens it", shortened_double),
+    ("a FLOAT is stored in a text with the digits of a FLOAT in MySQL", float_as_text),
 ]
 
 
