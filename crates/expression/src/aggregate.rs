@@ -300,22 +300,25 @@ impl Accumulator {
         Ok(before - rest.len())
     }
 
-    /// The result over all rows added so far. Error: 1690 when a sum of doubles overflows.
+    /// SUM or AVG of exact numbers. An average has the digits of a division, and both can have guard digits.
+    fn exact_result(&self, count: u64, sum: Decimal) -> Result<Decimal> {
+        if let AggregateKind::Average(increment) = self.kind {
+            let count = decimal::from_integer(count.into());
+            return decimal::divide_with_guard_digits(sum, count, increment).ok_or_else(|| sum_out_of_range(self.kind));
+        }
+        let scale = self.kind.result_type(&self.operand).decimals;
+        // A sum of so many digits has fewer after the point.
+        Ok(if sum.scale() < scale { decimal::with_scale(sum, scale).unwrap_or(sum) } else { sum })
+    }
+
+    /// The result over all rows added so far. An exact number may have guard digits, digits beyond the scale
+    /// of [`AggregateKind::result_type`]. Error: 1690 when a sum of doubles overflows.
     pub fn finish(&self) -> Result<Value> {
         Ok(match &self.state {
             State::Count(count) => Value::Int(*count as i64),
             State::Distinct { keys, .. } => Value::Int(keys.len() as i64),
             State::Exact { count: 0, .. } | State::Double { count: 0, .. } => Value::Null,
-            State::Exact { count, sum } if matches!(self.kind, AggregateKind::Average(_)) => {
-                let scale = self.kind.result_type(&self.operand).decimals;
-                let count = decimal::from_integer((*count).into());
-                Value::Decimal(decimal::divide(*sum, count, scale).ok_or_else(|| sum_out_of_range(self.kind))?)
-            }
-            State::Exact { sum, .. } => {
-                let scale = self.kind.result_type(&self.operand).decimals;
-                // A sum of so many digits has fewer after the point.
-                Value::Decimal(decimal::with_scale(*sum, scale).unwrap_or(*sum))
-            }
+            State::Exact { count, sum } => Value::Decimal(self.exact_result(*count, *sum)?),
             State::Double { count, sum } => {
                 let is_average = matches!(self.kind, AggregateKind::Average(_));
                 let result = if is_average { sum / *count as f64 } else { *sum };
@@ -459,7 +462,13 @@ mod tests {
         let result = |kind| {
             let mut accumulator = Accumulator::new(kind, operand);
             values.iter().for_each(|value| accumulator.add(*value, &scratch).unwrap());
-            text(accumulator.finish().unwrap())
+            text(match accumulator.finish().unwrap() {
+                Value::Decimal(number) => {
+                    let scale = kind.result_type(&operand).decimals;
+                    Value::Decimal(decimal::with_scale(number, scale).unwrap())
+                }
+                value => value,
+            })
         };
         ALL.into_iter().map(result).collect()
     }
@@ -511,10 +520,28 @@ mod tests {
     fn quotients_are_summed_before_they_are_rounded() {
         let third = ValueRef::Decimal(Decimal::Narrow { mantissa: 333_333_333, scale: 9 });
         let operand = ResultType::decimal(14, 4);
-        assert_eq!(
-            results(operand, &[third; 3]),
-            ["3", "3", "1", "1.0000", "0.33333333", "0.333333333", "0.333333333"]
-        );
+        assert_eq!(results(operand, &[third; 3]), ["3", "3", "1", "1.0000", "0.33333333", "0.3333", "0.3333"]);
+    }
+
+    #[test]
+    fn sums_and_averages_have_guard_digits() {
+        let scratch = Scratch::new();
+        let finished = |kind, operand, value: Decimal| {
+            let mut accumulator = Accumulator::new(kind, operand);
+            for value in [value, value, decimal::from_integer(0)] {
+                accumulator.add(ValueRef::Decimal(value), &scratch).unwrap();
+            }
+            accumulator.finish().unwrap()
+        };
+        let narrow = |mantissa, scale| Value::Decimal(Decimal::Narrow { mantissa, scale });
+        let third = Decimal::Narrow { mantissa: 333_333_333, scale: 9 };
+        assert_eq!(finished(AggregateKind::Sum, ResultType::decimal(14, 4), third), narrow(666_666_666, 9));
+        let one = decimal::from_integer(1);
+        let average = finished(AggregateKind::Average(4), ResultType::integer(false, 11), one);
+        assert_eq!(average, narrow(666_666_666, 9));
+        // Without room in the last group of nine digits, the average is cut.
+        let small = Decimal::Narrow { mantissa: 1, scale: 5 };
+        assert_eq!(finished(AggregateKind::Average(4), ResultType::decimal(20, 5), small), narrow(6_666, 9));
     }
 
     #[test]

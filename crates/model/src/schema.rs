@@ -94,6 +94,10 @@ impl ColumnDefinition {
                 let decimals = self.column_type.wire().decimals;
                 return scratch.build_text(|text| append_text_in(value, decimals, 0, text)).map(ValueRef::Bytes);
             }
+            // The number 0 of an empty SET would be the value of an ENUM that is no member.
+            Form::Enum if self.column_type.form() == Form::Set && matches!(value, ValueRef::Choice(_)) => {
+                return to_text(value, scratch).map(ValueRef::Bytes);
+            }
             Form::Json if matches!(value, ValueRef::Choice(_)) => {
                 return to_text(value, scratch).map(ValueRef::Bytes);
             }

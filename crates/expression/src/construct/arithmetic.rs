@@ -54,6 +54,8 @@ impl Expression {
         let result = match number.kind {
             // MySQL takes days and times for texts here.
             _ if operand.result.kind.has_day() || operand.result.kind == Kind::Time => ResultType::double(),
+            // As for a constant, the result can be below the smallest integer.
+            Kind::UInt if matches!(operand.node, Node::Parameter(_)) => ResultType::decimal(20, 0),
             Kind::Int | Kind::UInt => ResultType::integer(false, number.length + 1),
             Kind::Decimal => number,
             _ => ResultType { decimals: float_decimals(&operand.result), ..ResultType::double() },

@@ -20,7 +20,7 @@ pub(super) fn arithmetic<'r>(
     let left = operands[0].value(context)?.as_number();
     let right = operands[1].value(context)?.as_number();
     if left.is_null() || right.is_null() {
-        return Ok(ValueRef::Null);
+        return of_null(expression, left, right, context);
     }
     match expression.result.kind {
         Kind::Int | Kind::UInt => integers(expression, operator, left, right, context),
@@ -28,6 +28,27 @@ pub(super) fn arithmetic<'r>(
         Kind::Decimal => decimals(expression, operator, left, right, context),
         _ => unreachable!("the constructor gives arithmetic a numeric type"),
     }
+}
+
+/// NULL. A text beside it is still read as a number, for its warning: in doubles on both sides, in exact
+/// numbers only on the left.
+#[inline(never)]
+fn of_null<'r>(
+    expression: &'r Expression,
+    left: ValueRef<'r>,
+    right: ValueRef<'r>,
+    context: &Context<'r>,
+) -> Result<ValueRef<'r>> {
+    match expression.result.kind {
+        Kind::Double => {
+            to_double(left, context.scratch)?;
+            to_double(right, context.scratch)?;
+        }
+        _ => {
+            to_decimal(left, context.scratch)?;
+        }
+    }
+    Ok(ValueRef::Null)
 }
 
 pub(super) fn negate<'r>(
@@ -39,7 +60,7 @@ pub(super) fn negate<'r>(
     match (value, expression.result.kind) {
         (ValueRef::Null, _) => Ok(ValueRef::Null),
         (value, Kind::Int) => integer_result(expression, Some(-to_integer(value, context.scratch)?), context),
-        (ValueRef::Decimal(value), Kind::Decimal) => Ok(ValueRef::Decimal(decimal::negate(value))),
+        (value, Kind::Decimal) => Ok(ValueRef::Decimal(decimal::negate(to_decimal(value, context.scratch)?))),
         (value, _) => Ok(ValueRef::Double(-to_double(value, context.scratch)?)),
     }
 }

@@ -69,6 +69,18 @@ pub(crate) fn to_integer(value: ValueRef<'_>, scratch: &Scratch) -> Result<i128>
     })
 }
 
+/// A text as a signed integer, with a warning for one beyond the range. In a column it is clamped. Elsewhere
+/// it is read without a sign first, so that one above the largest signed integer becomes negative.
+pub(crate) fn text_to_signed(text: &[u8], is_column: bool, scratch: &Scratch) -> Result<i64> {
+    let parsed = parse_integer(text, false);
+    let most = if is_column { i128::from(i64::MAX) } else { u64::MAX.into() };
+    let clamped = parsed.value.clamp(i64::MIN.into(), most);
+    if parsed.is_truncated || clamped != parsed.value {
+        warn_truncated("INTEGER", text, scratch)?;
+    }
+    Ok(clamped as i64)
+}
+
 /// The value as a number of its own kind. A string becomes an exact integer if possible, otherwise a double.
 pub(crate) fn to_number<'r>(value: ValueRef<'r>, scratch: &Scratch) -> Result<ValueRef<'r>> {
     let ValueRef::Bytes(text) = value.as_number() else { return Ok(value.as_number()) };

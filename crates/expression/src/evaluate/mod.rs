@@ -25,7 +25,7 @@ use crate::scratch::Scratch;
 pub(crate) use arithmetic::to_bits;
 pub use compare::compare_values;
 pub(crate) use compare::order_in_domain;
-pub(crate) use convert::{to_decimal, to_double, to_integer, to_kind};
+pub(crate) use convert::{text_to_signed, to_decimal, to_double, to_integer, to_kind};
 pub(crate) use temporal::to_temporal;
 
 /// The inputs of an evaluation, and the memory for the strings that it builds.

@@ -3,7 +3,6 @@
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::Result;
-use junctor_model::row_encoding::append_text;
 use junctor_model::value::ValueRef;
 
 use super::{ANY, BuildOutcome, Call, Function, TypedCall, any_nullable, function, resolve_first};
@@ -108,7 +107,7 @@ fn make_set(call: Call<'_>) -> Result<ValueRef<'_>> {
                 buffer.push(b',');
             }
             is_first = false;
-            append_text(value, buffer);
+            call.append(position, value, buffer);
             if buffer.len() > STRING_BYTES_MAX {
                 return Ok(BuildOutcome::TooLong);
             }
@@ -224,7 +223,12 @@ fn char_of_codes(call: Call<'_>) -> Result<ValueRef<'_>> {
             if value.is_null() {
                 continue;
             }
-            let code = to_integer(value, call.scratch())?.clamp(i64::MIN.into(), u64::MAX.into());
+            // Only an integer or a text can be above the largest signed integer.
+            let most = match value.as_number() {
+                ValueRef::Double(_) | ValueRef::Decimal(_) => i64::MAX.into(),
+                _ => u64::MAX.into(),
+            };
+            let code = to_integer(value, call.scratch())?.clamp(i64::MIN.into(), most);
             let bytes = (code as u32).to_be_bytes();
             let zeros = bytes.iter().take_while(|byte| **byte == 0).count().min(3);
             buffer.extend_from_slice(&bytes[zeros..]);
@@ -331,7 +335,7 @@ fn from_base64(call: Call<'_>) -> Result<ValueRef<'_>> {
     let built = call.scratch().build(|buffer| {
         let mut group = (0u32, 0);
         let mut padding = 0;
-        for byte in text.iter().filter(|byte| !byte.is_ascii_whitespace()) {
+        for byte in text.iter().filter(|byte| !matches!(byte, b'\t'..=b'\r' | b' ')) {
             let value = match byte {
                 b'A'..=b'Z' => byte - b'A',
                 b'a'..=b'z' => byte - b'a' + 26,

@@ -39,7 +39,7 @@ use junctor_model::row_encoding::append_text_in;
 use junctor_model::value::ValueRef;
 
 use crate::construct::in_one_encoding;
-use crate::evaluate::{Context, to_bits, to_double, to_integer};
+use crate::evaluate::{Context, text_to_signed, to_bits, to_double, to_integer};
 use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
 use crate::scratch::Scratch;
@@ -144,10 +144,14 @@ impl<'r> Call<'r> {
         append_text_in(value, result.decimals, result.zero_fill, out);
     }
 
-    /// The argument as an integer, clamped to 64 bits.
+    /// The argument as an integer, clamped to 64 bits, or as [`text_to_signed`] reads a text.
     fn integer(&self, position: usize) -> Result<Option<i64>> {
         match self.value(position)? {
             ValueRef::Null => Ok(None),
+            ValueRef::Bytes(text) => {
+                let is_column = self.arguments[position].as_column().is_some();
+                text_to_signed(text, is_column, self.context.scratch).map(Some)
+            }
             value => {
                 let integer = to_integer(value, self.context.scratch)?;
                 Ok(Some(integer.clamp(i64::MIN.into(), i64::MAX.into()) as i64))

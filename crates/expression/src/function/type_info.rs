@@ -50,6 +50,9 @@ pub(super) const TABLE: &[Function] = &[
 fn resolve_name(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let mut resolved = generated_text(name, arguments, 64)?;
     resolved.result.nullable = false;
+    // MySQL's character set of names.
+    resolved.result.collation = CollationId::UTF8MB3_GENERAL_CI;
+    resolved.result.coercibility = Coercibility::Coercible;
     Ok(resolved)
 }
 

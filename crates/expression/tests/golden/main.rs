@@ -12,7 +12,7 @@ use junctor_model::row_encoding::append_text_column;
 use junctor_model::schema::ColumnDefinition;
 use junctor_model::temporal::{Parts, Temporal, TemporalKind};
 use junctor_model::types::DataType;
-use junctor_model::value::{Value, ValueRef};
+use junctor_model::value::{Decimal, Value, ValueRef};
 
 const CASES: &str = include_str!("cases.txt");
 
@@ -110,6 +110,10 @@ fn check_kind(expression: &Expression, value: ValueRef<'_>) {
         ValueRef::Int(_) => kind == Kind::Int,
         ValueRef::UInt(_) => kind == Kind::UInt,
         ValueRef::Double(_) => kind == Kind::Double,
+        // A number of so many digits has fewer after the point.
+        ValueRef::Decimal(value @ Decimal::Wide(_)) => {
+            kind == Kind::Decimal && value.scale() <= expression.result.decimals
+        }
         ValueRef::Decimal(value) => kind == Kind::Decimal && value.scale() == expression.result.decimals,
         ValueRef::Bytes(text) => {
             let characters = expression.result.collation.character_set().character_count(text);

@@ -91,6 +91,8 @@ const IDENTITIES: &[Identity] = {
 };
 
 impl CollationId {
+    /// Number 33: as number 45, for characters of at most three bytes.
+    pub const UTF8MB3_GENERAL_CI: Self = Self(33);
     /// Number 45: case-insensitive with one weight per character; trailing spaces are ignored.
     pub const UTF8MB4_GENERAL_CI: Self = Self(45);
     /// Number 46: code point order; trailing spaces are ignored.

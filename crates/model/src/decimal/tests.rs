@@ -34,10 +34,15 @@ fn decimal(mantissa: &BigInt, scale: u8) -> Decimal {
     value
 }
 
+/// Digits before the point.
+fn integer_digits(mantissa: &BigInt, scale: u8) -> usize {
+    let whole = mantissa.magnitude() / ten(scale.into()).magnitude();
+    if whole.bits() == 0 { 0 } else { whole.to_string().len() }
+}
+
 /// Groups of nine digits before the point.
 fn integer_groups(mantissa: &BigInt, scale: u8) -> usize {
-    let whole = mantissa.magnitude() / ten(scale.into()).magnitude();
-    if whole.bits() == 0 { 0 } else { whole.to_string().len().div_ceil(9) }
+    integer_digits(mantissa, scale).div_ceil(9)
 }
 
 fn groups(scale: u8) -> usize {
@@ -148,9 +153,9 @@ proptest! {
     fn products_are_exact_before_they_are_rounded((left, own) in operand(), (right, scale) in operand()) {
         let wanted = (own + scale).min(DECIMAL_SCALE_MAX);
         let found = multiply(decimal(&left, own), decimal(&right, scale), wanted);
-        let whole = integer_groups(&left, own) + integer_groups(&right, scale);
+        let whole = (integer_digits(&left, own) + integer_digits(&right, scale)).div_ceil(9);
         if whole > 9 {
-            // MySQL adds the groups of the operands, but a product in an i128 is given.
+            // MySQL adds the digits of the operands, but a product in an i128 is given.
             prop_assert!(found.is_none_or(|found| found.narrow_mantissa().is_some()));
         } else if whole + groups(own) + groups(scale) <= 9 {
             check(found, rescaled_exactly(&(left * right), own + scale, wanted), wanted)?;

@@ -139,9 +139,14 @@ impl Number {
         Some(Decimal::Wide(Wide { limbs, scale: self.scale, negative: self.negative }))
     }
 
+    /// Digits before the point.
+    fn integer_digits(&self) -> u32 {
+        self.magnitude.digits().saturating_sub(self.scale.into())
+    }
+
     /// Groups of digits before the point.
     fn integer_groups(&self) -> u32 {
-        self.magnitude.digits().saturating_sub(self.scale.into()).div_ceil(GROUP)
+        self.integer_digits().div_ceil(GROUP)
     }
 
     fn fits_groups(&self) -> bool {
@@ -277,7 +282,7 @@ fn groups_of_sum(left: &Number, right: &Number) -> u32 {
 pub(super) fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
     let (mut left, mut right) = (Number::of(left), Number::of(right));
     let groups = |number: &Number| u32::from(number.scale).div_ceil(GROUP);
-    let places = GROUPS_MAX.checked_sub(left.integer_groups() + right.integer_groups())?;
+    let places = GROUPS_MAX.checked_sub((left.integer_digits() + right.integer_digits()).div_ceil(GROUP))?;
     let excess = (groups(&left) + groups(&right)).saturating_sub(places);
     if excess > 0 {
         let (shorter, longer) =

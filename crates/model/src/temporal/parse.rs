@@ -199,6 +199,9 @@ pub fn parse_time(text: &[u8]) -> Read {
         fraction_digits = kept.len() as u8;
         at += 1 + fraction.len();
     }
+    if is_exponent(&text[at..]) {
+        return Read::failed(TRUNCATED);
+    }
     let garbage = !text[at..].trim_ascii().is_empty();
     let [days, hours, minute, second] = fields;
     if minute > 59 || second > 59 {
@@ -236,6 +239,13 @@ fn number(text: &[u8], at: usize) -> (Option<u64>, usize) {
         return (None, end);
     }
     (Some(found.iter().fold(0, |value, digit| value * 10 + u64::from(digit - b'0'))), end)
+}
+
+/// Whether the text begins with the exponent of a number, such as `e2`.
+fn is_exponent(text: &[u8]) -> bool {
+    let [b'e' | b'E', rest @ ..] = text else { return false };
+    let digits = rest.strip_prefix(b"-").or_else(|| rest.strip_prefix(b"+")).unwrap_or(rest);
+    digits.first().is_some_and(u8::is_ascii_digit)
 }
 
 fn is_colon_and_digit(text: &[u8]) -> bool {

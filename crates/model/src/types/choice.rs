@@ -186,9 +186,8 @@ impl ChoiceType {
         let number = match value {
             ValueRef::Int(number) => i128::from(number),
             ValueRef::UInt(number) => number.into(),
-            // MySQL cuts the fraction, also that of a decimal, which becomes a double first.
-            ValueRef::Double(number) => number as i128,
-            ValueRef::Decimal(number) => number.to_double() as i128,
+            ValueRef::Double(number) => whole(number),
+            ValueRef::Decimal(number) => whole(number.to_double()),
             _ => 0,
         };
         let least = i128::from(!self.is_set);
@@ -207,6 +206,13 @@ impl ChoiceType {
             false => count as u64,
         }
     }
+}
+
+/// The number without its fraction, which MySQL also cuts from a decimal. Beyond 64 bits it has no member's
+/// bit.
+fn whole(number: f64) -> i128 {
+    let limit = -(i64::MIN as f64);
+    if (-limit..limit).contains(&number) { number as i128 } else { i64::MIN.into() }
 }
 
 static NO_MEMBERS: std::sync::LazyLock<Members> = std::sync::LazyLock::new(|| Members::new(Vec::new()));

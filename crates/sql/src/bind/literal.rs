@@ -76,6 +76,12 @@ pub(crate) fn as_stored(column: &ColumnDefinition, value: &ast::Expression, boun
         Some(collation) => bound.in_collation(collation),
         None => bound,
     };
+    // An empty SET is the member '' of an ENUM that has one. The number 0 would be no member.
+    if column.column_type.form() == Form::Enum && bound.result.kind == Kind::Set {
+        let result = bound.result;
+        let text = ResultType::string(result.collation, Coercibility::Coercible, result.length);
+        return bound.converted(text.with_nullable(result.nullable));
+    }
     match column.column_type.collation() {
         None if takes_bytes(column) => bound,
         None => among_numbers(value, bound),

@@ -12,6 +12,8 @@ use crate::parse::statement::SelectItem;
 /// Maximum number of columns in a result, as in MySQL. The protocol of prepared statements counts them in 16
 /// bits.
 const RESULT_COLUMNS_MAX: usize = 4096;
+/// Bytes of a name that the text of an expression gives, as in MySQL.
+const NAME_BYTES_MAX: usize = 255;
 
 /// A bound select list.
 #[derive(Clone, Debug)]
@@ -169,7 +171,8 @@ fn column_name(expression: &ast::Expression, text: &str, is_alias: bool) -> Stri
             String::from_utf8_lossy(&literal.bytes).into_owned()
         }
         ast::Expression::Literal(ast::Literal::Null) if !is_alias => "NULL".to_owned(),
-        _ => text.to_owned(),
+        _ if is_alias || text.len() <= NAME_BYTES_MAX => text.to_owned(),
+        _ => text[..text.floor_char_boundary(NAME_BYTES_MAX)].to_owned(),
     }
 }
 

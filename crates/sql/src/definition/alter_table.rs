@@ -214,6 +214,8 @@ impl Changes {
         match change {
             TableChange::AddIndex(written) => {
                 let index = index::define(written, &self.table.columns, &self.table.indexes, &mut self.notes)?;
+                let table = (&*self.table.database, &*self.table.name);
+                index::note_duplicate(&index, &self.table.indexes, table, &mut self.notes);
                 self.alteration.add_indexes.push(index.clone());
                 self.table.indexes.push(index);
             }

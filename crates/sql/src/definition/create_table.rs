@@ -175,6 +175,7 @@ fn define_indexes(
     context: &DefinitionContext<'_>,
 ) -> Result<Vec<IndexDefinition>> {
     let written = written_indexes(table);
+    let table_name = (&*context.known_database(&table.name)?.name, table.name.name.as_str());
     let primaries = written.iter().filter(|index| index.kind == ast::IndexKind::Primary).count();
     if primaries > 1 {
         return Err(message::multiple_primary());
@@ -186,6 +187,7 @@ fn define_indexes(
     for index in &written {
         columns.extend(index::hidden_columns(index, columns, context)?);
         let defined = index::define(index, columns, &indexes, notes)?;
+        index::note_duplicate(&defined, &indexes, table_name, notes);
         match defined.kind {
             IndexKind::Primary { .. } => indexes.insert(0, defined),
             _ => indexes.push(defined),

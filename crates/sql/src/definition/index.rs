@@ -22,6 +22,7 @@ use crate::parse::definition as ast;
 /// MySQL's reserved name of the primary key.
 pub(super) const PRIMARY: &str = "PRIMARY";
 const HASH_NOT_SUPPORTED: u16 = 3502;
+const DUPLICATE_INDEX: u16 = 1831;
 /// Bytes of collation weights that an index keeps for each character of a prefix.
 const WEIGHT_BYTES: u32 = 4;
 
@@ -64,6 +65,30 @@ pub(super) fn define(
         of_foreign_key: false,
     };
     Ok(IndexDefinition { id: IndexId(0), name: name.into(), kind, columns: key, state: IndexState::Online, attributes })
+}
+
+/// Adds warning 1831 if an earlier index of `table`, a database and a name, has the same kind and key parts.
+pub(super) fn note_duplicate(
+    index: &IndexDefinition,
+    earlier: &[IndexDefinition],
+    (database, table): (&str, &str),
+    notes: &mut Vec<Note>,
+) {
+    let is_same = |other: &IndexDefinition| {
+        let descending =
+            |part| other.attributes.descending.contains(part) == index.attributes.descending.contains(part);
+        std::mem::discriminant(&other.kind) == std::mem::discriminant(&index.kind)
+            && other.columns == index.columns
+            && index.columns.iter().all(descending)
+    };
+    if earlier.iter().any(is_same) {
+        let text = format!(
+            "Duplicate index '{}' defined on the table '{database}.{table}'. This is deprecated and will be disallowed \
+             in a future release.",
+            index.name
+        );
+        notes.push((DUPLICATE_INDEX, text.into()));
+    }
 }
 
 /// The hidden columns that an index needs, besides those that the table has.

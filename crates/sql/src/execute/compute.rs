@@ -172,7 +172,8 @@ impl Computation<'_> {
             }
             for (state, aggregate) in states.iter_mut().zip(&self.plan.aggregates) {
                 let value = match &aggregate.argument {
-                    Some(argument) => argument.evaluate(None, parameters, &self.scratch)?,
+                    Some(argument) if aggregate.distinct => argument.evaluate(None, parameters, &self.scratch)?,
+                    Some(argument) => argument.evaluate_unrounded(None, parameters, &self.scratch)?,
                     None => ValueRef::Null,
                 };
                 state.add(value, &self.scratch)?;

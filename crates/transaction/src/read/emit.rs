@@ -96,7 +96,7 @@ impl Emitter {
             Output::Aggregates(aggregates) => {
                 for (aggregate, accumulator) in aggregates.iter().zip(&mut self.accumulators) {
                     let value = match &aggregate.argument {
-                        Some(argument) => value_of(argument, row, &self.scratch)?,
+                        Some(argument) => operand_of(argument, aggregate.distinct, row, &self.scratch)?,
                         None => ValueRef::Null,
                     };
                     accumulator.add(value, &self.scratch)?;
@@ -196,6 +196,21 @@ fn value_of<'r>(expression: &'r Expression, row: &OutputRow<'r>, scratch: &'r Sc
     match expression.as_column() {
         Some(column) => Ok(scratch.in_session_zone(row.view.column(column))),
         None => expression.evaluate(Some(row.view), row.parameters, scratch),
+    }
+}
+
+/// The operand of an aggregate. A sum keeps the guard digits of its operands; distinct values are rounded.
+#[inline(always)]
+fn operand_of<'r>(
+    expression: &'r Expression,
+    is_distinct: bool,
+    row: &OutputRow<'r>,
+    scratch: &'r Scratch,
+) -> Result<ValueRef<'r>> {
+    match expression.as_column() {
+        Some(column) => Ok(scratch.in_session_zone(row.view.column(column))),
+        None if is_distinct => expression.evaluate(Some(row.view), row.parameters, scratch),
+        None => expression.evaluate_unrounded(Some(row.view), row.parameters, scratch),
     }
 }
 

@@ -44,7 +44,9 @@ impl Draft<'_> {
         let mut indexes = self.kept_indexes(keys.alteration)?;
         let has_hidden_key = self.define_primary(&mut columns, &mut indexes, keys, notes)?;
         for written in keys.indexes.iter().filter(|written| written.kind != ast::IndexKind::Primary) {
-            indexes.push(index::define(written, &columns, &indexes, notes)?);
+            let defined = index::define(written, &columns, &indexes, notes)?;
+            index::note_duplicate(&defined, &indexes, (&self.old.database, &self.old.name), notes);
+            indexes.push(defined);
         }
         if indexes.len() > INDEXES_MAX {
             return Err(message::too_many_keys());
