@@ -137,6 +137,15 @@ CREATE TABLE latin1_table (id INT NOT NULL PRIMARY KEY, name VARCHAR(10), other 
   DEFAULT CHARSET=latin1;
 INSERT INTO latin1_table VALUES (1, 'Zoë €', '中'), (2, 'ÿ', 'ÿ');
 
+CREATE TABLE general (id SERIAL, PRIMARY KEY (id), name CHAR(5) NOT NULL DEFAULT 'ä', kind ENUM('it''s', 'b\\c', '"') NOT NULL DEFAULT 'b\\c',
+  flags SET('x', 'y z') NOT NULL DEFAULT '', b BINARY(3) NOT NULL DEFAULT 'abc', long_text VARCHAR(15000) NOT NULL,
+  UNIQUE KEY by_name (name(2), kind), KEY by_flags (flags, long_text(100)))
+  DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci COMMENT='größer 中';
+INSERT INTO general (name, kind, flags, long_text) VALUES ('a', 'it''s', 'x,y z', REPEAT('😀', 15000)), ('ä ', '"', 'x', ' ');
+INSERT INTO general (long_text) VALUES ('''\\"\n\0\Z%_');
+CREATE TABLE only_ascii (id INT NOT NULL PRIMARY KEY, v VARCHAR(10) DEFAULT 'v') DEFAULT CHARSET=ascii;
+INSERT INTO only_ascii VALUES (-1, '~'), (0, DEFAULT);
+
 -- Foreign keys of every action, to a table that a dump has later, to unique keys, and to the own table.
 CREATE TABLE z_parent (id INT NOT NULL PRIMARY KEY, code VARCHAR(10), x INT, y INT, UNIQUE KEY (code), UNIQUE KEY (x, y));
 CREATE TABLE a_child (id INT NOT NULL AUTO_INCREMENT PRIMARY KEY, parent INT, code VARCHAR(10), self INT, x INT, y INT, strict INT,
@@ -157,3 +166,9 @@ CREATE VIEW a_view_of_views AS SELECT p.id, r.`second ä` FROM plain p JOIN rena
 CREATE VIEW every_kind AS SELECT CASE WHEN a > 5 THEN 'big' ELSE 'small' END AS size, CAST(b AS CHAR(10)) AS b, IFNULL(c, 'none') AS c,
   a IN (1, 2, 3) AS is_small, (SELECT MAX(x) FROM z_parent) AS most FROM options WHERE c IS NULL OR EXISTS (SELECT 1 FROM z_parent WHERE z_parent.id = options.b - 3);
 CREATE VIEW united AS SELECT id FROM z_parent UNION SELECT id FROM a_child;
+-- A dump makes views in the order of their names, and CHECK OPTION needs the other view before.
+CREATE VIEW plain_checked AS SELECT id, code FROM plain WHERE code <> 'it''s \\ "ä"' WITH LOCAL CHECK OPTION;
+CREATE VIEW windowed AS SELECT id, a, ROW_NUMBER() OVER (PARTITION BY a > 5 ORDER BY a, id) AS place, SUM(b) OVER w AS total FROM options WINDOW w AS (ORDER BY id ROWS BETWEEN 1 PRECEDING AND CURRENT ROW);
+CREATE VIEW with_query AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT i, i DIV 2 AS half, i MOD 2 AS odd FROM n;
+CREATE VIEW moments AS SELECT id, DATE_ADD(c_datetime, INTERVAL '1:30' MINUTE_SECOND) AS later, EXTRACT(YEAR FROM c_date) AS y, DATE_FORMAT(c_date, '%Y/%m/%d') AS shown, c_time6 FROM times WHERE c_date BETWEEN '1000-01-01' AND '2100-01-01';
+CREATE ALGORITHM=TEMPTABLE VIEW distinct_rows AS SELECT DISTINCT a, b FROM keyless WHERE a IS NOT NULL OR b LIKE '%!_%' ESCAPE '!' ORDER BY a DESC LIMIT 10;

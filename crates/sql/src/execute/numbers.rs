@@ -4,6 +4,7 @@ use hashbrown::HashMap;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
 use junctor_model::schema::Dictionary;
+use junctor_model::value::Value;
 use junctor_signals::reserve_auto_increment::ReturnedNumbers;
 
 use crate::plan::AutoColumn;
@@ -76,6 +77,18 @@ impl AutoIncrementRanges {
     /// Takes out all held values.
     pub(crate) fn take_held(&mut self) -> Box<[ReturnedNumbers]> {
         in_order(self.ranges.drain())
+    }
+
+    /// A row for each table of which values are held: this block's part of `StatusTable::TableStatistics`.
+    pub(crate) fn held_rows(&self) -> Vec<Vec<Value>> {
+        let held = self.ranges.iter().filter(|(_, range)| range.next < range.end);
+        let mut held: Vec<_> = held.collect();
+        held.sort_unstable_by_key(|(table, _)| **table);
+        let row = |(table, range): (&TableId, &AutoIncrementRange)| {
+            let table = Value::UInt(u64::from(table.0));
+            vec![Value::Null, table, Value::Null, Value::UInt(range.next), Value::UInt(range.end)]
+        };
+        held.into_iter().map(row).collect()
     }
 
     /// The next value that this block would assign; `None` if it has never held any for the table.
