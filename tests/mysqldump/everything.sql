@@ -143,6 +143,9 @@ CREATE TABLE general (id SERIAL, PRIMARY KEY (id), name CHAR(5) NOT NULL DEFAULT
   DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci COMMENT='größer 中';
 INSERT INTO general (name, kind, flags, long_text) VALUES ('a', 'it''s', 'x,y z', REPEAT('😀', 15000)), ('ä ', '"', 'x', ' ');
 INSERT INTO general (long_text) VALUES ('''\\"\n\0\Z%_');
+CREATE TABLE alone (id SERIAL, v INT) COMMENT='no primary key';
+INSERT INTO alone (v) VALUES (1), (2);
+INSERT INTO alone VALUES (10, 3), (7, 4);
 CREATE TABLE only_ascii (id INT NOT NULL PRIMARY KEY, v VARCHAR(10) DEFAULT 'v') DEFAULT CHARSET=ascii;
 INSERT INTO only_ascii VALUES (-1, '~'), (0, DEFAULT);
 

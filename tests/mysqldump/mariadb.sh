@@ -103,11 +103,12 @@ checksums "$port" back >"$folder/copy.sums"
 [ "$(diff "$folder/original.sums" "$folder/copy.sums" | grep -c '^<')" = 1 ] || fail "the checksums miss a change"
 
 # The dumps without what cannot come back. MariaDB sorts constraints, shows no RESTRICT, calls LENGTH
-# OCTET_LENGTH, and names tables in the columns of views. convert.py names the rest.
+# OCTET_LENGTH, and names tables in the columns of views. convert.py names the rest. The hidden keys of rows with
+# explicit numbers use up numbers of the counter.
 contents() {
     grep -v -e '^/\*!50001 VIEW' -e '^  KEY `functional`' "$1" |
         sed -e 's/ ON DELETE RESTRICT ON UPDATE RESTRICT//' -e 's/STORED NOT NULL/STORED/' -e 's/octet_length(/length(/' \
-            -e 's/[,;]$//' | LC_ALL=C sort
+            -e "s/ AUTO_INCREMENT=[0-9]*\( .*'no primary key'\)/\1/" -e 's/[,;]$//' | LC_ALL=C sort
 }
 contents "$folder/original.sql" >"$folder/expected"
 contents "$folder/back.sql" | diff "$folder/expected" - || fail "the definitions came back changed"
