@@ -36,6 +36,9 @@ timeout 120 sh tests/compression.sh "$target/$profile/junctor"
 echo "== a dump by mysqldump, loaded into an empty server"
 timeout 300 sh tests/mysqldump.sh "$target/$profile/junctor"
 
+echo "== a schema with everything, by mariadb-dump to MariaDB and back"
+timeout 300 sh tests/mysqldump/mariadb.sh "$target/$profile/junctor"
+
 echo "== files of the server, compared with MariaDB"
 timeout 300 sh tests/server-files.sh "$target/$profile/junctor"
 

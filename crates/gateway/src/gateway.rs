@@ -606,6 +606,7 @@ impl Gateway {
         let modules: &[Module] = match table {
             StatusTable::Transactions | StatusTable::LockWaits => &[Module::Tc],
             StatusTable::Locks | StatusTable::MemoryUsage => &[Module::Ldm],
+            StatusTable::TableStatistics => &[Module::Ldm, Module::Main, Module::Sql],
             StatusTable::Processes
             | StatusTable::MetadataLocks
             | StatusTable::Routing

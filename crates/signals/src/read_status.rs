@@ -84,6 +84,10 @@ pub enum StatusTable {
     /// `junctor_info.thread_pool_waits`: from every sql block. Columns: group, reason (`SLOT`, `METADATA
     /// LOCK`), number, microseconds (or NULL).
     ThreadPoolWaits,
+    /// For SHOW and `information_schema`: the rows of `MemoryUsage` from every ldm; from main a row for each
+    /// AUTO_INCREMENT counter above 1; from every sql block a row for each range of numbers that it holds.
+    /// The columns of the latter two: NULL, table id, NULL, next number, and for a range its end.
+    TableStatistics,
 }
 
 choices! {
@@ -108,6 +112,7 @@ choices! {
         17 ThreadPoolQueues;
         18 ThreadPoolStatistics;
         19 ThreadPoolWaits;
+        20 TableStatistics;
     }
 }
 
@@ -124,8 +129,9 @@ pub struct ReadStatus {
 
 layout! { ReadStatus { operation, reply_to, table } }
 
-/// The reply to [`ReadStatus`]. It has at most 4,096 rows. Two kinds of replies may have more: those of sql
-/// with a row for each session, and those of ldm with a row for each partition.
+/// The reply to [`ReadStatus`]. It has at most 4,096 rows. Three kinds of replies may have more: those of sql
+/// with a row for each session, those of ldm with a row for each partition, and those of main and sql with a
+/// row for each table that has an AUTO_INCREMENT counter.
 #[derive(Debug)]
 pub struct ReadStatusReply {
     /// Copied from the request.

@@ -145,6 +145,15 @@ impl MainBlock {
         }
     }
 
+    /// Each counter that has a next number above 1: its part of `StatusTable::TableStatistics`.
+    pub(super) fn auto_increment_rows(&self) -> Vec<Vec<Value>> {
+        let used = self.counters.iter().filter(|(_, counter)| counter.next > 1);
+        let row = |(table, counter): (&TableId, &Counter)| {
+            vec![Value::Null, Value::UInt(u64::from(table.0)), Value::Null, Value::UInt(counter.next)]
+        };
+        used.map(row).collect()
+    }
+
     pub(super) fn on_return_auto_increment(&mut self, signal: ReturnAutoIncrement, outbox: &mut Outbox<Signal>) {
         let successor = self.running.as_ref().and_then(|change| change.successor);
         for ReturnedNumbers { table, range, explicit } in signal.numbers {

@@ -136,8 +136,8 @@ impl MainBlock {
         unlocked
     }
 
-    /// Replies with the rows of `junctor_info.user_locks` or `junctor_info.checkpoints`, or with the counters
-    /// of main and of all threads.
+    /// Replies with the rows of a status table of main, such as `junctor_info.user_locks`, or with the
+    /// counters of main and of all threads.
     pub(super) fn on_read_status(
         &mut self,
         request: ReadStatus,
@@ -156,6 +156,7 @@ impl MainBlock {
             StatusTable::Nodes => self.member_rows(),
             StatusTable::NodeGroups => self.group_rows(),
             StatusTable::UserLocks => self.user_locks.entries().take(STATUS_ROWS_MAX).map(row).collect(),
+            StatusTable::TableStatistics => self.auto_increment_rows(),
             StatusTable::Counters => {
                 let mut rows = thread_counter_rows(context.loads);
                 rows.extend(counter_rows(&self.counted, self.own, context.thread()));

@@ -57,7 +57,16 @@ impl TypeDescriptor for ChoiceType {
         out.push('(');
         for (position, name) in members(data_type).names().iter().enumerate() {
             out.push_str(if position > 0 { ",'" } else { "'" });
-            out.push_str(&String::from_utf8_lossy(name).replace('\'', "''"));
+            for character in String::from_utf8_lossy(name).chars() {
+                match character {
+                    '\'' => out.push_str("''"),
+                    '\\' => out.push_str("\\\\"),
+                    '\0' => out.push_str("\\0"),
+                    '\n' => out.push_str("\\n"),
+                    '\r' => out.push_str("\\r"),
+                    other => out.push(other),
+                }
+            }
             out.push('\'');
         }
         out.push(')');

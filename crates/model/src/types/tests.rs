@@ -56,6 +56,7 @@ fn all() -> Vec<(DataType, &'static str)> {
         (DataType::bit(1), "bit(1)"),
         (DataType::bit(64), "bit(64)"),
         (DataType::enumeration(members(&["a", "it's"]), TEXT), "enum('a','it''s')"),
+        (DataType::set(members(&["b\\c", "n\nl\r\0", "\""]), TEXT), r#"set('b\\c','n\nl\r\0','"')"#),
         (DataType::set(members(&["x", "y", "z"]), TEXT), "set('x','y','z')"),
     ]
 }

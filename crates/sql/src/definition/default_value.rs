@@ -94,8 +94,7 @@ fn default_of(column: &ColumnDefinition, written: Option<&Expression>, rules: Va
 
 /// Whether the function is CURRENT_TIMESTAMP or a synonym, which only a temporal column may have as default.
 fn is_clock(expression: &Expression) -> bool {
-    let Expression::Function(call) = expression else { return false };
-    ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"].iter().any(|name| call.name.eq_ignore_ascii_case(name))
+    matches!(expression, Expression::Function(call) if call.is_current_timestamp())
 }
 
 /// The value of a literal for a column of this form; `None` if the form has no such values. Errors: 1115 and

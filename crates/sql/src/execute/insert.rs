@@ -25,7 +25,7 @@ use super::completion::{ChangeCounts, fail, finish_ok};
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::numbers::{AutoIncrementRange, AutoIncrementRequest, next_number, numbers_exhausted};
+use super::numbers::{AutoIncrementRange, AutoIncrementRequest, number_for, numbers_exhausted};
 use super::retry::StatementInput;
 use super::session::Session;
 use super::state::{Execution, PlanInput, Workspace, WriteForm, WriteState};
@@ -398,7 +398,10 @@ fn missing_numbers(
         for row in 0..rows.count() {
             match encoder.explicit_number(rows, row, auto)? {
                 None => needed += 1,
-                Some(number) => explicit_max = explicit_max.max(number),
+                Some(number) => {
+                    explicit_max = explicit_max.max(number);
+                    needed += u64::from(auto.hidden_key.is_some());
+                }
             }
         }
     }
@@ -589,11 +592,8 @@ impl RowEncoder<'_> {
             let converted = if asks { ValueRef::Null } else { target.convert(given, scratch)? };
             *value = match asks || column.auto_increment && is_zero(converted) {
                 false => converted,
-                true => {
-                    let number = next_number(range, rows.plan.auto)?;
-                    generated = Some(number);
-                    target.convert(ValueRef::UInt(number), scratch)?
-                }
+                true => target
+                    .convert(ValueRef::UInt(number_for(column, rows.plan.auto, range, &mut generated)?), scratch)?,
             };
         }
         encode_row(rows.plan, values, image, key, self.partition_key)?;
@@ -673,10 +673,14 @@ impl RowEncoder<'_> {
         {
             let position = usize::from(auto.index.0);
             let column = &table.definition.columns[position];
-            let number = next_number(range, rows.plan.auto)?;
-            generated = Some(number);
+            let number = number_for(column, rows.plan.auto, range, &mut generated)?;
             let target = StoreTarget { column, row_number, mode: rows.mode() };
             values[position] = target.convert(ValueRef::UInt(number), scratch)?.to_value();
+        }
+        if let Some(hidden) = rows.plan.auto.and_then(|auto| auto.hidden_key) {
+            let column = &table.definition.columns[usize::from(hidden.0)];
+            let number = number_for(column, rows.plan.auto, range, &mut generated)?;
+            values[usize::from(hidden.0)] = Value::UInt(number);
         }
         let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
         encode_row(rows.plan, &values, image, key, partition_key)?;

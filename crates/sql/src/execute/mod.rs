@@ -89,7 +89,7 @@ pub use session::{Session, SessionOpening};
 pub(crate) use settings::READ_ROUTING;
 pub use settings::{ServerSettings, ThreadPoolSettings};
 pub(crate) use state::{Execution, PlanInput, TableWait, Workspace};
-pub(crate) use table_statistics::start_table_statistics;
+pub(crate) use table_statistics::{start_row_counts, start_table_statistics};
 pub(crate) use table_use::BlockingChanges;
 pub use table_use::LockReport;
 pub(crate) use transaction::{AfterTransactionEnd, finish_set, start_control, start_ending};

@@ -3,7 +3,8 @@
 use hashbrown::HashMap;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
-use junctor_model::schema::Dictionary;
+use junctor_model::schema::{ColumnDefinition, Dictionary};
+use junctor_model::value::Value;
 use junctor_signals::reserve_auto_increment::ReturnedNumbers;
 
 use crate::plan::AutoColumn;
@@ -78,6 +79,18 @@ impl AutoIncrementRanges {
         in_order(self.ranges.drain())
     }
 
+    /// A row for each table of which values are held: this block's part of `StatusTable::TableStatistics`.
+    pub(crate) fn held_rows(&self) -> Vec<Vec<Value>> {
+        let held = self.ranges.iter().filter(|(_, range)| range.next < range.end);
+        let mut held: Vec<_> = held.collect();
+        held.sort_unstable_by_key(|(table, _)| **table);
+        let row = |(table, range): (&TableId, &AutoIncrementRange)| {
+            let table = Value::UInt(u64::from(table.0));
+            vec![Value::Null, table, Value::Null, Value::UInt(range.next), Value::UInt(range.end)]
+        };
+        held.into_iter().map(row).collect()
+    }
+
     /// The next value that this block would assign; `None` if it has never held any for the table.
     pub(crate) fn next_of(&self, table: TableId) -> Option<u64> {
         self.ranges.get(&table).filter(|range| range.next > 0).map(|range| range.next)
@@ -145,6 +158,22 @@ pub(super) fn next_number(range: &mut AutoIncrementRange, auto: Option<AutoColum
     }
     range.next += 1;
     Ok(range.next - 1)
+}
+
+/// The number for a column of a row that generates numbers. A hidden key beside an AUTO_INCREMENT column has
+/// the number that is `generated` for the row, or one of its own. Error: 1467.
+pub(super) fn number_for(
+    column: &ColumnDefinition,
+    auto: Option<AutoColumn>,
+    range: &mut AutoIncrementRange,
+    generated: &mut Option<u64>,
+) -> Result<u64> {
+    if column.hidden && auto.is_some_and(|auto| auto.hidden_key.is_some()) {
+        return generated.map_or_else(|| next_number(range, None), Ok);
+    }
+    let number = next_number(range, auto)?;
+    *generated = Some(number);
+    Ok(number)
 }
 
 /// Error 1467.
@@ -226,7 +255,7 @@ mod tests {
         let error = next_number(&mut range, None).expect_err("there is none left");
         assert_eq!(error.code, ErrorCode::AutoIncrementExhausted);
         let mut tiny = AutoIncrementRange { next: 128, end: 160, known: 159, explicit: 0 };
-        let auto = AutoColumn { index: ColumnNumber(0), is_hidden: false, number_max: 127 };
+        let auto = AutoColumn { index: ColumnNumber(0), is_hidden: false, number_max: 127, hidden_key: None };
         assert!(next_number(&mut tiny, Some(auto)).is_err());
     }
 }

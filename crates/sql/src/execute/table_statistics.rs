@@ -1,12 +1,13 @@
-//! Row counts and sizes of tables for SHOW and `information_schema`. The ldm blocks report them.
+//! Row counts, sizes and AUTO_INCREMENT numbers of tables for SHOW and `information_schema`. The ldm blocks,
+//! main and the sql blocks report them.
 //!
 //! The session computes the rows of these statements while it plans them. If planning needs statistics that
-//! are missing, the statement requests them from every ldm block, and then starts again.
+//! are missing, the statement requests them from these blocks, and then starts again.
 
 use std::cell::Cell;
 use std::sync::Arc;
 
-use junctor_model::id::PartitionId;
+use junctor_model::id::{PartitionId, TableId};
 use junctor_model::schema::TableDefinition;
 use junctor_model::value::Value;
 use junctor_signals::read_rows::OperationId;
@@ -56,12 +57,17 @@ impl StatementStatistics {
         self.find(|statistics| statistics.of_partition(partition))
     }
 
-    fn find(&self, numbers: impl FnOnce(&StatisticsSnapshot) -> TableStatistics) -> TableStatistics {
+    /// The next number of an AUTO_INCREMENT column, if it is known and above 1.
+    pub(crate) fn next_number_of(&self, table: TableId) -> Option<u64> {
+        self.find(|statistics| statistics.next_number_of(table))
+    }
+
+    fn find<T: Default>(&self, numbers: impl FnOnce(&StatisticsSnapshot) -> T) -> T {
         match &self.known {
             Some(statistics) => numbers(statistics),
             None => {
                 self.is_missing.set(true);
-                TableStatistics::default()
+                T::default()
             }
         }
     }
@@ -69,8 +75,18 @@ impl StatementStatistics {
 
 /// Requests the statistics for a statement that has not begun, and then starts the statement again.
 pub(crate) fn start_table_statistics(context: &mut StatementContext<'_, '_>, input: RetryInput) -> Progress {
+    start_statistics(context, StatusTable::TableStatistics, input)
+}
+
+/// Requests the row counts alone, and then starts the statement again. A plan needs no AUTO_INCREMENT
+/// numbers.
+pub(crate) fn start_row_counts(context: &mut StatementContext<'_, '_>, input: RetryInput) -> Progress {
+    start_statistics(context, StatusTable::MemoryUsage, input)
+}
+
+fn start_statistics(context: &mut StatementContext<'_, '_>, table: StatusTable, input: RetryInput) -> Progress {
     let connection = context.session.connection;
-    match context.engine.gateway.read_status(connection, StatusTable::MemoryUsage, context.turn) {
+    match context.engine.gateway.read_status(connection, table, context.turn) {
         Ok(operation) => {
             context.session.execution = Execution::TableStatistics(Box::new(TableStatisticsState { operation, input }));
             Progress::Waiting

@@ -432,6 +432,13 @@ pub enum TrimSide {
 }
 
 impl FunctionCall {
+    /// Whether the call is CURRENT_TIMESTAMP or a synonym: the only function that is a default without
+    /// parentheses.
+    pub fn is_current_timestamp(&self) -> bool {
+        let names = ["CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"];
+        self.database.is_none() && names.iter().any(|name| self.name.eq_ignore_ascii_case(name))
+    }
+
     /// Whether the function is an aggregate, and no window function.
     pub fn is_aggregate(&self) -> bool {
         self.database.is_none() && self.over.is_none() && is_aggregate(&self.name)

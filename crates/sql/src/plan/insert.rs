@@ -70,6 +70,9 @@ pub struct AutoColumn {
     pub is_hidden: bool,
     /// The largest number that the column can hold.
     pub number_max: u64,
+    /// The hidden key of a table with an AUTO_INCREMENT column, but without a primary key. Its numbers come
+    /// from the same counter.
+    pub hidden_key: Option<ColumnNumber>,
 }
 
 /// The plan of an INSERT or REPLACE.
@@ -705,7 +708,9 @@ fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
         // The largest integer up to which a double represents every integer exactly.
         None => 1 << 53,
     };
-    Some(AutoColumn { index, is_hidden: column.hidden, number_max })
+    let hidden_key = definition.columns.iter().rposition(ColumnDefinition::is_hidden_key);
+    let hidden_key = hidden_key.map(|position| ColumnNumber(position as u16)).filter(|hidden| *hidden != index);
+    Some(AutoColumn { index, is_hidden: column.hidden, number_max, hidden_key })
 }
 
 fn has_default(column: &ColumnDefinition) -> bool {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::execute::{Execution, InputForm, PlanInput, RetryState, StatementContext, start_table_statistics};
+use crate::execute::{Execution, InputForm, PlanInput, RetryState, StatementContext, start_row_counts};
 use crate::plan::{Plan, TreePlan};
 use crate::result::Progress;
 
@@ -21,7 +21,7 @@ impl StatementContext<'_, '_> {
         };
         if is_old {
             let kept = input.input.copy(&self.engine.work.parameters, self.turn);
-            return Some(start_table_statistics(self, kept));
+            return Some(start_row_counts(self, kept));
         }
         // A plan is made again only once: what still holds it afterwards may use it.
         let is_current = plan.explain.is_some() || !self.engine.estimates.has_outgrown(plan);

@@ -4,6 +4,7 @@ use junctor_gateway::{TurnContext, threads::Window};
 use junctor_model::access::{AccountName, Privilege};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
+use junctor_model::id::TableId;
 use junctor_model::schema::TableDefinition;
 use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
@@ -61,8 +62,10 @@ impl StatementFacts<'_, '_> {
         let rights = self.engine.rights_for(self.session);
         let ranges = &self.engine.ranges;
         let statistics = &self.engine.table_statistics;
+        // Another node's main may be ahead of the one that reports.
+        let next_number = |table: TableId| statistics.next_number_of(table).max(ranges.next_of(table));
         let numbers = |table: &TableDefinition| TableStatistics {
-            auto_increment: ranges.next_of(table.id),
+            auto_increment: next_number(table.id),
             ..statistics.of_table(table)
         };
         let facts = ShowContext {
@@ -73,7 +76,7 @@ impl StatementFacts<'_, '_> {
             session: &session_context,
             table_statistics: &numbers,
             partition_statistics: &|partition| statistics.of_partition(partition),
-            next_auto_increment: &|table| ranges.next_of(table),
+            next_auto_increment: &next_number,
             journal: self.engine.journal(),
             status: &status,
             warnings: &self.session.diagnostics,

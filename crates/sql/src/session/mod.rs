@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 use junctor_gateway::{Event, Gateway, TurnContext};
 use junctor_model::error::Result;
+use junctor_model::value::Value;
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
 use junctor_signals::counter::SqlCounters;
 
@@ -213,6 +214,12 @@ impl Engine {
         if !held.is_empty() {
             self.gateway.return_auto_increment(held, true, turn);
         }
+    }
+
+    /// A row for each range of AUTO_INCREMENT values that the block holds, for
+    /// `StatusTable::TableStatistics`.
+    pub fn held_number_rows(&self) -> Vec<Vec<Value>> {
+        self.ranges.held_rows()
     }
 
     /// Error 1049 if the database does not exist.

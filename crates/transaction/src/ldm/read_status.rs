@@ -24,7 +24,7 @@ impl LdmBlock {
     pub(super) fn on_read_status(&mut self, request: ReadStatus, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
         let rows = match request.table {
             StatusTable::Locks => self.lock_rows(),
-            StatusTable::MemoryUsage => self.memory_rows(),
+            StatusTable::MemoryUsage | StatusTable::TableStatistics => self.memory_rows(),
             StatusTable::Counters => counter_rows(&self.counters(), self.own, context.thread()),
             StatusTable::Transactions
             | StatusTable::LockWaits

@@ -352,7 +352,7 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::LockWaits => ("lock_waits", LOCK_WAITS),
         StatusTable::Locks => ("locks", LOCKS),
         StatusTable::LogSpaces => ("logspaces", LOGSPACES),
-        StatusTable::MemoryUsage => ("memoryusage", MEMORYUSAGE),
+        StatusTable::MemoryUsage | StatusTable::TableStatistics => ("memoryusage", MEMORYUSAGE),
         StatusTable::MetadataLocks => ("metadata_locks", METADATA_LOCKS),
         StatusTable::NodeGroups => ("node_groups", NODE_GROUPS),
         StatusTable::Nodes => ("nodes", NODES),

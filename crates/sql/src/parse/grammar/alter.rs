@@ -6,6 +6,29 @@ use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{ObjectName, Statement};
 
+/// The changes of single partitions, by their first word. DROP and ADD have other meanings, too.
+const SINGLE_PARTITIONS: &[(&[u8], &str)] = &[
+    (b"TRUNCATE", "ALTER TABLE ... TRUNCATE PARTITION"),
+    (b"REORGANIZE", "ALTER TABLE ... REORGANIZE PARTITION"),
+    (b"EXCHANGE", "ALTER TABLE ... EXCHANGE PARTITION"),
+    (b"ANALYZE", "ALTER TABLE ... ANALYZE PARTITION"),
+    (b"CHECK", "ALTER TABLE ... CHECK PARTITION"),
+    (b"OPTIMIZE", "ALTER TABLE ... OPTIMIZE PARTITION"),
+    (b"REBUILD", "ALTER TABLE ... REBUILD PARTITION"),
+    (b"REPAIR", "ALTER TABLE ... REPAIR PARTITION"),
+    (b"DISCARD", "ALTER TABLE ... DISCARD PARTITION"),
+    (b"IMPORT", "ALTER TABLE ... IMPORT PARTITION"),
+];
+/// Other changes that are refused by name, by their first word.
+const OTHERS: &[(&[u8], &str)] = &[
+    (b"DISCARD", "ALTER TABLE ... DISCARD TABLESPACE"),
+    (b"IMPORT", "ALTER TABLE ... IMPORT TABLESPACE"),
+    (b"WITH", "ALTER TABLE ... WITH VALIDATION"),
+    (b"WITHOUT", "ALTER TABLE ... WITHOUT VALIDATION"),
+    (b"SECONDARY_LOAD", "ALTER TABLE ... SECONDARY_LOAD"),
+    (b"SECONDARY_UNLOAD", "ALTER TABLE ... SECONDARY_UNLOAD"),
+];
+
 impl Parser<'_> {
     /// RENAME TABLE, starting at TABLE.
     pub(super) fn rename_table(&mut self) -> Parse<Statement> {
@@ -90,16 +113,14 @@ impl Parser<'_> {
             },
             _ if self.accept_bare(b"COALESCE") => {
                 self.expect_word(Keyword::Partition)?;
+                self.accept_binary_log_option();
                 TableChange::CoalescePartitions(self.long_number()?)
             }
-            _ if self.next_is_word(Keyword::Partition)
-                || [&b"DISCARD"[..], b"IMPORT", b"WITH", b"WITHOUT", b"SECONDARY_LOAD", b"SECONDARY_UNLOAD"]
-                    .iter()
-                    .any(|word| self.at_bare(word)) =>
-            {
-                return self.unsupported("ALTER TABLE of single partitions or tablespaces");
-            }
             _ => {
+                let known = if self.next_is_word(Keyword::Partition) { SINGLE_PARTITIONS } else { OTHERS };
+                if let Some((_, what)) = known.iter().copied().find(|(word, _)| self.at_bare(word)) {
+                    return self.unsupported(what);
+                }
                 // Several options without commas between them are one change.
                 let mut options = Vec::new();
                 self.table_options_before_comma(&mut options)?;
@@ -125,6 +146,11 @@ impl Parser<'_> {
             self.advance();
         }
         is_there
+    }
+
+    /// An option about the binary log, which does not exist.
+    fn accept_binary_log_option(&mut self) {
+        let _ = self.accept_bare(b"NO_WRITE_TO_BINLOG") || self.accept_bare(b"LOCAL");
     }
 
     fn column_place(&mut self) -> Parse<Option<ColumnPlace>> {
@@ -211,6 +237,10 @@ impl Parser<'_> {
     fn alter_add(&mut self, changes: &mut Vec<TableChange>) -> Parse<()> {
         self.advance();
         if self.accept_word(Keyword::Partition) {
+            self.accept_binary_log_option();
+            if self.current.kind == TokenKind::Open {
+                return self.unsupported("ALTER TABLE ... ADD PARTITION with definitions");
+            }
             self.expect_word(Keyword::Partitions)?;
             changes.push(TableChange::AddPartitions(self.long_number()?));
             return Ok(());

@@ -175,7 +175,7 @@ impl Parser<'_> {
         Ok(DefaultValue::Plain(self.plain_default()?))
     }
 
-    /// A literal with an optional sign, or a call such as CURRENT_TIMESTAMP.
+    /// A literal with an optional sign, or CURRENT_TIMESTAMP. Other calls need parentheses.
     pub(super) fn plain_default(&mut self) -> Parse<Expression> {
         let sign = match self.current.kind {
             TokenKind::Plus | TokenKind::Minus => Some(self.current.kind),
@@ -188,7 +188,7 @@ impl Parser<'_> {
         let value = self.operand()?;
         let is_allowed = match &value {
             Expression::Literal(_) => true,
-            Expression::Function(call) => sign.is_none() && call.database.is_none(),
+            Expression::Function(call) => sign.is_none() && call.is_current_timestamp(),
             _ => false,
         };
         if !is_allowed {

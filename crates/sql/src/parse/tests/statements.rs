@@ -342,8 +342,11 @@ fn a_semicolon_separates_statements() {
 #[test]
 fn unsupported_statements_are_named() {
     for (text, what) in [
-        ("ALTER TABLE t REORGANIZE PARTITION", "ALTER TABLE of single partitions or tablespaces"),
-        ("ALTER TABLE t DISCARD TABLESPACE", "ALTER TABLE of single partitions or tablespaces"),
+        ("ALTER TABLE t REORGANIZE PARTITION", "ALTER TABLE ... REORGANIZE PARTITION"),
+        ("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", "ALTER TABLE ... EXCHANGE PARTITION"),
+        ("ALTER TABLE t ADD PARTITION (PARTITION p)", "ALTER TABLE ... ADD PARTITION with definitions"),
+        ("ALTER TABLE t DISCARD PARTITION p TABLESPACE", "ALTER TABLE ... DISCARD PARTITION"),
+        ("ALTER TABLE t DISCARD TABLESPACE", "ALTER TABLE ... DISCARD TABLESPACE"),
         ("CREATE TABLE t (a INT) PARTITION BY HASH(a) PARTITIONS 4", "PARTITION BY HASH"),
         ("SELECT JSON_VALUE(a, '$.b' RETURNING SIGNED) FROM t", "clauses of JSON_VALUE"),
         ("ANALYZE TABLE t UPDATE HISTOGRAM ON a", "histograms"),
