@@ -63,7 +63,7 @@ SELECT MAKE_SET(15, a, b, c, d) FROM numbers;
 
 -- The exponent of a number is no time.
 CREATE TABLE times (id INT PRIMARY KEY, t TIME);
-INSERT INTO times VALUES (1, '1e2'), (2, '1e'), (3, '12.5e-3'), (4, '1x2');
+INSERT INTO times VALUES (1, '1e2'), (2, '1e'), (3, '12.5e-3'), (4, '1x2'), (5, '2023-02-30 10:00:00'), (6, '2023-01-01 25:00:00'), (7, '2023-00-10 10:00:00'), (8, '2023-02-30');
 SHOW WARNINGS;
 SELECT id, t FROM times ORDER BY id;
 

@@ -218,14 +218,14 @@ pub fn parse_time(text: &[u8]) -> Read {
     Read { parts: Some(parts), nanoseconds, digits: fraction_digits, kind: TemporalKind::Time, defects }
 }
 
-/// The time of a text that has a day and a time; `None` for other texts.
+/// The time of a text that has a day and a time, which must be valid; `None` for other texts.
 fn time_of_date_time(text: &[u8]) -> Option<Read> {
     let scan = scan(text)?;
     if scan.count <= 3 || (scan.has_delimiter && !scan.has_space && !text.contains(&b'T')) {
         return None;
     }
     let read = read_scan(text, &scan, DateRules::FUZZY);
-    let parts = read.parts?;
+    let Some(parts) = read.parts else { return Some(Read::failed(read.defects)) };
     let time = Parts { year: 0, month: 0, day: 0, ..parts };
     Some(Read { parts: Some(time), kind: TemporalKind::Time, ..read })
 }

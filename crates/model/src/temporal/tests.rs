@@ -88,6 +88,11 @@ fn times_are_read_as_mysql_reads_them() {
         ("x", "none truncated"),
         ("2024-02-29 12:34:56", "12:34:56"),
         ("20240229123456", "12:34:56"),
+        ("2024-02-29 25:00:00", "none truncated"),
+        ("1 23:59:59.5", "47:59:59.500000"),
+        ("1e2", "none truncated"),
+        ("12.5e-3", "none truncated"),
+        ("1e", "00:00:01 truncated"),
     ];
     for (input, expected) in cases {
         assert_eq!(shown(parse_time(input.as_bytes())), expected, "{input:?}");
