@@ -4,7 +4,6 @@
 use junctor_kernel::{Address, NodeId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{PartitionId, StatementNumber, TransactionId};
-use junctor_model::value::Value;
 use junctor_signals::ask_outcome::{Outcome, ResolveCommit, ResolveCommitReply};
 use junctor_signals::change_schema::ChangeSchemaReply;
 use junctor_signals::commit_transaction::coordinator;
@@ -15,7 +14,6 @@ use junctor_signals::report_node::NodeWords;
 use junctor_signals::reserve_auto_increment::ReserveAutoIncrementReply;
 use junctor_signals::start_epoch::{BeginEpoch, LateNodes, SequencerLost, has_node, lost_with_node};
 use junctor_signals::undo_statements::UndoStatementsReply;
-use junctor_signals::use_user_lock::UseUserLockReply;
 use junctor_signals::{MainSignal, Signal, SqlSignal};
 
 use crate::gateway::Gateway;
@@ -174,14 +172,7 @@ impl Gateway {
             let Some(handle) = self.operations.handle_at(place) else { continue };
             let operation = self.operation_at(handle);
             let error = Some(node_has_left());
-            let found = self.operations.get(handle);
-            let session = found.map(|found| found.session).unwrap_or_default();
-            let reply = match found.map(|found| &found.work) {
-                Some(Work::UserLock { is_of_cluster: true }) => {
-                    // The next owner may have got the request.
-                    self.release_user_locks(session, turn);
-                    SqlSignal::UseUserLockReply(UseUserLockReply { operation, value: Value::Null, error })
-                }
+            let reply = match self.operations.get(handle).map(|operation| &operation.work) {
                 Some(Work::Schema) => {
                     SqlSignal::ChangeSchemaReply(ChangeSchemaReply { operation, notes: Vec::new(), rows: 0, error })
                 }

@@ -423,7 +423,7 @@ impl Gateway {
         action: UserLockAction,
         turn: &mut TurnContext<'_>,
     ) -> Result<OperationId> {
-        let operation = self.open(session, Work::UserLock { is_of_cluster: action.is_of_cluster() })?;
+        let operation = self.open(session, Work::UserLock)?;
         let signal = UseUserLock { operation, reply_to: self.own, connection: session, action };
         turn.outbox.send(self.main, Signal::Main(MainSignal::UseUserLock(signal)));
         Ok(operation)
@@ -763,7 +763,7 @@ impl Gateway {
             SqlSignal::UseUserLockReply(UseUserLockReply { operation, value, error }) => {
                 let record = self.operations.remove(self.handle_of(operation))?;
                 require!(
-                    matches!(record.work, Work::UserLock { .. }),
+                    matches!(record.work, Work::UserLock),
                     "a user-level lock goes to the operation that asked for it"
                 );
                 Some((record.session, Event::UserLock { operation, value, error }))

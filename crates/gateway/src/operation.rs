@@ -71,10 +71,7 @@ pub(crate) enum Work {
     Globals {
         outstanding: u32,
     },
-    UserLock {
-        /// Whether the node with the sequencer answers.
-        is_of_cluster: bool,
-    },
+    UserLock,
     File(Box<FileWork>),
     Status {
         outstanding: u32,

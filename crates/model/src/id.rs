@@ -95,22 +95,6 @@ impl std::fmt::Display for GlobalTransactionId {
     }
 }
 
-impl ConnectionId {
-    /// Bits of the number within a node of a cluster. The node is above them.
-    const NODE_SHIFT: u32 = 24;
-
-    /// The first and the last number of the connections of a node of a cluster.
-    pub fn range_of_node(node: u8) -> (u32, u32) {
-        let first = u32::from(node) << Self::NODE_SHIFT;
-        (first, first | ((1 << Self::NODE_SHIFT) - 1))
-    }
-
-    /// The node of a cluster that serves the connection.
-    pub fn node(self) -> u8 {
-        (self.0 >> Self::NODE_SHIFT) as u8
-    }
-}
-
 impl CommitNumber {
     /// Bits of the counter. The epoch is above them.
     const COUNTER_BITS: u32 = 40;

@@ -1,5 +1,5 @@
 //! User-level locks (GET_LOCK and related functions) and the backup lock, from sql to main, which owns those
-//! of the node. In a cluster, main of the node with the sequencer owns the user-level locks of all sessions.
+//! of the node.
 
 use junctor_kernel::Address;
 use junctor_model::error::Error;
@@ -59,13 +59,6 @@ choices! {
     }
 }
 
-impl UserLockAction {
-    /// Whether the lock is one of the cluster. The others are those of the node that serves the session.
-    pub fn is_of_cluster(&self) -> bool {
-        !matches!(self, Self::Sleep { .. } | Self::LockForBackup | Self::UnlockForBackup)
-    }
-}
-
 /// Performs an action for a session that waits for no other lock.
 #[derive(Debug)]
 pub struct UseUserLock {
@@ -95,7 +88,7 @@ pub struct UseUserLockReply {
 layout! { UseUserLockReply { operation, value, error } }
 
 /// Cancels a session's wait: its request answers with error 1317, unless it has its lock already.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct CancelUserLock {
     /// Connection of the session.
     pub connection: ConnectionId,
@@ -104,7 +97,7 @@ pub struct CancelUserLock {
 layout! { CancelUserLock { connection } }
 
 /// Releases all locks of a session that has ended, the backup lock included. Has no reply.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct ReleaseUserLocks {
     /// Connection of the session.
     pub connection: ConnectionId,

@@ -79,7 +79,7 @@ fn run_on(nodes: &mut Nodes, options: &ClusterKillOptions) -> Outcome<()> {
         }
         let result = match &options.upgrade_to {
             None => run_faults(nodes, options, &load),
-            Some(next) => upgrade::run(nodes, next, &load),
+            Some(next) => upgrade::run(nodes, (next, options.seed), &load),
         };
         load.end();
         result

@@ -191,7 +191,8 @@ impl Nodes {
         let end = Instant::now() + STOP_MAX;
         loop {
             match child.try_wait()? {
-                Some(status) if status.success() => return Ok(()),
+                // A crowded machine may have evicted it just before.
+                Some(status) if status.success() || status.code() == Some(EVICTED) => return Ok(()),
                 Some(status) => return Err(Failure::new(format!("node {node} stopped with {status}"))),
                 None if Instant::now() > end => {
                     child.kill()?;

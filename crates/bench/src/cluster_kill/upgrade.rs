@@ -3,9 +3,10 @@
 
 use std::path::Path;
 
+use super::check::STATEMENT_MAX;
 use super::clients::Load;
 use super::fault::{Fault, Way};
-use super::nodes::{Nodes, Role};
+use super::nodes::{Nodes, Role, connect};
 use super::{Rounds, await_whole};
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
@@ -13,13 +14,20 @@ use crate::{Failure, Outcome};
 /// The order in which `docs/operations.md` upgrades nodes.
 const ORDER: [(Role, &str); 3] = [(Role::Management, "management"), (Role::Data, "data"), (Role::Sql, "sql")];
 
+const CHANGES: [&str; 4] = [
+    "CREATE TABLE bank.step (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(20) DEFAULT 'x', KEY (text))",
+    "INSERT INTO bank.step VALUES (), (), ()",
+    "ALTER TABLE bank.step ALTER COLUMN text SET DEFAULT 'y', COMMENT = 'changed'",
+    "DROP TABLE bank.step",
+];
+
 /// Upgrades all nodes, and goes back.
 ///
 /// # Errors
 /// The cluster breaks a promise, does not come back, or two nodes do not talk in the newest version that both
 /// speak.
-pub fn run(nodes: &mut Nodes, next: &Path, load: &Load) -> Outcome<()> {
-    let mut rounds = Rounds::new(1);
+pub fn run(nodes: &mut Nodes, (next, seed): (&Path, u64), load: &Load) -> Outcome<()> {
+    let mut rounds = Rounds::new(seed);
     let all = nodes.all();
     let before = nodes.binary(all[0]).to_owned();
     let old = version_of(nodes, nodes.with_role(Role::Data)[0])?;
@@ -29,12 +37,22 @@ pub fn run(nodes: &mut Nodes, next: &Path, load: &Load) -> Outcome<()> {
                 await_whole(nodes, "the cluster between two upgrades")?;
                 nodes.set_binary(node, binary.to_owned());
                 let fault = Fault { way: Way::Replace, kind, node, is_twice: false };
+                change_schema(nodes).explain(format!("before {fault} {node}"))?;
                 rounds.run(nodes, load, &fault).explain(format!("{fault} {node}"))?;
                 check_versions(nodes, &before, old)?;
             }
         }
     }
     println!("\n{rounds}");
+    Ok(())
+}
+
+/// Nodes of both releases take part in changes of the schema.
+fn change_schema(nodes: &Nodes) -> Outcome<()> {
+    for (at, statement) in nodes.serving().into_iter().cycle().zip(CHANGES) {
+        let mut session = connect(at, STATEMENT_MAX).explain(format!("node {at}"))?;
+        session.query(statement).explain(format!("node {at}: {statement}"))?;
+    }
     Ok(())
 }
 

@@ -304,7 +304,6 @@ impl MainBlock {
     pub(super) fn leave_nodes(&mut self, gone: NodeSet, now: Time, outbox: &mut Outbox<Signal>) {
         self.configuration.backup_nodes.retain(|node| !gone.contains(*node));
         self.forget_blocks(&gone, outbox);
-        self.leave_user_locks(&gone, outbox);
         let Some(change) = &mut self.running else { return };
         let owed: usize = gone.iter().filter_map(|node| change.owed.remove(&node)).sum();
         if owed > 0 {

@@ -13,14 +13,12 @@ use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation, T
 use junctor_model::schema::{Sharing, TableKind};
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
-use junctor_model::value::Value;
 use junctor_signals::ask_snapshot::{AskSnapshot, AskSnapshotReply, LeaveSessions, UseHost};
 use junctor_signals::change_schema::{Catalog, PublishCatalog, SchemaChange};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::reserve_auto_increment::{ReserveAutoIncrement, ReserveAutoIncrementReply};
 use junctor_signals::share_schema::{HandOverSchema, IntroduceNode, ShareRecords, ShareRecordsReply, WelcomeNode};
 use junctor_signals::start_epoch::{BeginEpoch, LateNodes, SequencerLost};
-use junctor_signals::use_user_lock::{UseUserLock, UseUserLockReply};
 use junctor_signals::{LdmSignal, MainSignal, Module, QuerySignal, Signal, SqlSignal, TcSignal};
 
 use super::block::MainBlock;
@@ -210,11 +208,13 @@ impl MainBlock {
                 | MainSignal::RecallTables(_)
                 | MainSignal::CancelSchemaChange(_)
         );
-        let is_lock = matches!(&signal, MainSignal::UseUserLock(request) if request.action.is_of_cluster());
-        if !is_of_schema && !is_lock || self.runs_schema_changes() {
+        if !is_of_schema || self.runs_schema_changes() {
             return Some(signal);
         }
-        let life = self.reached_schema_life();
+        let life = match self.epochs.is_some() {
+            true => self.schema_life(),
+            false => self.linked_schema_life().filter(|_| self.is_welcome()),
+        };
         let refusal = || Error::new(ErrorCode::TemporaryFailure, "Got temporary error: no data node serves");
         match (life, signal) {
             (Some((node, _)), signal) => outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal)),
@@ -225,32 +225,9 @@ impl MainBlock {
                 let reply = ReserveAutoIncrementReply { operation, first: 0, count: 0, error: Some(refusal()) };
                 outbox.send(reply_to, Signal::Sql(SqlSignal::ReserveAutoIncrementReply(reply)));
             }
-            (_, MainSignal::UseUserLock(UseUserLock { operation, reply_to, .. })) => {
-                let reply = UseUserLockReply { operation, value: Value::Null, error: Some(refusal()) };
-                outbox.send(reply_to, Signal::Sql(SqlSignal::UseUserLockReply(reply)));
-            }
             _ => {}
         }
         None
-    }
-
-    /// The node that runs schema changes, if requests of this node reach it.
-    fn reached_schema_life(&self) -> Option<Life> {
-        match self.epochs.is_some() {
-            true => self.schema_life(),
-            false => self.linked_schema_life().filter(|_| self.is_welcome()),
-        }
-    }
-
-    /// Passes the end of a session of this node, or of its wait, to the owner of the locks of the cluster.
-    pub(super) fn tell_lock_owner(&self, signal: MainSignal, outbox: &mut Outbox<Signal>) {
-        if self.member.is_none() || self.runs_schema_changes() {
-            return;
-        }
-        // Without an owner there are no locks.
-        if let Some((node, _)) = self.reached_schema_life() {
-            outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal));
-        }
     }
 
     /// As `schema_life`, if the node is linked with this life.

@@ -1,7 +1,7 @@
 //! GET_LOCK and related functions, and the backup lock. A request is answered immediately, or when its lock
 //! is free or its timeout expires.
 
-use junctor_kernel::{Address, Context, Duration, NodeId, Outbox, WorldRequest};
+use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::value::Value;
@@ -9,12 +9,11 @@ use junctor_signals::counter::{counter_rows, thread_counter_rows};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, STATUS_ROWS_MAX, StatusTable};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
-use junctor_signals::{MainSignal, Signal, SqlSignal, crash_point};
+use junctor_signals::{Signal, SqlSignal, crash_point};
 
 use super::block::MainBlock;
 use super::checkpoint::status_rows;
 use super::user_locks::{LockOutcome, ReleaseOutcome, USER_LOCKS_MAX, Waiter};
-use crate::membership::NodeSet;
 
 /// Milliseconds between checks of deadlines.
 const WAIT_TIMER_MS: u64 = 100;
@@ -27,14 +26,9 @@ impl MainBlock {
         outbox: &mut Outbox<Signal>,
     ) {
         let UseUserLock { operation, reply_to, connection, action } = request;
-        if self.member.is_some() && matches!(action, UserLockAction::LockForBackup) {
-            return refuse(operation, reply_to, Error::not_supported("LOCK INSTANCE FOR BACKUP in a cluster"), outbox);
-        }
-        let is_get = matches!(action, UserLockAction::Get { .. });
-        if is_get && self.epochs.as_ref().is_some_and(|epochs| !epochs.has_lease(context.clock_now())) {
-            // Another node may own the locks of the cluster meanwhile.
-            let message = "Got temporary error: the node does not hear a majority of the voters";
-            return refuse(operation, reply_to, Error::new(ErrorCode::TemporaryFailure, message), outbox);
+        if self.member.is_some() && !matches!(action, UserLockAction::Sleep { .. }) {
+            // The sessions of other nodes would not see the lock.
+            return refuse(operation, reply_to, Error::not_supported("user-level locks in a cluster"), outbox);
         }
         let value = match action {
             UserLockAction::Get { name, wait_ms } => {
@@ -83,9 +77,6 @@ impl MainBlock {
     }
 
     pub(super) fn on_cancel_user_lock(&mut self, signal: CancelUserLock, outbox: &mut Outbox<Signal>) {
-        if signal.connection.node() == self.own.node.0 {
-            self.tell_lock_owner(MainSignal::CancelUserLock(signal), outbox);
-        }
         if let Some(waiter) = self.user_locks.cancel(signal.connection) {
             let error = Error::query_interrupted();
             refuse(waiter.operation, waiter.reply_to, error, outbox);
@@ -93,24 +84,10 @@ impl MainBlock {
     }
 
     pub(super) fn on_release_user_locks(&mut self, signal: ReleaseUserLocks, outbox: &mut Outbox<Signal>) {
-        if signal.connection.node() == self.own.node.0 {
-            self.tell_lock_owner(MainSignal::ReleaseUserLocks(signal), outbox);
-        }
         let (_, granted) = self.user_locks.release_all(signal.connection);
         granted.into_iter().for_each(|next| grant(next, outbox));
         // Nobody is left to learn of a revoked lock.
         let _ = self.unlock_for_backup(signal.connection, outbox);
-    }
-
-    /// Releases the locks of the sessions of nodes that have left the cluster.
-    pub(super) fn leave_user_locks(&mut self, gone: &NodeSet, outbox: &mut Outbox<Signal>) {
-        let is_gone = |connection: ConnectionId| gone.contains(NodeId(connection.node()));
-        for connection in self.user_locks.sessions().filter(|it| is_gone(*it)).collect::<Vec<_>>() {
-            self.user_locks.cancel(connection);
-            let (_, granted) = self.user_locks.release_all(connection);
-            // A session of the same nodes may be next. Its turn comes, too.
-            granted.into_iter().filter(|next| !is_gone(next.connection)).for_each(|next| grant(next, outbox));
-        }
     }
 
     fn lock_for_backup(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) {

@@ -179,12 +179,6 @@ impl UserLocks {
         waiters.remove(place)
     }
 
-    /// The sessions that hold locks or wait for one.
-    pub fn sessions(&self) -> impl Iterator<Item = ConnectionId> {
-        let waiting = self.waiting.keys().filter(|session| !self.held.contains_key(session));
-        self.held.keys().chain(waiting).copied()
-    }
-
     /// Removes the requests whose deadline has passed.
     pub fn take_overdue(&mut self, now: Time) -> Vec<Waiter> {
         let UserLocks { locks, waiting, .. } = self;

@@ -132,7 +132,6 @@ impl SqlBlock {
             SqlSignal::SequencerLost(_) => {
                 self.engine.gateway.on_sequencer_lost(&mut turn);
                 self.unblock_all_tables(&mut turn);
-                self.end_lock_holders(&mut turn);
             }
             SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut turn),
             SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut turn),

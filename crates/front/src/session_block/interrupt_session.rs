@@ -1,11 +1,10 @@
 //! Stops sessions: KILL from another session, or an exceeded time limit.
 
 use junctor_gateway::TurnContext;
-use junctor_model::error::{Error, ErrorCode};
+use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 use junctor_signals::inbox::{Signal, SqlSignal};
 use junctor_signals::interrupt_session::*;
-use junctor_sql::Engine;
 use junctor_sql::result::Progress;
 
 use super::block::SqlBlock;
@@ -32,19 +31,6 @@ impl SqlBlock {
     /// Ends a session that has exceeded a time limit. If no command is in progress, the client gets `error`.
     pub(super) fn end_session(&mut self, connection: ConnectionId, error: &Error, turn: &mut TurnContext<'_>) {
         self.stop(connection, true, Some(error), turn);
-    }
-
-    /// Ends the sessions that held user-level locks: the owner of the locks is lost, and other sessions may
-    /// get them. The clients must not go on as if they still held them.
-    pub(super) fn end_lock_holders(&mut self, turn: &mut TurnContext<'_>) {
-        let holds = |record: &SessionRecord| {
-            Engine::holds_user_locks(&record.session) && !record.is_disconnected && !record.is_ending
-        };
-        let holders = self.sessions.iter().filter(|(_, record)| holds(record)).map(|(connection, _)| *connection);
-        let message = "The node that kept the user-level locks of this session has left the cluster";
-        for connection in holders.collect::<Vec<_>>() {
-            self.end_session(connection, &Error::new(ErrorCode::TemporaryFailure, message), turn);
-        }
     }
 
     /// Stops the command of a session and, if `closes_session`, the session. The client gets the command's

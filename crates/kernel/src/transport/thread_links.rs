@@ -197,6 +197,13 @@ struct Receiver<'a, S: WireSignal> {
 }
 
 impl<S: WireSignal> Ends<S> {
+    /// A life of the other node begins. The signals that wait are of the life before.
+    fn begin(&mut self, version: u16, buffers: &mut BufferPool) {
+        self.lose_arrived(buffers);
+        (self.encoder, self.decoder) = (S::encoder(version), S::decoder(version));
+    }
+
+    /// Drops the signals that wait for space at their receivers.
     fn lose_arrived(&mut self, buffers: &mut BufferPool) {
         for (envelope, _) in self.arrived.drain(..) {
             envelope.signal.recycle(buffers);
@@ -206,9 +213,7 @@ impl<S: WireSignal> Ends<S> {
 
 impl<S: WireSignal> LinkSink for Receiver<'_, S> {
     fn begin(&mut self, _incarnation: u32, version: u16) {
-        // The signals that wait are of the life before. Later ones are of the new life.
-        self.ends.lose_arrived(self.buffers);
-        (self.ends.encoder, self.ends.decoder) = (S::encoder(version), S::decoder(version));
+        self.ends.begin(version, self.buffers);
     }
 
     fn records(&mut self, header: &FrameHeader, body: &[u8]) -> Result<u64, ChannelFault> {
@@ -737,8 +742,12 @@ mod tests {
         let mut links = one_link();
         links.links[0].link = restarted_link();
         let at = |node| Address::new(NodeId(node), ModuleId::SOCKETS, 0);
-        let waiting = Envelope { to: at(2), from: at(1), signal: ToySignal::Ball(7) };
-        links.links[0].ends.arrived.push_back((waiting, 4));
+        let waiting = || Envelope { to: at(2), from: at(1), signal: ToySignal::Ball(7) };
+        links.links[0].ends.arrived.push_back((waiting(), 4));
+        // The new life begins: what waits is of the one before.
+        links.links[0].ends.begin(1, &mut BufferPool::new(0));
+        assert!(links.links[0].ends.arrived.is_empty());
+        links.links[0].ends.arrived.push_back((waiting(), 4));
         links.links[0].actions.events.push(LinkEvent::Dead(5, Death::Restarted));
         links.tell_events(0, &mut BufferPool::new(0));
         assert_eq!(links.links[0].ends.arrived.len(), 1);

@@ -6,7 +6,6 @@ use junctor_cluster::{MainBlock, RepBlock};
 use junctor_front::{RecvBlock, RecvSettings, SqlBlock};
 use junctor_gateway::Gateway;
 use junctor_kernel::{Address, Context, Endpoints, Host, Outbox, ThreadAssignment, Time, WorldEvent, require};
-use junctor_model::id::ConnectionId;
 use junctor_signals::{Module, Signal};
 use junctor_sql::Engine;
 use junctor_storage::snapshot::{ActiveSnapshots, SnapshotWord};
@@ -189,7 +188,7 @@ fn recv_settings(assignment: &ThreadAssignment, shared: &Shared) -> RecvSettings
         readiness: Arc::clone(&shared.readiness),
         ids: match shared.is_in_cluster() {
             // KILL and locks name connections of all nodes.
-            true => ConnectionId::range_of_node(assignment.node.0),
+            true => (u32::from(assignment.node.0) << 24, u32::from(assignment.node.0) << 24 | 0xFF_FFFF),
             false => (0, u32::MAX),
         },
     }

@@ -13,4 +13,3 @@ mod nodes;
 mod pause;
 mod rejoin;
 mod tables;
-mod user_locks;

@@ -149,7 +149,7 @@ fn both_nodes_see_the_same_rows_and_a_restart_keeps_them() {
 }
 
 /// The data node whose main runs schema changes, by the log.
-pub fn sequencer(cluster: &Cluster) -> u8 {
+fn sequencer(cluster: &Cluster) -> u8 {
     wait_until("a membership", || cluster.log(1).rsplit_once("sequencer ")?.1.lines().next()?.trim().parse().ok())
 }
 

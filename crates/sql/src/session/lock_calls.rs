@@ -212,11 +212,6 @@ impl Engine {
         Ok(OuterCall::Benchmark(Box::new(Benchmark { remaining, expression, parameters, scratch })))
     }
 
-    /// Whether the session holds user-level locks.
-    pub fn holds_user_locks(session: &Session) -> bool {
-        session.holds_user_locks
-    }
-
     /// Releases the locks of a session that ends or is reset.
     pub(super) fn release_user_locks(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
         if std::mem::take(&mut session.holds_user_locks) {
