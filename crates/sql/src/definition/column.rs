@@ -44,7 +44,7 @@ pub(super) fn define(
         column_type = with_system(&column_type, srid)?;
     }
     let display_width = match column.column_type.kind {
-        TypeKind::Integer { display_width, .. } => display_width.map(|width| width as u16),
+        TypeKind::Integer { display_width, .. } => display_width.filter(|width| *width > 0).map(|width| width as u16),
         _ => None,
     };
     if column.auto_increment && column_type.as_integer().is_none() {
@@ -114,10 +114,11 @@ fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mu
             check_display_width(name, *size, *display_width, written.unsigned, notes)?;
             Ok(DataType::integer(integer_bytes(*size), written.unsigned))
         }
-        TypeKind::Double { precision: Some(precision), scale: Some(scale) } => {
+        // MySQL takes (0,0) for no digits.
+        TypeKind::Double { precision: Some(precision), scale: Some(scale) } if precision.max(scale) > &0 => {
             Ok(DataType::floating(true, Some(fixed_digits(name, *precision, *scale)?), written.unsigned))
         }
-        TypeKind::Float { precision: Some(precision), scale: Some(scale) } => {
+        TypeKind::Float { precision: Some(precision), scale: Some(scale) } if precision.max(scale) > &0 => {
             Ok(DataType::floating(false, Some(fixed_digits(name, *precision, *scale)?), written.unsigned))
         }
         TypeKind::Double { .. } | TypeKind::Float { precision: Some(25..=53), scale: None } => {
@@ -177,7 +178,7 @@ fn fixed_digits(name: &str, precision: u32, scale: u32) -> Result<(u8, u8)> {
     if scale > u32::from(DECIMAL_SCALE_MAX) {
         return Err(message::too_big_scale(name, scale));
     }
-    if precision > u32::from(u8::MAX) || precision == 0 {
+    if precision > u32::from(u8::MAX) {
         return Err(message::display_width(name));
     }
     if scale > precision {

@@ -25,7 +25,7 @@ use super::completion::{ChangeCounts, fail, finish_ok};
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::numbers::{AutoIncrementRange, AutoIncrementRequest, next_number, numbers_exhausted};
+use super::numbers::{AutoIncrementRange, AutoIncrementRequest, number_of_column, numbers_exhausted};
 use super::retry::StatementInput;
 use super::session::Session;
 use super::state::{Execution, PlanInput, Workspace, WriteForm, WriteState};
@@ -402,6 +402,9 @@ fn missing_numbers(
             }
         }
     }
+    if auto.hidden_key.is_some() {
+        needed = rows.count() as u64;
+    }
     // When the row is encoded later, these warnings and the LAST_INSERT_ID(expression) occur again.
     if encoder.scratch.has_diagnostics() {
         encoder.scratch.forget_warnings_after(noted);
@@ -590,8 +593,7 @@ impl RowEncoder<'_> {
             *value = match asks || column.auto_increment && is_zero(converted) {
                 false => converted,
                 true => {
-                    let number = next_number(range, rows.plan.auto)?;
-                    generated = Some(number);
+                    let number = number_of_column((column, rows.plan.auto), range, &mut generated)?;
                     target.convert(ValueRef::UInt(number), scratch)?
                 }
             };
@@ -668,13 +670,13 @@ impl RowEncoder<'_> {
                 values[position] = target.convert(given, scratch)?.to_value();
             }
         }
-        if let Some(auto) = rows.plan.auto
-            && is_zero(values[usize::from(auto.index.0)].as_ref())
-        {
-            let position = usize::from(auto.index.0);
+        let automatic = rows.plan.auto.map(|auto| [Some(auto.index), auto.hidden_key]);
+        for position in automatic.into_iter().flatten().flatten().map(|column| usize::from(column.0)) {
+            if !is_zero(values[position].as_ref()) {
+                continue;
+            }
             let column = &table.definition.columns[position];
-            let number = next_number(range, rows.plan.auto)?;
-            generated = Some(number);
+            let number = number_of_column((column, rows.plan.auto), range, &mut generated)?;
             let target = StoreTarget { column, row_number, mode: rows.mode() };
             values[position] = target.convert(ValueRef::UInt(number), scratch)?.to_value();
         }

@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
-use junctor_model::schema::Dictionary;
+use junctor_model::schema::{ColumnDefinition, Dictionary};
 use junctor_signals::reserve_auto_increment::ReturnedNumbers;
 
 use crate::plan::AutoColumn;
@@ -147,6 +147,21 @@ pub(super) fn next_number(range: &mut AutoIncrementRange, auto: Option<AutoColum
     Ok(range.next - 1)
 }
 
+/// The number of an AUTO_INCREMENT column. `generated` is the number that the row has got; the hidden key beside
+/// a visible column takes it, too.
+pub(super) fn number_of_column(
+    (column, auto): (&ColumnDefinition, Option<AutoColumn>),
+    range: &mut AutoIncrementRange,
+    generated: &mut Option<u64>,
+) -> Result<u64> {
+    if column.hidden && auto.is_some_and(|auto| auto.hidden_key.is_some()) {
+        return generated.map_or_else(|| next_number(range, None), Ok);
+    }
+    let number = next_number(range, auto)?;
+    *generated = Some(number);
+    Ok(number)
+}
+
 /// Error 1467.
 pub(super) fn numbers_exhausted() -> Box<Error> {
     Error::new(ErrorCode::AutoIncrementExhausted, "Failed to read auto-increment value from storage engine")
@@ -226,7 +241,7 @@ mod tests {
         let error = next_number(&mut range, None).expect_err("there is none left");
         assert_eq!(error.code, ErrorCode::AutoIncrementExhausted);
         let mut tiny = AutoIncrementRange { next: 128, end: 160, known: 159, explicit: 0 };
-        let auto = AutoColumn { index: ColumnNumber(0), is_hidden: false, number_max: 127 };
+        let auto = AutoColumn { index: ColumnNumber(0), is_hidden: false, number_max: 127, hidden_key: None };
         assert!(next_number(&mut tiny, Some(auto)).is_err());
     }
 }

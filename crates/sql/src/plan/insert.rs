@@ -70,6 +70,9 @@ pub struct AutoColumn {
     pub is_hidden: bool,
     /// The largest number that the column can hold.
     pub number_max: u64,
+    /// The hidden key beside a visible column. Each row takes one number: the key has that of the visible column,
+    /// and one of its own if the statement gives the visible column a value.
+    pub hidden_key: Option<ColumnNumber>,
 }
 
 /// The plan of an INSERT or REPLACE.
@@ -705,7 +708,9 @@ fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
         // The largest integer up to which a double represents every integer exactly.
         None => 1 << 53,
     };
-    Some(AutoColumn { index, is_hidden: column.hidden, number_max })
+    let is_other_key = |other: &ColumnDefinition| other.auto_increment && other.hidden && !column.hidden;
+    let hidden_key = definition.columns.iter().position(is_other_key).map(|position| ColumnNumber(position as u16));
+    Some(AutoColumn { index, is_hidden: column.hidden, number_max, hidden_key })
 }
 
 fn has_default(column: &ColumnDefinition) -> bool {

@@ -254,7 +254,10 @@ impl PartitionStore {
     fn collect_batch(&mut self, build: &mut IndexRebuild, rows: std::ops::Range<RowId>) -> Result<(), OutOfMemory> {
         let PartitionStore { rows: store, hash, primary, ordered, layout, scratch, .. } = self;
         let (format, columns) = (&layout.row_format, &layout.definition.columns[..]);
-        let counted = layout.definition.auto_increment_column();
+        let mut counted = [None; 2];
+        for (counted, column) in counted.iter_mut().zip(layout.definition.counted_columns()) {
+            *counted = Some(column);
+        }
         build.batch.clear();
         for row in (rows.start.0..rows.end.0).map(RowId) {
             let location = store.map().get(row);
@@ -271,7 +274,7 @@ impl PartitionStore {
             primary.append(columns, view, &mut scratch.key);
             entry.hash = key_hash(&scratch.key);
             hash.prefetch(hash.home_of(entry.hash));
-            if let Some(column) = counted {
+            for column in counted.into_iter().flatten() {
                 // The column is a number, so it lies in the fixed part of the stored image.
                 let value = RowView::new(format, version.stored()).column(column);
                 build.greatest = build.greatest.max(positive(value));

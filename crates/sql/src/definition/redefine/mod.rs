@@ -12,6 +12,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::limit::COLUMNS_MAX;
 use junctor_model::schema::{CheckConstraint, ColumnDefinition, ExpressionKind, IndexDefinition, TableDefinition};
+use junctor_model::table_options::KeptOptions;
 use junctor_model::temporal::ValueRules;
 
 pub(super) use copy::CopiedTable;
@@ -82,6 +83,7 @@ pub(super) struct Draft<'a> {
     columns: Vec<NewColumn>,
     collation: CollationId,
     comment: Box<str>,
+    options: KeptOptions,
     rules: ValueRules,
     auto_increment: Option<u64>,
     partitioning: Partitioning,
@@ -136,6 +138,7 @@ impl<'a> Draft<'a> {
             columns: columns.collect(),
             collation: old.collation,
             comment: old.comment.clone(),
+            options: old.options.clone(),
             rules: context.rules,
             auto_increment: None,
             partitioning: Partitioning::Kept,
@@ -345,8 +348,10 @@ impl<'a> Draft<'a> {
         context: &DefinitionContext<'_>,
         notes: &mut Vec<Note>,
     ) -> Result<()> {
-        let read = Options::read((&self.old.name, options), self.collation, context, notes)?;
+        let before = (self.collation, std::mem::take(&mut self.options));
+        let read = Options::read((&self.old.name, options), before, context, notes)?;
         self.collation = read.collation;
+        self.options = read.kept;
         for option in options {
             match option {
                 ast::TableOption::Comment(_) => self.comment = read.comment.clone(),
@@ -484,9 +489,14 @@ impl<'a> Draft<'a> {
         let columns: Vec<ColumnDefinition> =
             self.columns.iter().map(|column| column.definition.clone()).chain(hidden).collect();
         check_rows_and_keys(&columns, &self.old.indexes)?;
-        let mut new =
-            TableDefinition { columns, collation: self.collation, comment: self.comment.clone(), ..self.old.clone() };
-        new.checks = self.checks.clone();
+        let mut new = TableDefinition {
+            columns,
+            collation: self.collation,
+            comment: self.comment.clone(),
+            options: self.options.clone(),
+            checks: self.checks.clone(),
+            ..self.old.clone()
+        };
         let renamed_columns = self.renamed_columns();
         rename_own_parents(&mut new, &renamed_columns);
         expression::check_table(&new, context)?;
