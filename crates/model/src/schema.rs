@@ -545,7 +545,8 @@ impl TableDefinition {
         matches!(self.sharing, Sharing::Temporary(_))
     }
 
-    /// The columns that get their values from the counter: the AUTO_INCREMENT column and the hidden key beside it.
+    /// The columns that get their values from the counter: the AUTO_INCREMENT column and the hidden key
+    /// beside it.
     pub fn counted_columns(&self) -> impl Iterator<Item = ColumnNumber> {
         let automatic = self.columns.iter().enumerate().filter(|(_, column)| column.auto_increment);
         automatic.map(|(position, _)| ColumnNumber(position as u16))

@@ -147,8 +147,8 @@ pub(super) fn next_number(range: &mut AutoIncrementRange, auto: Option<AutoColum
     Ok(range.next - 1)
 }
 
-/// The number of an AUTO_INCREMENT column. `generated` is the number that the row has got; the hidden key beside
-/// a visible column takes it, too.
+/// The number of an AUTO_INCREMENT column. `generated` is the number that the row has got; the hidden key
+/// beside a visible column takes it, too.
 pub(super) fn number_of_column(
     (column, auto): (&ColumnDefinition, Option<AutoColumn>),
     range: &mut AutoIncrementRange,

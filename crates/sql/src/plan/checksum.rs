@@ -45,7 +45,8 @@ pub(super) fn plan_checksum(
     }
 }
 
-/// Appends the query of one table, with more columns in front. Errors: 1046, 1049, 1146, and 1235 for a computed one.
+/// Appends the query of one table, with more columns in front. Errors: 1046, 1049, 1146, and 1235 for a
+/// computed one.
 fn push_sum(
     environment: &Environment<'_>,
     table: &ObjectName,

@@ -70,8 +70,8 @@ pub struct AutoColumn {
     pub is_hidden: bool,
     /// The largest number that the column can hold.
     pub number_max: u64,
-    /// The hidden key beside a visible column. Each row takes one number: the key has that of the visible column,
-    /// and one of its own if the statement gives the visible column a value.
+    /// The hidden key beside a visible column. Each row takes one number: the key has that of the visible
+    /// column, and one of its own if the statement gives the visible column a value.
     pub hidden_key: Option<ColumnNumber>,
 }
 

@@ -201,8 +201,8 @@ pub(super) fn is_temporary(statement: &Statement) -> bool {
     }
 }
 
-/// Whether a definition is refused while the session holds table locks. Errors: 1099 and 1100 for a table that is
-/// not locked for writes, else 1192.
+/// Whether a definition is refused while the session holds table locks. Errors: 1099 and 1100 for a table
+/// that is not locked for writes, else 1192.
 pub(super) fn check_locked(statement: &Statement, locks: &TableLocks, database: Option<&str>) -> Result<()> {
     if is_temporary(statement) {
         return Ok(());

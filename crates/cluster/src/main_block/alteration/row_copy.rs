@@ -105,8 +105,8 @@ pub(super) struct RowCopy {
     /// Number of rows that the round has found changed.
     changed: u64,
     next_number: u64,
-    /// The number after the greatest hidden key. A visible AUTO_INCREMENT column and the hidden key beside it have
-    /// one counter.
+    /// The number after the greatest hidden key. A visible AUTO_INCREMENT column and the hidden key beside it
+    /// have one counter.
     after_hidden: u64,
     /// Number of rows that the last statement writes.
     written: u64,

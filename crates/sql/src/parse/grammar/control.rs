@@ -143,7 +143,8 @@ impl Parser<'_> {
     }
 
     /// FLUSH [NO_WRITE_TO_BINLOG | LOCAL] {PRIVILEGES | USER_RESOURCES}, or
-    /// {HOSTS | [BINARY | ENGINE | ERROR | GENERAL | RELAY | SLOW] LOGS}, ..., or {TABLE | TABLES} [table, ...].
+    /// {HOSTS | [BINARY | ENGINE | ERROR | GENERAL | RELAY | SLOW] LOGS}, ..., or
+    /// {TABLE | TABLES} [table, ...].
     pub(super) fn flush(&mut self) -> Parse<Statement> {
         self.advance();
         self.accept_any(&[Keyword::Local, Keyword::NoWriteToBinlog]);
