@@ -5,17 +5,18 @@ from reasons import REASONS
 
 HEAD = """# MariaDB's storage_engine suite
 
-The suite of the Debian package mariadb-test runs on MariaDB {version} with InnoDB, which gives the
-expected output of each test, and on Junctor. `make storage-engine` runs it and writes this page.
+The suite of the Debian package mariadb-test runs on MariaDB with InnoDB ({version}),
+which gives the expected output of each test, and on Junctor. `make storage-engine` runs it and writes this
+page.
 
 **{passed} of {total} tests pass.** {skipped}
 
 Both outputs are first brought into one form, because MariaDB and MySQL 8.0 write these things differently:
 """
 FORMS_END = """
-Rows of a SELECT without ORDER BY are compared in sorted order, and warnings of an INSERT ... SELECT without the
-numbers of their rows. Checksums are compared with each other only. Left out are plans of EXPLAIN, warnings that
-only MySQL 8.0 has ({warnings}).
+Rows of a SELECT without ORDER BY are compared in sorted order, and warnings of an INSERT ... SELECT without
+the numbers of their rows. Checksums are compared with each other only. Left out are plans of EXPLAIN, and
+warnings that only MySQL 8.0 has ({warnings}).
 The engine's name is Junctor, the tests run in a database with the character set latin1, `sql_mode` is
 NO_ENGINE_SUBSTITUTION, and files are in the folder of `secure_file_priv`.
 """
