@@ -1,5 +1,7 @@
 """Writes the page about the suite: how many tests pass, and the reason of each that does not."""
 
+import textwrap
+
 from normal import DIFFERENCES_OF_MYSQL, WARNINGS_OF_MYSQL
 from reasons import REASONS
 
@@ -43,5 +45,5 @@ def write_report(file, states, version):
             lines.append(f"| {reason} | {listed(found)} |")
     if others:
         lines.append(f"| not yet explained | {listed(others)} |")
-    lines += ["", "## The tests that pass", "", listed(passed) + "."]
+    lines += ["", "## The tests that pass", "", *textwrap.wrap(listed(passed) + ".", 108)]
     file.write_text("\n".join(lines) + "\n")
