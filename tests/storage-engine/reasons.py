@@ -45,4 +45,8 @@ REASONS = (
     ("DATA DIRECTORY and INDEX DIRECTORY have no effect; the variable `have_symlink` is missing",
      ("tbl_opt_data_dir", "tbl_opt_index_dir")),
     ("any row format is accepted; InnoDB refuses those that it lacks", ("tbl_opt_row_format",)),
+    ("outside of strict mode, VARCHAR and VARBINARY beyond 65,535 bytes are error 1074, and a repeated member of ENUM or "
+     "SET is error 1291, where MySQL converts and warns",
+     ("col_opt_not_null", "col_opt_null", "type_enum", "type_set", "type_varbinary", "type_varchar")),
+    ("BOOL UNSIGNED, and BLOB and TEXT beyond 32 bits, are accepted", ("type_blob", "type_bool", "type_text")),
 )  # fmt: skip
