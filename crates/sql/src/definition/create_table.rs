@@ -51,7 +51,8 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     let options =
         Options::read((name, &table.options), (database.collation, KeptOptions::default()), context, &mut notes)?;
     // Keys come before defaults: a primary key makes its columns NOT NULL, which rules out DEFAULT NULL.
-    let mut columns = define_columns(table, options.collation, &mut notes)?;
+    let lenient = context.environment.modes.is_lenient;
+    let mut columns = define_columns(table, (options.collation, lenient), &mut notes)?;
     let indexes = define_indexes(table, &mut columns, &mut notes, context)?;
     set_defaults(table, &mut columns, context.rules)?;
     check_auto_increment(&columns, &indexes)?;
@@ -166,7 +167,7 @@ fn note_engine(engine: &str, table: &str, context: &DefinitionContext<'_>, notes
 
 fn define_columns(
     table: &ast::CreateTable,
-    collation: CollationId,
+    kind: (CollationId, bool),
     notes: &mut Vec<Note>,
 ) -> Result<Vec<ColumnDefinition>> {
     if table.columns.is_empty() {
@@ -178,7 +179,7 @@ fn define_columns(
     let mut columns: Vec<ColumnDefinition> = Vec::with_capacity(table.columns.len() + 1);
     let mut names = std::collections::BTreeSet::new();
     for written in &table.columns {
-        let column = column::define(written, collation, notes)?;
+        let column = column::define(written, kind, notes)?;
         if !names.insert(column.name.to_ascii_lowercase()) {
             return Err(message::duplicate_column(&written.name));
         }

@@ -48,6 +48,12 @@ pub(super) fn wrong_option_value(value: &str) -> Box<Error> {
     Error::new(ErrorCode::SyntaxError, format!("You have an error in your SQL syntax near '{value}'"))
 }
 
+/// Error 1439 for the length of TEXT or BLOB.
+pub(super) fn blob_length(name: &str) -> Box<Error> {
+    let text = format!("Display width out of range for column '{name}' (max = {})", u32::MAX);
+    Error::new(ErrorCode::DisplayWidth, text)
+}
+
 /// Error 1439 for the number of entries of a VECTOR.
 pub(super) fn vector_entries(name: &str) -> Box<Error> {
     let text = format!("Display width out of range for column '{name}' (max = {VECTOR_ENTRIES_MAX})");

@@ -6,6 +6,7 @@ use junctor_model::id::TableId;
 use junctor_model::schema::{ColumnDefinition, Dictionary};
 use junctor_signals::reserve_auto_increment::ReturnedNumbers;
 
+use crate::bind::NumberRules;
 use crate::plan::AutoColumn;
 
 /// The AUTO_INCREMENT values that this block holds, by table.
@@ -18,7 +19,11 @@ pub(crate) struct AutoIncrementRanges {
 fn in_order(ranges: impl Iterator<Item = (TableId, AutoIncrementRange)>) -> Box<[ReturnedNumbers]> {
     let held = ranges.filter(|(_, range)| range.next < range.end || range.explicit > 0);
     let mut held: Box<[_]> = held
-        .map(|(table, range)| ReturnedNumbers { table, range: range.next..range.end, explicit: range.explicit })
+        .map(|(table, range)| ReturnedNumbers {
+            table,
+            range: range.next.min(range.end)..range.end,
+            explicit: range.explicit,
+        })
         .collect();
     held.sort_unstable_by_key(|returned| returned.table);
     held
@@ -113,6 +118,8 @@ impl AutoIncrementRange {
         if explicit_max <= self.known && self.end.saturating_sub(self.next) >= needed {
             return None;
         }
+        // The last number may have been the last one before a gap that leads beyond the held values.
+        let needed = if needed == 0 { 0 } else { needed.saturating_add(self.next.saturating_sub(self.end)) };
         let count = if needed == 0 { 0 } else { needed.max(prefetch) };
         Some(AutoIncrementRequest { needed, count, beyond: explicit_max })
     }
@@ -140,11 +147,13 @@ impl AutoIncrementRange {
 /// Takes the next value. Error: 1467 if it exceeds the column's maximum or none is left.
 pub(super) fn next_number(range: &mut AutoIncrementRange, auto: Option<AutoColumn>) -> Result<u64> {
     let number_max = auto.map_or(u64::MAX, |auto| auto.number_max);
-    if range.next >= range.end || range.next > number_max {
+    let rules = auto.map_or_else(NumberRules::default, |auto| auto.rules);
+    let number = rules.aligned(range.next);
+    if number >= range.end || number > number_max {
         return Err(numbers_exhausted());
     }
-    range.next += 1;
-    Ok(range.next - 1)
+    range.next = number.saturating_add(u64::from(rules.increment));
+    Ok(number)
 }
 
 /// The number of an AUTO_INCREMENT column. `generated` is the number that the row has got; the hidden key
@@ -160,6 +169,14 @@ pub(super) fn number_of_column(
     let number = next_number(range, auto)?;
     *generated = Some(number);
     Ok(number)
+}
+
+/// The count of numbers from which so many rows get theirs, wherever the first one is.
+pub(super) fn numbers_of_rows(rows: u64, rules: NumberRules) -> u64 {
+    match rules.increment {
+        0 | 1 => rows,
+        increment => rows.saturating_add(u64::from(rows > 0)).saturating_mul(increment.into()),
+    }
 }
 
 /// Error 1467.
@@ -209,6 +226,28 @@ mod tests {
     }
 
     #[test]
+    fn numbers_at_a_distance_go_on_after_the_end_of_the_held_values() {
+        let rules = NumberRules { keeps_zero: false, increment: 10, offset: 5 };
+        assert_eq!([1, 5, 6, 15, 16].map(|least| rules.aligned(least)), [5, 5, 15, 15, 25]);
+        // An offset above the distance has no effect.
+        assert_eq!(NumberRules { offset: 11, ..rules }.aligned(1), 10);
+        let auto =
+            AutoColumn { index: ColumnNumber(0), is_hidden: false, number_max: u64::MAX, hidden_key: None, rules };
+        let mut range = AutoIncrementRange::default();
+        let mut first = 1;
+        let mut numbers = Vec::new();
+        for _ in 0..3 {
+            let needed = numbers_of_rows(2, rules);
+            while let Some(asked) = range.missing(needed, 0, 1) {
+                range.add(first, asked.count, 0);
+                first += asked.count;
+            }
+            numbers.extend([(); 2].map(|()| next_number(&mut range, Some(auto)).expect("there are numbers")));
+        }
+        assert_eq!(numbers, [5, 15, 25, 35, 45, 55]);
+    }
+
+    #[test]
     fn a_remainder_is_kept_if_the_next_range_continues_it() {
         let mut range = AutoIncrementRange { next: 5, end: 8, known: 7, explicit: 0 };
         range.add(8, 10, 0);
@@ -241,7 +280,13 @@ mod tests {
         let error = next_number(&mut range, None).expect_err("there is none left");
         assert_eq!(error.code, ErrorCode::AutoIncrementExhausted);
         let mut tiny = AutoIncrementRange { next: 128, end: 160, known: 159, explicit: 0 };
-        let auto = AutoColumn { index: ColumnNumber(0), is_hidden: false, number_max: 127, hidden_key: None };
+        let auto = AutoColumn {
+            index: ColumnNumber(0),
+            is_hidden: false,
+            number_max: 127,
+            hidden_key: None,
+            rules: NumberRules::default(),
+        };
         assert!(next_number(&mut tiny, Some(auto)).is_err());
     }
 }

@@ -572,6 +572,7 @@ impl Engine {
             foreign_key_checks: true,
             modes: Modes { only_full_group_by: true, ..modes_of(session.variables.sql_mode) },
             division_increment: session.variables.division_increment(),
+            numbers: session.variables.number_rules(),
             is_strict: false,
             rules: session.variables.value_rules().at(session_context.now_us()),
             row_estimate: &|table| self.estimates.rows(table),

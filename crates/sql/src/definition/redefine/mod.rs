@@ -85,6 +85,8 @@ pub(super) struct Draft<'a> {
     comment: Box<str>,
     options: KeptOptions,
     rules: ValueRules,
+    /// Whether `sql_mode` has no strict mode.
+    is_lenient: bool,
     auto_increment: Option<u64>,
     partitioning: Partitioning,
     /// The CHECK constraints: the first `kept_checks` are the old ones.
@@ -140,6 +142,7 @@ impl<'a> Draft<'a> {
             comment: old.comment.clone(),
             options: old.options.clone(),
             rules: context.rules,
+            is_lenient: context.environment.modes.is_lenient,
             auto_increment: None,
             partitioning: Partitioning::Kept,
             checks: old.checks.clone(),
@@ -335,7 +338,7 @@ impl<'a> Draft<'a> {
 
     /// Defines a column of the statement, and collects the keys among its attributes.
     fn define(&mut self, written: &ast::ColumnDefinition, notes: &mut Vec<Note>) -> Result<ColumnDefinition> {
-        let definition = column::define(written, self.collation, notes)?;
+        let definition = column::define(written, (self.collation, self.is_lenient), notes)?;
         let keys = create_table::keys_of_column(written).into_iter().map(TableChange::AddIndex);
         self.keys.extend(keys);
         self.keys.extend(foreign_key::of_column(written).map(TableChange::AddForeignKey));

@@ -139,7 +139,7 @@ fn tables(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
             continue;
         }
         row.extend(storage_values(table, &(facts.table_statistics)(table)));
-        row.extend([bytes(table.collation.name()), Value::Null, bytes(&create_options(table)), bytes(&table.comment)]);
+        row.extend([bytes(table.collation.name()), Value::Null, bytes(create_options(table)), bytes(&table.comment)]);
         rows.push(row);
     }
     rows

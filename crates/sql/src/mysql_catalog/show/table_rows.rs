@@ -192,7 +192,7 @@ fn status_row(table: &TableDefinition, facts: &ShowContext<'_>) -> Vec<Value> {
     row.extend(storage_values(table, &statistics));
     row.push(bytes(table.collation.name()));
     row.push(Value::Null);
-    row.push(bytes(&create_options(table)));
+    row.push(bytes(create_options(table)));
     row.push(bytes(&table.comment));
     row
 }
