@@ -24,6 +24,7 @@
 #   make scale       simulated placements for 4 to 128 CPUs: the plots and figures of docs/scale
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
 #   make typed       random statements over every type and function, compared with MariaDB: make typed TYPED=1000000
+#   make storage-engine  MariaDB's storage_engine suite on MariaDB and on Junctor; writes docs/storage-engine-suite.md
 #   make statement-forms  100,000 statements shaped, unshaped and prepared: make statement-forms SEED=1 FORMS=100000
 #   make loom        interleavings of the code that shares memory
 #   make models      models of the cluster's protocol with larger bounds
@@ -46,7 +47,7 @@ KILLS ?= 300
 FAULTS ?= 500
 SEED ?= 1
 
-.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill faults rot history deadlocks long-transactions long-statements load thread-pool scale differential typed statement-forms loom models sanitize fuzz tidy tools release
+.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill faults rot history deadlocks long-transactions long-statements load thread-pool scale differential typed storage-engine statement-forms loom models sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -119,6 +120,10 @@ differential: tools release
 typed: tools release
 	TYPED_ONLY=1 TYPED=$(TYPED) TYPED_SECONDS=14400 TYPED_CHECK=--summary KEEP_GOING=--keep-going \
 		timeout 15000 sh tests/differential/run.sh $(TARGET)/release/junctor $(SEED)
+
+storage-engine: release
+	sh tests/install-tools.sh suite
+	timeout 1800 sh tests/storage-engine.sh $(TARGET)/release/junctor
 
 statement-forms:
 	STATEMENT_FORMS=$(FORMS) STATEMENT_FORMS_SEED=$(SEED) cargo test --package junctor --test statement_forms -- --nocapture

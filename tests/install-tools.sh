@@ -6,6 +6,7 @@
 #
 #   sh tests/install-tools.sh
 #   sh tests/install-tools.sh clients     what the tests of clients in other languages need, too
+#   sh tests/install-tools.sh suite       MariaDB's storage_engine suite, too
 set -eu
 
 missing=
@@ -36,11 +37,19 @@ if [ "${1:-}" = clients ]; then
     [ -e "$headers/Python.h" ] || missing="$missing python3-dev"
 fi
 
+# The packages of the suite depend on the server with its service, so they are unpacked, not installed.
+suite=
+if [ "${1:-}" = suite ]; then
+    suite=${CARGO_TARGET_DIR:-$(dirname "$0")/../target}/mariadb-test
+    ldconfig -p | grep -q libpcre2-posix.so.3 || missing="$missing libpcre2-posix3"
+    [ ! -x "$suite/usr/bin/mariadb-test" ] || suite=
+fi
+
 if ! command -v cargo >/dev/null 2>&1; then
     echo "cargo is missing: install Rust from https://rustup.rs" >&2
     exit 1
 fi
-[ -n "$missing" ] || exit 0
+[ -n "$missing$suite" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "missing:$missing; install these packages, or run this as root on Debian 12" >&2
     exit 1
@@ -50,3 +59,13 @@ apt-get update -q
 # $missing is a list of words. gcc also needs the headers of the C library.
 # shellcheck disable=SC2086
 apt-get install -q -y --no-install-recommends $missing libc6-dev
+if [ -n "$suite" ]; then
+    mkdir -p "$suite"
+    suite=$(cd "$suite" && pwd)
+    downloads=$(mktemp -d)
+    (cd "$downloads" && apt-get download -q mariadb-test mariadb-test-data)
+    for package in "$downloads"/*.deb; do
+        dpkg-deb --extract "$package" "$suite"
+    done
+    rm -rf "$downloads"
+fi

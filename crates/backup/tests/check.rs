@@ -81,6 +81,7 @@ fn layout() -> Arc<TableLayout> {
         has_partition_clause: false,
         collation: CollationId::DEFAULT,
         comment: "".into(),
+        options: Default::default(),
     }))
 }
 

@@ -10,6 +10,7 @@ pub mod decimal;
 pub mod number;
 pub mod collation;
 pub mod schema;
+pub mod table_options;
 pub mod access;
 pub mod checkpoint;
 pub mod stored_identity;

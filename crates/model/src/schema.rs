@@ -11,6 +11,7 @@ use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
 use crate::number::parse_integer;
 use crate::row_encoding::{append_text, append_text_in};
 use crate::scratch::{Scratch, to_text};
+use crate::table_options::KeptOptions;
 use crate::temporal::TemporalKind;
 use crate::time_to_live::TimeToLive;
 use crate::types::{DataType, Form};
@@ -457,6 +458,8 @@ pub struct TableDefinition {
     pub collation: CollationId,
     /// COMMENT.
     pub comment: Box<str>,
+    /// The options that are kept for SHOW CREATE TABLE.
+    pub options: KeptOptions,
     /// The id of the next index to be added.
     pub next_index: IndexId,
     /// The foreign keys in the order written.
@@ -489,6 +492,7 @@ impl TableDefinition {
             has_partition_clause: false,
             collation: CollationId::DEFAULT,
             comment: "".into(),
+            options: KeptOptions::default(),
             next_index: IndexId(indexes.len() as u16),
             indexes,
             foreign_keys: Vec::new(),
@@ -545,9 +549,16 @@ impl TableDefinition {
         matches!(self.sharing, Sharing::Temporary(_))
     }
 
+    /// The columns that get their values from the counter: the AUTO_INCREMENT column and the hidden key
+    /// beside it.
+    pub fn counted_columns(&self) -> impl Iterator<Item = ColumnNumber> {
+        let automatic = self.columns.iter().enumerate().filter(|(_, column)| column.auto_increment);
+        automatic.map(|(position, _)| ColumnNumber(position as u16))
+    }
+
     /// The AUTO_INCREMENT column.
     pub fn auto_increment_column(&self) -> Option<ColumnNumber> {
-        self.columns.iter().position(|column| column.auto_increment).map(|position| ColumnNumber(position as u16))
+        self.counted_columns().next()
     }
 }
 

@@ -22,6 +22,7 @@ use crate::schema::{
 };
 use crate::stored_type::StoredType;
 use crate::stored_value::StoredValue;
+use crate::table_options::{KeptOption, KeptOptions};
 use crate::value::Value;
 
 /// The version that is written.
@@ -219,6 +220,9 @@ struct StoredTable {
     collation: Box<str>,
     #[serde(default, skip_serializing_if = "str::is_empty")]
     comment: Box<str>,
+    /// Names of options with their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    options: Vec<(Box<str>, u64)>,
     next_index: u16,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     foreign_keys: Vec<StoredForeignKey>,
@@ -413,6 +417,7 @@ impl From<&TableDefinition> for StoredTable {
             has_partition_clause: table.has_partition_clause,
             collation: table.collation.name().into(),
             comment: table.comment.clone(),
+            options: table.options.iter().map(|(option, value)| (option.name().into(), value)).collect(),
             next_index: table.next_index.0,
             foreign_keys: table.foreign_keys.iter().map(StoredForeignKey::from).collect(),
             checks: table.checks.iter().map(StoredCheck::from).collect(),
@@ -464,12 +469,22 @@ impl TryFrom<StoredTable> for TableDefinition {
             has_partition_clause: stored.has_partition_clause,
             collation: collation(&stored.collation)?,
             comment: stored.comment,
+            options: kept_options(&stored.options)?,
             next_index: IndexId(stored.next_index),
             foreign_keys,
             checks: stored.checks.into_iter().map(CheckConstraint::from).collect(),
             view: stored.view.map(ViewDefinition::try_from).transpose()?.map(Box::new),
         })
     }
+}
+
+fn kept_options(stored: &[(Box<str>, u64)]) -> Result<KeptOptions, StoredSchemaError> {
+    let mut options = KeptOptions::default();
+    for (name, value) in stored {
+        let option = KeptOption::named(name).ok_or_else(|| invalid(format_args!("there is no table option {name}")))?;
+        options.set(option, Some(*value));
+    }
+    Ok(options)
 }
 
 impl From<&ViewDefinition> for StoredView {
@@ -751,6 +766,7 @@ mod tests {
             has_partition_clause: true,
             collation,
             comment: "goods".into(),
+            options: kept_options(&[("MAX_ROWS".into(), 1_000), ("ROW_FORMAT".into(), 4)]).expect("known names"),
             next_index: IndexId(3),
             foreign_keys: vec![ForeignKey {
                 name: "fk".into(),

@@ -210,7 +210,7 @@ forms! {
         "SET PERSIST_ONLY sort_buffer_size = 262144";
     SetRestricted "SET SESSION of variables that affect other sessions or logs"
         [Server: SessionVariablesAdmin | SystemVariablesAdmin | Super] "1227" "SET sql_log_bin = 0";
-    Flush "FLUSH HOSTS, FLUSH LOGS" [Server: Reload] "1227" "FLUSH HOSTS";
+    Flush "FLUSH HOSTS, FLUSH LOGS, FLUSH TABLES" [Server: Reload] "1227" "FLUSH HOSTS";
     FlushPrivileges "FLUSH PRIVILEGES" [Server: Reload] "1227" "FLUSH PRIVILEGES";
     FlushUserResources "FLUSH USER_RESOURCES" [Server: Reload | FlushUserResources] "1227" "FLUSH USER_RESOURCES";
     CreateUser "CREATE USER, ALTER USER, DROP USER, RENAME USER, REVOKE ALL" [Server: CreateUser] "1227" "CREATE USER n";

@@ -128,6 +128,40 @@ impl Default for Modes {
     }
 }
 
+/// How AUTO_INCREMENT columns get their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberRules {
+    /// NO_AUTO_VALUE_ON_ZERO: 0 is stored as 0, and only NULL requests a number.
+    pub keeps_zero: bool,
+    /// The distance of two numbers (`auto_increment_increment`).
+    pub increment: u16,
+    /// The first number (`auto_increment_offset`). As in MySQL, it has no effect above the distance.
+    pub offset: u16,
+}
+
+impl Default for NumberRules {
+    fn default() -> NumberRules {
+        NumberRules { keeps_zero: false, increment: 1, offset: 1 }
+    }
+}
+
+impl NumberRules {
+    /// The least number from `least` on that these rules permit.
+    #[inline]
+    pub fn aligned(self, least: u64) -> u64 {
+        let increment = u64::from(self.increment);
+        if increment <= 1 {
+            return least;
+        }
+        let offset = if self.offset > self.increment { 0 } else { u64::from(self.offset) };
+        match least.saturating_sub(offset) % increment {
+            _ if least <= offset => offset,
+            0 => least,
+            beyond => least.saturating_add(increment - beyond),
+        }
+    }
+}
+
 /// The parts of the schema, the session's settings and the parameters that determine the meaning of a
 /// statement.
 pub struct Environment<'a> {
@@ -156,6 +190,8 @@ pub struct Environment<'a> {
     pub modes: Modes,
     /// Number of digits that a division adds after the decimal point (`div_precision_increment`).
     pub division_increment: u8,
+    /// How AUTO_INCREMENT columns get their numbers.
+    pub numbers: NumberRules,
     /// Whether the statement writes in strict mode: truncation of data and division by zero are errors.
     pub is_strict: bool,
     /// The session's rules for days and times.
@@ -185,6 +221,7 @@ impl<'a> Environment<'a> {
             foreign_key_checks: true,
             modes: Modes::default(),
             division_increment: 4,
+            numbers: NumberRules::default(),
             is_strict: true,
             rules: ValueRules::DEFAULT,
             row_estimate: &|_| None,

@@ -25,18 +25,19 @@ pub(super) const COMMENT_CHARACTERS_MAX: usize = 1024;
 const VECTOR_ENTRIES_DEFAULT: u32 = 2048;
 /// MySQL's number for "is deprecated and will be removed in a future release".
 const DEPRECATED: u16 = 1681;
+const CONVERTED: u16 = 1246;
 
 /// Defines a column without its default, because a later primary key may make the column NOT NULL.
 /// `collation` is the table's.
 pub(super) fn define(
     column: &ast::ColumnDefinition,
-    collation: CollationId,
+    (collation, is_lenient): (CollationId, bool),
     notes: &mut Vec<Note>,
 ) -> Result<ColumnDefinition> {
     check_name(&column.name, ErrorCode::WrongFieldSpecification, "column")?;
     refuse_attributes(column)?;
     let name = &column.name;
-    let mut column_type = type_of(name, &column.column_type, collation, notes)?;
+    let mut column_type = type_of(name, &column.column_type, (collation, is_lenient), notes)?;
     if column.column_type.zerofill {
         column_type = column_type.zero_filled();
     }
@@ -44,7 +45,7 @@ pub(super) fn define(
         column_type = with_system(&column_type, srid)?;
     }
     let display_width = match column.column_type.kind {
-        TypeKind::Integer { display_width, .. } => display_width.map(|width| width as u16),
+        TypeKind::Integer { display_width, .. } => display_width.filter(|width| *width > 0).map(|width| width as u16),
         _ => None,
     };
     if column.auto_increment && column_type.as_integer().is_none() {
@@ -68,7 +69,7 @@ pub(super) fn define(
 
 /// A column of a table function, in the collation of the connection. Errors: those of types.
 pub(crate) fn column_of(column: &ast::ColumnDefinition, collation: CollationId) -> Result<ColumnDefinition> {
-    define(column, collation, &mut Vec::new())
+    define(column, (collation, false), &mut Vec::new())
 }
 
 /// GENERATED ALWAYS AS of a column.
@@ -107,17 +108,23 @@ fn refuse_attributes(column: &ast::ColumnDefinition) -> Result<()> {
     }
 }
 
-fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mut Vec<Note>) -> Result<DataType> {
+fn type_of(
+    name: &str,
+    written: &ast::ColumnType,
+    (table, is_lenient): (CollationId, bool),
+    notes: &mut Vec<Note>,
+) -> Result<DataType> {
     let text_collation = || string_collation(written, table);
     match &written.kind {
         TypeKind::Integer { size, display_width } => {
             check_display_width(name, *size, *display_width, written.unsigned, notes)?;
             Ok(DataType::integer(integer_bytes(*size), written.unsigned))
         }
-        TypeKind::Double { precision: Some(precision), scale: Some(scale) } => {
+        // MySQL takes (0,0) for no digits.
+        TypeKind::Double { precision: Some(precision), scale: Some(scale) } if precision.max(scale) > &0 => {
             Ok(DataType::floating(true, Some(fixed_digits(name, *precision, *scale)?), written.unsigned))
         }
-        TypeKind::Float { precision: Some(precision), scale: Some(scale) } => {
+        TypeKind::Float { precision: Some(precision), scale: Some(scale) } if precision.max(scale) > &0 => {
             Ok(DataType::floating(false, Some(fixed_digits(name, *precision, *scale)?), written.unsigned))
         }
         TypeKind::Double { .. } | TypeKind::Float { precision: Some(25..=53), scale: None } => {
@@ -128,10 +135,10 @@ fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mu
         TypeKind::Binary { length } => {
             declared(name, DataType::declared_char(length.unwrap_or(1), CollationId::BINARY))
         }
-        TypeKind::VarChar { length } => declared(name, DataType::declared_varchar(*length, text_collation()?)),
-        TypeKind::VarBinary { length } => declared(name, DataType::declared_varchar(*length, CollationId::BINARY)),
-        TypeKind::Text { size, length } => Ok(text_or_blob(*size, *length, text_collation()?)),
-        TypeKind::Blob { size, length } => Ok(text_or_blob(*size, *length, CollationId::BINARY)),
+        TypeKind::VarChar { length } => varying(name, (*length, text_collation()?), is_lenient, notes),
+        TypeKind::VarBinary { length } => varying(name, (*length, CollationId::BINARY), is_lenient, notes),
+        TypeKind::Text { size, length } => text_or_blob(name, *size, *length, text_collation()?),
+        TypeKind::Blob { size, length } => text_or_blob(name, *size, *length, CollationId::BINARY),
         TypeKind::Year => Ok(DataType::year()),
         TypeKind::Date => Ok(DataType::date()),
         TypeKind::Time { fraction_digits } => Ok(DataType::time(second_digits(name, *fraction_digits)?)),
@@ -150,11 +157,11 @@ fn type_of(name: &str, written: &ast::ColumnType, table: CollationId, notes: &mu
         },
         TypeKind::Enum(names) => {
             let collation = text_collation()?;
-            Ok(DataType::enumeration(choice_members(name, names, false, collation)?, collation))
+            Ok(DataType::enumeration(choice_members(name, names, (false, collation, is_lenient), notes)?, collation))
         }
         TypeKind::Set(names) => {
             let collation = text_collation()?;
-            Ok(DataType::set(choice_members(name, names, true, collation)?, collation))
+            Ok(DataType::set(choice_members(name, names, (true, collation, is_lenient), notes)?, collation))
         }
         TypeKind::Geometry(name) => {
             let name = name.to_ascii_lowercase();
@@ -177,7 +184,7 @@ fn fixed_digits(name: &str, precision: u32, scale: u32) -> Result<(u8, u8)> {
     if scale > u32::from(DECIMAL_SCALE_MAX) {
         return Err(message::too_big_scale(name, scale));
     }
-    if precision > u32::from(u8::MAX) || precision == 0 {
+    if precision > u32::from(u8::MAX) {
         return Err(message::display_width(name));
     }
     if scale > precision {
@@ -207,8 +214,13 @@ fn decimal(name: &str, precision: Option<u32>, scale: Option<u32>, unsigned: boo
 }
 
 /// The members of an ENUM or SET, without trailing spaces. Errors: 1097 for too many, 1291 for a member named
-/// twice, 1367 for a comma in a member of a SET.
-fn choice_members(name: &str, written: &[Vec<u8>], is_set: bool, collation: CollationId) -> Result<Arc<Members>> {
+/// twice in strict mode, else a note, 1367 for a comma in a member of a SET.
+fn choice_members(
+    name: &str,
+    written: &[Vec<u8>],
+    (is_set, collation, is_lenient): (bool, CollationId, bool),
+    notes: &mut Vec<Note>,
+) -> Result<Arc<Members>> {
     let type_name = if is_set { "SET" } else { "ENUM" };
     if written.len() > if is_set { SET_MEMBERS_MAX } else { ENUM_MEMBERS_MAX } {
         return Err(message::too_many_members(name, type_name));
@@ -220,8 +232,12 @@ fn choice_members(name: &str, written: &[Vec<u8>], is_set: bool, collation: Coll
         if is_set && member.contains(&b',') {
             return Err(message::illegal_member(&String::from_utf8_lossy(member)));
         }
-        if names.iter().any(|known| collation.equal(known, member)) {
-            return Err(message::repeated_member(name, &String::from_utf8_lossy(member), type_name));
+        if let Some(known) = names.iter().find(|known| collation.equal(known, member)) {
+            let error = message::repeated_member(name, &String::from_utf8_lossy(known), type_name);
+            if !is_lenient {
+                return Err(error);
+            }
+            notes.push((error.code.errno(), error.message));
         }
         names.push(member.into());
     }
@@ -268,14 +284,33 @@ fn declared(name: &str, declared: std::result::Result<DataType, TooLong>) -> Res
     declared.map_err(|too_long| message::too_big(name, too_long.max as usize))
 }
 
-fn text_or_blob(size: LongSize, length: Option<u32>, collation: CollationId) -> DataType {
-    match (length, size) {
+/// VARCHAR or VARBINARY. Outside of strict mode, one that is too long becomes TEXT or BLOB, with a note.
+fn varying(
+    name: &str,
+    (length, collation): (u32, CollationId),
+    is_lenient: bool,
+    notes: &mut Vec<Note>,
+) -> Result<DataType> {
+    match DataType::declared_varchar(length, collation) {
+        Err(_) if is_lenient => {
+            let (from, to) = if collation == CollationId::BINARY { ("VARBINARY", "BLOB") } else { ("VARCHAR", "TEXT") };
+            notes.push((CONVERTED, format!("Converting column '{name}' from {from} to {to}").into()));
+            Ok(DataType::declared_text_or_blob(length, collation))
+        }
+        outcome => declared(name, outcome),
+    }
+}
+
+/// TEXT or BLOB of a size or length. Error 1439 for a length beyond 32 bits.
+fn text_or_blob(name: &str, size: LongSize, length: Option<u64>, collation: CollationId) -> Result<DataType> {
+    let length = length.map(|length| u32::try_from(length).map_err(|_| message::blob_length(name))).transpose()?;
+    Ok(match (length, size) {
         (Some(length), _) => DataType::declared_text_or_blob(length, collation),
         (None, LongSize::Tiny) => DataType::text_or_blob(1, collation),
         (None, LongSize::Normal) => DataType::text_or_blob(2, collation),
         (None, LongSize::Medium) => DataType::text_or_blob(3, collation),
         (None, LongSize::Long) => DataType::text_or_blob(4, collation),
-    }
+    })
 }
 
 /// A spatial type with the attribute SRID. Errors: 1221 for another type, 3548 for an unknown system.

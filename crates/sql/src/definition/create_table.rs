@@ -7,6 +7,7 @@ use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
 use junctor_model::schema::{
     ColumnDefinition, ExpressionKind, IndexDefinition, IndexKind, IndexState, Sharing, TableDefinition, TableKind,
 };
+use junctor_model::table_options::{KeptOption, KeptOptions, ROW_FORMATS};
 use junctor_model::temporal::ValueRules;
 use junctor_model::types::DataType;
 
@@ -47,9 +48,11 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         None => table,
     };
     let mut notes = Vec::new();
-    let options = Options::read((name, &table.options), database.collation, context, &mut notes)?;
+    let options =
+        Options::read((name, &table.options), (database.collation, KeptOptions::default()), context, &mut notes)?;
     // Keys come before defaults: a primary key makes its columns NOT NULL, which rules out DEFAULT NULL.
-    let mut columns = define_columns(table, options.collation, &mut notes)?;
+    let lenient = context.environment.modes.is_lenient;
+    let mut columns = define_columns(table, (options.collation, lenient), &mut notes)?;
     let indexes = define_indexes(table, &mut columns, &mut notes, context)?;
     set_defaults(table, &mut columns, context.rules)?;
     check_auto_increment(&columns, &indexes)?;
@@ -76,6 +79,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         has_partition_clause: partitioning.is_some(),
         collation: options.collation,
         comment: options.comment,
+        options: options.kept,
     };
     foreign_key::add_foreign_keys(table, &mut definition, context)?;
     let mut checks = Vec::with_capacity(table.checks.len());
@@ -93,17 +97,19 @@ pub(super) struct Options {
     pub collation: CollationId,
     pub comment: Box<str>,
     pub auto_increment: u64,
+    /// Options that are only shown.
+    pub kept: KeptOptions,
 }
 
 impl Options {
     pub(super) fn read(
         (name, written): (&str, &[TableOption]),
-        default: CollationId,
+        (default, kept): (CollationId, KeptOptions),
         context: &DefinitionContext<'_>,
         notes: &mut Vec<Note>,
     ) -> Result<Options> {
         let (mut character_set, mut collation) = (None, None);
-        let mut options = Options { collation: default, comment: "".into(), auto_increment: 1 };
+        let mut options = Options { collation: default, comment: "".into(), auto_increment: 1, kept };
         for option in written {
             match option {
                 TableOption::Engine(engine) => note_engine(engine, name, context, notes)?,
@@ -118,11 +124,27 @@ impl Options {
                 TableOption::Other { name, value } if name == "ENCRYPTION" && value.contains(['Y', 'y']) => {
                     return Err(Error::not_supported("ENCRYPTION"));
                 }
-                TableOption::OnDisk(false) | TableOption::RowFormat(_) | TableOption::Other { .. } => {}
+                TableOption::RowFormat(format) => {
+                    let value = ROW_FORMATS.iter().position(|name| name == format).map(|position| position as u64);
+                    options.kept.set(KeptOption::RowFormat, value);
+                }
+                TableOption::Other { name, value } => options.keep(name, value)?,
+                TableOption::OnDisk(false) => {}
             }
         }
         options.collation = collation_of(character_set, collation, default)?;
         Ok(options)
+    }
+
+    /// Keeps an option with a number, or DEFAULT; the others have no effect. Error 1064 for another value.
+    fn keep(&mut self, name: &str, value: &str) -> Result<()> {
+        let Some(option) = KeptOption::named(name) else { return Ok(()) };
+        let number = match value {
+            _ if value.eq_ignore_ascii_case("DEFAULT") => None,
+            _ => Some(value.parse().map_err(|_| message::wrong_option_value(value))?),
+        };
+        self.kept.set(option, number);
+        Ok(())
     }
 }
 
@@ -145,7 +167,7 @@ fn note_engine(engine: &str, table: &str, context: &DefinitionContext<'_>, notes
 
 fn define_columns(
     table: &ast::CreateTable,
-    collation: CollationId,
+    kind: (CollationId, bool),
     notes: &mut Vec<Note>,
 ) -> Result<Vec<ColumnDefinition>> {
     if table.columns.is_empty() {
@@ -157,7 +179,7 @@ fn define_columns(
     let mut columns: Vec<ColumnDefinition> = Vec::with_capacity(table.columns.len() + 1);
     let mut names = std::collections::BTreeSet::new();
     for written in &table.columns {
-        let column = column::define(written, collation, notes)?;
+        let column = column::define(written, kind, notes)?;
         if !names.insert(column.name.to_ascii_lowercase()) {
             return Err(message::duplicate_column(&written.name));
         }

@@ -23,6 +23,7 @@ use crate::parse::definition as ast;
 pub(super) const PRIMARY: &str = "PRIMARY";
 const HASH_NOT_SUPPORTED: u16 = 3502;
 const DUPLICATE_INDEX: u16 = 1831;
+const NAME_IGNORED: u16 = 1280;
 /// Bytes of collation weights that an index keeps for each character of a prefix.
 const WEIGHT_BYTES: u32 = 4;
 
@@ -39,7 +40,11 @@ pub(super) fn define(
     }
     let key = key_columns(index, columns)?;
     let name = match (index.kind, &index.name) {
-        (ast::IndexKind::Primary, _) => PRIMARY.to_owned(),
+        (ast::IndexKind::Primary, written) => {
+            let other = written.as_deref().filter(|name| !name.eq_ignore_ascii_case(PRIMARY));
+            notes.extend(other.map(|name| (NAME_IGNORED, format!("Name '{name}' ignored for PRIMARY key.").into())));
+            PRIMARY.to_owned()
+        }
         (_, Some(name)) => explicit_name(name, taken)?,
         (_, None) if index.columns[0].expression.is_some() => generated_name("functional_index", taken),
         (_, None) => generated_name(&find(columns, &index.columns[0].name)?.1.name, taken),

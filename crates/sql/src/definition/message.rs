@@ -38,8 +38,20 @@ pub(super) fn too_big(name: &str, max: usize) -> Box<Error> {
     Error::new(ErrorCode::ColumnTooBig, text)
 }
 
+/// Error 1439.
 pub(super) fn display_width(name: &str) -> Box<Error> {
-    Error::new(ErrorCode::ColumnTooBig, format!("Display width out of range for column '{name}' (max = 255)"))
+    Error::new(ErrorCode::DisplayWidth, format!("Display width out of range for column '{name}' (max = 255)"))
+}
+
+/// Error 1064 for the value of a table option.
+pub(super) fn wrong_option_value(value: &str) -> Box<Error> {
+    Error::new(ErrorCode::SyntaxError, format!("You have an error in your SQL syntax near '{value}'"))
+}
+
+/// Error 1439 for the length of TEXT or BLOB.
+pub(super) fn blob_length(name: &str) -> Box<Error> {
+    let text = format!("Display width out of range for column '{name}' (max = {})", u32::MAX);
+    Error::new(ErrorCode::DisplayWidth, text)
 }
 
 /// Error 1439 for the number of entries of a VECTOR.

@@ -230,7 +230,7 @@ fn string_type(column: &ResultColumn) -> DataType {
 /// The type with this text.
 fn column_type(text: &str) -> Result<DataType> {
     let written = parse_column(format!("CREATE TABLE t (c {text})").as_bytes())?;
-    Ok(super::column::define(&written, CollationId::DEFAULT, &mut Vec::new())?.column_type)
+    Ok(super::column::define(&written, (CollationId::DEFAULT, false), &mut Vec::new())?.column_type)
 }
 
 /// The column as a statement writes it.

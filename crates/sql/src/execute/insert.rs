@@ -1,7 +1,8 @@
 //! Hot path: at most 150 instructions per value.
 //!
-//! INSERT. Rows are converted, encoded and assigned to partitions. The AUTO_INCREMENT values that they need
-//! are reserved first, so that no row is encoded twice.
+//! INSERT, in one long file because its steps share the encoder of rows. Rows are converted, encoded and
+//! assigned to partitions. The AUTO_INCREMENT values that they need are reserved first, so that no row is
+//! encoded twice.
 
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use super::completion::{ChangeCounts, fail, finish_ok};
 use super::compound::{RowList, RowRef, SelectedRows, start_insert_rows, start_insert_select};
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::numbers::{AutoIncrementRange, AutoIncrementRequest, number_for, numbers_exhausted};
+use super::numbers::{AutoIncrementRange, AutoIncrementRequest, number_of_column, numbers_exhausted, numbers_of_rows};
 use super::retry::StatementInput;
 use super::session::Session;
 use super::state::{Execution, PlanInput, Workspace, WriteForm, WriteState};
@@ -398,13 +399,14 @@ fn missing_numbers(
         for row in 0..rows.count() {
             match encoder.explicit_number(rows, row, auto)? {
                 None => needed += 1,
-                Some(number) => {
-                    explicit_max = explicit_max.max(number);
-                    needed += u64::from(auto.hidden_key.is_some());
-                }
+                Some(number) => explicit_max = explicit_max.max(number),
             }
         }
     }
+    if auto.hidden_key.is_some() {
+        needed = rows.count() as u64;
+    }
+    let needed = numbers_of_rows(needed, auto.rules);
     // When the row is encoded later, these warnings and the LAST_INSERT_ID(expression) occur again.
     if encoder.scratch.has_diagnostics() {
         encoder.scratch.forget_warnings_after(noted);
@@ -473,7 +475,10 @@ impl RowEncoder<'_> {
         self.scratch.reset();
         let value = match rows.form(row).get(position) {
             Some(InsertValue::Generated | InsertValue::Now(_)) | None => return Ok(None),
-            Some(InsertValue::Stored(value) | InsertValue::Deferred(value)) => return Ok(number_of(value.as_ref())),
+            Some(InsertValue::Stored(value) | InsertValue::Deferred(value)) => {
+                let zero = (auto.rules.keeps_zero && *value != Value::Null).then_some(0);
+                return Ok(number_of(value.as_ref()).or(zero));
+            }
             Some(InsertValue::Parameter(ordinal)) => match rows.literal(*ordinal, row) {
                 Some((text, literal)) => literal_value(text, literal, self.decoded),
                 None => rows.parameters_of(row).get(*ordinal),
@@ -490,7 +495,8 @@ impl RowEncoder<'_> {
         if value.is_null() {
             return Ok(None);
         }
-        Ok(number_of(target.convert(value, self.scratch)?))
+        let zero = auto.rules.keeps_zero.then_some(0);
+        Ok(number_of(target.convert(value, self.scratch)?).or(zero))
     }
 
     /// Collects the parameters of one row for the expressions that read them.
@@ -571,6 +577,7 @@ impl RowEncoder<'_> {
             }
         };
         let definition = &rows.plan.table.definition;
+        let replaces_zero = rows.plan.auto.is_some_and(|auto| !auto.rules.keeps_zero);
         let mut generated = None;
         for ((value, source), column) in values.iter_mut().zip(form).zip(&definition.columns) {
             let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.mode() };
@@ -590,10 +597,12 @@ impl RowEncoder<'_> {
             };
             let asks = column.auto_increment && given.is_null();
             let converted = if asks { ValueRef::Null } else { target.convert(given, scratch)? };
-            *value = match asks || column.auto_increment && is_zero(converted) {
+            *value = match asks || replaces_zero && column.auto_increment && is_zero(converted) {
                 false => converted,
-                true => target
-                    .convert(ValueRef::UInt(number_for(column, rows.plan.auto, range, &mut generated)?), scratch)?,
+                true => {
+                    let number = number_of_column((column, rows.plan.auto), range, &mut generated)?;
+                    target.convert(ValueRef::UInt(number), scratch)?
+                }
             };
         }
         encode_row(rows.plan, values, image, key, self.partition_key)?;
@@ -627,6 +636,7 @@ impl RowEncoder<'_> {
             values[position] = table.definition.columns[position].value_before_assignment();
         }
         let mut generated = None;
+        let mut keeps_zero = false;
         // Columns that the statement does not name have their defaults from the beginning.
         let is_omitted = |position: usize| !columns.iter().any(|column| usize::from(column.0) == position);
         for (position, source) in form.iter().enumerate().filter(|(position, _)| is_omitted(*position)) {
@@ -648,6 +658,7 @@ impl RowEncoder<'_> {
             let given = match source {
                 InsertValue::Stored(stored) => {
                     values[position] = stored.clone();
+                    keeps_zero |= column.auto_increment;
                     continue;
                 }
                 // The value is generated once the rest of the row is known to be valid.
@@ -666,21 +677,18 @@ impl RowEncoder<'_> {
             };
             if !(column.auto_increment && given.is_null()) {
                 values[position] = target.convert(given, scratch)?.to_value();
+                keeps_zero |= column.auto_increment && rows.plan.auto.is_some_and(|auto| auto.rules.keeps_zero);
             }
         }
-        if let Some(auto) = rows.plan.auto
-            && is_zero(values[usize::from(auto.index.0)].as_ref())
-        {
-            let position = usize::from(auto.index.0);
+        let automatic = rows.plan.auto.map(|auto| [Some(auto.index), auto.hidden_key]);
+        for position in automatic.into_iter().flatten().flatten().map(|column| usize::from(column.0)) {
             let column = &table.definition.columns[position];
-            let number = number_for(column, rows.plan.auto, range, &mut generated)?;
+            if !is_zero(values[position].as_ref()) || keeps_zero && !column.hidden {
+                continue;
+            }
+            let number = number_of_column((column, rows.plan.auto), range, &mut generated)?;
             let target = StoreTarget { column, row_number, mode: rows.mode() };
             values[position] = target.convert(ValueRef::UInt(number), scratch)?.to_value();
-        }
-        if let Some(hidden) = rows.plan.auto.and_then(|auto| auto.hidden_key) {
-            let column = &table.definition.columns[usize::from(hidden.0)];
-            let number = number_for(column, rows.plan.auto, range, &mut generated)?;
-            values[usize::from(hidden.0)] = Value::UInt(number);
         }
         let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
         encode_row(rows.plan, &values, image, key, partition_key)?;

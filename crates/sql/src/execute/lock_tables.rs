@@ -48,6 +48,14 @@ impl TableLocks {
         }
         if held.any(|(_, lock)| lock.writes) { Ok(()) } else { Err(not_locked_for_write(table)) }
     }
+
+    /// Checks that none of the tables is locked for reads only. Error 1099.
+    pub(crate) fn check_none_is_read_only(&self) -> Result<()> {
+        match self.held.iter().find(|(_, lock)| lock.shown.is_some() && !lock.writes) {
+            Some((_, lock)) => Err(not_locked_for_write(&lock.name.1)),
+            None => Ok(()),
+        }
+    }
 }
 
 impl StatementContext<'_, '_> {

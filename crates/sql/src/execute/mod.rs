@@ -73,7 +73,7 @@ pub(crate) use interrupt::no_such_thread;
 pub(crate) use into::{start_cursor, start_into};
 pub(crate) use key_read::{KeyReadPlan, KeyReader, start_key_read};
 pub(crate) use latency::Latencies;
-pub(crate) use lock_tables::has_locked_tables;
+pub(crate) use lock_tables::{TableLocks, has_locked_tables};
 pub(crate) use numbers::AutoIncrementRanges;
 pub use query_limit::QUERY_LIMIT_TIMER;
 pub(crate) use query_limit::QueryLimits;

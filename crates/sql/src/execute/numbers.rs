@@ -7,6 +7,7 @@ use junctor_model::schema::{ColumnDefinition, Dictionary};
 use junctor_model::value::Value;
 use junctor_signals::reserve_auto_increment::ReturnedNumbers;
 
+use crate::bind::NumberRules;
 use crate::plan::AutoColumn;
 
 /// The AUTO_INCREMENT values that this block holds, by table.
@@ -19,7 +20,11 @@ pub(crate) struct AutoIncrementRanges {
 fn in_order(ranges: impl Iterator<Item = (TableId, AutoIncrementRange)>) -> Box<[ReturnedNumbers]> {
     let held = ranges.filter(|(_, range)| range.next < range.end || range.explicit > 0);
     let mut held: Box<[_]> = held
-        .map(|(table, range)| ReturnedNumbers { table, range: range.next..range.end, explicit: range.explicit })
+        .map(|(table, range)| ReturnedNumbers {
+            table,
+            range: range.next.min(range.end)..range.end,
+            explicit: range.explicit,
+        })
         .collect();
     held.sort_unstable_by_key(|returned| returned.table);
     held
@@ -126,6 +131,8 @@ impl AutoIncrementRange {
         if explicit_max <= self.known && self.end.saturating_sub(self.next) >= needed {
             return None;
         }
+        // The last number may have been the last one before a gap that leads beyond the held values.
+        let needed = if needed == 0 { 0 } else { needed.saturating_add(self.next.saturating_sub(self.end)) };
         let count = if needed == 0 { 0 } else { needed.max(prefetch) };
         Some(AutoIncrementRequest { needed, count, beyond: explicit_max })
     }
@@ -153,18 +160,19 @@ impl AutoIncrementRange {
 /// Takes the next value. Error: 1467 if it exceeds the column's maximum or none is left.
 pub(super) fn next_number(range: &mut AutoIncrementRange, auto: Option<AutoColumn>) -> Result<u64> {
     let number_max = auto.map_or(u64::MAX, |auto| auto.number_max);
-    if range.next >= range.end || range.next > number_max {
+    let rules = auto.map_or_else(NumberRules::default, |auto| auto.rules);
+    let number = rules.aligned(range.next);
+    if number >= range.end || number > number_max {
         return Err(numbers_exhausted());
     }
-    range.next += 1;
-    Ok(range.next - 1)
+    range.next = number.saturating_add(u64::from(rules.increment));
+    Ok(number)
 }
 
-/// The number for a column of a row that generates numbers. A hidden key beside an AUTO_INCREMENT column has
-/// the number that is `generated` for the row, or one of its own. Error: 1467.
-pub(super) fn number_for(
-    column: &ColumnDefinition,
-    auto: Option<AutoColumn>,
+/// The number of an AUTO_INCREMENT column. `generated` is the number that the row has got; the hidden key
+/// beside a visible column takes it, too.
+pub(super) fn number_of_column(
+    (column, auto): (&ColumnDefinition, Option<AutoColumn>),
     range: &mut AutoIncrementRange,
     generated: &mut Option<u64>,
 ) -> Result<u64> {
@@ -174,6 +182,14 @@ pub(super) fn number_for(
     let number = next_number(range, auto)?;
     *generated = Some(number);
     Ok(number)
+}
+
+/// The count of numbers from which so many rows get theirs, wherever the first one is.
+pub(super) fn numbers_of_rows(rows: u64, rules: NumberRules) -> u64 {
+    match rules.increment {
+        0 | 1 => rows,
+        increment => rows.saturating_add(u64::from(rows > 0)).saturating_mul(increment.into()),
+    }
 }
 
 /// Error 1467.
@@ -223,6 +239,28 @@ mod tests {
     }
 
     #[test]
+    fn numbers_at_a_distance_go_on_after_the_end_of_the_held_values() {
+        let rules = NumberRules { keeps_zero: false, increment: 10, offset: 5 };
+        assert_eq!([1, 5, 6, 15, 16].map(|least| rules.aligned(least)), [5, 5, 15, 15, 25]);
+        // An offset above the distance has no effect.
+        assert_eq!(NumberRules { offset: 11, ..rules }.aligned(1), 10);
+        let auto =
+            AutoColumn { index: ColumnNumber(0), is_hidden: false, number_max: u64::MAX, hidden_key: None, rules };
+        let mut range = AutoIncrementRange::default();
+        let mut first = 1;
+        let mut numbers = Vec::new();
+        for _ in 0..3 {
+            let needed = numbers_of_rows(2, rules);
+            while let Some(asked) = range.missing(needed, 0, 1) {
+                range.add(first, asked.count, 0);
+                first += asked.count;
+            }
+            numbers.extend([(); 2].map(|()| next_number(&mut range, Some(auto)).expect("there are numbers")));
+        }
+        assert_eq!(numbers, [5, 15, 25, 35, 45, 55]);
+    }
+
+    #[test]
     fn a_remainder_is_kept_if_the_next_range_continues_it() {
         let mut range = AutoIncrementRange { next: 5, end: 8, known: 7, explicit: 0 };
         range.add(8, 10, 0);
@@ -255,7 +293,13 @@ mod tests {
         let error = next_number(&mut range, None).expect_err("there is none left");
         assert_eq!(error.code, ErrorCode::AutoIncrementExhausted);
         let mut tiny = AutoIncrementRange { next: 128, end: 160, known: 159, explicit: 0 };
-        let auto = AutoColumn { index: ColumnNumber(0), is_hidden: false, number_max: 127, hidden_key: None };
+        let auto = AutoColumn {
+            index: ColumnNumber(0),
+            is_hidden: false,
+            number_max: 127,
+            hidden_key: None,
+            rules: NumberRules::default(),
+        };
         assert!(next_number(&mut tiny, Some(auto)).is_err());
     }
 }

@@ -202,7 +202,8 @@ pub(crate) fn send_schema_change(
         return finish_ok(context, ChangeCounts::default());
     }
     for (errno, message) in notes {
-        context.session.warn(WarningLevel::Warning, errno, message);
+        let level = if NOTES.contains(&errno) { WarningLevel::Note } else { WarningLevel::Warning };
+        context.session.warn(level, errno, message);
     }
     let affected_rows = match &change {
         SchemaChange::CreateDatabase { .. } | SchemaChange::AlterDatabase { .. } => 1,
@@ -346,6 +347,9 @@ impl Engine {
         };
     }
 }
+
+/// What MySQL notes of a definition, rather than warns of: a converted column, a repeated member.
+const NOTES: [u16; 2] = [1246, 1291];
 
 fn add_notes(session: &mut Session, notes: Vec<(u16, Box<str>)>) {
     for (errno, message) in notes {

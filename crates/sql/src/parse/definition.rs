@@ -284,11 +284,11 @@ pub enum TypeKind {
     /// If a length is given, the type is the smallest one with at least that length.
     Text {
         size: LongSize,
-        length: Option<u32>,
+        length: Option<u64>,
     },
     Blob {
         size: LongSize,
-        length: Option<u32>,
+        length: Option<u64>,
     },
     Enum(Vec<Vec<u8>>),
     Set(Vec<Vec<u8>>),

@@ -778,12 +778,14 @@ pub struct TableLock {
 }
 
 /// A thing that FLUSH names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlushKind {
     /// HOSTS: the errors of addresses.
     Hosts,
     /// LOGS: the files of the logs are opened again.
     Logs,
+    /// TABLES. No cache keeps tables, so there is nothing to close; none named means all.
+    Tables(Vec<ObjectName>),
 }
 
 /// `KILL [CONNECTION|QUERY] id`

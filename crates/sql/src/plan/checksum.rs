@@ -16,31 +16,24 @@ use crate::parse::statement::{ObjectName, Statement};
 /// Plans CHECKSUM TABLE as the equivalent query. With `quick` the checksum is NULL, because none is kept.
 ///
 /// # Errors
-/// 1046, 1049, 1146, and 1235 for several tables or a computed one.
+/// 1046, 1049, 1146, and 1235 for a computed one.
 pub(super) fn plan_checksum(
     environment: &Environment<'_>,
     (tables, quick): (&[ObjectName], bool),
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned<QueryPlan>> {
-    let [table] = tables else { return Err(Error::not_supported("CHECKSUM TABLE of several tables")) };
-    let database = environment.database_of(table)?;
-    if SYSTEM_DATABASES.iter().any(|name| name.eq_ignore_ascii_case(database)) {
-        return Err(Error::not_supported("CHECKSUM TABLE of a computed table"));
-    }
-    let layout = environment.table(table, TableAccess::ReadWhole)?;
-    let shown = format!("{database}.{}", table.name).replace('\\', "\\\\").replace('\'', "''");
-    let mut text = format!("SELECT '{shown}' AS `Table`, ");
-    if quick {
-        text.push_str("NULL AS `Checksum`");
-    } else {
-        text.push_str("IFNULL(CAST(SUM(CRC32(CONCAT(''");
-        for column in layout.definition.columns.iter().filter(|column| !column.hidden) {
-            push_value(column, &mut text);
+    let mut text = String::new();
+    match tables {
+        [table] => push_sum(environment, table, quick, ("", &mut text))?,
+        _ => {
+            // UNION ALL alone gives the rows no order.
+            text.push_str("SELECT `Table`, `Checksum` FROM (");
+            for (position, table) in tables.iter().enumerate() {
+                text.push_str(if position > 0 { " UNION ALL " } else { "" });
+                push_sum(environment, table, quick, (&format!("{position} AS `position`, "), &mut text))?;
+            }
+            text.push_str(") AS `sums` ORDER BY `position`");
         }
-        text.push_str("))) AS UNSIGNED), 0) & 0xFFFFFFFF AS `Checksum` FROM ");
-        push_quoted_name(database, &mut text);
-        text.push('.');
-        push_quoted_name(&table.name, &mut text);
     }
     let parsed = parse(text.as_bytes()).map_err(|error| message::of_parse_error(&error))?;
     match parsed.statement {
@@ -48,8 +41,38 @@ pub(super) fn plan_checksum(
             let modes = Modes { pads_char: false, ..environment.modes };
             plan_query(&Environment { modes, ..*environment }, &select, find_virtual)
         }
-        _ => Err(message::no_such_table(database, &table.name)),
+        _ => Err(Error::not_supported("CHECKSUM TABLE")),
     }
+}
+
+/// Appends the query of one table, with more columns in front. Errors: 1046, 1049, 1146, and 1235 for a
+/// computed one.
+fn push_sum(
+    environment: &Environment<'_>,
+    table: &ObjectName,
+    quick: bool,
+    (before, text): (&str, &mut String),
+) -> Result<()> {
+    let database = environment.database_of(table)?;
+    if SYSTEM_DATABASES.iter().any(|name| name.eq_ignore_ascii_case(database)) {
+        return Err(Error::not_supported("CHECKSUM TABLE of a computed table"));
+    }
+    let layout = environment.table(table, TableAccess::ReadWhole)?;
+    let shown = format!("{database}.{}", table.name).replace('\\', "\\\\").replace('\'', "''");
+    text.push_str(&format!("SELECT {before}'{shown}' AS `Table`, "));
+    if quick {
+        text.push_str("NULL AS `Checksum`");
+        return Ok(());
+    }
+    text.push_str("IFNULL(CAST(SUM(CRC32(CONCAT(''");
+    for column in layout.definition.columns.iter().filter(|column| !column.hidden) {
+        push_value(column, text);
+    }
+    text.push_str("))) AS UNSIGNED), 0) & 0xFFFFFFFF AS `Checksum` FROM ");
+    push_quoted_name(database, text);
+    text.push('.');
+    push_quoted_name(&table.name, text);
+    Ok(())
 }
 
 /// Appends the column's value as bytes that no other value of the column has.

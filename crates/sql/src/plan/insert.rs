@@ -26,8 +26,8 @@ use super::statement::{FindVirtual, Planned, QueryPlan, plan_query};
 use super::time_to_live::{ExpiredRows, expired_rows};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{
-    Binder, Environment, ParameterKind, Scope, StoredExpressions, as_stored, bind_returning_list, default_into,
-    message, no_default, number_of_literal, takes_bytes,
+    Binder, Environment, NumberRules, ParameterKind, Scope, StoredExpressions, as_stored, bind_returning_list,
+    default_into, message, no_default, number_of_literal, takes_bytes,
 };
 use crate::parse::expression as ast;
 use crate::parse::statement::{Insert, InsertSource, Select, SelectItem};
@@ -70,9 +70,11 @@ pub struct AutoColumn {
     pub is_hidden: bool,
     /// The largest number that the column can hold.
     pub number_max: u64,
-    /// The hidden key of a table with an AUTO_INCREMENT column, but without a primary key. Its numbers come
-    /// from the same counter.
+    /// The hidden key beside a visible column. Each row takes one number: the key has that of the visible
+    /// column, and one of its own if the statement gives the visible column a value.
     pub hidden_key: Option<ColumnNumber>,
+    /// The numbers that rows get; those of hidden keys have no gaps.
+    pub rules: NumberRules,
 }
 
 /// The plan of an INSERT or REPLACE.
@@ -323,7 +325,7 @@ fn plan_insert_into(
     };
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
     let reads_row = |value: &InsertValue| matches!(value, InsertValue::Computed(value) if needs_row(value));
-    let auto = auto_column(definition);
+    let auto = auto_column(definition, environment.numbers);
     if auto.is_some_and(|auto| rows.iter().any(|row| reads_row(&row[usize::from(auto.index.0)]))) {
         return Err(Error::not_supported("an AUTO_INCREMENT value computed from other columns"));
     }
@@ -697,7 +699,7 @@ fn check_not_generated(definition: &TableDefinition, column: ColumnNumber) -> Re
     }
 }
 
-fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
+fn auto_column(definition: &TableDefinition, rules: NumberRules) -> Option<AutoColumn> {
     let index = definition.auto_increment_column()?;
     let column = &definition.columns[usize::from(index.0)];
     let number_max = match column.column_type.as_integer() {
@@ -708,9 +710,10 @@ fn auto_column(definition: &TableDefinition) -> Option<AutoColumn> {
         // The largest integer up to which a double represents every integer exactly.
         None => 1 << 53,
     };
-    let hidden_key = definition.columns.iter().rposition(ColumnDefinition::is_hidden_key);
-    let hidden_key = hidden_key.map(|position| ColumnNumber(position as u16)).filter(|hidden| *hidden != index);
-    Some(AutoColumn { index, is_hidden: column.hidden, number_max, hidden_key })
+    let is_other_key = |other: &ColumnDefinition| other.auto_increment && other.hidden && !column.hidden;
+    let hidden_key = definition.columns.iter().position(is_other_key).map(|position| ColumnNumber(position as u16));
+    let rules = if column.hidden { NumberRules::default() } else { rules };
+    Some(AutoColumn { index, is_hidden: column.hidden, number_max, hidden_key, rules })
 }
 
 fn has_default(column: &ColumnDefinition) -> bool {
@@ -765,7 +768,9 @@ impl RowPlanner<'_, '_> {
         }
         let warnings_before = self.scratch.warning_count();
         let evaluated = bound.evaluate_unrounded(None, Parameters::NONE, self.scratch)?;
-        if column.auto_increment && is_zero_or_null(&evaluated.to_value()) {
+        let value = evaluated.to_value();
+        let is_request = value == Value::Null || !self.binder.environment.numbers.keeps_zero;
+        if column.auto_increment && is_request && is_zero_or_null(&value) {
             return Ok(InsertValue::Generated);
         }
         let target = StoreTarget { column, row_number: self.row_number, mode: self.mode };

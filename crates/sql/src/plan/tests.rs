@@ -133,6 +133,7 @@ fn planned_with_rows(
         modes: Modes::default(),
         division_increment: 4,
         foreign_key_checks: true,
+        numbers: Default::default(),
         is_strict: false,
         rules: Default::default(),
         row_estimate,

@@ -241,6 +241,7 @@ pub(super) fn with_environment<T>(
         foreign_key_checks: facts.session.variables.foreign_key_checks,
         modes: modes_of(facts.session.variables.sql_mode),
         division_increment: facts.session.variables.division_increment(),
+        numbers: facts.session.variables.number_rules(),
         is_strict: false,
         rules: facts.session.variables.value_rules().at(session_context.now_us()),
         row_estimate: &|table| facts.engine.estimates.rows(table),

@@ -22,7 +22,8 @@ use crate::bind::Environment;
 use crate::definition::CheckedDefinition;
 use crate::execute::{
     AfterSchemaChange, AfterTransactionEnd, Engine, FillTable, FilledTable, PlanInput, Session, StatementContext,
-    StatementInput, has_locked_tables, send_schema_change, start_ending, start_insert_select, undo_creation,
+    StatementInput, TableLocks, has_locked_tables, send_schema_change, start_ending, start_insert_select,
+    undo_creation,
 };
 use crate::parse::Statement;
 use crate::parse::definition::CreateTable;
@@ -200,7 +201,19 @@ pub(super) fn is_temporary(statement: &Statement) -> bool {
     }
 }
 
-/// Whether a definition is refused while the session holds table locks. Error: 1192.
-pub(super) fn check_locked(statement: &Statement) -> Result<()> {
-    if is_temporary(statement) { Ok(()) } else { Err(has_locked_tables()) }
+/// Whether a definition is refused while the session holds table locks. Errors: 1099 and 1100 for a table
+/// that is not locked for writes, else 1192.
+pub(super) fn check_locked(statement: &Statement, locks: &TableLocks, database: Option<&str>) -> Result<()> {
+    if is_temporary(statement) {
+        return Ok(());
+    }
+    let changed = match statement {
+        Statement::CreateTable(table) => std::slice::from_ref(&table.name),
+        Statement::DropTable(tables) => &tables.tables,
+        _ => &[],
+    };
+    for table in changed {
+        locks.check_write(table.database.as_deref().or(database).unwrap_or_default(), &table.name)?;
+    }
+    Err(has_locked_tables())
 }

@@ -109,16 +109,7 @@ impl StatementContext<'_, '_> {
                 };
                 answer(self, reloaded.map_err(failed))
             }
-            Statement::Flush(kinds) => {
-                for kind in kinds {
-                    match kind {
-                        FlushKind::Hosts => self.engine.settings.connection_limits.forget_errors(),
-                        FlushKind::Logs => self.engine.journal().write(self.turn.wall_clock_us, LogEvent::Reopen),
-                    }
-                }
-                // MySQL commits the transaction, too.
-                start_ending(self, Ending::Commit, AfterTransactionEnd::Complete { chain: false, release: false })
-            }
+            Statement::Flush(kinds) => self.flush(kinds),
             Statement::Kill(kill) => match self.connection_to_kill(&kill.connection) {
                 Ok(connection) => self.start_kill(connection, kill.query_only),
                 Err(error) => fail(self, &error),
@@ -126,6 +117,31 @@ impl StatementContext<'_, '_> {
             Statement::Account(statement) => self.execute_account_statement(statement, protocol),
             statement => fail(self, &Error::not_supported(name_of(statement))),
         }
+    }
+
+    /// FLUSH, which commits the transaction as in MySQL. Errors: 1099 and 1100 for tables of LOCK TABLES.
+    fn flush(&mut self, kinds: &[FlushKind]) -> Progress {
+        for kind in kinds {
+            match kind {
+                FlushKind::Tables(tables) => {
+                    let Some(locks) = &self.session.table_locks else { continue };
+                    let database = self.session.database().unwrap_or_default();
+                    let is_permitted = |table: &ObjectName| {
+                        locks.check_write(table.database.as_deref().unwrap_or(database), &table.name)
+                    };
+                    let permitted = match tables.is_empty() {
+                        true => locks.check_none_is_read_only(),
+                        false => tables.iter().try_for_each(is_permitted),
+                    };
+                    if let Err(error) = permitted {
+                        return fail(self, &error);
+                    }
+                }
+                FlushKind::Hosts => self.engine.settings.connection_limits.forget_errors(),
+                FlushKind::Logs => self.engine.journal().write(self.turn.wall_clock_us, LogEvent::Reopen),
+            }
+        }
+        start_ending(self, Ending::Commit, AfterTransactionEnd::Complete { chain: false, release: false })
     }
 
     /// The log that a table of database `mysql` shows.
@@ -438,7 +454,7 @@ impl Engine {
                     let database = alter.table.database.as_deref().or(session.database()).unwrap_or_default();
                     locks.check_write(database, &alter.table.name)?;
                 }
-                _ => check_locked(statement)?,
+                _ => check_locked(statement, locks, session.database())?,
             }
         }
         // A schema change ends the open transaction, so the characteristics of the next one apply to it.
@@ -556,6 +572,7 @@ impl Engine {
             foreign_key_checks: true,
             modes: Modes { only_full_group_by: true, ..modes_of(session.variables.sql_mode) },
             division_increment: session.variables.division_increment(),
+            numbers: session.variables.number_rules(),
             is_strict: false,
             rules: session.variables.value_rules().at(session_context.now_us()),
             row_estimate: &|table| self.estimates.rows(table),

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use junctor_model::id::{ColumnNumber, CommitNumber, RowId};
+use junctor_model::id::{CommitNumber, RowId};
 use junctor_model::partition::key_hash;
 use junctor_model::row::{RowView, check_image};
 use junctor_model::value::ValueRef;
@@ -64,7 +64,7 @@ pub struct IndexRebuild {
     /// The limit of the bytes of one run.
     run_bytes_max: usize,
     batch: Vec<BatchRow>,
-    /// The greatest AUTO_INCREMENT number so far, also of a hidden key.
+    /// The greatest AUTO_INCREMENT value so far.
     greatest: u64,
     /// Rows that were added to the hash index since `take_rows`.
     rows: u64,
@@ -112,7 +112,7 @@ impl IndexRebuild {
     }
 
     /// Ends the build of a partition, and begins that of another one with the same memory. Returns the
-    /// greatest number of its AUTO_INCREMENT columns; 0 without such a column, or if no number is above 0.
+    /// greatest value of the AUTO_INCREMENT column; 0 without such a column, or if no value is above 0.
     pub fn end_partition(&mut self) -> u64 {
         self.phase = Phase::FreeIds(None);
         std::mem::take(&mut self.greatest)
@@ -254,9 +254,10 @@ impl PartitionStore {
     fn collect_batch(&mut self, build: &mut IndexRebuild, rows: std::ops::Range<RowId>) -> Result<(), OutOfMemory> {
         let PartitionStore { rows: store, hash, primary, ordered, layout, scratch, .. } = self;
         let (format, columns) = (&layout.row_format, &layout.definition.columns[..]);
-        // A table may have a visible AUTO_INCREMENT column beside its hidden key. Both use the same counter.
-        let counted = columns.iter().enumerate().filter(|(_, column)| column.auto_increment);
-        let counted: Vec<_> = counted.map(|(position, _)| ColumnNumber(position as u16)).collect();
+        let mut counted = [None; 2];
+        for (counted, column) in counted.iter_mut().zip(layout.definition.counted_columns()) {
+            *counted = Some(column);
+        }
         build.batch.clear();
         for row in (rows.start.0..rows.end.0).map(RowId) {
             let location = store.map().get(row);
@@ -273,9 +274,9 @@ impl PartitionStore {
             primary.append(columns, view, &mut scratch.key);
             entry.hash = key_hash(&scratch.key);
             hash.prefetch(hash.home_of(entry.hash));
-            for column in &counted {
+            for column in counted.into_iter().flatten() {
                 // The column is a number, so it lies in the fixed part of the stored image.
-                let value = RowView::new(format, version.stored()).column(*column);
+                let value = RowView::new(format, version.stored()).column(column);
                 build.greatest = build.greatest.max(positive(value));
             }
             for (index, run) in ordered.iter().zip(&mut build.runs) {

@@ -105,6 +105,9 @@ pub(super) struct RowCopy {
     /// Number of rows that the round has found changed.
     changed: u64,
     next_number: u64,
+    /// The number after the greatest hidden key. A visible AUTO_INCREMENT column and the hidden key beside it
+    /// have one counter.
+    after_hidden: u64,
     /// Number of rows that the last statement writes.
     written: u64,
     failure: Option<Box<Error>>,
@@ -199,6 +202,7 @@ impl RowCopy {
             rounds: 0,
             changed: 0,
             next_number: redefinition.auto_increment.unwrap_or(1).max(1),
+            after_hidden: 1,
             written: 0,
             failure: None,
             statement: None,
@@ -213,7 +217,7 @@ impl RowCopy {
 
     /// The number after the greatest number in the AUTO_INCREMENT column.
     pub fn next_number(&self) -> u64 {
-        self.next_number
+        self.next_number.max(self.after_hidden)
     }
 
     /// Whether writes are to be blocked now, so that the next round is the last one.
@@ -442,7 +446,9 @@ impl RowCopy {
                 }
                 value = target.convert(value, scratch)?;
             }
-            if is_automatic || column.source == ColumnSource::Numbers {
+            if definition.hidden && definition.auto_increment {
+                self.after_hidden = self.after_hidden.max(number_after(value));
+            } else if is_automatic {
                 self.next_number = self.next_number.max(number_after(value));
             }
             values.push(value);

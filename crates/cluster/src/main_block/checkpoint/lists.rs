@@ -281,6 +281,7 @@ mod tests {
                 has_partition_clause: false,
                 collation,
                 comment: "".into(),
+                options: Default::default(),
                 next_index: IndexId(1),
                 foreign_keys: Vec::new(),
                 checks: Vec::new(),

@@ -68,6 +68,7 @@ fn layout() -> Arc<TableLayout> {
         has_partition_clause: false,
         collation: CollationId::DEFAULT,
         comment: "".into(),
+        options: Default::default(),
         next_index: IndexId(1),
         foreign_keys: Vec::new(),
         checks: Vec::new(),

@@ -85,6 +85,7 @@ impl Draft<'_> {
             has_partition_clause: clause,
             collation: self.collation,
             comment: self.comment.clone(),
+            options: self.options.clone(),
             checks: self.checks.clone(),
             foreign_keys: self.kept_foreign_keys(keys.alteration, context)?,
             ..self.old.clone()

@@ -12,6 +12,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::limit::COLUMNS_MAX;
 use junctor_model::schema::{CheckConstraint, ColumnDefinition, ExpressionKind, IndexDefinition, TableDefinition};
+use junctor_model::table_options::KeptOptions;
 use junctor_model::temporal::ValueRules;
 
 pub(super) use copy::CopiedTable;
@@ -82,7 +83,10 @@ pub(super) struct Draft<'a> {
     columns: Vec<NewColumn>,
     collation: CollationId,
     comment: Box<str>,
+    options: KeptOptions,
     rules: ValueRules,
+    /// Whether `sql_mode` has no strict mode.
+    is_lenient: bool,
     auto_increment: Option<u64>,
     partitioning: Partitioning,
     /// The CHECK constraints: the first `kept_checks` are the old ones.
@@ -136,7 +140,9 @@ impl<'a> Draft<'a> {
             columns: columns.collect(),
             collation: old.collation,
             comment: old.comment.clone(),
+            options: old.options.clone(),
             rules: context.rules,
+            is_lenient: context.environment.modes.is_lenient,
             auto_increment: None,
             partitioning: Partitioning::Kept,
             checks: old.checks.clone(),
@@ -332,7 +338,7 @@ impl<'a> Draft<'a> {
 
     /// Defines a column of the statement, and collects the keys among its attributes.
     fn define(&mut self, written: &ast::ColumnDefinition, notes: &mut Vec<Note>) -> Result<ColumnDefinition> {
-        let definition = column::define(written, self.collation, notes)?;
+        let definition = column::define(written, (self.collation, self.is_lenient), notes)?;
         let keys = create_table::keys_of_column(written).into_iter().map(TableChange::AddIndex);
         self.keys.extend(keys);
         self.keys.extend(foreign_key::of_column(written).map(TableChange::AddForeignKey));
@@ -345,8 +351,10 @@ impl<'a> Draft<'a> {
         context: &DefinitionContext<'_>,
         notes: &mut Vec<Note>,
     ) -> Result<()> {
-        let read = Options::read((&self.old.name, options), self.collation, context, notes)?;
+        let before = (self.collation, std::mem::take(&mut self.options));
+        let read = Options::read((&self.old.name, options), before, context, notes)?;
         self.collation = read.collation;
+        self.options = read.kept;
         for option in options {
             match option {
                 ast::TableOption::Comment(_) => self.comment = read.comment.clone(),
@@ -484,9 +492,14 @@ impl<'a> Draft<'a> {
         let columns: Vec<ColumnDefinition> =
             self.columns.iter().map(|column| column.definition.clone()).chain(hidden).collect();
         check_rows_and_keys(&columns, &self.old.indexes)?;
-        let mut new =
-            TableDefinition { columns, collation: self.collation, comment: self.comment.clone(), ..self.old.clone() };
-        new.checks = self.checks.clone();
+        let mut new = TableDefinition {
+            columns,
+            collation: self.collation,
+            comment: self.comment.clone(),
+            options: self.options.clone(),
+            checks: self.checks.clone(),
+            ..self.old.clone()
+        };
         let renamed_columns = self.renamed_columns();
         rename_own_parents(&mut new, &renamed_columns);
         expression::check_table(&new, context)?;

@@ -55,6 +55,9 @@ pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -
         out.extend_from_slice(format!(" AUTO_INCREMENT={next}").as_bytes());
     }
     append_default_collation(table.collation, &mut out);
+    for (option, value) in table.options.texts() {
+        out.extend_from_slice(format!(" {}={value}", option.name()).as_bytes());
+    }
     append_comment(&table.comment, b"=", &mut out);
     if table.has_partition_clause {
         append_partitioning(table, &mut out);

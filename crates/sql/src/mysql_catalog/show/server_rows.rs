@@ -14,7 +14,7 @@ use crate::parse::statement::{Limit, LimitValue};
 /// Storage engines, as (name, support, comment, transactions, XA, savepoints).
 pub(super) fn engine_rows() -> Vec<Vec<Value>> {
     let comment = "Distributed, in memory first, with snapshot reads";
-    vec![[ENGINE, "DEFAULT", comment, "YES", "NO", "NO"].map(bytes).to_vec()]
+    vec![[ENGINE, "DEFAULT", comment, "YES", "NO", "YES"].map(bytes).to_vec()]
 }
 
 pub(super) fn show_engines() -> VirtualTable {

@@ -3,6 +3,7 @@
 use junctor_model::access::Privilege;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::schema::{IndexState, TableDefinition, TableLayout, ViewDefinition};
+use junctor_model::table_options::KeptOption;
 use junctor_model::value::Value;
 use std::sync::Arc;
 
@@ -218,8 +219,14 @@ pub(super) fn storage_values(table: &TableDefinition, statistics: &TableStatisti
     ]
 }
 
-pub(super) fn create_options(table: &TableDefinition) -> &'static str {
-    if table.has_partition_clause { "partitioned" } else { "" }
+/// The options in MySQL's mixture of cases.
+pub(super) fn create_options(table: &TableDefinition) -> String {
+    let text = |(option, value): (KeptOption, String)| match option {
+        KeptOption::KeyBlockSize => format!("{}={value}", option.name()),
+        _ => format!("{}={value}", option.name().to_ascii_lowercase()),
+    };
+    let partitioned = table.has_partition_clause.then(|| "partitioned".to_owned());
+    table.options.texts().map(text).chain(partitioned).collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn show_create_table(name: &ObjectName, facts: &ShowContext<'_>) -> Result<VirtualTable> {

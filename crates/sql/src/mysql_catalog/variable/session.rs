@@ -18,6 +18,7 @@ use super::global::GlobalVariables;
 use super::sql_mode::SqlMode;
 use super::table::TABLE;
 use super::user::UserVariables;
+use crate::bind::NumberRules;
 use crate::parse::Dialect;
 
 /// Maximum of the variable `timestamp` in MySQL 8.0, in seconds since 1970-01-01 UTC.
@@ -55,6 +56,7 @@ struct PlanSettings {
     foreign_key_checks: bool,
     time_zone: Zone,
     division_increment: u8,
+    numbers: (u16, u16),
 }
 
 /// The variables of one session.
@@ -267,6 +269,7 @@ impl SessionVariables {
             foreign_key_checks: self.foreign_key_checks,
             time_zone: self.zone_of_variable(),
             division_increment: self.division_increment(),
+            numbers: (self.number_rules().increment, self.number_rules().offset),
         };
         self.narrows_literals = !self.character_set_client.is_within(self.collation_connection.character_set());
         let mut hasher = DefaultHasher::new();
@@ -298,6 +301,16 @@ impl SessionVariables {
     /// Decimal digits that a division adds to its result, at most 30 (`div_precision_increment`).
     pub fn division_increment(&self) -> u8 {
         super::find("div_precision_increment").map_or(0, |id| unsigned_of(&self.value(id)).min(30) as u8)
+    }
+
+    /// How AUTO_INCREMENT columns get their numbers (`auto_increment_increment`, `auto_increment_offset`).
+    pub fn number_rules(&self) -> NumberRules {
+        let value = |name| super::find(name).map_or(1, |id| unsigned_of(&self.value(id)).clamp(1, 65_535) as u16);
+        NumberRules {
+            keeps_zero: self.sql_mode.no_auto_value_on_zero(),
+            increment: value("auto_increment_increment"),
+            offset: value("auto_increment_offset"),
+        }
     }
 
     /// Maximum wait for a table's metadata lock, in seconds (`lock_wait_timeout`).

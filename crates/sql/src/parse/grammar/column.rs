@@ -241,7 +241,13 @@ impl Parser<'_> {
         };
         self.advance();
         let display_width = match keyword {
-            Keyword::Bool | Keyword::Boolean => Some(1),
+            Keyword::Bool | Keyword::Boolean => {
+                // BOOL is a whole type, without attributes of numbers.
+                if matches!(self.word(), Some(Keyword::Unsigned | Keyword::Signed | Keyword::Zerofill)) {
+                    return self.syntax();
+                }
+                Some(1)
+            }
             Keyword::Serial => None,
             _ => self.bracketed_number()?,
         };
@@ -251,7 +257,14 @@ impl Parser<'_> {
     fn other_type(&mut self, keyword: Keyword) -> Parse<TypeKind> {
         if let Some(size) = long_size(keyword) {
             self.advance();
-            let length = if size == LongSize::Normal { self.bracketed_number()? } else { None };
+            let length = match size == LongSize::Normal && self.accept(TokenKind::Open) {
+                true => {
+                    let length = self.long_number()?;
+                    self.expect(TokenKind::Close)?;
+                    Some(length)
+                }
+                false => None,
+            };
             return Ok(match keyword {
                 Keyword::Text | Keyword::Tinytext | Keyword::Mediumtext | Keyword::Longtext => {
                     TypeKind::Text { size, length }

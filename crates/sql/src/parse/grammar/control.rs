@@ -143,14 +143,30 @@ impl Parser<'_> {
     }
 
     /// FLUSH [NO_WRITE_TO_BINLOG | LOCAL] {PRIVILEGES | USER_RESOURCES}, or
-    /// {HOSTS | [BINARY | ENGINE | ERROR | GENERAL | RELAY | SLOW] LOGS}, ...
+    /// {HOSTS | [BINARY | ENGINE | ERROR | GENERAL | RELAY | SLOW] LOGS}, ..., or
+    /// {TABLE | TABLES} [table, ...].
     pub(super) fn flush(&mut self) -> Parse<Statement> {
         self.advance();
         self.accept_any(&[Keyword::Local, Keyword::NoWriteToBinlog]);
         if let Some(statement) = self.flush_accounts() {
             return Ok(statement);
         }
+        if self.accept_any(&[Keyword::Table, Keyword::Tables]).is_some() {
+            return self.flush_tables();
+        }
         Ok(Statement::Flush(self.comma_list(Self::flush_kind)?))
+    }
+
+    /// The rest of FLUSH TABLES.
+    fn flush_tables(&mut self) -> Parse<Statement> {
+        let tables = if Self::is_name(self.current) { self.comma_list(Self::object_name)? } else { Vec::new() };
+        if self.at_word(Keyword::With) {
+            return self.unsupported("FLUSH TABLES WITH READ LOCK");
+        }
+        if self.at_word(Keyword::For) {
+            return self.unsupported("FLUSH TABLES FOR EXPORT");
+        }
+        Ok(Statement::Flush(vec![FlushKind::Tables(tables)]))
     }
 
     fn flush_kind(&mut self) -> Parse<FlushKind> {

@@ -1,0 +1,132 @@
+//! Table options that neither storage nor plans need. They are kept for SHOW CREATE TABLE, and so for dumps.
+
+/// An option with a number, in the order of SHOW CREATE TABLE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeptOption {
+    /// MIN_ROWS.
+    MinRows,
+    /// MAX_ROWS.
+    MaxRows,
+    /// AVG_ROW_LENGTH.
+    AverageRowLength,
+    /// PACK_KEYS.
+    PackKeys,
+    /// STATS_PERSISTENT.
+    StatsPersistent,
+    /// STATS_AUTO_RECALC.
+    StatsAutoRecalc,
+    /// STATS_SAMPLE_PAGES.
+    StatsSamplePages,
+    /// CHECKSUM.
+    Checksum,
+    /// DELAY_KEY_WRITE.
+    DelayKeyWrite,
+    /// ROW_FORMAT: the position in [`ROW_FORMATS`].
+    RowFormat,
+    /// KEY_BLOCK_SIZE.
+    KeyBlockSize,
+}
+
+/// The values of ROW_FORMAT other than DEFAULT.
+pub const ROW_FORMATS: [&str; 5] = ["FIXED", "DYNAMIC", "COMPRESSED", "REDUNDANT", "COMPACT"];
+
+impl KeptOption {
+    /// All options.
+    pub const ALL: [KeptOption; 11] = [
+        KeptOption::MinRows,
+        KeptOption::MaxRows,
+        KeptOption::AverageRowLength,
+        KeptOption::PackKeys,
+        KeptOption::StatsPersistent,
+        KeptOption::StatsAutoRecalc,
+        KeptOption::StatsSamplePages,
+        KeptOption::Checksum,
+        KeptOption::DelayKeyWrite,
+        KeptOption::RowFormat,
+        KeptOption::KeyBlockSize,
+    ];
+
+    /// The name in statements.
+    pub fn name(self) -> &'static str {
+        match self {
+            KeptOption::MinRows => "MIN_ROWS",
+            KeptOption::MaxRows => "MAX_ROWS",
+            KeptOption::AverageRowLength => "AVG_ROW_LENGTH",
+            KeptOption::PackKeys => "PACK_KEYS",
+            KeptOption::StatsPersistent => "STATS_PERSISTENT",
+            KeptOption::StatsAutoRecalc => "STATS_AUTO_RECALC",
+            KeptOption::StatsSamplePages => "STATS_SAMPLE_PAGES",
+            KeptOption::Checksum => "CHECKSUM",
+            KeptOption::DelayKeyWrite => "DELAY_KEY_WRITE",
+            KeptOption::RowFormat => "ROW_FORMAT",
+            KeptOption::KeyBlockSize => "KEY_BLOCK_SIZE",
+        }
+    }
+
+    /// The option of this name, which is in upper case.
+    pub fn named(name: &str) -> Option<KeptOption> {
+        match name {
+            "TABLE_CHECKSUM" => Some(KeptOption::Checksum),
+            _ => KeptOption::ALL.into_iter().find(|option| option.name() == name),
+        }
+    }
+
+    /// Whether 0 is a value of its own. For the other options it stands for the absence of the option.
+    fn has_zero(self) -> bool {
+        let with_zero =
+            [KeptOption::PackKeys, KeptOption::StatsPersistent, KeptOption::StatsAutoRecalc, KeptOption::RowFormat];
+        with_zero.contains(&self)
+    }
+}
+
+/// The options of a table, in the order of SHOW CREATE TABLE.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeptOptions(Vec<(KeptOption, u64)>);
+
+impl KeptOptions {
+    /// Sets an option; `None` removes it.
+    pub fn set(&mut self, option: KeptOption, value: Option<u64>) {
+        self.0.retain(|(other, _)| *other != option);
+        let Some(value) = value.filter(|value| *value > 0 || option.has_zero()) else { return };
+        let position = self.0.partition_point(|(other, _)| *other < option);
+        self.0.insert(position, (option, value));
+    }
+
+    /// The options with their values.
+    pub fn iter(&self) -> impl Iterator<Item = (KeptOption, u64)> {
+        self.0.iter().copied()
+    }
+
+    /// The options with the texts of their values.
+    pub fn texts(&self) -> impl Iterator<Item = (KeptOption, String)> {
+        self.iter().map(|(option, value)| match (option, usize::try_from(value)) {
+            (KeptOption::RowFormat, Ok(format)) => {
+                (option, ROW_FORMATS.get(format).copied().unwrap_or("DEFAULT").into())
+            }
+            _ => (option, value.to_string()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_in_the_order_of_show_and_zero_removes_most_of_them() {
+        let mut options = KeptOptions::default();
+        options.set(KeptOption::RowFormat, Some(1));
+        options.set(KeptOption::MaxRows, Some(7));
+        options.set(KeptOption::PackKeys, Some(0));
+        let texts = |options: &KeptOptions| {
+            options.texts().map(|(option, text)| format!("{}={text}", option.name())).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(texts(&options), "MAX_ROWS=7 PACK_KEYS=0 ROW_FORMAT=DYNAMIC");
+        options.set(KeptOption::MaxRows, Some(0));
+        options.set(KeptOption::PackKeys, None);
+        assert_eq!(texts(&options), "ROW_FORMAT=DYNAMIC");
+        for option in KeptOption::ALL {
+            assert_eq!(KeptOption::named(option.name()), Some(option));
+        }
+    }
+}
