@@ -363,6 +363,21 @@ impl<'a> RowView<'a> {
         column.form.read(bytes, column.members.as_deref())
     }
 
+    /// The big-endian number in a packed column of at most 8 bytes, from the highest bit on; `None` for NULL.
+    #[inline(always)]
+    pub(crate) fn packed_bits(&self, slot: Slot, position: u32, bytes: u8) -> Option<u64> {
+        if slot.null_mask != 0 && self.image[usize::from(slot.null_byte)] & slot.null_mask != 0 {
+            return None;
+        }
+        let (start, unused) = (position as usize, u64::BITS - 8 * u32::from(bytes));
+        let end = start + usize::from(bytes);
+        let number = match end.checked_sub(size_of::<u64>()) {
+            Some(start) => u64::from_be_bytes(bytes_at(self.image, start)),
+            None => self.image[start..end].iter().fold(0, |value, byte| value << 8 | u64::from(*byte)),
+        };
+        Some(number << unused)
+    }
+
     /// The value of a column for which [`Slot::is_plain_int`] holds.
     #[inline(always)]
     pub(crate) fn int_at(&self, slot: Slot) -> i32 {
@@ -443,6 +458,11 @@ impl RowFormat {
     /// The form of a packed column.
     pub(crate) fn packed(&self, slot: Slot) -> Option<Packed> {
         (slot.kind == SlotKind::Packed).then(|| self.packed[slot.position as usize].form)
+    }
+
+    /// Where the bytes of a packed column begin in an image.
+    pub(crate) fn packed_position(&self, slot: Slot) -> u32 {
+        self.packed[slot.position as usize].position
     }
 }
 

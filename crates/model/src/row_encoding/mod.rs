@@ -9,6 +9,7 @@ mod number;
 mod packet;
 mod plan;
 mod result_column;
+mod stored;
 mod text;
 
 pub use binary::{BinaryRow, append_binary_value, begin_binary_row};

@@ -8,6 +8,17 @@ static DIGIT_PAIRS: [[u8; 2]; 100] = digit_pairs();
 /// Number of digits of the longest integer.
 const INTEGER_DIGITS_MAX: usize = 20;
 
+/// Eight digits 0 as text.
+const ZEROS: u64 = u64::from_le_bytes([b'0'; 8]);
+
+/// Digits after the point that are copied together with the point.
+const SHORT_FRACTION_DIGITS: u8 = 7;
+
+/// Maximum number of digits of a number that [`append_scaled_prefixed`] prints.
+pub(super) const SCALED_DIGITS_MAX: u8 = 18;
+
+static POWERS_OF_TEN: [u64; SCALED_DIGITS_MAX as usize + 1] = powers_of_ten();
+
 /// The lowest number with nine digits.
 const EIGHT_DIGITS_END: u64 = 100_000_000;
 
@@ -54,15 +65,72 @@ pub(super) fn append_unsigned_prefixed(value: u64, out: &mut Vec<u8>) {
 /// Like [`append_unsigned_prefixed`], for a value below [`EIGHT_DIGITS_END`].
 #[inline(always)]
 fn append_short_prefixed(value: u64, out: &mut Vec<u8>) {
-    let digits = if value < 10_000 { four_digits(value) << 32 } else { eight_digits(value as u32) };
-    // Number of bits of the leading zero digits. The last digit never counts as a leading zero.
-    let zero_bits = (digits | 1 << 56).trailing_zeros() & !7;
-    let text = (digits | u64::from_le_bytes([b'0'; 8])) >> zero_bits;
-    let length = 8 - zero_bits as usize / 8;
+    let (text, length) = short_text(value);
     // Length and text are written in one copy of fixed size. The excess is cut off afterwards.
     let start = out.len();
     out.extend_from_slice(&(length as u128 | u128::from(text) << 8).to_le_bytes());
     out.truncate(start + 1 + length);
+}
+
+/// The text of a value below [`EIGHT_DIGITS_END`], its first digit in the lowest byte, and its length.
+#[inline(always)]
+fn short_text(value: u64) -> (u64, usize) {
+    let digits = if value < 10_000 { four_digits(value) << 32 } else { eight_digits(value as u32) };
+    // Number of bits of the leading zero digits. The last digit never counts as a leading zero.
+    let zero_bits = (digits | 1 << 56).trailing_zeros() & !7;
+    ((digits | ZEROS) >> zero_bits, 8 - zero_bits as usize / 8)
+}
+
+/// Appends `value / 10^scale` with exactly `scale` digits after the point, as a length-encoded string. The
+/// scale is at most [`SCALED_DIGITS_MAX`].
+#[inline]
+pub(super) fn append_scaled_prefixed(value: i64, scale: u8, out: &mut Vec<u8>) {
+    let (negative, magnitude) = (value < 0, value.unsigned_abs());
+    let unit = POWERS_OF_TEN[usize::from(scale)];
+    let (whole, fraction) = (magnitude / unit, magnitude % unit);
+    if whole >= EIGHT_DIGITS_END || scale > SHORT_FRACTION_DIGITS {
+        let start = out.len();
+        out.push(0);
+        append_scaled(negative, (whole, fraction), scale, out);
+        out[start] = (out.len() - start - 1) as u8;
+        return;
+    }
+    let (text, digits) = short_text(whole);
+    let point = usize::from(scale > 0);
+    let length = usize::from(negative) + digits + point + usize::from(scale);
+    let head = match negative {
+        true => u128::from(text) << 16 | u128::from(b'-') << 8,
+        false => u128::from(text) << 8,
+    };
+    // Two copies of fixed sizes, whose excess is cut off afterwards.
+    let start = out.len();
+    out.extend_from_slice(&(head | length as u128).to_le_bytes());
+    out.truncate(start + 1 + usize::from(negative) + digits);
+    if scale > 0 {
+        let text = (eight_digits(fraction as u32) | ZEROS) >> (8 * (8 - u32::from(scale)));
+        out.extend_from_slice(&(text << 8 | u64::from(b'.')).to_le_bytes());
+        out.truncate(start + 1 + length);
+    }
+}
+
+/// Appends a number with `scale` digits after the point, which make the `fraction`.
+fn append_scaled(negative: bool, (whole, fraction): (u64, u64), scale: u8, out: &mut Vec<u8>) {
+    if negative {
+        out.push(b'-');
+    }
+    append_unsigned(whole, out);
+    if scale > 0 {
+        let mut buffer = [b'0'; INTEGER_DIGITS_MAX];
+        write_digits(fraction, &mut buffer);
+        out.push(b'.');
+        out.extend_from_slice(&buffer[INTEGER_DIGITS_MAX - usize::from(scale)..]);
+    }
+}
+
+/// The two digits of each number, which is below 100.
+#[inline(always)]
+pub(super) fn pairs<const COUNT: usize>(numbers: [u32; COUNT]) -> [[u8; 2]; COUNT] {
+    numbers.map(|number| DIGIT_PAIRS[number as usize % 100])
 }
 
 /// The digits of a number below [`EIGHT_DIGITS_END`], one per byte, the first in the lowest byte.
@@ -230,6 +298,16 @@ fn shortest_digits(value: f64) -> ([u8; 20], usize, i32) {
         }
     }
     (digits, count, if negative { -exponent } else { exponent })
+}
+
+const fn powers_of_ten() -> [u64; SCALED_DIGITS_MAX as usize + 1] {
+    let mut powers = [1; SCALED_DIGITS_MAX as usize + 1];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
 }
 
 const fn digit_pairs() -> [[u8; 2]; 100] {

@@ -4,8 +4,9 @@
 
 use super::binary::{append_binary_number, append_binary_value, begin_binary_row};
 use super::number::append_signed_prefixed;
-use super::packet::{begin_packet, end_packet};
+use super::packet::{NULL_MARK, begin_packet, end_packet};
 use super::result_column::ResultColumn;
+use super::stored::StoredForm;
 use super::text::{append_formatted, append_text_field, append_text_value, filled_width, is_formatted};
 use crate::id::ColumnNumber;
 use crate::row::{RowFormat, RowView, Slot};
@@ -29,6 +30,8 @@ enum Step {
     Run { first: u16, last: u16 },
     /// A number whose text has fixed digits or leading zeros.
     Formatted { slot: Slot, decimals: u8, width: u8, wire_type: u8 },
+    /// A column whose bytes are printed without a value between.
+    Stored { slot: Slot, form: StoredForm, position: u32, bytes: u8 },
     /// A column that does not print as its wire type.
     Encoded { slot: Slot, wire_type: u8 },
 }
@@ -60,8 +63,12 @@ impl RowPlan {
                     steps.push(Step::Encoded { slot, wire_type: *wire_type });
                     continue;
                 }
-                Some(_) => {
-                    steps.push(Step::Encoded { slot, wire_type: *wire_type });
+                Some(packed) => {
+                    let (position, bytes) = (format.packed_position(slot), packed.bytes() as u8);
+                    steps.push(match StoredForm::of(packed, *wire_type) {
+                        Some(form) => Step::Stored { slot, form, position, bytes },
+                        None => Step::Encoded { slot, wire_type: *wire_type },
+                    });
                     continue;
                 }
                 None if !slot.is_of_wire_type(*wire_type) => return None,
@@ -86,6 +93,10 @@ impl RowPlan {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
                 Step::Int { slot } => append_signed_prefixed(row.int_at(slot).into(), out),
                 Step::Number { slot, .. } => append_text_field(row.field_at(slot), out),
+                Step::Stored { slot, form, position, bytes } => match row.packed_bits(slot, position, bytes) {
+                    Some(bits) => form.append_text(bits, u64::BITS - 8 * u32::from(bytes), out),
+                    None => out.push(NULL_MARK),
+                },
                 Step::Encoded { slot, .. } => append_encoded_text(row, slot, out),
                 Step::Formatted { slot, decimals, width, .. } => {
                     append_formatted_text(row, slot, (decimals, width), out);
@@ -111,6 +122,11 @@ impl RowPlan {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
                 Step::Int { slot } => out.extend_from_slice(&row.int_at(slot).to_le_bytes()),
                 Step::Number { slot, wire_bytes } => append_binary_number(row.field_at(slot), wire_bytes, out),
+                Step::Stored { slot, form, position, bytes } => {
+                    if let Some(bits) = row.packed_bits(slot, position, bytes) {
+                        form.append_binary(bits, u64::BITS - 8 * u32::from(bytes), out);
+                    }
+                }
                 Step::Encoded { slot, wire_type } | Step::Formatted { slot, wire_type, .. } => {
                     append_encoded_binary(row, slot, wire_type, out);
                 }

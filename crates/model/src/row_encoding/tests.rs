@@ -305,3 +305,56 @@ fn a_zero_filled_number_has_its_zeros_as_text_and_a_decimal_also_in_binary_rows(
     append_result_text(value, &ResultColumn { org_name: "".into(), ..decimal }, &mut out);
     assert_eq!(out, b"\x0512.50");
 }
+
+/// The text and the binary row of one value, as the plan of the row makes it and as the value makes it.
+fn check_plan(data_type: DataType, value: ValueRef<'_>) {
+    for columns in [vec![column(data_type.clone())], vec![column(DataType::integer(8, false)), column(data_type)]] {
+        let (format, last) = (RowFormat::new(&columns), columns.len() - 1);
+        let values = [vec![ValueRef::Int(7); last], vec![value]].concat();
+        let mut image = Vec::new();
+        format.encode(&values, &mut image).expect("the value is one of the type");
+        let (row, result) = (RowView::new(&format, &image), ResultColumn::of_definition(&columns[last]));
+        let plan = RowPlan::new(&format, [(ColumnNumber(last as u16), &result)]).expect("a plain column");
+        let (mut planned, mut expected) = (Vec::new(), Vec::new());
+        plan.append_text(row, &mut planned);
+        let packet = begin_packet(&mut expected);
+        append_text_value(value, &mut expected);
+        end_packet(&mut expected, packet);
+        assert_eq!(planned, expected, "{value:?}");
+        planned.clear();
+        expected.clear();
+        plan.append_binary(row, &mut planned);
+        let packet = begin_binary_row(1, &mut expected);
+        packet.append(0, value, result.wire_type, &mut expected);
+        packet.end(&mut expected);
+        assert_eq!(planned, expected, "{value:?}");
+    }
+}
+
+#[test]
+fn decimals_of_every_width_and_scale_print_as_their_values() {
+    for precision in 1..=20u8 {
+        for scale in 0..=precision {
+            let powers = (0..=u32::from(precision)).flat_map(|digits| [10i128.pow(digits) - 1, 10i128.pow(digits)]);
+            for magnitude in powers.filter(|magnitude| *magnitude < 10i128.pow(precision.into())) {
+                for mantissa in [magnitude, -magnitude, magnitude / 3, -magnitude / 7] {
+                    let value = ValueRef::Decimal(Decimal::Narrow { mantissa, scale });
+                    check_plan(DataType::decimal(precision, scale, false), value);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn days_and_moments_print_as_their_values() {
+    use crate::temporal::{Parts, Temporal, TemporalKind};
+    for (year, month, day) in [(0, 0, 0), (1, 1, 1), (1999, 12, 31), (2024, 2, 29), (9999, 12, 31), (2024, 0, 0)] {
+        check_plan(DataType::date(), ValueRef::Temporal(Temporal::date(year, month, day)));
+        for (hour, minute, second) in [(0, 0, 0), (23, 59, 59), (0, 0, 1), (12, 0, 0)] {
+            let parts = Parts { year, month, day, hour, minute, second, ..Parts::default() };
+            let value = Temporal::from_parts(TemporalKind::DateTime, 0, &parts);
+            check_plan(DataType::date_time(0), ValueRef::Temporal(value));
+        }
+    }
+}

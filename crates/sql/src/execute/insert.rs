@@ -1,8 +1,7 @@
-//! Hot path: at most 150 instructions per value.
+//! Hot path: at most 150 instructions per value. One long file, because all steps share the encoder of rows.
 //!
-//! INSERT, in one long file because its steps share the encoder of rows. Rows are converted, encoded and
-//! assigned to partitions. The AUTO_INCREMENT values that they need are reserved first, so that no row is
-//! encoded twice.
+//! INSERT. Rows are converted, encoded and assigned to partitions. The AUTO_INCREMENT values that they need
+//! are reserved first, so that no row is encoded twice.
 
 use std::sync::Arc;
 

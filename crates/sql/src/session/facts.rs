@@ -10,14 +10,16 @@ use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
 
 use crate::access::NeedsCollector;
-use crate::bind::{Environment, Modes, ParameterKind, SessionConstant};
+use crate::bind::{Environment, Modes, NumberRules, ParameterKind, SessionConstant};
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::mysql_catalog::show::{
     ShowContext, TableStatistics, ThreadStatus, cpustat_rows, cpustat_window, sending_row, status_table,
     thread_block_rows, thread_rows, thread_status_rows, virtual_table,
 };
-use crate::mysql_catalog::variable::{SessionContext, SqlMode, evaluate_session_expression, session_value_type};
+use crate::mysql_catalog::variable::{
+    SessionContext, SessionVariables, SqlMode, evaluate_session_expression, session_value_type,
+};
 use crate::parse::Expression;
 use crate::plan::{ComputeSource, VirtualSource};
 
@@ -197,6 +199,12 @@ impl StatementFacts<'_, '_> {
     }
 }
 
+/// How AUTO_INCREMENT columns of the session get their numbers.
+pub(super) fn number_rules(variables: &SessionVariables) -> NumberRules {
+    let (increment, offset) = variables.auto_increment_step();
+    NumberRules { keeps_zero: variables.sql_mode.no_auto_value_on_zero(), increment, offset }
+}
+
 /// The parts of `sql_mode` that determine the meaning of a statement.
 pub(super) fn modes_of(mode: SqlMode) -> Modes {
     Modes {
@@ -241,7 +249,7 @@ pub(super) fn with_environment<T>(
         foreign_key_checks: facts.session.variables.foreign_key_checks,
         modes: modes_of(facts.session.variables.sql_mode),
         division_increment: facts.session.variables.division_increment(),
-        numbers: facts.session.variables.number_rules(),
+        numbers: number_rules(&facts.session.variables),
         is_strict: false,
         rules: facts.session.variables.value_rules().at(session_context.now_us()),
         row_estimate: &|table| facts.engine.estimates.rows(table),

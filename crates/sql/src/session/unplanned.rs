@@ -19,7 +19,7 @@ use junctor_signals::set_globals::{
 use junctor_signals::use_user_lock::UserLockAction;
 
 use super::command::answer;
-use super::facts::{StatementFacts, modes_of, with_environment};
+use super::facts::{StatementFacts, modes_of, number_rules, with_environment};
 use super::own_tables::{check_locked, is_temporary};
 use crate::access::{NeedsCollector, PlanRights, RightsOfSession, account_of_definer, denied_server, no_definer};
 use crate::bind::{Binder, Clause, Environment, Modes, ParameterKind, RowSource, Scope, SessionConstant};
@@ -572,7 +572,7 @@ impl Engine {
             foreign_key_checks: true,
             modes: Modes { only_full_group_by: true, ..modes_of(session.variables.sql_mode) },
             division_increment: session.variables.division_increment(),
-            numbers: session.variables.number_rules(),
+            numbers: number_rules(&session.variables),
             is_strict: false,
             rules: session.variables.value_rules().at(session_context.now_us()),
             row_estimate: &|table| self.estimates.rows(table),

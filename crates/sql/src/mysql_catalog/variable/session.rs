@@ -18,7 +18,6 @@ use super::global::GlobalVariables;
 use super::sql_mode::SqlMode;
 use super::table::TABLE;
 use super::user::UserVariables;
-use crate::bind::NumberRules;
 use crate::parse::Dialect;
 
 /// Maximum of the variable `timestamp` in MySQL 8.0, in seconds since 1970-01-01 UTC.
@@ -269,7 +268,7 @@ impl SessionVariables {
             foreign_key_checks: self.foreign_key_checks,
             time_zone: self.zone_of_variable(),
             division_increment: self.division_increment(),
-            numbers: (self.number_rules().increment, self.number_rules().offset),
+            numbers: self.auto_increment_step(),
         };
         self.narrows_literals = !self.character_set_client.is_within(self.collation_connection.character_set());
         let mut hasher = DefaultHasher::new();
@@ -303,14 +302,10 @@ impl SessionVariables {
         super::find("div_precision_increment").map_or(0, |id| unsigned_of(&self.value(id)).min(30) as u8)
     }
 
-    /// How AUTO_INCREMENT columns get their numbers (`auto_increment_increment`, `auto_increment_offset`).
-    pub fn number_rules(&self) -> NumberRules {
+    /// `auto_increment_increment` and `auto_increment_offset`.
+    pub fn auto_increment_step(&self) -> (u16, u16) {
         let value = |name| super::find(name).map_or(1, |id| unsigned_of(&self.value(id)).clamp(1, 65_535) as u16);
-        NumberRules {
-            keeps_zero: self.sql_mode.no_auto_value_on_zero(),
-            increment: value("auto_increment_increment"),
-            offset: value("auto_increment_offset"),
-        }
+        (value("auto_increment_increment"), value("auto_increment_offset"))
     }
 
     /// Maximum wait for a table's metadata lock, in seconds (`lock_wait_timeout`).
