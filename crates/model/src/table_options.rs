@@ -71,6 +71,20 @@ impl KeptOption {
         }
     }
 
+    /// The part of a number, or of DEFAULT (`None`), that is kept. `None` if the option has no such value.
+    pub fn kept(self, value: Option<u64>) -> Option<Option<u64>> {
+        let is_ternary = [KeptOption::PackKeys, KeptOption::StatsPersistent, KeptOption::StatsAutoRecalc];
+        match (self, value) {
+            (KeptOption::StatsSamplePages, Some(pages)) => (1..=65_535).contains(&pages).then_some(value),
+            (KeptOption::StatsSamplePages, None) => Some(None),
+            (KeptOption::Checksum | KeptOption::DelayKeyWrite, Some(number)) => Some(Some(number.min(1))),
+            (option, Some(number)) if is_ternary.contains(&option) => (number <= 1).then_some(value),
+            (option, None) if is_ternary.contains(&option) => Some(None),
+            (_, Some(_)) => Some(value),
+            (_, None) => None,
+        }
+    }
+
     /// Whether 0 is a value of its own. For the other options it stands for the absence of the option.
     fn has_zero(self) -> bool {
         let with_zero =
@@ -125,6 +139,12 @@ mod tests {
         options.set(KeptOption::MaxRows, Some(0));
         options.set(KeptOption::PackKeys, None);
         assert_eq!(texts(&options), "ROW_FORMAT=DYNAMIC");
+        assert_eq!(KeptOption::PackKeys.kept(Some(7)), None);
+        assert_eq!(KeptOption::PackKeys.kept(None), Some(None));
+        assert_eq!(KeptOption::StatsSamplePages.kept(Some(0)), None);
+        assert_eq!(KeptOption::Checksum.kept(Some(5)), Some(Some(1)));
+        assert_eq!(KeptOption::MaxRows.kept(None), None);
+        assert_eq!(KeptOption::MaxRows.kept(Some(u64::MAX)), Some(Some(u64::MAX)));
         for option in KeptOption::ALL {
             assert_eq!(KeptOption::named(option.name()), Some(option));
         }

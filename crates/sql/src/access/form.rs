@@ -5,7 +5,7 @@ use junctor_model::access::{Privilege, Privileges};
 
 use crate::parse::account::AccountStatement;
 use crate::parse::expression::VariableScope;
-use crate::parse::statement::{InsertSource, SetItem, Show, Statement, TableMaintenance};
+use crate::parse::statement::{FlushKind, InsertSource, SetItem, Show, Statement, TableMaintenance};
 
 /// How a statement with a plan uses a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,7 +210,8 @@ forms! {
         "SET PERSIST_ONLY sort_buffer_size = 262144";
     SetRestricted "SET SESSION of variables that affect other sessions or logs"
         [Server: SessionVariablesAdmin | SystemVariablesAdmin | Super] "1227" "SET sql_log_bin = 0";
-    Flush "FLUSH HOSTS, FLUSH LOGS, FLUSH TABLES" [Server: Reload] "1227" "FLUSH HOSTS";
+    Flush "FLUSH HOSTS, FLUSH LOGS" [Server: Reload] "1227" "FLUSH HOSTS";
+    FlushTables "FLUSH TABLES" [Server: Reload | FlushTables] "1227" "FLUSH TABLES";
     FlushPrivileges "FLUSH PRIVILEGES" [Server: Reload] "1227" "FLUSH PRIVILEGES";
     FlushUserResources "FLUSH USER_RESOURCES" [Server: Reload | FlushUserResources] "1227" "FLUSH USER_RESOURCES";
     CreateUser "CREATE USER, ALTER USER, DROP USER, RENAME USER, REVOKE ALL" [Server: CreateUser] "1227" "CREATE USER n";
@@ -265,6 +266,7 @@ pub fn forms_of(statement: &Statement) -> Vec<Form> {
         Statement::LockTables(_) => Form::LockTables,
         Statement::LockInstance | Statement::UnlockInstance => Form::LockInstance,
         Statement::ReloadTls => Form::ReloadTls,
+        Statement::Flush(kinds) if kinds.iter().all(|kind| matches!(kind, FlushKind::Tables(_))) => Form::FlushTables,
         Statement::Flush(_) => Form::Flush,
         Statement::ResetPersist { .. } => Form::SetGlobal,
         Statement::Set(items) => {

@@ -126,6 +126,9 @@ impl Options {
                 }
                 TableOption::RowFormat(format) => {
                     let value = ROW_FORMATS.iter().position(|name| name == format).map(|position| position as u64);
+                    if value.is_none() && !format.eq_ignore_ascii_case("DEFAULT") {
+                        return Err(message::wrong_option_value(format));
+                    }
                     options.kept.set(KeptOption::RowFormat, value);
                 }
                 TableOption::Other { name, value } => options.keep(name, value)?,
@@ -143,7 +146,7 @@ impl Options {
             _ if value.eq_ignore_ascii_case("DEFAULT") => None,
             _ => Some(value.parse().map_err(|_| message::wrong_option_value(value))?),
         };
-        self.kept.set(option, number);
+        self.kept.set(option, option.kept(number).ok_or_else(|| message::wrong_option_value(value))?);
         Ok(())
     }
 }

@@ -388,8 +388,7 @@ fn missing_numbers(
     encoder: &mut RowEncoder<'_>,
 ) -> Result<Option<AutoIncrementRequest>> {
     let Some(auto) = rows.plan.auto else { return Ok(None) };
-    let mut needed = 0;
-    let mut explicit_max = 0;
+    let (mut needed, mut explicit, mut explicit_max) = (0, 0, 0);
     let noted = encoder.scratch.warning_mark();
     let position = usize::from(auto.index.0);
     if rows.uniform_rows.is_some() && matches!(rows.form(0).get(position), Some(InsertValue::Generated)) {
@@ -398,14 +397,15 @@ fn missing_numbers(
         for row in 0..rows.count() {
             match encoder.explicit_number(rows, row, auto)? {
                 None => needed += 1,
-                Some(number) => explicit_max = explicit_max.max(number),
+                Some(number) => {
+                    explicit += 1;
+                    explicit_max = explicit_max.max(number);
+                }
             }
         }
     }
-    if auto.hidden_key.is_some() {
-        needed = rows.count() as u64;
-    }
-    let needed = numbers_of_rows(needed, auto.rules);
+    let hidden = if auto.hidden_key.is_some() { explicit } else { 0 };
+    let needed = numbers_of_rows(needed, auto.rules).saturating_add(hidden);
     // When the row is encoded later, these warnings and the LAST_INSERT_ID(expression) occur again.
     if encoder.scratch.has_diagnostics() {
         encoder.scratch.forget_warnings_after(noted);
