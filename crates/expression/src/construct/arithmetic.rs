@@ -55,7 +55,7 @@ impl Expression {
             // MySQL takes days and times for texts here.
             _ if operand.result.kind.has_day() || operand.result.kind == Kind::Time => ResultType::double(),
             // As for a constant, the result can be below the smallest integer.
-            Kind::UInt if matches!(operand.node, Node::Parameter(_)) => ResultType::decimal(20, 0),
+            Kind::UInt if exceeds_integers(&operand) => ResultType::decimal(20, 0),
             Kind::Int | Kind::UInt => ResultType::integer(false, number.length + 1),
             Kind::Decimal => number,
             _ => ResultType { decimals: float_decimals(&operand.result), ..ResultType::double() },
@@ -147,4 +147,15 @@ fn float_decimals(operand: &ResultType) -> u8 {
 fn is_inexact(result: &ResultType) -> bool {
     // MySQL takes NULL for a text here.
     matches!(result.kind, Kind::Double | Kind::String | Kind::Null)
+}
+
+/// Whether the operand of a minus is a number that is given as an unsigned one. Literals are, if they are
+/// beyond the signed integers.
+fn exceeds_integers(operand: &Expression) -> bool {
+    match &operand.node {
+        Node::Parameter(_) => operand.result.kind == Kind::UInt,
+        Node::Constant(Value::UInt(value)) => i64::try_from(*value).is_err(),
+        Node::Cast(_, operand) => exceeds_integers(operand),
+        _ => false,
+    }
 }
