@@ -7,14 +7,15 @@ use super::check::STATEMENT_MAX;
 use super::clients::Load;
 use super::fault::{Fault, Way};
 use super::nodes::{Nodes, Role, connect};
-use super::{Rounds, await_whole};
+use super::{EFFECT, Rounds, await_whole, sleep_watching};
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
 /// The order in which `docs/operations.md` upgrades nodes.
 const ORDER: [(Role, &str); 3] = [(Role::Management, "management"), (Role::Data, "data"), (Role::Sql, "sql")];
 
-const CHANGES: [&str; 4] = [
+const CHANGES: [&str; 5] = [
+    "DROP TABLE IF EXISTS bank.step",
     "CREATE TABLE bank.step (id INT AUTO_INCREMENT PRIMARY KEY, text VARCHAR(20) DEFAULT 'x', KEY (text))",
     "INSERT INTO bank.step VALUES (), (), ()",
     "ALTER TABLE bank.step ALTER COLUMN text SET DEFAULT 'y', COMMENT = 'changed'",
@@ -47,8 +48,24 @@ pub fn run(nodes: &mut Nodes, (next, seed): (&Path, u64), load: &Load) -> Outcom
     Ok(())
 }
 
-/// Nodes of both releases take part in changes of the schema.
-fn change_schema(nodes: &Nodes) -> Outcome<()> {
+/// Nodes of both releases take part in changes of the schema. A crowded machine may evict a node meanwhile:
+/// then they begin again.
+fn change_schema(nodes: &mut Nodes) -> Outcome<()> {
+    loop {
+        let restarts = nodes.restarts;
+        let changed = change_once(nodes);
+        if changed.is_ok() {
+            return changed;
+        }
+        sleep_watching(nodes, EFFECT)?;
+        if nodes.restarts == restarts {
+            return changed;
+        }
+        await_whole(nodes, "the cluster during changes of the schema")?;
+    }
+}
+
+fn change_once(nodes: &Nodes) -> Outcome<()> {
     for (at, statement) in nodes.serving().into_iter().cycle().zip(CHANGES) {
         let mut session = connect(at, STATEMENT_MAX).explain(format!("node {at}"))?;
         session.query(statement).explain(format!("node {at}: {statement}"))?;
