@@ -30,17 +30,8 @@ client() { # port, options
 
 mkdir "$folder/ours" "$folder/theirs"
 start data --secure-file-priv "$folder/ours"
-mariadb_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --auth-root-authentication-method=normal \
-    >"$folder/install" 2>&1
-mariadbd --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --port="$mariadb_port" --bind-address=127.0.0.1 \
-    --socket="$folder/socket" --skip-log-bin --innodb-buffer-pool-size=64M --character-set-server=utf8mb4 \
-    --collation-server=utf8mb4_general_ci --secure-file-priv="$folder/theirs" >"$folder/mariadb.log" 2>&1 &
-mariadb=$!
-until client "$mariadb_port" -e "DO 0" >"$folder/ping"; do
-    kill -0 "$mariadb" 2>/dev/null || fail "MariaDB did not start"
-    sleep 0.1
-done
+start_mariadb --character-set-server=utf8mb4 --collation-server=utf8mb4_general_ci \
+    --secure-file-priv="$folder/theirs"
 
 run() { # port, folder
     sed "s#DIR#$2#g" "$here/server-files/statements.sql" |

@@ -16,10 +16,10 @@ seed=${2:-1}
 statements=${3:-2000}
 episodes=${4:-24}
 folder=$(mktemp -d)
-junctor_pid=
-mariadb_pid=
+process=
+mariadb=
 stop() {
-    for pid in $junctor_pid $mariadb_pid; do
+    for pid in $process $mariadb; do
         kill "$pid" 2>/dev/null || true
         wait "$pid" 2>/dev/null || true
     done
@@ -28,35 +28,15 @@ stop() {
 trap stop EXIT
 trap 'exit 1' INT TERM
 
+. "$here/../server.sh"
+
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"
 
-"$junctor" serve --port 0 --in-memory --total-memory 512M >"$folder/output" 2>"$folder/log" &
-junctor_pid=$!
+start data --in-memory
+start_mariadb --character-set-server=utf8mb4 --collation-server=utf8mb4_general_ci
 
-mariadb_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --auth-root-authentication-method=normal \
-    >"$folder/install" 2>&1
-mariadbd --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --port="$mariadb_port" --bind-address=127.0.0.1 \
-    --socket="$folder/socket" --skip-log-bin --innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=0 \
-    --character-set-server=utf8mb4 --collation-server=utf8mb4_general_ci >"$folder/mariadb-log" 2>&1 &
-mariadb_pid=$!
-
-junctor_port=
-tries=0
-until [ -n "$junctor_port" ] && mysql --no-defaults --host=127.0.0.1 --port="$mariadb_port" --user=root --execute="DO 0" \
-    >/dev/null 2>&1; do
-    junctor_port=$(sed -n 's/^ready: mysql [^ ]*:\([0-9]*\) .*/\1/p' "$folder/output" | head -n 1)
-    tries=$((tries + 1))
-    if [ "$tries" -gt 300 ]; then
-        echo "the servers did not become ready" >&2
-        cat "$folder/log" "$folder/mariadb-log" >&2
-        exit 1
-    fi
-    sleep 0.1
-done
-
-ports="--junctor $junctor_port --mariadb $mariadb_port"
+ports="--junctor $port --mariadb $mariadb_port"
 failed=0
 if [ -z "${TYPED_ONLY:-}" ]; then
     # shellcheck disable=SC2086 # split the ports and KEEP_GOING into words

@@ -37,18 +37,8 @@ load() { # port, database, file
     client "$1" "$2" <"$3" 2>"$folder/load.log" || fail "$3 does not load"
 }
 
-mariadb_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --auth-root-authentication-method=normal \
-    >"$folder/install" 2>&1
-mariadbd --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --port="$mariadb_port" --bind-address=127.0.0.1 \
-    --socket="$folder/socket" --skip-log-bin --innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=0 \
-    >"$folder/mariadb.log" 2>&1 &
-mariadb=$!
+start_mariadb
 start junctor
-until client "$mariadb_port" --execute="DO 0" >/dev/null 2>&1; do
-    kill -0 "$mariadb" 2>/dev/null || fail "MariaDB did not start"
-    sleep 0.1
-done
 
 client "$port" --execute="CREATE DATABASE original; CREATE DATABASE back"
 client "$mariadb_port" --execute="CREATE DATABASE visit COLLATE utf8mb4_uca1400_nopad_ai_ci"

@@ -156,20 +156,25 @@ impl fmt::Display for Rounds {
     }
 }
 
-/// Checks all data nodes. A crowded machine may evict a node meanwhile: then all wait for it, and it counts
-/// when it has its rows again.
+/// Checks all data nodes. A node that was evicted meanwhile counts when it has its rows again.
 fn check_whole(nodes: &mut Nodes, outcomes: &Outcomes, balances: &Balances) -> Outcome<Balances> {
+    unless_evicted(nodes, "a check", |nodes| check(&nodes.with_role(Role::Data), outcomes, balances))
+}
+
+/// Does something that needs all nodes. A crowded machine may evict one meanwhile: then it is done again once
+/// all are back.
+fn unless_evicted<T>(nodes: &mut Nodes, what: &str, act: impl Fn(&Nodes) -> Outcome<T>) -> Outcome<T> {
     loop {
         let restarts = nodes.restarts;
-        let checked = check(&nodes.with_role(Role::Data), outcomes, balances);
-        if checked.is_ok() {
-            return checked;
+        let result = act(nodes);
+        if result.is_ok() {
+            return result;
         }
         sleep_watching(nodes, EFFECT)?;
         if nodes.restarts == restarts {
-            return checked;
+            return result;
         }
-        await_whole(nodes, "the cluster during a check")?;
+        await_whole(nodes, &format!("the cluster during {what}"))?;
     }
 }
 

@@ -7,7 +7,7 @@ use super::check::STATEMENT_MAX;
 use super::clients::Load;
 use super::fault::{Fault, Way};
 use super::nodes::{Nodes, Role, connect};
-use super::{EFFECT, Rounds, await_whole, sleep_watching};
+use super::{Rounds, await_whole, unless_evicted};
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
@@ -38,7 +38,8 @@ pub fn run(nodes: &mut Nodes, (next, seed): (&Path, u64), load: &Load) -> Outcom
                 await_whole(nodes, "the cluster between two upgrades")?;
                 nodes.set_binary(node, binary.to_owned());
                 let fault = Fault { way: Way::Replace, kind, node, is_twice: false };
-                change_schema(nodes).explain(format!("before {fault} {node}"))?;
+                unless_evicted(nodes, "changes of the schema", change_schema)
+                    .explain(format!("before {fault} {node}"))?;
                 rounds.run(nodes, load, &fault).explain(format!("{fault} {node}"))?;
                 check_versions(nodes, &before, old)?;
             }
@@ -48,24 +49,8 @@ pub fn run(nodes: &mut Nodes, (next, seed): (&Path, u64), load: &Load) -> Outcom
     Ok(())
 }
 
-/// Nodes of both releases take part in changes of the schema. A crowded machine may evict a node meanwhile:
-/// then they begin again.
-fn change_schema(nodes: &mut Nodes) -> Outcome<()> {
-    loop {
-        let restarts = nodes.restarts;
-        let changed = change_once(nodes);
-        if changed.is_ok() {
-            return changed;
-        }
-        sleep_watching(nodes, EFFECT)?;
-        if nodes.restarts == restarts {
-            return changed;
-        }
-        await_whole(nodes, "the cluster during changes of the schema")?;
-    }
-}
-
-fn change_once(nodes: &Nodes) -> Outcome<()> {
+/// Nodes of both releases take part in changes of the schema.
+fn change_schema(nodes: &Nodes) -> Outcome<()> {
     for (at, statement) in nodes.serving().into_iter().cycle().zip(CHANGES) {
         let mut session = connect(at, STATEMENT_MAX).explain(format!("node {at}"))?;
         session.query(statement).explain(format!("node {at}: {statement}"))?;

@@ -208,9 +208,8 @@ fn operand_of<'r>(
     scratch: &'r Scratch,
 ) -> Result<ValueRef<'r>> {
     match expression.as_column() {
-        Some(column) => Ok(scratch.in_session_zone(row.view.column(column))),
-        None if is_distinct => expression.evaluate(Some(row.view), row.parameters, scratch),
-        None => expression.evaluate_unrounded(Some(row.view), row.parameters, scratch),
+        None if !is_distinct => expression.evaluate_unrounded(Some(row.view), row.parameters, scratch),
+        _ => value_of(expression, row, scratch),
     }
 }
 

@@ -241,7 +241,8 @@ pub(super) fn show_create_table(name: &ObjectName, facts: &ShowContext<'_>) -> R
         return Ok(create_view_rows(table, view));
     }
     // Other tables need no statistics, for which the statement would wait.
-    let next = table.auto_increment_column().and_then(|_| (facts.next_auto_increment)(table.id));
+    let counted = table.auto_increment_column().filter(|column| !table.columns[usize::from(column.0)].hidden);
+    let next = counted.and_then(|_| (facts.next_auto_increment)(table.id));
     let statement = create_table_text(table, next);
     let row = vec![bytes(&table.name), Value::Bytes(statement)];
     Ok(VirtualTable::of_show(&[text("Table", 64), long("Create Table")], vec![row]))
