@@ -55,6 +55,14 @@ pub(crate) struct Slot {
     position: u32,
 }
 
+/// Where to read the number of a packed column: in the eight bytes from `start` on, `shift` bits above the
+/// lowest one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PackedPlace {
+    start: u32,
+    shift: u8,
+}
+
 /// A column whose bytes are a [`Packed`] value.
 #[derive(Clone, Debug)]
 struct PackedColumn {
@@ -324,7 +332,7 @@ impl<'a> RowView<'a> {
     /// The value of a column in a form that row encoders match on directly, without a copy in memory.
     #[inline(always)]
     pub(crate) fn field_at(&self, slot: Slot) -> Field<'a> {
-        if slot.null_mask != 0 && self.image[usize::from(slot.null_byte)] & slot.null_mask != 0 {
+        if self.is_null_at(slot) {
             return Field::Null;
         }
         let at = slot.position as usize;
@@ -363,19 +371,16 @@ impl<'a> RowView<'a> {
         column.form.read(bytes, column.members.as_deref())
     }
 
-    /// The big-endian number in a packed column of at most 8 bytes, from the highest bit on; `None` for NULL.
+    /// The big-endian number of a packed column in its low bits. The bits above are those of other columns.
     #[inline(always)]
-    pub(crate) fn packed_bits(&self, slot: Slot, position: u32, bytes: u8) -> Option<u64> {
-        if slot.null_mask != 0 && self.image[usize::from(slot.null_byte)] & slot.null_mask != 0 {
-            return None;
-        }
-        let (start, unused) = (position as usize, u64::BITS - 8 * u32::from(bytes));
-        let end = start + usize::from(bytes);
-        let number = match end.checked_sub(size_of::<u64>()) {
-            Some(start) => u64::from_be_bytes(bytes_at(self.image, start)),
-            None => self.image[start..end].iter().fold(0, |value, byte| value << 8 | u64::from(*byte)),
-        };
-        Some(number << unused)
+    pub(crate) fn word_at(&self, place: PackedPlace) -> u64 {
+        u64::from_be_bytes(bytes_at(self.image, place.start as usize)) >> place.shift
+    }
+
+    /// Whether the column with this slot is NULL.
+    #[inline(always)]
+    pub(crate) fn is_null_at(&self, slot: Slot) -> bool {
+        slot.null_mask != 0 && self.image[usize::from(slot.null_byte)] & slot.null_mask != 0
     }
 
     /// The value of a column for which [`Slot::is_plain_int`] holds.
@@ -460,9 +465,15 @@ impl RowFormat {
         (slot.kind == SlotKind::Packed).then(|| self.packed[slot.position as usize].form)
     }
 
-    /// Where the bytes of a packed column begin in an image.
-    pub(crate) fn packed_position(&self, slot: Slot) -> u32 {
-        self.packed[slot.position as usize].position
+    /// Where to read a packed column of at most eight bytes with a single load. `None` if images can be too
+    /// short for that, or if the column is wider.
+    pub(crate) fn packed_place(&self, slot: Slot) -> Option<PackedPlace> {
+        const WORD_BYTES: usize = size_of::<u64>();
+        let column = &self.packed[slot.position as usize];
+        let end = column.position as usize + column.form.bytes();
+        let start = end.saturating_sub(WORD_BYTES);
+        let is_covered = column.form.bytes() <= WORD_BYTES && start + WORD_BYTES <= self.header_bytes(false);
+        is_covered.then_some(PackedPlace { start: start as u32, shift: 8 * (start + WORD_BYTES - end) as u8 })
     }
 }
 

@@ -2,8 +2,13 @@
 //!
 //! Numbers as text, two digits at a time, without formatting machinery.
 
+use std::num::NonZeroU64;
+
 /// "00" to "99".
 static DIGIT_PAIRS: [[u8; 2]; 100] = digit_pairs();
+
+/// [`DIGIT_PAIRS`] with room for every index of seven bits, so that fields of few bits need no check.
+static TWO_DIGITS: [[u8; 2]; 128] = two_digits_table();
 
 /// Number of digits of the longest integer.
 const INTEGER_DIGITS_MAX: usize = 20;
@@ -75,16 +80,90 @@ fn append_short_prefixed(value: u64, out: &mut Vec<u8>) {
 /// The text of a value below [`EIGHT_DIGITS_END`], its first digit in the lowest byte, and its length.
 #[inline(always)]
 fn short_text(value: u64) -> (u64, usize) {
-    let digits = if value < 10_000 { four_digits(value) << 32 } else { eight_digits(value as u32) };
+    let digits = if value < 10_000 { four_digits(value) << 32 } else { eight_digits(value) };
     // Number of bits of the leading zero digits. The last digit never counts as a leading zero.
     let zero_bits = (digits | 1 << 56).trailing_zeros() & !7;
     ((digits | ZEROS) >> zero_bits, 8 - zero_bits as usize / 8)
 }
 
-/// Appends `value / 10^scale` with exactly `scale` digits after the point, as a length-encoded string. The
-/// scale is at most [`SCALED_DIGITS_MAX`].
-#[inline]
-pub(super) fn append_scaled_prefixed(value: i64, scale: u8, out: &mut Vec<u8>) {
+/// How a column of scaled numbers prints: the point is at the same place among the digits of each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScaledLayout {
+    /// The bits of the stored number.
+    mask: u64,
+    /// What the stored number is larger than the number.
+    bias: u64,
+    /// Numbers below this one print at once, as eight digits.
+    short_end: u64,
+    /// The lanes of the digits behind the point, one per byte, the first in the lowest byte.
+    fraction: u64,
+    /// A bit in the lane of the last digit before the point, which prints also if it is 0.
+    last_whole: NonZeroU64,
+    /// The first eight bytes of the text of 0 with eight digits.
+    zeros: u64,
+    /// Bytes of the text with all eight digits, and of its length.
+    bytes: u64,
+    scale: u8,
+}
+
+impl ScaledLayout {
+    /// Layout of numbers in this many bytes (up to 8), with the sign flipped, of which `scale` digits, at most
+    /// [`SCALED_DIGITS_MAX`], are behind the point.
+    pub(super) fn new(bytes: u32, scale: u8) -> ScaledLayout {
+        let short_scale = u32::from(scale.min(SHORT_FRACTION_DIGITS));
+        let (whole_bits, has_point) = (8 * (8 - short_scale), scale > 0);
+        ScaledLayout {
+            mask: u64::MAX >> (u64::BITS - 8 * bytes),
+            bias: 1 << (8 * bytes - 1),
+            short_end: if scale <= SHORT_FRACTION_DIGITS { EIGHT_DIGITS_END } else { 0 },
+            fraction: u64::MAX.checked_shl(whole_bits).unwrap_or(0),
+            last_whole: NonZeroU64::new(1 << (whole_bits - 8)).unwrap_or(NonZeroU64::MIN),
+            zeros: if has_point { ZEROS ^ u64::from(b'0' ^ b'.') << whole_bits } else { ZEROS },
+            bytes: 9 + u64::from(has_point),
+            scale,
+        }
+    }
+
+    /// The number in the low bits of a word.
+    #[inline(always)]
+    fn value(&self, word: u64) -> i64 {
+        (word & self.mask).wrapping_sub(self.bias) as i64
+    }
+}
+
+/// Whether this many bytes fit without an allocation. A function that returns if they do not, and cannot
+/// allocate otherwise, need not save registers.
+#[inline(always)]
+pub(super) fn has_room(bytes: usize, out: &Vec<u8>) -> bool {
+    bytes <= out.capacity().wrapping_sub(out.len())
+}
+
+/// Appends the scaled number in the low bits of a word with all digits after its point, as a length-encoded
+/// string.
+#[inline(never)]
+pub(super) fn append_scaled_prefixed(word: u64, layout: &ScaledLayout, out: &mut Vec<u8>) {
+    let value = layout.value(word) as u64;
+    // As in [`append_signed_prefixed`], negative numbers are large ones.
+    if value >= layout.short_end || !has_room(size_of::<u128>(), out) {
+        return append_long_scaled(word, layout, out);
+    }
+    let digits = eight_digits(value);
+    // The digits behind the point move by one lane, the last one into a ninth.
+    let low = (digits & layout.fraction).wrapping_mul(0xFF).wrapping_add(digits) | layout.zeros;
+    let lanes = u128::from(low) | u128::from(digits >> 56 | u64::from(b'0')) << 64;
+    let zero_bits = (layout.last_whole | digits).trailing_zeros() & 56;
+    let bytes = layout.bytes - u64::from(zero_bits / 8);
+    // Length and text are written in one copy of fixed size. The excess is cut off afterwards.
+    let text = (lanes >> zero_bits) << 8 | u128::from(bytes - 1);
+    let start = out.len();
+    out.extend_from_slice(&text.to_le_bytes());
+    out.truncate(start + bytes as usize);
+}
+
+/// As [`append_scaled_prefixed`], for any number.
+#[inline(never)]
+fn append_long_scaled(word: u64, layout: &ScaledLayout, out: &mut Vec<u8>) {
+    let (value, scale) = (layout.value(word), layout.scale);
     let (negative, magnitude) = (value < 0, value.unsigned_abs());
     let unit = POWERS_OF_TEN[usize::from(scale)];
     let (whole, fraction) = (magnitude / unit, magnitude % unit);
@@ -107,7 +186,7 @@ pub(super) fn append_scaled_prefixed(value: i64, scale: u8, out: &mut Vec<u8>) {
     out.extend_from_slice(&(head | length as u128).to_le_bytes());
     out.truncate(start + 1 + usize::from(negative) + digits);
     if scale > 0 {
-        let text = (eight_digits(fraction as u32) | ZEROS) >> (8 * (8 - u32::from(scale)));
+        let text = (eight_digits(fraction) | ZEROS) >> (8 * (8 - u32::from(scale)));
         out.extend_from_slice(&(text << 8 | u64::from(b'.')).to_le_bytes());
         out.truncate(start + 1 + length);
     }
@@ -127,16 +206,18 @@ fn append_scaled(negative: bool, (whole, fraction): (u64, u64), scale: u8, out: 
     }
 }
 
-/// The two digits of each number, which is below 100.
+/// The two digits of a number below 100.
 #[inline(always)]
-pub(super) fn pairs<const COUNT: usize>(numbers: [u32; COUNT]) -> [[u8; 2]; COUNT] {
-    numbers.map(|number| DIGIT_PAIRS[number as usize % 100])
+pub(super) fn two_digits(number: u32) -> [u8; 2] {
+    TWO_DIGITS[number as usize % TWO_DIGITS.len()]
 }
 
 /// The digits of a number below [`EIGHT_DIGITS_END`], one per byte, the first in the lowest byte.
-#[inline]
-fn eight_digits(value: u32) -> u64 {
-    four_digits(u64::from(value / 10_000) | u64::from(value % 10_000) << 32)
+#[inline(always)]
+fn eight_digits(value: u64) -> u64 {
+    // The reciprocal of 10,000, exact for eight digits.
+    let high = value * 1_759_218_605 >> 44;
+    four_digits((value << 32) - high * ((10_000 << 32) - 1))
 }
 
 /// The digits of a number below 10,000 in the lowest four bytes. Two such numbers may be given, one in each
@@ -144,11 +225,12 @@ fn eight_digits(value: u32) -> u64 {
 #[inline(always)]
 fn four_digits(halves: u64) -> u64 {
     // First pairs of digits, then digits. Each step divides all lanes together by multiplying with the
-    // reciprocal, which is exact for this few digits.
+    // reciprocal, which is exact for this few digits. It leaves the quotient in a lane and puts the remainder
+    // into the one above: `high + (halves - high * 100 << 16)`.
     let high = ((halves * 10_486) >> 20) & 0x7F_0000_007F;
-    let quarters = high | ((halves - high * 100) << 16);
+    let quarters = (halves << 16) - high * ((100 << 16) - 1);
     let high = ((quarters * 103) >> 10) & 0x000F_000F_000F_000F;
-    high | ((quarters - high * 10) << 8)
+    (quarters << 8) - high * ((10 << 8) - 1)
 }
 
 #[inline(never)]
@@ -308,6 +390,16 @@ const fn powers_of_ten() -> [u64; SCALED_DIGITS_MAX as usize + 1] {
         at += 1;
     }
     powers
+}
+
+const fn two_digits_table() -> [[u8; 2]; 128] {
+    let mut table = [[b'0'; 2]; 128];
+    let mut value = 0;
+    while value < 100 {
+        table[value] = digit_pairs()[value];
+        value += 1;
+    }
+    table
 }
 
 const fn digit_pairs() -> [[u8; 2]; 100] {

@@ -3,13 +3,13 @@
 //! Encodes result rows whose values are plain columns.
 
 use super::binary::{append_binary_number, append_binary_value, begin_binary_row};
-use super::number::append_signed_prefixed;
+use super::number::{SCALED_DIGITS_MAX, ScaledLayout, append_scaled_prefixed, append_signed_prefixed};
 use super::packet::{NULL_MARK, begin_packet, end_packet};
-use super::result_column::ResultColumn;
-use super::stored::StoredForm;
+use super::result_column::{ResultColumn, wire_type};
+use super::stored::{append_binary_date, append_binary_date_time, append_date, append_date_time};
 use super::text::{append_formatted, append_text_field, append_text_value, filled_width, is_formatted};
 use crate::id::ColumnNumber;
-use crate::row::{RowFormat, RowView, Slot};
+use crate::row::{PackedPlace, RowFormat, RowView, Slot};
 use crate::types::Packed;
 
 /// How to encode a result row whose columns are plain table columns. Strings are stored in their wire form,
@@ -20,20 +20,51 @@ pub struct RowPlan {
     columns: Box<[(ColumnNumber, u8)]>,
 }
 
+// With a tag of its own, which costs fewer instructions than one between the values of a field.
 #[derive(Clone, Copy, Debug)]
+#[repr(u8)]
 enum Step {
     /// An INT that is never NULL.
-    Int { slot: Slot },
+    Int {
+        slot: Slot,
+    },
     /// Another column of the fixed part, and its number of bytes in a binary row.
-    Number { slot: Slot, wire_bytes: u8 },
+    Number {
+        slot: Slot,
+        wire_bytes: u8,
+    },
     /// Adjacent variable columns, by their ordinals, both ends included.
-    Run { first: u16, last: u16 },
+    Run {
+        first: u16,
+        last: u16,
+    },
     /// A number whose text has fixed digits or leading zeros.
-    Formatted { slot: Slot, decimals: u8, width: u8, wire_type: u8 },
-    /// A column whose bytes are printed without a value between.
-    Stored { slot: Slot, form: StoredForm, position: u32, bytes: u8 },
+    Formatted {
+        slot: Slot,
+        decimals: u8,
+        width: u8,
+        wire_type: u8,
+    },
+    // Columns whose bytes are printed without a value between: DECIMAL of up to 18 digits, DATE, and DATETIME
+    // without digits after the point of the seconds.
+    Decimal {
+        slot: Slot,
+        place: PackedPlace,
+        layout: ScaledLayout,
+    },
+    Date {
+        slot: Slot,
+        place: PackedPlace,
+    },
+    DateTime {
+        slot: Slot,
+        place: PackedPlace,
+    },
     /// A column that does not print as its wire type.
-    Encoded { slot: Slot, wire_type: u8 },
+    Encoded {
+        slot: Slot,
+        wire_type: u8,
+    },
 }
 
 impl RowPlan {
@@ -64,11 +95,9 @@ impl RowPlan {
                     continue;
                 }
                 Some(packed) => {
-                    let (position, bytes) = (format.packed_position(slot), packed.bytes() as u8);
-                    steps.push(match StoredForm::of(packed, *wire_type) {
-                        Some(form) => Step::Stored { slot, form, position, bytes },
-                        None => Step::Encoded { slot, wire_type: *wire_type },
-                    });
+                    let direct =
+                        format.packed_place(slot).and_then(|place| direct_step((packed, *wire_type), slot, place));
+                    steps.push(direct.unwrap_or(Step::Encoded { slot, wire_type: *wire_type }));
                     continue;
                 }
                 None if !slot.is_of_wire_type(*wire_type) => return None,
@@ -93,10 +122,14 @@ impl RowPlan {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
                 Step::Int { slot } => append_signed_prefixed(row.int_at(slot).into(), out),
                 Step::Number { slot, .. } => append_text_field(row.field_at(slot), out),
-                Step::Stored { slot, form, position, bytes } => match row.packed_bits(slot, position, bytes) {
-                    Some(bits) => form.append_text(bits, u64::BITS - 8 * u32::from(bytes), out),
-                    None => out.push(NULL_MARK),
-                },
+                Step::Decimal { slot, .. } | Step::Date { slot, .. } | Step::DateTime { slot, .. }
+                    if row.is_null_at(slot) =>
+                {
+                    out.push(NULL_MARK);
+                }
+                Step::Decimal { place, ref layout, .. } => append_scaled_prefixed(row.word_at(place), layout, out),
+                Step::Date { place, .. } => append_date(row.word_at(place), out),
+                Step::DateTime { place, .. } => append_date_time(row.word_at(place), out),
                 Step::Encoded { slot, .. } => append_encoded_text(row, slot, out),
                 Step::Formatted { slot, decimals, width, .. } => {
                     append_formatted_text(row, slot, (decimals, width), out);
@@ -122,17 +155,27 @@ impl RowPlan {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
                 Step::Int { slot } => out.extend_from_slice(&row.int_at(slot).to_le_bytes()),
                 Step::Number { slot, wire_bytes } => append_binary_number(row.field_at(slot), wire_bytes, out),
-                Step::Stored { slot, form, position, bytes } => {
-                    if let Some(bits) = row.packed_bits(slot, position, bytes) {
-                        form.append_binary(bits, u64::BITS - 8 * u32::from(bytes), out);
-                    }
-                }
+                Step::Decimal { place, ref layout, .. } => append_scaled_prefixed(row.word_at(place), layout, out),
+                Step::Date { place, .. } => append_binary_date(row.word_at(place), out),
+                Step::DateTime { place, .. } => append_binary_date_time(row.word_at(place), out),
                 Step::Encoded { slot, wire_type } | Step::Formatted { slot, wire_type, .. } => {
                     append_encoded_binary(row, slot, wire_type, out);
                 }
             }
         }
         packet.end(out);
+    }
+}
+
+/// The step that prints a packed column of this form and wire type from its bytes, if there is one.
+fn direct_step(sent: (Packed, u8), slot: Slot, place: PackedPlace) -> Option<Step> {
+    match sent {
+        (packed @ Packed::Decimal { precision, scale }, wire_type::NEWDECIMAL) if precision <= SCALED_DIGITS_MAX => {
+            Some(Step::Decimal { slot, place, layout: ScaledLayout::new(packed.bytes() as u32, scale) })
+        }
+        (Packed::Date, wire_type::DATE) => Some(Step::Date { slot, place }),
+        (Packed::DateTime(0), wire_type::DATETIME) => Some(Step::DateTime { slot, place }),
+        _ => None,
     }
 }
 
