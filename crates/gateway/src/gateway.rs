@@ -600,7 +600,7 @@ impl Gateway {
     pub fn read_status(
         &mut self,
         session: ConnectionId,
-        table: StatusTable,
+        (table, only): (StatusTable, &[TableId]),
         turn: &mut TurnContext<'_>,
     ) -> Result<OperationId> {
         let modules: &[Module] = match table {
@@ -628,7 +628,7 @@ impl Gateway {
         let outstanding = known.iter().map(|(_, instances)| u32::from(*instances)).sum();
         let operation = self.open(session, Work::Status { outstanding, rows: Vec::new() })?;
         for (module, instance) in known.into_iter().flat_map(|(module, count)| (0..count).map(move |at| (module, at))) {
-            let request = ReadStatus { operation, reply_to: self.own, table };
+            let request = ReadStatus { operation, reply_to: self.own, table, only: only.into() };
             let signal = match module {
                 Module::Tc => Signal::Tc(TcSignal::ReadStatus(request)),
                 Module::Sql => Signal::Sql(SqlSignal::ReadStatus(request)),

@@ -1,6 +1,7 @@
 //! Rows of status tables, from the blocks that know them to sql.
 
 use junctor_kernel::Address;
+use junctor_model::id::TableId;
 use junctor_model::value::Value;
 
 use crate::read_rows::OperationId;
@@ -125,9 +126,19 @@ pub struct ReadStatus {
     pub reply_to: Address,
     /// The table to read.
     pub table: StatusTable,
+    /// Only the rows about these tables are wanted; if it is empty, the rows about all. For
+    /// [`StatusTable::TableStatistics`].
+    pub only: Box<[TableId]>,
 }
 
-layout! { ReadStatus { operation, reply_to, table } }
+layout! { ReadStatus { operation, reply_to, table, only } }
+
+impl ReadStatus {
+    /// Whether the rows about this table are wanted.
+    pub fn wants(&self, table: TableId) -> bool {
+        self.only.is_empty() || self.only.contains(&table)
+    }
+}
 
 /// The reply to [`ReadStatus`]. It has at most 4,096 rows. Three kinds of replies may have more: those of sql
 /// with a row for each session, those of ldm with a row for each partition, and those of main and sql with a

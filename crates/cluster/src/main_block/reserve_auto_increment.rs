@@ -23,6 +23,7 @@ use junctor_model::schema::TableDefinition;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::value::Value;
 use junctor_signals::append_records::{LogSpace, LogSpaceChanged};
+use junctor_signals::read_status::ReadStatus;
 use junctor_signals::reserve_auto_increment::{
     ReserveAutoIncrement, ReserveAutoIncrementReply, ReturnAutoIncrement, ReturnedNumbers,
 };
@@ -145,9 +146,9 @@ impl MainBlock {
         }
     }
 
-    /// Each counter that has a next number above 1: its part of `StatusTable::TableStatistics`.
-    pub(super) fn auto_increment_rows(&self) -> Vec<Vec<Value>> {
-        let used = self.counters.iter().filter(|(_, counter)| counter.next > 1);
+    /// Each wanted counter that has a next number above 1: its part of `StatusTable::TableStatistics`.
+    pub(super) fn auto_increment_rows(&self, request: &ReadStatus) -> Vec<Vec<Value>> {
+        let used = self.counters.iter().filter(|(table, counter)| counter.next > 1 && request.wants(**table));
         let row = |(table, counter): (&TableId, &Counter)| {
             vec![Value::Null, Value::UInt(u64::from(table.0)), Value::Null, Value::UInt(counter.next)]
         };

@@ -133,7 +133,7 @@ impl MainBlock {
             StatusTable::Nodes => self.member_rows(),
             StatusTable::NodeGroups => self.group_rows(),
             StatusTable::UserLocks => self.user_locks.entries().take(STATUS_ROWS_MAX).map(row).collect(),
-            StatusTable::TableStatistics => self.auto_increment_rows(),
+            StatusTable::TableStatistics => self.auto_increment_rows(&request),
             StatusTable::Counters => {
                 let mut rows = thread_counter_rows(context.loads);
                 rows.extend(counter_rows(&self.counted, self.own, context.thread()));

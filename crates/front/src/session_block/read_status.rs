@@ -18,7 +18,7 @@ impl SqlBlock {
     pub(super) fn on_read_status(&mut self, request: ReadStatus, turn: &mut TurnContext<'_>) {
         let rows = match request.table {
             StatusTable::MetadataLocks => return self.on_read_metadata_locks(request, turn),
-            StatusTable::TableStatistics => self.engine.held_number_rows(),
+            StatusTable::TableStatistics => self.engine.held_number_rows(&request),
             StatusTable::Routing => self.engine.routing_rows(self.own.instance),
             StatusTable::OperationLatency | StatusTable::OperationLatencyBuckets => {
                 self.engine.latency_rows(self.own.instance)

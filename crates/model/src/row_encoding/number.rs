@@ -216,7 +216,7 @@ pub(super) fn two_digits(number: u32) -> [u8; 2] {
 #[inline(always)]
 fn eight_digits(value: u64) -> u64 {
     // The reciprocal of 10,000, exact for eight digits.
-    let high = value * 1_759_218_605 >> 44;
+    let high = (value * 1_759_218_605) >> 44;
     four_digits((value << 32) - high * ((10_000 << 32) - 1))
 }
 

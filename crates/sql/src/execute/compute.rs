@@ -29,7 +29,7 @@ pub(crate) fn start_compute(
         ComputeSource::Rows(rows) => return compute_now(context, plan, rows, protocol),
         ComputeSource::Status(status) => *status,
     };
-    match context.engine.gateway.read_status(context.session.connection, status, context.turn) {
+    match context.engine.gateway.read_status(context.session.connection, (status, &[]), context.turn) {
         Ok(operation) => {
             let state =
                 StatusState { plan: Arc::clone(plan), operation, protocol, parameters: context.copy_parameters() };

@@ -5,6 +5,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
 use junctor_model::schema::{ColumnDefinition, Dictionary};
 use junctor_model::value::Value;
+use junctor_signals::read_status::ReadStatus;
 use junctor_signals::reserve_auto_increment::ReturnedNumbers;
 
 use crate::bind::NumberRules;
@@ -84,9 +85,10 @@ impl AutoIncrementRanges {
         in_order(self.ranges.drain())
     }
 
-    /// A row for each table of which values are held: this block's part of `StatusTable::TableStatistics`.
-    pub(crate) fn held_rows(&self) -> Vec<Vec<Value>> {
-        let held = self.ranges.iter().filter(|(_, range)| range.next < range.end);
+    /// A row for each wanted table of which values are held: this block's part of
+    /// `StatusTable::TableStatistics`.
+    pub(crate) fn held_rows(&self, request: &ReadStatus) -> Vec<Vec<Value>> {
+        let held = self.ranges.iter().filter(|(table, range)| range.next < range.end && request.wants(**table));
         let mut held: Vec<_> = held.collect();
         held.sort_unstable_by_key(|(table, _)| **table);
         let row = |(table, range): (&TableId, &AutoIncrementRange)| {

@@ -32,6 +32,7 @@ use junctor_model::error::Result;
 use junctor_model::value::Value;
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
 use junctor_signals::counter::SqlCounters;
+use junctor_signals::read_status::ReadStatus;
 
 use crate::bind::message;
 use crate::execute::{
@@ -216,10 +217,10 @@ impl Engine {
         }
     }
 
-    /// A row for each range of AUTO_INCREMENT values that the block holds, for
+    /// A row for each wanted range of AUTO_INCREMENT values that the block holds, for
     /// `StatusTable::TableStatistics`.
-    pub fn held_number_rows(&self) -> Vec<Vec<Value>> {
-        self.ranges.held_rows()
+    pub fn held_number_rows(&self, request: &ReadStatus) -> Vec<Vec<Value>> {
+        self.ranges.held_rows(request)
     }
 
     /// Error 1049 if the database does not exist.

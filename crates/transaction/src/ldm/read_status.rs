@@ -24,7 +24,7 @@ impl LdmBlock {
     pub(super) fn on_read_status(&mut self, request: ReadStatus, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
         let rows = match request.table {
             StatusTable::Locks => self.lock_rows(),
-            StatusTable::MemoryUsage | StatusTable::TableStatistics => self.memory_rows(),
+            StatusTable::MemoryUsage | StatusTable::TableStatistics => self.memory_rows(&request),
             StatusTable::Counters => counter_rows(&self.counters(), self.own, context.thread()),
             StatusTable::Transactions
             | StatusTable::LockWaits
@@ -84,7 +84,7 @@ impl LdmBlock {
         rows.chain(ranges).take(STATUS_ROWS_MAX).collect()
     }
 
-    fn memory_rows(&self) -> Vec<Vec<Value>> {
+    fn memory_rows(&self, request: &ReadStatus) -> Vec<Vec<Value>> {
         let row = |slot: &super::partition_table::PartitionSlot| {
             let figures = slot.guard.owner_read(&slot.token, |store| store.statistics());
             vec![
@@ -102,7 +102,7 @@ impl LdmBlock {
             ]
         };
         // Not limited, because the sum over a table needs every partition.
-        self.partitions.iter().map(row).collect()
+        self.partitions.iter().filter(|slot| request.wants(slot.id.table)).map(row).collect()
     }
 }
 

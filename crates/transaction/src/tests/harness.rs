@@ -539,7 +539,7 @@ impl Harness {
     /// The rows of a status table from every block of the first node.
     pub fn status(&mut self, table: StatusTable) -> Vec<Vec<Value>> {
         for to in self.first_node() {
-            let request = ReadStatus { operation: OperationId(0), reply_to: sql(), table };
+            let request = ReadStatus { operation: OperationId(0), reply_to: sql(), table, only: [].into() };
             match (Module::of(to.module), table) {
                 (Module::Tc, StatusTable::Transactions | StatusTable::LockWaits) => {
                     self.send(to, sql(), Signal::Tc(TcSignal::ReadStatus(request)));

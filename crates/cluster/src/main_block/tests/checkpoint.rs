@@ -173,7 +173,8 @@ impl Stage {
     }
 
     fn states(&mut self) -> Vec<(u64, String)> {
-        let request = ReadStatus { operation: OperationId(1), reply_to: self.sql, table: StatusTable::Checkpoints };
+        let (operation, table) = (OperationId(1), StatusTable::Checkpoints);
+        let request = ReadStatus { operation, reply_to: self.sql, table, only: [].into() };
         self.run(MainSignal::ReadStatus(request));
         let Some(SqlSignal::ReadStatusReply(reply)) = self.replies.pop() else { panic!("a reply") };
         let state = |row: &Vec<Value>| match (&row[0], &row[1]) {

@@ -12,6 +12,8 @@ use super::fact::TableStatistics;
 /// Statistics of every partition of the node, and its AUTO_INCREMENT counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatisticsSnapshot {
+    /// The tables that the report is about; empty for all.
+    only: Box<[TableId]>,
     partitions: BTreeMap<PartitionId, TableStatistics>,
     /// The next numbers above 1.
     counters: BTreeMap<TableId, u64>,
@@ -21,9 +23,9 @@ pub struct StatisticsSnapshot {
 
 impl StatisticsSnapshot {
     /// The statistics in the rows of `StatusTable::TableStatistics`, or of `MemoryUsage`, which has no
-    /// counters.
-    pub fn of_rows(rows: &[Vec<Value>]) -> StatisticsSnapshot {
-        let mut snapshot = StatisticsSnapshot::default();
+    /// counters. `only` has the tables that the report is about; it is empty for all.
+    pub fn of_rows(rows: &[Vec<Value>], only: &[TableId]) -> StatisticsSnapshot {
+        let mut snapshot = StatisticsSnapshot { only: only.into(), ..StatisticsSnapshot::default() };
         for row in rows {
             let number = |at: usize| match row.get(at) {
                 Some(Value::UInt(number)) => *number,
@@ -48,6 +50,11 @@ impl StatisticsSnapshot {
             snapshot.partitions.insert(id, numbers);
         }
         snapshot
+    }
+
+    /// Whether the report is about all of these tables.
+    pub fn covers(&self, tables: &[TableId]) -> bool {
+        self.only.is_empty() || tables.iter().all(|table| self.only.contains(table))
     }
 
     /// The next number of an AUTO_INCREMENT column, if it is above 1: from it on, no number is in use.

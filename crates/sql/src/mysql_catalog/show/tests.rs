@@ -368,7 +368,7 @@ fn statistics_of_a_table_are_the_sums_of_its_partitions_and_its_unique_keys_coun
     let counter =
         |table: u32, next: u64| vec![Value::Null, Value::UInt(u64::from(table)), Value::Null, Value::UInt(next)];
     let rows = [row(id, 0, 3), row(id + 1, 0, 7), counter(id, 78), row(id, 1, 4), row(9, 0, 4)];
-    let statistics = StatisticsSnapshot::of_rows(&rows);
+    let statistics = StatisticsSnapshot::of_rows(&rows, &[]);
     let sums = TableStatistics { rows: 7, data_bytes: 246, index_bytes: 112 + 179, auto_increment: Some(78) };
     assert_eq!(statistics.of_table(&table), sums);
     let second = TableStatistics { rows: 4, data_bytes: 123, index_bytes: 56, auto_increment: None };
@@ -383,7 +383,7 @@ fn the_next_number_is_below_the_ranges_that_nobody_has_used() {
         row.extend(numbers.iter().map(|number| Value::UInt(*number)));
         row
     };
-    let next = |rows: &[Vec<Value>]| StatisticsSnapshot::of_rows(rows).next_number_of(TableId(7));
+    let next = |rows: &[Vec<Value>]| StatisticsSnapshot::of_rows(rows, &[]).next_number_of(TableId(7));
     assert_eq!(next(&[]), None);
     assert_eq!(next(&[row(&[77])]), Some(77));
     // One block has used the numbers below 20 of 10..100, another one none of 100..200.
