@@ -26,4 +26,24 @@ INSERT INTO d VALUES (1, 1, 1);
 ALTER TABLE d MODIFY n BIGINT, ADD INDEX wide (p, n);
 SELECT index_name AS name, seq_in_index AS place, column_name AS part FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'd' ORDER BY 1, 2;
 DELETE FROM p WHERE id = 1;
+-- The new index may have the name of the one that it replaces, and is no duplicate of it.
+CREATE TABLE e (id INT PRIMARY KEY, p INT, n INT, CONSTRAINT e_of_p FOREIGN KEY (p) REFERENCES p (id), CONSTRAINT e_of_n FOREIGN KEY (n) REFERENCES p (id));
+ALTER TABLE e ADD INDEX e_of_p (n, p);
+ALTER TABLE e ADD INDEX e_of_p (p, n);
+SHOW WARNINGS;
+CREATE INDEX e_of_n ON e (n);
+SHOW WARNINGS;
+CREATE INDEX e_of_n ON e (n);
+CREATE INDEX third ON e (n);
+SHOW WARNINGS;
+SELECT index_name AS name, seq_in_index AS place, column_name AS part FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'e' ORDER BY 1, 2;
+-- One that a statement has renamed stays.
+CREATE TABLE f (id INT PRIMARY KEY, p INT, CONSTRAINT f_of_p FOREIGN KEY (p) REFERENCES p (id));
+ALTER TABLE f RENAME INDEX f_of_p TO mine;
+ALTER TABLE f ADD INDEX mine (p);
+ALTER TABLE f ADD INDEX more (p, id);
+SELECT index_name AS name, seq_in_index AS place, column_name AS part FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = 'f' ORDER BY 1, 2;
+INSERT INTO e VALUES (1, 9, 2);
+INSERT INTO e VALUES (1, 2, 2);
+DELETE FROM p WHERE id = 2;
 DROP DATABASE foreign_key_indexes;

@@ -13,6 +13,10 @@ SHOW WARNINGS;
 SELECT COLUMN_NAME, COLUMN_TYPE FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'lenient_definitions' ORDER BY 1;
 INSERT INTO a VALUES (REPEAT('v', 65536), REPEAT('b', 70000), 'A', 'X');
 SELECT LENGTH(v), LENGTH(b), e, s + 0 FROM a;
+-- A default keeps a column from becoming another: error 1074 in MySQL, where MariaDB's TEXT has the default.
+CREATE TABLE v (a VARCHAR(70000) DEFAULT 'x');
+CREATE TABLE v (a VARBINARY(70000) DEFAULT '');
+CREATE TABLE v (a VARCHAR(70000) DEFAULT NULL);
 CREATE TABLE c (b BLOB(4294967295));
 CREATE TABLE d (b BLOB(4294967296));
 DROP DATABASE lenient_definitions;

@@ -249,7 +249,10 @@ fn rename_index(table: &mut TableDefinition, from: &str, to: &str) -> Result<()>
     if table.indexes.iter().enumerate().any(is_taken) {
         return Err(duplicate_key_name(to));
     }
-    table.indexes[position].name = to.into();
+    let index = &mut table.indexes[position];
+    index.name = to.into();
+    // It is an index of the user's now, and does not give way to another one.
+    index.attributes.of_foreign_key = false;
     Ok(())
 }
 

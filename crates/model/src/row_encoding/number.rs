@@ -107,7 +107,7 @@ pub(super) struct ScaledLayout {
 }
 
 impl ScaledLayout {
-    /// Layout of numbers in this many bytes (up to 8), with the sign flipped, of which `scale` digits, at most
+    /// Layout of numbers in this many bytes (up to 8), with the sign flipped. `scale` digits, at most
     /// [`SCALED_DIGITS_MAX`], are behind the point.
     pub(super) fn new(bytes: u32, scale: u8) -> ScaledLayout {
         let short_scale = u32::from(scale.min(SHORT_FRACTION_DIGITS));

@@ -186,8 +186,8 @@ impl Changes {
         Ok(())
     }
 
-    /// Drops the indexes that foreign keys added, if a new index begins with their columns. One with the name
-    /// of the new index stays, and the name is refused.
+    /// Drops the indexes that foreign keys added, if a new index begins with their columns. The new one may
+    /// have the name of such an index.
     fn drop_replaced(&mut self, new: &ast::IndexDefinition) {
         let is_hashed = new.algorithm == Some(ast::IndexAlgorithm::Hash);
         if is_hashed || new.kind == ast::IndexKind::Primary {
@@ -199,7 +199,6 @@ impl Changes {
         };
         let is_replaced = |old: &&IndexDefinition| {
             old.attributes.of_foreign_key
-                && new.name.as_ref().is_none_or(|name| !name.eq_ignore_ascii_case(&old.name))
                 && new.columns.len() >= old.columns.len()
                 && new.columns.iter().zip(&old.columns).all(is_same)
         };
@@ -226,6 +225,7 @@ impl Changes {
                 // Index 0 is the primary key, which cannot be renamed.
                 if let Some(index) = self.table.indexes.iter_mut().skip(1).find(is_it) {
                     index.name = to.as_str().into();
+                    index.attributes.of_foreign_key = false;
                 }
             }
             TableChange::ShowIndex(name, visible) => {

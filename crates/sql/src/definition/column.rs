@@ -19,6 +19,7 @@ use super::structure::check_name;
 use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
 use crate::parse::definition::{LongSize, TypeKind};
+use crate::parse::expression::{Expression, Literal};
 
 pub(super) const COMMENT_CHARACTERS_MAX: usize = 1024;
 /// Number of entries of a VECTOR for which none is written.
@@ -37,6 +38,9 @@ pub(super) fn define(
     check_name(&column.name, ErrorCode::WrongFieldSpecification, "column")?;
     refuse_attributes(column)?;
     let name = &column.name;
+    // As in MySQL, a column with a default does not become TEXT or BLOB.
+    let is_varying = matches!(column.column_type.kind, TypeKind::VarChar { .. } | TypeKind::VarBinary { .. });
+    let is_lenient = is_lenient && !(is_varying && has_value(column.default.as_ref()));
     let mut column_type = type_of(name, &column.column_type, (collation, is_lenient), notes)?;
     if column.column_type.zerofill {
         column_type = column_type.zero_filled();
@@ -99,6 +103,15 @@ pub(super) fn comment_text(what: &str, name: &str, comment: Option<&[u8]>, max: 
         return Err(message::comment_too_long(what, name, max));
     }
     Ok(text.into())
+}
+
+/// Whether the default is a literal other than NULL.
+fn has_value(default: Option<&ast::DefaultValue>) -> bool {
+    match default {
+        Some(ast::DefaultValue::Plain(Expression::Literal(literal))) => *literal != Literal::Null,
+        Some(ast::DefaultValue::Plain(_)) => true,
+        Some(ast::DefaultValue::Computed(_)) | None => false,
+    }
 }
 
 fn refuse_attributes(column: &ast::ColumnDefinition) -> Result<()> {

@@ -73,6 +73,7 @@ pub(super) fn define(
 }
 
 /// Adds warning 1831 if an earlier index of `table`, a database and a name, has the same kind and key parts.
+/// One that a foreign key has added gives way to the new one.
 pub(super) fn note_duplicate(
     index: &IndexDefinition,
     earlier: &[IndexDefinition],
@@ -82,7 +83,8 @@ pub(super) fn note_duplicate(
     let is_same = |other: &IndexDefinition| {
         let descending =
             |part| other.attributes.descending.contains(part) == index.attributes.descending.contains(part);
-        std::mem::discriminant(&other.kind) == std::mem::discriminant(&index.kind)
+        !other.attributes.of_foreign_key
+            && std::mem::discriminant(&other.kind) == std::mem::discriminant(&index.kind)
             && other.columns == index.columns
             && index.columns.iter().all(descending)
     };

@@ -34,7 +34,7 @@ pub(crate) struct StatementStatistics {
 enum Missing {
     #[default]
     Nothing,
-    /// Those of the first table, and perhaps of the entries of its unique indexes.
+    /// The numbers of the first table, and perhaps of the entries of its unique indexes.
     Of(Box<[TableId]>),
     All,
 }

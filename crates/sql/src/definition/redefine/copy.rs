@@ -133,6 +133,7 @@ impl Draft<'_> {
                 return Err(Error::new(ErrorCode::KeyDoesNotExist, text));
             };
             renamed.name = to.clone();
+            renamed.attributes.of_foreign_key = false;
         }
         show_indexes(&mut indexes, &self.old.name, &alteration.show_indexes)?;
         for index in &mut indexes {
