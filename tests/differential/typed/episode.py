@@ -43,7 +43,9 @@ class Episode:
         random = self.random
         if self.writes > 0 or random.random() < 0.12:
             self.writes -= 1
-            return self.prepared(self.write())
+            statement = self.prepared(self.write())
+            statement.kinds = {column.name: column.kind for column in self.columns}
+            return statement
         pick = random.random()
         if pick < 0.05:
             return plain("SELECT * FROM t ORDER BY id", prepared=random.random() < 0.5, check=["columns"])
@@ -138,7 +140,8 @@ class Episode:
             changed = Column(column.name, kind, family, " NULL")
         self.before = list(self.columns)
         self.columns[self.columns.index(column)] = changed
-        return Statement(words(f"ALTER TABLE t MODIFY {changed.definition().text}", family=column.family), features=["alter", "write"])
+        kinds = {column.name: column.kind}
+        return Statement(words(f"ALTER TABLE t MODIFY {changed.definition().text}", family=column.family), features=["alter", "write"], kinds=kinds)
 
     def refuse_change(self):
         """The last ALTER TABLE has failed."""

@@ -21,6 +21,12 @@ class Outcome:
         self.fields, self.rows, self.affected = list(fields), list(rows), affected
         self.warning_count, self.warnings, self.texts = warnings, [], []
 
+    def only(self, column):
+        """The outcome with one of the columns."""
+        part = Outcome(self.kind, self.number, self.message, self.fields[column : column + 1], [row[column : column + 1] for row in self.rows])
+        part.warning_count, part.warnings, part.texts = self.warning_count, self.warnings, self.texts
+        return part
+
     def __str__(self):
         told = f", warnings {self.texts[:4]}" if self.texts else ""
         if self.kind in ("error", "lost"):
