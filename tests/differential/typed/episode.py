@@ -40,12 +40,18 @@ class Episode:
         yield Statement(Form("CREATE TABLE t ({*})", [Many(parts, least=2)], whole=True), features=["create"])
 
     def next(self):
+        kinds = {column.name: column.kind for column in self.columns}
+        statement = self.draw()
+        statement.kinds = statement.kinds or kinds
+        if "PAD_CHAR" in self.mode:
+            statement.features |= {"padded"}
+        return statement
+
+    def draw(self):
         random = self.random
         if self.writes > 0 or random.random() < 0.12:
             self.writes -= 1
-            statement = self.prepared(self.write())
-            statement.kinds = {column.name: column.kind for column in self.columns}
-            return statement
+            return self.prepared(self.write())
         pick = random.random()
         if pick < 0.05:
             return plain("SELECT * FROM t ORDER BY id", prepared=random.random() < 0.5, check=["columns"])

@@ -97,7 +97,7 @@ class Statement:
     def __init__(self, root, prepared=False, check=(), features=(), theirs=None, kinds=None):
         self.root, self.prepared, self.theirs = root, prepared, theirs
         self.check, self.features = frozenset(check), frozenset(features)
-        # The types of the table's columns by name, for a statement that writes.
+        # The types of the table's columns by name.
         self.kinds = kinds or {}
         # The write after which the statement reads the table.
         self.cause = None
@@ -137,6 +137,27 @@ class Statement:
 
     def with_root(self, root):
         return Statement(root, self.prepared, self.check, self.features, kinds=self.kinds)
+
+    def types(self):
+        """The types of the columns that the statement names or writes."""
+        text = self.text()
+        return {kind for name, kind in self.kinds.items() if re.search(rf"\b{name}\b", text) or len(self.kinds) == 1}
+
+    def computed(self):
+        """A query of the expressions that a write stores, `None` if it computes nothing."""
+        if not isinstance(self.root, Form) or not self.names():
+            return None
+        pattern, first = self.root.pattern, self.root.operands[0]
+        source = Words("")
+        if pattern.startswith("UPDATE"):
+            items, source = [first], Form(" FROM t WHERE id = {}", self.root.operands[1:])
+        elif "VALUES" in pattern:
+            items = [value for row in first.items for value in row.operands[1:]]
+        else:
+            items = [part.operands[0] for part in first.items if isinstance(part, Form)]
+        query = self.with_root(Form("SELECT {}{}", [Many(items), source], whole=True))
+        query.features = frozenset(["rows"])
+        return query
 
     def part(self, column, name, key):
         """The expression of a column of the answer, or what a write assigns to a column of the row with a key."""

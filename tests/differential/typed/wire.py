@@ -57,7 +57,7 @@ class Server:
 
     def connect(self):
         self.connection = pymysql.connect(
-            host="127.0.0.1", port=self.port, user="root", charset="utf8mb4", autocommit=True, read_timeout=60, write_timeout=60,
+            host="127.0.0.1", port=self.port, user="root", charset="utf8mb4", autocommit=True, read_timeout=60, write_timeout=60, ssl_disabled=True,
         )
         self.run("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci")
 
