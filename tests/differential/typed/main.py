@@ -183,12 +183,15 @@ def run_episode(servers, seed, seen):
     episode, tally, reports, steps = Episode(random.Random(seed)), Tally(), [], []
     for server in servers:
         server.run("DROP TABLE IF EXISTS t")
-    setup = list(episode.setup())
+    setup, has_tiny = list(episode.setup()), False
     while tally.sent < EPISODE_STATEMENTS:
         is_setup = bool(setup)
         statement = setup.pop(0) if setup else episode.next()
         steps.append(statement)
         cause = statement
+        has_tiny = has_tiny or "e-320" in statement.text()
+        if has_tiny:
+            statement.features |= {"tiny"}
         ours, theirs, found = send(servers, statement)
         tally.sent += 1
         creates = "create" in statement.features

@@ -171,7 +171,8 @@ class Statement:
         else:
             root = self.root
         part = self.with_root(root)
-        part.kinds = {name: self.kinds[name]} if name in self.kinds else {}
+        if "write" in self.features:
+            part.kinds = {name: self.kinds[name]} if name in self.kinds else {}
         return part
 
     def assignment(self, name, key):
