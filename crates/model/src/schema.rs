@@ -109,6 +109,9 @@ impl ColumnDefinition {
             ValueRef::Bit(bit) if !target.column_type.is_text_or_blob() => {
                 scratch.build_text(|text| append_text(ValueRef::UInt(bit.number), text)).map(ValueRef::Bytes)
             }
+            ValueRef::Temporal(year) if is_text && year.kind == TemporalKind::Year => {
+                to_text(value, scratch).map(ValueRef::Bytes)
+            }
             ValueRef::Int(_) | ValueRef::UInt(_) | ValueRef::Decimal(_) | ValueRef::Double(_) | ValueRef::Float(_)
                 if is_text =>
             {

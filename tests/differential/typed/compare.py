@@ -19,19 +19,48 @@ VALUE_ERRORS = {1048, 1264, 1265, 1292, 1364, 1365, 1366, 1367, 1406, 1411, 1441
 NAMES = {value: name.lower() for name, value in vars(FIELD_TYPE).items() if isinstance(value, int)}
 
 
-def difference(ours, theirs, statement):
-    """One line, or `None`. It begins with the kind of the difference, and a colon."""
+class Difference:
+    """One line, which begins with the kind of the difference and a colon. `column` is the position of the column that
+    differs, `row` that of the row, if the difference concerns one."""
+
+    def __init__(self, text, column=None, row=None):
+        self.text, self.column, self.row = text, column, row
+        self.kind = text.partition(":")[0]
+
+    def __str__(self):
+        return self.text
+
+    def concerns(self, statement, ours, theirs):
+        """What the difference concerns: the expression or the assignment of the column, and the column's values."""
+        if self.column is None:
+            return statement, ours, theirs
+        key = ours.rows[self.row][0] if self.row is not None else None
+        return statement.part(self.column, ours.fields[self.column].name, key), ours.only(self.column), theirs.only(self.column)
+
+
+def differences(ours, theirs, statement):
+    """The differences of two answers."""
     if "lost" in (ours.kind, theirs.kind):
-        return f"lost: ours {ours.kind}, theirs {theirs.kind}"
+        return [Difference(f"lost: ours {ours.kind}, theirs {theirs.kind}")]
     if ours.kind != theirs.kind:
-        return f"kind: {told(ours)}, theirs {told(theirs)}"
+        return [Difference(f"kind: {told(ours)}, theirs {told(theirs)}")]
     if ours.kind == "error":
         # The servers may report different ones first of several wrong values.
         several = statement.assignments() > 1 and {ours.number, theirs.number} <= VALUE_ERRORS
-        return None if ours.number == theirs.number or several else f"error: {ours.number}, theirs {theirs.number}"
+        return [] if ours.number == theirs.number or several else [Difference(f"error: {ours.number}, theirs {theirs.number}")]
     if ours.kind == "ok" and ours.affected != theirs.affected:
-        return f"affected: {ours.affected}, theirs {theirs.affected}"
-    return rows_difference(ours, theirs, statement) or fields_difference(ours, theirs, statement) or warnings_difference(ours, theirs)
+        return [Difference(f"affected: {ours.affected}, theirs {theirs.affected}")]
+    if len(ours.rows) != len(theirs.rows):
+        return [Difference(f"rows: {len(ours.rows)}, theirs {len(theirs.rows)}")]
+    if len(ours.fields) != len(theirs.fields):
+        return [Difference(f"columns: {len(ours.fields)}, theirs {len(theirs.fields)}")]
+    found = list(rows_differences(ours, theirs, statement))
+    for column, pair in enumerate(zip(ours.fields, theirs.fields)):
+        text = field_difference(*pair, statement)
+        if text is not None:
+            found.append(Difference(text, column))
+    text = warnings_difference(ours, theirs)
+    return found + [Difference(text)] if text is not None else found
 
 
 def told(outcome):
@@ -47,14 +76,13 @@ def class_of(field):
     return NAMES.get(kind, str(kind))
 
 
-def rows_difference(ours, theirs, statement):
-    if len(ours.rows) != len(theirs.rows):
-        return f"rows: {len(ours.rows)}, theirs {len(theirs.rows)}"
+def rows_differences(ours, theirs, statement):
+    if ours.rows == theirs.rows:
+        return
     for number, (our_row, their_row) in enumerate(zip(ours.rows, theirs.rows)):
         for column, pair in enumerate(zip(our_row, their_row)):
             if not same(*pair, ours.fields[column], theirs.fields[column], "fold" in statement.check):
-                return f"value: row {number}: {pair[0]!r}, theirs {pair[1]!r}"
-    return None
+                yield Difference(f"value: row {number}: {pair[0]!r}, theirs {pair[1]!r}", column, number)
 
 
 def same(ours, theirs, our_field, their_field, fold):
@@ -80,29 +108,26 @@ def same_document(ours, theirs):
         return False
 
 
-def fields_difference(ours, theirs, statement):
-    if len(ours.fields) != len(theirs.fields):
-        return f"columns: {len(ours.fields)}, theirs {len(theirs.fields)}"
-    for our_field, their_field in zip(ours.fields, theirs.fields):
-        if our_field.name != their_field.name and not statement.prepared:
-            return f"name: {our_field.name!r}, theirs {their_field.name!r}"
-        if our_field.type_code == FIELD_TYPE.JSON and class_of(their_field) in ("text", "bytes"):
-            continue  # MariaDB's JSON is text
-        if class_of(our_field) != class_of(their_field):
-            return f"type: {class_of(our_field)}, theirs {class_of(their_field)}"
-        text_scale = class_of(our_field) in ("text", "bytes") and our_field.scale == TEXT_SCALE
-        if our_field.scale != their_field.scale and not text_scale:
-            return f"decimals: {class_of(our_field)}({our_field.length},{our_field.scale}), theirs ({their_field.length},{their_field.scale})"
-        if "columns" not in statement.check:
-            continue
-        for name in ("org_name", "table_name", "type_code", "charsetnr", "length"):
-            both = getattr(our_field, name), getattr(their_field, name)
-            if both[0] != both[1] and not (name == "charsetnr" and set(both) <= UTF8MB4):
-                return f"{name}: {class_of(our_field)} {getattr(our_field, name)}, theirs {class_of(their_field)} {getattr(their_field, name)}"
-        # MariaDB has UNSIGNED for TIMESTAMP.
-        compared = COLUMN_FLAGS & ~UNSIGNED if our_field.type_code == FIELD_TYPE.TIMESTAMP else COLUMN_FLAGS
-        if (our_field.flags ^ their_field.flags) & compared:
-            return f"flags: {class_of(our_field)} {our_field.flags & COLUMN_FLAGS}, theirs {their_field.flags & COLUMN_FLAGS}"
+def field_difference(our_field, their_field, statement):
+    if our_field.name != their_field.name and not statement.prepared:
+        return f"name: {our_field.name!r}, theirs {their_field.name!r}"
+    if our_field.type_code == FIELD_TYPE.JSON and class_of(their_field) in ("text", "bytes"):
+        return None  # MariaDB's JSON is text
+    if class_of(our_field) != class_of(their_field):
+        return f"type: {class_of(our_field)}, theirs {class_of(their_field)}"
+    text_scale = class_of(our_field) in ("text", "bytes") and our_field.scale == TEXT_SCALE
+    if our_field.scale != their_field.scale and not text_scale:
+        return f"decimals: {class_of(our_field)}({our_field.length},{our_field.scale}), theirs ({their_field.length},{their_field.scale})"
+    if "columns" not in statement.check:
+        return None
+    for name in ("org_name", "table_name", "type_code", "charsetnr", "length"):
+        both = getattr(our_field, name), getattr(their_field, name)
+        if both[0] != both[1] and not (name == "charsetnr" and set(both) <= UTF8MB4):
+            return f"{name}: {class_of(our_field)} {getattr(our_field, name)}, theirs {class_of(their_field)} {getattr(their_field, name)}"
+    # MariaDB has UNSIGNED for TIMESTAMP.
+    compared = COLUMN_FLAGS & ~UNSIGNED if our_field.type_code == FIELD_TYPE.TIMESTAMP else COLUMN_FLAGS
+    if (our_field.flags ^ their_field.flags) & compared:
+        return f"flags: {class_of(our_field)} {our_field.flags & COLUMN_FLAGS}, theirs {their_field.flags & COLUMN_FLAGS}"
     return None
 
 

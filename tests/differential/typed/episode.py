@@ -40,6 +40,14 @@ class Episode:
         yield Statement(Form("CREATE TABLE t ({*})", [Many(parts, least=2)], whole=True), features=["create"])
 
     def next(self):
+        kinds = {column.name: column.kind for column in self.columns}
+        statement = self.draw()
+        statement.kinds = statement.kinds or kinds
+        if "PAD_CHAR" in self.mode:
+            statement.features |= {"padded"}
+        return statement
+
+    def draw(self):
         random = self.random
         if self.writes > 0 or random.random() < 0.12:
             self.writes -= 1
@@ -138,7 +146,8 @@ class Episode:
             changed = Column(column.name, kind, family, " NULL")
         self.before = list(self.columns)
         self.columns[self.columns.index(column)] = changed
-        return Statement(words(f"ALTER TABLE t MODIFY {changed.definition().text}", family=column.family), features=["alter", "write"])
+        kinds = {column.name: column.kind}
+        return Statement(words(f"ALTER TABLE t MODIFY {changed.definition().text}", family=column.family), features=["alter", "write"], kinds=kinds)
 
     def refuse_change(self):
         """The last ALTER TABLE has failed."""

@@ -4,6 +4,8 @@ compares the answers. A difference is printed as the smallest script found.
 
     python3 main.py --junctor PORT --mariadb PORT [--seed N] [--statements N] [--seconds N] [--keep-going]
 
+With `--examples N`, it also prints N differences for each reason, to judge whether a reason is too wide.
+
 Requires PyMySQL. The exit status is 1 if a difference has no reason in excuses.py."""
 
 import argparse
@@ -16,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from compare import difference, signature
+from compare import differences, signature
 from episode import Episode, plain
 from excuses import excuse
 from functions import LEFT_OUT, SIGNATURES
@@ -30,35 +32,72 @@ REGISTRY = Path(__file__).parents[3] / "docs/generated/functions.md"
 
 
 def send(servers, statement):
-    """Sends a statement to both. What Junctor refuses is not sent to MariaDB."""
+    """Sends a statement to both and returns their answers and the differences. What Junctor refuses is not sent to
+    MariaDB."""
     text, parameters = statement.sent()
     ours = servers[0].run(text, parameters)
     if ours.kind == "error" and ours.number == REFUSED:
-        return ours, None, None
+        return ours, None, []
     theirs = servers[1].run(statement.theirs or text, parameters)
-    return ours, theirs, difference(ours, theirs, statement)
+    return ours, theirs, differences(ours, theirs, statement)
 
 
 def is_grave(found, steps):
     """Whether a difference is a lost connection, or concerns a stored value or the description of a column in an
     episode that has used no function and changed no column so far."""
-    kind = found.partition(":")[0]
     is_plain = not any(step.names() or "alter" in step.features for step in steps)
-    return kind == "lost" or is_plain and kind not in ("kind", "error", "warnings", "affected")
+    return found.kind == "lost" or is_plain and found.kind not in ("kind", "error", "warnings", "affected")
 
 
-def unexplained(statement, ours, theirs, found):
-    return found is not None and excuse(found, statement, ours, theirs) is None
+WHOLE = "SELECT * FROM t ORDER BY id"
+
+
+def whole(cause):
+    """Reads the table after a write, which is the cause of a difference."""
+    statement = plain(WHOLE)
+    statement.cause = cause
+    return statement
+
+
+def judge(found, cause, ours, theirs):
+    """The differences without a reason, and the reasons of the others, each once."""
+    unexplained, reasons = [], {}
+    for each in found:
+        reason = excuse(each.text, *each.concerns(cause, ours, theirs))
+        if reason is None:
+            unexplained.append(each)
+        else:
+            reasons.setdefault(reason, each)
+    return unexplained, reasons
+
+
+def explained(servers, cause):
+    """The reasons why the expressions that a write stores have other values, if all such differences have one."""
+    query = cause.computed() if "write" in cause.features else None
+    if query is None:
+        return {}
+    ours, theirs, found = send(servers, query)
+    unexplained, reasons = judge([each for each in found if each.kind != "name"], query, ours, theirs)
+    return {} if unexplained else reasons
 
 
 def replay(servers, steps):
-    """Whether the last step still has an unexplained difference."""
+    """The answers to the last step and its first difference without a reason, or `None`."""
     for server in servers:
         server.run("DROP TABLE IF EXISTS t")
     for step in steps[:-1]:
         send(servers, step)
-    ours, theirs, found = send(servers, steps[-1])
-    return (ours, theirs, found) if theirs is not None and unexplained(steps[-1], ours, theirs, found) else None
+    last = steps[-1]
+    ours, theirs, found = send(servers, last)
+    if theirs is None:
+        return None
+    cause = last
+    if last.cause is not None:
+        cause = next((step for step in reversed(steps) if "write" in step.features), last)
+    unexplained, _ = judge(found, cause, ours, theirs)
+    if not unexplained or explained(servers, cause):
+        return None
+    return ours, theirs, unexplained[0]
 
 
 def shrink(servers, steps, kind):
@@ -69,7 +108,7 @@ def shrink(servers, steps, kind):
         nonlocal tries
         tries += 1
         result = replay(servers, tried)
-        return result is not None and result[2].partition(":")[0] == kind and result[0].number != UNKNOWN_COLUMN
+        return result is not None and result[2].kind == kind and result[0].number != UNKNOWN_COLUMN
 
     if not differs(steps):
         return steps
@@ -108,14 +147,14 @@ def report(servers, seed, steps, found):
         if server.run("DO 0").kind == "lost":
             server.connect()
             server.use()
-    steps = shrink(servers, steps, found.partition(":")[0])
+    steps = shrink(servers, steps, found.kind)
     result = replay(servers, steps)
     if result is None:
-        return f"-- seed {seed}: not reproducible: {found}\n" + "\n".join(shown(step) for step in steps), "not reproducible"
+        return f"-- seed {seed}: not reproducible: {found.text[:300]}\n" + "\n".join(shown(step) for step in steps), "not reproducible"
     ours, theirs, found = result
-    lines = [f"-- seed {seed}: {found}"] + [shown(step) for step in steps]
+    lines = [f"-- seed {seed}: {found.text[:300]}"] + [shown(step) for step in steps]
     lines += [f"--   {server.name}: {outcome}" for server, outcome in zip(servers, (ours, theirs))]
-    return "\n".join(lines) + "\n", signature(found, steps[-1])
+    return "\n".join(lines) + "\n", signature(found.text, found.concerns(steps[-1], ours, theirs)[0])
 
 
 class Tally:
@@ -124,6 +163,12 @@ class Tally:
     def __init__(self):
         self.sent, self.differing, self.grave = 0, 0, 0
         self.refused, self.excused, self.found = (collections.Counter() for _ in range(3))
+        self.examples = []
+
+    def excuse(self, reason, found, cause, ours, theirs):
+        """Counts a difference with a reason."""
+        self.excused[reason] += 1
+        self.examples.append((reason, found, cause, ours, theirs))
 
     def add(self, other):
         self.sent += other.sent
@@ -138,12 +183,15 @@ def run_episode(servers, seed, seen):
     episode, tally, reports, steps = Episode(random.Random(seed)), Tally(), [], []
     for server in servers:
         server.run("DROP TABLE IF EXISTS t")
-    setup = list(episode.setup())
+    setup, has_tiny = list(episode.setup()), False
     while tally.sent < EPISODE_STATEMENTS:
         is_setup = bool(setup)
         statement = setup.pop(0) if setup else episode.next()
         steps.append(statement)
         cause = statement
+        has_tiny = has_tiny or "e-320" in statement.text()
+        if has_tiny:
+            statement.features |= {"tiny"}
         ours, theirs, found = send(servers, statement)
         tally.sent += 1
         creates = "create" in statement.features
@@ -155,7 +203,7 @@ def run_episode(servers, seed, seen):
             if creates:
                 break
             continue
-        if found is None:
+        if not found:
             if ours.kind == "error":
                 if creates:
                     break
@@ -165,26 +213,25 @@ def run_episode(servers, seed, seen):
             elif "write" in statement.features and (statement.names() or ours.warnings or "alter" in statement.features):
                 # The write explains a difference of what is stored: a function, a value that did not fit, or the
                 # type before.
-                whole = plain("SELECT * FROM t ORDER BY id")
-                ours, theirs, found = send(servers, whole)
+                statement = whole(cause)
+                ours, theirs, found = send(servers, statement)
                 tally.sent += 1
-                reason = found and excuse(found, statement, ours, theirs)
-                if reason:
-                    tally.excused[reason] += 1
-                    break
-                if found:
-                    statement = whole
-                    steps.append(whole)
-            if found is None:
+                steps += [statement] if found else []
+            if not found:
                 continue
-        reason = excuse(found, statement, ours, theirs)
-        if reason is not None:
-            tally.excused[reason] += 1
-        else:
+        unexplained, reasons = judge(found, cause, ours, theirs)
+        for reason, each in reasons.items():
+            tally.excuse(reason, each, cause, ours, theirs)
+        if unexplained:
+            by_value = explained(servers, cause)
+            for reason, each in by_value.items():
+                tally.excuse(reason, each, cause, ours, theirs)
+            unexplained = [] if by_value else unexplained
+        if unexplained:
+            found = unexplained[0]
             tally.differing += 1
-            grave = is_grave(found, steps)
-            tally.grave += grave
-            rough = signature(found, cause)
+            tally.grave += is_grave(found, steps)
+            rough = signature(found.text, found.concerns(cause, ours, theirs)[0])
             seen[rough] += 1
             if seen[rough] > 2:
                 tally.found[rough] += 1
@@ -195,27 +242,40 @@ def run_episode(servers, seed, seen):
                 if seen[exact] <= 1 or exact == rough and seen[exact] <= 3:
                     reports.append(text)
                 return tally, reports  # the session's state is that of the replay
-        if ours.kind != theirs.kind and statement.features & {"create", "alter"} or found.startswith("lost"):
+        is_kind = ours.kind != theirs.kind
+        if statement.cause is not None or is_kind and statement.features & {"create", "alter"} or "lost" in (ours.kind, theirs.kind):
             break
         if "write" in statement.features:
-            whole = plain("SELECT * FROM t ORDER BY id")
-            if send(servers, whole)[2] is not None:
+            if send(servers, plain(WHOLE))[2]:
                 break
         elif not is_setup:
             steps.pop()
     return tally, reports
 
 
+def examples(tally, shown_reasons, most):
+    """The texts of the first differences of each reason. The tally has none afterwards."""
+    texts = []
+    for reason, found, statement, ours, theirs in tally.examples:
+        shown_reasons[reason] += 1
+        if shown_reasons[reason] <= most:
+            lines = [f"-- {reason}: {found.text[:300]}", shown(statement), f"--   junctor: {ours}", f"--   mariadb: {theirs}"]
+            texts.append("\n".join(lines) + "\n")
+    tally.examples = []
+    return texts
+
+
 def work(options, worker, reports):
-    database = f"typed_{worker}"
+    database = f"typed_{options.seed}_{worker}"
     servers = [Server("junctor", options.junctor, database), Server("mariadb", options.mariadb, database)]
     for server in servers:
         server.use()
+    shown_reasons = collections.Counter()
     seed, sent, seen, end = options.seed + worker, 0, collections.Counter(), time.monotonic() + options.seconds
     while sent < options.statements / options.workers and time.monotonic() < end:
         tally, found = run_episode(servers, seed, seen)
         sent += tally.sent
-        reports.put((tally, found))
+        reports.put((tally, found + examples(tally, shown_reasons, options.examples)))
         seed += options.workers
         if any(server.run("DO 0").kind == "lost" for server in servers):
             for server in servers:
@@ -244,6 +304,7 @@ def main():
     parser.add_argument("--junctor", type=int, required=True, metavar="PORT")
     parser.add_argument("--mariadb", type=int, required=True, metavar="PORT")
     parser.add_argument("--keep-going", action="store_true", help="continue after a difference")
+    parser.add_argument("--examples", type=int, default=0, metavar="N", help="print N differences of each reason and worker")
     parser.add_argument("--summary", action="store_true", help="print what was refused, excused and found, with counts")
     options = parser.parse_args()
     functions = check_registry()

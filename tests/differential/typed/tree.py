@@ -1,5 +1,7 @@
 """Statements as trees, so that a failing statement can be made smaller."""
 
+import re
+
 from wire import DOUBLE, LONGLONG, NULL, STRING
 
 
@@ -92,9 +94,13 @@ class Many:
 class Statement:
     """A tree and how it is sent. `check` has keywords for the comparison, `theirs` what MariaDB gets instead."""
 
-    def __init__(self, root, prepared=False, check=(), features=(), theirs=None):
+    def __init__(self, root, prepared=False, check=(), features=(), theirs=None, kinds=None):
         self.root, self.prepared, self.theirs = root, prepared, theirs
         self.check, self.features = frozenset(check), frozenset(features)
+        # The types of the table's columns by name.
+        self.kinds = kinds or {}
+        # The write after which the statement reads the table.
+        self.cause = None
 
     def text(self):
         return self.root.render(None)
@@ -130,14 +136,62 @@ class Statement:
         return found
 
     def with_root(self, root):
-        return Statement(root, self.prepared, self.check, self.features)
+        return Statement(root, self.prepared, self.check, self.features, kinds=self.kinds)
+
+    def types(self):
+        """The types of the columns that the statement names or writes."""
+        text = self.text()
+        return {kind for name, kind in self.kinds.items() if re.search(rf"\b{name}\b", text) or len(self.kinds) == 1}
+
+    def computed(self):
+        """A query of the expressions that a write stores, `None` if it computes nothing."""
+        if not isinstance(self.root, Form) or not self.names():
+            return None
+        pattern, first = self.root.pattern, self.root.operands[0]
+        source = Words("")
+        if pattern.startswith("UPDATE"):
+            items, source = [first], Form(" FROM t WHERE id = {}", self.root.operands[1:])
+        elif "VALUES" in pattern:
+            items = [value for row in first.items for value in row.operands[1:]]
+        else:
+            items = [part.operands[0] for part in first.items if isinstance(part, Form)]
+        query = self.with_root(Form("SELECT {}{}", [Many(items), source], whole=True))
+        query.features = frozenset(["rows"])
+        return query
+
+    def part(self, column, name, key):
+        """The expression of a column of the answer, or what a write assigns to a column of the row with a key."""
+        if not isinstance(self.root, Form):
+            target = re.match(r"(?:UPDATE (?:IGNORE )?t SET|ALTER TABLE t MODIFY) (\w+) ", self.root.text)
+            root = self.root if target is None or target[1] == name else words("")
+        elif "write" in self.features:
+            root = self.assignment(name, key)
+        elif self.root.pattern.startswith("SELECT {}"):
+            root = self.root.operands[0].items[column]
+        else:
+            root = self.root
+        part = self.with_root(root)
+        if "write" in self.features:
+            part.kinds = {name: self.kinds[name]} if name in self.kinds else {}
+        return part
+
+    def assignment(self, name, key):
+        """What a write assigns to a column."""
+        pattern, first = self.root.pattern, self.root.operands[0]
+        if pattern.startswith("UPDATE"):
+            return first if f"SET {name} = " in pattern else words("")
+        if "VALUES" in pattern:
+            names = re.search(r"\(([^)]*)\)", pattern)[1].split(", ")
+            rows = [row for row in first.items if key is None or row.operands[0].text.encode() == key]
+            return Many([row.operands[names.index(name)] for row in rows] if name in names else [])
+        return Many([part for part in first.items if isinstance(part, Form) and part.pattern == f"{name} = {{}}"])
 
     def variants(self):
         """Smaller statements, the smallest first."""
         if self.theirs is not None:
             return
         if self.prepared:
-            yield Statement(self.root, False, self.check, self.features)
+            yield Statement(self.root, False, self.check, self.features, kinds=self.kinds)
         for root in reduced(self.root):
             yield self.with_root(root)
 

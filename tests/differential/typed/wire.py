@@ -21,6 +21,12 @@ class Outcome:
         self.fields, self.rows, self.affected = list(fields), list(rows), affected
         self.warning_count, self.warnings, self.texts = warnings, [], []
 
+    def only(self, column):
+        """The outcome with one of the columns."""
+        part = Outcome(self.kind, self.number, self.message, self.fields[column : column + 1], [row[column : column + 1] for row in self.rows])
+        part.warning_count, part.warnings, part.texts = self.warning_count, self.warnings, self.texts
+        return part
+
     def __str__(self):
         told = f", warnings {self.texts[:4]}" if self.texts else ""
         if self.kind in ("error", "lost"):
@@ -51,7 +57,7 @@ class Server:
 
     def connect(self):
         self.connection = pymysql.connect(
-            host="127.0.0.1", port=self.port, user="root", charset="utf8mb4", autocommit=True, read_timeout=60, write_timeout=60,
+            host="127.0.0.1", port=self.port, user="root", charset="utf8mb4", autocommit=True, read_timeout=60, write_timeout=60, ssl_disabled=True,
         )
         self.run("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci")
 

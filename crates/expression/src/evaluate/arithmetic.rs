@@ -106,11 +106,12 @@ fn integers<'r>(
     if !(exact(left) && exact(right)) {
         let is_beyond = |value| matches!(value, ValueRef::Double(value) if value.abs() >= DOUBLES_END);
         if is_beyond(left) || is_beyond(right) {
-            // No decimal has so many digits.
-            let (left, right) = (to_double(left, context.scratch)?, to_double(right, context.scratch)?);
-            if right == 0.0 {
+            // A divisor that is 0 as a decimal divides by zero.
+            if !is_beyond(right) && to_decimal(right, context.scratch)?.is_zero() {
                 return divided_by_zero(context);
             }
+            // No decimal has so many digits.
+            let (left, right) = (to_double(left, context.scratch)?, to_double(right, context.scratch)?);
             return integer_result(expression, Some((left / right) as i128), context);
         }
         let (left, right) = (to_decimal(left, context.scratch)?, to_decimal(right, context.scratch)?);

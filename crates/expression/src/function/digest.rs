@@ -7,7 +7,7 @@ use junctor_model::value::ValueRef;
 
 use super::function;
 use super::{Call, Function, GENERATED_TEXT_COLLATION, TypedCall, any_nullable};
-use crate::evaluate::to_integer;
+use crate::evaluate::{to_double, to_integer};
 use crate::program::Expression;
 use crate::result_type::{Coercibility, Kind, ResultType};
 use crate::scratch::STRING_BYTES_MAX;
@@ -58,7 +58,10 @@ fn hex(call: Call<'_>) -> Result<ValueRef<'_>> {
         number => {
             let integer = match number {
                 // HEX rounds halves away from zero, unlike other conversions of doubles.
-                ValueRef::Double(value) => value.round() as i128,
+                // A decimal is a double first.
+                ValueRef::Double(_) | ValueRef::Float(_) | ValueRef::Decimal(_) => {
+                    to_double(number, call.scratch())?.round() as i128
+                }
                 number => to_integer(number, call.scratch())?,
             };
             let bits = match integer < 0 {

@@ -159,10 +159,13 @@ impl<'r> Call<'r> {
         }
     }
 
-    /// The 64 bits of the argument as the nearest integer; a negative number in two's complement.
+    /// The 64 bits of the argument as the nearest integer; a negative number in two's complement. A double is a signed
+    /// integer.
     fn bits(&self, position: usize) -> Result<Option<u64>> {
         match self.value(position)? {
             ValueRef::Null => Ok(None),
+            ValueRef::Double(number) => Ok(Some(number.round_ties_even() as i64 as u64)),
+            ValueRef::Float(number) => Ok(Some(number.round_ties_even() as i64 as u64)),
             value => to_bits(value, &self.context).map(Some),
         }
     }

@@ -7,7 +7,7 @@ use junctor_model::value::ValueRef;
 use super::function;
 use super::{ANY, Call, Function, TypedCall, resolve_integer};
 use crate::construct::aggregate_collations;
-use crate::program::Expression;
+use crate::program::{Expression, Node};
 use crate::result_type::ResultType;
 
 pub(super) const TABLE: &[Function] = &[
@@ -87,7 +87,7 @@ fn strcmp(call: Call<'_>) -> Result<ValueRef<'_>> {
 
 fn field(call: Call<'_>) -> Result<ValueRef<'_>> {
     let Some(wanted) = call.text(0)? else { return Ok(ValueRef::Int(0)) };
-    let all_text = call.arguments.iter().all(|argument| argument.result.is_compared_as_text());
+    let all_text = is_all_text(call)?;
     let collation = collation(call);
     for position in 1..call.count() {
         let equal = match all_text {
@@ -102,6 +102,17 @@ fn field(call: Call<'_>) -> Result<ValueRef<'_>> {
         }
     }
     Ok(ValueRef::Int(0))
+}
+
+/// Whether all arguments are compared as texts. A parameter that is NULL has no type of its own.
+fn is_all_text(call: Call<'_>) -> Result<bool> {
+    for (position, argument) in call.arguments.iter().enumerate() {
+        let is_parameter = matches!(argument.node, Node::Parameter(_));
+        if !argument.result.is_compared_as_text() && !(is_parameter && call.value(position)?.is_null()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn resolve_find_in_set(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {

@@ -12,6 +12,7 @@ mod integer;
 mod json;
 mod members;
 mod packed;
+mod short_double;
 mod string;
 mod temporal;
 mod vector;

@@ -1,5 +1,6 @@
 //! CHAR, BINARY, VARCHAR and VARBINARY.
 
+use super::short_double::short_double;
 use super::{DataType, Family, Form, TooLong, TypeDescriptor, WireType};
 use crate::collation::{CharacterSet, CollationId};
 use crate::error::Result;
@@ -8,6 +9,7 @@ use crate::row_encoding::wire_type;
 use crate::scratch::{Scratch, to_text};
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
+use crate::temporal::TemporalKind;
 use crate::value::{Value, ValueRef};
 
 /// Maximum length of CHAR and BINARY.
@@ -122,7 +124,16 @@ impl TypeDescriptor for StringType {
         target: &StoreTarget<'_>,
         scratch: &'r Scratch,
     ) -> Result<ValueRef<'r>> {
-        let (text, excess) = fitting(data_type, value, target, scratch)?;
+        let (text, excess) = match value {
+            // MySQL copies a YEAR as an integer: the year 0000 is 0.
+            ValueRef::Temporal(year) if year.kind == TemporalKind::Year => {
+                fitting(data_type, year.as_number(), target, scratch)?
+            }
+            ValueRef::Double(number) => fitting_number(data_type, number, scratch)?,
+            // MySQL converts a FLOAT to a double first.
+            ValueRef::Float(number) => fitting_number(data_type, number.into(), scratch)?,
+            value => fitting(data_type, value, target, scratch)?,
+        };
         match excess {
             Excess::None => {}
             Excess::Spaces if self.is_variable => target.note_truncation(scratch),
@@ -164,6 +175,21 @@ enum Excess {
     /// Only spaces of text.
     Spaces,
     Data,
+}
+
+/// The text of a number, shortened to the declared length.
+fn fitting_number<'r>(data_type: &DataType, number: f64, scratch: &'r Scratch) -> Result<(&'r [u8], Excess)> {
+    let length = data_type.length as usize;
+    let text = to_text(ValueRef::Double(number), scratch)?;
+    if text.len() <= length {
+        return Ok((text, Excess::None));
+    }
+    if !number.is_finite() {
+        return Ok((&text[..length], Excess::Data));
+    }
+    let short = short_double(number, length);
+    let text = scratch.build_text(|buffer| buffer.extend_from_slice(&short.text))?;
+    Ok((text, if short.fits { Excess::None } else { Excess::Data }))
 }
 
 /// The front of the value that has at most the declared length, valid in the character set.

@@ -11,7 +11,7 @@ use junctor_signals::program::{Aggregate, Projection};
 use super::block::SlotSpace;
 use super::column_default::default_of;
 use super::group_function::GroupFunctions;
-use super::literal::{among_numbers, bind_literal};
+use super::literal::{among_numbers, bind_literal, compared};
 use super::scope::{RowSource, shown};
 use super::{Environment, ParameterKind, Scope, SelectList, item_named, message};
 use crate::parse::expression as ast;
@@ -481,11 +481,17 @@ impl<'a> Binder<'a> {
         let mut branches = Vec::with_capacity(case.branches.len());
         for branch in &case.branches {
             let when = self.bind(&branch.when)?;
-            let when = if operand.is_none() { among_numbers(&branch.when, when) } else { when };
-            branches.push((when, self.bind(&branch.value)?));
+            let condition = match case.operand.as_ref().zip(operand.as_ref()) {
+                Some((written, bound)) => {
+                    let (left, right) = compared((written, bound.clone()), (&branch.when, when));
+                    Expression::comparison(CompareOperator::Equal, left, right)?
+                }
+                None => among_numbers(&branch.when, when),
+            };
+            branches.push((condition, self.bind(&branch.value)?));
         }
         let otherwise = case.otherwise.as_ref().map(|otherwise| self.bind(otherwise)).transpose()?;
-        Ok(self.in_connection_collation(Expression::case(operand, branches, otherwise)?))
+        Ok(self.in_connection_collation(Expression::case(None, branches, otherwise)?))
     }
 }
 

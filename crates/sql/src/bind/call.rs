@@ -1,11 +1,11 @@
 //! Binds function calls: aggregates, session functions and functions of the expression crate.
 
 use junctor_expression::aggregate::AggregateKind;
-use junctor_expression::{Coercibility, Expression, IsTest, Kind, ResultType, function};
+use junctor_expression::{Coercibility, CompareOperator, Expression, IsTest, Kind, ResultType, function};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::program::Aggregate;
 
-use super::literal::among_numbers;
+use super::literal::{among_numbers, compared};
 use super::{Aggregation, Binder, message};
 use crate::parse::expression::{self as ast, FunctionCall};
 
@@ -49,6 +49,9 @@ impl Binder<'_> {
             function.check_count(call.arguments.len())?;
         }
         let mut arguments = self.bind_all(&call.arguments)?;
+        if let Some(chosen) = self.nullif_of_literal(call, &mut arguments)? {
+            return Ok(chosen);
+        }
         // FIELD compares numbers as soon as it has one.
         let is_field = call.name.eq_ignore_ascii_case("FIELD")
             && arguments.iter().any(|argument| !argument.result.is_compared_as_text());
@@ -85,6 +88,25 @@ impl Binder<'_> {
             }
         }
         self.bind_call(&call.name, arguments)
+    }
+
+    /// NULLIF compares a hexadecimal literal with a number as a number. A first operand that is one is the result as
+    /// bytes, so that it is two operands.
+    fn nullif_of_literal(&self, call: &FunctionCall, arguments: &mut [Expression]) -> Result<Option<Expression>> {
+        let ([left, right], [bound_left, bound_right]) = (call.arguments.as_slice(), &mut *arguments) else {
+            return Ok(None);
+        };
+        if !call.name.eq_ignore_ascii_case("NULLIF") {
+            return Ok(None);
+        }
+        let (wanted, unwanted) = compared((left, bound_left.clone()), (right, bound_right.clone()));
+        if wanted == *bound_left {
+            *bound_right = unwanted;
+            return Ok(None);
+        }
+        let is_equal = Expression::comparison(CompareOperator::Equal, wanted, unwanted)?;
+        let chosen = Expression::choose(is_equal, Expression::null(), bound_left.clone())?;
+        Ok(Some(self.in_connection_collation(chosen)))
     }
 
     /// A call of a function with bound arguments.

@@ -68,6 +68,17 @@ pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Exp
     }
 }
 
+/// Two operands that are compared, as they are written and bound. A hexadecimal or bit literal is a number beside a
+/// number, and bytes beside a text.
+pub(crate) fn compared(
+    (left, bound_left): (&ast::Expression, Expression),
+    (right, bound_right): (&ast::Expression, Expression),
+) -> (Expression, Expression) {
+    let left = if bound_right.result.is_number() { among_numbers(left, bound_left) } else { bound_left };
+    let right = if left.result.is_number() { among_numbers(right, bound_right) } else { bound_right };
+    (left, right)
+}
+
 /// The value that is assigned to a column. A hexadecimal or bit literal is a number in a column of numbers,
 /// and bytes in others, such as TIME.
 pub(crate) fn as_stored(column: &ColumnDefinition, value: &ast::Expression, bound: Expression) -> Expression {

@@ -175,7 +175,10 @@ fn add_time(call: Call<'_>, subtracts: bool) -> Result<ValueRef<'_>> {
     let is_day = match call.result.kind {
         Kind::DateTime => true,
         Kind::Time => false,
-        _ => matches!(first, ValueRef::Bytes(text) if is_date_time_text(text)),
+        _ => match first {
+            ValueRef::Bytes(text) => is_date_time_text(text),
+            number => to_integer(number, call.scratch())? >= DAY_AND_TIME_MIN,
+        },
     };
     if is_day {
         let Some(start) = call.date_time(0)? else { return Ok(ValueRef::Null) };
@@ -197,6 +200,9 @@ fn add_time(call: Call<'_>, subtracts: bool) -> Result<ValueRef<'_>> {
     }
     finished(call, TemporalKind::Time, &sum.parts())
 }
+
+/// Numbers from here on are a day and a time where a time is expected.
+const DAY_AND_TIME_MIN: i128 = 10_000_000_000;
 
 /// Whether a text begins with a day before its time.
 pub(super) fn is_date_time_text(text: &[u8]) -> bool {

@@ -94,7 +94,7 @@ fn from_unix(call: Call<'_>) -> Result<ValueRef<'_>> {
     if call.result.kind == Kind::DateTime {
         return Ok(ValueRef::Temporal(Temporal::from_parts(TemporalKind::DateTime, digits, &parts)));
     }
-    let Some(format) = call.text(1)? else { return Ok(ValueRef::Null) };
+    let Some(format) = call.text(1)?.filter(|format| !format.is_empty()) else { return Ok(ValueRef::Null) };
     let built = call.scratch().build(|buffer| Ok(append_formatted(&parts, format, false, buffer).is_some()))?;
     Ok(built.map_or(ValueRef::Null, ValueRef::Bytes))
 }

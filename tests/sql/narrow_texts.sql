@@ -1,0 +1,25 @@
+-- Doubles in texts that are too narrow for them, years in texts, and times that are compared with days of an index.
+CREATE DATABASE narrow_texts CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;
+USE narrow_texts;
+CREATE TABLE t (id INT PRIMARY KEY, f FLOAT, fixed FLOAT(7,3), d DOUBLE, y YEAR, wide VARCHAR(40), v VARCHAR(6), c CHAR(4), b VARBINARY(5));
+INSERT INTO t VALUES (1, 9999.999, 9999.999, 123456.789, 2024, '', '', '', ''), (2, 1.1, 1.1, -0.000123456, 0, '', '', '', ''), (3, -1.5e20, 0, 1.7976931348623157e308, 1999, '', '', '', '');
+UPDATE t SET wide = f, v = f, c = f, b = f;
+SELECT id, wide, v, c, HEX(b) FROM t ORDER BY id;
+UPDATE t SET wide = fixed, v = fixed, c = fixed, b = fixed;
+SELECT id, wide, v, c, HEX(b) FROM t ORDER BY id;
+UPDATE t SET wide = d, v = d, b = 0 WHERE id < 3;
+SELECT id, wide, v, HEX(b) FROM t ORDER BY id;
+UPDATE t SET c = d WHERE id = 3;
+SET sql_mode = '';
+UPDATE t SET c = d, b = d;
+SELECT id, c, b FROM t ORDER BY id;
+UPDATE t SET v = y, c = y, b = y;
+SELECT id, v, c, HEX(b), CONCAT(y) FROM t ORDER BY id;
+SET timestamp = 1700000000;
+CREATE TABLE days (id INT PRIMARY KEY, moment DATETIME, day DATE, KEY (moment), KEY (day));
+INSERT INTO days VALUES (1, '1000-01-01', '2000-01-01'), (2, '9999-01-01', '2030-01-01');
+SELECT id FROM days WHERE TIME'00:00:00.000001' > moment;
+SELECT id FROM days WHERE TIME'00:00:00' > day;
+SELECT id FROM days WHERE day > TIME'00:00:00';
+DROP TABLE t, days;
+DROP DATABASE narrow_texts;
