@@ -104,7 +104,7 @@ struct Player {
 impl Host<Ping> for Player {
     fn handle(&mut self, endpoints: Endpoints, signal: Ping, _context: &mut Context<'_>, outbox: &mut Outbox<Ping>) {
         match signal {
-            Ping::World => {}
+            Ping::World => outbox.request(WorldRequest::EndLinks),
             Ping::Link(LinkNews::Up { node, .. }) => {
                 self.began = Some(Instant::now());
                 for number in 0..self.begins {

@@ -316,7 +316,10 @@ impl Host<ToySignal> for ToyHost {
         assert!(self.assignment.modules.contains(&(to.module, to.instance)));
         match signal {
             ToySignal::World(WorldEvent::Started) => self.on_started(to, context, outbox),
-            ToySignal::World(WorldEvent::Stopping) => self.stopping = true,
+            ToySignal::World(WorldEvent::Stopping) => {
+                self.stopping = true;
+                outbox.request(WorldRequest::EndLinks);
+            }
             ToySignal::World(WorldEvent::Timer { token }) => {
                 self.ticks += 1;
                 if !self.stopping {

@@ -177,6 +177,8 @@ pub enum WorldRequest {
         /// The kernel takes the buffer.
         bytes: Buffer,
     },
+    /// Takes nothing more from other nodes. The stop of a node with links waits for this request.
+    EndLinks,
     /// Closes a socket once its output is written. Answered by [`WorldEvent::SocketClosed`].
     CloseSocket {
         /// The socket.
@@ -393,6 +395,7 @@ impl WorldRequest {
             | Self::PauseReading { .. }
             | Self::ResumeReading { .. }
             | Self::SetMembership { .. }
+            | Self::EndLinks
             | Self::Stop
             | Self::Halt { .. } => None,
         }

@@ -9,7 +9,7 @@ use junctor_kernel::transport::hello::{ClusterKey, Refusal};
 use junctor_kernel::transport::security::LinkSecurity;
 use junctor_kernel::{
     Address, BufferPool, Context, DecodeError, EncodeError, Endpoints, Host, ModuleId, NodeId, NodeLayout, Outbox,
-    Priority, Signal, SignalClass, WireSignal, WorldEvent,
+    Priority, Signal, SignalClass, WireSignal, WorldEvent, WorldRequest,
 };
 use junctor_tls::certificate::{Certificate, create_authority, issue};
 use junctor_tls::session::Tls;
@@ -95,7 +95,8 @@ impl Host<Word> for Player {
     fn handle(&mut self, endpoints: Endpoints, signal: Word, _: &mut Context<'_>, outbox: &mut Outbox<Word>) {
         let mut seen = self.0.lock().unwrap();
         match signal {
-            Word::World => {}
+            // It has its effect once the node stops.
+            Word::World => outbox.request(WorldRequest::EndLinks),
             Word::Link(news) => {
                 seen.news.push(news);
                 if let LinkNews::Up { node, .. } = news {

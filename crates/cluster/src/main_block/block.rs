@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_gateway::{Gateway, PartitionInputs};
-use junctor_kernel::{Address, Context, Directory, NodeId, Outbox, WorldEvent};
+use junctor_kernel::{Address, Context, Directory, NodeId, Outbox, WorldEvent, WorldRequest};
 use junctor_model::access::AccessControl;
 use junctor_model::id::TableId;
 use junctor_signals::Module;
@@ -354,6 +354,8 @@ impl MainBlock {
                 self.end_epochs();
                 self.stop_jobs(context, outbox);
                 self.begin_exact_marks(outbox);
+                // Main takes part in nothing more that others do.
+                outbox.request(WorldRequest::EndLinks);
             }
             WorldEvent::SocketOpened { .. }
             | WorldEvent::Received { .. }

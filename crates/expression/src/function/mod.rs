@@ -159,8 +159,8 @@ impl<'r> Call<'r> {
         }
     }
 
-    /// The 64 bits of the argument as the nearest integer; a negative number in two's complement. A double is a signed
-    /// integer.
+    /// The 64 bits of the argument as the nearest integer; a negative number in two's complement. A double is
+    /// a signed integer.
     fn bits(&self, position: usize) -> Result<Option<u64>> {
         match self.value(position)? {
             ValueRef::Null => Ok(None),

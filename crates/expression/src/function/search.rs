@@ -108,7 +108,7 @@ fn field(call: Call<'_>) -> Result<ValueRef<'_>> {
 fn is_all_text(call: Call<'_>) -> Result<bool> {
     for (position, argument) in call.arguments.iter().enumerate() {
         let is_parameter = matches!(argument.node, Node::Parameter(_));
-        if !argument.result.is_compared_as_text() && !(is_parameter && call.value(position)?.is_null()) {
+        if !(argument.result.is_compared_as_text() || is_parameter && call.value(position)?.is_null()) {
             return Ok(false);
         }
     }

@@ -70,6 +70,8 @@ pub(super) struct LinkPorts {
     answered: Vec<SocketId>,
     /// Links that were closed, and whether the other system refused the connection.
     closed: Vec<(SocketId, bool)>,
+    /// Whether the node takes nothing more from other nodes.
+    is_over: bool,
     random: File,
 }
 
@@ -103,6 +105,7 @@ impl LinkPorts {
             probes: Vec::new(),
             answered: Vec::new(),
             closed: Vec::new(),
+            is_over: false,
             random: File::open("/dev/urandom")?,
         }))
     }
@@ -153,11 +156,12 @@ impl Sockets {
     /// Whether links have input that was not taken yet.
     pub(super) fn has_link_input(&self) -> bool {
         self.links.as_ref().is_some_and(|links| {
-            links.is_accepting
+            let has_input = links.is_accepting
                 || !links.readable.is_empty()
                 || !links.hellos.is_empty()
                 || !links.closed.is_empty()
-                || !links.answered.is_empty()
+                || !links.answered.is_empty();
+            has_input && !links.is_over
         })
     }
 
@@ -203,6 +207,9 @@ impl Sockets {
 
     /// Accepts connections of other nodes, reads links, and passes on what happened to them.
     pub(super) fn take_link_input<S: Signal, H: Host<S>>(&mut self, engine: &mut Engine<S, H>) {
+        if self.are_links_over() {
+            return;
+        }
         let now = engine.turn_times().0;
         if self.accept_links(now) {
             // Their deadlines are new.
@@ -225,6 +232,19 @@ impl Sockets {
         }
         for (id, is_refused) in closed {
             engine.receive_from_node(LinkInput::Closed(id.to_u64(), is_refused), now);
+        }
+    }
+
+    /// Whether nothing more is taken from other nodes.
+    pub(super) fn are_links_over(&self) -> bool {
+        self.links.as_ref().is_some_and(|links| links.is_over)
+    }
+
+    /// Takes nothing more from other nodes. The links close with the process, so that a connection in their
+    /// place is refused.
+    pub(super) fn end_links(&mut self) {
+        if let Some(links) = &mut self.links {
+            links.is_over = true;
         }
     }
 

@@ -209,7 +209,7 @@ impl Node {
         if has_sockets && directory.instances(ModuleId::SOCKETS) == 0 {
             return Err(StartError::NoSocketThread);
         }
-        let (shared, polls) = share(&directory, &options.send)?;
+        let (shared, polls) = share(&directory, &options)?;
         shared.spin.store(&options.spin);
         let wake_ns = super::wake::measure(&shared.clock);
         let shared = Arc::new(shared);
@@ -458,7 +458,8 @@ impl RunningNode {
             std::thread::sleep(std::time::Duration::from_millis(5));
             self.shared.wake_all();
             let activity = &self.shared.activity;
-            let idle = activity.iter().all(|activity| activity.idle.load(Ordering::Acquire));
+            let idle = self.shared.are_links_over.load(Ordering::Acquire)
+                && activity.iter().all(|activity| activity.idle.load(Ordering::Acquire));
             let turns = activity.iter().map(|activity| activity.busy_checks.load(Ordering::Relaxed)).sum();
             if idle && earlier == Some(turns) {
                 return true;
@@ -670,7 +671,7 @@ impl ThreadStart {
 }
 
 /// The shared state of a node's threads, and a poll for each thread with sockets.
-fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Option<Poll>>), StartError> {
+fn share(directory: &Directory, options: &NodeOptions) -> Result<(Shared, Vec<Option<Poll>>), StartError> {
     let (mut bells, mut polls) = (Vec::new(), Vec::new());
     for thread in directory.threads() {
         let has_sockets = thread.modules.iter().any(|(module, _)| *module == ModuleId::SOCKETS);
@@ -691,10 +692,11 @@ fn share(directory: &Directory, send: &SendSettings) -> Result<(Shared, Vec<Opti
         clock: Clock::start(),
         loads: Arc::new(LoadBoard::new(threads)),
         stop: AtomicBool::new(false),
+        are_links_over: AtomicBool::new(options.links.is_none()),
         stop_requested: Default::default(),
         spin: AtomicSpinSettings::default(),
         halt: AtomicBool::new(false),
-        send: AtomicSendSettings::new(send),
+        send: AtomicSendSettings::new(&options.send),
         file_answers: (0..threads).map(|_| Default::default()).collect(),
         activity: (0..threads).map(|_| crate::sync::CachePadded(Activity::default())).collect(),
     };

@@ -254,9 +254,11 @@ impl Sockets {
         !self.dirty.is_empty()
     }
 
-    /// Whether all output of all sockets is written.
+    /// Whether all output of all sockets is written. A link that is not read any more may be broken.
     pub(super) fn is_written(&self) -> bool {
-        self.slots.iter().all(|slot| slot.socket.as_ref().is_none_or(|socket| socket.output.is_empty()))
+        let are_links_over = self.are_links_over();
+        let mut sockets = self.slots.iter().filter_map(|slot| slot.socket.as_ref());
+        sockets.all(|socket| socket.output.is_empty() || (socket.is_link && are_links_over))
     }
 
     /// Accepts connections, then reads each readable socket once. Stops when the thread lacks space for the

@@ -54,6 +54,8 @@ pub(super) struct Shared {
     pub(super) loads: Arc<LoadBoard>,
     /// Asks blocks to finish their work; threads go on meanwhile.
     pub(super) stop: AtomicBool,
+    /// Whether the node takes nothing more from other nodes. A node without links never does.
+    pub(super) are_links_over: AtomicBool,
     /// Notified when a stop is requested.
     pub(super) stop_requested: (Mutex<()>, Condvar),
     /// Asks threads to end. Set once all threads are idle, or once the time for stopping is over.
@@ -149,6 +151,11 @@ impl World for RealWorld {
 
     fn set_sending(&mut self, settings: &SendSettings) {
         self.shared.send.store(settings);
+    }
+
+    fn end_links(&mut self) {
+        self.shared.are_links_over.store(true, Ordering::Release);
+        self.shared.wake_all();
     }
 
     fn stop(&mut self) {
@@ -621,9 +628,26 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
     }
 
     fn check_for_stop(&mut self) {
-        if self.is_stopping || !self.world.shared.stop.load(Ordering::Relaxed) {
+        if !self.world.shared.stop.load(Ordering::Relaxed) {
             return;
         }
+        match self.is_stopping {
+            true => self.end_links(),
+            false => self.begin_stop(),
+        }
+    }
+
+    /// Reads the links of this thread no more once a block has asked for that.
+    #[cold]
+    fn end_links(&mut self) {
+        if self.world.shared.are_links_over.load(Ordering::Acquire)
+            && let Some(sockets) = &mut self.world.sockets
+        {
+            sockets.end_links();
+        }
+    }
+
+    fn begin_stop(&mut self) {
         self.is_stopping = true;
         if let Some(sockets) = &mut self.world.sockets {
             sockets.stop_reading();

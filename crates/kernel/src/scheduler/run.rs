@@ -175,6 +175,9 @@ pub(crate) trait World {
     /// Changes how all threads send.
     fn set_sending(&mut self, settings: &SendSettings);
 
+    /// Takes nothing more from other nodes.
+    fn end_links(&mut self);
+
     /// Begins the node's stop.
     fn stop(&mut self);
 
@@ -371,6 +374,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             WorldRequest::SetSpinning { settings } => return world.set_spinning(settings),
             WorldRequest::SetSending { settings } => return world.set_sending(settings),
             WorldRequest::SetMembership { change } => return self.change_membership(*change),
+            WorldRequest::EndLinks => return world.end_links(),
             WorldRequest::Stop => return world.stop(),
             WorldRequest::Halt { message } => return world.halt(message),
             WorldRequest::SendBytes { socket, .. }

@@ -91,6 +91,10 @@ impl World for NodeWorld {
         // The order of turns already draws which thread writes to a virtual socket.
     }
 
+    fn end_links(&mut self) {
+        // The simulation ends a node itself, and its links with it.
+    }
+
     fn stop(&mut self) {
         self.stop_requested = true;
     }

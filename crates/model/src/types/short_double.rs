@@ -1,5 +1,5 @@
-//! The text of a double in a column that is too narrow for all of its digits. Only for such a column, so that nothing
-//! here is on a hot path.
+//! The text of a double in a column that is too narrow for all of its digits. Only for such a column, so that
+//! nothing here is on a hot path.
 
 /// The exponents beyond which a number prints with one (`1e16`), even if its digits fit.
 const POINT_MAX: i32 = 15;
@@ -51,8 +51,8 @@ impl Digits {
         }
     }
 
-    /// Whether the number prints without an exponent. If neither form has space for all digits, this one is taken
-    /// where it keeps at least as many digits.
+    /// Whether the number prints without an exponent. If neither form has space for all digits, this one is
+    /// taken where it keeps at least as many digits.
     fn prints_plain(&self, width: i32) -> bool {
         let is_near = (-POINT_MAX + 1..=POINT_MAX).contains(&self.point);
         match self.plain_width() <= width {
@@ -62,7 +62,8 @@ impl Digits {
     }
 }
 
-/// Shortens a finite number to the width of its column: it is rounded to the digits that fit, or gets an exponent.
+/// Shortens a finite number to the width of its column: it is rounded to the digits that fit, or gets an
+/// exponent.
 pub(super) fn short_double(value: f64, width: usize) -> ShortDouble {
     let columns = width.min(i32::MAX as usize) as i32 - i32::from(value < 0.0);
     if width == 0 {

@@ -90,8 +90,8 @@ impl Binder<'_> {
         self.bind_call(&call.name, arguments)
     }
 
-    /// NULLIF compares a hexadecimal literal with a number as a number. A first operand that is one is the result as
-    /// bytes, so that it is two operands.
+    /// NULLIF compares a hexadecimal literal with a number as a number. A first operand that is one is the
+    /// result as bytes, so that it is two operands.
     fn nullif_of_literal(&self, call: &FunctionCall, arguments: &mut [Expression]) -> Result<Option<Expression>> {
         let ([left, right], [bound_left, bound_right]) = (call.arguments.as_slice(), &mut *arguments) else {
             return Ok(None);

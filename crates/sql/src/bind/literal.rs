@@ -68,8 +68,8 @@ pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Exp
     }
 }
 
-/// Two operands that are compared, as they are written and bound. A hexadecimal or bit literal is a number beside a
-/// number, and bytes beside a text.
+/// Two operands that are compared, as they are written and bound. A hexadecimal or bit literal is a number
+/// beside a number, and bytes beside a text.
 pub(crate) fn compared(
     (left, bound_left): (&ast::Expression, Expression),
     (right, bound_right): (&ast::Expression, Expression),

@@ -138,6 +138,17 @@ fn full_rings_slow_links_down_and_stop_nothing() {
     exchange(2, &limits);
 }
 
+/// Balls go back and forth between the nodes for as long as both take part.
+#[test]
+fn a_node_that_has_ended_its_links_becomes_idle_while_the_other_goes_on_sending() {
+    let plan = ToyPlan { nodes: 2, linked_balls: 20, hops: u32::MAX, ..ToyPlan::default() };
+    let nodes = pair(plan, 2, &KernelLimits::default());
+    wait_until(|| nodes.iter().all(|node| node.has_news(|news| matches!(news, LinkNews::Up { .. }))));
+    for node in nodes {
+        assert!(node.running.stop(), "the node becomes idle");
+    }
+}
+
 #[test]
 fn a_node_learns_of_the_end_and_of_the_next_life_of_another() {
     let plan = ToyPlan { nodes: 2, linked_numbers: 10, ..ToyPlan::default() };
@@ -147,7 +158,7 @@ fn a_node_learns_of_the_end_and_of_the_next_life_of_another() {
     let second = links(1, two.0.clone(), vec![(NodeId(1), one.1)], 2);
     let second = start_node(2, plan, &KernelLimits::default(), second);
     wait_until(|| first.numbers() == 30 && second.numbers() == 30);
-    second.running.stop();
+    assert!(second.running.stop());
     // The listener still accepts, so the end shows when the next life introduces itself.
     let third = links(2, two.0, vec![(NodeId(1), one.1)], 2);
     let third = start_node(2, plan, &KernelLimits::default(), third);
@@ -155,8 +166,8 @@ fn a_node_learns_of_the_end_and_of_the_next_life_of_another() {
     let death = LinkNews::Dead { node: NodeId(2), incarnation: 1, death: Death::Restarted };
     wait_until(|| first.has_news(|news| *news == death));
     wait_until(|| first.has_news(|news| *news == LinkNews::Up { node: NodeId(2), incarnation: 2, version: 1 }));
-    third.running.stop();
-    first.running.stop();
+    assert!(third.running.stop());
+    assert!(first.running.stop());
 }
 
 #[test]
@@ -166,10 +177,10 @@ fn a_refused_connection_is_the_death_of_a_node() {
         wait_until(|| nodes.iter().all(|node| node.has_news(|news| matches!(news, LinkNews::Up { .. }))));
         let [one, two] = nodes;
         let (alive, ended) = if survivor == 1 { (one, two) } else { (two, one) };
-        ended.running.stop();
+        assert!(ended.running.stop());
         let is_death = |news: &LinkNews| matches!(news, LinkNews::Dead { incarnation: 1, death: Death::Refused, .. });
         wait_until(|| alive.has_news(is_death));
-        alive.running.stop();
+        assert!(alive.running.stop());
     }
 }
 
@@ -194,6 +205,6 @@ fn strangers_are_refused_and_told_once() {
     assert_eq!(first.total(|host| host.news.iter().filter(|news| is_told(news)).count() as u64), 1);
     for node in [first, second] {
         assert!(!node.has_news(|news| matches!(news, LinkNews::Up { .. })));
-        node.running.stop();
+        assert!(node.running.stop());
     }
 }
