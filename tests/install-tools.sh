@@ -24,6 +24,7 @@ need setpriv util-linux
 need nsenter util-linux
 need ip iproute2
 need openssl openssl
+[ -e /usr/share/zoneinfo/Europe/Berlin ] || missing="$missing tzdata"
 python3 -c "import ensurepip" 2>/dev/null || missing="$missing python3-venv"
 if [ "${1:-}" = clients ]; then
     need node nodejs

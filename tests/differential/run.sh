@@ -37,8 +37,8 @@ start data --in-memory
 start_mariadb --character-set-server=utf8mb4 --collation-server=utf8mb4_general_ci
 # The zones that the statements name.
 for zone in UTC Europe/Berlin; do
-    mariadb-tzinfo-to-sql "/usr/share/zoneinfo/$zone" "$zone" 2>/dev/null |
-        mysql --no-defaults --host=127.0.0.1 --port="$mariadb_port" --user=root mysql || true
+    mariadb-tzinfo-to-sql "/usr/share/zoneinfo/$zone" "$zone" |
+        mysql --no-defaults --host=127.0.0.1 --port="$mariadb_port" --user=root mysql
 done
 
 ports="--junctor $port --mariadb $mariadb_port"

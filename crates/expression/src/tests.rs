@@ -87,7 +87,7 @@ fn build(shape: u16, collation: u8, mut operands: Vec<Expression>) -> Result<Exp
         6 => Expression::between(shape & 32 == 0, next(), next(), next())?,
         7 => Expression::in_list(shape & 32 == 0, next(), vec![next(), next()])?,
         8 => Expression::like(shape & 32 == 0, next(), next(), Some('\\'))?,
-        9 => Expression::case(None, vec![(next(), next())], Some(next()))?,
+        9 => Expression::case(vec![(next(), next())], Some(next()))?,
         10 => Expression::coalesce(vec![next(), next()])?,
         11 => Expression::null_if(next(), next())?,
         12 => Expression::and(vec![next(), Expression::or(vec![next(), Expression::logical_not(next())])]),

@@ -178,7 +178,8 @@ impl RunningServer {
         self.notices.iter().map(String::as_str).chain(self.node.notices().iter().map(String::as_str))
     }
 
-    /// Stops the node: statements under way finish, their answers are sent, and the log is written.
+    /// Stops the node: statements under way finish, their answers are sent, and the log is written. A node
+    /// with data leaves the commits of its cluster at once, so its own clients may get no answers to theirs.
     ///
     /// # Errors
     /// That was not possible within 10 seconds. The node has ended all the same.

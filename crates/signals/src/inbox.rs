@@ -39,6 +39,7 @@ use crate::set_globals::*;
 use crate::share_schema::*;
 use crate::start_epoch::*;
 use crate::start_log::*;
+use crate::statements_ended::*;
 use crate::take_number::*;
 use crate::undo_statements::*;
 use crate::use_user_lock::*;
@@ -319,6 +320,7 @@ inbox! {
         AskOutcome: Reserved, 1, crosses 34;
         AskOutcomeReply: Reserved, 1, crosses 35;
         ResolveCommit: Reserved, 64, local;
+        StatementsEnded: Reserved, 64, local;
         CopyPartitionsReply: Reserved, 64, local;
         RequestNumber: Reserved, 1, local;
         BeginEpochReply: Reserved, 1, local;

@@ -44,6 +44,7 @@ pub mod cluster_status;
 pub mod report_node;
 pub mod install_membership;
 pub mod start_log;
+pub mod statements_ended;
 pub mod recover_log;
 pub mod request_lease;
 pub mod reserve_auto_increment;

@@ -30,6 +30,7 @@ use super::reserve_auto_increment::Counter;
 use super::restart_info::RestartInfo;
 use super::share_schema::SchemaShare;
 use super::state::{Change, WaitingChanges};
+use super::stop::STATEMENTS_TIMER;
 use super::use_user_lock::USER_LOCK_TIMER;
 use super::user_locks::UserLocks;
 use crate::member::{LogLines, MemberSettings};
@@ -127,6 +128,8 @@ pub struct MainBlock {
     pub(super) counted: MainCounters,
     /// The node's part in its cluster; `None` for a node alone.
     pub(super) member: Option<Box<ClusterMember>>,
+    /// While a node without data stops: its sql blocks that may have statements.
+    pub(super) blocks_with_statements: usize,
     /// Commits whose outcome somebody wants to know.
     pub(super) outcomes: AskedOutcomes,
     /// The part of the node in the epochs of a cluster; `None` for a node alone.
@@ -192,6 +195,7 @@ impl MainBlock {
             user_lock_timer_runs: false,
             counted: MainCounters::default(),
             member: None,
+            blocks_with_statements: 0,
             outcomes: AskedOutcomes::new(first_number),
         }
     }
@@ -290,6 +294,7 @@ impl MainBlock {
             | MainSignal::LeasesOver(_)
             | MainSignal::ReplicateMembership(_)
             | MainSignal::LinkNews(_) => self.on_member_signal(from.node, signal, context.turn_start, outbox),
+            MainSignal::StatementsEnded(_) => self.on_statements_ended(outbox),
             MainSignal::ResolveCommit(signal) => self.on_resolve_commit(signal, context.turn_start, outbox),
             MainSignal::AskOutcome(signal) => self.on_ask_outcome(from.node, signal, outbox),
             MainSignal::AskOutcomeReply(signal) => self.on_ask_outcome_reply(from.node, signal, outbox),
@@ -327,6 +332,7 @@ impl MainBlock {
             self.restart_info.set_now(context.turn_start);
         }
         match event {
+            WorldEvent::Timer { token: STATEMENTS_TIMER } => outbox.request(WorldRequest::EndLinks),
             WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
             WorldEvent::Timer { token: MEMBER_TIMER } => self.on_member_timer(context.turn_start, outbox),
             WorldEvent::Timer { token: LEASE_TIMER } => self.on_lease_timer(context, outbox),
@@ -354,8 +360,7 @@ impl MainBlock {
                 self.end_epochs();
                 self.stop_jobs(context, outbox);
                 self.begin_exact_marks(outbox);
-                // Main takes part in nothing more that others do.
-                outbox.request(WorldRequest::EndLinks);
+                self.begin_end_of_links(outbox);
             }
             WorldEvent::SocketOpened { .. }
             | WorldEvent::Received { .. }

@@ -28,6 +28,7 @@
 
 pub mod block;
 mod state;
+mod stop;
 mod read_lists;
 mod recover;
 mod checkpoint;

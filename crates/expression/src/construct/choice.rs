@@ -3,26 +3,18 @@
 use junctor_model::error::Result;
 
 use super::unify::{convert_to, unify};
-use crate::program::{CompareOperator, Expression, Node};
+use crate::program::{Expression, Node};
 use crate::result_type::ResultType;
 
 impl Expression {
-    /// CASE. If there is an operand, it is compared with the first expression of each branch. There must be
-    /// at least one branch. Error: 1267 for an illegal mix of collations.
-    pub fn case(
-        operand: Option<Expression>,
-        branches: Vec<(Expression, Expression)>,
-        otherwise: Option<Expression>,
-    ) -> Result<Expression> {
+    /// CASE with a condition and a value of each branch. There must be at least one branch. Error: 1267 for
+    /// an illegal mix of collations.
+    pub fn case(branches: Vec<(Expression, Expression)>, otherwise: Option<Expression>) -> Result<Expression> {
         let results = branches.iter().map(|(_, result)| result).chain(&otherwise);
         let mut result = unify("case", results)?;
         result.nullable |= otherwise.is_none();
         let mut typed = Vec::with_capacity(branches.len());
         for (condition, value) in branches {
-            let condition = match &operand {
-                Some(operand) => Expression::comparison(CompareOperator::Equal, operand.clone(), condition)?,
-                None => condition,
-            };
             typed.push((condition, convert_to(value, result)));
         }
         let otherwise = otherwise.map(|otherwise| Box::new(convert_to(otherwise, result)));
@@ -31,7 +23,7 @@ impl Expression {
 
     /// IF(condition, then, otherwise). Error: 1267 for an illegal mix of collations.
     pub fn choose(condition: Expression, then: Expression, otherwise: Expression) -> Result<Expression> {
-        Expression::case(None, vec![(condition, then)], Some(otherwise))
+        Expression::case(vec![(condition, then)], Some(otherwise))
     }
 
     /// COALESCE and IFNULL. There must be at least one operand. Error: 1267 for an illegal mix of collations.

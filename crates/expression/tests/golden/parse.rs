@@ -240,13 +240,17 @@ impl Parser<'_> {
         let operand = if self.peek() == Some(&Token::Word("WHEN".into())) { None } else { Some(self.expression(0)?) };
         let mut branches = Vec::new();
         while self.accept("WHEN") {
-            let condition = self.expression(0)?;
+            let when = self.expression(0)?;
+            let condition = match &operand {
+                Some(operand) => Expression::comparison(CompareOperator::Equal, operand.clone(), when)?,
+                None => when,
+            };
             self.expect("THEN");
             branches.push((condition, self.expression(0)?));
         }
         let otherwise = if self.accept("ELSE") { Some(self.expression(0)?) } else { None };
         self.expect("END");
-        Expression::case(operand, branches, otherwise)
+        Expression::case(branches, otherwise)
     }
 
     fn cast(&mut self) -> Result<Expression> {

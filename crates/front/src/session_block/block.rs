@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use junctor_gateway::TurnContext;
-use junctor_kernel::{Address, Context, Duration, FileBuffer, FileResult, Outbox, Time, WorldEvent, require};
+use junctor_kernel::{Address, Context, FileBuffer, FileResult, Outbox, Time, WorldEvent, require};
 use junctor_model::id::ConnectionId;
 use junctor_signals::change_schema::PublishCatalog;
 use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};
@@ -15,8 +15,9 @@ use super::metadata_lock::{METADATA_LOCK_TIMER, METADATA_LOCK_WORK};
 use super::multi_statement::{MultiStatementQueues, STATEMENT_TIMER, STATEMENT_WORK};
 use super::remote_snapshot::{HELD_WORK, Held, RemoteSnapshots, SNAPSHOT_TIMER};
 use super::state::SessionRecord;
+use super::stopping::{STATEMENTS_TIMER, STOP_TIMER};
 use super::thread_group::{GROUP_TIMER, group_settings};
-use super::timeout_sweep::{STOP_TIMER, STOP_WAIT_MS, TimeoutSweep};
+use super::timeout_sweep::TimeoutSweep;
 use super::ttl_purge::{PURGE_TIMER, PURGE_WORK, TtlPurge};
 use crate::account::Accounts;
 use crate::admission::ThreadGroup;
@@ -188,6 +189,7 @@ impl SqlBlock {
         match event {
             WorldEvent::Timer { token: METADATA_LOCK_TIMER } => self.on_metadata_lock_timer(&mut turn),
             WorldEvent::Timer { token: STOP_TIMER } => self.on_stop_timer(&mut turn),
+            WorldEvent::Timer { token: STATEMENTS_TIMER } => self.end_transactions(&mut turn),
             WorldEvent::Timer { token: GROUP_TIMER } => self.on_group_timer(&mut turn),
             WorldEvent::Timer { token: QUERY_LIMIT_TIMER } => self.on_query_limit_timer(&mut turn),
             WorldEvent::Timer { token: SNAPSHOT_TIMER } => self.on_snapshot_timer(&mut turn),
@@ -195,11 +197,7 @@ impl SqlBlock {
             WorldEvent::Timer { token: PURGE_TIMER } => self.on_purge_timer(&mut turn),
             WorldEvent::Timer { .. } => self.on_timeout_sweep(&mut turn),
             WorldEvent::FileDone { token, result, bytes } => self.on_file_done(token, (result, bytes), &mut turn),
-            WorldEvent::Stopping => {
-                self.engine.is_stopping = true;
-                self.engine.return_numbers(&mut turn);
-                turn.start_timer(Duration::from_millis(STOP_WAIT_MS), STOP_TIMER);
-            }
+            WorldEvent::Stopping => self.begin_stop(&mut turn),
             _ => {}
         }
     }

@@ -15,6 +15,7 @@ mod log_statement;
 mod metadata_lock;
 mod interrupt_session;
 mod thread_group;
+mod stopping;
 mod timeout_sweep;
 mod ttl_purge;
 mod read_status;

@@ -81,6 +81,11 @@ impl RemoteSnapshots {
 }
 
 impl SqlBlock {
+    /// Whether statements run at another node, because this one has no data.
+    pub(super) fn has_host(&self) -> bool {
+        matches!(self.remote.source, Source::Host(_))
+    }
+
     /// Holds a statement back until it may choose a snapshot. Returns it if it need not wait.
     #[inline]
     pub(super) fn hold(&mut self, held: Held, turn: &mut TurnContext<'_>) -> Option<Held> {

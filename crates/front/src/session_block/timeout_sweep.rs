@@ -20,13 +20,6 @@ const SESSIONS_PER_SWEEP: usize = 1024;
 /// often and checks a part of them.
 const SWEEP_MS: u64 = 1000;
 
-/// The token of the timer that ends statements of a node that stops.
-pub(super) const STOP_TIMER: u64 = 0x7374_6f70;
-/// How long statements may continue when the node stops, in milliseconds.
-pub(super) const STOP_WAIT_MS: u64 = 1000;
-/// The interval at which the statements of a node that stops are stopped again, in milliseconds.
-const STOP_AGAIN_MS: u64 = 100;
-
 /// The order in which sessions are checked. Sessions that have already ended are skipped.
 #[derive(Debug, Default)]
 pub(super) struct TimeoutSweep {
@@ -85,22 +78,6 @@ impl SqlBlock {
 }
 
 impl SqlBlock {
-    /// Stops the statements that still run, because the node stops: they fail with error 1053. A commit that
-    /// has begun continues.
-    pub(super) fn on_stop_timer(&mut self, turn: &mut TurnContext<'_>) {
-        let is_busy = |record: &SessionRecord| !matches!(record.command, CommandState::Idle);
-        let busy = self.sessions.iter().filter(|(_, record)| is_busy(record));
-        let mut busy: Vec<ConnectionId> = busy.map(|(connection, _)| *connection).collect();
-        busy.sort_unstable();
-        for connection in &busy {
-            self.stop(*connection, true, None, turn);
-        }
-        if !busy.is_empty() {
-            // A slot that becomes free may have started the next command.
-            turn.start_timer(Duration::from_millis(STOP_AGAIN_MS), STOP_TIMER);
-        }
-    }
-
     /// Stops queries that have reached their limits.
     pub(super) fn on_query_limit_timer(&mut self, turn: &mut TurnContext<'_>) {
         let now = turn.turn_start;

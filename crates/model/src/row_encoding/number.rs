@@ -91,7 +91,7 @@ fn short_text(value: u64) -> (u64, usize) {
 pub(super) struct ScaledLayout {
     /// The bits of the stored number.
     mask: u64,
-    /// What the stored number is larger than the number.
+    /// Added to a number in its stored form, which has no sign.
     bias: u64,
     /// Numbers below this one print at once, as eight digits.
     short_end: u64,

@@ -112,6 +112,7 @@ pub(super) fn append_binary_date_time(word: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(&(7 | day_bytes(day_of_date_time(word)) << 8 | time << 40).to_le_bytes());
 }
 
+// Apart, so that a value with a time saves no registers.
 #[inline(never)]
 fn append_binary_midnight(word: u64, out: &mut Vec<u8>) {
     append_binary_day(day_of_date_time(word), out);

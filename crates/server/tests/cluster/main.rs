@@ -12,4 +12,5 @@ mod membership;
 mod nodes;
 mod pause;
 mod rejoin;
+mod stops;
 mod tables;

@@ -491,7 +491,7 @@ impl<'a> Binder<'a> {
             branches.push((condition, self.bind(&branch.value)?));
         }
         let otherwise = case.otherwise.as_ref().map(|otherwise| self.bind(otherwise)).transpose()?;
-        Ok(self.in_connection_collation(Expression::case(None, branches, otherwise)?))
+        Ok(self.in_connection_collation(Expression::case(branches, otherwise)?))
     }
 }
 
