@@ -89,7 +89,7 @@ impl Gateway {
             Work::Statement { .. } => self.fail_statement(operation, lost_with_node(), turn),
             Work::End { transaction, after, .. } if is_unknown => {
                 // The other data nodes may know it.
-                let (reply_to, incarnation) = (self.own, self.host_life);
+                let (reply_to, incarnation) = (self.own, self.host_life(coordinator(transaction).node));
                 let ask = ResolveCommit { operation, reply_to, transaction, incarnation, after };
                 turn.outbox.send(self.main, Signal::Main(MainSignal::ResolveCommit(ask)));
             }

@@ -66,8 +66,8 @@ pub struct Gateway {
     snapshots: ActiveSnapshots,
     /// On a node without data: where statements run, and how many tc instances that node has.
     host: Option<(NodeId, u16)>,
-    /// The life of the last host.
-    pub(crate) host_life: Incarnation,
+    /// The last life of each node that was a host.
+    host_lives: Vec<(NodeId, Incarnation)>,
     /// Why statements about tables fail; empty if they may run.
     refusal: &'static str,
     /// The last epoch that this block knows.
@@ -193,7 +193,7 @@ impl Gateway {
             losses: Vec::new(),
             snapshots,
             host: None,
-            host_life: Incarnation(0),
+            host_lives: Vec::new(),
             refusal: "",
             epoch: Epoch(0),
             operations: Pool::new(operations_max.min(PLACES_MAX)),
@@ -241,10 +241,17 @@ impl Gateway {
     /// On a node without data: statements run at this node, which has as many tc instances.
     pub fn use_host(&mut self, host: Option<(NodeId, u16)>, life: Incarnation) {
         self.host = host;
-        if host.is_some() {
-            self.host_life = life;
+        if let Some((node, _)) = host {
+            self.host_lives.retain(|(earlier, _)| *earlier != node);
+            self.host_lives.push((node, life));
         }
         self.refusal = if host.is_some() { "" } else { NO_HOST };
+    }
+
+    /// The last life of a node as a host. What a lost host owes may fail when the next one is in use.
+    pub(crate) fn host_life(&self, node: NodeId) -> Incarnation {
+        let found = self.host_lives.iter().find(|(host, _)| *host == node);
+        found.map_or(Incarnation(0), |(_, life)| *life)
     }
 
     /// Whether this node cannot know which commits were acknowledged: it has no lease, or its host has none.
@@ -928,6 +935,7 @@ fn take_parts(inputs: &mut PartitionInputs) -> Parts {
 mod tests {
     use junctor_kernel::simulated::Delivery;
     use junctor_kernel::{NodeId, NodeLayout};
+    use junctor_model::id::TransactionId;
     use junctor_signals::start_epoch::{BeginEpoch, BeginEpochReply};
     use junctor_signals::{MainSignal, Signal};
     use junctor_storage::commit_sequence::CommitSequence;
@@ -1008,6 +1016,29 @@ mod tests {
         assert_eq!((away(&gateway), gateway.losses.len(), gateway.epoch), (vec![4], 3, Epoch(3)));
         begin(&mut gateway, main, 4, 5);
         assert_eq!((away(&gateway), gateway.losses.len()), (vec![5], 4));
+    }
+
+    #[test]
+    fn the_outcome_of_a_commit_is_asked_under_the_life_of_its_own_host() {
+        let mut gateway = gateway_of(1);
+        let mut delivery = Delivery::<Signal>::new();
+        delivery.add_block(gateway.own, &layout(), 1).expect("a layout without gaps");
+        delivery.in_flight.clear();
+        let (main, own, tc) = (gateway.main, gateway.own, Address::new(NodeId(2), Module::Tc, 0));
+        gateway.use_host(Some((NodeId(2), 1)), Incarnation(5));
+        let transaction = TransactionId::new(tc.node.0, tc.instance, 7);
+        let end = Work::End { tc, commits: true, transaction, after: CommitNumber(0) };
+        gateway.open(ConnectionId(1), end).expect("a free record");
+        // The loss reaches this commit in a later turn than the next host.
+        gateway.use_host(Some((NodeId(3), 1)), Incarnation(9));
+        let (late, copies_at) = (LateNodes::default(), None);
+        let signal = BeginEpoch { epoch: Epoch(2), gone: [1 << 2, 0, 0, 0], late, copies_at, reply_to: None };
+        delivery.handle(own, |context, outbox| {
+            gateway.on_begin_epoch(signal, main, &mut TurnContext::new(context, outbox));
+        });
+        let asked = delivery.in_flight.pop_front().map(|it| it.signal);
+        let Some(Signal::Main(MainSignal::ResolveCommit(ask))) = asked else { panic!("{asked:?}") };
+        assert_eq!((ask.transaction, ask.incarnation), (transaction, Incarnation(5)));
     }
 
     #[test]
