@@ -3,7 +3,6 @@
 
 use junctor_gateway::TurnContext;
 use junctor_kernel::{Address, Duration};
-use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
 use junctor_signals::statements_ended::StatementsEnded;
 use junctor_signals::{MainSignal, Module, Signal};
@@ -53,7 +52,8 @@ impl SqlBlock {
         let mut open: Vec<ConnectionId> = open.map(|(connection, _)| *connection).collect();
         open.sort_unstable();
         for connection in &open {
-            self.end_session(*connection, &Error::server_shutdown(), turn);
+            // Without a farewell, which would look like the answer to a statement that has just been sent.
+            self.stop(*connection, true, None, turn);
         }
         if open.is_empty() && !self.sessions.values().any(|record| record.is_busy()) {
             self.tell_statements_ended(turn);

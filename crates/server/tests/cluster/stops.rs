@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use junctor_bench::mysql::Connection;
+use junctor_bench::mysql::{ClientError, Connection};
 use rustix::process::Signal;
 
 use super::nodes::{Cluster, Row, wait_until};
@@ -122,6 +122,23 @@ fn clients_of_a_node_without_data_get_their_answers_before_it_stops() {
         cluster.start(4);
         cluster.await_address(4);
     }
+}
+
+#[test]
+fn an_open_transaction_is_rolled_back_and_its_client_hears_the_end_of_the_connection() {
+    let mut cluster = filled("stop-open");
+    let mut session = cluster.session(4);
+    for statement in ["BEGIN", "UPDATE d.t SET n = 5 WHERE id = 1"] {
+        session.query(statement).expect(statement);
+    }
+    cluster.signal(4, Signal::TERM);
+    let status = cluster.await_end(4);
+    assert!(status.success(), "{status}: {}", cluster.log(4));
+    // An unread error would not fit the statement.
+    let error = session.query("COMMIT").expect_err("the node has ended");
+    assert!(matches!(error, ClientError::Io(_)), "{error:?}");
+    cluster.session(1).query("UPDATE d.t SET n = n + 1 WHERE id = 1").expect("no lock is left");
+    assert_eq!(sum(&mut cluster, 1), 1);
 }
 
 #[test]
