@@ -112,6 +112,13 @@ pub enum Event {
         /// The error, if it failed.
         error: Option<Box<Error>>,
     },
+    /// A node has begun to stop, or does not stop.
+    NodeStops {
+        /// The operation.
+        operation: OperationId,
+        /// Why it does not stop.
+        error: Option<Box<Error>>,
+    },
     /// A request about a file of the statement ended.
     File {
         /// The operation.

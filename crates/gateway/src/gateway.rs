@@ -8,6 +8,7 @@ use junctor_kernel::{Address, Directory, Handle, NodeId, Pool, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, Epoch, Incarnation, PartitionId, StatementNumber, TableId};
 use junctor_signals::Module;
+use junctor_signals::ask_node::{StopNode, StopNodeReply};
 use junctor_signals::change_schema::{Catalog, ChangeSchemaReply, PublishCatalog, PublishCatalogReply};
 use junctor_signals::client_command::ContinueStatement;
 use junctor_signals::commit_transaction::coordinator;
@@ -443,6 +444,25 @@ impl Gateway {
         turn.outbox.send(self.main, Signal::Main(MainSignal::CancelUserLock(signal)));
     }
 
+    /// Stops a node of the cluster; `None` for the own one. [`Event::NodeStops`] is the answer.
+    ///
+    /// # Errors
+    /// `OutOfResources` if no operation record is free; nothing was started.
+    pub fn stop_node(
+        &mut self,
+        session: ConnectionId,
+        node: Option<u8>,
+        (restarts, is_forced): (bool, bool),
+        turn: &mut TurnContext<'_>,
+    ) -> Result<OperationId> {
+        let operation = self.open(session, Work::StopNode)?;
+        let (reply_to, node) = (self.own, node.map(NodeId));
+        let signal = StopNode { operation, reply_to, node, restarts, is_forced };
+        // `main` may be that of a data node, which runs the statements of a node without data.
+        turn.outbox.send(Address::new(self.own.node, Module::Main, 0), Signal::Main(MainSignal::StopNode(signal)));
+        Ok(operation)
+    }
+
     /// Releases all user-level locks of a session that ends.
     pub fn release_user_locks(&mut self, session: ConnectionId, turn: &mut TurnContext<'_>) {
         let signal = ReleaseUserLocks { connection: session };
@@ -628,6 +648,11 @@ impl Gateway {
             | StatusTable::LogSpaces
             | StatusTable::RestartInfo
             | StatusTable::NodeGroups
+            | StatusTable::Links
+            | StatusTable::Arbitration
+            | StatusTable::Restarts
+            | StatusTable::ReplicationLag
+            | StatusTable::Events
             | StatusTable::Nodes => &[Module::Main],
             StatusTable::Counters => &[Module::Main, Module::Recv, Module::Sql, Module::Tc, Module::Ldm, Module::Query],
         };
@@ -767,6 +792,11 @@ impl Gateway {
             SqlSignal::InterruptSessionReply(reply) => self.on_interrupt_session_reply(reply),
             SqlSignal::SetGlobalsReply(reply) => self.on_set_globals_reply(reply),
             SqlSignal::ApplyGlobalsReply(reply) => self.on_apply_globals_reply(reply),
+            SqlSignal::StopNodeReply(StopNodeReply { operation, error }) => {
+                let record = self.operations.remove(self.handle_of(operation))?;
+                require!(matches!(record.work, Work::StopNode), "the operation that stops a node gets the reply");
+                Some((record.session, Event::NodeStops { operation, error }))
+            }
             SqlSignal::UseUserLockReply(UseUserLockReply { operation, value, error }) => {
                 let record = self.operations.remove(self.handle_of(operation))?;
                 require!(

@@ -72,6 +72,7 @@ pub(crate) enum Work {
         outstanding: u32,
     },
     UserLock,
+    StopNode,
     File(Box<FileWork>),
     Status {
         outstanding: u32,

@@ -151,6 +151,7 @@ fn start(node: u8, listener: Arc<TcpListener>, peer: SocketAddr, hops: u64, begi
         watcher: (PLAYER, 0),
         introduction: Arc::new([]),
         security: None,
+        figures: Default::default(),
     };
     let options = NodeOptions { node: NodeId(node), pin: false, links: Some(links), ..NodeOptions::default() };
     let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (PLAYER, 0)]]);

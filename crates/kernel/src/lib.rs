@@ -65,6 +65,7 @@ pub use scheduler::load::{HISTORY_SLOTS, LoadBoard, ThreadLoad, Usage, Window};
 pub use scheduler::send::{SendAssistance, SendSettings};
 pub use scheduler::send_board::SendStatus;
 pub use scheduler::spin::{SpinChoice, SpinMethod, SpinScale, SpinSettings};
+pub use transport::figures::{LinkFigures, PeerFigures};
 pub use turn_clock::TurnClock;
 pub use wire_signal::{DecodeError, EncodeError, LinkMaker, WireSignal};
 pub use world::{

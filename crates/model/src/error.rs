@@ -617,6 +617,8 @@ errors! {
     DuplicateTableLock = 3569, "HY000";
     /// NOWAIT for a lock that another transaction holds.
     LockNotAvailable = 3572, "HY000";
+    /// RESTART of a server that nothing starts again.
+    RestartServerFailed = 3707, "HY000";
     /// The node cannot accept the request in its present state.
     TemporaryFailure = 1296, "HY000";
     /// A statement that cannot be prepared.

@@ -11,7 +11,7 @@ use junctor_cluster::member::node_file::{NEW_NODE_FILE, NODE_FILE, NodeFile, VOT
 use junctor_cluster::member::{LogLines, MemberSettings, VoterStart};
 use junctor_consensus::{recover, voter_of};
 use junctor_kernel::transport::security::LinkSecurity;
-use junctor_kernel::{Duration, LinkOptions, NodeId};
+use junctor_kernel::{Duration, LinkFigures, LinkOptions, NodeId};
 use junctor_model::id::{Epoch, Incarnation};
 use junctor_signals::Module;
 use junctor_tls::session::Tls;
@@ -69,6 +69,7 @@ pub(crate) fn begin(config: &NodeConfig, plan: &ClusterPlan) -> Result<ClusterSt
         watcher: (Module::Main.into(), 0),
         introduction: shared_settings(&config.cluster, plan).into_bytes().into(),
         security: security(config)?,
+        figures: LinkFigures::default(),
     };
     Ok(ClusterStart { settings: Arc::new(settings), links, log_lines: write_log_lines()? })
 }

@@ -47,6 +47,8 @@ pub struct NodeConfig {
     pub root_password: Option<String>,
     /// Whether clients of the Unix socket have all rights without a password, until FLUSH PRIVILEGES.
     pub skips_grants: bool,
+    /// Whether a supervisor starts the process again when it ends with the status for a restart.
+    pub is_supervised: bool,
     /// Whether clients may use TLS.
     pub has_tls: bool,
     /// Files of certificates; without them the node makes its own.
@@ -56,7 +58,7 @@ pub struct NodeConfig {
     /// Path of the Unix socket for MySQL clients. `None` takes `mysql.sock` in the folder of a durable node;
     /// an empty text opens none.
     pub socket: Option<String>,
-    /// The port of `/metrics`, `/health` and `/ready`; `None` opens none, 0 takes a free one.
+    /// The port of `/metrics`, `/health/live` and `/health/ready`; `None` opens none, 0 takes a free one.
     pub http_port: Option<u16>,
     /// The address of this port.
     pub http_address: IpAddr,
@@ -156,6 +158,7 @@ impl Default for NodeConfig {
             users: Vec::new(),
             root_password: None,
             skips_grants: false,
+            is_supervised: false,
             has_tls: true,
             tls_files: CertificateFiles::default(),
             secure_transport_required: false,
@@ -377,7 +380,7 @@ pub static SETTINGS: &[Setting] = &[
         "The Unix socket for MySQL clients. Everybody on the machine who may enter its folder can connect. A node in memory only has none by default.",
         Text(value) => |config| config.socket = Some(value)),
     setting!("http_port", SettingKind::Count(0, 65_535), "none",
-        "The port of /metrics (for Prometheus), /health and /ready over HTTP; 0 takes a free one. It has no login.",
+        "The port of /metrics (for Prometheus), /health/live and /health/ready over HTTP; 0 takes a free one. It has no login.",
         Number(value) => |config| config.http_port = Some(value as u16)),
     setting!("http_address", SettingKind::Text("an IP address"), "127.0.0.1", "The address of http_port.",
         Text(value) => |config| if let Ok(address) = value.parse() { config.http_address = address }),

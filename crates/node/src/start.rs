@@ -12,9 +12,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::placement::{PlacementPlan, ThreadConfig, Topology};
+use junctor_cluster::Supervision;
 use junctor_front::account::{Account, Accounts, Credential};
 use junctor_front::{EXTRA_LISTENER, Protocol, Readiness};
-use junctor_kernel::real::{Node, NodeOptions, RunningNode};
+use junctor_kernel::real::{Node, NodeOptions, RunningNode, StopHandle};
 use junctor_kernel::transport::security::ClientSecurity;
 use junctor_kernel::{ConnectError, KernelLimits, MemoryStream, NodeLayout};
 use junctor_model::password::caching_sha2::{SALT_BYTES, StoredPassword};
@@ -82,6 +83,8 @@ pub struct RunningServer {
     notices: Vec<String>,
     /// Whether the log waits for room on its device.
     log_waits_for_room: Arc<AtomicBool>,
+    /// How the process and main tell each other about stops.
+    supervision: Supervision,
     /// Where a node of a cluster listens for the others.
     link_address: Option<SocketAddr>,
     /// The Unix socket.
@@ -201,11 +204,48 @@ impl RunningServer {
         if has_stopped { Ok(()) } else { Err(StopError::TimeOver) }
     }
 
-    /// Waits until a block requests the node's stop.
+    /// Waits until a statement or a [`StopRequest`] requests the node's stop.
     pub fn wait_for_stop_request(&self) {
         self.node.wait_for_stop_request();
     }
+
+    /// Requests the node's stop from other threads.
+    pub fn stop_handle(&self) -> StopRequest {
+        let wants_stop = self.supervision.is_member.then(|| Arc::clone(&self.supervision.wants_stop));
+        StopRequest { handle: self.node.stop_handle(), wants_stop }
+    }
+
+    /// Whether a statement has requested a stop after which the process is started again.
+    pub fn wants_restart(&self) -> bool {
+        self.supervision.wants_restart.load(Ordering::Relaxed)
+    }
 }
+
+/// Requests the stop of a node.
+pub struct StopRequest {
+    handle: StopHandle,
+    /// Set for main of a node of a cluster, which leaves the cluster before it stops.
+    wants_stop: Option<Arc<AtomicBool>>,
+}
+
+impl StopRequest {
+    /// Requests the stop. A node of a cluster gets some time to leave the cluster before.
+    pub fn request_stop(&self) {
+        if let Some(wants_stop) = &self.wants_stop {
+            wants_stop.store(true, Ordering::Relaxed);
+            for _ in 0..LEAVE_WAITS_MAX {
+                if self.handle.is_stopping() {
+                    return;
+                }
+                std::thread::park_timeout(STOP_POLL);
+            }
+        }
+        self.handle.request_stop();
+    }
+}
+
+/// Number of intervals that a node of a cluster has to leave it.
+const LEAVE_WAITS_MAX: u32 = 40;
 
 /// Number of intervals that a stop waits for the last lines of the logs.
 const LOG_WAITS_MAX: u32 = 20;
@@ -274,7 +314,7 @@ pub fn start_and_report(
     let mut shared = Shared::new(&config, accounts(&config), &plan).map_err(StartError)?;
     let mut links = None;
     if let Some(ClusterStart { settings, links: own, log_lines }) = started {
-        shared = shared.with_member(settings, log_lines);
+        shared = shared.with_member(settings, log_lines).with_links(own.figures.clone());
         links = Some(own);
     }
     let tls = client_tls(&config)?.map(Arc::new);
@@ -284,9 +324,8 @@ pub fn start_and_report(
     let (journal, log_writer) = start_logs(&config)?;
     let shared = Arc::new(shared.with_journal(journal));
     let (readiness, progress) = (Arc::clone(shared.readiness()), Arc::clone(shared.progress()));
-    let log_waits_for_room = Arc::clone(shared.log_waits_for_room());
+    let (log_waits_for_room, supervision) = (Arc::clone(shared.log_waits_for_room()), shared.supervision().clone());
 
-    let link_address = cluster.as_ref().map(|plan| plan.link_address);
     let options = NodeOptions {
         node: cluster.as_ref().map_or_else(|| NodeOptions::default().node, |plan| plan.own.node),
         links,
@@ -311,7 +350,7 @@ pub fn start_and_report(
     let node = Node::start_linked::<Signal, NodeHost, _>(&layout, options, make_host)
         .map_err(|error| StartError(error.to_string()))?;
     let stopping = Arc::new(AtomicBool::new(false));
-    let http = start_http(&config, (&readiness, &stopping), &node)?;
+    let http = start_http(&config, (&readiness, &stopping, &progress), (&node, supervision.is_member))?;
     while !readiness.is_open() {
         if node.is_stopping() {
             return Err(stopped_early());
@@ -337,7 +376,8 @@ pub fn start_and_report(
         placement,
         notices,
         log_waits_for_room,
-        link_address,
+        supervision,
+        link_address: cluster.as_ref().map(|plan| plan.link_address),
         socket: socket_path,
         http,
         stopping,
@@ -399,12 +439,17 @@ fn start_logs(config: &NodeConfig) -> Result<(Arc<Journal>, JoinHandle<()>), Sta
 /// Starts the server for those who watch the node, if it has a port.
 fn start_http(
     config: &NodeConfig,
-    (readiness, stopping): (&Arc<Readiness>, &Arc<AtomicBool>),
-    node: &RunningNode,
+    (readiness, stopping, progress): (&Arc<Readiness>, &Arc<AtomicBool>, &Arc<RestartProgress>),
+    (node, is_member): (&RunningNode, bool),
 ) -> Result<Option<HttpServer>, StartError> {
     let Some(port) = config.http_port else { return Ok(None) };
-    let (readiness, stopping) = (Arc::clone(readiness), Arc::clone(stopping));
-    let probe = Probe { readiness, stopping, connector: node.connector() };
+    let probe = Probe {
+        readiness: Arc::clone(readiness),
+        stopping: Arc::clone(stopping),
+        progress: Arc::clone(progress),
+        is_member,
+        connector: node.connector(),
+    };
     let address = SocketAddr::new(config.http_address, port);
     let failed = |error| StartError(format!("cannot listen on {address} for HTTP: {error}"));
     HttpServer::start(address, probe).map(Some).map_err(failed)

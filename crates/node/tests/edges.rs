@@ -190,6 +190,8 @@ fn http_serves_health_readiness_and_metrics() {
     let get = |path: &str| http(&node, &format!("GET {path} HTTP/1.1\r\nHost: node\r\n\r\n"));
     assert!(get("/health").starts_with("HTTP/1.1 200 OK\r\n"));
     assert!(get("/ready").ends_with("\r\n\r\nready\n"));
+    assert!(get("/health/live").ends_with("\r\n\r\n{\"status\":\"live\"}\n"));
+    assert!(get("/health/ready").starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"));
     assert!(get("/nowhere").starts_with("HTTP/1.1 404 "));
     let metrics = get("/metrics");
     for line in [

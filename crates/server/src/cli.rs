@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use clap::{Args, Parser, Subcommand};
 use junctor_backup::{BackupError, BackupOptions, BackupSummary, CheckOptions, RestoreOptions, RestoreSummary};
@@ -16,6 +18,9 @@ use junctor_node::setting::{NodeConfig, default_data_directory, parse_bytes, par
 use crate::admin::{self, AdminCommand};
 use crate::dev::{self, DevOptions};
 use crate::restart_report::RestartReport;
+
+/// The status with which a process ends that is to be started again. As in MySQL.
+pub const RESTART_STATUS: u8 = 16;
 
 /// A distributed, in-memory first, key-value database with SQL.
 #[derive(Debug, Parser)]
@@ -57,7 +62,7 @@ enum Command {
     /// Run a cluster of processes on this machine.
     #[command(after_help = DEV_HELP)]
     Dev(DevOptions),
-    /// Prepare the nodes of a cluster.
+    /// Prepare and operate the nodes of a cluster.
     #[command(subcommand)]
     Admin(AdminCommand),
     /// Print every setting of the configuration file: name, default, allowed values, meaning.
@@ -69,8 +74,8 @@ When it serves, the node prints `ready: mysql ADDRESS:PORT ...` on standard outp
 `extra ADDRESS:PORT`, `native ADDRESS:PORT` and `http ADDRESS:PORT` if it has them. A node
 of a cluster adds `links ADDRESS:PORT`; one without the role sql prints only that.
 It logs to standard error, and stops cleanly on SIGTERM and SIGINT, also while it recovers its data. Status 0
-is a clean stop, 1 a refused start or an incomplete stop, and 3 a failed write or sync of the log, or the eviction
-from a cluster: the node must be started again.
+is a clean stop, 1 a refused start or an incomplete stop, 16 the statement RESTART, and 3 a failed write or sync of
+the log, or the eviction from a cluster. After 16 and 3 the node must be started again.
 User root has no password and may log in over loopback only.
 
 Thread configurations, for --thread-config:
@@ -161,7 +166,7 @@ struct ServeOptions {
     /// Second port of the MySQL protocol, for administrators [default: none]
     #[arg(long, value_name = "N")]
     extra_port: Option<u16>,
-    /// Port of /metrics, /health and /ready over HTTP on 127.0.0.1; 0 for any free port [default: none]
+    /// Port of /metrics, /health/live and /health/ready on 127.0.0.1; 0 for any free port [default: none]
     #[arg(long, value_name = "N")]
     http_port: Option<u16>,
     /// Networks of balancers, whose connections begin with a header of the PROXY protocol
@@ -242,6 +247,9 @@ struct ServeOptions {
     /// Replicas of each partition [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=4))]
     replicas: Option<u8>,
+    /// A supervisor starts this process again when it ends with status 16, which RESTART asks for
+    #[arg(long)]
+    supervised: bool,
     /// Stop when the process that started this one ends
     #[arg(long, hide = true)]
     end_with_parent: bool,
@@ -266,7 +274,7 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 /// The first line of a file with a password. Errors: the file cannot be read, or the line is empty.
-fn first_line(file: &Path) -> Result<String, String> {
+pub fn first_line(file: &Path) -> Result<String, String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
     match text.lines().next() {
         Some(line) if !line.is_empty() => Ok(line.to_owned()),
@@ -288,7 +296,7 @@ pub fn run() -> ExitCode {
         Command::Bench(options) => exit_code(autobench::run(&options)),
         Command::Echo(options) => exit_code(echo::run(&options)),
         Command::Lab(options) => exit_code(lab::run(&options)),
-        Command::Serve(options) => exit_code(serve(*options)),
+        Command::Serve(options) => serve(*options).unwrap_or_else(|error| exit_code(Err(error))),
         Command::Backup(options) => exit_code(backup(&options)),
         Command::Backups { store } => exit_code(list_backups(&store)),
         Command::Restore(options) => exit_code(restore(&options)),
@@ -368,6 +376,7 @@ fn configuration(options: ServeOptions) -> Result<NodeConfig, Box<dyn std::error
         config.root_password = Some(first_line(&file)?);
     }
     config.skips_grants |= options.skip_grant_tables;
+    config.is_supervised |= options.supervised;
     config.has_tls &= !options.no_tls;
     config.secure_transport_required |= options.require_secure_transport;
     let files = &mut config.tls_files;
@@ -425,7 +434,9 @@ fn check(options: &CheckOptions) -> ExitCode {
     if report.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
+/// Runs a node until a signal or a statement stops it. Returns the status of the process.
+#[expect(clippy::disallowed_methods, reason = "a thread that waits for signals, outside of the node")]
+fn serve(options: ServeOptions) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if options.end_with_parent {
         dev::end_with_parent()?;
     }
@@ -442,7 +453,7 @@ fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
     let Some(server) = server else {
         eprintln!("level=info stopping signal={}", reason.unwrap_or_default());
         eprintln!("level=info stopped before the data was recovered; the next start recovers it");
-        return Ok(());
+        return Ok(ExitCode::SUCCESS);
     };
     for line in server.notices() {
         eprintln!("level=notice {line}");
@@ -456,9 +467,25 @@ fn serve(options: ServeOptions) -> Result<(), Box<dyn std::error::Error>> {
     let links = server.link_address().map(|address| format!(" links {address}")).unwrap_or_default();
     writeln!(out, "ready:{mysql}{socket}{extra}{native}{http}{links} placement: {}", server.placement())?;
     out.flush()?;
-    let reason = reason.or_else(|| stop.forever().next());
-    eprintln!("level=info stopping signal={}", reason.unwrap_or_default());
+    let stopper = server.stop_handle();
+    let (signals, caught) = (stop.handle(), Arc::new(AtomicI32::new(0)));
+    let signal = Arc::clone(&caught);
+    let watch = std::thread::spawn(move || {
+        if let Some(number) = reason.or_else(|| stop.forever().next()) {
+            signal.store(number, Ordering::Relaxed);
+            stopper.request_stop();
+        }
+    });
+    server.wait_for_stop_request();
+    let wants_restart = server.wants_restart();
+    match caught.load(Ordering::Relaxed) {
+        0 => eprintln!("level=info stopping statement={}", if wants_restart { "RESTART" } else { "SHUTDOWN" }),
+        number => eprintln!("level=info stopping signal={number}"),
+    }
     server.stop()?;
+    signals.close();
+    // It panics on no path, and has nothing to say.
+    let _ = watch.join();
     eprintln!("level=info stopped");
-    Ok(())
+    Ok(if wants_restart { ExitCode::from(RESTART_STATUS) } else { ExitCode::SUCCESS })
 }

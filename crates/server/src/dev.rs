@@ -96,8 +96,9 @@ pub fn run(options: &DevOptions) -> Result<()> {
             let _ = stopper.send(News::Stop);
         }
     });
-    let mut cluster = Cluster { folder, sender, members: Vec::new(), is_announced: false };
-    let result = cluster.start(&config).and_then(|()| cluster.watch(&receiver, !options.no_restart));
+    let restarts = !options.no_restart;
+    let mut cluster = Cluster { folder, sender, members: Vec::new(), is_announced: false, restarts };
+    let result = cluster.start(&config).and_then(|()| cluster.watch(&receiver));
     cluster.end(&receiver);
     result
 }
@@ -184,6 +185,8 @@ struct Cluster {
     sender: Sender<News>,
     members: Vec<Member>,
     is_announced: bool,
+    /// Whether members are started again when they end.
+    restarts: bool,
 }
 
 impl Cluster {
@@ -216,6 +219,9 @@ impl Cluster {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["serve", "--end-with-parent", "--config"]).arg(self.folder.join(CONFIG_FILE));
         command.args(["--node-id", &node.node.0.to_string(), "--data-dir"]).arg(data);
+        if self.restarts {
+            command.arg("--supervised");
+        }
         if let Some(port) = port {
             command.args(["--port", &port.to_string()]);
         }
@@ -240,7 +246,7 @@ impl Cluster {
     }
 
     /// Serves until a signal comes, or until no process is left.
-    fn watch(&mut self, news: &Receiver<News>, restarts: bool) -> Result<()> {
+    fn watch(&mut self, news: &Receiver<News>) -> Result<()> {
         loop {
             let restart_at = self.members.iter().filter_map(|it| it.restart_at).min();
             let time = restart_at.map_or(Duration::MAX, |at| at.saturating_duration_since(now()));
@@ -250,7 +256,7 @@ impl Cluster {
                     self.members[index].is_ready = true;
                     self.announce();
                 }
-                Ok(News::Ended(index)) => self.on_end(index, restarts)?,
+                Ok(News::Ended(index)) => self.on_end(index)?,
                 Ok(News::Line(..)) => {}
                 Err(RecvTimeoutError::Timeout) => self.restart()?,
             }
@@ -260,10 +266,11 @@ impl Cluster {
         }
     }
 
-    fn on_end(&mut self, index: usize, restarts: bool) -> Result<()> {
-        let member = &mut self.members[index];
-        member.reap();
-        if !restarts {
+    /// Plans the next start of a process that has ended, unless a statement has stopped it.
+    fn on_end(&mut self, index: usize) -> Result<()> {
+        let (restarts, member) = (self.restarts, &mut self.members[index]);
+        let is_clean = member.reap();
+        if !restarts || (is_clean && member.is_ready) {
             return Ok(());
         }
         if !self.is_announced && !member.is_ready && member.started.elapsed() < RESTART_PAUSE {
@@ -313,7 +320,7 @@ impl Cluster {
             let deadline = now() + STOP_MAX;
             while self.members.iter().any(is_left) {
                 match news.recv_timeout(deadline.saturating_duration_since(now())) {
-                    Ok(News::Ended(index)) => self.members[index].reap(),
+                    Ok(News::Ended(index)) => _ = self.members[index].reap(),
                     Ok(_) => {}
                     Err(_) => break,
                 }
@@ -336,10 +343,10 @@ impl Member {
         }
     }
 
-    /// Waits for the end of the process, which is near.
-    fn reap(&mut self) {
-        let _ = self.child.wait();
+    /// Waits for the end of the process, which is near. Returns whether it stopped in order, for good.
+    fn reap(&mut self) -> bool {
         self.has_ended = true;
+        self.child.wait().is_ok_and(|status| status.success())
     }
 }
 

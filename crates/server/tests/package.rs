@@ -79,7 +79,7 @@ fn every_file_of_the_package_exists() {
 fn the_unit_starts_the_installed_binary_with_the_installed_configuration() {
     let unit = unit();
     let words: Vec<&str> = unit["ExecStart"].split(' ').collect();
-    let [binary, "serve", "--config", configuration] = words[..] else { panic!("{words:?}") };
+    let [binary, "serve", "--supervised", "--config", configuration] = words[..] else { panic!("{words:?}") };
     let assets = assets();
     assert!(assets.contains_key(binary.trim_start_matches('/')), "{binary}");
     let (source, _) = &assets[configuration.trim_start_matches('/')];

@@ -36,11 +36,13 @@ pub struct CopyRowsReply {
     pub next: Option<RowId>,
     /// The rows that the snapshot sees, in the form of `ReplicateRows`.
     pub rows: Buffer,
+    /// Number of rows of the partition at the primary, for those who watch the copy.
+    pub partition_rows: u64,
     /// Why the rows cannot be copied.
     pub error: Option<Box<Error>>,
 }
 
-layout! { CopyRowsReply { epoch, partition, from, next, rows [buffer], error } }
+layout! { CopyRowsReply { epoch, partition, from, next, rows [buffer], partition_rows, error } }
 
 /// From main to every ldm of a node that returns: copy the rows of all partitions, which exist.
 #[derive(Clone, Copy, Debug)]

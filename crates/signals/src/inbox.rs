@@ -9,6 +9,7 @@ use junctor_kernel::{
 };
 
 use crate::append_records::*;
+use crate::ask_node::*;
 use crate::ask_outcome::*;
 use crate::ask_snapshot::*;
 use crate::block_tables::*;
@@ -210,6 +211,7 @@ inbox! {
         BeginEpoch: Reserved, 64, local;
         AskSnapshotReply: Reserved, 64, crosses 17;
         ResolveCommitReply: Reserved, 4, local;
+        StopNodeReply: Reserved, 16, local;
         UseHost: Reserved, 4, local;
         SequencerLost: Reserved, 64, local;
         ContinueWork: Reserved, 64, local;
@@ -295,7 +297,10 @@ inbox! {
         UseUserLock: Reserved, 16, crosses 8;
         CancelUserLock: Reserved, 1, crosses 9;
         ReleaseUserLocks: Reserved, 16, crosses 10;
-        ReadStatus: Reserved, 1, crosses 11;
+        ReadStatus: Reserved, 64, crosses 11;
+        AskNode: Reserved, 64, crosses 36;
+        AskNodeReply: Reserved, 64, crosses 37;
+        StopNode: Reserved, 64, local;
         BlockTablesReply: Reserved, 64, crosses 12;
         RecallTables: Reserved, 1, crosses 13;
         CancelSchemaChange: Reserved, 64, crosses 14;

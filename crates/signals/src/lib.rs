@@ -28,6 +28,7 @@ pub mod take_number;
 pub mod decide;
 pub mod start_epoch;
 pub mod append_records;
+pub mod ask_node;
 pub mod ask_outcome;
 pub mod ask_snapshot;
 pub mod replicate_rows;

@@ -85,6 +85,26 @@ pub enum StatusTable {
     /// `junctor_info.thread_pool_waits`: from every sql block. Columns: group, reason (`SLOT`, `METADATA
     /// LOCK`), number, microseconds (or NULL).
     ThreadPoolWaits,
+    /// `junctor_info.links`: from main of every node of a cluster, a row for each node that it has links to.
+    /// Columns: node, the other one, state (`UP`, `SILENT`, `UNREACHABLE`, `DOWN`), incarnation and version
+    /// of the encoding (both NULL without a link), channels, those with a connection, microseconds of the
+    /// round trip (or NULL), bytes sent, received, not acknowledged and allowed, milliseconds of silence.
+    Links,
+    /// `junctor_info.arbitration`: from main of every node of a cluster. Columns: node, whether it votes, role
+    /// (`LEADER`, `FOLLOWER`, `CANDIDATE`), leader, term, position of the last applied entry (these four NULL
+    /// if unknown), epoch, voters, those that it hears, microseconds of its lease that are left (or NULL).
+    Arbitration,
+    /// `junctor_info.restarts`: from main of every node, a row for each phase of its start and return.
+    /// Columns: node, those of `RestartInfo`, all rows and bytes of the phase (or NULL).
+    Restarts,
+    /// `junctor_info.replication_lag`: from main of the node with the sequencer, a row for each member.
+    /// Columns: node, group, sequencer, epoch, state (`SERVING`, `JOINING`), the last number and those up to
+    /// which the node has applied, knows as stable and has synced, commits that it has not applied, and not
+    /// synced (NULL if its disk does not count).
+    ReplicationLag,
+    /// `junctor_info.events`: from main of every node of a cluster. Columns: node, number of the event,
+    /// microseconds since 1970-01-01 UTC, kind, description.
+    Events,
     /// For SHOW and `information_schema`: the rows of `MemoryUsage` from every ldm; from main a row for each
     /// AUTO_INCREMENT counter above 1; from every sql block a row for each range of numbers that it holds.
     /// The columns of the latter two: NULL, table id, NULL, next number, and for a range its end.
@@ -114,6 +134,11 @@ choices! {
         18 ThreadPoolStatistics;
         19 ThreadPoolWaits;
         20 TableStatistics;
+        21 Links;
+        22 Arbitration;
+        23 Restarts;
+        24 ReplicationLag;
+        25 Events;
     }
 }
 

@@ -83,10 +83,15 @@ pub struct NodeReport {
     pub slow: Option<SlowNode>,
     /// The voter of the node.
     pub voter: VoterReport,
+    /// The node stops: it must not stand for its group any more.
+    pub is_stopping: bool,
+    /// The node waits to be removed, and then stops.
+    pub is_leaving: bool,
 }
 
 layout! {
     NodeReport {
         incarnation, hears, leader, index, started, leases_over, disk, has_copies, markable, admits, slow, voter,
+        is_stopping, is_leaving,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use junctor_kernel::Time;
 
-/// A phase of the start of a durable node.
+/// A phase of the start of a durable node, and of its return to a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestartPhase {
     /// Main reads the identity and the manifest of the last checkpoint.
@@ -25,11 +25,15 @@ pub enum RestartPhase {
     StartLog,
     /// Main gives the schema to every block.
     PublishSchema,
+    /// The ldms of a node that returns copy rows from other nodes.
+    CopyRows,
+    /// A checkpoint writes the copied rows.
+    WriteCopy,
 }
 
 impl RestartPhase {
     /// Every phase, in the order in which a start passes them. A start leaves out those without work.
-    pub const ALL: [RestartPhase; 8] = [
+    pub const ALL: [RestartPhase; 10] = [
         RestartPhase::ReadManifest,
         RestartPhase::ReadLog,
         RestartPhase::MakePartitions,
@@ -38,6 +42,8 @@ impl RestartPhase {
         RestartPhase::BuildIndexes,
         RestartPhase::StartLog,
         RestartPhase::PublishSchema,
+        RestartPhase::CopyRows,
+        RestartPhase::WriteCopy,
     ];
 
     /// The name that users see.
@@ -51,6 +57,8 @@ impl RestartPhase {
             RestartPhase::BuildIndexes => "build indexes",
             RestartPhase::StartLog => "start log",
             RestartPhase::PublishSchema => "publish schema",
+            RestartPhase::CopyRows => "copy rows",
+            RestartPhase::WriteCopy => "write copied rows",
         }
     }
 }

@@ -160,6 +160,7 @@ fn pair(securities: [Option<Tls>; 2]) -> [Running; 2] {
             watcher: (PLAYER, 0),
             introduction: Arc::new([]),
             security: tls.map(|tls| Arc::new(tls) as Arc<dyn LinkSecurity>),
+            figures: Default::default(),
         };
         let options = NodeOptions { node: NodeId(node), pin: false, links: Some(links), ..NodeOptions::default() };
         let layout = NodeLayout::new(&[&[(ModuleId::SOCKETS, 0), (PLAYER, 0)], &[(ModuleId::SOCKETS, 1), (PLAYER, 1)]]);

@@ -281,8 +281,7 @@ impl Nodes {
             };
             let is_well = |view: &View| match data.contains(&view.node) {
                 true => view.state == "SERVING" && view.is_durable,
-                // SQL nodes have no links among each other.
-                false => view.state == "CONNECTED" || view.state == "UNKNOWN",
+                false => view.state == "CONNECTED",
             };
             let leaders = views.iter().filter(|view| view.is_leader).count();
             if views.len() != self.nodes.len() || !views.iter().all(is_well) || leaders != 1 {

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use junctor_kernel::{Duration, NodeId, Time, require};
 use junctor_model::id::{CommitNumber, Epoch};
 use junctor_model::planted_bug::PlantedBug;
+use junctor_model::value::Value;
 
 use junctor_signals::decide::{Applied, Decide};
 use junctor_signals::take_number::{Decision, TakeNumber};
@@ -220,6 +221,26 @@ impl Sequencer {
         let synced = |member: &Member| member.durable.min(self.wanted_on_disk);
         let progress = |it: &Member| Progress { applied: it.applied, durable: it.is_durable.then(|| synced(it)) };
         self.members.iter().filter(|it| it.is_serving).map(|it| (it.node, progress(it))).collect()
+    }
+
+    /// A row for each member: node, group, this node, epoch, state, the counters of the last number and of
+    /// those up to which it has applied, knows as stable and has synced, and how many it has not applied and
+    /// synced.
+    pub fn lag_rows(&self, own: NodeId) -> Vec<Vec<Value>> {
+        let counter = |number: CommitNumber| if number.epoch() < self.epoch { 0 } else { number.counter() };
+        let row = |member: &Member| {
+            let [applied, stable, durable] = [member.applied, member.stable, member.durable].map(counter);
+            let state = if member.is_serving { "SERVING" } else { "JOINING" };
+            let counts = member.is_durable || member.is_counted;
+            let sync_lag = if counts { Value::UInt(self.last - durable.min(self.last)) } else { Value::Null };
+            let mut row = [member.node.0, member.group, own.0].map(|number| Value::UInt(number.into())).to_vec();
+            row.push(Value::UInt(self.epoch.0.into()));
+            row.push(Value::Bytes(state.into()));
+            row.extend([self.last, applied, stable, durable].map(Value::UInt));
+            row.extend([Value::UInt(self.last - applied.min(self.last)), sync_lag]);
+            row
+        };
+        self.members.iter().map(row).collect()
     }
 
     /// A joining node that is so far behind that requests wait for it. It is evicted.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_gateway::{Gateway, PartitionInputs};
-use junctor_kernel::{Address, Context, Directory, NodeId, Outbox, WorldEvent, WorldRequest};
+use junctor_kernel::{Address, Context, Directory, LinkFigures, NodeId, Outbox, WorldEvent, WorldRequest};
 use junctor_model::access::AccessControl;
 use junctor_model::id::TableId;
 use junctor_signals::Module;
@@ -16,6 +16,7 @@ use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::{MainSignal, Signal};
 
 use super::alteration::{AlterationJob, JOB_WORK};
+use super::ask_node::{ASK_WORK, Questions, STOP_TIMER, Supervision};
 use super::ask_outcome::AskedOutcomes;
 use super::backup_lock::BackupLocks;
 use super::checkpoint::{CHECKPOINT_TIMER, CHECKPOINT_WORK, CheckpointSettings, Checkpoints};
@@ -30,7 +31,7 @@ use super::reserve_auto_increment::Counter;
 use super::restart_info::RestartInfo;
 use super::share_schema::SchemaShare;
 use super::state::{Change, WaitingChanges};
-use super::stop::STATEMENTS_TIMER;
+use super::stop::{LEAVE_TIMER, STATEMENTS_TIMER};
 use super::use_user_lock::USER_LOCK_TIMER;
 use super::user_locks::UserLocks;
 use crate::member::{LogLines, MemberSettings};
@@ -53,6 +54,10 @@ pub struct MainConfiguration {
     pub member: Option<Arc<MemberSettings>>,
     /// Where lines for the log go.
     pub log_lines: LogLines,
+    /// The figures of the links to other nodes.
+    pub links: LinkFigures,
+    /// What starts the process of the node again.
+    pub supervision: Supervision,
     /// The figures of SHOW STATUS about the cluster.
     pub cluster_status: Arc<ClusterStatus>,
     /// The part of the node in the epochs of a cluster; `None` for a node alone.
@@ -130,6 +135,8 @@ pub struct MainBlock {
     pub(super) member: Option<Box<ClusterMember>>,
     /// While a node without data stops: its sql blocks that may have statements.
     pub(super) blocks_with_statements: usize,
+    /// Questions to other nodes.
+    pub(super) questions: Questions,
     /// Commits whose outcome somebody wants to know.
     pub(super) outcomes: AskedOutcomes,
     /// The part of the node in the epochs of a cluster; `None` for a node alone.
@@ -196,6 +203,7 @@ impl MainBlock {
             counted: MainCounters::default(),
             member: None,
             blocks_with_statements: 0,
+            questions: Questions::new(first_number),
             outcomes: AskedOutcomes::new(first_number),
         }
     }
@@ -256,20 +264,15 @@ impl MainBlock {
             MainSignal::CancelUserLock(signal) => self.on_cancel_user_lock(signal, outbox),
             MainSignal::ReleaseUserLocks(signal) => self.on_release_user_locks(signal, outbox),
             MainSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
+            MainSignal::AskNode(signal) => self.on_ask_node(from.node, signal, context, outbox),
+            MainSignal::AskNodeReply(signal) => {
+                self.on_ask_node_reply(from.node, signal, context.turn_start, outbox);
+            }
+            MainSignal::StopNode(signal) => self.on_stop_node(signal, context.turn_start, outbox),
             MainSignal::BlockTablesReply(signal) => self.on_block_tables_reply(signal, context, outbox),
             MainSignal::RecallTables(signal) => self.on_recall_tables(signal, outbox),
             MainSignal::CancelSchemaChange(signal) => self.on_cancel_schema_change(signal, context, outbox),
-            MainSignal::ContinueWork(signal) if signal.work == RECOVERY_WORK => self.continue_recovery(outbox),
-            MainSignal::ContinueWork(signal) if signal.work == JOB_WORK => self.continue_jobs(context, outbox),
-            MainSignal::ContinueWork(signal) if signal.work == CHECKPOINT_WORK => {
-                self.write_manifest(context.turn_start, outbox);
-            }
-            MainSignal::ContinueWork(signal) if signal.work == EPOCH_WORK => self.run_epochs(context, outbox),
-            MainSignal::ContinueWork(signal) if signal.work == DURABLE_WORK => {
-                self.on_durable_everywhere(context, outbox);
-            }
-            MainSignal::ContinueWork(signal) if signal.work == COPY_WORK => self.make_copied_partitions(outbox),
-            MainSignal::ContinueWork(_) => self.send_unsent(outbox),
+            MainSignal::ContinueWork(signal) => self.continue_work(signal.work, context, outbox),
             MainSignal::StartLogReply(_) => self.on_log_started(outbox),
             MainSignal::AppendRecordsReply(signal) => self.records.reuse(signal.bytes),
             MainSignal::CommitStable(signal) => self.on_commit_stable(signal.number, outbox),
@@ -314,6 +317,20 @@ impl MainBlock {
         }
     }
 
+    /// Goes on with work that this block has divided into turns.
+    fn continue_work(&mut self, work: u32, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        match work {
+            RECOVERY_WORK => self.continue_recovery(outbox),
+            JOB_WORK => self.continue_jobs(context, outbox),
+            CHECKPOINT_WORK => self.write_manifest(context.turn_start, outbox),
+            EPOCH_WORK => self.run_epochs(context, outbox),
+            DURABLE_WORK => self.on_durable_everywhere(context, outbox),
+            ASK_WORK => self.advance_questions(context.turn_start, outbox),
+            COPY_WORK => self.make_copied_partitions(outbox),
+            _ => self.send_unsent(outbox),
+        }
+    }
+
     /// Whether a block of another node answers a request of an earlier life of this node.
     fn is_of_earlier_life(&self, signal: &MainSignal, from: NodeId) -> bool {
         let operation = match signal {
@@ -332,6 +349,8 @@ impl MainBlock {
             self.restart_info.set_now(context.turn_start);
         }
         match event {
+            WorldEvent::Timer { token: STOP_TIMER } => self.begin_stop(context.turn_start, outbox),
+            WorldEvent::Timer { token: LEAVE_TIMER } => outbox.request(WorldRequest::Stop),
             WorldEvent::Timer { token: STATEMENTS_TIMER } => outbox.request(WorldRequest::EndLinks),
             WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
             WorldEvent::Timer { token: MEMBER_TIMER } => self.on_member_timer(context.turn_start, outbox),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use junctor_kernel::{Address, Context, Duration, NodeId, Outbox, Time, WorldRequest, require};
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation, TransactionId};
 use junctor_model::planted_bug::PlantedBug;
+use junctor_model::value::Value;
 use junctor_signals::append_records::{AwaitDurable, AwaitDurableReply};
 use junctor_signals::ask_outcome::{AskOutcome, AskOutcomeReply};
 use junctor_signals::commit_transaction::{
@@ -262,6 +263,11 @@ impl Epochs {
     pub fn slow_node(&mut self, now: Time, limit: Duration) -> Option<SlowNode> {
         let progress = self.sequencer.as_ref().map(Sequencer::progress).unwrap_or_default();
         self.slow.observe(now, limit, &progress)
+    }
+
+    /// On the node with the sequencer: a row for each member, in the order of `junctor_info.replication_lag`.
+    pub fn lag_rows(&self) -> Vec<Vec<Value>> {
+        self.sequencer.as_ref().map(|sequencer| sequencer.lag_rows(self.own.node)).unwrap_or_default()
     }
 
     fn started(&self) -> Option<Epoch> {

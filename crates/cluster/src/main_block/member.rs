@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use junctor_consensus::Write;
 use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::{
-    Address, Context, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, NodeId, Outbox, Time, WorldRequest,
+    Address, Context, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, LinkFigures, NodeId, Outbox, Time,
+    WorldRequest,
 };
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 use junctor_model::value::Value;
@@ -17,7 +19,7 @@ use junctor_signals::{MainSignal, Module, Signal};
 
 use super::block::MainBlock;
 use crate::member::node_file::{NEW_NODE_FILE, NODE_FILE, NodeFile, VOTER_FILES};
-use crate::member::{EpochProgress, Member, MemberMessage, MemberNode, MemberOutput, TICK};
+use crate::member::{EpochProgress, EventKind, Member, MemberMessage, MemberNode, MemberOutput, TICK};
 use crate::membership::Membership;
 use crate::membership::lease::REQUEST_INTERVAL;
 
@@ -41,6 +43,9 @@ pub(super) struct ClusterMember {
     /// Whether main has admitted clients.
     is_open: bool,
     is_ending: bool,
+    /// Whether the node has begun to leave, and whether it has left.
+    is_leaving: bool,
+    has_left: bool,
 }
 
 #[derive(Debug)]
@@ -80,6 +85,52 @@ impl ClusterMember {
         self.member.linked_life(node)
     }
 
+    /// The other nodes of the cluster.
+    pub(super) fn others(&self) -> impl Iterator<Item = NodeId> {
+        let settings = self.member.settings();
+        settings.nodes.iter().map(|it| it.node).filter(|node| *node != settings.own)
+    }
+
+    /// Whether this node has links to another one.
+    pub(super) fn is_linked_with(&self, node: NodeId) -> bool {
+        let settings = self.member.settings();
+        settings.node(settings.own).zip(settings.node(node)).is_some_and(|(own, other)| own.is_linked_with(other))
+    }
+
+    /// A node that has links to all others: the leader, if this node is linked with it.
+    pub(super) fn relay(&self) -> Option<NodeId> {
+        let settings = self.member.settings();
+        let has_all = |it: &&MemberNode| (it.roles.data || it.roles.management) && self.linked_life(it.node).is_some();
+        let leader = Some(self.member.leader()).filter(|node| self.linked_life(*node).is_some());
+        leader.or_else(|| settings.nodes.iter().find(has_all).map(|it| it.node))
+    }
+
+    /// The node stops. Returns whether it leaves before; `None` if it has begun already.
+    pub(super) fn leave(&mut self, now: Time) -> Option<bool> {
+        let is_first = !std::mem::replace(&mut self.is_leaving, true);
+        is_first.then(|| self.member.leave(now))
+    }
+
+    /// See [`Member::link_rows`].
+    pub(super) fn link_rows(&self, figures: &LinkFigures, now: Time) -> Vec<Vec<Value>> {
+        self.member.link_rows(figures, now)
+    }
+
+    /// See [`Member::arbitration_row`].
+    pub(super) fn arbitration_row(&self, now: Time) -> Vec<Value> {
+        self.member.arbitration_row(now)
+    }
+
+    /// See [`Member::event_rows`].
+    pub(super) fn event_rows(&self, now: Time, wall_clock_us: u64) -> Vec<Vec<Value>> {
+        self.member.event_rows(now, wall_clock_us)
+    }
+
+    /// See [`Member::group_without`].
+    pub(super) fn group_without(&self, node: NodeId) -> Option<u8> {
+        self.member.group_without(node)
+    }
+
     /// The installed membership.
     pub(super) fn membership(&self) -> Option<&Arc<Membership>> {
         self.member.membership()
@@ -104,6 +155,8 @@ impl MainBlock {
             admission: None,
             is_open: false,
             is_ending: false,
+            is_leaving: false,
+            has_left: false,
         }));
         self.on_member_timer(now, outbox);
         if has_lease_timer {
@@ -115,6 +168,13 @@ impl MainBlock {
     pub(super) fn end_member(&mut self) {
         if let Some(cluster) = &mut self.member {
             cluster.is_ending = true;
+        }
+    }
+
+    /// Keeps an event, which the log gets with the next tick.
+    pub(super) fn note_event(&mut self, kind: EventKind, line: String) {
+        if let Some(cluster) = &mut self.member {
+            cluster.member.tell(kind, line);
         }
     }
 
@@ -142,6 +202,11 @@ impl MainBlock {
         self.advance_schema(now, outbox);
         self.configuration.cluster_status.set_runs_schema_changes(self.runs_schema_changes());
         self.ask_outcomes_again(now, outbox);
+        self.schedule_questions(outbox);
+        if self.configuration.supervision.wants_stop.load(Ordering::Relaxed) {
+            self.begin_stop(now, outbox);
+        }
+        self.restart_info.set_now(now);
     }
 
     pub(super) fn on_lease_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
@@ -241,6 +306,9 @@ impl MainBlock {
         }
         cluster.waiting.extend(writes.into_iter().map(FileWork::Log));
         cluster.admission = admission.or(cluster.admission);
+        if cluster.member.has_left() && !std::mem::replace(&mut cluster.has_left, true) {
+            outbox.request(WorldRequest::Stop);
+        }
         let has_begun = self.epochs.as_ref().is_none_or(|epochs| epochs.has_begun());
         if has_begun {
             cluster.waiting.extend(cluster.admission.take().map(FileWork::Admission));

@@ -5,7 +5,7 @@
 //!   locks, tables locked by sessions, alterations, and the transactions in which they fill indexes.
 //! - Takes: `ChangeSchema`, `CancelSchemaChange`, `BlockTablesReply`, `RecallTables`, `ChangePartitionReply`,
 //!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `UnlockTables`, `UseUserLock`,
-//!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `AppendRecordsReply`, `CommitStable`,
+//!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `StopNode`, `AppendRecordsReply`, `CommitStable`,
 //!   `AwaitDurableReply`, `ContinueWork`; as the requester of a read or statement `ReadRowsReply`,
 //!   `ExecuteStatementReply` and `EndTransactionReply`; during recovery `RecoverLogReply`, `ReplayLogReply`,
 //!   `BuildIndexesReply` and `StartLogReply`.
@@ -23,8 +23,8 @@
 //! related tables; [`lock_tables`]; [`records`], what main writes to the log; [`epochs`], the node's part in
 //! the epochs of a cluster; [`rejoin`], the copy of all rows; [`recover`], the start of a
 //! durable node; [`restore`], the schema from the log; [`reserve_auto_increment`]; [`persisted_settings`],
-//! SET GLOBAL and SET PERSIST; [`member`], the node's part in a cluster; [`use_user_lock`], [`user_locks`]
-//! and [`backup_lock`].
+//! SET GLOBAL and SET PERSIST; [`member`], the node's part in a cluster; [`ask_node`], questions to other
+//! nodes; [`use_user_lock`], [`user_locks`] and [`backup_lock`].
 
 pub mod block;
 mod state;
@@ -40,6 +40,7 @@ mod plan;
 mod alter_table;
 mod replace_table;
 mod alteration;
+mod ask_node;
 mod ask_outcome;
 mod backup_lock;
 mod definition;
@@ -58,6 +59,7 @@ mod member;
 mod use_user_lock;
 mod user_locks;
 
+pub use ask_node::Supervision;
 pub use block::{MainBlock, MainConfiguration};
 pub use checkpoint::CheckpointSettings;
 pub use epochs::EpochSettings;

@@ -11,9 +11,11 @@ use junctor_signals::change_schema::{ChangePartition, PartitionChange};
 use junctor_signals::copy_rows::{CopyPartitions, CopyPartitionsReply};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::restart_progress::RestartPhase;
 use junctor_signals::{LdmSignal, MainSignal, Module, Signal};
 
 use super::block::MainBlock;
+use crate::member::EventKind;
 
 /// Identifies the work in [`ContinueWork`].
 pub(super) const COPY_WORK: u32 = 6;
@@ -95,6 +97,8 @@ impl MainBlock {
             unsent.push_back((*here, change));
         }
         self.rejoin = Rejoin::MakePartitions { outstanding: unsent.len(), unsent };
+        self.restart_info.begin(RestartPhase::CopyRows);
+        self.note_event(EventKind::Copy, "this node copies the rows of its group".to_owned());
         self.make_copied_partitions(outbox);
     }
 
@@ -140,6 +144,8 @@ impl MainBlock {
         if *outstanding == 0 {
             // A round under way may have passed some of the rows.
             self.rejoin = Rejoin::Copied { generation: self.checkpoints.next_generation_to_begin() };
+            self.restart_info.begin(RestartPhase::WriteCopy);
+            self.note_event(EventKind::Copy, "this node has all rows of its group".to_owned());
         }
     }
 
@@ -149,6 +155,8 @@ impl MainBlock {
             && of >= generation
         {
             self.rejoin = Rejoin::OnDisk { newest };
+            self.restart_info.end();
+            self.note_event(EventKind::Copy, "a checkpoint of this node has the copied rows".to_owned());
         }
     }
 }

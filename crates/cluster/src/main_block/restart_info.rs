@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::Time;
+use junctor_kernel::{NodeId, Time};
 use junctor_model::value::Value;
 use junctor_signals::restart_progress::{PhaseProgress, RestartPhase, RestartProgress};
 
@@ -39,20 +39,34 @@ impl RestartInfo {
         self.progress.end(self.now);
     }
 
-    /// The rows of the status table: phase, state, milliseconds, rows, bytes.
+    /// The rows of `restart_info`: phase, state, milliseconds, rows, bytes.
     pub fn rows(&self) -> Vec<Vec<Value>> {
-        let row = |PhaseProgress { phase, begun, ended, done, .. }| {
-            let state = if ended.is_some() { "DONE" } else { "RUNNING" };
-            let end = ended.unwrap_or(self.now);
-            vec![
-                Value::Bytes(phase.name().into()),
-                Value::Bytes(state.into()),
-                Value::UInt(end.since(begun).as_millis()),
-                Value::UInt(done.rows),
-                Value::UInt(done.bytes),
-            ]
+        self.progress.phases().map(|phase| self.row(phase)).collect()
+    }
+
+    /// The rows of `restarts`: the node, the columns of `restart_info`, all rows and bytes of the phase, which
+    /// are NULL if unknown.
+    pub fn rows_of(&self, node: NodeId) -> Vec<Vec<Value>> {
+        let total = |count: u64| if count > 0 { Value::UInt(count) } else { Value::Null };
+        let row = |phase: PhaseProgress| {
+            let mut row = vec![Value::UInt(node.0.into())];
+            row.extend(self.row(phase));
+            row.extend([total(phase.total.rows), total(phase.total.bytes)]);
+            row
         };
         self.progress.phases().map(row).collect()
+    }
+
+    fn row(&self, PhaseProgress { phase, begun, ended, done, .. }: PhaseProgress) -> Vec<Value> {
+        let state = if ended.is_some() { "DONE" } else { "RUNNING" };
+        let end = ended.unwrap_or(self.now);
+        vec![
+            Value::Bytes(phase.name().into()),
+            Value::Bytes(state.into()),
+            Value::UInt(end.since(begun).as_millis()),
+            Value::UInt(done.rows),
+            Value::UInt(done.bytes),
+        ]
     }
 }
 
@@ -71,6 +85,7 @@ mod tests {
         info.begin(RestartPhase::LoadCheckpoint);
         progress.add(7, 100);
         progress.add(1, 50);
+        progress.add_total(0, 600);
         info.set_now(Time(12_000_000));
         let row = |name: &str, state: &str, numbers: [u64; 3]| {
             let text = |text: &str| Value::Bytes(text.into());
@@ -78,6 +93,9 @@ mod tests {
         };
         let first = row("read log", "DONE", [5, 0, 4096]);
         assert_eq!(info.rows(), [first.clone(), row("load checkpoint", "RUNNING", [7, 8, 150])]);
+        let of_node = info.rows_of(NodeId(3));
+        assert_eq!((&of_node[1][0], &of_node[1][1..6]), (&Value::UInt(3), &info.rows()[1][..]));
+        assert_eq!(of_node[1][6..], [Value::Null, Value::UInt(600)]);
         info.end();
         info.set_now(Time(90_000_000));
         assert_eq!(info.rows(), [first, row("load checkpoint", "DONE", [7, 8, 150])]);

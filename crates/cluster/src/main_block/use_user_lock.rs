@@ -127,10 +127,15 @@ impl MainBlock {
             vec![text(name), Value::UInt(u64::from(connection.0)), text(state), Value::UInt(count)]
         };
         let rows = match request.table {
+            StatusTable::Nodes
+            | StatusTable::Links
+            | StatusTable::Arbitration
+            | StatusTable::Restarts
+            | StatusTable::ReplicationLag
+            | StatusTable::Events => return self.ask_all(&request, context, outbox),
             StatusTable::LogSpaces => self.log_space_rows(),
             StatusTable::Checkpoints => status_rows(&self.checkpoints, context.turn_start),
             StatusTable::RestartInfo => self.restart_info.rows(),
-            StatusTable::Nodes => self.member_rows(),
             StatusTable::NodeGroups => self.group_rows(),
             StatusTable::UserLocks => self.user_locks.entries().take(STATUS_ROWS_MAX).map(row).collect(),
             StatusTable::TableStatistics => self.auto_increment_rows(&request),

@@ -7,6 +7,7 @@
 
 use junctor_consensus::VoterSet;
 
+use super::events::EventKind;
 use super::machine::{Member, boot_time};
 use crate::membership::replication::voter_id;
 use crate::membership::{NodeSet, Replication};
@@ -32,7 +33,8 @@ impl Member {
                 Replication::new(&settings, &voters, &self.settings.unstarted(), now)
             }
             false => {
-                self.log("the voter of this node has lost its log; it asks the leader for a new one".to_owned());
+                let line = "the voter of this node has lost its log; it asks the leader for a new one";
+                self.tell(EventKind::Voter, line.to_owned());
                 self.is_voter_joining = true;
                 Replication::joining(&self.raft_settings(voter_id(own, self.settings.incarnation.0)), now)
             }
@@ -57,7 +59,7 @@ impl Member {
         }
         let Ok(voters) = VoterSet::new(next) else { return false };
         if voter.propose_voters(&voters).is_ok() {
-            self.log("a voter that has lost its log gets a new one".to_owned());
+            self.tell(EventKind::Voter, "a voter that has lost its log gets a new one".to_owned());
         }
         true
     }

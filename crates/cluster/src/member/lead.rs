@@ -7,6 +7,7 @@ use junctor_model::id::Incarnation;
 use junctor_signals::install_membership::{InstallMembership, LeasesOver};
 use junctor_signals::report_node::{NodeReport, SlowNode};
 
+use super::events::EventKind;
 use super::machine::{Member, MemberMessage, Peer};
 use crate::membership::detector::{HeardBy, Hearing};
 use crate::membership::membership::PresentDisk;
@@ -36,7 +37,7 @@ impl Member {
         if self.leading_since.is_none() {
             self.leading_since = Some(self.now);
             self.leader = self.settings.own;
-            self.log(format!("this node leads the cluster, term {}", self.voter_term()));
+            self.tell(EventKind::Leader, format!("this node leads the cluster, term {}", self.voter_term()));
         }
         if self.voter.as_ref().is_some_and(|voter| voter.uncommitted().is_empty())
             && !self.replace_voters()
@@ -60,7 +61,8 @@ impl Member {
         let Some(voter) = &mut self.voter else { return };
         // A change that is not accepted now is found again with the next tick.
         if voter.propose(change).is_ok() && !reason.is_empty() {
-            self.log(reason.to_owned());
+            let is_eviction = matches!(change, MembershipChange::Evict { .. });
+            self.tell(if is_eviction { EventKind::Evicted } else { EventKind::Admitted }, reason.to_owned());
         }
     }
 
@@ -117,7 +119,8 @@ impl Member {
         self.partial_since = None;
         let heard: Vec<HeardBy> = membership.members().map(|record| self.heard_by(record)).collect();
         let keeps_present = |nodes: NodeSet| {
-            let is_kept = |it: &NodeRecord| !nodes.contains(it.node) && self.is_present(it);
+            // Nodes of a group that stop together keep their marks.
+            let is_kept = |it: &NodeRecord| !nodes.contains(it.node) && self.is_present(it) && !self.is_stopping(it);
             membership.groups().all(|group| membership.members().any(|it| it.group == group && is_kept(it)))
         };
         let dead = gone.union(&silent);
@@ -143,7 +146,35 @@ impl Member {
             let reason = format!("node {}: evicted, because {why} while others do", node.0);
             return Some((evict(std::iter::once(node).collect()), reason));
         }
+        if let Some(node) = self.leaving(membership).filter(|_| self.hears_majority()) {
+            let reason = format!("node {}: leaves, because it stops", node.0);
+            return Some((evict(std::iter::once(node).collect()), reason));
+        }
         self.planned_change(membership)
+    }
+
+    /// A member that wants to leave, while another one of its group stays that has all rows in memory and on
+    /// disk.
+    fn leaving(&self, membership: &Membership) -> Option<NodeId> {
+        let own = self.report();
+        let stays = |it: &NodeRecord| it.is_serving() && it.is_durable && self.is_present(it) && !self.is_stopping(it);
+        let is_replaced = |record: &&NodeRecord| {
+            membership.members().any(|it| it.group == record.group && it.node != record.node && stays(it))
+        };
+        let leaves = |record: &&NodeRecord| {
+            let report = self.report_of(record.node, &own);
+            report.is_some_and(|report| report.incarnation == record.incarnation && report.is_leaving)
+        };
+        membership.members().filter(leaves).find(is_replaced).map(|record| record.node)
+    }
+
+    /// Whether a member has said that it stops.
+    fn is_stopping(&self, record: &NodeRecord) -> bool {
+        if record.node == self.settings.own {
+            return self.leaving_since.is_some();
+        }
+        let report = self.peers.get(&record.node).and_then(|peer| peer.report.as_ref());
+        report.is_some_and(|report| report.incarnation == record.incarnation && report.is_stopping)
     }
 
     /// Whether this node hears most voters. Otherwise it may be the one that is cut off.

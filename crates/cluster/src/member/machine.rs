@@ -14,6 +14,7 @@ use junctor_signals::install_membership::{InstallMembership, LeasesOver, Replica
 use junctor_signals::report_node::{NodeReport, SlowNode, VoterReport, WaitingDisk};
 use junctor_signals::request_lease::{RequestLease, RequestLeaseReply};
 
+use super::events::{EventKind, Events};
 use super::settings::{MemberSettings, VoterStart};
 use crate::membership::lease::{self, BootTime, EntryId, EvictionReport, LeaseHolder};
 use crate::membership::membership::RestartCut;
@@ -34,6 +35,10 @@ const GAPS_PER_SILENCE: u64 = 4;
 /// A node whose system answers is not evicted sooner than after this part of `node_silence_max_ms`: a long
 /// statement may keep a thread busy that was never busy before.
 const SILENCE_PARTS: u64 = 4;
+
+/// Time from the beginning of a stop until a node asks to be removed. Nodes that stop together must know of
+/// each other: the last ones of a group keep their marks.
+const LEAVE_AFTER: Duration = Duration::from_millis(30);
 
 /// Time between two ticks of a node that does not stall.
 pub const TICK: Duration = Duration::from_millis(10);
@@ -142,7 +147,7 @@ pub struct Member {
     /// The last report of this voter about leases that are over, as it is sent.
     leases_over: [u64; 3],
     /// The leases of this node; `None` without data.
-    lease: Option<LeaseHolder>,
+    pub(super) lease: Option<LeaseHolder>,
     /// The installed membership and its position in the log.
     pub(super) installed: Option<(u64, Arc<Membership>)>,
     /// The leader that the installed membership came from.
@@ -154,9 +159,13 @@ pub struct Member {
     /// Whether the node has the schema and the rows of the cluster.
     has_copies: bool,
     /// Whether the membership has admitted this life of this node.
-    is_admitted: bool,
+    pub(super) is_admitted: bool,
     /// The last epoch whose start of this node is durable.
     started: Epoch,
+    /// Since when this node wants to leave.
+    pub(super) leaving_since: Option<Time>,
+    /// Whether the membership has no place for this life any more, as it wanted.
+    has_left: bool,
     /// Set while this node leads.
     pub(super) leading_since: Option<Time>,
     /// Since when a restart of all nodes is possible without some of them.
@@ -175,6 +184,7 @@ pub struct Member {
     /// When the log last said that the node waits.
     pub(super) told_waiting: Time,
     pub(super) now: Time,
+    pub(super) events: Events,
     pub(super) output: MemberOutput,
 }
 
@@ -206,6 +216,8 @@ impl Member {
             has_copies: true,
             is_admitted: false,
             started: settings.started,
+            leaving_since: None,
+            has_left: false,
             leading_since: None,
             partial_since: None,
             cut_since: None,
@@ -216,6 +228,7 @@ impl Member {
             awake_since: now,
             told_waiting: now,
             now,
+            events: Events::default(),
             output: MemberOutput::default(),
             settings,
         };
@@ -414,7 +427,8 @@ impl Member {
             .collect();
         for (node, incarnation) in silent {
             self.output.fences.push(LinkChange::Evict { node, incarnation: incarnation.0 });
-            self.log(format!("node {}: its transactions are rolled back, because it is silent", node.0));
+            let line = format!("node {}: its transactions are rolled back, because it is silent", node.0);
+            self.tell(EventKind::Evicted, line);
         }
     }
 
@@ -500,8 +514,29 @@ impl Member {
         self.output.log.push(line);
     }
 
+    /// Keeps an event, and writes its line to the log.
+    pub fn tell(&mut self, kind: EventKind, line: String) {
+        self.events.note(self.now, kind, &line);
+        self.log(line);
+    }
+
     fn stop(&mut self, reason: String) {
-        self.output.stop.get_or_insert(reason);
+        match self.leaving_since {
+            // It stops in order.
+            Some(_) => self.has_left = true,
+            None => _ = self.output.stop.get_or_insert(reason),
+        }
+    }
+
+    /// The node stops, and wants to be removed before. Returns whether that is possible.
+    pub fn leave(&mut self, now: Time) -> bool {
+        self.leaving_since.get_or_insert(now);
+        self.is_admitted && !self.has_left
+    }
+
+    /// Whether the node has left since [`Member::leave`].
+    pub fn has_left(&self) -> bool {
+        self.has_left
     }
 
     /// All data nodes must start again.
@@ -555,6 +590,8 @@ impl Member {
             markable: self.progress.map_or([u64::MAX; 4], |progress| progress.markable.to_words()),
             admits: self.progress.is_none_or(|progress| progress.admits),
             slow: self.progress.and_then(|progress| progress.slow),
+            is_stopping: self.leaving_since.is_some(),
+            is_leaving: self.leaving_since.is_some_and(|since| self.now.since(since) >= LEAVE_AFTER),
             voter: VoterReport {
                 voter: self.voter.as_ref().map_or(0, |voter| voter.replica().voter().0),
                 had_files: self.had_voter_files,
@@ -614,7 +651,8 @@ impl Member {
                 (peer.up, peer.unheard_since) = (Some(Incarnation(incarnation)), None);
                 (peer.silence_max, peer.unreachable_since) = (None, None);
                 peer.version = version;
-                self.log(format!("node {}: linked, incarnation {incarnation}, version {version}", node.0));
+                let line = format!("node {}: linked, incarnation {incarnation}, version {version}", node.0);
+                self.tell(EventKind::Linked, line);
             }
             LinkNews::Dead { node, incarnation, death } => self.on_dead(node, Incarnation(incarnation), death),
             LinkNews::Suspected { node, longest_gap } => {
@@ -662,12 +700,13 @@ impl Member {
 
     fn on_refused(&mut self, node: NodeId, refusal: Refusal, is_own: bool) {
         let who = if node.0 == 0 { "a stranger".to_owned() } else { format!("node {}", node.0) };
-        self.log(match is_own {
+        let line = match is_own {
             true => format!("{who}: connection refused: {refusal}"),
             false => format!("{who}: refuses this node: {refusal}"),
-        });
+        };
+        self.tell(EventKind::Refused, line);
         if refusal == Refusal::Evicted && !is_own {
-            self.log("this node was evicted; it must start again".to_owned());
+            self.tell(EventKind::Evicted, "this node was evicted; it must start again".to_owned());
         }
     }
 
@@ -680,7 +719,7 @@ impl Member {
             (peer.silence_max, peer.unreachable_since) = (None, None);
             peer.unheard_since.get_or_insert(now);
         }
-        self.log(format!("node {}: incarnation {incarnation} is gone: {death}", node.0));
+        self.tell(EventKind::Lost, format!("node {}: incarnation {incarnation} is gone: {death}", node.0));
         match death {
             Death::Fenced(Refusal::Evicted) => self.stop(format!("node {} says that this node was evicted", node.0)),
             // Data nodes wait for the decision of the leader.
@@ -743,7 +782,7 @@ impl Member {
             Ok(membership) => {
                 if self.leader != signal.leader {
                     self.leader = signal.leader;
-                    self.log(format!("node {} leads the cluster", signal.leader.0));
+                    self.tell(EventKind::Leader, format!("node {} leads the cluster", signal.leader.0));
                 }
                 self.install(signal.index, Arc::new(membership));
                 if signal.must_restart {
@@ -803,7 +842,7 @@ impl Member {
                 states.join(", "),
                 membership.sequencer.0
             );
-            self.log(line);
+            self.tell(EventKind::Epoch, line);
         }
         let is_member = membership.has(own, self.settings.incarnation);
         let record = membership.record(own).copied();

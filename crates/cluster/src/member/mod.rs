@@ -5,7 +5,7 @@
 //! - [`machine`]: one node: messages, times and news of links in, messages and effects out.
 //! - `lead`: the duties of the leader: who is evicted, admitted and told.
 //! - `found`: how the first voters of a cluster begin, and how a voter that lost its files comes back.
-//! - `rows`: `junctor_info.nodes`.
+//! - `rows`: the rows of `junctor_info.nodes` and its kin; [`events`]: those of `junctor_info.events`.
 //! - [`node_file`]: the file by which a data directory belongs to a node.
 //! - [`log_lines`]: where lines for the log go.
 //!
@@ -16,9 +16,11 @@ pub mod machine;
 mod lead;
 mod found;
 mod rows;
+pub mod events;
 pub mod node_file;
 pub mod log_lines;
 
+pub use events::EventKind;
 pub use log_lines::LogLines;
 pub use machine::{EpochProgress, Member, MemberMessage, MemberOutput, TICK};
 pub use settings::{MemberNode, MemberSettings, Roles, VoterStart};

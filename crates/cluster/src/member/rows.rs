@@ -1,10 +1,11 @@
-//! The rows of `junctor_info.nodes`.
+//! The rows of `junctor_info.nodes`, `node_groups`, `links`, `arbitration` and `events`.
 
-use junctor_kernel::NodeId;
+use junctor_consensus::Role;
+use junctor_kernel::{LinkFigures, NodeId, Time};
 use junctor_model::value::Value;
 use junctor_signals::codec::VERSION;
 
-use super::machine::Member;
+use super::machine::{Member, Peer};
 use super::settings::MemberNode;
 use crate::membership::{NodeRecord, NodeState};
 
@@ -52,6 +53,77 @@ impl Member {
             row
         };
         membership.groups().map(row).collect()
+    }
+
+    /// A row for each link of this node, in the order of the table's columns.
+    pub fn link_rows(&self, figures: &LinkFigures, now: Time) -> Vec<Vec<Value>> {
+        let row = |(node, peer): (&NodeId, &Peer)| {
+            let figures = figures.of(*node).unwrap_or_default();
+            let state = match peer.up {
+                None => "DOWN",
+                Some(_) if peer.unreachable_since.is_some() => "UNREACHABLE",
+                Some(_) if peer.unheard_since.is_some() => "SILENT",
+                Some(_) => "UP",
+            };
+            let number = |number: Option<u64>| number.map_or(Value::Null, Value::UInt);
+            vec![
+                Value::UInt(self.settings.own.0.into()),
+                Value::UInt(node.0.into()),
+                Value::Bytes(state.into()),
+                number(peer.up.map(|life| life.0.into())),
+                number(peer.up.map(|_| peer.version.into())),
+                Value::UInt(figures.channels.into()),
+                Value::UInt(figures.connections.into()),
+                number(figures.round_trip.map(|time| time.as_micros())),
+                Value::UInt(figures.sent_bytes),
+                Value::UInt(figures.received_bytes),
+                Value::UInt(figures.unacknowledged_bytes),
+                Value::UInt(figures.credit_bytes),
+                Value::UInt(peer.unheard_since.map_or(0, |since| now.since(since).as_millis())),
+            ]
+        };
+        self.peers.iter().map(row).collect()
+    }
+
+    /// What this node knows of the votes and of its lease, in the order of the table's columns.
+    pub fn arbitration_row(&self, now: Time) -> Vec<Value> {
+        let voter = self.voter.as_ref().map(|voter| voter.replica());
+        let role = voter.map(|voter| match voter.role() {
+            Role::Leader => "LEADER",
+            Role::Follower(_) => "FOLLOWER",
+            Role::Candidate => "CANDIDATE",
+        });
+        let heard = self.voters.iter().filter(|node| self.hears(**node)).count();
+        let lease = self.lease.as_ref().filter(|_| self.is_admitted);
+        let lease_us = lease.map(|lease| Time(lease.until().0).since(now).as_micros());
+        let leader = Some(u64::from(self.leader.0)).filter(|node| *node > 0);
+        let number = |number: Option<u64>| number.map_or(Value::Null, Value::UInt);
+        vec![
+            Value::UInt(self.settings.own.0.into()),
+            Value::UInt(u64::from(self.voters.contains(&self.settings.own))),
+            role.map_or(Value::Null, |role| Value::Bytes(role.into())),
+            number(leader),
+            number(voter.map(|voter| voter.term())),
+            number(voter.map(|voter| voter.applied())),
+            Value::UInt(self.membership().map_or(0, |membership| membership.epoch.0.into())),
+            Value::UInt(self.voters.len() as u64),
+            Value::UInt(heard as u64),
+            number(lease_us),
+        ]
+    }
+
+    /// A row for each event that is kept, in the order of the table's columns.
+    pub fn event_rows(&self, now: Time, wall_clock_us: u64) -> Vec<Vec<Value>> {
+        self.events.rows(self.settings.own, now, wall_clock_us)
+    }
+
+    /// The group that would have no replica with all its rows, in memory and on disk, without this node.
+    pub fn group_without(&self, node: NodeId) -> Option<u8> {
+        let membership = self.membership()?;
+        let record = membership.record(node).filter(|record| record.is_serving())?;
+        let mut others = membership.serving().filter(|it| it.node != node && it.group == record.group);
+        let is_whole = |it: &NodeRecord| it.is_durable && self.state_of(it.node, Some(it)) == "SERVING";
+        (!others.any(is_whole)).then_some(record.group)
     }
 
     /// The version in which this node and another one talk; for this node, the newest that it speaks.

@@ -158,7 +158,8 @@ impl SqlBlock {
             | SqlSignal::InterruptSessionReply(_)
             | SqlSignal::SetGlobalsReply(_)
             | SqlSignal::ApplyGlobalsReply(_)
-            | SqlSignal::UseUserLockReply(_)) => {
+            | SqlSignal::UseUserLockReply(_)
+            | SqlSignal::StopNodeReply(_)) => {
                 if let Some((connection, event)) = self.engine.gateway.on_reply(reply) {
                     self.resume(connection, event, &mut turn);
                 }

@@ -17,7 +17,7 @@ use mio::{Interest, Token};
 use crate::address::NodeId;
 use crate::block::{Host, Signal};
 use crate::buffer::{Buffer, BufferPool};
-use crate::context::Time;
+use crate::context::{Duration, Time};
 use crate::envelope::{AcceptedLink, SocketParcel};
 use crate::invariant::fail;
 use crate::scheduler::run::{Engine, Services};
@@ -31,6 +31,7 @@ use crate::world::{SocketCloseReason, SocketId};
 
 use super::node::LinkOptions;
 use super::socket::{LINK_TOKENS, LISTENER_TOKENS, Slot, Socket, Sockets, Stream};
+use super::tcp_info;
 
 /// Poll token of the listener for links.
 const LISTENER_TOKEN: usize = LINK_TOKENS << 1;
@@ -541,6 +542,14 @@ impl LinkSockets for Sockets {
     fn queued_bytes(&self, id: ConnectionId) -> usize {
         let index = SocketId::from_u64(id).index() as usize;
         self.slots.get(index).and_then(|slot| slot.socket.as_ref()).map_or(0, |socket| socket.output.bytes())
+    }
+
+    fn round_trip(&self, id: ConnectionId) -> Option<Duration> {
+        let index = SocketId::from_u64(id).index() as usize;
+        match &self.slots.get(index)?.socket.as_ref()?.stream {
+            Stream::Tcp(stream) => tcp_info::round_trip(stream.as_fd()),
+            Stream::Memory(_) => None,
+        }
     }
 
     fn nonce(&mut self) -> Nonce {

@@ -13,6 +13,7 @@ mod sending;
 mod socket;
 mod socket_counts;
 mod spinner;
+mod tcp_info;
 mod thread;
 mod thread_usage;
 mod wake;

@@ -25,6 +25,7 @@ use crate::scheduler::run::{Engine, ThreadRings, connect_threads};
 use crate::scheduler::send::SendSettings;
 use crate::scheduler::spin::SpinSettings;
 use crate::transport::board::{LinkBoard, LinkRoutes};
+use crate::transport::figures::LinkFigures;
 use crate::transport::hello::{ClusterKey, Identity};
 use crate::transport::security::LinkSecurity;
 use crate::transport::thread_links::{LinkSetup, ThreadLinks, Transport};
@@ -102,6 +103,8 @@ pub struct LinkOptions {
     pub introduction: Arc<[u8]>,
     /// Encrypts the connections, if set. The other nodes must do the same.
     pub security: Option<Arc<dyn LinkSecurity>>,
+    /// Where the links write their figures.
+    pub figures: LinkFigures,
 }
 
 impl Default for NodeOptions {
@@ -296,6 +299,11 @@ impl StopHandle {
     /// Asks the blocks to finish their work. [`RunningNode::stop`] waits for that.
     pub fn request_stop(&self) {
         self.0.request_stop();
+    }
+
+    /// Whether a block or a handle has requested a stop.
+    pub fn is_stopping(&self) -> bool {
+        self.0.stop.load(Ordering::Acquire)
     }
 }
 
@@ -515,12 +523,15 @@ fn link_setup(links: &LinkOptions, directory: &Directory, options: &NodeOptions)
     let owners = (0..u16::from(links.channels)).map(|channel| channel % instances);
     let threads = owners.filter_map(|owner| directory.thread_of(ModuleId::SOCKETS, owner)).collect();
     let own = Identity { cluster: links.cluster, node: options.node, incarnation: links.incarnation };
+    let peers: Vec<NodeId> = links.peers.iter().map(|&(node, _)| node).collect();
+    links.figures.begin(&peers, links.channels);
     Arc::new(LinkSetup {
         own,
         key: links.key.clone(),
-        peers: links.peers.iter().map(|&(node, _)| node).collect(),
+        peers,
         routes: Arc::new(LinkRoutes::new(threads)),
         board: Arc::new(LinkBoard::new()),
+        figures: links.figures.clone(),
         watcher: links.watcher,
         stall_after: Duration(options.limits.stall_ns),
     })

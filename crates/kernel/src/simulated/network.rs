@@ -14,6 +14,7 @@ use crate::context::{Duration, Time};
 use crate::module::ModuleId;
 use crate::random::Random;
 use crate::transport::board::{LinkBoard, LinkRoutes};
+use crate::transport::figures::LinkFigures;
 use crate::transport::hello::{ClusterKey, HelloReader, Identity, Nonce, route};
 use crate::transport::link::ConnectionId;
 use crate::transport::thread_links::{LinkInput, LinkSetup, LinkSockets, ThreadLinks, Transport};
@@ -146,6 +147,10 @@ impl LinkSockets for SimulatedLinks<'_> {
         0
     }
 
+    fn round_trip(&self, _id: ConnectionId) -> Option<Duration> {
+        None
+    }
+
     fn nonce(&mut self) -> Nonce {
         let mut nonce = [0; 32];
         self.random.bytes(&mut nonce);
@@ -171,6 +176,7 @@ impl<S: Signal> Network<S> {
             peers: (1..=self.options.nodes).map(NodeId).filter(|&peer| peer != node).collect(),
             routes: Arc::new(LinkRoutes::new(threads)),
             board: Arc::new(LinkBoard::new()),
+            figures: LinkFigures::default(),
             watcher: self.options.watcher,
             stall_after,
         };

@@ -343,6 +343,11 @@ impl Channel {
         Ok(())
     }
 
+    /// Bytes that deferrable signals may still use.
+    pub fn credit_bytes(&self) -> u64 {
+        self.deferrable_allowed.saturating_sub(self.deferrable_sent)
+    }
+
     /// Bytes that wait for an acknowledgement.
     pub fn unacknowledged_bytes(&self) -> usize {
         self.unacknowledged_bytes

@@ -224,6 +224,21 @@ impl Link {
         self.channel.accepts(class)
     }
 
+    /// The number of the channel.
+    pub fn number(&self) -> u8 {
+        self.channel_id.channel
+    }
+
+    /// Bytes that wait for an acknowledgement.
+    pub fn unacknowledged_bytes(&self) -> u64 {
+        self.channel.unacknowledged_bytes() as u64
+    }
+
+    /// Bytes that deferrable signals may still use.
+    pub fn credit_bytes(&self) -> u64 {
+        self.channel.credit_bytes()
+    }
+
     /// When the other node was last heard on this link.
     pub fn heard(&self) -> Time {
         self.heard

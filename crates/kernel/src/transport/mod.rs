@@ -9,11 +9,13 @@
 //! - [`link`]: one channel with its connections: reconnecting, heartbeats, fencing;
 //! - [`detection`]: when silence becomes suspicion;
 //! - [`board`]: what the threads of a node share; `thread_links`: the links of one thread;
+//! - [`figures`]: what those who watch the links see;
 //! - [`security`]: how connections are encrypted.
 
 pub mod board;
 pub mod channel;
 pub mod detection;
+pub mod figures;
 pub mod frame;
 pub mod hello;
 pub mod introduction;

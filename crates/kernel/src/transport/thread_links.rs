@@ -13,11 +13,14 @@ use crate::context::{Duration, Time};
 use crate::envelope::Envelope;
 use crate::module::ModuleId;
 use crate::outbox::Outbox;
+use crate::sync::CachePadded;
+use crate::sync::atomic::Ordering;
 use crate::wire_signal::{EncodeError, WireSignal, append_record, take_record};
 
 use super::board::{LinkBoard, LinkNews, LinkRoutes};
 use super::channel::ChannelFault;
 use super::detection::{Detector, Opinion, Probe, ProbeStep};
+use super::figures::{ChannelWords, LinkFigures, ROUND_TRIP_EVERY};
 use super::frame::FrameHeader;
 use super::hello::{ChannelId, ClusterKey, HelloSettings, Identity, Nonce, Refusal, refuse, route};
 use super::link::{Actions, ConnectionId, Link, LinkEvent, LinkSink};
@@ -45,6 +48,7 @@ pub(crate) struct LinkSetup {
     pub peers: Vec<NodeId>,
     pub routes: Arc<LinkRoutes>,
     pub board: Arc<LinkBoard>,
+    pub figures: LinkFigures,
     /// The block that gets news of links.
     pub watcher: (ModuleId, u16),
     /// See [`crate::KernelLimits::stall_ns`].
@@ -67,6 +71,9 @@ pub(crate) trait LinkSockets {
 
     /// Bytes that are queued and not written.
     fn queued_bytes(&self, id: ConnectionId) -> usize;
+
+    /// The round trip of a connection, if it is measured.
+    fn round_trip(&self, id: ConnectionId) -> Option<Duration>;
 
     /// Random bytes fit for secrets.
     fn nonce(&mut self) -> Nonce;
@@ -127,6 +134,16 @@ struct ThreadLink<S: WireSignal> {
     /// On the thread of channel 0.
     detector: Option<Listening>,
     actions: Actions,
+    figures: Figures,
+}
+
+/// The figures of a channel, as its thread counts them.
+struct Figures {
+    words: Arc<CachePadded<ChannelWords>>,
+    sent_bytes: u64,
+    received_bytes: u64,
+    /// When the round trip is looked at again.
+    round_trip_at: Time,
 }
 
 /// The watch of a thread over another node, for all channels.
@@ -256,7 +273,8 @@ impl<S: WireSignal> ThreadLinks<S> {
         for channel in (0..channels).filter(|&channel| setup.routes.owner(channel) == Some(thread)) {
             for &peer in &setup.peers {
                 let id = ChannelId { channel, channels };
-                links.push(ThreadLink::new(Link::new(settings.clone(), peer, id, now), channel, setup.own.node));
+                let words = setup.figures.channel(peer, channel);
+                links.push(ThreadLink::new(Link::new(settings.clone(), peer, id, now), words, setup.own.node));
             }
         }
         // Without peers, strangers must be refused all the same.
@@ -372,6 +390,7 @@ impl<S: WireSignal> ThreadLinks<S> {
                     buffers.give(output);
                     break;
                 }
+                link.figures.sent_bytes += output.len() as u64;
                 sockets.send(id, output, buffers);
                 if !link.link.has_output() {
                     break;
@@ -382,6 +401,7 @@ impl<S: WireSignal> ThreadLinks<S> {
             link.connections.retain(|&known| known != id);
             sockets.close(id);
         }
+        link.show_figures(now, &*sockets);
         self.tell_events(position, buffers);
         self.detect(position, now, sockets);
     }
@@ -542,7 +562,8 @@ impl<S: WireSignal> Transport<S> for ThreadLinks<S> {
             }
             LinkInput::Bytes(id, bytes) => {
                 let Some(position) = self.position_of(id) else { return };
-                let ThreadLink { link, ends, actions, .. } = &mut self.links[position];
+                let ThreadLink { link, ends, actions, figures, .. } = &mut self.links[position];
+                figures.received_bytes += bytes.len() as u64;
                 let epoch = self.setup.board.epoch();
                 let mut receiver = Receiver { ends, buffers, outbox };
                 link.receive(id, bytes, (now, epoch), (actions, &mut receiver));
@@ -592,12 +613,31 @@ impl<S: WireSignal> Transport<S> for ThreadLinks<S> {
 }
 
 impl<S: WireSignal> ThreadLink<S> {
-    fn new(link: Link, channel: u8, own: NodeId) -> Self {
+    fn new(link: Link, words: Arc<CachePadded<ChannelWords>>, own: NodeId) -> Self {
         let version = *S::VERSIONS.end();
         let (encoder, decoder) = (S::encoder(version), S::decoder(version));
         let ends = Ends { own, peer: link.peer(), encoder, decoder, arrived: VecDeque::new() };
         let (connections, actions) = (Vec::new(), Actions::default());
-        Self { link, channel, connections, ends, waiting: Waiting::new(), detector: None, actions }
+        let figures = Figures { words, sent_bytes: 0, received_bytes: 0, round_trip_at: Time(0) };
+        let channel = link.number();
+        Self { link, channel, connections, ends, waiting: Waiting::new(), detector: None, actions, figures }
+    }
+
+    /// Writes the figures of the channel.
+    fn show_figures(&mut self, now: Time, sockets: &dyn LinkSockets) {
+        let Figures { words, sent_bytes, received_bytes, round_trip_at } = &mut self.figures;
+        let connection = self.link.connection();
+        words.is_connected.store(u32::from(connection.is_some()), Ordering::Relaxed);
+        words.sent_bytes.store(*sent_bytes, Ordering::Relaxed);
+        words.received_bytes.store(*received_bytes, Ordering::Relaxed);
+        let (unacknowledged, credits) = (self.link.unacknowledged_bytes(), self.link.credit_bytes());
+        words.unacknowledged_bytes.store(unacknowledged, Ordering::Relaxed);
+        words.credit_bytes.store(credits, Ordering::Relaxed);
+        if let Some(id) = connection.filter(|_| now >= *round_trip_at) {
+            *round_trip_at = now.plus(ROUND_TRIP_EVERY);
+            let measured = sockets.round_trip(id).map_or(0, |time| time.0);
+            words.round_trip_ns.store(measured, Ordering::Relaxed);
+        }
     }
 
     /// Whether a signal of this class may be sent now, and overtakes none of its class.
@@ -683,6 +723,7 @@ mod tests {
             peers: vec![peer],
             routes: Arc::new(LinkRoutes::new(vec![0])),
             board: Arc::new(LinkBoard::new()),
+            figures: LinkFigures::default(),
             watcher: (ModuleId::SOCKETS, 0),
             stall_after: Duration(0),
         };
@@ -690,7 +731,7 @@ mod tests {
         let id = ChannelId { channel: 0, channels: 1 };
         let link = Link::new(Arc::new(settings.clone()), peer, id, Time(0));
         ThreadLinks {
-            links: vec![ThreadLink::new(link, 0, own)],
+            links: vec![ThreadLink::new(link, Arc::default(), own)],
             setup: Arc::new(setup),
             settings: Arc::new(settings),
             thread: 0,

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use junctor_front::Readiness;
+use junctor_signals::restart_progress::{PhaseProgress, RestartProgress};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::metrics::Scrape;
@@ -34,13 +35,37 @@ pub struct Probe {
     pub readiness: Arc<Readiness>,
     /// Whether the node is being stopped.
     pub stopping: Arc<AtomicBool>,
+    /// The phases of the start.
+    pub progress: Arc<RestartProgress>,
+    /// Whether the node belongs to a cluster.
+    pub is_member: bool,
     /// Makes connections in memory.
     pub connector: junctor_kernel::Connector,
 }
 
 impl Probe {
     fn is_ready(&self) -> bool {
-        self.readiness.is_open() && !self.stopping.load(Ordering::Relaxed)
+        self.readiness.is_open() && !self.is_stopping()
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Why the node does not serve clients; `None` if it does.
+    fn obstacle(&self) -> Option<String> {
+        if self.is_stopping() {
+            return Some("stopping".to_owned());
+        }
+        if self.readiness.is_open() {
+            return None;
+        }
+        let phase = self.progress.phases().find(|phase| phase.ended.is_none());
+        Some(match phase {
+            Some(PhaseProgress { phase, .. }) => format!("recovering: {}", phase.name()),
+            None if self.is_member => "waiting for the cluster".to_owned(),
+            None => "starting".to_owned(),
+        })
     }
 }
 
@@ -178,8 +203,13 @@ impl Server {
     fn answer(&mut self, path: &str, is_head: bool) -> Vec<u8> {
         match path {
             "/health" => response(200, "ok\n", is_head),
+            "/health/live" => json(200, "live", None, is_head),
+            "/health/ready" => match self.probe.obstacle() {
+                None => json(200, "ready", None, is_head),
+                Some(reason) => json(503, "not ready", Some(&reason), is_head),
+            },
             "/ready" if self.probe.is_ready() => response(200, "ready\n", is_head),
-            "/ready" if self.probe.stopping.load(Ordering::Relaxed) => response(503, "stopping\n", is_head),
+            "/ready" if self.probe.is_stopping() => response(503, "stopping\n", is_head),
             "/ready" => response(503, "recovering\n", is_head),
             "/metrics" => match self.metrics() {
                 Some(text) => response(200, &text, is_head),
@@ -244,7 +274,18 @@ impl HttpConnection {
     }
 }
 
+/// An answer in JSON. `reason` is a text of this program.
+fn json(status: u16, state: &str, reason: Option<&str>, is_head: bool) -> Vec<u8> {
+    let reason = reason.map(|reason| format!(",\"reason\":\"{reason}\"")).unwrap_or_default();
+    let body = format!("{{\"status\":\"{state}\"{reason}}}\n");
+    typed_response(status, "application/json", &body, is_head)
+}
+
 fn response(status: u16, body: &str, is_head: bool) -> Vec<u8> {
+    typed_response(status, "text/plain; version=0.0.4; charset=utf-8", body, is_head)
+}
+
+fn typed_response(status: u16, content_type: &str, body: &str, is_head: bool) -> Vec<u8> {
     let reason = match status {
         200 => "OK",
         400 => "Bad Request",
@@ -259,7 +300,7 @@ fn response(status: u16, body: &str, is_head: bool) -> Vec<u8> {
     let body = if body.is_empty() { format!("{status} {reason}\n") } else { body.to_owned() };
     let allow = if status == 405 { "Allow: GET, HEAD\r\n" } else { "" };
     let head = format!(
-        "HTTP/1.1 {status} {reason}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n\
+        "HTTP/1.1 {status} {reason}\r\nContent-Type: {content_type}\r\n\
          Content-Length: {}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n{allow}\
          Connection: close\r\n\r\n",
         body.len()

@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use crate::placement::{CpuBinding, PlacementPlan, ThreadPlan};
 use junctor_cluster::member::{LogLines, MemberSettings};
 use junctor_cluster::membership::Membership;
-use junctor_cluster::{EpochSettings, MainConfiguration, MainLog};
+use junctor_cluster::{EpochSettings, MainConfiguration, MainLog, Supervision};
 use junctor_front::account::Accounts;
 use junctor_front::{Networks, Readiness};
 use junctor_kernel::transport::security::ClientSecurity;
-use junctor_kernel::{Address, Duration, NodeId, ThreadAssignment};
+use junctor_kernel::{Address, Duration, LinkFigures, NodeId, ThreadAssignment};
 use junctor_model::id::{CommitNumber, Incarnation};
 use junctor_signals::Module;
 use junctor_signals::connection_limits::{ConnectionLimit, ConnectionLimits};
@@ -69,6 +69,10 @@ pub struct Shared {
     progress: Arc<RestartProgress>,
     /// Whether the log waits for room on its device.
     log_waits_for_room: Arc<AtomicBool>,
+    /// How the process and main tell each other about stops.
+    supervision: Supervision,
+    /// The figures of the links to other nodes.
+    links: LinkFigures,
     /// The configuration of a node of a cluster, and where its lines for the log go.
     member: Option<(Arc<MemberSettings>, LogLines)>,
 }
@@ -146,6 +150,8 @@ impl Shared {
                 .map_err(|error| format!("proxy_protocol_networks: {error}"))?,
             progress: Arc::default(),
             log_waits_for_room: Arc::default(),
+            supervision: Supervision { is_supervised: config.is_supervised, ..Supervision::default() },
+            links: LinkFigures::default(),
             member: None,
             tc_count: plan.instance_count(Module::Tc) as u16,
             formed: config.is_durable.then(|| Arc::new(FormedRecords::new(stream_count(plan)))),
@@ -218,6 +224,8 @@ impl Shared {
             member: self.member.as_ref().map(|(settings, _)| Arc::clone(settings)),
             log_lines: self.member.as_ref().map(|(_, log_lines)| log_lines.clone()).unwrap_or_default(),
             cluster_status: Arc::clone(&self.settings.cluster),
+            links: self.links.clone(),
+            supervision: self.supervision.clone(),
             access: Arc::clone(&self.settings.access),
             stores_access: self.config.root_password.is_some(),
             epochs: self.cluster.clone().map(|(incarnation, fixed)| EpochSettings {
@@ -229,8 +237,20 @@ impl Shared {
         }
     }
 
+    /// The figures of the links to other nodes, which the kernel makes.
+    #[must_use]
+    pub fn with_links(self, links: LinkFigures) -> Shared {
+        Shared { links, ..self }
+    }
+
+    /// How the process and main tell each other about stops.
+    pub fn supervision(&self) -> &Supervision {
+        &self.supervision
+    }
+
     /// The same shared memory of a node of a cluster. It serves clients once the cluster has admitted it.
-    pub fn with_member(self, settings: Arc<MemberSettings>, log_lines: LogLines) -> Shared {
+    pub fn with_member(mut self, settings: Arc<MemberSettings>, log_lines: LogLines) -> Shared {
+        self.supervision.is_member = true;
         let has_data = settings.node(settings.own).is_some_and(|it| it.roles.data);
         let cluster = has_data.then(|| (settings.incarnation, None));
         if has_data {

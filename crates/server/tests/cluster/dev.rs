@@ -1,9 +1,12 @@
 //! `junctor dev`.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use junctor_bench::mysql::Connection;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
@@ -107,4 +110,84 @@ fn a_cluster_starts_restarts_its_members_continues_and_ends_its_children() {
     dev.child.kill().expect("it runs");
     dev.child.wait().expect("a child");
     dev.await_no_children();
+}
+
+/// The answer of `junctor admin` in JSON.
+fn admin_json(arguments: &[&str], port: &str) -> serde_json::Value {
+    let (is_done, text) = run(&[&["admin"], arguments, &["--port", port, "--json"]].concat());
+    assert!(is_done, "{arguments:?}: {text}");
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
+}
+
+/// The lives of all nodes.
+fn lives(port: &str) -> Vec<u64> {
+    let shown = admin_json(&["show"], port);
+    let nodes = shown["nodes"].as_array().expect("the nodes");
+    nodes.iter().map(|node| node["incarnation"].as_u64().expect("a life")).collect()
+}
+
+/// Inserts rows until all is over, over new connections where one is lost. Returns those that were
+/// acknowledged.
+fn insert(address: SocketAddr, is_over: &AtomicBool) -> Vec<u32> {
+    let (mut acknowledged, mut session, mut row) = (Vec::new(), None, 0);
+    while !is_over.load(Ordering::Relaxed) {
+        row += 1;
+        let connection = session.take().or_else(|| Connection::<TcpStream>::open(address, "").ok());
+        let Some(mut connection) = connection else { continue };
+        match connection.query(&format!("INSERT INTO d.t VALUES ({row})")) {
+            Ok(_) => acknowledged.push(row),
+            // Errors of the change of the membership; a lost connection is replaced.
+            Err(_) if connection.query("SELECT 1").is_err() => continue,
+            Err(_) => {}
+        }
+        session = Some(connection);
+    }
+    acknowledged
+}
+
+#[test]
+fn a_cluster_is_shown_and_restarted_node_by_node_under_load() {
+    let folder = folder("dev-admin");
+    let mut dev = Dev::start(&folder, &[]);
+    let addresses = dev.await_ready();
+    let port = addresses[0].port().to_string();
+    wait_until("all disks count", || {
+        let shown = admin_json(&["show"], &port);
+        let nodes = shown["nodes"].as_array()?;
+        nodes[..2].iter().all(|node| node["state"] == "SERVING" && node["is_durable"] == 1).then_some(())
+    });
+    let session = |address: SocketAddr| Connection::<TcpStream>::open(address, "").expect("root may log in");
+    for statement in ["CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)"] {
+        wait_until(statement, || session(addresses[0]).query(statement).ok());
+    }
+    let before = lives(&port);
+    assert_eq!(before.len(), 5);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let (address, is_over) = (addresses[1], Arc::clone(&is_over));
+        std::thread::spawn(move || insert(address, &is_over))
+    };
+    let (is_done, text) = run(&["admin", "rolling-restart", "--port", &port]);
+    assert!(is_done && text.ends_with("all 5 nodes have been restarted\n"), "{text}");
+    is_over.store(true, Ordering::Relaxed);
+    let acknowledged = writer.join().expect("the client has not panicked");
+    assert!(!acknowledged.is_empty());
+    assert!(lives(&port).iter().zip(&before).all(|(now, before)| now > before), "{text}");
+    let rows = session(addresses[0]).query("SELECT a FROM d.t").expect("a table").rows;
+    let found: BTreeSet<u32> = rows.iter().filter_map(|row| row[0].as_ref()?.parse().ok()).collect();
+    let lost: Vec<&u32> = acknowledged.iter().filter(|row| !found.contains(row)).collect();
+    assert!(lost.is_empty(), "{lost:?} of {} rows are lost", acknowledged.len());
+
+    let status = admin_json(&["status", "1"], &port);
+    assert_eq!(status["arbitration"].as_array().map(Vec::len), Some(1), "{status}");
+    // The supervisor starts no node again that a statement has stopped.
+    let (is_done, text) = run(&["admin", "stop", "2", "--port", &port]);
+    assert!(is_done && text.contains("node 2 data: has stopped"), "{text}");
+    let events = admin_json(&["events", "--kind", "stopping", "--node", "4"], &port);
+    let events = events["events"].as_array().expect("events");
+    assert!(events.iter().any(|it| it["description"] == "node 2: is asked to stop by a statement"), "{events:?}");
+    for command in [&["stop", "1"][..], &["rolling-restart"]] {
+        let (is_done, text) = run(&[&["admin"], command, &["--port", &port]].concat());
+        assert!(!is_done && (text.contains("last one of node group 0") || text.contains("node 2 is DOWN")), "{text}");
+    }
 }

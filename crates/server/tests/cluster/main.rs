@@ -10,6 +10,7 @@ mod groups;
 mod links;
 mod membership;
 mod nodes;
+mod operate;
 mod pause;
 mod rejoin;
 mod stops;

@@ -211,6 +211,7 @@ forms! {
     SetRestricted "SET SESSION of variables that affect other sessions or logs"
         [Server: SessionVariablesAdmin | SystemVariablesAdmin | Super] "1227" "SET sql_log_bin = 0";
     Flush "FLUSH HOSTS, FLUSH LOGS" [Server: Reload] "1227" "FLUSH HOSTS";
+    Stop "SHUTDOWN, RESTART" [Server: Shutdown] "1227" "SHUTDOWN NODE 2";
     FlushTables "FLUSH TABLES" [Server: Reload | FlushTables] "1227" "FLUSH TABLES";
     FlushPrivileges "FLUSH PRIVILEGES" [Server: Reload] "1227" "FLUSH PRIVILEGES";
     FlushUserResources "FLUSH USER_RESOURCES" [Server: Reload | FlushUserResources] "1227" "FLUSH USER_RESOURCES";
@@ -268,6 +269,7 @@ pub fn forms_of(statement: &Statement) -> Vec<Form> {
         Statement::ReloadTls => Form::ReloadTls,
         Statement::Flush(kinds) if kinds.iter().all(|kind| matches!(kind, FlushKind::Tables(_))) => Form::FlushTables,
         Statement::Flush(_) => Form::Flush,
+        Statement::Stop(_) => Form::Stop,
         Statement::ResetPersist { .. } => Form::SetGlobal,
         Statement::Set(items) => {
             let mut forms = Vec::new();

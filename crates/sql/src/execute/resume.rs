@@ -105,6 +105,11 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
             Event::UserLock { .. } => finish_ok(context, ChangeCounts::default()),
             other => unexpected("the backup lock", &other),
         },
+        Execution::StoppingNode(_) => match event {
+            Event::NodeStops { error: Some(error), .. } => fail(context, &error),
+            Event::NodeStops { .. } => finish_ok(context, ChangeCounts::default()),
+            other => unexpected("a stop", &other),
+        },
         Execution::Schema(state) => resume_schema(context, *state, event),
         Execution::Status(state) => match event {
             Event::Status { rows, .. } => resume_status(context, *state, &rows),
@@ -141,6 +146,15 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, row
     let shown = match plan.source {
         ComputeSource::Status(StatusTable::OperationLatency) => Cow::Owned(summary_rows(rows)),
         ComputeSource::Status(StatusTable::OperationLatencyBuckets) => Cow::Owned(bucket_rows(rows)),
+        ComputeSource::Status(StatusTable::Events) => {
+            let zone = context.session.variables.value_rules().zone();
+            let mut rows = rows.to_vec();
+            for at in rows.iter_mut().filter_map(|row| row.get_mut(2)) {
+                let Value::UInt(us) = *at else { continue };
+                *at = Value::Temporal(zone.date_time_at(us, 6));
+            }
+            Cow::Owned(rows)
+        }
         ComputeSource::Status(StatusTable::Processes) => {
             Cow::Owned(context.engine.visible_processes(context.session, rows))
         }
@@ -212,6 +226,7 @@ pub(super) fn operation_of(event: &Event) -> OperationId {
         | Event::Interrupted { operation, .. }
         | Event::GlobalsSet { operation, .. }
         | Event::UserLock { operation, .. }
+        | Event::NodeStops { operation, .. }
         | Event::File { operation, .. }
         | Event::SchemaChanged { operation, .. }
         | Event::AutoIncrement { operation, .. }

@@ -21,6 +21,7 @@ use super::load_file::{FILE_BYTES_MAX, start_load_file};
 use super::retry::{RetryInput, RetryState};
 use super::state::Execution;
 use crate::mysql_catalog::show::StatisticsSnapshot;
+use crate::parse::statement::StopStatement;
 use crate::result::Progress;
 
 /// The lock calls of the statement that is being planned or executed.
@@ -178,6 +179,19 @@ impl StatementContext<'_, '_> {
                 // The end of the session releases the backup lock with the user-level locks.
                 self.session.holds_user_locks = true;
                 self.session.execution = Execution::BackupLock(operation);
+                Progress::Waiting
+            }
+            Err(error) => fail(self, &error),
+        }
+    }
+}
+
+impl StatementContext<'_, '_> {
+    /// Starts SHUTDOWN and RESTART.
+    pub(crate) fn start_stop(&mut self, StopStatement { node, restarts, is_forced }: StopStatement) -> Progress {
+        match self.engine.gateway.stop_node(self.session.connection, node, (restarts, is_forced), self.turn) {
+            Ok(operation) => {
+                self.session.execution = Execution::StoppingNode(operation);
                 Progress::Waiting
             }
             Err(error) => fail(self, &error),

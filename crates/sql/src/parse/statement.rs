@@ -66,6 +66,8 @@ pub enum Statement {
     UnlockInstance,
     /// ALTER INSTANCE RELOAD TLS.
     ReloadTls,
+    /// SHUTDOWN or RESTART, of this node or another one.
+    Stop(StopStatement),
     /// FLUSH of the things named.
     Flush(Vec<FlushKind>),
     Kill(Box<Kill>),
@@ -91,6 +93,17 @@ pub enum Statement {
     Account(Box<AccountStatement>),
     /// The parser recognises the statement; the binder refuses it with error 1235 and this name.
     Unsupported(Unsupported),
+}
+
+/// `{SHUTDOWN | RESTART} [NODE number [FORCE]]`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StopStatement {
+    /// The node; `None` for the own one.
+    pub node: Option<u8>,
+    /// Whether it is started again.
+    pub restarts: bool,
+    /// Whether it stops although its group then has no replica that serves.
+    pub is_forced: bool,
 }
 
 /// A part of MySQL that the parser recognises but this version does not support.

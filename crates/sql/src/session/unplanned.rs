@@ -110,6 +110,7 @@ impl StatementContext<'_, '_> {
                 answer(self, reloaded.map_err(failed))
             }
             Statement::Flush(kinds) => self.flush(kinds),
+            Statement::Stop(stop) => self.start_stop(*stop),
             Statement::Kill(kill) => match self.connection_to_kill(&kill.connection) {
                 Ok(connection) => self.start_kill(connection, kill.query_only),
                 Err(error) => fail(self, &error),

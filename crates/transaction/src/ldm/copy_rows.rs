@@ -136,7 +136,8 @@ impl LdmBlock {
             return self.set_aside(signal.epoch, LdmSignal::CopyRows(signal), context);
         }
         let CopyRows { reply_to, epoch, partition, from, at } = signal;
-        let mut reply = CopyRowsReply { epoch, partition, from, next: Some(from), rows: Vec::new(), error: None };
+        let (rows, partition_rows) = (Vec::new(), 0);
+        let mut reply = CopyRowsReply { epoch, partition, from, next: Some(from), rows, partition_rows, error: None };
         let index = self.partitions.find(partition);
         // A commit below the snapshot may wait for a reader until it is stable.
         if let (Some(index), true) = (index, self.shared.sequence.stable() >= at) {
@@ -151,6 +152,9 @@ impl LdmBlock {
                 slot.guard.owner_read(&slot.token, |store| {
                     if store.snapshot_floor() > at {
                         reply.error = Some(given_up());
+                    }
+                    if from == RowId(0) {
+                        reply.partition_rows = store.statistics().live_rows;
                     }
                     next = append_rows(store, (first, stop), at, builder, rows);
                 });
@@ -183,6 +187,13 @@ impl LdmBlock {
         };
         let Some(copy) = slot.copy.as_deref_mut() else { return };
         let put = put_rows(&mut store, copy, &reply.rows);
+        let progress = &self.shared.progress;
+        if reply.from == RowId(0) {
+            progress.add_total(reply.partition_rows, 0);
+        }
+        if let Ok(count) = put {
+            progress.add(count, reply.rows.len() as u64);
+        }
         if let Some(next) = reply.next {
             copy.next = next;
             copy.deleted = copy.deleted.split_off(&next);
@@ -192,8 +203,8 @@ impl LdmBlock {
         drop(store);
         let error = match put {
             Err(error) => Some(error),
-            Ok(()) if reply.next.is_none() && !copy.deleting.is_empty() => Some(given_up()),
-            Ok(()) => None,
+            Ok(_) if reply.next.is_none() && !copy.deleting.is_empty() => Some(given_up()),
+            Ok(_) => None,
         };
         if reply.next.is_none() {
             slot.copy = None;
@@ -231,9 +242,11 @@ fn append_rows(
     (end < limit.0).then_some(RowId(end))
 }
 
-/// Puts copied rows below the changes that came before.
-fn put_rows(store: &mut PartitionStore, copy: &mut PartitionCopy, mut rows: &[u8]) -> Result<(), Box<Error>> {
+/// Puts copied rows below the changes that came before. Returns the number of rows that it was given.
+fn put_rows(store: &mut PartitionStore, copy: &mut PartitionCopy, mut rows: &[u8]) -> Result<u64, Box<Error>> {
+    let mut count = 0;
     while let Some(copied) = next_shipped(&mut rows) {
+        count += 1;
         if !check_image(store.format(), copied.image) {
             let message = "The primary replica sent an invalid row image";
             return Err(Error::new(ErrorCode::UnknownError, message));
@@ -255,7 +268,7 @@ fn put_rows(store: &mut PartitionStore, copy: &mut PartitionCopy, mut rows: &[u8
             CopyError::TooOld => given_up(),
         })?;
     }
-    Ok(())
+    Ok(count)
 }
 
 /// The error of a copy whose snapshot is lost.

@@ -41,6 +41,11 @@ impl LdmBlock {
             | StatusTable::LogSpaces
             | StatusTable::RestartInfo
             | StatusTable::NodeGroups
+            | StatusTable::Links
+            | StatusTable::Arbitration
+            | StatusTable::Restarts
+            | StatusTable::ReplicationLag
+            | StatusTable::Events
             | StatusTable::Nodes
             | StatusTable::UserLocks => Vec::new(),
         };

@@ -563,6 +563,57 @@ fn a_voter_that_lost_its_files_comes_back_under_a_new_id() {
     cluster.run_until("it counts", |it| it.serve(&[2]) && it.is_settled());
 }
 
+/// The node stops: it wants to leave.
+fn leave(cluster: &mut Cluster, node: u8) -> bool {
+    let now = cluster.now;
+    cluster.places.get_mut(&NodeId(node)).unwrap().member.as_mut().unwrap().leave(now)
+}
+
+fn has_left(cluster: &Cluster, node: u8) -> bool {
+    cluster.places[&NodeId(node)].member.as_ref().is_some_and(Member::has_left)
+}
+
+#[test]
+fn a_node_that_stops_leaves_first_and_keeps_its_process() {
+    let mut cluster = formed(&["data", "data", "management"]);
+    // The leader, with data or without, and the others.
+    for node in [2, 1] {
+        assert!(leave(&mut cluster, node));
+        cluster.run_until("it has left", |cluster| has_left(cluster, node));
+        assert!(cluster.serve(&[3 - node]) && cluster.places[&NodeId(node)].stopped.is_none());
+        let reason = format!("node {node}: leaves, because it stops");
+        let leader = cluster.leader().unwrap();
+        assert!(cluster.places[&NodeId(leader)].log.contains(&reason));
+        cluster.kill(node);
+        cluster.start(node);
+        cluster.run_until("it is back", |cluster| cluster.serve(&[1, 2]) && cluster.is_settled());
+    }
+    assert!(!leave(&mut cluster, 3), "a management node is no member");
+}
+
+#[test]
+fn the_last_nodes_of_a_group_stay_members_and_keep_their_marks() {
+    let mut cluster = formed(&["data", "data", "management"]);
+    cluster.run_until("all disks count", |cluster| {
+        cluster.membership(3).is_some_and(|it| it.members().all(|record| record.is_durable))
+    });
+    let before = cluster.membership(3).unwrap().clone();
+    for node in [1, 2] {
+        assert!(leave(&mut cluster, node));
+        cluster.step();
+    }
+    for _ in 0..50 {
+        cluster.step();
+    }
+    assert!(!has_left(&cluster, 1) && !has_left(&cluster, 2));
+    // One of them ends a moment before the other.
+    cluster.kill(1);
+    for _ in 0..5 {
+        cluster.step();
+    }
+    assert_eq!(cluster.membership(3), Some(&before));
+}
+
 /// Messages are lost and nodes end, pause, return and lose each other, in a random order.
 fn disturb(cluster: &mut Cluster, random: &mut Random) {
     let count = cluster.nodes.len() as u64;

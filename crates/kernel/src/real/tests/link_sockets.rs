@@ -120,6 +120,7 @@ impl Thread {
             watcher: (PLAYER, 0),
             introduction: Arc::new([]),
             security: None,
+            figures: Default::default(),
         };
         let ports = LinkPorts::new(&options, routes, 0).unwrap();
         sockets.set_links(ports, Some(mio::net::TcpListener::from_std(listener))).unwrap();

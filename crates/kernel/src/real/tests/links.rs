@@ -78,6 +78,7 @@ fn links(incarnation: u32, listener: Arc<TcpListener>, peers: Vec<(NodeId, Socke
         watcher: (PLAYER, 0),
         introduction: Arc::new([]),
         security: None,
+        figures: Default::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use junctor_gateway::threads::ThreadUsage;
 use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
 
-use super::layout::{Field, VirtualTable, bytes, double, int, name, text, unsigned};
+use super::layout::{Field, FieldKind, VirtualTable, bytes, double, field, int, name, text, unsigned};
 use super::schema_layout::PROCESSLIST;
 use super::sending_rows::SENDING;
 use super::thread_rows::{CPUSTAT, THREADBLOCKS};
@@ -207,6 +207,73 @@ const NODE_GROUPS: &[Field] = &[
     unsigned("durable_nodes"),
 ];
 
+/// The links of every node of the cluster to others, as both see them.
+const LINKS: &[Field] = &[
+    unsigned("node_id"),
+    unsigned("peer_node_id"),
+    text("state", 16),
+    unsigned("incarnation").or_null(),
+    unsigned("protocol_version").or_null(),
+    unsigned("channels"),
+    unsigned("connections"),
+    unsigned("round_trip_us").or_null(),
+    unsigned("sent_bytes"),
+    unsigned("received_bytes"),
+    unsigned("unacknowledged_bytes"),
+    unsigned("credit_bytes"),
+    unsigned("silent_ms"),
+];
+
+/// What every node knows of the votes, and the lease that it has.
+const ARBITRATION: &[Field] = &[
+    unsigned("node_id"),
+    unsigned("is_voter"),
+    text("role", 16).or_null(),
+    unsigned("leader_node_id").or_null(),
+    unsigned("term").or_null(),
+    unsigned("applied_entry").or_null(),
+    unsigned("epoch"),
+    unsigned("voters"),
+    unsigned("voters_heard"),
+    unsigned("lease_left_us").or_null(),
+];
+
+/// The phases of the last start of every node, and of its return to the cluster.
+const RESTARTS: &[Field] = &[
+    unsigned("node_id"),
+    name("phase"),
+    text("state", 16),
+    unsigned("milliseconds"),
+    unsigned("rows_applied"),
+    unsigned("bytes"),
+    unsigned("rows_total").or_null(),
+    unsigned("bytes_total").or_null(),
+];
+
+/// How far every data node is with the commits of the epoch, as the sequencer knows it.
+const REPLICATION_LAG: &[Field] = &[
+    unsigned("node_id"),
+    unsigned("node_group"),
+    unsigned("sequencer_node_id"),
+    unsigned("epoch"),
+    text("state", 16),
+    unsigned("last_commit"),
+    unsigned("applied_commit"),
+    unsigned("stable_commit"),
+    unsigned("synced_commit"),
+    unsigned("commits_to_apply"),
+    unsigned("commits_to_sync").or_null(),
+];
+
+/// The last events of the membership, as every node has seen them.
+const EVENTS: &[Field] = &[
+    unsigned("node_id"),
+    unsigned("event_number"),
+    field("event_time", FieldKind::Timestamp),
+    text("event_kind", 16),
+    text("description", 512),
+];
+
 /// Measured costs and chosen locations of reads, one row for each sql block and kind of read. A cost without
 /// samples is NULL.
 const ROUTING: &[Field] = &[
@@ -256,11 +323,14 @@ const OPERATION_LATENCY_BUCKETS: &[Field] =
     &[unsigned("sql_instance").or_null(), name("operation"), unsigned("from_ns"), unsigned("to_ns"), unsigned("count")];
 
 const TABLES: &[(&str, &[Field])] = &[
+    ("arbitration", ARBITRATION),
     ("checkpoints", CHECKPOINTS),
     ("counters", COUNTERS),
     ("cpustat_1sec", CPUSTAT),
     ("cpustat_20sec", CPUSTAT),
     ("cpustat_50ms", CPUSTAT),
+    ("events", EVENTS),
+    ("links", LINKS),
     ("lock_waits", LOCK_WAITS),
     ("locks", LOCKS),
     ("logspaces", LOGSPACES),
@@ -270,7 +340,9 @@ const TABLES: &[(&str, &[Field])] = &[
     ("nodes", NODES),
     ("operation_latency", OPERATION_LATENCY),
     ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
+    ("replication_lag", REPLICATION_LAG),
     ("restart_info", RESTART_INFO),
+    ("restarts", RESTARTS),
     ("routing", ROUTING),
     ("sending", SENDING),
     ("thread_pool_groups", THREAD_POOL_GROUPS),
@@ -321,8 +393,11 @@ pub struct ThreadStatus {
 /// The status table with this name, ignoring case, if blocks of the data plane supply its rows.
 pub fn status_table(name: &str) -> Option<StatusTable> {
     match name.to_ascii_lowercase().as_str() {
+        "arbitration" => Some(StatusTable::Arbitration),
         "checkpoints" => Some(StatusTable::Checkpoints),
         "counters" => Some(StatusTable::Counters),
+        "events" => Some(StatusTable::Events),
+        "links" => Some(StatusTable::Links),
         "lock_waits" => Some(StatusTable::LockWaits),
         "locks" => Some(StatusTable::Locks),
         "logspaces" => Some(StatusTable::LogSpaces),
@@ -332,7 +407,9 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
         "nodes" => Some(StatusTable::Nodes),
         "operation_latency" => Some(StatusTable::OperationLatency),
         "operation_latency_buckets" => Some(StatusTable::OperationLatencyBuckets),
+        "replication_lag" => Some(StatusTable::ReplicationLag),
         "restart_info" => Some(StatusTable::RestartInfo),
+        "restarts" => Some(StatusTable::Restarts),
         "routing" => Some(StatusTable::Routing),
         "thread_pool_groups" => Some(StatusTable::ThreadPoolGroups),
         "thread_pool_queues" => Some(StatusTable::ThreadPoolQueues),
@@ -347,8 +424,11 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
 /// A status table's columns, without rows.
 pub fn status_columns(table: StatusTable) -> VirtualTable {
     let (name, fields) = match table {
+        StatusTable::Arbitration => ("arbitration", ARBITRATION),
         StatusTable::Checkpoints => ("checkpoints", CHECKPOINTS),
         StatusTable::Counters => ("counters", COUNTERS),
+        StatusTable::Events => ("events", EVENTS),
+        StatusTable::Links => ("links", LINKS),
         StatusTable::LockWaits => ("lock_waits", LOCK_WAITS),
         StatusTable::Locks => ("locks", LOCKS),
         StatusTable::LogSpaces => ("logspaces", LOGSPACES),
@@ -358,7 +438,9 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::Nodes => ("nodes", NODES),
         StatusTable::OperationLatency => ("operation_latency", OPERATION_LATENCY),
         StatusTable::OperationLatencyBuckets => ("operation_latency_buckets", OPERATION_LATENCY_BUCKETS),
+        StatusTable::ReplicationLag => ("replication_lag", REPLICATION_LAG),
         StatusTable::RestartInfo => ("restart_info", RESTART_INFO),
+        StatusTable::Restarts => ("restarts", RESTARTS),
         StatusTable::Routing => ("routing", ROUTING),
         StatusTable::ThreadPoolGroups => ("thread_pool_groups", THREAD_POOL_GROUPS),
         StatusTable::ThreadPoolQueues => ("thread_pool_queues", THREAD_POOL_QUEUES),

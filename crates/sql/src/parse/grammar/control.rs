@@ -5,7 +5,7 @@ use crate::parse::expression::Expression;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{
-    Describe, Explain, FlushKind, Kill, StartTransaction, Statement, TableLock, TransactionEnd,
+    Describe, Explain, FlushKind, Kill, StartTransaction, Statement, StopStatement, TableLock, TransactionEnd,
 };
 
 impl Parser<'_> {
@@ -180,6 +180,17 @@ impl Parser<'_> {
             return Ok(FlushKind::Logs);
         }
         self.unsupported("FLUSH")
+    }
+
+    /// {SHUTDOWN | RESTART} [NODE number [FORCE]]. MySQL has both without NODE.
+    pub(super) fn stop(&mut self, restarts: bool) -> Parse<Statement> {
+        self.advance();
+        if !self.accept_text("NODE") {
+            return Ok(Statement::Stop(StopStatement { node: None, restarts, is_forced: false }));
+        }
+        let Ok(number) = u8::try_from(self.long_number()?) else { return self.syntax() };
+        let is_forced = self.accept_word(Keyword::Force);
+        Ok(Statement::Stop(StopStatement { node: Some(number), restarts, is_forced }))
     }
 
     pub(super) fn kill(&mut self) -> Parse<Statement> {

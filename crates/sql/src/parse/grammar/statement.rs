@@ -100,6 +100,7 @@ impl Parser<'_> {
                 Ok(SetByQuery::of_values(self.comma_list(Self::expression)?))
             }
             Keyword::Flush => self.flush(),
+            Keyword::Shutdown | Keyword::Restart => self.stop(keyword == Keyword::Restart),
             _ => self.unsupported_statement(keyword),
         }
     }
@@ -171,8 +172,6 @@ impl Parser<'_> {
             (Keyword::Change, _) => "CHANGE REPLICATION SOURCE",
             (Keyword::Stop, _) => "STOP REPLICA",
             (Keyword::Install | Keyword::Uninstall, _) => "INSTALL PLUGIN",
-            (Keyword::Shutdown, _) => "SHUTDOWN",
-            (Keyword::Restart, _) => "RESTART",
             (Keyword::Signal | Keyword::Resignal, _) => "SIGNAL",
             (Keyword::Get, _) => "GET DIAGNOSTICS",
             (Keyword::Help, _) => "HELP",

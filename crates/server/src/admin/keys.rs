@@ -1,31 +1,18 @@
-//! `junctor admin`: what the nodes of a cluster need before they start.
+//! `junctor admin key` and `certificate`: what the nodes of a cluster need before they start.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand};
+use clap::Args;
 use junctor_kernel::NodeId;
 use junctor_tls::certificate::{create_authority, issue};
 
-type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+use super::Result;
 
-/// The subcommands of `junctor admin`.
-#[derive(Debug, Subcommand)]
-pub enum AdminCommand {
-    /// Make a new key of a cluster. Every node of the cluster needs the file.
-    Key {
-        /// The file to make; it must not exist
-        #[arg(value_name = "FILE")]
-        file: PathBuf,
-    },
-    /// Make the certificate authority of a cluster, and a certificate for each node, to encrypt links.
-    #[command(after_help = CERTIFICATE_HELP)]
-    Certificate(CertificateOptions),
-}
-
-const CERTIFICATE_HELP: &str = "\
+/// Shown after the options of `junctor admin certificate`.
+pub const CERTIFICATE_HELP: &str = "\
 The folder gets authority.crt, authority.key, and node-N.crt and node-N.key for each node. An authority that is there
 already is used again. Node N needs authority.crt (tls_authority), node-N.crt (tls_certificate) and node-N.key
 (tls_private_key). Keep authority.key away from the nodes.
@@ -47,17 +34,6 @@ pub struct CertificateOptions {
     cluster_name: String,
 }
 
-/// Runs a subcommand.
-///
-/// # Errors
-/// A file exists or cannot be written, or the authority's key cannot be read.
-pub fn run(command: &AdminCommand) -> Result<()> {
-    match command {
-        AdminCommand::Key { file } => make_key(file),
-        AdminCommand::Certificate(options) => make_certificates(options),
-    }
-}
-
 /// Makes the file of a new key.
 ///
 /// # Errors
@@ -70,7 +46,10 @@ pub fn make_key(file: &Path) -> Result<()> {
 }
 
 /// Makes the authority, if it is missing, and the certificates of nodes.
-fn make_certificates(options: &CertificateOptions) -> Result<()> {
+///
+/// # Errors
+/// A file exists or cannot be written, or the authority's key cannot be read.
+pub fn make_certificates(options: &CertificateOptions) -> Result<()> {
     let CertificateOptions { folder, nodes, cluster_name } = options;
     std::fs::create_dir_all(folder)?;
     let key_file = folder.join("authority.key");

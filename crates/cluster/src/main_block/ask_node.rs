@@ -1,0 +1,337 @@
+//! Questions to main of other nodes, for statements about the whole cluster: rows of status tables, and stops
+//! of nodes. A node that does not answer in time is left out. Nodes without data have no links to each other,
+//! so a data or management node passes their questions on.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use junctor_kernel::{Address, Context, Duration, NodeId, Outbox, Time, WorldRequest};
+use junctor_model::error::{Error, ErrorCode};
+use junctor_model::id::Incarnation;
+use junctor_model::value::Value;
+use junctor_signals::ask_node::{AskNode, AskNodeReply, NodeQuestion, StopNode, StopNodeReply};
+use junctor_signals::inbox::ContinueWork;
+use junctor_signals::read_rows::OperationId;
+use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
+use junctor_signals::{MainSignal, Module, Signal, SqlSignal};
+
+use super::block::MainBlock;
+use crate::member::EventKind;
+
+/// Identifies the work in [`ContinueWork`].
+pub(super) const ASK_WORK: u32 = 7;
+/// The token of the timer after which the node stops.
+pub(super) const STOP_TIMER: u64 = 7;
+/// Maximum number of questions under way. Further ones are answered by this node alone.
+const QUESTIONS_MAX: usize = 64;
+/// Maximum number of questions that one signal sends. The rest follows in the next turn.
+const SENT_MAX: usize = 32;
+/// Time after which a node that has not answered is left out.
+const ANSWER_WAIT_MAX: Duration = Duration::from_millis(1000);
+/// Time until the node stops, for the answer to the statement that stops it.
+const STOP_AFTER: Duration = Duration::from_millis(20);
+
+/// How the process of the node and main tell each other about stops.
+#[derive(Clone, Debug, Default)]
+pub struct Supervision {
+    /// Whether the node belongs to a cluster.
+    pub is_member: bool,
+    /// Whether a supervisor starts it again when it ends with the status for a restart.
+    pub is_supervised: bool,
+    /// Set before the node stops to be started again.
+    pub wants_restart: Arc<AtomicBool>,
+    /// Set by the process when it is to stop in order. Main of a node of a cluster looks at it with each tick.
+    pub wants_stop: Arc<AtomicBool>,
+}
+
+/// The questions that wait for answers.
+#[derive(Debug, Default)]
+pub(super) struct Questions {
+    list: Vec<Question>,
+    last_id: u64,
+}
+
+#[derive(Debug)]
+struct Question {
+    id: u64,
+    asker: Asker,
+    question: NodeQuestion,
+    /// The nodes that are still to be asked.
+    unsent: VecDeque<NodeId>,
+    awaited: Vec<Awaited>,
+    rows: Vec<Vec<Value>>,
+    error: Option<Box<Error>>,
+    deadline: Time,
+}
+
+/// A node that has not answered.
+#[derive(Clone, Copy, Debug)]
+struct Awaited {
+    node: NodeId,
+    /// The linked node that was asked, and its life.
+    via: (NodeId, Incarnation),
+}
+
+/// Where the answer goes.
+#[derive(Clone, Copy, Debug)]
+enum Asker {
+    /// To a session that reads a status table.
+    Reader { operation: OperationId, reply_to: Address },
+    /// To a session that stops a node.
+    Stopper { operation: OperationId, reply_to: Address },
+    /// To main of another node, about this node.
+    Node { id: u64, to: NodeId, about: NodeId },
+}
+
+impl Questions {
+    pub fn new(first_number: u64) -> Questions {
+        Questions { list: Vec::new(), last_id: first_number }
+    }
+
+    fn is_full(&self) -> bool {
+        self.list.len() >= QUESTIONS_MAX
+    }
+}
+
+impl Question {
+    fn is_answered(&self) -> bool {
+        self.unsent.is_empty() && self.awaited.is_empty()
+    }
+}
+
+impl MainBlock {
+    /// A session reads a table about the whole cluster.
+    pub(super) fn ask_all(&mut self, request: &ReadStatus, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
+        let rows = self.rows_of_node(request.table, context);
+        let unsent = match &self.member {
+            Some(cluster) if !self.questions.is_full() => match request.table {
+                // This node knows the others, except those that it has no links to.
+                StatusTable::Nodes => cluster.relay().filter(|_| has_unknown(&rows)).into_iter().collect(),
+                _ => cluster.others().collect(),
+            },
+            _ => VecDeque::new(),
+        };
+        let asker = Asker::Reader { operation: request.operation, reply_to: request.reply_to };
+        self.ask((asker, NodeQuestion::Status { table: request.table }), unsent, rows, (context.turn_start, outbox));
+    }
+
+    fn ask(
+        &mut self,
+        (asker, question): (Asker, NodeQuestion),
+        unsent: VecDeque<NodeId>,
+        rows: Vec<Vec<Value>>,
+        (now, outbox): (Time, &mut Outbox<Signal>),
+    ) {
+        self.questions.last_id += 1;
+        let id = self.questions.last_id;
+        let (awaited, deadline) = (Vec::new(), now.plus(ANSWER_WAIT_MAX));
+        self.questions.list.push(Question { id, asker, question, unsent, awaited, rows, error: None, deadline });
+        self.advance_questions(now, outbox);
+    }
+
+    /// Sends the next questions, gives up nodes that have ended or do not answer, and passes answers on.
+    pub(super) fn advance_questions(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let mut left = SENT_MAX;
+        let MainBlock { questions, member, own, .. } = self;
+        for question in &mut questions.list {
+            let is_late = now >= question.deadline;
+            if is_late {
+                question.unsent.clear();
+                if let (NodeQuestion::Stop { .. }, Some(awaited)) = (question.question, question.awaited.first()) {
+                    question.error = Some(does_not_answer(awaited.node));
+                }
+                question.awaited.clear();
+            }
+            let Some(cluster) = member.as_ref() else { continue };
+            // A node that is to stop may end before its answer arrives.
+            question.awaited.retain(|it| cluster.linked_life(it.via.0) == Some(it.via.1));
+            while left > 0
+                && let Some(node) = question.unsent.pop_front()
+            {
+                let relay = cluster.relay().filter(|_| !cluster.is_linked_with(node));
+                let way = [Some(node), relay].into_iter().flatten();
+                let mut way = way.filter_map(|via| Some((via, cluster.linked_life(via)?)));
+                let Some(via) = way.next() else {
+                    let is_stop = matches!(question.question, NodeQuestion::Stop { .. });
+                    question.error = is_stop.then(|| does_not_answer(node));
+                    continue;
+                };
+                left -= 1;
+                question.awaited.push(Awaited { node, via });
+                let ask = AskNode { id: question.id, node, question: question.question };
+                outbox.send(Address::new(via.0, Module::Main, 0), Signal::Main(MainSignal::AskNode(ask)));
+            }
+        }
+        let mut index = 0;
+        while index < questions.list.len() && left > 0 {
+            if questions.list[index].is_answered() {
+                left -= 1;
+                answer(questions.list.remove(index), outbox);
+            } else {
+                index += 1;
+            }
+        }
+        let is_unsent = |question: &Question| !question.unsent.is_empty() || question.is_answered();
+        if questions.list.iter().any(is_unsent) {
+            outbox.send(*own, Signal::Main(MainSignal::ContinueWork(ContinueWork { work: ASK_WORK })));
+        }
+    }
+
+    /// Makes [`MainBlock::advance_questions`] look in a turn of its own whether nodes have ended.
+    pub(super) fn schedule_questions(&self, outbox: &mut Outbox<Signal>) {
+        if !self.questions.list.is_empty() {
+            outbox.send(self.own, Signal::Main(MainSignal::ContinueWork(ContinueWork { work: ASK_WORK })));
+        }
+    }
+
+    /// Another node asks this one, or wants to ask a third one.
+    pub(super) fn on_ask_node(
+        &mut self,
+        from: NodeId,
+        signal: AskNode,
+        context: &Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let AskNode { id, node, question } = signal;
+        let asker = Asker::Node { id, to: from, about: node };
+        if node != self.own.node && !self.questions.is_full() {
+            return self.ask((asker, question), [node].into(), Vec::new(), (context.turn_start, outbox));
+        }
+        let (rows, error) = match question {
+            _ if node != self.own.node => (Vec::new(), Some(does_not_answer(node))),
+            NodeQuestion::Status { table } => (self.rows_of_node(table, context), None),
+            NodeQuestion::Stop { restarts, is_forced } => (Vec::new(), self.stop_by(restarts, is_forced, outbox).err()),
+        };
+        send_reply(AskNodeReply { id, node, rows, error }, from, outbox);
+    }
+
+    /// A node has answered.
+    pub(super) fn on_ask_node_reply(
+        &mut self,
+        from: NodeId,
+        reply: AskNodeReply,
+        now: Time,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let Some(question) = self.questions.list.iter_mut().find(|question| question.id == reply.id) else { return };
+        let is_answer = |it: &Awaited| (it.node, it.via.0) == (reply.node, from);
+        let Some(index) = question.awaited.iter().position(is_answer) else { return };
+        question.awaited.swap_remove(index);
+        match question.question {
+            NodeQuestion::Status { table: StatusTable::Nodes } => complete_nodes(&mut question.rows, reply.rows),
+            _ => question.rows.extend(reply.rows),
+        }
+        question.error = reply.error.or(question.error.take());
+        self.advance_questions(now, outbox);
+    }
+
+    /// A session stops a node.
+    pub(super) fn on_stop_node(&mut self, signal: StopNode, now: Time, outbox: &mut Outbox<Signal>) {
+        let StopNode { operation, reply_to, node, restarts, is_forced } = signal;
+        let other = node.filter(|node| *node != self.own.node);
+        let is_known = |node: NodeId| self.member.as_ref().is_some_and(|it| it.others().any(|other| other == node));
+        let error = match other {
+            None => self.stop_by(restarts, is_forced || node.is_none(), outbox).err(),
+            Some(node) if !is_known(node) => {
+                let statement = if restarts { "RESTART NODE" } else { "SHUTDOWN NODE" };
+                Some(Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {statement}")))
+            }
+            Some(node) if self.questions.is_full() => Some(does_not_answer(node)),
+            Some(node) => {
+                let what = if restarts { "restart" } else { "stop" };
+                self.note_event(EventKind::Stopping, format!("node {}: is asked to {what} by a statement", node.0));
+                let asked = (Asker::Stopper { operation, reply_to }, NodeQuestion::Stop { restarts, is_forced });
+                return self.ask(asked, [node].into(), Vec::new(), (now, outbox));
+            }
+        };
+        reply_to_stopper(operation, reply_to, error, outbox);
+    }
+
+    /// Begins to stop this node. Errors: 3707 if nothing would start it again, 1296 if the cluster would lose
+    /// the rows of its group.
+    fn stop_by(&mut self, restarts: bool, is_forced: bool, outbox: &mut Outbox<Signal>) -> Result<(), Box<Error>> {
+        let node = self.own.node;
+        let supervision = &self.configuration.supervision;
+        if restarts && !supervision.is_supervised {
+            let message = "Restart server failed (mysqld is not managed by supervisor process).";
+            return Err(Error::new(ErrorCode::RestartServerFailed, message));
+        }
+        if let Some(group) = self.member.as_ref().and_then(|it| it.group_without(node)).filter(|_| !is_forced) {
+            let message = format!(
+                "Got temporary error: node {} is the last one of node group {group} that serves and has its rows on \
+                 disk; only FORCE stops it",
+                node.0
+            );
+            return Err(Error::new(ErrorCode::TemporaryFailure, message));
+        }
+        supervision.wants_restart.store(restarts, Ordering::Relaxed);
+        let what = if restarts { "restarts" } else { "stops" };
+        self.note_event(EventKind::Stopping, format!("node {}: {what} by a statement", node.0));
+        outbox.request(WorldRequest::StartTimer { after: STOP_AFTER, token: STOP_TIMER });
+        Ok(())
+    }
+
+    /// The rows that this node itself has of a table about the whole cluster.
+    fn rows_of_node(&mut self, table: StatusTable, context: &Context<'_>) -> Vec<Vec<Value>> {
+        let now = context.turn_start;
+        match table {
+            StatusTable::Nodes => Some(self.member_rows()),
+            StatusTable::Links => self.member.as_ref().map(|it| it.link_rows(&self.configuration.links, now)),
+            StatusTable::Arbitration => self.member.as_ref().map(|it| it.arbitration_row(now)).map(|row| vec![row]),
+            StatusTable::Events => self.member.as_ref().map(|it| it.event_rows(now, context.wall_clock_us)),
+            StatusTable::ReplicationLag => self.epochs.as_ref().map(|epochs| epochs.lag_rows()),
+            StatusTable::Restarts => {
+                self.restart_info.set_now(now);
+                Some(self.restart_info.rows_of(self.own.node))
+            }
+            _ => None,
+        }
+        .unwrap_or_default()
+    }
+}
+
+/// Whether some node is known to others only.
+fn has_unknown(rows: &[Vec<Value>]) -> bool {
+    rows.iter().any(|row| is_unknown(row))
+}
+
+fn is_unknown(row: &[Value]) -> bool {
+    matches!(row.get(2), Some(Value::Bytes(state)) if &**state == b"UNKNOWN")
+}
+
+/// Takes the rows of unknown nodes from another node, which has links to them.
+fn complete_nodes(rows: &mut [Vec<Value>], mut others: Vec<Vec<Value>>) {
+    for row in rows.iter_mut().filter(|row| is_unknown(row)) {
+        let Some(other) = others.iter_mut().find(|other| other.first() == row.first()) else { continue };
+        std::mem::swap(row, other);
+        // The version of the links is that of the other node.
+        if let Some(version) = row.last_mut() {
+            *version = Value::Null;
+        }
+    }
+}
+
+fn answer(question: Question, outbox: &mut Outbox<Signal>) {
+    let Question { asker, rows, error, .. } = question;
+    match asker {
+        Asker::Reader { operation, reply_to } => {
+            let reply = ReadStatusReply { operation, rows };
+            outbox.send(reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+        }
+        Asker::Stopper { operation, reply_to } => reply_to_stopper(operation, reply_to, error, outbox),
+        Asker::Node { id, to, about } => send_reply(AskNodeReply { id, node: about, rows, error }, to, outbox),
+    }
+}
+
+fn reply_to_stopper(operation: OperationId, to: Address, error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
+    outbox.send(to, Signal::Sql(SqlSignal::StopNodeReply(StopNodeReply { operation, error })));
+}
+
+fn send_reply(reply: AskNodeReply, to: NodeId, outbox: &mut Outbox<Signal>) {
+    outbox.send(Address::new(to, Module::Main, 0), Signal::Main(MainSignal::AskNodeReply(reply)));
+}
+
+fn does_not_answer(node: NodeId) -> Box<Error> {
+    Error::new(ErrorCode::TemporaryFailure, format!("Got temporary error: node {} does not answer", node.0))
+}

@@ -1,0 +1,330 @@
+//! The commands that show a cluster, and stop and restart its nodes.
+#![allow(clippy::disallowed_methods, reason = "this process operates nodes, and is none itself")]
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use clap::{Args, value_parser};
+
+use super::Result;
+use super::nodes::{self, NODES, Node, obstacle};
+use super::session::{LoginOptions, Session};
+use super::table::Table;
+
+/// Shown after the options of `junctor admin rolling-restart`.
+pub const ROLLING_HELP: &str = "\
+Management nodes come first, then data nodes, then SQL nodes. Before each one, all data nodes serve and have their rows
+on disk; the restart of a data node ends when it does so again. Clients of a SQL node lose their connections once.
+Every process needs a supervisor that starts it again after status 16: systemd, or `junctor dev`.
+
+Try it:
+  junctor admin rolling-restart --host 10.0.0.4 --user root --password-file root.password";
+
+/// Interval between two looks at the cluster.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Where to log in, and how to print.
+#[derive(Debug, Args)]
+pub struct Common {
+    #[command(flatten)]
+    login: LoginOptions,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The options of `junctor admin show`.
+#[derive(Debug, Args)]
+pub struct ShowOptions {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The options of `junctor admin status`.
+#[derive(Debug, Args)]
+pub struct StatusOptions {
+    /// Show this node only
+    #[arg(value_name = "NODE", value_parser = value_parser!(u8).range(1..))]
+    node: Option<u8>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The options of `junctor admin events`.
+#[derive(Debug, Args)]
+pub struct EventsOptions {
+    /// Show what this node has seen
+    #[arg(long, value_name = "NODE", value_parser = value_parser!(u8).range(1..))]
+    node: Option<u8>,
+    /// Show events of this kind, such as EVICTED
+    #[arg(long, value_name = "KIND", value_parser = kind)]
+    kind: Option<String>,
+    /// Maximum number of events
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: u32,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The options of `junctor admin stop`.
+#[derive(Debug, Args)]
+pub struct StopOptions {
+    /// The node
+    #[arg(value_name = "NODE", value_parser = value_parser!(u8).range(1..))]
+    node: u8,
+    /// Stop it although its node group then has no replica that serves
+    #[arg(long)]
+    force: bool,
+    /// Maximum time until the node has left, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    timeout: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The options of `junctor admin restart`.
+#[derive(Debug, Args)]
+pub struct RestartOptions {
+    /// The node
+    #[arg(value_name = "NODE", value_parser = value_parser!(u8).range(1..))]
+    node: u8,
+    /// Restart it although its node group then has no replica that serves
+    #[arg(long)]
+    force: bool,
+    /// Maximum time until the node serves again, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The options of `junctor admin rolling-restart`.
+#[derive(Debug, Args)]
+pub struct RollingOptions {
+    /// Maximum time for each node, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    timeout: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+fn kind(text: &str) -> std::result::Result<String, String> {
+    let is_kind = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if is_kind { Ok(text.to_ascii_uppercase()) } else { Err("letters only, such as EVICTED".into()) }
+}
+
+/// Prints tables with their names.
+fn print(tables: &[(&str, Table)], is_json: bool) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    if is_json {
+        let object: serde_json::Map<String, serde_json::Value> =
+            tables.iter().map(|(name, table)| ((*name).to_owned(), table.json())).collect();
+        writeln!(out, "{}", serde_json::Value::Object(object))?;
+        return Ok(());
+    }
+    for (index, (name, table)) in tables.iter().enumerate() {
+        let gap = if index > 0 { "\n" } else { "" };
+        let title = name.replace('_', " ");
+        match table.rows.is_empty() {
+            true => writeln!(out, "{gap}{title}: none")?,
+            false => write!(out, "{gap}{title}:\n{}", table.text())?,
+        }
+    }
+    Ok(())
+}
+
+/// `junctor admin show`.
+pub fn show(options: &ShowOptions) -> Result<()> {
+    let mut session = Session::open(&options.common.login)?;
+    let nodes = session.query(NODES)?;
+    let groups = session.query("SELECT * FROM junctor_info.node_groups ORDER BY node_group")?;
+    print(&[("nodes", nodes), ("node_groups", groups)], options.common.json)
+}
+
+/// `junctor admin status`.
+pub fn status(options: &StatusOptions) -> Result<()> {
+    let mut session = Session::open(&options.common.login)?;
+    let mut tables = vec![];
+    for (name, order) in [
+        ("nodes", "node_id"),
+        ("arbitration", "node_id"),
+        ("links", "node_id, peer_node_id"),
+        ("replication_lag", "node_id"),
+        ("restarts", "node_id"),
+    ] {
+        let filter = options.node.map(|node| format!("WHERE node_id = {node}")).unwrap_or_default();
+        let query = format!("SELECT * FROM junctor_info.{name} {filter} ORDER BY {order}");
+        tables.push((name, session.query(&query)?));
+    }
+    print(&tables, options.common.json)
+}
+
+/// `junctor admin events`.
+pub fn events(options: &EventsOptions) -> Result<()> {
+    let mut session = Session::open(&options.common.login)?;
+    let of_node = options.node.map(|node| format!("AND node_id = {node}")).unwrap_or_default();
+    let of_kind = options.kind.as_ref().map(|kind| format!("AND event_kind = '{kind}'")).unwrap_or_default();
+    let mut events = session.query(&format!(
+        "SELECT event_time, node_id, event_kind, description FROM junctor_info.events WHERE TRUE {of_node} {of_kind} \
+         ORDER BY event_time DESC, node_id DESC, event_number DESC LIMIT {}",
+        options.limit
+    ))?;
+    // The newest one is the last line.
+    events.rows.reverse();
+    print(&[("events", events)], options.common.json)
+}
+
+/// Progress, as lines for people or of JSON.
+struct Progress {
+    is_json: bool,
+    began: Instant,
+}
+
+impl Progress {
+    fn new(is_json: bool) -> Progress {
+        Progress { is_json, began: Instant::now() }
+    }
+
+    fn tell(&self, node: &Node, step: &str) -> Result<()> {
+        let seconds = self.began.elapsed().as_secs_f64();
+        let mut out = std::io::stdout().lock();
+        if self.is_json {
+            let Node { id, roles, .. } = node;
+            let line = serde_json::json!({ "node_id": id, "roles": roles, "step": step, "seconds": seconds });
+            writeln!(out, "{line}")?;
+        } else {
+            writeln!(out, "{seconds:7.1} s  node {} {}: {step}", node.id, node.roles)?;
+        }
+        out.flush()?;
+        Ok(())
+    }
+}
+
+/// Looks at the nodes until a condition holds. The session may lose its own node meanwhile.
+fn await_nodes(
+    session: &mut Session,
+    timeout: Duration,
+    what: &str,
+    mut holds: impl FnMut(&[Node]) -> bool,
+) -> Result<Vec<Node>> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        let read = nodes::read(session);
+        let last = match read {
+            Ok(nodes) if holds(&nodes) => return Ok(nodes),
+            Ok(nodes) => {
+                let states: Vec<String> = nodes.iter().map(|node| format!("{} {}", node.id, node.state)).collect();
+                format!("the nodes are: {}", states.join(", "))
+            }
+            Err(error) => error.to_string(),
+        };
+        if Instant::now() >= deadline {
+            return Err(format!("{what} within {} s; {last}", timeout.as_secs()).into());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn find(nodes: &[Node], id: u8) -> Result<&Node> {
+    nodes.iter().find(|node| node.id == id).ok_or_else(|| format!("the cluster has no node {id}").into())
+}
+
+/// Executes SHUTDOWN or RESTART. The connection may end before the answer, if it is the own node.
+fn request(session: &mut Session, statement: &str, node: u8, force: bool) -> Result<()> {
+    let force = if force { " FORCE" } else { "" };
+    session.execute(&format!("{statement} NODE {node}{force}"))
+}
+
+/// `junctor admin stop`.
+pub fn stop(options: &StopOptions) -> Result<()> {
+    let StopOptions { node, force, timeout, common } = options;
+    let mut session = Session::open(&common.login)?;
+    let progress = Progress::new(common.json);
+    let known = nodes::read(&mut session)?;
+    let target = find(&known, *node)?;
+    let is_own = nodes::own(&mut session)? == *node;
+    request(&mut session, "SHUTDOWN", *node, *force)?;
+    progress.tell(target, "stops")?;
+    let timeout = Duration::from_secs(*timeout);
+    let deadline = Instant::now() + timeout;
+    if is_own {
+        // Nobody else is there to be asked.
+        while nodes::read(&mut session).is_ok() {
+            if Instant::now() >= deadline {
+                return Err(format!("node {node} did not stop within {} s", timeout.as_secs()).into());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    } else {
+        let what = format!("node {node} did not stop");
+        // The next stop must find the membership without it.
+        let has_left = |it: &Node| it.is_away() && (*force || !target.has_data() || it.epoch > target.epoch);
+        let is_gone =
+            |nodes: &[Node]| find(nodes, *node).is_ok_and(|it| has_left(it) || it.incarnation > target.incarnation);
+        await_nodes(&mut session, timeout, &what, is_gone)?;
+    }
+    progress.tell(target, "has stopped")
+}
+
+/// `junctor admin restart`.
+pub fn restart(options: &RestartOptions) -> Result<()> {
+    let RestartOptions { node, force, timeout, common } = options;
+    let mut session = Session::open(&common.login)?;
+    let progress = Progress::new(common.json);
+    let known = nodes::read(&mut session)?;
+    let target = find(&known, *node)?.clone();
+    restart_node(&mut session, &target, *force, Duration::from_secs(*timeout), &progress)
+}
+
+fn restart_node(session: &mut Session, node: &Node, force: bool, timeout: Duration, progress: &Progress) -> Result<()> {
+    request(session, "RESTART", node.id, force)?;
+    progress.tell(node, "stops, to start again")?;
+    let is_new = |it: &Node| it.incarnation > node.incarnation && !it.is_away();
+    let mut step = "";
+    await_nodes(session, timeout, &format!("node {} did not return", node.id), |nodes| {
+        let Some(found) = nodes.iter().find(|it| it.id == node.id).filter(|it| is_new(it)) else { return false };
+        let next = match (found.is_whole(), &*found.state) {
+            (true, _) => "serves",
+            (_, "JOINING") => "copies rows",
+            (_, "SERVING") => "serves, and writes its rows to disk",
+            _ => "waits for its admission",
+        };
+        if next != step {
+            step = next;
+            // A closed standard output does not end the restart of a cluster halfway.
+            let _ = progress.tell(node, step);
+        }
+        found.is_whole()
+    })?;
+    Ok(())
+}
+
+/// `junctor admin rolling-restart`.
+pub fn rolling_restart(options: &RollingOptions) -> Result<()> {
+    let RollingOptions { timeout, common } = options;
+    let timeout = Duration::from_secs(*timeout);
+    let mut session = Session::open(&common.login)?;
+    let progress = Progress::new(common.json);
+    let mut order = nodes::read(&mut session)?;
+    if let Some(obstacle) = obstacle(&order) {
+        return Err(format!("no rolling restart: {obstacle}").into());
+    }
+    // A node that is away is not this command's business.
+    order.retain(|node| !node.is_away());
+    let own = nodes::own(&mut session)?;
+    order.sort_by_key(|node| (node.id == own, node.rank()));
+    for planned in &order {
+        let what = "some data node does not serve with its rows on disk";
+        let nodes = await_nodes(&mut session, timeout, what, |nodes| obstacle(nodes).is_none())?;
+        restart_node(&mut session, find(&nodes, planned.id)?, false, timeout, &progress)?;
+    }
+    let what = "the cluster is not whole";
+    let ids: Vec<u8> = order.iter().map(|node| node.id).collect();
+    await_nodes(&mut session, timeout, what, |nodes| {
+        nodes.iter().filter(|node| ids.contains(&node.id)).all(Node::is_whole)
+    })?;
+    if !common.json {
+        println!("all {} nodes have been restarted", order.len());
+    }
+    Ok(())
+}

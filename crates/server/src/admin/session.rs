@@ -1,0 +1,117 @@
+//! The session of `junctor admin` with a node that serves clients.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, OptsBuilder};
+
+use super::Result;
+use super::table::{Cell, Table};
+use crate::cli::first_line;
+
+/// Time to connect.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// Time to wait for an answer.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+
+/// How to log in to a node that serves clients.
+#[derive(Clone, Debug, Args)]
+pub struct LoginOptions {
+    /// Address of a node that serves clients
+    #[arg(long, default_value = "127.0.0.1", value_name = "HOST")]
+    host: String,
+    /// Port of the node for MySQL clients
+    #[arg(long, default_value_t = 3306, value_name = "N")]
+    port: u16,
+    /// Unix socket of the node, instead of address and port
+    #[arg(long, value_name = "PATH")]
+    socket: Option<String>,
+    /// User
+    #[arg(long, default_value = "root", value_name = "NAME")]
+    user: String,
+    /// Password [default: the variable MYSQL_PWD, which other users of the machine cannot see]
+    #[arg(long, value_name = "PASSWORD", conflicts_with = "password_file")]
+    password: Option<String>,
+    /// File with the password; its first line counts
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+}
+
+/// A session. It connects again when its connection is lost.
+pub struct Session {
+    login: Opts,
+    connection: Option<Conn>,
+}
+
+impl Session {
+    /// Logs in.
+    ///
+    /// # Errors
+    /// The node cannot be reached, or refuses the login.
+    pub fn open(options: &LoginOptions) -> Result<Session> {
+        let password = match &options.password_file {
+            Some(file) => Some(first_line(file)?),
+            None => options.password.clone().or_else(|| std::env::var("MYSQL_PWD").ok()),
+        };
+        let login = OptsBuilder::new()
+            .ip_or_hostname(Some(&options.host))
+            .tcp_port(options.port)
+            .socket(options.socket.as_deref())
+            .prefer_socket(options.socket.is_some())
+            .user(Some(&options.user))
+            .pass(password)
+            .tcp_connect_timeout(Some(CONNECT_MAX))
+            .read_timeout(Some(ANSWER_MAX))
+            .write_timeout(Some(ANSWER_MAX));
+        let mut session = Session { login: login.into(), connection: None };
+        session.connect()?;
+        Ok(session)
+    }
+
+    fn connect(&mut self) -> Result<&mut Conn> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => Conn::new(self.login.clone())?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+
+    /// The rows of a query.
+    ///
+    /// # Errors
+    /// The error of the query, or the connection is lost. The next call connects again.
+    pub fn query(&mut self, query: &str) -> Result<Table> {
+        let result = self.connect()?.query_iter(query);
+        let result = result.and_then(|result| {
+            let columns = result.columns().as_ref().iter().map(|column| column.name_str().into_owned()).collect();
+            let rows: mysql::Result<Vec<Vec<Cell>>> =
+                result.map(|row| Ok(row?.unwrap().into_iter().map(Cell::of).collect())).collect();
+            Ok(Table { columns, rows: rows? })
+        });
+        self.check(result)
+    }
+
+    /// Executes a statement without rows.
+    ///
+    /// # Errors
+    /// As [`Session::query`].
+    pub fn execute(&mut self, statement: &str) -> Result<()> {
+        let result = self.connect()?.query_drop(statement);
+        self.check(result)
+    }
+
+    /// Gives up a connection after an error that is not one of the statement.
+    fn check<T>(&mut self, result: mysql::Result<T>) -> Result<T> {
+        result.map_err(|error| {
+            if !matches!(error, mysql::Error::MySqlError(_)) {
+                self.connection = None;
+            }
+            match error {
+                mysql::Error::MySqlError(error) => format!("error {}: {}", error.code, error.message).into(),
+                other => other.into(),
+            }
+        })
+    }
+}
