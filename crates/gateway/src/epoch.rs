@@ -12,7 +12,7 @@ use junctor_signals::execute_statement::ExecuteStatementReply;
 use junctor_signals::read_rows::{BookedCost, OperationId, ReadRowsReply};
 use junctor_signals::report_node::NodeWords;
 use junctor_signals::reserve_auto_increment::ReserveAutoIncrementReply;
-use junctor_signals::start_epoch::{BeginEpoch, LateNodes, SequencerLost, has_node, lost_with_node};
+use junctor_signals::start_epoch::{BeginEpoch, LateNodes, SequencerLost, has_node, is_lost_with_node, lost_with_node};
 use junctor_signals::undo_statements::UndoStatementsReply;
 use junctor_signals::{MainSignal, Signal, SqlSignal};
 
@@ -29,8 +29,9 @@ impl Gateway {
     /// an epoch. What nodes owe that are gone fails. The signal comes from main, or from this block if it has
     /// put off the rest.
     pub fn on_begin_epoch(&mut self, signal: BeginEpoch, from: Address, turn: &mut TurnContext<'_>) {
-        // What this block has put off may come behind a later order of main.
-        if from != self.own {
+        // What this block has put off may come behind a later order of main. The gateway of main gets all
+        // from main.
+        if from != self.own || signal.epoch > self.epoch {
             let (gone, late) = (signal.gone, signal.late.clone());
             self.epoch = signal.epoch;
             if (self.gone, &self.late) != (gone, &late) {
@@ -298,6 +299,14 @@ fn cut_off_outcome() -> Box<Error> {
 
 /// The error of a read at a node that has left.
 pub(crate) fn node_has_left() -> Box<Error> {
-    let message = "A node of the cluster has left before it answered; try again";
-    Error::new(ErrorCode::TemporaryFailure, message)
+    Error::new(ErrorCode::TemporaryFailure, NODE_HAS_LEFT)
+}
+
+const NODE_HAS_LEFT: &str = "A node of the cluster has left before it answered; try again";
+
+/// Whether a statement has failed with this error only because of a change of the membership, and has
+/// certainly changed nothing.
+#[cold]
+pub fn has_lost_node(error: &Error) -> bool {
+    is_lost_with_node(error) || (error.code == ErrorCode::TemporaryFailure && *error.message == *NODE_HAS_LEFT)
 }

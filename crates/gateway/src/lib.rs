@@ -14,7 +14,7 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-mod epoch;
+pub mod epoch;
 pub mod event;
 pub mod file;
 pub mod gateway;

@@ -66,6 +66,18 @@ id! {
     TableOwner(u64)
 }
 
+impl TableOwner {
+    /// The session of this connection, as the owner of tables. `count` differs for each session.
+    pub fn new(connection: ConnectionId, count: u64) -> TableOwner {
+        TableOwner(u64::from(connection.0) << 32 | count & u64::from(u32::MAX))
+    }
+
+    /// The connection of the session.
+    pub fn connection(self) -> ConnectionId {
+        ConnectionId((self.0 >> 32) as u32)
+    }
+}
+
 /// One partition of one table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PartitionId {

@@ -211,6 +211,12 @@ struct StoredTable {
     /// Whether a CREATE TABLE ... SELECT has not filled the table yet.
     #[serde(default, skip_serializing_if = "is_false")]
     unfinished: bool,
+    /// Whether the table is temporary. The log has no such table; other nodes of a cluster learn it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    temporary: bool,
+    /// The session that alone sees the table. It has ended when a log is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owner: Option<u64>,
     columns: Vec<StoredColumn>,
     indexes: Vec<StoredIndex>,
     partition_columns: Vec<u16>,
@@ -410,6 +416,8 @@ impl From<&TableDefinition> for StoredTable {
                 TableKind::Replacement { of } => Some(of.0),
             },
             unfinished: matches!(table.sharing, Sharing::Unfinished(_)),
+            temporary: matches!(table.sharing, Sharing::Temporary(_)),
+            owner: table.sharing.owner().map(|owner| owner.0),
             columns: table.columns.iter().map(StoredColumn::from).collect(),
             indexes: table.indexes.iter().map(StoredIndex::from).collect(),
             partition_columns: numbers(&table.partition_columns),
@@ -447,6 +455,7 @@ impl TryFrom<StoredTable> for TableDefinition {
         if has_partitions == stored.view.is_some() {
             return Err(invalid(format_args!("table {} has {} partitions", stored.name, stored.partition_count)));
         }
+        let owner = TableOwner(stored.owner.unwrap_or_default());
         Ok(TableDefinition {
             id: TableId(stored.id),
             version: SchemaVersion(stored.version),
@@ -458,9 +467,10 @@ impl TryFrom<StoredTable> for TableDefinition {
                 (None, Some(of)) => TableKind::Replacement { of: TableId(of) },
                 (Some((base, index)), _) => TableKind::UniqueEntries { base: TableId(base), index: IndexId(index) },
             },
-            sharing: match stored.unfinished {
-                true => Sharing::Unfinished(TableOwner::default()),
-                false => Sharing::Shared,
+            sharing: match (stored.unfinished, stored.temporary) {
+                (true, _) => Sharing::Unfinished(owner),
+                (false, true) => Sharing::Temporary(owner),
+                (false, false) => Sharing::Shared,
             },
             columns,
             indexes,

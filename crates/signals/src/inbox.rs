@@ -518,9 +518,13 @@ impl WireSignal for Signal {
 
     fn is_for(&self, module: ModuleId) -> bool {
         let own = match self {
-            // The gateway of main gets the replies that the gateway of a sql block gets.
+            // The gateway of main gets the replies that the gateway of a sql block gets. Main also gets those
+            // to the requests for locks that it passes on.
             Signal::Sql(
-                SqlSignal::ReadRowsReply(_) | SqlSignal::ExecuteStatementReply(_) | SqlSignal::EndTransactionReply(_),
+                SqlSignal::ReadRowsReply(_)
+                | SqlSignal::ExecuteStatementReply(_)
+                | SqlSignal::EndTransactionReply(_)
+                | SqlSignal::UseUserLockReply(_),
             ) if module == Module::Main => Module::Main,
             Signal::Recv(_) => Module::Recv,
             Signal::Sql(_) => Module::Sql,

@@ -109,8 +109,14 @@ pub fn has_node(words: &NodeWords, node: NodeId) -> bool {
 /// The error of a transaction whose versions or locks are lost with a node. It is rolled back.
 #[cold]
 pub fn lost_with_node() -> Box<Error> {
-    let message = "A node of the cluster has left that the transaction had used; try restarting transaction";
-    Error::new(ErrorCode::Deadlock, message)
+    Error::new(ErrorCode::Deadlock, LOST_WITH_NODE)
+}
+
+const LOST_WITH_NODE: &str = "A node of the cluster has left that the transaction had used; try restarting transaction";
+
+/// Whether this is the error of [`lost_with_node`].
+pub fn is_lost_with_node(error: &Error) -> bool {
+    error.code == ErrorCode::Deadlock && *error.message == *LOST_WITH_NODE
 }
 
 /// From the sequencer of a new epoch to a node.

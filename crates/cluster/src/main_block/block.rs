@@ -1,6 +1,6 @@
 //! The main block: its state and its inbox.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use junctor_gateway::{Gateway, PartitionInputs};
@@ -13,6 +13,7 @@ use junctor_signals::change_schema::Catalog;
 use junctor_signals::cluster_status::ClusterStatus;
 use junctor_signals::counter::MainCounters;
 use junctor_signals::restart_progress::RestartProgress;
+use junctor_signals::use_user_lock::UseUserLock;
 use junctor_signals::{MainSignal, Signal};
 
 use super::alteration::{AlterationJob, JOB_WORK};
@@ -23,6 +24,7 @@ use super::checkpoint::{CHECKPOINT_TIMER, CHECKPOINT_WORK, CheckpointSettings, C
 use super::epochs::{DURABLE_WORK, EPOCH_TIMER, EPOCH_WORK, EpochSettings, Epochs};
 use super::lock_tables::LockedTables;
 use super::member::{ClusterMember, LEASE_TIMER, MEMBER_FILE, MEMBER_TIMER};
+use super::own_user_locks::OwnUserLocks;
 use super::persisted_settings::{SETTINGS_FILE, SettingsFile};
 use super::records::{MainLog, RecordStream};
 use super::recover::{RECOVERY_WORK, Recovery};
@@ -126,6 +128,12 @@ pub struct MainBlock {
     /// All numbers that this life counts are higher, and those of earlier lives are lower.
     pub(super) first_number: u64,
     pub(super) user_locks: UserLocks,
+    /// In a cluster: the user-level locks of the sessions of this node.
+    pub(super) own_locks: OwnUserLocks,
+    /// On the node with the sequencer: whether every node has told which locks its sessions hold, and the
+    /// requests that wait for that.
+    pub(super) knows_all_locks: bool,
+    pub(super) early_locks: VecDeque<UseUserLock>,
     pub(super) backup_locks: BackupLocks,
     /// Tables locked by sessions.
     pub(super) locked: Vec<LockedTables>,
@@ -197,6 +205,9 @@ impl MainBlock {
             stage: first_number,
             first_number,
             user_locks: UserLocks::default(),
+            own_locks: OwnUserLocks::new(first_number),
+            knows_all_locks: false,
+            early_locks: VecDeque::new(),
             backup_locks: BackupLocks::default(),
             locked: Vec::new(),
             user_lock_timer_runs: false,
@@ -261,8 +272,8 @@ impl MainBlock {
             MainSignal::SetGlobals(signal) => self.on_set_globals(signal, outbox),
             MainSignal::UnlockTables(signal) => self.on_unlock_tables(signal, context, outbox),
             MainSignal::UseUserLock(signal) => self.on_use_user_lock(signal, context, outbox),
-            MainSignal::CancelUserLock(signal) => self.on_cancel_user_lock(signal, outbox),
-            MainSignal::ReleaseUserLocks(signal) => self.on_release_user_locks(signal, outbox),
+            MainSignal::CancelUserLock(signal) => self.on_cancel_user_lock(signal, from, outbox),
+            MainSignal::ReleaseUserLocks(signal) => self.on_release_user_locks(signal, from, outbox),
             MainSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
             MainSignal::AskNode(signal) => self.on_ask_node(from.node, signal, context, outbox),
             MainSignal::AskNodeReply(signal) => {
@@ -353,7 +364,7 @@ impl MainBlock {
             WorldEvent::Timer { token: LEAVE_TIMER } => outbox.request(WorldRequest::Stop),
             WorldEvent::Timer { token: STATEMENTS_TIMER } => outbox.request(WorldRequest::EndLinks),
             WorldEvent::Timer { token: USER_LOCK_TIMER } => self.on_user_lock_timer(context, outbox),
-            WorldEvent::Timer { token: MEMBER_TIMER } => self.on_member_timer(context.turn_start, outbox),
+            WorldEvent::Timer { token: MEMBER_TIMER } => self.on_member_timer(context, outbox),
             WorldEvent::Timer { token: LEASE_TIMER } => self.on_lease_timer(context, outbox),
             WorldEvent::Timer { token: CHECKPOINT_TIMER } => self.on_checkpoint_timer(outbox),
             WorldEvent::Timer { token: EPOCH_TIMER } => self.on_epoch_timer(context.turn_start, outbox),

@@ -138,7 +138,7 @@ impl MainBlock {
         let requester = change.requester;
         match (change.error, change.step_on_table) {
             (Some(error), step) => self.fail_change((&requester, step.map(|(step, _)| step)), error, now, outbox),
-            (None, Some(done)) => self.on_step_done(requester.connection, done, outbox),
+            (None, Some(done)) => self.on_step_done(requester.connection, done, now, outbox),
             (None, None) => reply(&requester, Ok(ChangeResult { notes: change.notes, rows: 0 }), outbox),
         }
         self.publish_to_next(outbox);
@@ -304,13 +304,15 @@ impl MainBlock {
     pub(super) fn leave_nodes(&mut self, gone: NodeSet, now: Time, outbox: &mut Outbox<Signal>) {
         self.configuration.backup_nodes.retain(|node| !gone.contains(*node));
         self.forget_blocks(&gone, outbox);
-        let Some(change) = &mut self.running else { return };
-        let owed: usize = gone.iter().filter_map(|node| change.owed.remove(&node)).sum();
-        if owed > 0 {
-            change.unsent.retain(|(to, _)| !gone.contains(to.node));
-            change.outstanding -= owed;
-            self.advance(now, outbox);
+        if let Some(change) = &mut self.running {
+            let owed: usize = gone.iter().filter_map(|node| change.owed.remove(&node)).sum();
+            if owed > 0 {
+                change.unsent.retain(|(to, _)| !gone.contains(to.node));
+                change.outstanding -= owed;
+                self.advance(now, outbox);
+            }
         }
+        self.leave_lost_sessions(now, outbox);
     }
 
     pub(super) fn on_publish_catalog_reply(

@@ -84,7 +84,7 @@ pub(super) struct Epochs {
     early: Vec<(NodeId, Installed)>,
     orders: Vec<Order>,
     queue: VecDeque<(Address, Signal)>,
-    /// Every sql, tc and ldm block of the node.
+    /// Main, and every sql, tc and ldm block of the node.
     blocks: Vec<Address>,
     /// The last epoch that all of them have started, and how many have not started the one that the mirror
     /// has.
@@ -113,7 +113,9 @@ pub(super) struct Epochs {
 impl Epochs {
     pub fn new(own: Address, settings: EpochSettings, subscribers: &[Address], recv_blocks: &[Address]) -> Epochs {
         let has_epochs = |at: &&Address| matches!(Module::of(at.module), Module::Sql | Module::Tc | Module::Ldm);
-        let blocks: Vec<Address> = subscribers.iter().filter(has_epochs).copied().collect();
+        // The gateway of main is the first to know, before answers of the others reach it.
+        let others = subscribers.iter().filter(has_epochs).copied();
+        let blocks: Vec<Address> = std::iter::once(own).chain(others).collect();
         let tcs = blocks.iter().filter(|at| at.module == Module::Tc).count();
         Epochs {
             own,
@@ -408,15 +410,12 @@ impl Epochs {
         let own = installed.and_then(|installed| installed.record(self.own.node));
         let copies_at = own.filter(|own| !own.is_serving()).map(|own| CommitNumber::start_of(own.admitted));
         self.starting = self.blocks.len();
-        if self.blocks.is_empty() {
-            self.started_everywhere = epoch;
-        }
         let reply_to = Some(self.own);
         for at in self.blocks.clone() {
             let signal = BeginEpoch { epoch, gone, late: late.clone(), copies_at, reply_to };
             let signal = match Module::of(at.module) {
                 Module::Tc => Signal::Tc(TcSignal::BeginEpoch(signal)),
-                Module::Sql => Signal::Sql(SqlSignal::BeginEpoch(signal)),
+                Module::Sql | Module::Main => Signal::Sql(SqlSignal::BeginEpoch(signal)),
                 _ => Signal::Ldm(LdmSignal::BeginEpoch(signal)),
             };
             self.send(at, signal);
@@ -740,7 +739,8 @@ mod tests {
     #[test]
     fn an_epoch_counts_as_started_when_all_blocks_have_started_it() {
         let own = Address::new(NodeId(1), Module::Main, 0);
-        let blocks = [Module::Tc, Module::Ldm, Module::Sql].map(|module| Address::new(NodeId(1), module, 0));
+        let blocks =
+            [Module::Main, Module::Tc, Module::Ldm, Module::Sql].map(|module| Address::new(NodeId(1), module, 0));
         let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
         let snapshots = Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), 1));
         let membership = Arc::new(Membership::create(&[(NodeId(1), 0)], vec![vec![NodeId(1)]], NodeId(1)));

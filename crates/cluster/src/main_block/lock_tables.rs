@@ -3,14 +3,14 @@
 
 use std::sync::Arc;
 
-use junctor_kernel::{Context, Outbox, Time};
+use junctor_kernel::{Context, NodeId, Outbox, Time};
 use junctor_model::alteration::altered;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
-use junctor_signals::Signal;
-use junctor_signals::block_tables::{BlockedTable, UnlockTables};
+use junctor_signals::block_tables::{BlockTables, BlockedTable, TableUsers, UnlockTables};
 use junctor_signals::change_schema::{SchemaChange, TableLockRequest};
 use junctor_signals::read_rows::OperationId;
+use junctor_signals::{Signal, SqlSignal};
 
 use super::block::MainBlock;
 use super::change_schema::{ChangeResult, reply};
@@ -39,7 +39,7 @@ impl MainBlock {
                 self.locked.push(LockedTables { connection, is_of_alteration, number, claims, tables });
                 match task.step_on_table() {
                     None => reply(&requester, Ok(ChangeResult::default()), outbox),
-                    Some(done) => self.on_step_done(connection, done, outbox),
+                    Some(done) => self.on_step_done(connection, done, now, outbox),
                 }
             }
             Err(error) => {
@@ -101,6 +101,27 @@ impl MainBlock {
         while let Some(position) = self.locked.iter().position(is_meant) {
             let LockedTables { number, tables, .. } = self.locked.swap_remove(position);
             self.unblock_tables(number, &tables, outbox);
+        }
+    }
+
+    /// A lost session that has locked tables.
+    pub(super) fn lost_table_lock(&self) -> Option<ConnectionId> {
+        let of_sessions = self.locked.iter().filter(|locked| !locked.is_of_alteration);
+        of_sessions.map(|locked| locked.connection).find(|connection| self.is_session_lost(*connection))
+    }
+
+    /// Keeps the sessions of a node that has just come out of the locked tables. No client uses it yet.
+    pub(super) fn block_at(&self, node: NodeId, outbox: &mut Outbox<Signal>) {
+        let blocks = self.session_blocks.iter().filter(|at| at.node == node);
+        for (to, locked) in blocks.flat_map(|to| self.locked.iter().map(move |locked| (to, locked))) {
+            let request = BlockTables {
+                operation: locked.number,
+                reply_to: self.own,
+                owner: locked.connection,
+                users: TableUsers::Statements,
+                tables: Arc::clone(&locked.tables),
+            };
+            outbox.send(*to, Signal::Sql(SqlSignal::BlockTables(request)));
         }
     }
 

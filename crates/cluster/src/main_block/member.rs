@@ -158,7 +158,7 @@ impl MainBlock {
             is_leaving: false,
             has_left: false,
         }));
-        self.on_member_timer(now, outbox);
+        self.on_member_timer(context, outbox);
         if has_lease_timer {
             self.on_lease_timer(context, outbox);
         }
@@ -188,7 +188,8 @@ impl MainBlock {
         self.member.as_ref().map(|cluster| cluster.member.group_rows()).unwrap_or_default()
     }
 
-    pub(super) fn on_member_timer(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_member_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let now = context.turn_start;
         let (has_copies, admits) = (self.is_welcome() && self.has_rows(), self.running.is_none());
         let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
         if let Some(epochs) = &mut self.epochs {
@@ -201,6 +202,10 @@ impl MainBlock {
         self.perform(now, outbox);
         self.advance_schema(now, outbox);
         self.configuration.cluster_status.set_runs_schema_changes(self.runs_schema_changes());
+        self.advance_own_locks(now, outbox);
+        if self.runs_schema_changes() {
+            self.answer_early_locks(context, outbox);
+        }
         self.ask_outcomes_again(now, outbox);
         self.schedule_questions(outbox);
         if self.configuration.supervision.wants_stop.load(Ordering::Relaxed) {

@@ -20,11 +20,11 @@
 //! Reading order: [`block`]; [`state`], a change as stages; [`wait_for_tables`], waiting before a change;
 //! [`change_schema`], running stages; [`plan`], the stages of each change; [`alter_table`], the stages of
 //! alterations; [`alteration`], their other work; [`definition`], completed definitions; [`foreign_key`],
-//! related tables; [`lock_tables`]; [`records`], what main writes to the log; [`epochs`], the node's part in
-//! the epochs of a cluster; [`rejoin`], the copy of all rows; [`recover`], the start of a
+//! related tables; [`lock_tables`]; [`lost_sessions`]; [`records`], what main writes to the log; [`epochs`],
+//! the node's part in the epochs of a cluster; [`rejoin`], the copy of all rows; [`recover`], the start of a
 //! durable node; [`restore`], the schema from the log; [`reserve_auto_increment`]; [`persisted_settings`],
 //! SET GLOBAL and SET PERSIST; [`member`], the node's part in a cluster; [`ask_node`], questions to other
-//! nodes; [`use_user_lock`], [`user_locks`] and [`backup_lock`].
+//! nodes; [`use_user_lock`], [`own_user_locks`], [`user_locks`] and [`backup_lock`].
 
 pub mod block;
 mod state;
@@ -36,6 +36,7 @@ mod view;
 mod wait_for_tables;
 mod change_schema;
 mod own_table;
+mod own_user_locks;
 mod plan;
 mod alter_table;
 mod replace_table;
@@ -55,6 +56,7 @@ mod persisted_settings;
 mod restart_info;
 mod restore;
 mod lock_tables;
+mod lost_sessions;
 mod member;
 mod use_user_lock;
 mod user_locks;

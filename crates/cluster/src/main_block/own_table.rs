@@ -1,8 +1,8 @@
 //! Tables that one session finds: temporary tables, and the table that a CREATE TABLE ... SELECT fills.
 //!
-//! No other session can use such a table, so its changes wait for nobody. A temporary table has no dictionary
-//! record. An unfinished one has, and a restart drops it; the record that finishes it makes all its rows
-//! appear at once.
+//! No other session can use such a table, so its changes wait for nobody. No dictionary record has a
+//! temporary table, but in a cluster an empty record brings it to the other mains. A record has an unfinished
+//! table, and a restart drops it; the record that finishes it makes all its rows appear at once.
 
 use std::collections::BTreeSet;
 
@@ -54,7 +54,8 @@ impl MainBlock {
         let creates = self.add_to(&mut catalog, tables, plan);
         let drops = with_kind(&creates, PartitionWorkKind::Drop);
         plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
-        match is_temporary {
+        // The other mains of a cluster learn the schema by records.
+        match is_temporary && self.member.is_none() {
             true => plan.then(StageWork::Publish(catalog.into()), None),
             false => plan.then_publish(catalog),
         }
@@ -72,7 +73,8 @@ impl MainBlock {
         }
         let mut catalog = self.next_catalog();
         let works = self.drop_from(&mut catalog, &ids);
-        match found.iter().all(|layout| layout.definition.is_temporary()) {
+        let are_temporary = found.iter().all(|layout| layout.definition.is_temporary());
+        match are_temporary && self.member.is_none() {
             true => plan.then(StageWork::Publish(catalog.into()), None),
             false => plan.then_publish(catalog),
         }

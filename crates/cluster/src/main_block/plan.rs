@@ -22,7 +22,7 @@ use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, SchemaChange, TableRename};
 
 use super::block::MainBlock;
-use super::definition;
+use super::definition::{self, replacement_of};
 use super::foreign_key;
 use super::reserve_auto_increment::Counter;
 use super::state::{AlterationStep, PartitionWork, PartitionWorkKind, Plan, StageWork, TableName, Task};
@@ -40,7 +40,11 @@ impl MainBlock {
                     AlterationStep::BlockWrites => Ok(Plan::default()),
                     AlterationStep::CreateReplacement => self.plan_create_replacement(table, &alteration),
                     AlterationStep::Finish if alteration.copies_rows() => self.plan_replace_table(table, &alteration),
-                    AlterationStep::Undo if alteration.copies_rows() => self.plan_drop_replacement(table),
+                    // A main that takes the job over knows its objects only.
+                    AlterationStep::Undo if replacement_of(&self.catalog.dictionary, table).is_some() => {
+                        self.plan_drop_replacement(table)
+                    }
+                    AlterationStep::Undo if alteration.copies_rows() => Ok(Plan::default()),
                     AlterationStep::Finish => self.plan_alter_table(table, &alteration),
                     AlterationStep::Undo => self.plan_undo_alteration(table),
                 };

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use junctor_kernel::{Address, Context, NodeId, Outbox, Time};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation, TableId};
-use junctor_model::schema::{Sharing, TableKind};
+use junctor_model::schema::TableKind;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::ask_snapshot::{AskSnapshot, AskSnapshotReply, LeaveSessions, UseHost};
@@ -119,6 +119,11 @@ impl MainBlock {
         }
     }
 
+    /// Whether another node is a member, or linked if it has no data.
+    pub(super) fn has_life(&self, node: NodeId) -> bool {
+        self.life_of(node).is_some()
+    }
+
     /// The other data nodes that serve.
     fn other_serving(&self) -> NodeSet {
         let own = self.own.node;
@@ -152,6 +157,15 @@ impl MainBlock {
             return true;
         }
         let Some(membership) = self.membership() else { return false };
+        membership.members().all(|record| record.is_serving())
+            && self.share.publishing.is_none()
+            && self.share.undurable.is_empty()
+            && self.knows_all_nodes()
+    }
+
+    /// On the node with the sequencer: whether every node that serves clients or data has introduced itself.
+    pub(super) fn knows_all_nodes(&self) -> bool {
+        let Some(membership) = self.membership() else { return false };
         let is_known = |node: NodeId| {
             let life = self.life_of(node);
             life.is_some() && self.share.nodes.get(&node).copied() == life
@@ -159,11 +173,13 @@ impl MainBlock {
         let mut clients = self.member.as_ref().into_iter().flat_map(|member| member.clients());
         self.runs_schema_changes()
             && self.has_started(membership)
-            && membership.members().all(|record| record.is_serving())
-            && self.share.publishing.is_none()
-            && self.share.undurable.is_empty()
             && self.other_serving().iter().all(is_known)
             && clients.all(is_known)
+    }
+
+    /// Whether the node with the sequencer has welcomed this one, and has not been lost since.
+    pub(super) fn is_welcome_now(&self) -> bool {
+        self.share.welcomed_by.is_some() && self.share.welcomed_by == self.reachable_schema_life()
     }
 
     /// Whether the node has the schema, and every change of it will reach the node.
@@ -174,21 +190,9 @@ impl MainBlock {
     /// Why a change is not possible in a cluster.
     pub(super) fn cluster_refusal(&self, change: &SchemaChange) -> Option<Box<Error>> {
         let membership = self.membership()?;
-        if matches!(change, SchemaChange::DropOwnTables { .. }) {
+        // They make nothing that a node which returns would have to copy.
+        if matches!(change, SchemaChange::DropOwnTables { .. } | SchemaChange::LockTables { .. }) {
             return None;
-        }
-        match change {
-            SchemaChange::LockTables { .. } => return Some(Error::not_supported("LOCK TABLES in a cluster")),
-            SchemaChange::CreateOwnTable { sharing: Sharing::Temporary(_), .. } => {
-                return Some(Error::not_supported("CREATE TEMPORARY TABLE in a cluster"));
-            }
-            SchemaChange::CreateOwnTable { .. } => {
-                return Some(Error::not_supported("CREATE TABLE ... SELECT in a cluster"));
-            }
-            SchemaChange::AlterTable { alteration, .. } if alteration.has_several_steps() => {
-                return Some(Error::not_supported("ALTER TABLE that reads rows in a cluster"));
-            }
-            _ => {}
         }
         let is_incomplete = membership.nodes.iter().any(|record| !record.is_serving());
         let message = "Got temporary error: a data node does not serve";
@@ -211,10 +215,7 @@ impl MainBlock {
         if !is_of_schema || self.runs_schema_changes() {
             return Some(signal);
         }
-        let life = match self.epochs.is_some() {
-            true => self.schema_life(),
-            false => self.linked_schema_life().filter(|_| self.is_welcome()),
-        };
+        let life = self.reachable_schema_life().filter(|_| self.epochs.is_some() || self.is_welcome());
         let refusal = || Error::new(ErrorCode::TemporaryFailure, "Got temporary error: no data node serves");
         match (life, signal) {
             (Some((node, _)), signal) => outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal)),
@@ -228,6 +229,11 @@ impl MainBlock {
             _ => {}
         }
         None
+    }
+
+    /// As `schema_life`, on a node without data only if this node is linked with it.
+    pub(super) fn reachable_schema_life(&self) -> Option<Life> {
+        if self.epochs.is_some() { self.schema_life() } else { self.linked_schema_life() }
     }
 
     /// As `schema_life`, if the node is linked with this life.
@@ -344,6 +350,7 @@ impl MainBlock {
             return;
         }
         self.choose_host(outbox);
+        self.tell_own_locks(life, outbox);
         if life.0 == self.own.node {
             if self.share.welcomed_by != Some(life) && self.share.undurable.is_empty() {
                 // The introductions to the node before are not known here, and that node may have died before
@@ -352,6 +359,8 @@ impl MainBlock {
                     self.share.prepared = None;
                     self.share.introductions.push_back((life, self.introduction(epoch)));
                     self.publish_to_next(outbox);
+                    self.undo_lost_jobs(now, outbox);
+                    self.leave_lost_sessions(now, outbox);
                 }
                 self.write_records(outbox);
             }
@@ -540,6 +549,7 @@ impl MainBlock {
         }
         // The sessions of the node must leave the tables of waiting changes, too.
         self.withdraw_all(outbox);
+        self.block_at(life.0, outbox);
         self.welcome(life.0, introduction, None, outbox);
         self.publish_to_next(outbox);
         self.begin_changes(now, outbox);

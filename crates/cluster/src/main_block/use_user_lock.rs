@@ -1,5 +1,6 @@
 //! GET_LOCK and related functions, and the backup lock. A request is answered immediately, or when its lock
-//! is free or its timeout expires.
+//! is free or its timeout expires. In a cluster, main of the node with the sequencer keeps the user-level
+//! locks of all nodes, and gets the requests of their sessions from main of each node (`own_user_locks`).
 
 use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -9,11 +10,15 @@ use junctor_signals::counter::{counter_rows, thread_counter_rows};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, STATUS_ROWS_MAX, StatusTable};
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
-use junctor_signals::{Signal, SqlSignal, crash_point};
+use junctor_signals::{Module, Signal, SqlSignal, crash_point};
 
 use super::block::MainBlock;
 use super::checkpoint::status_rows;
+use super::first_accounts::NO_OPERATION;
 use super::user_locks::{LockOutcome, ReleaseOutcome, USER_LOCKS_MAX, Waiter};
+
+/// Maximum number of requests that are answered at a time once all nodes are known.
+const EARLY_PER_TURN_MAX: usize = 48;
 
 /// Milliseconds between checks of deadlines.
 const WAIT_TIMER_MS: u64 = 100;
@@ -25,11 +30,35 @@ impl MainBlock {
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        let UseUserLock { operation, reply_to, connection, action } = request;
-        if self.member.is_some() && !matches!(action, UserLockAction::Sleep { .. }) {
-            // The sessions of other nodes would not see the lock.
-            return refuse(operation, reply_to, Error::not_supported("user-level locks in a cluster"), outbox);
+        let is_of_node = matches!(
+            request.action,
+            UserLockAction::Sleep { .. } | UserLockAction::LockForBackup | UserLockAction::UnlockForBackup
+        );
+        if self.member.is_some() && !is_of_node {
+            if request.reply_to.module != Module::Main {
+                return self.on_own_lock_request(request, context.turn_start, outbox);
+            }
+            let is_told = request.operation == NO_OPERATION;
+            if !is_told && !self.knows_all_locks {
+                return self.early_locks.push_back(request);
+            }
         }
+        self.answer_user_lock(request, context, outbox);
+    }
+
+    /// Answers the requests that came before every node had told which locks its sessions hold.
+    pub(super) fn answer_early_locks(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        self.knows_all_locks |= self.knows_all_nodes();
+        if self.knows_all_locks {
+            let count = self.early_locks.len().min(EARLY_PER_TURN_MAX);
+            for request in self.early_locks.drain(..count).collect::<Vec<_>>() {
+                self.answer_user_lock(request, context, outbox);
+            }
+        }
+    }
+
+    fn answer_user_lock(&mut self, request: UseUserLock, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+        let UseUserLock { operation, reply_to, connection, action } = request;
         let value = match action {
             UserLockAction::Get { name, wait_ms } => {
                 let deadline = wait_ms.map(|wait_ms| context.turn_start.plus(Duration::from_millis(wait_ms)));
@@ -76,18 +105,53 @@ impl MainBlock {
         answer(operation, reply_to, value, outbox);
     }
 
-    pub(super) fn on_cancel_user_lock(&mut self, signal: CancelUserLock, outbox: &mut Outbox<Signal>) {
+    pub(super) fn on_cancel_user_lock(&mut self, signal: CancelUserLock, from: Address, outbox: &mut Outbox<Signal>) {
+        if from.module != Module::Main && self.cancel_own_lock(signal.connection, outbox) {
+            return;
+        }
+        let is_meant = |request: &UseUserLock| request.connection == signal.connection;
+        if let Some(early) = self.early_locks.iter().position(is_meant).and_then(|at| self.early_locks.remove(at)) {
+            return refuse(early.operation, early.reply_to, Error::query_interrupted(), outbox);
+        }
         if let Some(waiter) = self.user_locks.cancel(signal.connection) {
             let error = Error::query_interrupted();
             refuse(waiter.operation, waiter.reply_to, error, outbox);
         }
     }
 
-    pub(super) fn on_release_user_locks(&mut self, signal: ReleaseUserLocks, outbox: &mut Outbox<Signal>) {
-        let (_, granted) = self.user_locks.release_all(signal.connection);
+    pub(super) fn on_release_user_locks(
+        &mut self,
+        signal: ReleaseUserLocks,
+        from: Address,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let connection = signal.connection;
+        if from.module != Module::Main {
+            // Nobody is left to learn of a revoked lock.
+            let _ = self.unlock_for_backup(connection, outbox);
+            if self.member.is_some() {
+                return self.release_own_locks(connection, outbox);
+            }
+        }
+        self.end_user_locks(connection, outbox);
+    }
+
+    /// Ends the locks and the waits of a session that is gone.
+    fn end_user_locks(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) {
+        self.early_locks.retain(|request| request.connection != connection);
+        self.user_locks.cancel(connection);
+        let (_, granted) = self.user_locks.release_all(connection);
         granted.into_iter().for_each(|next| grant(next, outbox));
-        // Nobody is left to learn of a revoked lock.
-        let _ = self.unlock_for_backup(signal.connection, outbox);
+    }
+
+    /// Ends the locks of sessions whose nodes are lost.
+    pub(super) fn leave_user_locks(&mut self, outbox: &mut Outbox<Signal>) {
+        let lost: Vec<ConnectionId> =
+            self.user_locks.connections().filter(|connection| self.is_session_lost(*connection)).collect();
+        lost.into_iter().for_each(|connection| self.end_user_locks(connection, outbox));
+        let mut early = std::mem::take(&mut self.early_locks);
+        early.retain(|request| !self.is_session_lost(request.connection));
+        self.early_locks = early;
     }
 
     fn lock_for_backup(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) {
@@ -137,6 +201,9 @@ impl MainBlock {
             StatusTable::Checkpoints => status_rows(&self.checkpoints, context.turn_start),
             StatusTable::RestartInfo => self.restart_info.rows(),
             StatusTable::NodeGroups => self.group_rows(),
+            StatusTable::UserLocks if !self.runs_schema_changes() => {
+                self.own_locks.entries().take(STATUS_ROWS_MAX).map(row).collect()
+            }
             StatusTable::UserLocks => self.user_locks.entries().take(STATUS_ROWS_MAX).map(row).collect(),
             StatusTable::TableStatistics => self.auto_increment_rows(&request),
             StatusTable::Counters => {
@@ -179,12 +246,12 @@ fn grant(waiter: Waiter, outbox: &mut Outbox<Signal>) {
     answer(waiter.operation, waiter.reply_to, Value::Int(1), outbox);
 }
 
-fn answer(operation: OperationId, to: Address, value: Value, outbox: &mut Outbox<Signal>) {
+pub(super) fn answer(operation: OperationId, to: Address, value: Value, outbox: &mut Outbox<Signal>) {
     let reply = UseUserLockReply { operation, value, error: None };
     outbox.send(to, Signal::Sql(SqlSignal::UseUserLockReply(reply)));
 }
 
-fn refuse(operation: OperationId, to: Address, error: Box<Error>, outbox: &mut Outbox<Signal>) {
+pub(super) fn refuse(operation: OperationId, to: Address, error: Box<Error>, outbox: &mut Outbox<Signal>) {
     let reply = UseUserLockReply { operation, value: Value::Null, error: Some(error) };
     outbox.send(to, Signal::Sql(SqlSignal::UseUserLockReply(reply)));
 }

@@ -213,6 +213,11 @@ impl UserLocks {
         })
     }
 
+    /// The sessions that hold locks or wait.
+    pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
+        self.held.keys().chain(self.waiting.keys()).copied()
+    }
+
     /// Numbers of locks held and of waiting sessions.
     pub fn counts(&self) -> (usize, usize) {
         (self.locks.len() - usize::from(self.locks.contains_key(SLEEP)), self.waiting.len())

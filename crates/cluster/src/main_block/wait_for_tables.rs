@@ -56,8 +56,7 @@ impl MainBlock {
         if let Some(error) = self.cluster_refusal(&change) {
             return reply(&requester, Err(error), outbox);
         }
-        // A session drops its tables when it ends, and cannot try again.
-        let is_end = matches!(*change, SchemaChange::DropOwnTables { .. });
+        let is_end = is_end(&change);
         if self.waiting.len().max(self.jobs.len()) >= QUEUE_MAX && !is_end {
             let error = Error::new(ErrorCode::TemporaryFailure, "Too many schema changes are waiting");
             return reply(&requester, Err(error), outbox);
@@ -87,6 +86,8 @@ impl MainBlock {
             (Some(AlterationStep::Finish), Some(alteration)) => alteration.only_adds_indexes(),
             _ => false,
         };
+        // A session drops its tables when it ends, and cannot try again.
+        let is_end = matches!(&task, Task::Requested(change) if is_end(change));
         WaitingChange {
             number,
             names: self.names_of(&task),
@@ -94,6 +95,7 @@ impl MainBlock {
             deadline: match task.step() {
                 // An alteration must be undone, however long that has to wait.
                 Some(AlterationStep::Undo) => NO_DEADLINE,
+                _ if is_end => NO_DEADLINE,
                 _ => now.plus(Duration::from_millis(requester.wait_ms)),
             },
             requester,
@@ -440,7 +442,7 @@ impl MainBlock {
     }
 
     /// Gives up a waiting change, and undoes the earlier steps of its alteration.
-    fn give_up(&mut self, position: usize, error: Box<Error>, now: Time, outbox: &mut Outbox<Signal>) {
+    pub(super) fn give_up(&mut self, position: usize, error: Box<Error>, now: Time, outbox: &mut Outbox<Signal>) {
         let Some(waiting) = self.waiting.remove(position) else { return };
         if waiting.state != WaitState::Queued {
             self.unblock_tables(waiting.number, &waiting.tables, outbox);
@@ -465,6 +467,11 @@ impl MainBlock {
         }
         self.begin_changes(context.turn_start, outbox);
     }
+}
+
+/// Whether this is the last change of a session that ends.
+fn is_end(change: &SchemaChange) -> bool {
+    matches!(change, SchemaChange::DropOwnTables { .. })
 }
 
 /// Notifies the requesting session that its change begins or ends a wait for other sessions.

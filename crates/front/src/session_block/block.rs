@@ -132,7 +132,10 @@ impl SqlBlock {
             }
             SqlSignal::SequencerLost(_) => {
                 self.engine.gateway.on_sequencer_lost(&mut turn);
-                self.unblock_all_tables(&mut turn);
+                // The rest may come behind the changes of the next node with the sequencer.
+                if from != self.own {
+                    self.unblock_all_tables(&mut turn);
+                }
             }
             SqlSignal::BlockTables(signal) => self.on_block_tables(signal, &mut turn),
             SqlSignal::UnblockTables(signal) => self.on_unblock_tables(signal, &mut turn),

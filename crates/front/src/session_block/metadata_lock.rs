@@ -37,6 +37,7 @@ impl SqlBlock {
     /// The node that ran the schema changes is lost.
     pub(super) fn unblock_all_tables(&mut self, turn: &mut TurnContext<'_>) {
         self.engine.unblock_all_tables();
+        self.sessions.values_mut().for_each(|record| self.engine.lose_table_locks(&mut record.session));
         self.queue_retry(turn);
     }
 

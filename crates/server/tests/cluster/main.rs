@@ -2,15 +2,18 @@
 #![allow(clippy::disallowed_methods, reason = "clients and nodes run by real time")]
 
 mod accounts;
+mod alter;
 #[path = "../accounts/client.rs"]
 mod client;
 mod dev;
 mod failover;
 mod groups;
 mod links;
+mod locks;
 mod membership;
 mod nodes;
 mod operate;
+mod own_tables;
 mod pause;
 mod rejoin;
 mod stops;

@@ -1,6 +1,8 @@
 //! Tables in a cluster: rows that every node sees, and that survive its end.
 
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use junctor_bench::mysql::Connection;
 
@@ -230,4 +232,73 @@ fn a_node_goes_on_when_the_node_with_the_sequencer_is_lost() {
     // A change of the schema waits for the lost node, and is refused.
     let refused = other.query("CREATE TABLE d.u (a INT PRIMARY KEY)").expect_err("a node is missing");
     assert!(format!("{refused:?}").contains("1296"), "{refused:?}");
+}
+
+/// Changes rows with statements that are transactions by themselves, until all is over. Returns how often
+/// each row was changed, and the errors.
+fn change_rows(mut session: Connection<TcpStream>, first: u32, is_over: &AtomicBool) -> (u32, Vec<String>) {
+    let (mut changes, mut errors) = (0, Vec::new());
+    while !is_over.load(Ordering::Relaxed) {
+        let statements = [
+            format!("UPDATE d.t SET b = b + 1 WHERE a = {first}"),
+            format!("UPDATE d.t SET b = b + 1 WHERE a BETWEEN {} AND {}", first + 1, first + 9),
+            format!("INSERT INTO d.u SELECT a + {} * 1000, b FROM d.t WHERE a = {first}", changes + 1),
+            format!("SELECT SUM(b) FROM d.t WHERE a BETWEEN {first} AND {}", first + 9),
+        ];
+        for statement in &statements {
+            if let Err(error) = session.query(statement) {
+                errors.push(format!("{statement}: {error:?}"));
+            }
+        }
+        changes += 1;
+    }
+    (changes, errors)
+}
+
+#[test]
+fn statements_that_are_not_committed_run_again_when_a_node_is_lost() {
+    let mut cluster = Cluster::new("run-again", &["data,sql", "data,sql", "management", "sql"], "");
+    cluster.start_serving([1, 4]);
+    let is_whole = |rows: &[super::nodes::Row]| rows[..2].iter().all(|row| row.state == "SERVING" && row.is_durable);
+    cluster.await_rows(4, "the cluster is whole", is_whole);
+    cluster.await_address(2);
+    let mut session = cluster.session(1);
+    session.query("CREATE DATABASE d").expect("a database");
+    for table in ["t", "u"] {
+        let create = format!("CREATE TABLE d.{table} (a INT PRIMARY KEY, b INT) PARTITION BY KEY (a) PARTITIONS 8");
+        session.query(&create).expect("a table");
+    }
+    let rows: Vec<String> = (1..=40).map(|row| format!("({row}, 0)")).collect();
+    session.query(&format!("INSERT INTO d.t VALUES {}", rows.join(","))).expect("rows");
+    let mut expected = [0; 4];
+    // Node 4 runs its statements at node 1. In the second round, the node with the sequencer is lost.
+    for (lost, clients) in [(2, &[1, 4][..]), (1, &[2][..])] {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let begin = |(position, node): (usize, &u8)| {
+            let (session, is_over) = (cluster.session(*node), is_over.clone());
+            let place = position + usize::from(lost == 1) * 2;
+            (place, std::thread::spawn(move || change_rows(session, 1 + 10 * place as u32, &is_over)))
+        };
+        let writers: Vec<_> = clients.iter().enumerate().map(begin).collect();
+        cluster.kill(lost);
+        cluster.await_rows(clients[0], "it is evicted", |rows| rows[usize::from(lost) - 1].state != "SERVING");
+        cluster.start(lost);
+        cluster.await_rows(clients[0], "it is back", is_whole);
+        cluster.await_address(lost);
+        is_over.store(true, Ordering::Relaxed);
+        for (place, writer) in writers {
+            let (changes, errors) = writer.join().expect("a client has not panicked");
+            assert!(errors.is_empty(), "{errors:?}");
+            expected[place] = changes;
+        }
+    }
+    for node in [1, 2, 4] {
+        for (place, changes) in expected.iter().enumerate() {
+            let rows = format!("a BETWEEN {} AND {}", 1 + 10 * place, 10 + 10 * place);
+            let counts = value(&mut cluster, node, &format!("SELECT GROUP_CONCAT(DISTINCT b) FROM d.t WHERE {rows}"));
+            assert_eq!(counts, Some(changes.to_string()), "each change happened once");
+            let copied = format!("SELECT COUNT(*) FROM d.u WHERE a % 1000 = {}", 1 + 10 * place);
+            assert_eq!(value(&mut cluster, node, &copied), Some(changes.to_string()), "each row was copied once");
+        }
+    }
 }

@@ -84,6 +84,7 @@ impl Wire for TableDefinition {
     fn sample(draw: &mut Draw) -> TableDefinition {
         let mut table = sample::layout().definition.clone();
         table.comment = Wire::sample(draw);
+        table.sharing = Wire::sample(draw);
         table
     }
 }

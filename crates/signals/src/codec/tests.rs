@@ -356,7 +356,7 @@ fn replies_of_the_data_plane_are_for_sql_and_for_main() {
         let signal = signals.find(|signal| junctor_kernel::Signal::name(signal) == name).unwrap();
         Module::ALL.into_iter().filter(|module| signal.is_for((*module).into())).collect()
     };
-    for reply in ["ReadRowsReply", "ExecuteStatementReply", "EndTransactionReply"] {
+    for reply in ["ReadRowsReply", "ExecuteStatementReply", "EndTransactionReply", "UseUserLockReply"] {
         assert_eq!(receivers(reply), [Module::Main, Module::Sql], "{reply}");
     }
     // The gateway of main has no sessions, and needs no globals or catalogs from itself.

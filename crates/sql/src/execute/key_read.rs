@@ -294,11 +294,10 @@ pub(crate) fn fail_key_read(
     mut state: KeyReadState,
     error: &Error,
 ) -> Progress {
-    let has_changed = error.code == ErrorCode::TableDefinitionChanged;
     let input = std::mem::take(&mut state.retry);
-    if has_changed && !context.session.interrupted && !input.is_none() {
+    if !context.session.interrupted && !input.is_none() && context.may_succeed_after(error) {
         abandon_key_read(context.engine, state, context.turn);
-        context.session.execution = Execution::Retry(Box::new(RetryState::of_input(input)));
+        context.session.execution = Execution::Retry(Box::new(RetryState::after(error, input)));
         return Progress::Waiting;
     }
     input.release(context.turn);

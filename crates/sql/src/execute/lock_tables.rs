@@ -25,6 +25,8 @@ pub(crate) struct TableLocks {
     wanted: Vec<TableLocked>,
     /// The locked tables; empty while the request is pending.
     held: Vec<(TableId, TableLocked)>,
+    /// Whether the node that kept the locks is lost.
+    are_lost: bool,
 }
 
 /// One locked table under one name.
@@ -41,6 +43,7 @@ struct TableLocked {
 impl TableLocks {
     /// Checks that statements may write the table, under whatever name. Errors: 1099, 1100.
     pub(crate) fn check_write(&self, database: &str, table: &str) -> Result<()> {
+        self.check_kept()?;
         let held = self.held.iter().filter(|(_, lock)| lock.shown.is_some());
         let mut held = held.filter(|(_, lock)| *lock.name.0 == *database && *lock.name.1 == *table).peekable();
         if held.peek().is_none() {
@@ -49,8 +52,18 @@ impl TableLocks {
         if held.any(|(_, lock)| lock.writes) { Ok(()) } else { Err(not_locked_for_write(table)) }
     }
 
+    /// Error 1296 if the locks are lost.
+    fn check_kept(&self) -> Result<()> {
+        if !self.are_lost {
+            return Ok(());
+        }
+        let message = "Got temporary error: the node that kept the table locks has left; lock the tables again";
+        Err(Error::new(ErrorCode::TemporaryFailure, message))
+    }
+
     /// Checks that none of the tables is locked for reads only. Error 1099.
     pub(crate) fn check_none_is_read_only(&self) -> Result<()> {
+        self.check_kept()?;
         match self.held.iter().find(|(_, lock)| lock.shown.is_some() && !lock.writes) {
             Some((_, lock)) => Err(not_locked_for_write(&lock.name.1)),
             None => Ok(()),
@@ -134,7 +147,7 @@ impl Engine {
                 wanted.push(TableLocked { name, shown: None, writes: true });
             }
         }
-        Ok(TableLocks { requests, wanted, held: Vec::new() })
+        Ok(TableLocks { requests, wanted, held: Vec::new(), are_lost: false })
     }
 
     /// Records the outcome of the session's schema change. If the change was LOCK TABLES, the tables are now
@@ -154,9 +167,19 @@ impl Engine {
         locks.held = held.collect();
     }
 
+    /// The node that kept the session's table locks is lost. Statements fail until the session unlocks them.
+    pub fn lose_table_locks(&mut self, session: &mut Session) {
+        let held = session.table_locks.as_mut().filter(|locks| !locks.held.is_empty() && !locks.are_lost);
+        if let Some(locks) = held {
+            locks.are_lost = true;
+            self.tables.lost_locks += 1;
+        }
+    }
+
     /// Releases the session's table locks.
     pub(crate) fn release_table_locks(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) {
-        if session.table_locks.take().is_some() {
+        if let Some(locks) = session.table_locks.take() {
+            self.tables.lost_locks -= u32::from(locks.are_lost);
             self.gateway.unlock_tables(session.connection, turn);
         }
     }
@@ -165,6 +188,9 @@ impl Engine {
     /// Errors: 1099, 1100.
     pub(super) fn check_table_locks(&self, session: &Session, plan: &Plan) -> Result<()> {
         let Some(locks) = &session.table_locks else { return Ok(()) };
+        if plan.table_uses().next().is_some() {
+            locks.check_kept()?;
+        }
         let own = match plan.unhinted() {
             Plan::Select(select) => Some((select.table.definition.id, &*select.table_alias)),
             Plan::Change(change) => Some((change.table.definition.id, &*change.table_alias)),

@@ -10,7 +10,7 @@ use junctor_expression::{Expression, Parameters, ParametersBuilder, Scratch};
 use junctor_gateway::event::Next;
 use junctor_gateway::gateway::ReadOptions;
 use junctor_gateway::{ReadRequest, RowBound, TurnContext, invariant, require};
-use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_escaped;
 use junctor_model::row::RowView;
@@ -636,11 +636,11 @@ pub(crate) fn fail_read(
     error: &Error,
     diagnostics: Option<Box<Diagnostics>>,
 ) -> Progress {
-    let has_changed = error.code == ErrorCode::TableDefinitionChanged;
-    if has_changed && !state.header_sent && !context.session.interrupted && !state.retry.is_none() {
+    let may_start_again = !state.header_sent && !context.session.interrupted && !state.retry.is_none();
+    if may_start_again && context.may_succeed_after(error) {
         let input = std::mem::take(&mut state.retry);
         abandon_read(context.engine, context.session, state, context.turn);
-        context.session.execution = Execution::Retry(Box::new(RetryState::of_input(input)));
+        context.session.execution = Execution::Retry(Box::new(RetryState::after(error, input)));
         return Progress::Waiting;
     }
     if let Some(diagnostics) = diagnostics {

@@ -1,18 +1,23 @@
 //! The input of a statement, and the copy from which it can start again.
 //!
-//! A statement starts again in five cases:
+//! A statement starts again in six cases:
 //! - a table definition changed between planning and execution;
+//! - a change of the membership of a cluster ended it, and it is not committed;
 //! - another session took one of its AUTO_INCREMENT values;
 //! - the tables that it waited for are free;
 //! - the main block has returned the results of its lock calls;
 //! - the ldm blocks have reported the statistics of tables.
 //!
-//! In the first two cases the statement starts again only once.
+//! If a definition or a value has changed, it starts again only once. If the membership has, this happens at
+//! most twice to a session in each epoch.
 
 use std::sync::Arc;
 
 use junctor_gateway::TurnContext;
+use junctor_gateway::epoch::has_lost_node;
+use junctor_model::error::{Error, ErrorCode};
 
+use super::context::StatementContext;
 use super::schema::{AccessRetry, FillTable};
 use super::user_lock::CallResults;
 use crate::mysql_catalog::show::StatisticsSnapshot;
@@ -67,14 +72,45 @@ pub(crate) struct RetryState {
     pub lock_results: Option<CallResults>,
     /// The statistics of tables that it uses; `None` if it has not requested them.
     pub statistics: Option<Arc<StatisticsSnapshot>>,
+    /// Whether it may start again once more.
+    pub may_retry: bool,
 }
 
 impl RetryState {
     /// Starts the statement again without results of earlier requests.
     pub(crate) fn of_input(input: RetryInput) -> RetryState {
-        RetryState { input, lock_results: None, statistics: None }
+        RetryState { input, lock_results: None, statistics: None, may_retry: false }
+    }
+
+    /// Starts the statement again after this error.
+    pub(crate) fn after(error: &Error, input: RetryInput) -> RetryState {
+        RetryState { may_retry: has_lost_node(error), ..RetryState::of_input(input) }
     }
 }
+
+impl StatementContext<'_, '_> {
+    /// Whether a statement that nothing is committed of may succeed if it starts again after this error.
+    #[cold]
+    pub(crate) fn may_succeed_after(&mut self, error: &Error) -> bool {
+        if error.code == ErrorCode::TableDefinitionChanged {
+            return true;
+        }
+        if !has_lost_node(error) {
+            return false;
+        }
+        let epoch = self.engine.gateway.epoch();
+        let count = match self.session.repeated_in {
+            (last, count) if last == epoch => count.saturating_add(1),
+            _ => 1,
+        };
+        self.session.repeated_in = (epoch, count);
+        count <= REPEATS_PER_EPOCH_MAX
+    }
+}
+
+/// How often statements of a session start again in one epoch. The news of an epoch may come behind its
+/// errors, so two epochs can look like one.
+const REPEATS_PER_EPOCH_MAX: u8 = 2;
 
 /// Maximum length of the input that a running statement keeps for a retry, in bytes. A longer statement fails
 /// instead.

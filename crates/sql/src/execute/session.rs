@@ -9,7 +9,7 @@ use junctor_gateway::transaction::Isolation;
 use junctor_model::access::AccountName;
 use junctor_model::collation::CharacterSet;
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::{ConnectionId, TableOwner};
+use junctor_model::id::{ConnectionId, Epoch, TableOwner};
 use junctor_model::value::Value;
 use junctor_signals::diagnostics::{self, Diagnostics};
 use junctor_signals::program::RowProtocol;
@@ -135,6 +135,8 @@ pub struct Session {
     /// The `BlockingChange::number` of this sql block's newest schema change at the time when the transaction
     /// first used a table.
     pub(crate) tables_since: u64,
+    /// The last epoch of the membership because of which a statement started again, and how often.
+    pub(crate) repeated_in: (Epoch, u8),
     /// Distinguishes the plans of a session with temporary tables from all others; 0 without such tables.
     pub(crate) private_key: u64,
     /// The savepoints, in the order in which they were set.

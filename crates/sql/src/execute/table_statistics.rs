@@ -154,7 +154,7 @@ pub(super) fn resume_table_statistics(
         context.engine.estimates.set(&statistics, context.turn.turn_start);
     }
     let statistics = Some(statistics);
-    let state = RetryState { input: state.input, lock_results: None, statistics };
+    let state = RetryState { statistics, ..RetryState::of_input(state.input) };
     context.session.execution = Execution::Retry(Box::new(state));
     Progress::Waiting
 }

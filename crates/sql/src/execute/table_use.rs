@@ -35,6 +35,8 @@ pub(crate) struct BlockingChanges {
     waiters: VecDeque<TableWaiter>,
     /// The number of the last change that blocked tables.
     last: u64,
+    /// Number of sessions whose locks of LOCK TABLES are lost. Their statements must learn it.
+    pub(super) lost_locks: u32,
 }
 
 /// A schema change that blocks tables, and the sessions that it waits for.
@@ -122,7 +124,7 @@ impl BlockingChanges {
     /// Whether a schema change blocks any table.
     #[inline]
     pub(crate) fn any(&self) -> bool {
-        !self.changes.is_empty()
+        !self.changes.is_empty() || self.lost_locks > 0
     }
 
     fn is_excluded(&self, connection: ConnectionId, seniority: &TableSeniority, wanted: &[TableUse]) -> bool {

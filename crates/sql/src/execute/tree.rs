@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::{Event, TurnContext, invariant};
-use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::error::{Error, Result};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
@@ -213,14 +213,12 @@ fn drive(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>) -> P
         }
         Err(error) => {
             close(context, &mut state);
-            let retries = error.code == ErrorCode::TableDefinitionChanged
-                && !state.header_sent
-                && !context.session.interrupted
-                && !state.retry.is_none();
+            let may_start_again = !state.header_sent && !context.session.interrupted && !state.retry.is_none();
+            let retries = may_start_again && context.may_succeed_after(&error);
             let retry = std::mem::take(&mut state.retry);
             state.release(context.engine, context.session, context.turn);
             if retries {
-                context.session.execution = Execution::Retry(Box::new(RetryState::of_input(retry)));
+                context.session.execution = Execution::Retry(Box::new(RetryState::after(&error, retry)));
                 return Progress::Waiting;
             }
             retry.release(context.turn);

@@ -10,7 +10,7 @@ use junctor_expression::Parameters;
 use junctor_gateway::event::Next;
 use junctor_gateway::gateway::{Gateway, ReadOptions};
 use junctor_gateway::{Event, ReadRequest, RowBound, TurnContext, require};
-use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_escaped;
 use junctor_model::row::RowView;
@@ -293,11 +293,11 @@ fn finish(context: &mut StatementContext<'_, '_>, mut state: UniqueKeyState, row
 
 /// Fails the statement, or starts it again if the table was changed meanwhile.
 fn fail_or_retry(context: &mut StatementContext<'_, '_>, mut state: UniqueKeyState, error: &Error) -> Progress {
-    let may_succeed = error.code == ErrorCode::TableDefinitionChanged;
-    if may_succeed && !state.is_stopped && !context.session.interrupted && !state.retry.is_none() {
+    let may_start_again = !state.is_stopped && !context.session.interrupted && !state.retry.is_none();
+    if may_start_again && context.may_succeed_after(error) {
         let input = std::mem::take(&mut state.retry);
         state.release(context.turn);
-        context.session.execution = Execution::Retry(Box::new(RetryState::of_input(input)));
+        context.session.execution = Execution::Retry(Box::new(RetryState::after(error, input)));
         return Progress::Waiting;
     }
     fail_with(context, state, error)

@@ -212,7 +212,7 @@ pub(super) fn request_next(context: &mut StatementContext<'_, '_>, mut calls: Pe
         Some(OuterCall::File(name)) => return start_load_file(context, name, calls),
         None => {
             let PendingCalls { results, input, statistics, .. } = calls;
-            let state = RetryState { input, lock_results: Some(results), statistics };
+            let state = RetryState { input, lock_results: Some(results), statistics, may_retry: false };
             context.session.execution = Execution::Retry(Box::new(state));
             return Progress::Waiting;
         }

@@ -231,9 +231,9 @@ fn fail_write(
         }
         _ => false,
     };
-    let may_succeed = is_taken || error.code == ErrorCode::TableDefinitionChanged;
-    if may_succeed && !context.session.interrupted && !retry.is_none() {
-        context.session.execution = Execution::Retry(Box::new(RetryState::of_input(retry)));
+    let may_start_again = !context.session.interrupted && !retry.is_none();
+    if may_start_again && (is_taken || context.may_succeed_after(error)) {
+        context.session.execution = Execution::Retry(Box::new(RetryState::after(error, retry)));
         return Progress::Waiting;
     }
     retry.release(context.turn);

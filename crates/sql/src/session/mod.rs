@@ -100,6 +100,7 @@ impl Engine {
         let mut session = Session {
             connection: opening.connection,
             owner: self.next_owner(opening.connection),
+            repeated_in: Default::default(),
             private_key: 0,
             user: opening.user.into(),
             host: opening.host.into(),

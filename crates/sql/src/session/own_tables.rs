@@ -38,7 +38,7 @@ impl Engine {
     /// The number of a session for tables of its own.
     pub(super) fn next_owner(&mut self, connection: ConnectionId) -> TableOwner {
         self.private_count += 1;
-        TableOwner(u64::from(connection.0) << 32 | self.private_count & u64::from(u32::MAX))
+        TableOwner::new(connection, self.private_count)
     }
 
     /// Drops the tables of a session that ends or is reset, without waiting for the reply.

@@ -306,14 +306,14 @@ impl StatementContext<'_, '_> {
         let Execution::Retry(state) = std::mem::take(&mut self.session.execution) else {
             invariant::fail("a retry has an input", format_args!("{:?}", self.session.execution))
         };
-        let RetryState { input, lock_results, statistics } = *state;
+        let RetryState { input, lock_results, statistics, may_retry } = *state;
         self.engine.table_statistics.known = statistics;
         if let Some(results) = lock_results {
             let mode = LockCallMode::Answered;
             let CallResults { values: results, files, diagnostics } = results;
             *self.engine.lock_calls.get_mut() = LockCalls { mode, results, files, diagnostics, ..LockCalls::default() };
         }
-        let progress = self.execute_input(input, false);
+        let progress = self.execute_input(input, may_retry);
         // No later statement may use these statistics and results.
         self.engine.table_statistics.known = None;
         *self.engine.lock_calls.get_mut() = LockCalls::default();

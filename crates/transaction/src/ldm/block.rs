@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use junctor_kernel::{Address, Context, Outbox, WireSignal, WorldEvent};
 use junctor_model::id::{CommitNumber, Epoch, PartitionId, TransactionId};
-use junctor_signals::change_schema::{PublishCatalog, PublishCatalogReply};
 use junctor_signals::counter::LdmCounters;
 use junctor_signals::replicate_rows::ReplicateRows;
 use junctor_signals::report_node::NodeWords;
 use junctor_signals::restart_progress::RestartProgress;
 use junctor_signals::start_epoch::{LateNodes, has_node};
 use junctor_signals::write_rows::WriteRows;
-use junctor_signals::{LdmSignal, MainSignal, Signal};
+use junctor_signals::{LdmSignal, Signal};
 use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::guard::ReadGroup;
 use junctor_storage::lock::{LOCKS_MAX, LockTable};
@@ -78,6 +77,8 @@ pub struct LdmBlock {
     pub(super) unplaced: Vec<ReplicateRows>,
     /// Signals of an epoch that has not started here.
     pub(super) parked: Vec<LdmSignal>,
+    /// The main block whose catalog came last.
+    pub(super) publisher: Option<Address>,
     pub(super) partitions: PartitionTable,
     pub(super) participants: ParticipantTable,
     pub(super) locks: LockTable,
@@ -113,6 +114,7 @@ impl LdmBlock {
             copying: None,
             unplaced: Vec::new(),
             parked: Vec::new(),
+            publisher: None,
             partitions: PartitionTable::new(seed),
             participants: ParticipantTable::new(seed),
             locks: LockTable::new(seed, LOCKS_MAX),
@@ -180,7 +182,7 @@ impl LdmBlock {
             LdmSignal::CancelWait(signal) => self.on_cancel_wait(signal, from, outbox),
             LdmSignal::ChangePartition(signal) => self.on_change_partition(signal, context, outbox),
             LdmSignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
-            LdmSignal::PublishCatalog(signal) => on_publish_catalog(signal, outbox),
+            LdmSignal::PublishCatalog(signal) => self.on_publish_catalog(signal, outbox),
             LdmSignal::ContinueWork(_) => self.on_continue_work(context, outbox),
         }
         self.run_granted(outbox);
@@ -222,10 +224,4 @@ impl LdmBlock {
     pub(super) fn participant(&mut self, handle: ParticipantHandle) -> &mut Participant {
         self.participants.record(handle)
     }
-}
-
-/// Only acknowledges: main's `ChangePartition` has already brought each partition its layout and chain.
-fn on_publish_catalog(signal: PublishCatalog, outbox: &mut Outbox<Signal>) {
-    let reply = PublishCatalogReply { operation: signal.operation };
-    outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
 }

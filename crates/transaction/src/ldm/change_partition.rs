@@ -125,7 +125,12 @@ impl LdmBlock {
 
     /// Hides the partition from new requests. Its memory is freed when the last transaction that touched it
     /// ends. Main does not wait for that, so an idle transaction delays no other schema change.
-    fn drop_partition(&mut self, partition: PartitionId, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
+    pub(super) fn drop_partition(
+        &mut self,
+        partition: PartitionId,
+        context: &Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         let Some(index) = self.partitions.close(partition) else { return };
         self.open_partition(partition, None, context, outbox);
         let slot = self.slot(index);

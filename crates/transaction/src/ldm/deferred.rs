@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use junctor_kernel::{Context, Outbox};
 use junctor_model::id::{PartitionId, TransactionId};
-use junctor_signals::change_schema::ChangePartition;
+use junctor_signals::change_schema::{ChangePartition, PublishCatalog};
 use junctor_signals::copy_rows::CopyRowsReply;
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::replicate_rows::ReplicateRows;
@@ -37,6 +37,8 @@ pub(super) enum Deferred {
     /// Copied rows that wait for a reader.
     CopyRows(Box<CopyRowsReply>),
     ChangePartition(Box<ChangePartition>),
+    /// The first catalog of another main.
+    TakeOver(Box<PublishCatalog>),
     /// Writes whose partition may be written now.
     HeldWrites,
     BuildIndex(IndexBuild),
@@ -65,6 +67,11 @@ impl DeferredWork {
     /// Drops the next step of a prepare.
     pub fn forget_prepare(&mut self, participant: ParticipantHandle) {
         self.queue.retain(|work| !matches!(work, Deferred::Prepare(handle) if *handle == participant));
+    }
+
+    /// Drops the steps of schema changes.
+    pub fn forget_changes(&mut self) {
+        self.queue.retain(|work| !matches!(work, Deferred::ChangePartition(_) | Deferred::BuildIndex(_)));
     }
 
     /// Takes out the writes of these transactions.
@@ -115,6 +122,7 @@ impl LdmBlock {
                 Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, context, outbox),
                 Some(Deferred::CopyRows(reply)) => self.on_copy_rows_reply(*reply, context, outbox),
                 Some(Deferred::ChangePartition(signal)) => self.on_change_partition(*signal, context, outbox),
+                Some(Deferred::TakeOver(signal)) => self.take_over_catalog(signal, context, outbox),
                 Some(Deferred::HeldWrites) => self.resume_held_writes(context, outbox),
                 Some(Deferred::BuildIndex(build)) => self.build_index(build, outbox),
                 Some(Deferred::ReplayRows) => self.replay_batches(outbox),

@@ -300,6 +300,7 @@ impl Evaluation<'_> {
         if !has_lock {
             let newest = self.store.newest_state(row);
             if awaits_writer && newest.and_then(VersionState::transaction).is_none() {
+                self.work.note_seen(self.store, self.store.newest(row));
                 return Ok(None);
             }
             lock_for_inserter(self.locks, self.key(row), newest, transaction, self.token)?;
@@ -322,6 +323,7 @@ impl Evaluation<'_> {
         }
         if awaits_writer {
             self.release(row);
+            self.work.note_seen(self.store, self.store.newest(row));
             return Ok(None);
         }
         check_unchanged(self.store, row, self.work.request.reading.changed_after)?;

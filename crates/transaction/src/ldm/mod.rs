@@ -15,8 +15,9 @@
 //! life of a write in [`write_rows`], [`evaluate_rows`], [`update_row`], [`change_rows`], [`unique_entry`],
 //! [`foreign_key`], [`range_lock`], [`lock_wait`] and [`interrupt_writes`]; the end of a transaction in
 //! [`prepare_transaction`], [`replicate_rows`], [`resolve_transaction`], [`resolve_images`] and [`epoch`];
-//! [`copy_rows`] for a node that returns; then [`read_rows`], [`deferred`], [`change_partition`], [`purge`],
-//! [`record_stream`], [`replay`], [`checkpoint`], [`read_status`] and [`verify`].
+//! [`copy_rows`] for a node that returns; then [`read_rows`], [`deferred`], [`change_partition`],
+//! [`publish_catalog`], [`purge`], [`record_stream`], [`replay`], [`checkpoint`], [`read_status`] and
+//! [`verify`].
 
 pub mod block;
 mod change_partition;
@@ -35,6 +36,7 @@ mod lock_wait;
 mod participant_table;
 mod partition_table;
 mod prepare_transaction;
+mod publish_catalog;
 mod purge;
 mod range_lock;
 mod read_rows;

@@ -45,6 +45,8 @@ pub(crate) struct Harness {
     pub delivery: Delivery<Signal>,
     pub replies: Vec<SqlSignal>,
     pub main_replies: Vec<MainSignal>,
+    /// The largest commit number that a reply to a write has named.
+    pub newest_seen: CommitNumber,
     /// File requests, in order, if the delivery returns them.
     pub file_requests: Vec<(Address, WorldRequest)>,
     pub catalog: Catalog,
@@ -111,6 +113,7 @@ impl Harness {
             delivery,
             replies: Vec::new(),
             main_replies: Vec::new(),
+            newest_seen: CommitNumber(0),
             file_requests: Vec::new(),
             catalog: Catalog::default(),
             next_operation: 1,
@@ -174,6 +177,7 @@ impl Harness {
         }
         if let Signal::Tc(TcSignal::WriteRowsReply(reply)) = &signal {
             self.follow_ups_max = self.follow_ups_max.max(reply.follow_ups.len());
+            self.newest_seen = self.newest_seen.max(reply.newest);
         }
         let node = &mut self.nodes[usize::from(to.node.0) - 1];
         let instance = usize::from(to.instance);
@@ -321,15 +325,20 @@ impl Harness {
 
     /// Publishes the catalog to the blocks of the first node.
     pub fn publish(&mut self) {
+        self.publish_from(main());
+    }
+
+    /// As `publish`, from the main block of this node.
+    pub fn publish_from(&mut self, main: Address) {
         let catalog = Arc::new(self.catalog.clone());
         for to in self.first_node() {
-            let signal = PublishCatalog { operation: OperationId(0), reply_to: main(), catalog: Arc::clone(&catalog) };
+            let signal = PublishCatalog { operation: OperationId(0), reply_to: main, catalog: Arc::clone(&catalog) };
             let signal = match Module::of(to.module) {
                 Module::Tc => Signal::Tc(TcSignal::PublishCatalog(signal)),
                 Module::Ldm => Signal::Ldm(LdmSignal::PublishCatalog(signal)),
                 _ => Signal::Query(QuerySignal::PublishCatalog(signal)),
             };
-            self.send(to, main(), signal);
+            self.send(to, main, signal);
         }
         self.run();
     }

@@ -390,6 +390,11 @@ impl IndexBackfill {
         match (self.step, error) {
             (BackfillStep::RollingBack, _) => self.rolled_back(work),
             (_, None) => self.batch_done(work),
+            // A change of the membership has rolled the batch back.
+            (_, Some(error)) if error.code == ErrorCode::Deadlock && self.attempts < ATTEMPTS_MAX => {
+                self.attempts += 1;
+                self.next_batch(work)
+            }
             (_, Some(error)) => self.end(work, Err(error)),
         }
     }

@@ -22,14 +22,15 @@ mod index_backfill;
 mod row_copy;
 mod rows;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use junctor_gateway::gateway::{ReadOptions, WriteOptions, WriteRequest};
 use junctor_gateway::{Event, Gateway, PartitionInputs, ReadRequest, RowBound, Transaction, TurnContext};
 use junctor_kernel::{Address, Context, Outbox, Time};
 use junctor_model::alteration::{Alteration, building_indexes};
-use junctor_model::error::{Error, Result};
-use junctor_model::id::{ConnectionId, IndexId, StatementNumber, TableId};
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::{ConnectionId, Epoch, IndexId, StatementNumber, TableId};
 use junctor_model::schema::{TableDefinition, TableKind, TableLayout};
 use junctor_signals::end_transaction::{CommitDurability, Ending};
 use junctor_signals::inbox::ContinueWork;
@@ -48,6 +49,9 @@ use foreign_key_check::ForeignKeyCheck;
 use index_backfill::IndexBackfill;
 use row_copy::{RowCopy, follows_writes};
 use rows::BATCH_ROWS;
+
+/// Maximum number of times that a job begins again because nodes have left or returned.
+const REPEATS_MAX: u32 = 8;
 
 /// The number of the deferred work that lets a job go on.
 pub(super) const JOB_WORK: u32 = 2;
@@ -78,6 +82,10 @@ pub(super) struct AlterationJob {
     rows: u64,
     /// Why the job is to be undone, or is being undone.
     error: Option<Box<Error>>,
+    is_cancelled: bool,
+    /// The epoch in which the job began, and how often it has begun again.
+    epoch: Epoch,
+    repeats: u32,
 }
 
 /// The present work of a job.
@@ -146,6 +154,34 @@ impl WorkContext<'_, '_> {
 }
 
 impl AlterationJob {
+    fn new(
+        requester: Requester,
+        table: TableId,
+        (alteration, expressions): (Arc<Alteration>, Arc<RowExpressions>),
+        epoch: Epoch,
+    ) -> AlterationJob {
+        AlterationJob {
+            requester,
+            table,
+            alteration,
+            expressions,
+            work: JobWork::Queued,
+            has_new_objects: false,
+            has_built_indexes: false,
+            filled: Vec::new(),
+            blocks_writes: false,
+            copy: None,
+            has_copied: false,
+            next_number: 1,
+            keys_checked: 0,
+            rows: 0,
+            error: None,
+            is_cancelled: false,
+            epoch,
+            repeats: 0,
+        }
+    }
+
     /// The table that is altered.
     pub fn table(&self) -> TableId {
         self.table
@@ -154,6 +190,15 @@ impl AlterationJob {
     /// The number after the greatest AUTO_INCREMENT number of the copied rows; 1 if no rows were copied.
     pub fn next_number(&self) -> u64 {
         self.next_number
+    }
+
+    /// Whether the undone job begins again: the work has failed because nodes have left or returned.
+    fn begins_again(&self, epoch: Epoch) -> bool {
+        let Some(error) = &self.error else { return false };
+        // The last one if a snapshot was lost with its node.
+        let is_of_epoch =
+            matches!(error.code, ErrorCode::Deadlock | ErrorCode::TemporaryFailure | ErrorCode::TableDefinitionChanged);
+        is_of_epoch && epoch != self.epoch && !self.is_cancelled && self.repeats < REPEATS_MAX
     }
 
     /// Whether other changes of its tables must wait for the job. While a step of the job waits for sessions,
@@ -210,24 +255,33 @@ impl MainBlock {
             true => AlterationStep::BlockWrites,
             false => AlterationStep::CreateIndexes,
         };
-        self.jobs.push(AlterationJob {
-            requester,
-            table,
-            alteration: Arc::clone(&alteration),
-            expressions,
-            work: JobWork::Queued,
-            has_new_objects: false,
-            has_built_indexes: false,
-            filled: Vec::new(),
-            blocks_writes: false,
-            copy: None,
-            has_copied: false,
-            next_number: 1,
-            keys_checked: 0,
-            rows: 0,
-            error: None,
-        });
+        let epoch = self.gateway.epoch();
+        self.jobs.push(AlterationJob::new(requester, table, (Arc::clone(&alteration), expressions), epoch));
         Task::Step { step, table, alteration }
+    }
+
+    /// Undoes the alterations that a main which is lost has not finished. Their sessions have got an error.
+    pub(super) fn undo_lost_jobs(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let altered_by_job = |layout: &Arc<TableLayout>| match layout.definition.kind {
+            TableKind::Replacement { of } => Some(of),
+            _ => building_indexes(&layout.definition).next().map(|_| layout.definition.id),
+        };
+        let tables: BTreeSet<TableId> = self.catalog.dictionary.tables().filter_map(altered_by_job).collect();
+        let unfinished = (Arc::new(Alteration::default()), Arc::new(RowExpressions::default()));
+        // Connections of no node.
+        for (connection, table) in (1..).map(ConnectionId).zip(tables) {
+            let requester = Requester {
+                operation: NO_OPERATION,
+                reply_to: self.own,
+                connection,
+                wait_ms: 0,
+                lock_wait_ms: 0,
+                foreign_key_checks: false,
+            };
+            let job = AlterationJob::new(requester, table, unfinished.clone(), self.gateway.epoch());
+            self.jobs.push(AlterationJob { has_new_objects: true, ..job });
+            self.queue_step(self.jobs.len() - 1, AlterationStep::Undo, now, outbox);
+        }
     }
 
     fn job_position(&self, connection: ConnectionId) -> Option<usize> {
@@ -279,6 +333,7 @@ impl MainBlock {
         &mut self,
         connection: ConnectionId,
         (step, table): (AlterationStep, TableId),
+        now: Time,
         outbox: &mut Outbox<Signal>,
     ) {
         let Some(position) = self.job_position(connection) else {
@@ -296,9 +351,9 @@ impl MainBlock {
             AlterationStep::Finish => {
                 // A cancellation came too late.
                 job.error = None;
-                return self.end_job(position, outbox);
+                return self.end_job(position, now, outbox);
             }
-            AlterationStep::Undo => return self.end_job(position, outbox),
+            AlterationStep::Undo => return self.end_job(position, now, outbox),
         }
         self.wake_job(position, outbox);
     }
@@ -316,7 +371,7 @@ impl MainBlock {
         };
         self.jobs[position].error.get_or_insert(error);
         match step {
-            AlterationStep::Undo => self.end_job(position, outbox),
+            AlterationStep::Undo => self.end_job(position, now, outbox),
             _ => self.undo_job(position, now, outbox),
         }
     }
@@ -325,17 +380,28 @@ impl MainBlock {
     fn undo_job(&mut self, position: usize, now: Time, outbox: &mut Outbox<Signal>) {
         match self.jobs[position].has_new_objects {
             true => self.queue_step(position, AlterationStep::Undo, now, outbox),
-            false => self.end_job(position, outbox),
+            false => self.end_job(position, now, outbox),
         }
     }
 
-    /// Replies to the requester of a job that is complete or undone.
-    fn end_job(&mut self, position: usize, outbox: &mut Outbox<Signal>) {
-        let AlterationJob { requester, rows, error, copy, .. } = self.jobs.remove(position);
+    /// Replies to the requester of a job that is complete or undone, or begins the job again.
+    fn end_job(&mut self, position: usize, now: Time, outbox: &mut Outbox<Signal>) {
+        let job = self.jobs.remove(position);
+        let begins_again = job.begins_again(self.gateway.epoch());
+        let AlterationJob { requester, table, alteration, expressions, rows, error, copy, repeats, .. } = job;
         if let Some(mut copy) = copy {
             copy.release(&mut self.gateway);
         }
         self.release_tables(requester.connection, true, outbox);
+        if begins_again {
+            let first = self.open_job(requester, table, (alteration, expressions));
+            self.jobs.last_mut().into_iter().for_each(|job| job.repeats = repeats + 1);
+            let waiting = self.waiting_change(requester, first, now);
+            return self.waiting.push_back(waiting);
+        }
+        if requester.operation == NO_OPERATION {
+            return;
+        }
         let result = error.map_or_else(|| Ok(ChangeResult { notes: Vec::new(), rows }), Err);
         reply(&requester, result, outbox);
     }
@@ -483,6 +549,7 @@ impl MainBlock {
     ) {
         let job = &mut self.jobs[position];
         job.error.get_or_insert(error);
+        job.is_cancelled = true;
         let mut turn = TurnContext::new(context, outbox);
         match &mut job.work {
             JobWork::Filling(backfill) => backfill.interrupt(&mut self.gateway, &mut turn),
@@ -521,11 +588,20 @@ impl MainBlock {
                 })
             }
             SqlSignal::EndTransactionReply(reply) => self.gateway.on_end_transaction_reply(reply),
+            SqlSignal::BeginEpoch(signal) => {
+                self.gateway.on_begin_epoch(signal, from, &mut turn);
+                None
+            }
+            // The session is one of this node.
+            SqlSignal::UseUserLockReply(reply) => {
+                self.on_own_lock_reply(reply, turn.outbox);
+                None
+            }
             // A job has no slot to lend.
             SqlSignal::NoteLockWait(_) => None,
             SqlSignal::ChangeSchemaReply(reply) if reply.operation == NO_OPERATION => {
                 // Without the stored accounts, the next start would let root in without the password.
-                if let Some(error) = reply.error {
+                if let Some(error) = reply.error.filter(|_| self.catalog.dictionary.access.version == 0) {
                     junctor_kernel::invariant::fail("the first accounts are stored", format_args!("{}", error.message));
                 }
                 None

@@ -46,6 +46,9 @@ const ROUNDS_MAX: u32 = 16;
 /// A round with at most this many changed rows is short: the next one takes about a millisecond.
 const SHORT_ROUND_ROWS: u64 = 512;
 
+/// Maximum number of times that a batch starts again because a change of the membership has rolled it back.
+const ATTEMPTS_MAX: u32 = 16;
+
 /// The purpose of the present read of the old table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CopyPhase {
@@ -95,25 +98,35 @@ pub(super) struct RowCopy {
     /// The read of the old table.
     read: Option<OperationId>,
     next: Next,
-    /// Unprocessed replies of the read. The last one is the current batch.
+    /// Unprocessed replies of the read. The last one is the current batch until it is committed.
     batches: Vec<Vec<u8>>,
-    /// Number of rows inserted from the first snapshot.
-    rows: u64,
-    /// Number of the row that is converted, for messages.
-    row_number: u64,
+    counts: CopyCounts,
+    /// The counts before the current batch.
+    before: CopyCounts,
     rounds: u32,
-    /// Number of rows that the round has found changed.
-    changed: u64,
-    next_number: u64,
-    /// The number after the greatest hidden key. A visible AUTO_INCREMENT column and the hidden key beside it
-    /// have one counter.
-    after_hidden: u64,
+    /// How often the current batch has started again.
+    attempts: u32,
     /// Number of rows that the last statement writes.
     written: u64,
     failure: Option<Box<Error>>,
     /// The operation of the last statement.
     statement: Option<OperationId>,
     is_interrupted: bool,
+}
+
+/// The counts of a copy while it converts rows.
+#[derive(Clone, Copy, Debug)]
+struct CopyCounts {
+    /// Number of rows inserted from the first snapshot.
+    rows: u64,
+    /// Number of the row that is converted, for messages.
+    row_number: u64,
+    /// Number of rows that the round has found changed.
+    changed: u64,
+    next_number: u64,
+    /// The number after the greatest hidden key. A visible AUTO_INCREMENT column and the hidden key beside it
+    /// have one counter.
+    after_hidden: u64,
 }
 
 /// The source of a column of the new table.
@@ -177,6 +190,8 @@ impl RowCopy {
             (transaction.isolation, transaction.explicit) = (isolation, explicit);
             transaction
         };
+        let next_number = redefinition.auto_increment.unwrap_or(1).max(1);
+        let counts = CopyCounts { rows: 0, row_number: 0, changed: 0, next_number, after_hidden: 1 };
         Ok(RowCopy {
             columns: columns.collect(),
             rules: redefinition.rules,
@@ -197,12 +212,10 @@ impl RowCopy {
             read: None,
             next: Next::Done,
             batches: Vec::new(),
-            rows: 0,
-            row_number: 0,
+            counts,
+            before: counts,
             rounds: 0,
-            changed: 0,
-            next_number: redefinition.auto_increment.unwrap_or(1).max(1),
-            after_hidden: 1,
+            attempts: 0,
             written: 0,
             failure: None,
             statement: None,
@@ -212,17 +225,17 @@ impl RowCopy {
 
     /// Number of rows copied from the first snapshot.
     pub fn rows(&self) -> u64 {
-        self.rows
+        self.counts.rows
     }
 
     /// The number after the greatest number in the AUTO_INCREMENT column.
     pub fn next_number(&self) -> u64 {
-        self.next_number.max(self.after_hidden)
+        self.counts.next_number.max(self.counts.after_hidden)
     }
 
     /// Whether writes are to be blocked now, so that the next round is the last one.
     pub fn is_close(&self) -> bool {
-        self.rounds > 0 && (self.changed <= SHORT_ROUND_ROWS || self.rounds > ROUNDS_MAX)
+        self.rounds > 0 && (self.counts.changed <= SHORT_ROUND_ROWS || self.rounds > ROUNDS_MAX)
     }
 
     /// The transaction of the current batch.
@@ -241,7 +254,7 @@ impl RowCopy {
     /// Starts the next round; the first one copies all rows.
     pub fn start_round(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
         require!(self.step == CopyStep::Paused, "rounds follow each other");
-        self.changed = 0;
+        self.counts.changed = 0;
         let taken = match self.rounds {
             0 => work.gateway.take_snapshot(&mut self.reached),
             _ => work.gateway.take_snapshot(&mut self.round),
@@ -319,14 +332,15 @@ impl RowCopy {
             }
             return None;
         };
+        self.before = self.counts;
         let pushed = self.push_rows(&batch, work);
-        work.turn.buffers.give(batch);
+        self.batches.push(batch);
         if let Err(error) = pushed {
             work.inputs.clear(work.turn.buffers);
             return self.end(work, Err(error));
         }
         if work.inputs.is_empty() {
-            return self.next_batch(work);
+            return self.batch_done(work);
         }
         self.step = CopyStep::Writing;
         self.transaction.explicit = true;
@@ -340,11 +354,20 @@ impl RowCopy {
         }
     }
 
+    /// Goes on behind the current batch.
+    fn batch_done(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
+        if let Some(batch) = self.batches.pop() {
+            work.turn.buffers.give(batch);
+        }
+        self.attempts = 0;
+        self.next_batch(work)
+    }
+
     /// All rows of a read are written: starts the next phase, or ends the round.
     fn end_read(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
         self.read = None;
         match self.phase {
-            CopyPhase::Delete if self.changed > 0 => {
+            CopyPhase::Delete if self.counts.changed > 0 => {
                 self.phase = CopyPhase::Insert;
                 return self.start_read(work);
             }
@@ -353,7 +376,7 @@ impl RowCopy {
                 forget_snapshot(&mut self.round, work.gateway);
             }
             // The length of the first round tells nothing about the changes meanwhile.
-            CopyPhase::AllRows => self.changed = u64::MAX,
+            CopyPhase::AllRows => self.counts.changed = u64::MAX,
         }
         self.step = CopyStep::Paused;
         Some(Ok(()))
@@ -372,14 +395,14 @@ impl RowCopy {
         for_each_image(batch, &mut |row| {
             let is_wanted = match self.phase {
                 CopyPhase::AllRows => {
-                    self.rows += 1;
+                    self.counts.rows += 1;
                     true
                 }
                 // Of each changed row, the batch has the earlier version and the later one.
                 CopyPhase::Delete | CopyPhase::Insert => {
                     let is_earlier = !is_later;
                     is_later = is_earlier;
-                    self.changed += u64::from(is_earlier && self.phase == CopyPhase::Delete);
+                    self.counts.changed += u64::from(is_earlier && self.phase == CopyPhase::Delete);
                     is_earlier == (self.phase == CopyPhase::Delete) && !row.is_empty()
                 }
             };
@@ -387,7 +410,7 @@ impl RowCopy {
                 return;
             }
             image.clear();
-            self.row_number += 1;
+            self.counts.row_number += 1;
             result = self.encode(row, &scratch, &mut image);
             scratch.reset();
             if result.is_ok() {
@@ -422,7 +445,7 @@ impl RowCopy {
                 ColumnSource::Column(from) => row.column(*from),
                 ColumnSource::Value(value) => value.as_ref(),
                 // A table may have a visible AUTO_INCREMENT column beside its hidden key.
-                ColumnSource::Numbers if definition.hidden => ValueRef::UInt(self.row_number),
+                ColumnSource::Numbers if definition.hidden => ValueRef::UInt(self.counts.row_number),
                 ColumnSource::Numbers => ValueRef::Null,
                 // Replaced below, when the other columns are known.
                 ColumnSource::Computed => {
@@ -433,12 +456,13 @@ impl RowCopy {
             let has_number = !matches!(value, ValueRef::Null | ValueRef::Int(0) | ValueRef::UInt(0));
             let is_generated = is_automatic && !has_number && !self.keeps_numbers;
             if is_generated {
-                value = ValueRef::UInt(self.next_number);
+                value = ValueRef::UInt(self.counts.next_number);
             } else if value.is_null() && !definition.nullable {
                 return Err(Error::new(ErrorCode::InvalidUseOfNull, "Invalid use of NULL value"));
             }
             if is_generated || !column.is_same {
-                let target = StoreTarget { column: definition, row_number: self.row_number, mode: StoreMode::Strict };
+                let target =
+                    StoreTarget { column: definition, row_number: self.counts.row_number, mode: StoreMode::Strict };
                 value = scratch.in_session_zone(value);
                 if let ColumnSource::Column(from) = &column.source {
                     let from = &self.old.definition.columns[usize::from(from.0)];
@@ -447,9 +471,9 @@ impl RowCopy {
                 value = target.convert(value, scratch)?;
             }
             if definition.hidden && definition.auto_increment {
-                self.after_hidden = self.after_hidden.max(number_after(value));
+                self.counts.after_hidden = self.counts.after_hidden.max(number_after(value));
             } else if is_automatic {
-                self.next_number = self.next_number.max(number_after(value));
+                self.counts.next_number = self.counts.next_number.max(number_after(value));
             }
             values.push(value);
         }
@@ -458,7 +482,7 @@ impl RowCopy {
             let source = self.columns.get(usize::from(column.0)).map(|column| &column.source);
             source == Some(&ColumnSource::Computed)
         };
-        let target = RowTarget { table: &self.new, mode: StoreMode::Strict, row_number: self.row_number };
+        let target = RowTarget { table: &self.new, mode: StoreMode::Strict, row_number: self.counts.row_number };
         self.expressions.complete(target, &is_computed, (image, &mut self.spare), scratch)
     }
 
@@ -474,12 +498,13 @@ impl RowCopy {
         self.step = CopyStep::Committing;
         match work.end_transaction(&mut self.transaction, Ending::Commit) {
             Ok(true) => None,
-            Ok(false) => self.next_batch(work),
+            Ok(false) => self.batch_done(work),
             Err(error) => self.roll_back(work, error),
         }
     }
 
-    /// Rolls back the batch; the copy then fails.
+    /// Rolls back the batch. It then starts again if a change of the membership has rolled it back; otherwise
+    /// the copy fails.
     fn roll_back(&mut self, work: &mut WorkContext<'_, '_>, error: Box<Error>) -> WorkResult {
         self.failure.get_or_insert(error);
         self.step = CopyStep::RollingBack;
@@ -496,6 +521,12 @@ impl RowCopy {
 
     fn rolled_back(&mut self, work: &mut WorkContext<'_, '_>) -> WorkResult {
         let error = self.failure.take().unwrap_or_else(Error::query_interrupted);
+        // No other session has locks of the new table.
+        if error.code == ErrorCode::Deadlock && self.attempts < ATTEMPTS_MAX {
+            self.attempts += 1;
+            self.counts = self.before;
+            return self.next_batch(work);
+        }
         self.end(work, Err(error))
     }
 
@@ -503,8 +534,11 @@ impl RowCopy {
     fn on_ended(&mut self, work: &mut WorkContext<'_, '_>, error: Option<Box<Error>>) -> WorkResult {
         match (self.step, error) {
             (CopyStep::RollingBack, _) => self.rolled_back(work),
-            (_, None) => self.next_batch(work),
-            (_, Some(error)) => self.end(work, Err(error)),
+            (_, None) => self.batch_done(work),
+            (_, Some(error)) => {
+                self.failure = Some(error);
+                self.rolled_back(work)
+            }
         }
     }
 

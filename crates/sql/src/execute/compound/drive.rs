@@ -1,5 +1,6 @@
 //! Runs a compound statement: sends the next step after each reply, and ends the statement.
 
+use junctor_gateway::epoch::has_lost_node;
 use junctor_gateway::{Event, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::end_transaction::Ending;
@@ -236,7 +237,14 @@ fn fail_undone(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundSt
 
 /// Sends the error, after the rest of the file if the client is sending one.
 fn fail_released(context: &mut StatementContext<'_, '_>, state: CompoundState, error: Box<Error>) -> Progress {
-    let StepState { is_receiving, awaits_input, fills, .. } = state.steps;
+    let StepState { is_receiving, awaits_input, fills, owns_transaction, .. } = state.steps;
+    let may_start_again = owns_transaction && !context.session.interrupted && !state.steps.retry.is_none();
+    if may_start_again && has_lost_node(&error) && context.may_succeed_after(&error) {
+        let StepState { retry, parameters, .. } = state.steps;
+        context.turn.buffers.give(parameters);
+        context.session.execution = Execution::Retry(Box::new(RetryState::after(&error, retry)));
+        return Progress::Waiting;
+    }
     release(state, context.turn);
     if let Some(filled) = fills {
         return undo_creation(context, filled, error);

@@ -93,6 +93,22 @@ fn a_read_that_awaits_writers_keeps_no_lock_and_returns_no_row() {
     harness.check_idle();
 }
 
+#[test]
+fn a_read_that_awaits_writers_tells_the_newest_commit_that_it_has_seen() {
+    let (mut harness, table) = filled(1, 1, 6);
+    harness.newest_seen = CommitNumber(0);
+    let program = locking(&table, LockMode::Shared, WhenLocked::AwaitWriter, Access::AllRows);
+    let reply = harness.execute(NONE, true, &program, table.everything());
+    assert_eq!((reply.error, harness.newest_seen), (None, harness.stable()), "a later snapshot has these rows");
+    let writer = holder(&mut harness, &table, 2);
+    let read = harness.begin_execute(TestSession::autocommit(0), &program, table.everything());
+    harness.run();
+    harness.end(writer, Ending::Commit);
+    assert!(is_done(&mut harness, read));
+    assert_eq!(harness.newest_seen, harness.stable(), "also that of the writer");
+    harness.check_idle();
+}
+
 /// Begins an autocommit insert.
 fn begin_insert(harness: &mut Harness, table: &SampleTable, id: i64, k: i64) -> OperationId {
     let insert =

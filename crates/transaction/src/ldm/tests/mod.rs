@@ -36,6 +36,7 @@ mod locking_read;
 mod lock_wait;
 mod long_transaction;
 mod prepare_transaction;
+mod publish_catalog;
 mod purge;
 mod random;
 mod read_rows;

@@ -1,0 +1,82 @@
+//! Catalogs that main publishes. Main's `ChangePartition` has brought each partition its layout and chain
+//! before, so a catalog is only acknowledged.
+//!
+//! In a cluster, the main that runs schema changes may be lost between two stages of a change. The next one
+//! gives its catalog to every ldm before it begins a change of its own. What the lost main has begun here and
+//! has not made durable ends then: its partitions go, and the others get the layouts of the catalog again.
+//! Otherwise the next change would find partitions with its table ids, and a unique index that no plan
+//! knows would keep writers out.
+
+use std::sync::Arc;
+
+use junctor_kernel::{Context, Outbox};
+use junctor_model::id::PartitionId;
+use junctor_model::schema::TableLayout;
+use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
+use junctor_signals::{MainSignal, Signal};
+
+use super::block::LdmBlock;
+use super::deferred::Deferred;
+
+impl LdmBlock {
+    pub(super) fn on_publish_catalog(&mut self, signal: PublishCatalog, outbox: &mut Outbox<Signal>) {
+        // Nobody has changed the schema before the first catalog.
+        if self.publisher.is_some_and(|before| before != signal.reply_to) {
+            // Changes of the main before that wait for a reader would come after the catalog.
+            self.deferred.forget_changes();
+            return self.defer(Deferred::TakeOver(Box::new(signal)), outbox);
+        }
+        self.acknowledge(&signal, outbox);
+    }
+
+    fn acknowledge(&mut self, signal: &PublishCatalog, outbox: &mut Outbox<Signal>) {
+        self.publisher = Some(signal.reply_to);
+        let reply = PublishCatalogReply { operation: signal.operation };
+        outbox.send(signal.reply_to, Signal::Main(MainSignal::PublishCatalogReply(reply)));
+    }
+
+    /// Makes the partitions those of the catalog, in several turns, and acknowledges it.
+    pub(super) fn take_over_catalog(
+        &mut self,
+        signal: Box<PublishCatalog>,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        match self.end_lost_changes(&signal.catalog, context, outbox) {
+            true => self.acknowledge(&signal, outbox),
+            false => self.defer(Deferred::TakeOver(signal), outbox),
+        }
+    }
+
+    /// Drops at most one partition, because its query blocks get a signal each. Returns false if there is
+    /// more to do.
+    fn end_lost_changes(&mut self, catalog: &Catalog, context: &Context<'_>, outbox: &mut Outbox<Signal>) -> bool {
+        for partition in self.partitions.ids() {
+            match catalog.dictionary.table(partition.table) {
+                Some(layout) if self.restore_layout(partition, layout) => {}
+                Some(_) => return false,
+                None => {
+                    self.drop_partition(partition, context, outbox);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Gives a partition the layout of the catalog. Returns false if a reader is inside the guard.
+    fn restore_layout(&mut self, partition: PartitionId, layout: &Arc<TableLayout>) -> bool {
+        let Some(index) = self.partitions.find(partition) else { return true };
+        let slot = self.slot(index);
+        let version = layout.definition.version;
+        if slot.layout.definition.version == version {
+            return true;
+        }
+        let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
+        store.replace_layout(Arc::clone(layout));
+        drop(store);
+        slot.writers_version = slot.writers_version.min(version);
+        slot.layout = Arc::clone(layout);
+        true
+    }
+}
