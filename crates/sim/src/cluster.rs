@@ -9,12 +9,13 @@ use std::sync::Arc;
 
 use junctor_cluster::membership::Membership;
 use junctor_front::account::Accounts;
-use junctor_kernel::simulated::{Disk, DiskFaults, NodeEnd, Simulation, SocketFaults};
+use junctor_kernel::simulated::{Disk, DiskFaults, NetworkOptions, NodeEnd, Simulation, SocketFaults};
 use junctor_kernel::{Address, CrashPoint, Duration, NodeId, NodeLayout, Random};
 use junctor_model::id::{CommitNumber, Incarnation};
 use junctor_node::placement::PlacementPlan;
 use junctor_node::{NodeConfig, NodeHost, Shared};
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
+use junctor_signals::end_transaction::CommitDurability;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::{Module, QuerySignal, Signal, SqlSignal, TcSignal};
 use junctor_storage::guard::ReaderSlot;
@@ -25,6 +26,7 @@ use crate::backup_program::BackupProgram;
 use crate::draw::RunParameters;
 use crate::evictions::Evictions;
 use crate::fleet::TimeDriver;
+use crate::members::Members;
 use crate::plan::WorldPlan;
 use crate::trouble::flip_bit;
 
@@ -33,6 +35,12 @@ const MEMORY_BYTES: u64 = 256 << 20;
 
 /// Size of the log's files in bytes, close to the smallest that is allowed, so that runs use several.
 const SEGMENT_BYTES: u64 = 2 << 20;
+
+/// Number of channels between two nodes that vote or are voted for.
+const CHANNELS: u8 = 2;
+
+/// How long a start of all nodes waits for nodes that could be missing, in milliseconds.
+const PARTIAL_START_MS: u32 = 2_000;
 
 /// Maximum number of partitions that the slow reader holds at a time.
 const HELD_MAX: u64 = 4;
@@ -77,10 +85,12 @@ pub struct Cluster {
     pub(crate) earlier_hits: BTreeMap<CrashPoint, u64>,
     /// The highest commit number that the serving node has taken on its present disk.
     highest_taken: CommitNumber,
+    /// The nodes of a cluster with voters.
+    members: Option<Rc<Members>>,
 }
 
 /// The memory that the blocks of each node share in its present life, indexed by node.
-type NodeMemory = Rc<RefCell<Vec<Arc<Shared>>>>;
+pub(crate) type NodeMemory = Rc<RefCell<Vec<Arc<Shared>>>>;
 
 impl Cluster {
     /// Starts the nodes that `parameters` describe. No connection breaks until the caller sets socket faults,
@@ -106,8 +116,18 @@ impl Cluster {
         };
         let mut options = parameters.simulation.clone();
         options.sockets = SocketFaults { reset_one_in: 0, ..options.sockets };
-        let simulation = Simulation::new(options, make_host);
-        let plans = parameters.nodes.iter().map(|(_, plan)| plan.clone()).collect();
+        let mut simulation = Simulation::new(options, make_host);
+        let plans: Vec<PlacementPlan> = parameters.nodes.iter().map(|(_, plan)| plan.clone()).collect();
+        let members = world.members.as_ref().map(|members| {
+            let (nodes, channels) = (plans.len() as u8, CHANNELS);
+            simulation.link_nodes(NetworkOptions { channels, nodes, watcher: (Module::Main.into(), 0) });
+            config.is_durable = true;
+            let durability = if members.loses_groups { CommitDurability::Disk } else { CommitDurability::Memory };
+            config.commit_durability = durability;
+            config.cluster.partial_start_ms = PARTIAL_START_MS;
+            let settings = (&config, &plans[..]);
+            Rc::new(Members::new(&parameters.roles, parameters.replicas, settings, Rc::clone(&memory)))
+        });
         let mut cluster = Self {
             simulation,
             config,
@@ -123,6 +143,7 @@ impl Cluster {
             backup_program: None,
             earlier_hits: BTreeMap::new(),
             highest_taken: CommitNumber(0),
+            members,
         };
         cluster.make_memory()?;
         // Starting the backups first would be safer in production. Here no time passes between the starts.
@@ -134,6 +155,11 @@ impl Cluster {
 
     /// Makes the memory of a new life of every node.
     fn make_memory(&mut self) -> Result<(), String> {
+        if let Some(members) = &self.members {
+            let memory: Result<Vec<_>, String> = members.all().map(|node| members.begin_life(node, None)).collect();
+            *self.memory.borrow_mut() = memory?;
+            return Ok(());
+        }
         let backups: Vec<NodeId> = self.nodes().skip(1).collect();
         let mut memory = Vec::new();
         for (position, plan) in self.plans.iter().enumerate() {
@@ -196,9 +222,15 @@ impl Cluster {
     /// The schema of the cluster.
     pub fn catalog(&mut self) -> Arc<Catalog> {
         let main = |host: &mut NodeHost| host.main().map(|main| Arc::clone(main.catalog()));
-        let hosts = 0..self.threads(SERVING);
-        let found = { hosts }.find_map(|thread| self.simulation.host_mut(SERVING, thread).and_then(main));
+        let first = self.members.as_ref().and_then(|members| members.data().first().copied()).unwrap_or(SERVING);
+        let hosts = 0..self.threads(first);
+        let found = { hosts }.find_map(|thread| self.simulation.host_mut(first, thread).and_then(main));
         found.unwrap_or_else(|| Arc::clone(&self.catalog))
+    }
+
+    /// The nodes of a cluster with voters.
+    pub fn members(&self) -> Option<Rc<Members>> {
+        self.members.clone()
     }
 
     /// Whether every node may be evicted, and clients use all nodes.
@@ -208,6 +240,9 @@ impl Cluster {
 
     /// The nodes that clients may use.
     pub fn client_nodes(&self) -> Vec<NodeId> {
+        if let Some(members) = &self.members {
+            return members.serving_clients();
+        }
         if self.fails_over { self.running() } else { vec![SERVING] }
     }
 
@@ -226,7 +261,10 @@ impl Cluster {
 
     /// The nodes that run, by group.
     pub fn running_groups(&self) -> Vec<Vec<NodeId>> {
-        let nodes: Vec<NodeId> = self.nodes().collect();
+        let nodes: Vec<NodeId> = match &self.members {
+            Some(members) => members.data(),
+            None => self.nodes().collect(),
+        };
         let is_up = |node: &NodeId| self.simulation.is_up(*node);
         nodes.chunks(self.replicas).map(|group| group.iter().copied().filter(is_up).collect()).collect()
     }

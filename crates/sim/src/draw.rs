@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use junctor_cluster::member::Roles;
 use junctor_kernel::simulated::{SimulationOptions, SocketFaults};
 use junctor_kernel::{KernelLimits, Random};
 use junctor_node::placement::{Module, Placement, PlacementPlan, SeparateThreads, ThreadConfig, Topology};
 
-use crate::plan::WorldPlan;
+use crate::plan::{MembersPlan, WorldPlan};
 
 /// Number of CPUs of a simulated machine. Threads are not bound to them.
 const CPU_COUNT: u32 = 16;
@@ -22,6 +23,8 @@ pub struct RunParameters {
     pub nodes: Vec<(String, PlacementPlan)>,
     /// Number of replicas. As many nodes form a group.
     pub replicas: usize,
+    /// The roles of the nodes of a cluster with voters; empty without.
+    pub roles: Vec<Roles>,
     /// The options of the simulation while the sessions run.
     pub simulation: SimulationOptions,
     /// Maximum number of transactions that a node admits at a time.
@@ -60,6 +63,7 @@ impl RunParameters {
         let mut parameters = Self {
             nodes,
             replicas,
+            roles: Vec::new(),
             simulation,
             transactions_max: pick(&[16, 4_096], &mut random) as u32,
             poll_us_max: pick(&[20, 200, 1_000], &mut random),
@@ -68,14 +72,50 @@ impl RunParameters {
             restart_seed: random.word(),
         };
         parameters.simulation.has_direct_files = !random.one_in(3);
+        if let Some(members) = &world.members {
+            parameters.draw_roles(world, members, &mut random)?;
+        }
         Ok(parameters)
+    }
+}
+
+impl RunParameters {
+    /// Adds the nodes without data. Data nodes have equal placements, because their blocks of a kind must be as
+    /// many. Nodes with lower numbers make the connections, so each kind may come first.
+    fn draw_roles(&mut self, world: &WorldPlan, plan: &MembersPlan, random: &mut Random) -> Result<(), String> {
+        let (data, first) = (self.nodes.len(), self.nodes[0].clone());
+        let sql = random.below(u64::from(plan.sql_max) + 1) as usize;
+        let voting = data - usize::from(data.is_multiple_of(2));
+        let management = (random.below(u64::from(plan.management_max) + 1) as usize).max(3_usize.saturating_sub(voting));
+        let serves = sql == 0 || random.one_in(2);
+        let kinds = [
+            (data, Roles { data: true, sql: serves, management: false }),
+            (management, Roles { management: true, ..Roles::default() }),
+            (sql, Roles { sql: true, ..Roles::default() }),
+        ];
+        let turn = random.below(kinds.len() as u64) as usize;
+        self.nodes.clear();
+        for (count, roles) in kinds.into_iter().cycle().skip(turn).take(kinds.len()) {
+            for _ in 0..count {
+                self.nodes.push(if roles.data { first.clone() } else { draw_placement(world, random)? });
+                self.roles.push(roles);
+            }
+        }
+        // Slower disks and networks only make elections slow.
+        let simulation = &mut self.simulation;
+        simulation.file_ns_max = simulation.file_ns_max.min(3_000_000);
+        simulation.link_ns_max = simulation.link_ns_max.min(200_000);
+        Ok(())
     }
 }
 
 impl fmt::Display for RunParameters {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (config, _) in &self.nodes {
-            write!(formatter, "[{config}] ")?;
+        for (position, (config, _)) in self.nodes.iter().enumerate() {
+            match self.roles.get(position) {
+                Some(roles) => write!(formatter, "[{roles}: {config}] ")?,
+                None => write!(formatter, "[{config}] ")?,
+            }
         }
         let (simulation, limits) = (&self.simulation, &self.simulation.limits);
         write!(formatter, "replicas={} ", self.replicas)?;
@@ -185,6 +225,7 @@ mod tests {
             evict_one_in: 0,
             fails_over: false,
             is_cluster: false,
+            members: None,
         }
     }
 

@@ -22,6 +22,9 @@ const LOGIN_MAX: Duration = Duration::from_seconds(60);
 const DISK_FULL: u16 = 1021;
 /// MySQL's error for a server that stops. All clients give up their connection then.
 const SHUTDOWN: u16 = 1053;
+/// Errors of a cluster that has lost nodes: the outcome of a COMMIT is unknown, no data node answers, or the
+/// snapshot is lost. Clients give up their connection then.
+const UNAVAILABLE: [u16; 3] = [1180, 1296, 1412];
 /// Begins the message of error 1213 if a node has left the cluster.
 const NODE_LEFT: &str = "A node of the cluster has left";
 
@@ -38,6 +41,16 @@ pub struct FleetOptions {
     pub answer_timeout: Duration,
     /// The default database of the connections.
     pub database: Option<&'static str>,
+    /// Whether nodes are lost while others go on, which clients notice by errors.
+    pub loses_nodes: bool,
+}
+
+impl FleetOptions {
+    /// Maximum time between two attempts to connect, in microseconds. A cluster that has lost nodes may refuse
+    /// clients for seconds.
+    fn rest_us_max(&self) -> u64 {
+        if self.loses_nodes { 60_000 } else { 2_000 }
+    }
 }
 
 /// Statistics of the clients.
@@ -47,6 +60,8 @@ pub struct FleetReport {
     pub statements: u64,
     /// Number of error answers by MySQL's error number.
     pub errors: BTreeMap<u16, u64>,
+    /// The first message with each of these numbers.
+    pub messages: BTreeMap<u16, String>,
     /// Number of connections that ended after their login and before their session did.
     pub disconnects: u64,
     /// A hash of all bytes received, in order.
@@ -60,6 +75,9 @@ impl FleetReport {
         self.disconnects += other.disconnects;
         for (&errno, count) in &other.errors {
             *self.errors.entry(errno).or_default() += count;
+        }
+        for (&errno, message) in &other.messages {
+            self.messages.entry(errno).or_insert_with(|| message.clone());
         }
         self.observed = mix(self.observed ^ other.observed);
     }
@@ -137,8 +155,8 @@ impl Member {
     }
 
     /// Waits a moment before the next attempt to connect.
-    fn rest(&mut self, now: Time) {
-        let pause = Duration::from_micros(self.random.below(2_000));
+    fn rest(&mut self, now: Time, longest_us: u64) {
+        let pause = Duration::from_micros(self.random.below(longest_us));
         self.state = State::Resting { until: now.plus(pause) };
     }
 }
@@ -279,14 +297,16 @@ impl Fleet {
                 ClientEvent::Replied(reply) => {
                     member.state = State::Ready { until: now };
                     self.report.statements += 1;
-                    if reply.errno() != 0 {
-                        *self.report.errors.entry(reply.errno()).or_default() += 1;
+                    if let Reply::Failed { errno, message } = &reply {
+                        *self.report.errors.entry(*errno).or_default() += 1;
+                        self.report.messages.entry(*errno).or_insert_with(|| message.clone());
                     }
                     let (workload, session) = (member.workload, member.session);
                     let is_full = reply.errno() == DISK_FULL && !workloads[workload].expects_full_disk();
                     // A COMMIT may fail so. Workloads take it for one whose outcome is unknown.
                     let has_left = matches!(&reply, Reply::Failed { message, .. } if message.starts_with(NODE_LEFT));
-                    if is_full || has_left || reply.errno() == SHUTDOWN {
+                    let is_lost = self.options.loses_nodes && UNAVAILABLE.contains(&reply.errno());
+                    if is_full || has_left || is_lost || reply.errno() == SHUTDOWN {
                         let socket = member.connection.as_ref().map(|(socket, _)| *socket);
                         socket.into_iter().for_each(|socket| simulation.close(socket));
                         self.on_closed(position, workloads, now);
@@ -316,7 +336,7 @@ impl Fleet {
             self.report.disconnects += 1;
             workloads[member.workload].on_closed(member.session);
         }
-        member.rest(now);
+        member.rest(now, self.options.rest_us_max());
     }
 
     /// Connects or sends the next statement if it is time to.
@@ -340,7 +360,7 @@ impl Fleet {
                     member.state = State::LoggingIn;
                     member.last_progress = now;
                 } else {
-                    member.rest(now);
+                    member.rest(now, self.options.rest_us_max());
                 }
             }
             State::Ready { until } if until <= now => self.step(position, workloads, now)?,
@@ -437,6 +457,7 @@ mod tests {
             vanish_one_in: 0,
             answer_timeout: Duration::from_seconds(1),
             database: None,
+            loses_nodes: false,
         }
     }
 

@@ -7,8 +7,9 @@
 //!   crashes at each crash point; [`shrink`]: reduces a failing plan; [`planted`]: bugs that the plans must
 //!   find;
 //! - [`cluster`]: nodes assembled from production's roles; [`fleet`]: the clients; [`lives`]: when and how
-//!   nodes end; [`evictions`]: nodes that are lost while others go on; [`crashes`]: how often they crashed
-//!   at each crash point; [`trouble`]: failing, full and rotten disks; [`backup_program`]: backups and
+//!   nodes end; [`evictions`]: nodes that are lost while others go on; [`members`] and [`member_faults`]:
+//!   clusters whose nodes vote who is a member, and their faults; [`crashes`]: how often nodes crashed at each
+//!   crash point; [`trouble`]: failing, full and rotten disks; [`backup_program`]: backups and
 //!   restores;
 //! - [`statement`], [`client`]: statements and replies, and the MySQL protocol that carries them;
 //! - [`workload`]: what sessions do, and the checks of their answers; [`check`]: the checks of the nodes at
@@ -28,6 +29,8 @@ pub mod backup_program;
 pub mod cluster;
 pub mod crashes;
 pub mod evictions;
+pub mod members;
+pub mod member_faults;
 pub mod fleet;
 pub mod lives;
 pub mod trouble;

@@ -46,6 +46,21 @@ pub struct WorldPlan {
     /// Whether the nodes are members of a cluster, whose sequencer numbers their commits. False if the plan
     /// has no such key.
     pub is_cluster: bool,
+    /// Nodes that vote who is a member; `None` if the simulator stands for them.
+    pub members: Option<MembersPlan>,
+}
+
+/// A cluster whose nodes vote who is a member, and its faults.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MembersPlan {
+    /// Maximum number of nodes that vote and hold nothing. There are more if fewer than three nodes would vote.
+    pub management_max: u8,
+    /// Maximum number of nodes that only serve clients.
+    pub sql_max: u8,
+    /// Maximum number of faults in a run.
+    pub faults_max: u64,
+    /// Whether groups are lost as a whole, and all nodes. Commits then wait for the disks.
+    pub loses_groups: bool,
 }
 
 /// How nodes end and start again while the sessions run. In each `one_in`, 0 means never.
@@ -150,6 +165,12 @@ impl Plan {
             world.fails_over,
             world.is_cluster,
         );
+        if let Some(MembersPlan { management_max, sql_max, faults_max, loses_groups }) = &world.members {
+            text.push_str(&format!(
+                "\n[world.members]\nmanagement_max = {management_max}\nsql_max = {sql_max}\nfaults_max = {faults_max}\n\
+                 loses_groups = {loses_groups}\n"
+            ));
+        }
         if let Some(restarts) = &self.restarts {
             text.push_str(&restarts.to_text());
         }
@@ -181,6 +202,21 @@ impl WorldPlan {
             evict_one_in: keys.optional_number("evict_one_in", 0, 1_000)?,
             fails_over: keys.flag("fails_over")?,
             is_cluster: keys.flag("is_cluster")?,
+            members: keys.optional_table("members")?.map(|mut table| MembersPlan::parse(&mut table)).transpose()?,
+        };
+        keys.reject_unknown()?;
+        Ok(plan)
+    }
+}
+
+impl MembersPlan {
+    fn parse(table: &mut Table) -> Result<Self, PlanError> {
+        let mut keys = Keys { table, prefix: "world.members." };
+        let plan = Self {
+            management_max: keys.number("management_max", 0, 3)? as u8,
+            sql_max: keys.number("sql_max", 0, 3)? as u8,
+            faults_max: keys.number("faults_max", 0, 1_000)?,
+            loses_groups: keys.flag("loses_groups")?,
         };
         keys.reject_unknown()?;
         Ok(plan)

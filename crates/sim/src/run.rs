@@ -6,7 +6,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use junctor_kernel::Duration;
+use junctor_kernel::{Duration, NodeId};
 use junctor_kernel::random::mix;
 use junctor_kernel::simulated::{NodeEnd, SocketFaults};
 
@@ -16,6 +16,8 @@ use crate::crashes::Crashes;
 use crate::draw::RunParameters;
 use crate::fleet::{Fleet, FleetEnd, FleetOptions, FleetReport, run_alone};
 use crate::lives::{EndCounts, Ends};
+use crate::member_faults::{FaultCounts, MemberDriver};
+use crate::members::Members;
 use crate::plan::Plan;
 use crate::statement::Statement;
 use crate::workload::{Audit, Backup, Diagnosis, Script, Workload, by_name};
@@ -39,6 +41,10 @@ pub struct Outcome {
     pub held: u64,
     /// How often the nodes ended.
     pub ends: EndCounts,
+    /// The faults of a cluster with voters.
+    pub faults: FaultCounts,
+    /// What the nodes of a cluster with voters have logged, and their faults.
+    pub log: Vec<String>,
     /// The crashes at crash points.
     pub crashes: Crashes,
     /// The hits of each crash point that was hit, by name.
@@ -59,6 +65,9 @@ impl fmt::Display for Outcome {
             let EndCounts { stops, moments, points, disk, halts, full, flips, refusals, restores } = self.ends;
             write!(formatter, " stops={stops} crashes={moments} point_crashes={points} disk_crashes={disk}")?;
             write!(formatter, " halts={halts} full={full} flips={flips} refusals={refusals} restores={restores}")?;
+        }
+        if self.faults != FaultCounts::default() {
+            write!(formatter, " {:?}", self.faults)?;
         }
         if !self.crash_points.is_empty() {
             write!(formatter, " {POINTS}{}", show_hits(&self.crash_points))?;
@@ -113,13 +122,23 @@ fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
         Ok(started) => started,
         Err(fault) => return Outcome { violations: vec![fault], ..outcome },
     };
-    if let Err(fault) = run_sessions(plan, &parameters, &mut cluster, &mut outcome) {
+    let ended = match cluster.members() {
+        Some(members) => run_members(plan, &parameters, (&members, &mut cluster), &mut outcome),
+        None => run_sessions(plan, &parameters, &mut cluster, &mut outcome),
+    };
+    if let Err(fault) = ended {
         outcome.violations.push(fault);
         let halts = cluster.simulation.take_halts();
         outcome.violations.extend(halts.iter().map(|(node, message)| format!("node {} stopped: {message}", node.0)));
-        outcome.violations.extend(diagnose(&parameters, &mut cluster));
+        if cluster.members().is_none() {
+            outcome.violations.extend(diagnose(&parameters, &mut cluster));
+        }
     } else if let Err(faults) = check_at_rest(&mut cluster) {
         outcome.violations = faults;
+    }
+    if let Some(members) = cluster.members() {
+        outcome.log = members.last_lines(cluster.simulation.now());
+        outcome.log.extend(outcome.clients.messages.iter().map(|(errno, message)| format!("error {errno}: {message}")));
     }
     outcome.crash_points = cluster.crash_point_hits();
     let simulation = &cluster.simulation;
@@ -190,6 +209,79 @@ fn run_sessions(
     Ok(())
 }
 
+/// Runs the sessions of a plan while nodes of a cluster with voters fail and return. Then the cluster becomes
+/// whole, and all checks follow: at once, and after all nodes were down.
+fn run_members(
+    plan: &Plan,
+    parameters: &RunParameters,
+    (members, cluster): (&Rc<Members>, &mut Cluster),
+    outcome: &mut Outcome,
+) -> Result<(), String> {
+    let faults = plan.world.members.as_ref().map_or((0, false), |members| (members.faults_max, members.loses_groups));
+    let mut workloads = make_workloads(plan)?;
+    MemberDriver::new(members, 0, (0, false), &mut outcome.faults).finish(&mut cluster.simulation)?;
+    set_up(&workloads, parameters, cluster)?;
+    let mut fleet = make_fleet((plan, cluster), parameters, &mut workloads, parameters.client_seed);
+    cluster.simulation.set_socket_faults(parameters.simulation.sockets.clone());
+    let mut driver = MemberDriver::new(members, parameters.restart_seed, faults, &mut outcome.faults);
+    let end = fleet.run(&mut borrowed(&mut workloads), &mut cluster.simulation, &mut driver);
+    outcome.clients.add(fleet.report());
+    if let Some(fault) = driver.failed() {
+        return Err(fault.to_owned());
+    }
+    end?;
+    cluster.simulation.set_socket_faults(calm_sockets(parameters));
+    driver.finish(&mut cluster.simulation)?;
+    check_members((members, cluster), parameters, &mut workloads, outcome)?;
+    // A stop loses nothing. After a loss of power, everything is there whose client has waited for the disks.
+    let is_stop = !faults.1 || parameters.restart_seed.is_multiple_of(2);
+    let mut driver = MemberDriver::new(members, 0, (0, true), &mut outcome.faults);
+    driver.restart_all(&mut cluster.simulation, is_stop)?;
+    check_members((members, cluster), parameters, &mut workloads, outcome)
+}
+
+/// Lets every workload check what is left, and checks the nodes.
+fn check_members(
+    (members, cluster): (&Rc<Members>, &mut Cluster),
+    parameters: &RunParameters,
+    workloads: &mut Workloads,
+    outcome: &mut Outcome,
+) -> Result<(), String> {
+    // A COMMIT whose client is gone may still be under way. The checks need its outcome.
+    wait_for_rest(cluster).map_err(|held| held.join("; "))?;
+    for node in cluster.client_nodes() {
+        for workload in workloads.iter_mut() {
+            run_audit((members, cluster), node, Audit::recheck(&mut **workload), parameters, outcome)?;
+            run_audit((members, cluster), node, Audit::new(&mut **workload), parameters, outcome)?;
+        }
+    }
+    check_at_rest(cluster).map_err(|faults| faults.join("; "))
+}
+
+/// Runs an audit at one node, while no fault is made.
+fn run_audit(
+    (members, cluster): (&Rc<Members>, &mut Cluster),
+    node: NodeId,
+    mut audit: Audit<'_>,
+    parameters: &RunParameters,
+    outcome: &mut Outcome,
+) -> Result<(), String> {
+    let options = FleetOptions { nodes: vec![node], ..fleet_options(cluster, parameters, Some(DATABASE)) };
+    let mut driver = MemberDriver::new(members, 0, (0, false), &mut outcome.faults);
+    let mut member: [&mut dyn Workload; 1] = [&mut audit];
+    let mut fleet = Fleet::new(options, &member, parameters.client_seed);
+    let end = fleet.run(&mut member, &mut cluster.simulation, &mut driver);
+    outcome.clients.add(fleet.report());
+    if let Some(fault) = driver.failed() {
+        return Err(fault.to_owned());
+    }
+    end.map_err(|fault| format!("at node {}: {fault}", node.0))?;
+    match audit.is_complete() {
+        true => Ok(()),
+        false => Err(format!("{}: the connection to node {} was lost during the checks", audit.name(), node.0)),
+    }
+}
+
 type Workloads = Vec<Box<dyn Workload>>;
 
 fn make_workloads(plan: &Plan) -> Result<Workloads, String> {
@@ -218,7 +310,8 @@ fn make_fleet(
 fn set_up(workloads: &Workloads, parameters: &RunParameters, cluster: &mut Cluster) -> Result<(), String> {
     // The database does not exist yet, so the connection names none.
     let create = vec![Statement::plain(format!("CREATE DATABASE {DATABASE}"))];
-    let options = |database| FleetOptions { nodes: vec![SERVING], ..fleet_options(cluster, parameters, database) };
+    let first = cluster.client_nodes().first().copied().unwrap_or(SERVING);
+    let options = |database| FleetOptions { nodes: vec![first], ..fleet_options(cluster, parameters, database) };
     let (first, options) = (options(None), options(Some(DATABASE)));
     run_script(create, &first, cluster, parameters.client_seed)?;
     for workload in workloads {
@@ -336,6 +429,7 @@ fn fleet_options(cluster: &Cluster, parameters: &RunParameters, database: Option
         vanish_one_in: 0,
         answer_timeout: ANSWER_TIMEOUT,
         database,
+        loses_nodes: cluster.members().is_some(),
     }
 }
 

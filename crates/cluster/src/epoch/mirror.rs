@@ -143,7 +143,11 @@ impl Mirror {
         let started = self.started.as_ref()?;
         match self.outcomes.find(transaction, after) {
             // The next snapshot of the client, at any node, must see the commit.
-            Remembered::Number(number) => (self.confirmed >= number).then_some(Outcome::Committed),
+            Remembered::Number(number) => {
+                // Its client may wait for the disks. Earlier numbers are on disk soon, too.
+                let awaits_disk = number > self.durable_everywhere && number <= self.wanted_on_disk;
+                (self.confirmed >= number && !awaits_disk).then_some(Outcome::Committed)
+            }
             Remembered::Forgotten => Some(Outcome::Unknown),
             Remembered::Nothing if started.has(NodeId(transaction.node), transaction.incarnation) => None,
             // The epoch without the tc has the decisions of all its members.
@@ -278,7 +282,10 @@ impl Mirror {
     }
 
     fn pass(&mut self, decision: Decision, upto: CommitNumber, orders: &mut Vec<Order>) {
-        let Decision { number, transaction, .. } = decision;
+        let Decision { number, transaction, awaits_disk, .. } = decision;
+        if awaits_disk {
+            self.wanted_on_disk = self.wanted_on_disk.max(number);
+        }
         require!(number > self.passed && number <= upto, "decisions ascend: {number} after {}", self.passed);
         self.passed = number;
         self.outcomes.note(number, transaction);

@@ -46,6 +46,8 @@ struct Member {
     applied: CommitNumber,
     stable: CommitNumber,
     durable: CommitNumber,
+    /// Of a node without a mark: the first synced number that it reported. Its copies are not above.
+    copied: CommitNumber,
     oldest_snapshot: CommitNumber,
     batch_received: u64,
     batch_numbered: u64,
@@ -135,6 +137,7 @@ impl Sequencer {
                 applied: CommitNumber(0),
                 stable: CommitNumber(0),
                 durable: durable(record.node),
+                copied: durable(record.node),
                 oldest_snapshot: CommitNumber(0),
                 batch_received: 0,
                 batch_numbered: 0,
@@ -155,7 +158,7 @@ impl Sequencer {
             bits,
             has_durable_groups: membership.groups().all(is_marked),
             is_open: false,
-            are_leases_over: false,
+            are_leases_over: PlantedBug::SkipLeasesOver.is_planted(),
             last: 0,
             released: 0,
             kept: VecDeque::new(),
@@ -208,10 +211,15 @@ impl Sequencer {
 
     /// The nodes whose syncs count although raft has not marked them, for `MembershipChange::MarkDurable`.
     /// Empty while a group has no node that is marked or counted: its evicted node keeps the mark, and the
-    /// disk of that node may be older than the copies of the nodes here.
+    /// disk of that node may be older than the copies of the nodes here. Empty, too, while one of these disks
+    /// is behind the copies of a node: a restart could cut below them.
     pub fn durable_candidates(&self) -> NodeSet {
-        let has_disk =
-            |group: &u8| self.members.iter().any(|it| it.group == *group && (it.is_durable || it.is_counted));
+        let with_disk = || self.members.iter().filter(|it| it.is_durable || it.is_counted);
+        let least = with_disk().map(|it| it.durable).min();
+        if with_disk().filter(|it| it.is_counted).any(|it| Some(it.copied) > least) {
+            return NodeSet::EMPTY;
+        }
+        let has_disk = |group: &u8| with_disk().any(|it| it.group == *group);
         let is_complete = self.groups.iter().all(has_disk);
         self.members.iter().filter(|it| it.is_counted && is_complete).map(|it| it.node).collect()
     }
@@ -306,6 +314,9 @@ impl Sequencer {
         member.applied = member.applied.max(message.applied);
         member.stable = member.stable.max(message.stable);
         member.durable = member.durable.max(message.durable);
+        if member.copied.0 == 0 {
+            member.copied = message.durable;
+        }
         member.oldest_snapshot = message.oldest_snapshot;
         self.wanted_on_disk = self.wanted_on_disk.max(message.wanted_on_disk);
         self.update_applied();

@@ -387,7 +387,7 @@ impl MainBlock {
             WorldEvent::Stopping => {
                 self.checkpoints.stop();
                 self.end_member();
-                self.end_epochs();
+                self.end_epochs(outbox);
                 self.stop_jobs(context, outbox);
                 self.begin_exact_marks(outbox);
                 self.begin_end_of_links(outbox);

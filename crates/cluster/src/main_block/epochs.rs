@@ -158,7 +158,8 @@ impl Epochs {
         let membership = mirror.membership().filter(|_| self.settings.fixed.is_none());
         // A mark waits for the disks of all.
         let is_unmarked = membership.is_some_and(|it| it.serving().any(|record| !record.is_durable));
-        let wanted = if is_unmarked { stable } else { mirror.wanted_on_disk().min(stable) };
+        // After a stop of all nodes, nothing that was answered may be missing.
+        let wanted = if is_unmarked || self.is_ending { stable } else { mirror.wanted_on_disk().min(stable) };
         (wanted > self.log_durable).then_some(wanted)
     }
 
@@ -540,11 +541,13 @@ impl MainBlock {
         epochs.schedule(outbox);
     }
 
-    /// The node stops. Its timer must not keep it awake.
-    pub(super) fn end_epochs(&mut self) {
+    /// The node stops: its timer must not keep it awake. Its log syncs what becomes stable until its links
+    /// have ended.
+    pub(super) fn end_epochs(&mut self, outbox: &mut Outbox<Signal>) {
         if let Some(epochs) = &mut self.epochs {
             epochs.is_ending = true;
         }
+        self.schedule_epochs(outbox);
     }
 
     /// Handles a message of the sequencer or of a mirror.
@@ -736,22 +739,42 @@ impl MainBlock {
 mod tests {
     use super::*;
 
-    #[test]
-    fn an_epoch_counts_as_started_when_all_blocks_have_started_it() {
+    /// A node alone in its cluster, which has started the first epoch.
+    fn started(blocks: &[Address]) -> (Epochs, Arc<Membership>) {
         let own = Address::new(NodeId(1), Module::Main, 0);
-        let blocks =
-            [Module::Main, Module::Tc, Module::Ldm, Module::Sql].map(|module| Address::new(NodeId(1), module, 0));
         let sequence = Arc::new(CommitSequence::starting_after(CommitNumber(0)));
         let snapshots = Arc::new(SnapshotRegistry::new(Arc::clone(&sequence), 1));
         let membership = Arc::new(Membership::create(&[(NodeId(1), 0)], vec![vec![NodeId(1)]], NodeId(1)));
         let incarnation = membership.nodes[0].incarnation;
         let settings = EpochSettings { incarnation, sequence, snapshots, fixed: None };
-        let mut epochs = Epochs::new(own, settings, &blocks, &[]);
+        let mut epochs = Epochs::new(own, settings, blocks, &[]);
         epochs.mirror = Some(Mirror::new(NodeId(1), incarnation, CommitNumber(0)));
         epochs.install(&membership, Time(0));
         for order in std::mem::take(&mut epochs.orders) {
             epochs.route(order);
         }
+        (epochs, membership)
+    }
+
+    #[test]
+    fn a_node_that_stops_syncs_all_that_is_stable() {
+        let (mut epochs, membership) = started(&[]);
+        epochs.exchange(Time(0));
+        let stable = epochs.mirror.as_ref().unwrap().stable();
+        assert_eq!(stable, CommitNumber::start_of(membership.epoch));
+        assert_eq!(epochs.wanted_on_disk(), None, "nobody waits for it");
+        epochs.is_ending = true;
+        assert_eq!(epochs.wanted_on_disk(), Some(stable));
+        epochs.log_durable = stable;
+        assert_eq!(epochs.wanted_on_disk(), None);
+    }
+
+    #[test]
+    fn an_epoch_counts_as_started_when_all_blocks_have_started_it() {
+        let own = Address::new(NodeId(1), Module::Main, 0);
+        let blocks =
+            [Module::Main, Module::Tc, Module::Ldm, Module::Sql].map(|module| Address::new(NodeId(1), module, 0));
+        let (mut epochs, membership) = started(&blocks);
         assert_eq!(epochs.started(), Some(membership.epoch));
         for block in &blocks {
             assert_eq!(epochs.progress().started, Epoch(0));

@@ -164,6 +164,16 @@ impl MainBlock {
         }
     }
 
+    /// The membership that this node has installed, for checkers. `None` before the first, and on a node alone.
+    pub fn installed_membership(&self) -> Option<&Arc<Membership>> {
+        self.member.as_ref()?.membership()
+    }
+
+    /// The last epoch that all blocks of this node have started, for checkers; 0 if none.
+    pub fn epoch_started(&self) -> Epoch {
+        self.epochs.as_ref().map_or(Epoch(0), |epochs| epochs.progress().started)
+    }
+
     /// The node stops: it does not vote and reports nothing more.
     pub(super) fn end_member(&mut self) {
         if let Some(cluster) = &mut self.member {
@@ -359,6 +369,7 @@ fn count_news(status: &ClusterStatus, news: &LinkNews) {
         LinkNews::Unreachable { .. }
         | LinkNews::Reachable { .. }
         | LinkNews::Heard { .. }
+        | LinkNews::Evicted { .. }
         | LinkNews::Unknown { .. } => {}
     }
 }

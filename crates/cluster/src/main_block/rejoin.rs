@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junctor_kernel::{Address, Outbox, WorldRequest};
-use junctor_model::id::CommitNumber;
 use junctor_signals::change_schema::{ChangePartition, PartitionChange};
 use junctor_signals::copy_rows::{CopyPartitions, CopyPartitionsReply};
 use junctor_signals::inbox::ContinueWork;
@@ -34,8 +33,8 @@ pub(super) enum Rejoin {
     Copying { outstanding: usize },
     /// All rows are here. The checkpoint of this generation, or a later one, has them.
     Copied { generation: u64 },
-    /// The checkpoint is complete. Its newest commit has this number.
-    OnDisk { newest: CommitNumber },
+    /// The checkpoint is complete.
+    OnDisk,
 }
 
 impl Rejoin {
@@ -62,19 +61,17 @@ impl MainBlock {
         match self.rejoin {
             Rejoin::Nothing => !self.is_joining(),
             Rejoin::MakePartitions { .. } | Rejoin::Copying { .. } => false,
-            Rejoin::Copied { .. } | Rejoin::OnDisk { .. } => true,
+            Rejoin::Copied { .. } | Rejoin::OnDisk => true,
         }
     }
 
     /// Whether what the log of this node has synced can be recovered. A disk with copied rows has nothing
-    /// below the newest commit of their checkpoint, so the disks that count must have that commit too.
+    /// below the newest commit of their checkpoint, which the log has synced. The sequencer marks the disk
+    /// once all others have that commit.
     pub(super) fn counts_for_durability(&self) -> bool {
         match self.rejoin {
             Rejoin::Nothing => !self.is_joining(),
-            Rejoin::OnDisk { newest } => {
-                let is_alone = self.membership().is_none_or(|it| it.members().all(|record| !record.is_durable));
-                is_alone || self.epochs.as_ref().is_some_and(|epochs| epochs.durable_everywhere() >= newest)
-            }
+            Rejoin::OnDisk => true,
             _ => false,
         }
     }
@@ -150,11 +147,11 @@ impl MainBlock {
     }
 
     /// A checkpoint is complete.
-    pub(super) fn note_checkpoint(&mut self, of: u64, newest: CommitNumber) {
+    pub(super) fn note_checkpoint(&mut self, of: u64) {
         if let Rejoin::Copied { generation } = self.rejoin
             && of >= generation
         {
-            self.rejoin = Rejoin::OnDisk { newest };
+            self.rejoin = Rejoin::OnDisk;
             self.restart_info.end();
             self.note_event(EventKind::Copy, "a checkpoint of this node has the copied rows".to_owned());
         }

@@ -10,6 +10,7 @@ use junctor_kernel::transport::hello::Refusal;
 use junctor_kernel::transport::link::Death;
 use junctor_kernel::{Duration, NodeId, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
+use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::install_membership::{InstallMembership, LeasesOver, ReplicateMembership};
 use junctor_signals::report_node::{NodeReport, SlowNode, VoterReport, WaitingDisk};
 use junctor_signals::request_lease::{RequestLease, RequestLeaseReply};
@@ -433,7 +434,7 @@ impl Member {
     }
 
     /// A node without data starts again if it has not heard a data node for so long that this one has refused
-    /// it. The data node dials, so it cannot tell the reason.
+    /// it. A data node of an earlier version dials, and cannot tell the reason.
     fn stop_if_refused(&mut self) {
         let settings = &self.settings;
         if settings.node(settings.own).is_none_or(|it| it.roles.data || it.roles.management) {
@@ -692,6 +693,7 @@ impl Member {
                 }
             }
             LinkNews::Refused { node, refusal, is_own } => self.on_refused(node, refusal, is_own),
+            LinkNews::Evicted { node } => self.stop(format!("node {} says that this node was evicted", node.0)),
             LinkNews::Unknown { node, name } => {
                 self.log(format!("node {}: does not know {name}, because its program is too old", node.0));
             }
@@ -705,9 +707,6 @@ impl Member {
             false => format!("{who}: refuses this node: {refusal}"),
         };
         self.tell(EventKind::Refused, line);
-        if refusal == Refusal::Evicted && !is_own {
-            self.tell(EventKind::Evicted, "this node was evicted; it must start again".to_owned());
-        }
     }
 
     fn on_dead(&mut self, node: NodeId, incarnation: Incarnation, death: Death) {
@@ -721,7 +720,6 @@ impl Member {
         }
         self.tell(EventKind::Lost, format!("node {}: incarnation {incarnation} is gone: {death}", node.0));
         match death {
-            Death::Fenced(Refusal::Evicted) => self.stop(format!("node {} says that this node was evicted", node.0)),
             // Data nodes wait for the decision of the leader.
             Death::Fenced(refusal) if !has_data => self.stop(format!("node {} refuses this node: {refusal}", node.0)),
             _ => {}
@@ -827,7 +825,7 @@ impl Member {
         self.output.fences.push(LinkChange::Epoch(membership.epoch.0));
         for record in &membership.nodes {
             let fenced = record.incarnation.0.saturating_sub(u32::from(record.is_member()));
-            if fenced > 0 && record.node != own {
+            if fenced > 0 && record.node != own && !PlantedBug::MissingFence.is_planted() {
                 self.output.fences.push(LinkChange::Evict { node: record.node, incarnation: fenced });
             }
         }

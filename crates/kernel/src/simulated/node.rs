@@ -35,6 +35,8 @@ pub(super) struct SimulatedNode<S: Signal, H: Host<S>> {
     pub(super) crash_watch: Arc<CrashWatch>,
     /// How the node ends at the armed hit of a crash point.
     pub(super) armed_end: NodeEnd,
+    /// Until when its process is stopped.
+    pub(super) paused_until: Time,
 }
 
 pub(super) struct SimulatedThread<S: Signal, H: Host<S>> {
@@ -65,6 +67,8 @@ pub(super) struct NodeWorld {
     pub(super) files: VirtualFiles,
     pub(super) now: Time,
     pub(super) stop_requested: bool,
+    /// Whether a block has ended the links to other nodes.
+    pub(super) are_links_over: bool,
     /// Why a block stopped the node at once, if one did.
     pub(super) halted: Option<Box<str>>,
 }
@@ -92,7 +96,7 @@ impl World for NodeWorld {
     }
 
     fn end_links(&mut self) {
-        // The simulation ends a node itself, and its links with it.
+        self.are_links_over = true;
     }
 
     fn stop(&mut self) {

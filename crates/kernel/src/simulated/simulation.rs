@@ -161,6 +161,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             files: VirtualFiles::new(mix(self.options.seed ^ u64::from(node.0)), file_options),
             now: self.now,
             stop_requested: false,
+            are_links_over: false,
             halted: None,
         };
         let layout = layout.clone();
@@ -174,6 +175,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             incarnation: 0,
             crash_watch: Arc::new(CrashWatch::default()),
             armed_end: NodeEnd::Power,
+            paused_until: Time(0),
         });
         self.start_threads(self.nodes.len() - 1);
         Ok(node)
@@ -284,6 +286,14 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         }
     }
 
+    /// Stops the process of a running node for a while, as by SIGSTOP and SIGCONT. What arrives meanwhile
+    /// waits.
+    pub fn pause(&mut self, node: NodeId, duration: Duration) {
+        if let Some(node) = self.nodes.get_mut(usize::from(node.0).wrapping_sub(1)) {
+            node.paused_until = self.now.plus(duration);
+        }
+    }
+
     /// Asks the blocks of a node to finish their work.
     pub fn request_stop(&mut self, node: NodeId) {
         let position = usize::from(node.0).wrapping_sub(1);
@@ -364,6 +374,7 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
     pub fn step(&mut self) -> bool {
         let Some(((time, _), scheduled)) = self.queue.pop_first() else { return false };
         self.now = self.now.max(time);
+        let Some(scheduled) = self.put_off(time, scheduled) else { return true };
         match scheduled {
             ScheduledEvent::Run { life, node, thread } => {
                 if self.is_same_life(life, node) && self.nodes[node].threads[thread].next_run == Some(time) {
@@ -389,6 +400,30 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             }
         }
         true
+    }
+
+    /// Puts off what happens at a node whose process is stopped. Returns the event if it happens now.
+    fn put_off(&mut self, time: Time, scheduled: ScheduledEvent<S>) -> Option<ScheduledEvent<S>> {
+        let (life, position) = match scheduled {
+            ScheduledEvent::Run { life, node, .. }
+            | ScheduledEvent::Flush { life, node, .. }
+            | ScheduledEvent::Arrive { life, node, .. }
+            | ScheduledEvent::CompleteFile { life, node, .. } => (life, node),
+            ScheduledEvent::Packet(_) => return Some(scheduled),
+        };
+        let until = self.nodes[position].paused_until;
+        if until <= time || !self.is_same_life(life, position) {
+            return Some(scheduled);
+        }
+        if let ScheduledEvent::Run { thread, .. } = scheduled {
+            let next_run = &mut self.nodes[position].threads[thread].next_run;
+            if *next_run != Some(time) {
+                return None;
+            }
+            *next_run = Some(until);
+        }
+        self.schedule(until, scheduled);
+        None
     }
 
     /// Processes events until `duration` of virtual time has passed.
@@ -422,7 +457,8 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
         node.started = self.now;
         node.life += 1;
         node.incarnation += 1;
-        node.world.stop_requested = false;
+        (node.world.stop_requested, node.world.are_links_over) = (false, false);
+        node.paused_until = Time(0);
         let threads = node.layout.threads.len();
         let loads = Arc::new(LoadBoard::new(threads));
         let stall_after = Duration(self.options.limits.stall_ns);
@@ -508,6 +544,9 @@ impl<S: Signal, H: Host<S>> Simulation<S, H> {
             }
         }
         let mut link_input = std::mem::take(&mut node.threads[thread].link_input);
+        if node.world.are_links_over {
+            link_input.clear();
+        }
         let engine = &mut node.threads[thread].engine;
         for input in link_input.drain(..) {
             engine.receive_from_node(input.as_input(), local_now);

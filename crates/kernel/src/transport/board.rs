@@ -72,6 +72,11 @@ pub enum LinkNews {
         /// Whether this node refused.
         is_own: bool,
     },
+    /// A node with the cluster's key says that this incarnation of the own node was evicted.
+    Evicted {
+        /// The node that says so.
+        node: NodeId,
+    },
     /// A signal was dropped, because the program of the other node is too old to know it.
     Unknown {
         /// The other node.

@@ -6,6 +6,8 @@
 //! 3. The initiator sends its proof and how much it has received on the channel.
 //! 4. The acceptor answers whether it accepts, and how much it has received.
 //!
+//! An initiator that refuses the acceptor's incarnation says so in place of message 3, with the same proof.
+//!
 //! A proof is the HMAC-SHA256 of all bytes exchanged so far under the cluster's key. It covers the other
 //! side's fresh nonce, so a recorded hello proves nothing later. It covers the kind of its message, so no
 //! message can be sent back to its author. The acceptor trusts nothing before message 3, and until then it
@@ -46,6 +48,8 @@ pub(super) enum Kind {
     Refusal = 5,
     /// In place of a hello: see `introduction.rs`.
     Question = 6,
+    /// In place of a proof: the initiator refuses the acceptor.
+    Rejection = 7,
 }
 
 /// The secret that all nodes of a cluster share.
@@ -223,10 +227,10 @@ pub struct Acceptor {
     transcript: Vec<u8>,
 }
 
-/// The message of the acceptor that ends a hello.
+/// What one side of a hello says to the other, which has proven that it has the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Frames follow.
+    /// The initiator goes on, or frames follow the acceptor's last message.
     Accepted(Position),
     /// The connection is closed.
     Refused(Refusal),
@@ -245,8 +249,8 @@ impl Initiator {
         (kind(message) == Some(Kind::Challenge) && message.len() == CHALLENGE_BYTES).then(|| identity(message).0)
     }
 
-    /// Takes the acceptor's answer. Returns the acceptor's identity, and the message to be sent.
-    pub fn on_challenge(&mut self, message: &[u8], position: Position) -> Result<(Identity, Vec<u8>), Refusal> {
+    /// Takes the acceptor's answer. Returns the acceptor's identity, and the message with the verdict about it.
+    pub fn on_challenge(&mut self, message: &[u8], verdict: Verdict) -> Result<(Identity, Vec<u8>), Refusal> {
         match kind(message) {
             Some(Kind::Challenge) if message.len() == CHALLENGE_BYTES => {}
             Some(Kind::Refusal) if message.len() == PREFIX_BYTES => {
@@ -265,7 +269,10 @@ impl Initiator {
         if peer.node != self.peer || channel != self.channel {
             return Err(Refusal::Target);
         }
-        let message = result(Kind::Proof, 0, position);
+        let message = match verdict {
+            Verdict::Accepted(position) => result(Kind::Proof, 0, position),
+            Verdict::Refused(refusal) => result(Kind::Rejection, refusal as u16, Position::default()),
+        };
         Ok((peer, prove(&self.settings.key, &mut self.transcript, message)))
     }
 
@@ -328,13 +335,20 @@ impl Acceptor {
         self.channel
     }
 
-    /// Takes the initiator's proof. Returns how far the initiator has come.
-    pub fn on_proof(&mut self, message: &[u8]) -> Result<Position, Refusal> {
-        if kind(message) != Some(Kind::Proof) || message.len() != RESULT_BYTES {
+    /// Takes the initiator's proof: how far the initiator has come, or why it refuses this node.
+    pub fn on_proof(&mut self, message: &[u8]) -> Result<Verdict, Refusal> {
+        let kind = kind(message).filter(|kind| matches!(kind, Kind::Proof | Kind::Rejection));
+        if kind.is_none() || message.len() != RESULT_BYTES {
             return Err(Refusal::Malformed);
         }
         verify(&self.key, &mut self.transcript, message)?;
-        Ok(position(message))
+        match kind {
+            Some(Kind::Rejection) => {
+                let refusal = Refusal::from_number(word(message, 8) as u16).ok_or(Refusal::Malformed)?;
+                Ok(Verdict::Refused(refusal))
+            }
+            _ => Ok(Verdict::Accepted(position(message))),
+        }
     }
 
     /// The message that ends the hello.
@@ -384,7 +398,8 @@ pub fn route(message: &[u8]) -> Option<(NodeId, ChannelId)> {
 }
 
 pub(super) fn kind(message: &[u8]) -> Option<Kind> {
-    let kinds = [Kind::Hello, Kind::Challenge, Kind::Proof, Kind::Verdict, Kind::Refusal, Kind::Question];
+    let kinds =
+        [Kind::Hello, Kind::Challenge, Kind::Proof, Kind::Verdict, Kind::Refusal, Kind::Question, Kind::Rejection];
     kinds.into_iter().find(|&kind| message.get(4) == Some(&(kind as u8)) && message.len() >= PREFIX_BYTES)
 }
 
@@ -445,6 +460,7 @@ mod tests {
     use crate::random::Random;
 
     const CHANNEL: ChannelId = ChannelId { channel: 1, channels: 4 };
+    const GOES_ON: Verdict = Verdict::Accepted(Position { received: 0, epoch: 0 });
 
     fn settings(node: u8) -> HelloSettings {
         let own = Identity { cluster: 0x1234_5678_9abc, node: NodeId(node), incarnation: 10 + u32::from(node) };
@@ -461,9 +477,9 @@ mod tests {
         let (mut acceptor, challenge) = Acceptor::on_hello(&settings(2), &hello, [2; 32]).unwrap();
         assert_eq!((acceptor.peer(), acceptor.channel()), (settings(1).own, CHANNEL));
         let own = Position { received: 99, epoch: 3 };
-        let (peer, proof) = initiator.on_challenge(&challenge, own).unwrap();
+        let (peer, proof) = initiator.on_challenge(&challenge, Verdict::Accepted(own)).unwrap();
         assert_eq!(peer, settings(2).own);
-        assert_eq!(acceptor.on_proof(&proof), Ok(own));
+        assert_eq!(acceptor.on_proof(&proof), Ok(Verdict::Accepted(own)));
         let accepted = Verdict::Accepted(Position { received: 5, epoch: 4 });
         assert_eq!((initiator.version(), acceptor.version()), (2, 2));
         assert_eq!(initiator.on_verdict(&acceptor.verdict(accepted)), Ok(accepted));
@@ -473,7 +489,7 @@ mod tests {
     fn a_refusal_behind_the_proof_cannot_be_forged() {
         let (mut initiator, hello) = begin(1);
         let (mut acceptor, challenge) = Acceptor::on_hello(&settings(2), &hello, [2; 32]).unwrap();
-        let (_, proof) = initiator.on_challenge(&challenge, Position::default()).unwrap();
+        let (_, proof) = initiator.on_challenge(&challenge, GOES_ON).unwrap();
         acceptor.on_proof(&proof).unwrap();
         let mut verdict = acceptor.verdict(Verdict::Accepted(Position::default()));
         verdict[8] = Refusal::Evicted as u8;
@@ -481,15 +497,30 @@ mod tests {
     }
 
     #[test]
+    fn an_initiator_proves_that_it_refuses_the_acceptor() {
+        let (mut initiator, hello) = begin(1);
+        let (mut acceptor, challenge) = Acceptor::on_hello(&settings(2), &hello, [2; 32]).unwrap();
+        let refused = Verdict::Refused(Refusal::Evicted);
+        let (_, rejection) = initiator.on_challenge(&challenge, refused).unwrap();
+        let mut forged = rejection.clone();
+        forged[8] = Refusal::Key as u8;
+        assert_eq!(acceptor.clone().on_proof(&forged), Err(Refusal::Key));
+        forged.copy_from_slice(&rejection);
+        forged[4] = Kind::Proof as u8;
+        assert_eq!(acceptor.clone().on_proof(&forged), Err(Refusal::Key));
+        assert_eq!(acceptor.on_proof(&rejection), Ok(refused));
+    }
+
+    #[test]
     fn a_recorded_hello_is_refused_when_it_is_sent_again() {
         let (mut initiator, hello) = begin(1);
         let (mut acceptor, challenge) = Acceptor::on_hello(&settings(2), &hello, [2; 32]).unwrap();
-        let (_, proof) = initiator.on_challenge(&challenge, Position::default()).unwrap();
+        let (_, proof) = initiator.on_challenge(&challenge, GOES_ON).unwrap();
         assert!(acceptor.on_proof(&proof).is_ok());
         let (mut again, _) = Acceptor::on_hello(&settings(2), &hello, [3; 32]).unwrap();
         assert_eq!(again.on_proof(&proof), Err(Refusal::Key));
         let (mut later, _) = begin(4);
-        assert_eq!(later.on_challenge(&challenge, Position::default()), Err(Refusal::Key));
+        assert_eq!(later.on_challenge(&challenge, GOES_ON), Err(Refusal::Key));
     }
 
     #[test]
@@ -509,7 +540,7 @@ mod tests {
             forged[bit / 8] ^= 1 << (bit % 8);
             let (mut initiator, _) = begin(1);
             let result = Acceptor::on_hello(&settings(2), &forged, [2; 32])
-                .and_then(|(_, challenge)| initiator.on_challenge(&challenge, Position::default()));
+                .and_then(|(_, challenge)| initiator.on_challenge(&challenge, GOES_ON));
             // The reserved byte and the length are checked by the reader or covered by the proof.
             assert!(result.is_err(), "bit {bit}");
         }
@@ -522,7 +553,7 @@ mod tests {
             change(&mut changed);
             let (mut initiator, hello) = Initiator::begin(changed, NodeId(2), CHANNEL, [1; 32]);
             let (mut acceptor, challenge) = Acceptor::on_hello(&settings(2), &hello, [2; 32])?;
-            let (_, proof) = initiator.on_challenge(&challenge, Position::default())?;
+            let (_, proof) = initiator.on_challenge(&challenge, GOES_ON)?;
             acceptor.on_proof(&proof).map(|_| ())
         };
         assert_eq!(refused(&|_| ()), Ok(()));
@@ -546,7 +577,7 @@ mod tests {
             while let Ok(Some(message)) = reader.read(&mut input) {
                 assert!(message.len() <= MESSAGE_BYTES_MAX);
                 let _ = Acceptor::on_hello(&settings(2), &message, [2; 32]);
-                let _ = begin(1).0.on_challenge(&message, Position::default());
+                let _ = begin(1).0.on_challenge(&message, GOES_ON);
                 let _ = begin(1).0.on_verdict(&message);
             }
             assert!(reader.bytes.capacity() <= 2 * MESSAGE_BYTES_MAX);

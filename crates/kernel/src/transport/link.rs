@@ -79,6 +79,8 @@ pub enum LinkEvent {
     RefusedStranger(Refusal),
     /// The other side refused the hello. Not proven before the end of the hello, so it may be anybody's word.
     RefusedByPeer(Refusal),
+    /// The other side has proven that it has the cluster's key, and says that this incarnation was evicted.
+    EvictedByPeer,
 }
 
 impl fmt::Display for Death {
@@ -419,12 +421,18 @@ impl Link {
     ) -> Result<(), Refusal> {
         match stage {
             Stage::Initiated(mut initiator) => {
-                let is_same = |peer: &Identity, own: &Self| peer.incarnation == own.incarnation;
-                let peer = initiator.peer_of(message);
-                let received = peer.filter(|peer| is_same(peer, self)).map_or(0, |_| self.channel.received());
-                let (peer, proof) = match initiator.on_challenge(message, Position { received, epoch }) {
+                let named = initiator.peer_of(message);
+                let verdict = match named.map_or(Ok(()), |peer| self.judge(peer.incarnation)) {
+                    Ok(()) => {
+                        let is_same = named.is_some_and(|peer| peer.incarnation == self.incarnation);
+                        let received = if is_same { self.channel.received() } else { 0 };
+                        Verdict::Accepted(Position { received, epoch })
+                    }
+                    Err(refusal) => Verdict::Refused(refusal),
+                };
+                let (peer, proof) = match initiator.on_challenge(message, verdict) {
                     Ok(answer) => answer,
-                    Err(refusal) if peer.is_none() => {
+                    Err(refusal) if named.is_none() => {
                         actions.closes.push(id);
                         if refusal != Refusal::Role {
                             actions.events.push(LinkEvent::RefusedByPeer(refusal));
@@ -434,9 +442,14 @@ impl Link {
                     }
                     Err(refusal) => return Err(refusal),
                 };
-                self.judge(peer.incarnation)?;
                 actions.sends.push((id, proof));
-                self.attempts.push(Attempt { id, reader, stage: Stage::Proven(initiator, peer), deadline });
+                match verdict {
+                    Verdict::Accepted(_) => {
+                        self.attempts.push(Attempt { id, reader, stage: Stage::Proven(initiator, peer), deadline });
+                    }
+                    // The other node may make no connections itself. It learns the cause from this message.
+                    Verdict::Refused(refusal) => return Err(refusal),
+                }
             }
             Stage::Proven(mut initiator, peer) => match initiator.on_verdict(message)? {
                 Verdict::Accepted(position) => {
@@ -447,19 +460,16 @@ impl Link {
                         actions.closes.push(id);
                     }
                 }
-                Verdict::Refused(refusal) => {
-                    actions.closes.push(id);
-                    actions.events.push(LinkEvent::RefusedByPeer(refusal));
-                    self.retry_later(now);
-                    if matches!(refusal, Refusal::Evicted | Refusal::Incarnation)
-                        && self.incarnation == peer.incarnation
-                    {
-                        self.die(Death::Fenced(refusal), now, actions);
-                    }
-                }
+                Verdict::Refused(refusal) => self.on_refused((id, peer.incarnation), refusal, now, actions),
             },
             Stage::Accepted(mut acceptor) => {
-                let position = acceptor.on_proof(message)?;
+                let position = match acceptor.on_proof(message)? {
+                    Verdict::Accepted(position) => position,
+                    Verdict::Refused(refusal) => {
+                        self.on_refused((id, acceptor.peer().incarnation), refusal, now, actions);
+                        return Ok(());
+                    }
+                };
                 let facts = (acceptor.peer().incarnation, acceptor.version(), position);
                 let adopted = match self.judge(facts.0) {
                     Ok(()) => self.adopt(id, facts, now, (actions, sink)),
@@ -477,6 +487,26 @@ impl Link {
             }
         }
         Ok(())
+    }
+
+    /// The other side has proven who it is, and refuses this node.
+    fn on_refused(
+        &mut self,
+        (id, incarnation): (ConnectionId, u32),
+        refusal: Refusal,
+        now: Time,
+        actions: &mut Actions,
+    ) {
+        actions.closes.push(id);
+        actions.events.push(LinkEvent::RefusedByPeer(refusal));
+        self.retry_later(now);
+        // Any life of the other node may know of an eviction.
+        if refusal == Refusal::Evicted {
+            actions.events.push(LinkEvent::EvictedByPeer);
+        }
+        if matches!(refusal, Refusal::Evicted | Refusal::Incarnation) && self.incarnation == incarnation {
+            self.die(Death::Fenced(refusal), now, actions);
+        }
     }
 
     /// Whether an incarnation may have a channel.

@@ -438,6 +438,7 @@ impl<S: WireSignal> ThreadLinks<S> {
                         self.news.push(LinkNews::Dead { node, incarnation, death });
                     }
                 }
+                LinkEvent::EvictedByPeer => self.news.push(LinkNews::Evicted { node }),
                 LinkEvent::RefusedStranger(refusal) | LinkEvent::RefusedByPeer(refusal) => {
                     let is_own = matches!(event, LinkEvent::RefusedStranger(_));
                     if board.refuse(node, refusal, is_own) {

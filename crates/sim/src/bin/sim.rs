@@ -38,6 +38,9 @@ enum Action {
         /// Print the parameters that each seed draws.
         #[arg(long)]
         show_draw: bool,
+        /// Print what the nodes of a cluster with voters have logged.
+        #[arg(long)]
+        show_log: bool,
         /// Let the sequencer of a cluster number the commits.
         #[arg(long)]
         cluster: bool,
@@ -88,10 +91,10 @@ enum Action {
 
 fn main() -> ExitCode {
     let outcome = match CommandLine::parse().command {
-        Action::Run { plan, seed, seeds, show_draw, cluster, groups } => read_plan(&plan).map(|mut plan| {
+        Action::Run { plan, seed, seeds, show_draw, show_log, cluster, groups } => read_plan(&plan).map(|mut plan| {
             plan.world.is_cluster |= cluster;
             plan.world.groups_max = groups.unwrap_or(plan.world.groups_max);
-            run_seeds(&plan, seed, seeds, show_draw)
+            run_seeds(&plan, (seed, seeds), show_draw, show_log)
         }),
         Action::Ci { plans } => std::env::current_exe()
             .map_err(|error| error.to_string())
@@ -112,7 +115,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run_seeds(plan: &Plan, first: u64, seeds: u64, show_draw: bool) -> bool {
+fn run_seeds(plan: &Plan, (first, seeds): (u64, u64), show_draw: bool, show_log: bool) -> bool {
     let mut all_held = true;
     let mut hits = BTreeMap::new();
     for seed in first..first.saturating_add(seeds) {
@@ -121,6 +124,9 @@ fn run_seeds(plan: &Plan, first: u64, seeds: u64, show_draw: bool) -> bool {
         }
         let outcome = run(plan, seed);
         println!("seed={seed} {outcome}");
+        for line in outcome.log.iter().filter(|_| show_log) {
+            println!("  {line}");
+        }
         all_held &= outcome.violations.is_empty();
         add_hits(&outcome.to_string(), &mut hits);
     }

@@ -163,12 +163,15 @@ impl TcBlock {
         if from.node == self.own.node {
             return false;
         }
-        // A node that has not noticed that the life before of this node has ended replies to it here.
+        // A node that has not noticed that the life before of this node has ended replies to it here, or tells
+        // of its waits.
         let transaction = match signal {
             TcSignal::WriteRowsReply(reply) => reply.transaction,
             TcSignal::PrepareTransactionReply(reply) => reply.transaction,
             TcSignal::CommitTransactionReply(reply) => reply.transaction,
             TcSignal::UndoTransactionReply(reply) => reply.transaction,
+            TcSignal::LockWaitStarted(wait) => wait.transaction,
+            TcSignal::LockWaitEnded(wait) => wait.transaction,
             _ => return false,
         };
         self.find(transaction).is_none()

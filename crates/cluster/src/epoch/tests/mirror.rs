@@ -266,3 +266,24 @@ fn the_outcome_of_a_commit_is_told_once_every_snapshot_shows_it() {
     on_decide(&mut mirror, over);
     assert_eq!(mirror.outcome(decided, after), Some(Outcome::Committed));
 }
+
+#[test]
+fn the_outcome_of_a_commit_that_awaits_the_disk_is_told_once_all_disks_have_it() {
+    let membership = Arc::new(two_nodes());
+    let mut mirror = mirror(&membership);
+    let decision = Decision { awaits_disk: true, ..numbered(number(1, 2), &[2]) };
+    let (transaction, after) = (decision.transaction, number(1, 1));
+    let orders = on_decide(&mut mirror, decide(1, 2, vec![decision]));
+    positions(&orders).into_iter().for_each(|position| mirror.on_ldm_applied(position));
+    let confirmed = number(1, 2);
+    let nodes = [NodeId(1)].into_iter().collect();
+    let next = change(&noted(&membership), &MembershipChange::Evict { nodes, avoid: None });
+    mirror.on_install_membership(&next);
+    mirror.on_start_epoch(start(2, confirmed, Vec::new()), &mut Vec::new());
+    let upto = CommitNumber::start_of(Epoch(2));
+    let over = Decide { epoch: Epoch(2), upto, others: upto, confirmed: upto, ..decide(1, 0, Vec::new()) };
+    on_decide(&mut mirror, over.clone());
+    assert_eq!(mirror.outcome(transaction, after), None, "a restart of all nodes would lose it");
+    on_decide(&mut mirror, Decide { durable: confirmed, batch: 2, ..over });
+    assert_eq!(mirror.outcome(transaction, after), Some(Outcome::Committed));
+}

@@ -266,8 +266,35 @@ fn groups_that_lost_their_durable_nodes_get_their_candidates_together() {
     let mut sequencer = sequencer_of(&membership);
     synced(&mut sequencer, 2, start);
     assert!(sequencer.durable_candidates().is_empty());
-    synced(&mut sequencer, 4, start);
+    // The checkpoint of its copies has commits up to here.
+    let newest = CommitNumber(start.0 + 5);
+    synced(&mut sequencer, 4, newest);
+    assert!(sequencer.durable_candidates().is_empty(), "a restart would cut below the copies of node 4");
+    synced(&mut sequencer, 2, newest);
     assert_eq!(sequencer.durable_candidates(), [NodeId(2), NodeId(4)].into_iter().collect());
+}
+
+#[test]
+fn a_node_of_a_group_without_a_mark_gets_one_beside_the_marks_of_other_groups() {
+    let nodes = [(NodeId(1), 0), (NodeId(2), 0), (NodeId(3), 1)];
+    let chains = vec![[1, 2].map(NodeId).to_vec(), vec![NodeId(3)]];
+    let membership = noted(&Membership::create(&nodes, chains, NodeId(1)));
+    let evict = |membership: &Membership, node| {
+        let nodes = [NodeId(node)].into_iter().collect();
+        noted(&change(membership, &MembershipChange::Evict { nodes, avoid: None }))
+    };
+    let admit = MembershipChange::Admit { node: NodeId(2), incarnation: Incarnation(9) };
+    let joining = noted(&change(&evict(&membership, 2), &admit));
+    let serving = noted(&change(&joining, &MembershipChange::Serve { node: NodeId(2), epoch: joining.epoch }));
+    let membership = evict(&serving, 1);
+    let mut sequencer = sequencer_of(&membership);
+    let newest = CommitNumber(CommitNumber::start_of(membership.epoch).0 + 5);
+    synced(&mut sequencer, 3, CommitNumber::start_of(membership.epoch));
+    synced(&mut sequencer, 2, newest);
+    assert!(sequencer.durable_candidates().is_empty());
+    assert_eq!(sequencer.durable(), CommitNumber(0), "group 0 has no disk that counts");
+    synced(&mut sequencer, 3, newest);
+    assert_eq!(sequencer.durable_candidates(), [NodeId(2)].into_iter().collect());
 }
 
 #[test]

@@ -443,7 +443,7 @@ impl MainBlock {
         unnamed.append(&mut checkpoints.doubtful_files);
         unnamed.retain(|file| manifest.file(*file).is_none());
         checkpoints.manifest = *manifest;
-        self.note_checkpoint(round.generation, round.newest);
+        self.note_checkpoint(round.generation);
         self.end_at_ldms(&round, true, outbox);
         self.checkpoints.superseded.files.append(&mut unnamed);
         self.checkpoints.superseded.replay_from = Some(round.replay_from);

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 use junctor_consensus::{VoterId, recover};
 use junctor_kernel::transport::board::{LinkNews, MembershipChange as LinkChange};
-use junctor_kernel::transport::hello::Refusal;
 use junctor_kernel::transport::link::Death;
 use junctor_kernel::{Duration, NodeId, Random, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
@@ -278,15 +277,12 @@ impl Cluster {
     /// Nodes learn that their lives are refused, once they hear it.
     fn tell_refused(&mut self) {
         for (from, client, life) in std::mem::take(&mut self.refused) {
-            let (is_cut, incarnation) = (self.is_cut(from.0, client.0), self.places[&from].disk.incarnation);
+            let is_cut = self.is_cut(from.0, client.0);
             let place = self.places.get_mut(&client).unwrap();
             let Some(member) = place.member.as_mut().filter(|_| place.disk.incarnation == life) else { continue };
             match is_cut || place.is_paused {
                 true => self.refused.push((from, client, life)),
-                false => {
-                    let death = Death::Fenced(Refusal::Evicted);
-                    member.on_link(LinkNews::Dead { node: from, incarnation, death }, self.now);
-                }
+                false => member.on_link(LinkNews::Evicted { node: from }, self.now),
             }
         }
     }

@@ -69,6 +69,24 @@ fn an_evicted_incarnation_is_refused_and_a_later_one_accepted() {
     assert!(ends[1].events.contains(&LinkEvent::Up { incarnation: 7, is_new: true }), "{:?}", ends[1].events);
 }
 
+#[test]
+fn an_evicted_node_that_makes_no_connections_learns_it_from_any_life_of_the_other_node() {
+    for is_restarted in [false, true] {
+        let ([mut one, two], mut next) = connected();
+        if is_restarted {
+            one = End::new((1, 9), 2, START);
+        }
+        one.link.evict(6, START, &mut one.actions);
+        let mut ends = [one, two];
+        let now = START.plus(Duration::from_millis(50));
+        settle(&mut ends, now, &mut next);
+        settle(&mut ends, now.plus(Duration::from_millis(600)), &mut next);
+        assert!(ends[1].events.contains(&LinkEvent::EvictedByPeer), "{:?}", ends[1].events);
+        let is_fenced = ends[1].events.contains(&LinkEvent::Dead(5, Death::Fenced(Refusal::Evicted)));
+        assert_eq!(is_fenced, !is_restarted, "{:?}", ends[1].events);
+    }
+}
+
 /// Both ends of a link after node 1 has begun life 9 in place of life 5.
 pub(super) fn restarted() -> ([End; 2], u64, Time) {
     let ([_, two], mut next) = connected();

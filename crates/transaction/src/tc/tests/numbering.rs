@@ -57,6 +57,28 @@ fn a_commit_asks_main_for_its_number_and_is_answered_when_the_number_is_confirme
 }
 
 #[test]
+fn news_of_waits_of_an_earlier_life_of_the_node_is_dropped() {
+    let mut stage = Stage::in_cluster(true);
+    let earlier = TransactionId::new(1, 0, 77 << 16);
+    let partition = PartitionId { table: stage.table.layout.definition.id, index: 0 };
+    let started = LockWaitStarted {
+        transaction: earlier,
+        at: backup(0),
+        sequence: 1,
+        partition,
+        row: None,
+        changed: 0,
+        has_other_requests: true,
+        blockers: Vec::new(),
+        are_gone: false,
+    };
+    assert!(stage.send(backup(0), TcSignal::LockWaitStarted(started)).is_empty());
+    let ended = LockWaitEnded { transaction: earlier, at: backup(0), sequence: 1 };
+    assert!(stage.send(backup(0), TcSignal::LockWaitEnded(ended)).is_empty());
+    assert_eq!(stage.tc.transactions_open(), 0);
+}
+
+#[test]
 fn a_participant_with_locks_only_may_answer_before_the_number_arrives() {
     for is_first in [true, false] {
         let mut stage = Stage::in_cluster(false);

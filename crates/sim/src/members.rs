@@ -1,0 +1,224 @@
+//! Nodes that are members of a cluster by the vote of others: their roles, the start of each life from its
+//! disk, and how far the cluster is.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use junctor_cluster::member::node_file::{NODE_FILE, NodeFile, VOTER_FILES};
+use junctor_cluster::member::settings::voters;
+use junctor_cluster::member::{LogLines, MemberNode, MemberSettings, Roles, VoterStart};
+use junctor_cluster::membership::Membership;
+use junctor_consensus::{recover, voter_of};
+use junctor_front::account::Accounts;
+use junctor_kernel::simulated::{Disk, NodeEnd};
+use junctor_kernel::{Duration, NodeId, Time};
+use junctor_model::id::{Epoch, Incarnation};
+use junctor_node::placement::PlacementPlan;
+use junctor_node::{NodeConfig, Shared};
+
+use crate::cluster::{ClusterSimulation, NodeMemory};
+
+/// The cluster's name, as the simulated network has it.
+const CLUSTER: u128 = 1;
+/// Lines of the logs of all nodes that are kept for reports of violations.
+const LINES_MAX: usize = 400;
+/// Lines of all nodes that wait until somebody takes them.
+const LINES_WAITING_MAX: usize = 4096;
+
+/// The nodes of a cluster.
+pub struct Members {
+    /// All nodes, ascending.
+    nodes: Arc<[MemberNode]>,
+    replicas: u8,
+    config: NodeConfig,
+    plans: Vec<PlacementPlan>,
+    memory: NodeMemory,
+    /// Number of lives that each node has begun.
+    lives: RefCell<Vec<u32>>,
+    lines: RefCell<VecDeque<String>>,
+    queues: Vec<(SyncSender<String>, Receiver<String>)>,
+}
+
+impl Members {
+    /// Nodes with these roles. `config` is that of a data node.
+    pub fn new(
+        roles: &[Roles],
+        replicas: usize,
+        (config, plans): (&NodeConfig, &[PlacementPlan]),
+        memory: NodeMemory,
+    ) -> Self {
+        let node = |(position, roles): (usize, &Roles)| MemberNode {
+            node: NodeId(position as u8 + 1),
+            roles: *roles,
+            address: "".into(),
+            domain: "".into(),
+        };
+        let nodes: Arc<[MemberNode]> = roles.iter().enumerate().map(node).collect();
+        let groups = nodes.iter().filter(|it| it.roles.data).count().div_ceil(replicas);
+        let mut config = config.clone();
+        config.partitions_per_node = config.partitions_per_node.saturating_mul(groups as u16);
+        Self {
+            replicas: replicas as u8,
+            config,
+            plans: plans.to_vec(),
+            memory,
+            lives: RefCell::new(vec![0; nodes.len()]),
+            lines: RefCell::default(),
+            queues: nodes.iter().map(|_| sync_channel(LINES_WAITING_MAX)).collect(),
+            nodes,
+        }
+    }
+
+    /// All nodes.
+    pub fn all(&self) -> impl Iterator<Item = NodeId> + use<'_> {
+        self.nodes.iter().map(|it| it.node)
+    }
+
+    /// The nodes with data, ascending. As many as there are replicas form a group.
+    pub fn data(&self) -> Vec<NodeId> {
+        self.nodes.iter().filter(|it| it.roles.data).map(|it| it.node).collect()
+    }
+
+    /// The nodes that serve clients.
+    pub fn serving_clients(&self) -> Vec<NodeId> {
+        self.nodes.iter().filter(|it| it.roles.sql).map(|it| it.node).collect()
+    }
+
+    /// The nodes that vote.
+    pub fn voters(&self) -> Vec<NodeId> {
+        voters(&self.nodes, self.replicas)
+    }
+
+    /// Makes the memory of the next life of a node, which begins with what `disk` has.
+    ///
+    /// # Errors
+    /// The files of the node cannot be read, or it cannot be assembled.
+    pub fn begin_life(&self, node: NodeId, disk: Option<&Disk>) -> Result<Arc<Shared>, String> {
+        let position = usize::from(node.0) - 1;
+        let roles = self.nodes[position].roles;
+        let incarnation = {
+            let mut lives = self.lives.borrow_mut();
+            lives[position] += 1;
+            Incarnation(lives[position])
+        };
+        let file = disk.and_then(|disk| disk.content(NODE_FILE)).map(NodeFile::decode).transpose()?;
+        let settings = MemberSettings {
+            cluster: CLUSTER,
+            own: node,
+            incarnation,
+            nodes: Arc::clone(&self.nodes),
+            replicas: self.replicas,
+            started: file.map_or(Epoch(0), |file| file.started),
+            voter: disk.map_or(Ok(VoterStart::Nothing), read_voter)?,
+            silence_max: Duration::from_millis(u64::from(self.config.cluster.silence_max_ms)),
+            cut_max: Duration::from_millis(u64::from(self.config.cluster.cut_max_ms)),
+            standstill_max: Duration::from_millis(u64::from(self.config.cluster.standstill_max_ms)),
+            partial_start_after: Duration::from_millis(u64::from(self.config.cluster.partial_start_ms)),
+        };
+        let mut config = self.config.clone();
+        config.is_durable &= roles.data;
+        config.cluster.node_id = Some(node.0);
+        let shared = Shared::new(&config, Accounts::with_local_root(), &self.plans[position])?;
+        let log_lines = LogLines::to(self.queues[position].0.clone());
+        Ok(Arc::new(shared.with_member(Arc::new(settings), log_lines)))
+    }
+
+    /// Starts a node that is down.
+    ///
+    /// # Errors
+    /// As [`Members::begin_life`].
+    pub fn restart(&self, simulation: &mut ClusterSimulation, node: NodeId) -> Result<(), String> {
+        let shared = self.begin_life(node, simulation.disk(node)).map_err(|fault| format!("node {}: {fault}", node.0))?;
+        self.memory.borrow_mut()[usize::from(node.0) - 1] = shared;
+        simulation.restart(node);
+        Ok(())
+    }
+
+    /// The present life of a node.
+    pub fn life(&self, node: NodeId) -> Incarnation {
+        Incarnation(self.lives.borrow()[usize::from(node.0) - 1])
+    }
+
+    /// The newest membership that a running node has installed.
+    pub fn membership(&self, simulation: &mut ClusterSimulation) -> Option<Arc<Membership>> {
+        let installed = self.all().filter_map(|node| self.installed(simulation, node)).map(|(membership, _)| membership);
+        installed.max_by_key(|membership| (membership.epoch, membership.started))
+    }
+
+    /// The membership that a running node has installed, and the last epoch that its blocks have started.
+    fn installed(&self, simulation: &mut ClusterSimulation, node: NodeId) -> Option<(Arc<Membership>, Epoch)> {
+        let threads = self.plans[usize::from(node.0) - 1].threads.len() as u16;
+        (0..threads).find_map(|thread| {
+            let main = simulation.host_mut(node, thread)?.main()?;
+            Some((Arc::clone(main.installed_membership()?), main.epoch_started()))
+        })
+    }
+
+    /// What keeps the cluster from being whole: all nodes run and serve, and the disks of all data nodes count.
+    /// `None` once it is.
+    pub fn missing(&self, simulation: &mut ClusterSimulation) -> Option<String> {
+        if let Some(node) = self.all().find(|node| !simulation.is_up(*node)) {
+            return Some(format!("node {} is down", node.0));
+        }
+        let Some(membership) = self.membership(simulation) else { return Some("no membership".to_owned()) };
+        if membership.started != membership.epoch {
+            return Some(format!("epoch {} has not started everywhere", membership.epoch));
+        }
+        for record in &membership.nodes {
+            let node = record.node;
+            if !record.is_serving() || !record.is_durable || record.incarnation != self.life(node) {
+                return Some(format!("node {} in life {}: {record:?}", node.0, self.life(node)));
+            }
+            let started = self.installed(simulation, node).map(|(_, started)| started);
+            if started != Some(membership.epoch) {
+                return Some(format!("node {} has started {started:?}, not {}", node.0, membership.epoch));
+            }
+        }
+        let closed = self.serving_clients().into_iter().find(|node| {
+            !self.memory.borrow()[usize::from(node.0) - 1].readiness().is_open()
+        });
+        closed.map(|node| format!("node {} is closed to clients", node.0))
+    }
+
+    /// Keeps the lines that the nodes have written to their logs by now.
+    pub fn keep_lines(&self, now: Time) {
+        let mut lines = self.lines.borrow_mut();
+        for (position, (_, queue)) in self.queues.iter().enumerate() {
+            lines.extend(queue.try_iter().map(|line| format!("{} node {}: {line}", moment(now), position + 1)));
+        }
+        let surplus = lines.len().saturating_sub(LINES_MAX);
+        lines.drain(..surplus);
+    }
+
+    /// Adds a line about a fault to the logs.
+    pub fn note(&self, now: Time, line: &str) {
+        self.keep_lines(now);
+        self.lines.borrow_mut().push_back(format!("{} {line}", moment(now)));
+    }
+
+    /// The last lines of all logs, for reports of violations.
+    pub fn last_lines(&self, now: Time) -> Vec<String> {
+        self.keep_lines(now);
+        self.lines.borrow().iter().cloned().collect()
+    }
+
+    /// Ends all nodes as `end` says.
+    pub fn end_all(&self, simulation: &mut ClusterSimulation, end: NodeEnd) {
+        self.all().for_each(|node| simulation.crash(node, end));
+    }
+}
+
+/// The log of the node's voter, if its disk has one.
+fn read_voter(disk: &Disk) -> Result<VoterStart, String> {
+    let files = VOTER_FILES.map(|name| disk.content(name).unwrap_or_default());
+    let Some(voter) = voter_of(files) else { return Ok(VoterStart::Nothing) };
+    let recovered = recover(voter, files).map_err(|error| error.to_string())?;
+    Ok(recovered.map_or(VoterStart::Nothing, |log| VoterStart::Recovered { voter: voter.0, log }))
+}
+
+/// A time in milliseconds, as logs show it.
+fn moment(now: Time) -> String {
+    format!("{}.{:03}", now.0 / 1_000_000, now.0 / 1_000 % 1_000)
+}
