@@ -92,3 +92,54 @@ SET @c = LOAD_FILE(@f);
 SELECT HEX(@c);
 CREATE VIEW loaded AS SELECT LENGTH(LOAD_FILE('DIR/pairs')) AS n;
 SELECT n FROM loaded;
+-- Rows of a fixed size.
+SELECT id, i, u, d, f, g, b, y, da, ti, ts, dt, c, v, bi, vb, t, e, s FROM types ORDER BY id
+    INTO OUTFILE 'DIR/fixed' FIELDS TERMINATED BY '' ENCLOSED BY '';
+SELECT id, c, v FROM types ORDER BY id INTO OUTFILE 'DIR/fixed.endless' FIELDS TERMINATED BY '' ESCAPED BY ''
+    LINES TERMINATED BY '' STARTING BY '>';
+SELECT * FROM texts INTO OUTFILE 'DIR/fixed.own' FIELDS TERMINATED BY '';
+SELECT * FROM texts INTO OUTFILE 'DIR/fixed.latin1' CHARACTER SET latin1 FIELDS TERMINATED BY '';
+SELECT 1 + 1, NULL, 'x', 1.50, DATE'2000-01-01', CONCAT('a', 'é') INTO OUTFILE 'DIR/fixed.computed'
+    FIELDS TERMINATED BY '';
+SELECT id, content, 'x' FROM blobs ORDER BY id INTO OUTFILE 'DIR/fixed.long' FIELDS TERMINATED BY '';
+CREATE TABLE fixed (id INT PRIMARY KEY, u BIGINT UNSIGNED, d DECIMAL(20,4), y YEAR, da DATE, ti TIME(3),
+    dt DATETIME(2), c CHAR(10), v VARCHAR(30), vb VARBINARY(5), e ENUM('a','b,c'), s SET('x','y'))
+    CHARACTER SET utf8mb4;
+INSERT INTO fixed SELECT id, u, d, y, da, ti, dt, c, v, 'ab', e, s FROM types WHERE id <> 2;
+SELECT * FROM fixed ORDER BY id INTO OUTFILE 'DIR/fixed.table' FIELDS TERMINATED BY '';
+CREATE TABLE fixed_copy LIKE fixed;
+LOAD DATA INFILE 'DIR/fixed.table' INTO TABLE fixed_copy CHARACTER SET utf8mb4 FIELDS TERMINATED BY '';
+SELECT id, u, d, y, da, ti, dt, c, TRIM(v), LENGTH(v), HEX(vb), e, s FROM fixed_copy ORDER BY id;
+DELETE FROM fixed_copy;
+LOAD DATA INFILE 'DIR/fixed.table' INTO TABLE fixed_copy CHARACTER SET utf8mb4 FIELDS TERMINATED BY '' IGNORE 2 LINES;
+SELECT id FROM fixed_copy;
+CREATE TABLE narrow (a CHAR(3), b INT NOT NULL, c VARCHAR(2)) CHARACTER SET latin1;
+SELECT 'abc         12xyabd         13\nabe\nabf         14xyz\n\n' INTO DUMPFILE 'DIR/narrow';
+LOAD DATA INFILE 'DIR/narrow' IGNORE INTO TABLE narrow FIELDS TERMINATED BY '';
+SELECT * FROM narrow ORDER BY a;
+LOAD DATA INFILE 'DIR/narrow' INTO TABLE narrow FIELDS TERMINATED BY '';
+DELETE FROM narrow;
+SELECT 'abc         12xyabd         13zzabe         14' INTO DUMPFILE 'DIR/endless';
+LOAD DATA INFILE 'DIR/endless' IGNORE INTO TABLE narrow FIELDS TERMINATED BY '' LINES TERMINATED BY '' IGNORE 1 LINES
+    SET a = UPPER(a);
+SELECT * FROM narrow ORDER BY a;
+LOAD DATA INFILE 'DIR/endless' INTO TABLE narrow FIELDS TERMINATED BY '' (a, @b);
+LOAD DATA INFILE 'DIR/endless' INTO TABLE blobs FIELDS TERMINATED BY '' LINES TERMINATED BY '';
+-- SET of an AUTO_INCREMENT column, and INSERT of such a value that is computed from others.
+CREATE TABLE numbered (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(10), w INT);
+SELECT '20\ta\n\\N\tb\n0\tc\n5\td\n' INTO DUMPFILE 'DIR/numbers';
+LOAD DATA INFILE 'DIR/numbers' INTO TABLE numbered (@n, v) SET id = @n * 10, w = id + 1;
+SELECT LAST_INSERT_ID();
+SELECT * FROM numbered ORDER BY id;
+LOAD DATA INFILE 'DIR/numbers' INTO TABLE numbered (w, v) SET id = NULLIF(w, 5) + 1000;
+SELECT * FROM numbered ORDER BY id;
+LOAD DATA INFILE 'DIR/numbers' REPLACE INTO TABLE numbered (id, v) SET id = NULL;
+SELECT COUNT(*), COUNT(DISTINCT id), MIN(id) FROM numbered;
+INSERT INTO numbered (v) VALUES ('last');
+SELECT id > 1020 FROM numbered WHERE v = 'last';
+LOAD DATA INFILE 'DIR/numbers' INTO TABLE numbered (@n, v) SET id = 3;
+SELECT COUNT(*) FROM numbered;
+INSERT INTO numbered (v, w, id) VALUES ('5', 2000, w + v), ('x', 2001, NULLIF(w, 2001)), ('7', 3000, w + v);
+SELECT v, w, id > 2005 FROM numbered WHERE w >= 2000 ORDER BY v;
+INSERT INTO numbered SET w = 4000, id = w, v = id;
+SELECT * FROM numbered WHERE w = 4000;

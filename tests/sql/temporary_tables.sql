@@ -24,10 +24,7 @@ TRUNCATE TABLE t;
 SELECT COUNT(*) FROM t;
 INSERT INTO t (label) VALUES ('again');
 SELECT id FROM t;
--- Refused by name.
-ALTER TABLE t ADD COLUMN x INT;
-CREATE INDEX x ON t (n);
-DROP INDEX n ON t;
+-- Refused.
 CREATE TEMPORARY TABLE f (a INT, FOREIGN KEY (a) REFERENCES t (id));
 CREATE TEMPORARY TABLE p (a INT PRIMARY KEY) PARTITION BY KEY (a) PARTITIONS 2;
 -- The temporary table goes first, then the base table is found.

@@ -133,9 +133,7 @@ pub fn altered(dictionary: &Dictionary, old: &TableDefinition, alteration: &Alte
     let building: Vec<IndexDefinition> =
         table.indexes.extract_if(.., |index| index.state == IndexState::Building).collect();
     apply_drops(&mut table, alteration)?;
-    for (from, to) in &alteration.rename_indexes {
-        rename_index(&mut table, from, to)?;
-    }
+    rename_indexes(&mut table.indexes, &table.name, &alteration.rename_indexes)?;
     show_indexes(&mut table.indexes, &table.name, &alteration.show_indexes)?;
     add_indexes(&mut table, building, &alteration.add_indexes)?;
     check_automatic(old, &table)?;
@@ -177,7 +175,7 @@ fn redefined(dictionary: &Dictionary, old: &TableDefinition, redefinition: &Rede
 /// 1553 for a key that is gone, 1833 for a column with another type.
 fn check_parent_columns(dictionary: &Dictionary, old: &TableDefinition, redefinition: &Redefinition) -> Result<()> {
     let Redefinition { new, renamed_columns, copy: Some(_), .. } = redefinition else { return Ok(()) };
-    for (child, key) in dictionary.referencing_keys(&old.database, &old.name) {
+    for (child, key) in dictionary.children_of(old) {
         if child.definition.id == old.id {
             continue;
         }
@@ -240,19 +238,33 @@ fn index_position(table: &TableDefinition, name: &str) -> Option<usize> {
     (!is_hidden).then_some(position)
 }
 
-fn rename_index(table: &mut TableDefinition, from: &str, to: &str) -> Result<()> {
-    let Some(position) = index_position(table, from).filter(|position| *position > 0) else {
-        let message = format!("Key '{from}' doesn't exist in table '{}'", table.name);
-        return Err(Error::new(ErrorCode::KeyDoesNotExist, message));
-    };
-    let is_taken = |(other, index): (usize, &IndexDefinition)| other != position && index.name.eq_ignore_ascii_case(to);
-    if table.indexes.iter().enumerate().any(is_taken) {
-        return Err(duplicate_key_name(to));
+/// Renames indexes, all at once, so that two of them may exchange their names. Errors: 1176 for an unknown index
+/// and for the primary key, 1061 for a name that is taken.
+pub fn rename_indexes(indexes: &mut [IndexDefinition], table: &str, renames: &[(Box<str>, Box<str>)]) -> Result<()> {
+    let mut renamed = Vec::with_capacity(renames.len());
+    for (from, to) in renames {
+        let is_it = |index: &IndexDefinition| {
+            index.name.eq_ignore_ascii_case(from) && !matches!(index.kind, IndexKind::Primary { .. })
+        };
+        let position = indexes.iter().position(is_it).filter(|position| renamed.iter().all(|(it, _)| it != position));
+        let Some(position) = position else {
+            let message = format!("Key '{from}' doesn't exist in table '{table}'");
+            return Err(Error::new(ErrorCode::KeyDoesNotExist, message));
+        };
+        renamed.push((position, to));
     }
-    let index = &mut table.indexes[position];
-    index.name = to.into();
-    // It is an index of the user's now, and does not give way to another one.
-    index.attributes.of_foreign_key = false;
+    for (position, to) in &renamed {
+        indexes[*position].name = (*to).clone();
+        // It is an index of the user's now, and does not give way to another one.
+        indexes[*position].attributes.of_foreign_key = false;
+    }
+    for (position, to) in renamed {
+        let is_taken =
+            |(other, index): (usize, &IndexDefinition)| other != position && index.name.eq_ignore_ascii_case(to);
+        if indexes.iter().enumerate().any(is_taken) {
+            return Err(duplicate_key_name(to));
+        }
+    }
     Ok(())
 }
 
@@ -340,7 +352,7 @@ fn check_needed(
         let columns = columns_named(old, &key.parent_columns)?;
         (serves_parents(old, &columns) && !serves_parents(new, &columns)).then_some(columns)
     };
-    let mut children = dictionary.referencing_keys(&old.database, &old.name);
+    let mut children = dictionary.children_of(old);
     let is_dropped =
         |key: &ForeignKey| alteration.drop_foreign_keys.iter().any(|name| key.name.eq_ignore_ascii_case(name));
     let of_parents = || {
@@ -362,17 +374,21 @@ fn rename(dictionary: &Dictionary, table: &mut TableDefinition, to: &(Box<str>, 
     if dictionary.database(&to.0).is_none() {
         return Err(Error::new(ErrorCode::UnknownDatabase, format!("Unknown database '{}'", to.0)));
     }
-    if dictionary.table_named(&to.0, &to.1).is_some_and(|other| other.definition.id != table.id) {
+    let other = match table.sharing.owner() {
+        Some(owner) => dictionary.owned_table(owner, &to.0, &to.1),
+        None => dictionary.table_named(&to.0, &to.1),
+    };
+    if other.is_some_and(|other| other.definition.id != table.id) {
         return Err(Error::new(ErrorCode::TableExists, format!("Table '{}' already exists", to.1)));
-    }
-    if table.time_to_live().is_some() && dictionary.referencing_keys(&to.0, &to.1).next().is_some() {
-        return Err(foreign_keys_of_expiring_rows());
     }
     let from = (table.database.clone(), table.name.clone());
     for key in table.foreign_keys.iter_mut().filter(|key| key.parent == from) {
         key.parent = to.clone();
     }
     set_table_name(table, to);
+    if table.time_to_live().is_some() && dictionary.children_of(table).next().is_some() {
+        return Err(foreign_keys_of_expiring_rows());
+    }
     let keys = std::mem::take(&mut table.foreign_keys);
     for key in &keys {
         check_key_name(dictionary, table, &[], key)?;

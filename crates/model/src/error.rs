@@ -396,6 +396,10 @@ errors! {
     WindowRowsInterval = 3596, "HY000";
     /// A prepared statement that does not exist.
     UnknownPreparedStatement = 1243, "HY000";
+    /// TEXT and BLOB columns in rows of a fixed size without an end.
+    FixedSizeWithBlobs = 1084, "42000";
+    /// A variable among the fields of rows of a fixed size.
+    FixedSizeIntoVariable = 1409, "HY000";
     /// A line of LOAD DATA with too few fields.
     TooFewFields = 1261, "01000";
     /// A line of LOAD DATA with too many fields.

@@ -159,7 +159,7 @@ impl ForeignKeyWork {
             work.parents = keys.filter(|key| touches(&key.watched)).collect();
         }
         if write != RowWrite::Insert {
-            for (child, key) in dictionary.referencing_keys(&table.database, &table.name) {
+            for (child, key) in dictionary.children_of(table) {
                 let found = child_key(table, child, key);
                 work.children.extend(found.filter(|found| touches(&found.columns)));
             }
@@ -202,7 +202,7 @@ pub fn related_tables(dictionary: &Dictionary, table: &TableDefinition) -> Relat
             let parent = dictionary.table_named(&key.parent.0, &key.parent.1);
             read.extend(parent.map(|parent| parent.definition.id));
         }
-        for (child, _) in dictionary.referencing_keys(&table.database, &table.name) {
+        for (child, _) in dictionary.children_of(table) {
             if written.insert(child.definition.id) {
                 pending.push(&child.definition);
             }

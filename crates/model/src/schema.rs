@@ -676,6 +676,16 @@ impl Dictionary {
         keys.filter(move |(_, key)| &*key.parent.0 == database && &*key.parent.1 == name)
     }
 
+    /// The foreign keys that reference this table, with the tables that declare them. A table of one session is
+    /// no parent, even if a parent has its name.
+    pub fn children_of<'a>(
+        &'a self,
+        table: &'a TableDefinition,
+    ) -> impl Iterator<Item = (&'a Arc<TableLayout>, &'a ForeignKey)> {
+        let is_shared = table.sharing == Sharing::Shared;
+        self.referencing_keys(&table.database, &table.name).filter(move |_| is_shared)
+    }
+
     /// All tables by id, hidden ones included.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableLayout>> {
         self.tables.values()

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use junctor_model::alteration::{Alteration, altered, building_indexes, without_building};
 use junctor_model::error::Result;
 use junctor_model::id::TableId;
-use junctor_model::schema::{IndexDefinition, TableDefinition};
+use junctor_model::schema::{IndexDefinition, Sharing, TableDefinition};
 use junctor_signals::change_schema::Catalog;
 
 use super::block::MainBlock;
@@ -37,7 +37,7 @@ impl MainBlock {
         let replace = |definition: &TableDefinition| StageWork::Partitions(self.replace_layouts(definition));
         plan.then(replace(&building), Some(replace(&undone)));
         catalog.dictionary.put_table(building);
-        plan.then_publish(catalog);
+        plan.then_publish_table(catalog, old, self.member.is_some());
         Ok(plan)
     }
 
@@ -75,7 +75,7 @@ impl MainBlock {
         plan.then_partitions(works);
         let own = BTreeSet::from([new.id]);
         plan.then_partitions(self.renew_related(&mut catalog, &names, &alteration.add_foreign_keys, &own));
-        plan.then_publish(catalog);
+        plan.then_publish_table(catalog, old, self.member.is_some());
         if !dropped.is_empty() {
             plan.then(StageWork::Partitions(self.replace_layouts(&new)), None);
             plan.then(StageWork::Partitions(drops), None);
@@ -96,19 +96,25 @@ impl MainBlock {
         let (from, to) = ((old.database.clone(), old.name.clone()), (new.database.clone(), new.name.clone()));
         catalog.dictionary.remove_table(old.id);
         catalog.dictionary.put_table(new.clone());
-        if let Some(redefinition) = &alteration.redefinition {
+        // No foreign key refers to a table of one session.
+        let is_shared = new.sharing == Sharing::Shared;
+        let mut names = if is_shared { vec![from.clone()] } else { Vec::new() };
+        if let Some(redefinition) = alteration.redefinition.as_ref().filter(|_| is_shared) {
             foreign_key::rename_parent_columns(catalog, (&from, new.id), &redefinition.renamed_columns);
         }
         if from == to && alteration.rename_indexes.is_empty() {
-            return (vec![from], Vec::new());
+            return (names, Vec::new());
         }
-        foreign_key::rename_parent(catalog, &from, &to);
+        if is_shared {
+            foreign_key::rename_parent(catalog, &from, &to);
+            names.push(to);
+        }
         let mut works: Vec<PartitionWork> = Vec::new();
         for hidden in definition::hidden_tables(new, &|id| catalog.dictionary.table(id).cloned()) {
             works.extend(self.replace_layouts(&hidden));
             catalog.dictionary.put_table(hidden);
         }
-        (vec![from, to], works)
+        (names, works)
     }
 
     /// Drops the new indexes again.
@@ -127,7 +133,7 @@ impl MainBlock {
         }
         let replace = self.replace_layouts(&definition);
         catalog.dictionary.put_table(definition);
-        plan.then_publish(catalog);
+        plan.then_publish_table(catalog, old, self.member.is_some());
         plan.then(StageWork::Partitions(replace), None);
         plan.then(StageWork::Partitions(drops), None);
         Ok(plan)

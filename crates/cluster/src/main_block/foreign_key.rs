@@ -59,7 +59,7 @@ pub(super) fn check_drop(dictionary: &Dictionary, tables: &[TableId]) -> Result<
     for id in tables {
         let Some(layout) = dictionary.table(*id) else { continue };
         let own = &layout.definition;
-        let mut children = dictionary.referencing_keys(&own.database, &own.name);
+        let mut children = dictionary.children_of(own);
         let referencing = children.find(|(child, _)| !tables.contains(&child.definition.id));
         if let Some((child, key)) = referencing {
             let message = format!(
@@ -74,7 +74,7 @@ pub(super) fn check_drop(dictionary: &Dictionary, tables: &[TableId]) -> Result<
 
 /// Error 1701 for truncating a table that other tables reference.
 pub(super) fn check_truncate(dictionary: &Dictionary, table: &TableDefinition) -> Result<()> {
-    let mut children = dictionary.referencing_keys(&table.database, &table.name);
+    let mut children = dictionary.children_of(table);
     match children.find(|(child, _)| child.definition.id != table.id) {
         Some((child, key)) => {
             let shown = shown(&child.definition, key);
@@ -91,7 +91,7 @@ pub(super) fn check_create(dictionary: &Dictionary, table: &TableDefinition, che
     for (place, key) in table.foreign_keys.iter().enumerate() {
         check_foreign_key(dictionary, table, &table.foreign_keys[..place], key, checks)?;
     }
-    let children = dictionary.referencing_keys(&table.database, &table.name);
+    let children = dictionary.children_of(table);
     for (child, key) in children.filter(|_| checks) {
         check_parent(key, &child.definition, table, true)?;
     }

@@ -20,12 +20,15 @@ use super::state::{PartitionWorkKind, Plan, StageWork, Task};
 
 /// Whether the change concerns a table of one session. It then claims no name.
 pub(super) fn is_of_own_table(task: &Task, find: &dyn Fn(TableId) -> Option<Sharing>) -> bool {
-    let Task::Requested(change) = task else { return false };
-    match &**change {
-        SchemaChange::CreateOwnTable { .. } | SchemaChange::DropOwnTables { .. } => true,
-        SchemaChange::TruncateTable { table } => find(*table).is_some_and(|sharing| sharing != Sharing::Shared),
-        _ => false,
-    }
+    let table = match task {
+        Task::Step { table, .. } => table,
+        Task::Requested(change) => match &**change {
+            SchemaChange::CreateOwnTable { .. } | SchemaChange::DropOwnTables { .. } => return true,
+            SchemaChange::TruncateTable { table } | SchemaChange::AlterTable { table, .. } => table,
+            _ => return false,
+        },
+    };
+    find(*table).is_some_and(|sharing| sharing != Sharing::Shared)
 }
 
 impl MainBlock {
@@ -48,17 +51,13 @@ impl MainBlock {
 
     /// Creates the table and its hidden tables with new ids, and publishes the catalog.
     fn create_own(&self, definition: TableDefinition, auto_increment: u64, mut catalog: Catalog, plan: &mut Plan) {
-        let is_temporary = definition.is_temporary();
         let tables = definition::with_ids(definition, self.next_table);
         plan.counters.push((tables[0].id, Counter::new(&tables[0], auto_increment.max(1))));
+        let table = tables[0].clone();
         let creates = self.add_to(&mut catalog, tables, plan);
         let drops = with_kind(&creates, PartitionWorkKind::Drop);
         plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
-        // The other mains of a cluster learn the schema by records.
-        match is_temporary && self.member.is_none() {
-            true => plan.then(StageWork::Publish(catalog.into()), None),
-            false => plan.then_publish(catalog),
-        }
+        plan.then_publish_table(catalog, &table, self.member.is_some());
     }
 
     /// Drops those of the tables that still exist.
@@ -107,6 +106,7 @@ impl MainBlock {
             let message = format!("Table '{}' already exists", finished.name);
             return Err(Error::new(ErrorCode::TableExists, message));
         }
+        finished.sharing = Sharing::Shared;
         foreign_key::check_create(dictionary, &finished, checks)?;
         let mut plan = Plan::default();
         let mut catalog = self.next_catalog();

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use junctor_model::alteration::{Alteration, ColumnSource, Redefinition, altered};
 use junctor_model::error::{Error, Result};
 use junctor_model::id::TableId;
-use junctor_model::schema::{TableDefinition, TableKind};
+use junctor_model::schema::{Sharing, TableDefinition, TableKind};
 
 use super::block::MainBlock;
 use super::definition;
@@ -21,14 +21,15 @@ use super::state::{PartitionWorkKind, Plan, StageWork};
 impl MainBlock {
     /// Creates the table to which the rows are copied.
     pub(super) fn plan_create_replacement(&self, table: TableId, alteration: &Alteration) -> Result<Plan> {
-        let new = altered(&self.catalog.dictionary, &self.base_table(table)?.definition, alteration)?;
+        let old = &self.base_table(table)?.definition;
+        let new = altered(&self.catalog.dictionary, old, alteration)?;
         let mut plan = Plan::default();
         let mut catalog = self.next_catalog();
         let tables = definition::replacement(new, table, self.next_table);
         let creates = self.add_to(&mut catalog, tables, &mut plan);
         let drops = with_kind(&creates, PartitionWorkKind::Drop);
         plan.then(StageWork::Partitions(creates), Some(StageWork::Partitions(drops)));
-        plan.then_publish(catalog);
+        plan.then_publish_table(catalog, old, self.member.is_some());
         Ok(plan)
     }
 
@@ -67,14 +68,17 @@ impl MainBlock {
             works.extend(self.replace_layouts(&hidden));
             catalog.dictionary.put_table(hidden);
         }
-        foreign_key::rename_parent_columns(&mut catalog, (&from, installed.id), &redefinition.renamed_columns);
-        if from != to {
-            foreign_key::rename_parent(&mut catalog, &from, &to);
-        }
         plan.then(StageWork::Partitions(works), None);
-        let own = BTreeSet::from([installed.id]);
-        plan.then_partitions(self.renew_related(&mut catalog, &[from, to], &alteration.add_foreign_keys, &own));
-        plan.then_publish(catalog);
+        // No foreign key refers to a table of one session.
+        if installed.sharing == Sharing::Shared {
+            foreign_key::rename_parent_columns(&mut catalog, (&from, installed.id), &redefinition.renamed_columns);
+            if from != to {
+                foreign_key::rename_parent(&mut catalog, &from, &to);
+            }
+            let own = BTreeSet::from([installed.id]);
+            plan.then_partitions(self.renew_related(&mut catalog, &[from, to], &alteration.add_foreign_keys, &own));
+        }
+        plan.then_publish_table(catalog, old, self.member.is_some());
         plan.then(StageWork::Partitions(drops), None);
         Ok(plan)
     }
@@ -85,7 +89,7 @@ impl MainBlock {
         let Some(replacement) = definition::replacement_of(&self.catalog.dictionary, table) else { return Ok(plan) };
         let mut catalog = self.next_catalog();
         let drops = self.drop_from(&mut catalog, &[replacement.definition.id]);
-        plan.then_publish(catalog);
+        plan.then_publish_table(catalog, &replacement.definition, self.member.is_some());
         plan.then(StageWork::Partitions(drops), None);
         Ok(plan)
     }

@@ -8,7 +8,7 @@ use junctor_kernel::{Address, NodeId, Time};
 use junctor_model::alteration::Alteration;
 use junctor_model::error::Error;
 use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
-use junctor_model::schema::TableLayout;
+use junctor_model::schema::{TableDefinition, TableLayout};
 use junctor_signals::block_tables::{BlockedTable, TableUsers};
 use junctor_signals::change_schema::{Catalog, ChangePartition, ChangeSchema, SchemaChange};
 use junctor_signals::crash_point::{self, CrashStep};
@@ -237,6 +237,15 @@ impl Plan {
         let catalog = Arc::new(catalog);
         self.then(StageWork::Persist(Arc::clone(&catalog)), None);
         self.then(StageWork::Publish(catalog), None);
+    }
+
+    /// Appends the stages that publish a change of one table. A temporary table has no records, but the other
+    /// mains of a cluster learn the schema by one.
+    pub fn then_publish_table(&mut self, catalog: Catalog, table: &TableDefinition, is_in_cluster: bool) {
+        match table.is_temporary() && !is_in_cluster {
+            true => self.then(StageWork::Publish(catalog.into()), None),
+            false => self.then_publish(catalog),
+        }
     }
 
     pub fn then(&mut self, work: StageWork, undo: Option<StageWork>) {

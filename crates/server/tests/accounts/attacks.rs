@@ -16,6 +16,8 @@ fn a_temporary_table_hides_no_check_of_the_stored_table() {
     must(&session, "SELECT * FROM d.t");
     for statement in [
         "RENAME TABLE d.t TO d.own",
+        "ALTER TABLE d.t RENAME TO d.s",
+        "ALTER TABLE d.s ADD COLUMN c INT",
         "RENAME TABLE d.own TO d.n",
         "CREATE TABLE d.n (a INT)",
         "CREATE TABLE d.n LIKE d.t",
@@ -30,6 +32,10 @@ fn a_temporary_table_hides_no_check_of_the_stored_table() {
     ] {
         assert_eq!(run(&session, statement), Err(1142), "{statement}");
     }
+    assert_eq!(values(&admin, "SELECT CAST(b AS CHAR) FROM d.t"), ["1"]);
+    // The temporary table itself needs no right.
+    must(&session, "ALTER TABLE d.t ADD COLUMN c INT DEFAULT 7");
+    must(&session, "CREATE UNIQUE INDEX i ON d.t (c)");
     assert_eq!(values(&admin, "SELECT CAST(b AS CHAR) FROM d.t"), ["1"]);
 }
 

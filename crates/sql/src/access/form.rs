@@ -186,8 +186,10 @@ forms! {
         "CREATE OR REPLACE VIEW d.n AS SELECT a FROM d.s";
     DropView "DROP VIEW" [Table: Drop] "1142" "DROP VIEW d.n";
     AlterTable "ALTER TABLE" [Table: Alter] "1142" "ALTER TABLE d.t COMMENT 'x'";
-    RenameTable "RENAME TABLE, ALTER TABLE ... RENAME"
-        [Table: Alter, Table: Drop, NewTable: Create, NewTable: Insert] "1142" "RENAME TABLE d.t TO d.n";
+    AlterTableRename "ALTER TABLE ... RENAME" [Table: Alter, Table: Drop, NewTable: Create, NewTable: Insert] "1142"
+        "ALTER TABLE d.t RENAME TO d.n";
+    RenameTable "RENAME TABLE" [Table: Alter, Table: Drop, NewTable: Create, NewTable: Insert] "1142"
+        "RENAME TABLE d.t TO d.n";
     CreateIndex "CREATE INDEX" [Table: Index] "1142" "CREATE INDEX i ON d.t (b)";
     DropIndex "DROP INDEX" [Table: Index] "1142" "DROP INDEX k ON d.t";
     DropTable "DROP TABLE" [Table: Drop] "1142" "DROP TABLE d.t";
@@ -251,7 +253,7 @@ pub fn forms_of(statement: &Statement) -> Vec<Form> {
         Statement::DropView(_) => Form::DropView,
         Statement::AlterTable(alter) => {
             let mut forms = vec![match alter.new_name() {
-                Some(_) => Form::RenameTable,
+                Some(_) => Form::AlterTableRename,
                 None => Form::AlterTable,
             }];
             if alter.parents().next().is_some() {

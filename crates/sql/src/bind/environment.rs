@@ -190,6 +190,8 @@ pub struct Environment<'a> {
     pub modes: Modes,
     /// Number of digits that a division adds after the decimal point (`div_precision_increment`).
     pub division_increment: u8,
+    /// Maximum length of the text of GROUP_CONCAT, in bytes (`group_concat_max_len`).
+    pub concat_bytes_max: u64,
     /// How AUTO_INCREMENT columns get their numbers.
     pub numbers: NumberRules,
     /// Whether the statement writes in strict mode: truncation of data and division by zero are errors.
@@ -221,6 +223,7 @@ impl<'a> Environment<'a> {
             foreign_key_checks: true,
             modes: Modes::default(),
             division_increment: 4,
+            concat_bytes_max: 1024,
             numbers: NumberRules::default(),
             is_strict: true,
             rules: ValueRules::DEFAULT,

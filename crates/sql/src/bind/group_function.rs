@@ -66,9 +66,6 @@ pub enum GroupFunctionKind {
     JsonObject,
 }
 
-/// `group_concat_max_len` without a setting.
-const CONCAT_BYTES: u64 = 1024;
-
 impl Binder<'_> {
     /// Binds a call of an aggregate. Error: 1111 where none is allowed.
     pub(super) fn group_function(&mut self, call: &FunctionCall, space: &SlotSpace) -> Result<Expression> {
@@ -166,7 +163,8 @@ impl Binder<'_> {
                 let result = texts.result;
                 arguments = vec![texts];
                 let collation = if result.is_text() { result.collation } else { self.environment.collation };
-                ResultType::string(collation, Coercibility::Implicit, CONCAT_BYTES as u32).with_nullable(true)
+                let characters = u32::try_from(self.environment.concat_bytes_max).unwrap_or(u32::MAX);
+                ResultType::string(collation, Coercibility::Implicit, characters).with_nullable(true)
             }
         };
         if let (GroupFunctionKind::Plain(AggregateKind::Count), [only], true) = (kind, &*arguments, distinct)
@@ -177,7 +175,8 @@ impl Binder<'_> {
         }
         let separator = call.separator.clone().unwrap_or_else(|| b",".to_vec());
         let result = Expression::column_of_type(junctor_model::id::ColumnNumber(space.width() as u16), result, "");
-        Ok(GroupFunction { kind, arguments, distinct, order, separator, length_max: CONCAT_BYTES, result })
+        let length_max = self.environment.concat_bytes_max;
+        Ok(GroupFunction { kind, arguments, distinct, order, separator, length_max, result })
     }
 
     /// Binds GROUPING(expression, ...).

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_model::alteration::{Alteration, altered, apply_drops, without_building};
+use junctor_model::alteration::{Alteration, altered, apply_drops, rename_indexes, without_building};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::ForeignKey;
 use junctor_model::id::ColumnNumber;
@@ -12,7 +12,7 @@ use junctor_signals::row_expressions::RowExpressions;
 
 use super::redefine::{self, CopiedTable, Draft, KeyChanges};
 use super::structure::{CheckedDefinition, DefinitionContext, check_name};
-use super::{check, expression, foreign_key, index};
+use super::{check, expression, foreign_key, index, own_table};
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
 use crate::parse::definition::TableChange;
@@ -24,7 +24,7 @@ const OPTION_UNKNOWN_TO_ENGINE: u16 = 1031;
 ///
 /// # Errors
 /// The errors of CREATE TABLE and of [`altered`]; 1046, 1044 and 1146 for the table; 3939 for an ambiguous
-/// and 3940 for an unknown DROP CONSTRAINT.
+/// and 3940 for an unknown DROP CONSTRAINT; 1215 and 1562 for a temporary table.
 pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     let table = &context.table(&statement.table)?.definition;
     let mut changes = Changes {
@@ -33,6 +33,9 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
         expressions: RowExpressions::default(),
         notes: Vec::new(),
     };
+    if table.is_temporary() && statement.changes.iter().any(|change| matches!(change, TableChange::PartitionBy(_))) {
+        return Err(own_table::partitions());
+    }
     for change in &statement.changes {
         changes.drop(change)?;
     }
@@ -50,12 +53,18 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
         }
     }
     apply_drops(&mut changes.table, &changes.alteration)?;
-    // Foreign keys come last, so that they can use indexes of the same statement.
-    let is_key = |change: &&TableChange| matches!(change, TableChange::AddForeignKey(_));
-    for change in written.iter().filter(|change| !is_key(change)) {
+    // Renames come first, because an added index may have a name that they free. Foreign keys come last, so
+    // that they can use indexes of the same statement.
+    let is_rename = |change: &TableChange| matches!(change, TableChange::RenameIndex(..));
+    let is_key = |change: &TableChange| matches!(change, TableChange::AddForeignKey(_));
+    for change in written.iter().filter(|change| is_rename(change)) {
         changes.add(change, context)?;
     }
-    for change in written.iter().filter(is_key) {
+    rename_indexes(&mut changes.table.indexes, &table.name, &changes.alteration.rename_indexes)?;
+    for change in written.iter().filter(|change| !is_rename(change) && !is_key(change)) {
+        changes.add(change, context)?;
+    }
+    for change in written.iter().filter(|change| is_key(change)) {
         changes.add(change, context)?;
     }
     changes.defined(table, context)
@@ -221,12 +230,6 @@ impl Changes {
             TableChange::RenameIndex(from, to) => {
                 index::check_explicit_name(to)?;
                 self.alteration.rename_indexes.push((from.as_str().into(), to.as_str().into()));
-                let is_it = |index: &&mut IndexDefinition| index.name.eq_ignore_ascii_case(from);
-                // Index 0 is the primary key, which cannot be renamed.
-                if let Some(index) = self.table.indexes.iter_mut().skip(1).find(is_it) {
-                    index.name = to.as_str().into();
-                    index.attributes.of_foreign_key = false;
-                }
             }
             TableChange::ShowIndex(name, visible) => {
                 self.alteration.show_indexes.push((name.as_str().into(), *visible));
@@ -253,6 +256,9 @@ impl Changes {
     }
 
     fn defined(mut self, table: &TableDefinition, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
+        if table.is_temporary() && !self.alteration.add_foreign_keys.is_empty() {
+            return Err(own_table::foreign_key());
+        }
         let own = (table.database.clone(), table.name.clone());
         if self.alteration.rename.as_ref() == Some(&own) {
             self.alteration.rename = None;

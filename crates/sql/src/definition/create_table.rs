@@ -66,7 +66,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         database: database.name.clone(),
         name: name.as_str().into(),
         kind: TableKind::Base,
-        sharing: Sharing::Shared,
+        sharing: if table.temporary { Sharing::Temporary(context.owner) } else { Sharing::Shared },
         columns,
         // The main block sets this to the id after the last index.
         next_index: IndexId(0),

@@ -114,7 +114,7 @@ fn action_of(written: Option<ast::ReferentialAction>) -> Result<ReferentialActio
 /// `foreign_key_checks = OFF` lets a child be created before its parent. Does nothing while
 /// `foreign_key_checks` is off. Errors: 1822, 3734, 3780.
 fn check_referencing_children(table: &TableDefinition, context: &DefinitionContext<'_>) -> Result<()> {
-    let children = context.dictionary.referencing_keys(&table.database, &table.name);
+    let children = context.dictionary.children_of(table);
     for (child, key) in children.filter(|_| context.foreign_key_checks) {
         check_parent(key, &child.definition, table, true)?;
     }

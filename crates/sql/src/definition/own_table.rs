@@ -37,8 +37,7 @@ pub(super) fn checked(
     let if_not_exists = table.if_not_exists;
     if table.temporary {
         if table.partitioning.is_some() {
-            let message = "Cannot create temporary table with partitions";
-            return Err(Error::new(ErrorCode::PartitionedTemporaryTable, message));
+            return Err(partitions());
         }
         return temporary(definition, if_not_exists, (auto_increment, notes), context);
     }
@@ -69,7 +68,7 @@ pub(super) fn temporary(
     context: &DefinitionContext<'_>,
 ) -> Result<CheckedDefinition> {
     if !definition.foreign_keys.is_empty() {
-        return Err(Error::new(ErrorCode::CannotAddForeignKey, "Cannot add foreign key constraint"));
+        return Err(foreign_key());
     }
     let (dictionary, owner) = (context.dictionary, context.owner);
     if dictionary.owned_table(owner, &definition.database, &definition.name).is_some() {
@@ -83,6 +82,18 @@ pub(super) fn temporary(
     let sharing = Sharing::Temporary(owner);
     let change = SchemaChange::CreateOwnTable { definition: Box::new(definition), sharing, auto_increment };
     Ok(CheckedDefinition { notes, commits: false, ..CheckedDefinition::plain(change) })
+}
+
+/// Error 1562.
+#[cold]
+pub(super) fn partitions() -> Box<Error> {
+    Error::new(ErrorCode::PartitionedTemporaryTable, "Cannot create temporary table with partitions")
+}
+
+/// Error 1215.
+#[cold]
+pub(super) fn foreign_key() -> Box<Error> {
+    Error::new(ErrorCode::CannotAddForeignKey, "Cannot add foreign key constraint")
 }
 
 /// Error 1050, or a note with IF NOT EXISTS.

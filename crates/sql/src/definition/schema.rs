@@ -57,7 +57,7 @@ pub fn create_table_like(
 ) -> Result<CheckedDefinition> {
     let database = context.known_database(&statement.name)?;
     check_name(&statement.name.name, ErrorCode::WrongTableName, "table")?;
-    let source = without_building(&context.any_table(&statement.source)?.definition).0;
+    let source = without_building(&context.table(&statement.source)?.definition).0;
     let definition = TableDefinition {
         database: database.name.clone(),
         name: statement.name.name.as_str().into(),
@@ -134,7 +134,7 @@ pub fn drop_tables(statement: &ast::DropTable, context: &DefinitionContext<'_>) 
 /// # Errors
 /// 1046, 1044, 1146.
 pub fn truncate_table(table: &ObjectName, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
-    let table = context.any_table(table)?.definition.id;
+    let table = context.table(table)?.definition.id;
     Ok(CheckedDefinition::plain(SchemaChange::TruncateTable { table }))
 }
 

@@ -93,17 +93,8 @@ impl<'a> DefinitionContext<'a> {
         self.dictionary.database(database).ok_or_else(unknown)
     }
 
-    /// The table with this name, to be altered. Errors: 1046, 1044, 1146, and 1235 for a temporary table.
-    pub(super) fn table(&self, name: &ObjectName) -> Result<&'a TableLayout> {
-        let layout = self.any_table(name)?;
-        match layout.definition.is_temporary() {
-            true => Err(Error::not_supported("a change of the definition of a temporary table")),
-            false => Ok(layout),
-        }
-    }
-
     /// The table with this name, which may be temporary. Errors: 1046, 1044, 1146.
-    pub(super) fn any_table(&self, name: &ObjectName) -> Result<&'a TableLayout> {
+    pub(super) fn table(&self, name: &ObjectName) -> Result<&'a TableLayout> {
         let database = self.database_of(name)?;
         match self.dictionary.table_seen_by(self.environment.owner, database, &name.name) {
             Some(layout) if layout.definition.view.is_some() => {

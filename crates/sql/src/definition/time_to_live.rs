@@ -15,7 +15,7 @@ pub(super) fn check(table: &TableDefinition, context: &DefinitionContext<'_>) ->
     if TimeToLive::of_comment(&table.comment, &table.columns)?.is_none() {
         return Ok(());
     }
-    let is_parent = context.dictionary.referencing_keys(&table.database, &table.name).next().is_some();
+    let is_parent = context.dictionary.children_of(table).next().is_some();
     match is_parent || !table.foreign_keys.is_empty() {
         true => Err(foreign_keys_of_expiring_rows()),
         false => Ok(()),

@@ -365,7 +365,9 @@ fn encode_rows(
     };
     let mut answer_number = first_number;
     if answer_number == 0 && count > 0 {
+        let noted = encoder.scratch.warning_mark();
         answer_number = encoder.explicit_number(rows, rows.count() - 1, auto)?.unwrap_or(0);
+        encoder.scratch.forget_warnings_after(noted);
     }
     Ok(EncodeOutcome::Rows(InsertedNumbers { rows: count, first_number, answer_number }))
 }
@@ -471,6 +473,13 @@ impl RowEncoder<'_> {
         let position = usize::from(auto.index.0);
         let column = &rows.plan.table.definition.columns[position];
         let target = StoreTarget { column, row_number: rows.first_row + row as u64 + 1, mode: rows.mode() };
+        if let Some(RowSteps { assigned_columns: Some(columns), computes_number: true, .. }) =
+            rows.plan.steps.as_deref()
+        {
+            let (values, keeps_zero) = self.values_column_by_column(rows, row, columns)?;
+            let value = values[position].as_ref();
+            return Ok(number_of(value).or((keeps_zero && is_zero(value)).then_some(0)));
+        }
         self.scratch.reset();
         let value = match rows.form(row).get(position) {
             Some(InsertValue::Generated | InsertValue::Now(_)) | None => return Ok(None),
@@ -608,8 +617,7 @@ impl RowEncoder<'_> {
         Ok(generated)
     }
 
-    /// Does the work of [`RowEncoder::row`] for a row whose values are computed from other columns. As in
-    /// MySQL, each column has its default until its own value is computed, in the order of the statement.
+    /// Does the work of [`RowEncoder::row`] for a row whose values are computed from other columns.
     fn row_column_by_column(
         &mut self,
         rows: &Rows<'_>,
@@ -617,9 +625,36 @@ impl RowEncoder<'_> {
         columns: &[ColumnNumber],
         range: &mut AutoIncrementRange,
     ) -> Result<Option<u64>> {
+        let (mut values, keeps_zero) = self.values_column_by_column(rows, row, columns)?;
+        let row_number = rows.first_row + row as u64 + 1;
+        let mut generated = None;
+        let automatic = rows.plan.auto.map(|auto| [Some(auto.index), auto.hidden_key]);
+        for position in automatic.into_iter().flatten().flatten().map(|column| usize::from(column.0)) {
+            let column = &rows.plan.table.definition.columns[position];
+            if !is_zero(values[position].as_ref()) || keeps_zero && !column.hidden {
+                continue;
+            }
+            let number = number_of_column((column, rows.plan.auto), range, &mut generated)?;
+            let target = StoreTarget { column, row_number, mode: rows.mode() };
+            values[position] = target.convert(ValueRef::UInt(number), self.scratch)?.to_value();
+        }
+        let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+        encode_row(rows.plan, &values, self.image, self.key, self.partition_key)?;
+        Ok(generated)
+    }
+
+    /// The values of a row before AUTO_INCREMENT values are generated, and whether a 0 in that column is its
+    /// value. As in MySQL, each column has its default until its own value is computed, in the order of the
+    /// statement.
+    fn values_column_by_column(
+        &mut self,
+        rows: &Rows<'_>,
+        row: usize,
+        columns: &[ColumnNumber],
+    ) -> Result<(Vec<Value>, bool)> {
         self.scratch.reset();
         self.fill_row(rows, row)?;
-        let RowEncoder { row_parameters, decoded, scratch, image, key, partition_key, .. } = self;
+        let RowEncoder { row_parameters, decoded, scratch, image, .. } = self;
         let scratch: &Scratch = scratch;
         let parameters =
             if rows.uniform_rows.is_some() { Parameters::from_bytes(row_parameters) } else { rows.parameters_of(row) };
@@ -634,7 +669,6 @@ impl RowEncoder<'_> {
             let position = usize::from(column.0);
             values[position] = table.definition.columns[position].value_before_assignment();
         }
-        let mut generated = None;
         let mut keeps_zero = false;
         // Columns that the statement does not name have their defaults from the beginning.
         let is_omitted = |position: usize| !columns.iter().any(|column| usize::from(column.0) == position);
@@ -661,7 +695,8 @@ impl RowEncoder<'_> {
                     continue;
                 }
                 // The value is generated once the rest of the row is known to be valid.
-                InsertValue::Generated | InsertValue::Deferred(_) => continue,
+                InsertValue::Generated => ValueRef::Null,
+                InsertValue::Deferred(_) => continue,
                 InsertValue::Now(digits) => scratch.now(*digits),
                 InsertValue::Parameter(ordinal) => match rows.literal(*ordinal, row) {
                     Some((text, literal)) => literal_value(text, literal, decoded),
@@ -674,24 +709,14 @@ impl RowEncoder<'_> {
                     expression.evaluate_unrounded(Some(RowView::new(&table.row_format, image)), parameters, scratch)?
                 }
             };
-            if !(column.auto_increment && given.is_null()) {
-                values[position] = target.convert(given, scratch)?.to_value();
-                keeps_zero |= column.auto_increment && rows.plan.auto.is_some_and(|auto| auto.rules.keeps_zero);
-            }
-        }
-        let automatic = rows.plan.auto.map(|auto| [Some(auto.index), auto.hidden_key]);
-        for position in automatic.into_iter().flatten().flatten().map(|column| usize::from(column.0)) {
-            let column = &table.definition.columns[position];
-            if !is_zero(values[position].as_ref()) || keeps_zero && !column.hidden {
+            if column.auto_increment && given.is_null() {
+                (values[position], keeps_zero) = (column.value_before_assignment(), false);
                 continue;
             }
-            let number = number_of_column((column, rows.plan.auto), range, &mut generated)?;
-            let target = StoreTarget { column, row_number, mode: rows.mode() };
-            values[position] = target.convert(ValueRef::UInt(number), scratch)?.to_value();
+            values[position] = target.convert(given, scratch)?.to_value();
+            keeps_zero |= column.auto_increment && rows.plan.auto.is_some_and(|auto| auto.rules.keeps_zero);
         }
-        let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
-        encode_row(rows.plan, &values, image, key, partition_key)?;
-        Ok(generated)
+        Ok((values, keeps_zero))
     }
 
     /// Adds the last encoded row to the list, with the parameters that ON DUPLICATE KEY UPDATE may need.

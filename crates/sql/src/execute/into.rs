@@ -298,25 +298,21 @@ impl IntoState {
     /// 1172 for the second row of INTO variables or DUMPFILE, 1041 for too many rows of a cursor.
     fn take_rows(&mut self, cursor_bytes: usize) -> Result<()> {
         let arrived = self.query.take_packets();
+        if let Target::File { plan, file } = &mut self.target {
+            let IntoPlace::File(output) = &plan.place else { return Ok(()) };
+            file.take(arrived);
+            self.rows += file.make_lines(output.lines.as_ref())?;
+            return match output.lines.is_none() && self.rows > 1 {
+                true => Err(several_rows()),
+                false => Ok(()),
+            };
+        }
         for row in RowPackets::new(&arrived) {
             self.rows += 1;
-            let is_only = || match self.rows {
-                1 => Ok(()),
-                _ => Err(Error::new(ErrorCode::TooManyRows, "Result consisted of more than one row")),
-            };
-            let first = match &mut self.target {
-                Target::Row { row: first, .. } => first,
-                Target::File { plan, file } => {
-                    let IntoPlace::File(output) = &plan.place else { continue };
-                    if output.lines.is_none() {
-                        is_only()?;
-                    }
-                    file.append(output.lines.as_ref(), &row)?;
-                    continue;
-                }
-                Target::Cursor { .. } => continue,
-            };
-            is_only()?;
+            let Target::Row { row: first, .. } = &mut self.target else { continue };
+            if self.rows > 1 {
+                return Err(several_rows());
+            }
             let mut values = Vec::new();
             let mut rest = &row[..];
             while !rest.is_empty() {
@@ -338,6 +334,12 @@ impl IntoState {
         }
         Ok(())
     }
+}
+
+/// Error 1172.
+#[cold]
+fn several_rows() -> Box<Error> {
+    Error::new(ErrorCode::TooManyRows, "Result consisted of more than one row")
 }
 
 /// Answers, after all rows have arrived.

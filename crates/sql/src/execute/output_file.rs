@@ -6,6 +6,8 @@ use junctor_model::error::{Error, Result};
 use junctor_model::row_encoding::NULL_MARK;
 use junctor_signals::read_rows::OperationId;
 
+use super::packets::{RowPackets, row_start};
+use super::server_file::FILE_STEP_BYTES;
 use crate::plan::LineWriter;
 
 /// The file and the rows that are not written yet.
@@ -15,7 +17,11 @@ pub(super) struct FileTarget {
     pub phase: FilePhase,
     /// The parameters of the query, until it starts.
     pub parameters: Vec<u8>,
-    /// Bytes of rows that the file does not have yet.
+    /// Rows that are not yet lines.
+    arrived: Vec<u8>,
+    /// Start of the next row in `arrived`.
+    position: usize,
+    /// Bytes of lines that the file does not have yet.
     pub pending: Vec<u8>,
     /// Memory for the next write.
     pub buffer: FileBuffer,
@@ -39,13 +45,43 @@ pub(super) enum FilePhase {
 impl FileTarget {
     /// A file that is being opened.
     pub fn new(operation: OperationId, parameters: Vec<u8>) -> FileTarget {
-        let (pending, buffer) = (Vec::new(), FileBuffer::new());
-        FileTarget { operation, phase: FilePhase::Opening, parameters, pending, buffer }
+        let (arrived, pending, buffer) = (Vec::new(), Vec::new(), FileBuffer::new());
+        FileTarget { operation, phase: FilePhase::Opening, parameters, arrived, position: 0, pending, buffer }
+    }
+
+    /// Adds rows of the text protocol.
+    pub fn take(&mut self, rows: Vec<u8>) {
+        match self.arrived.is_empty() {
+            true => self.arrived = rows,
+            false => self.arrived.extend_from_slice(&rows),
+        }
+    }
+
+    /// Makes lines of rows, until enough of them are pending. Lines of a fixed size may be much longer than
+    /// their rows. Returns the number of rows.
+    pub fn make_lines(&mut self, lines: Option<&LineWriter>) -> Result<u64> {
+        let mut rows = 0;
+        let arrived = std::mem::take(&mut self.arrived);
+        while self.position < arrived.len() && self.pending.len() < FILE_STEP_BYTES {
+            let rest = &arrived[self.position..];
+            let length = row_start(rest, 1);
+            for row in RowPackets::new(&rest[..length]) {
+                self.append(lines, &row)?;
+            }
+            self.position += length;
+            rows += 1;
+        }
+        if self.position < arrived.len() {
+            self.arrived = arrived;
+        } else {
+            self.position = 0;
+        }
+        Ok(rows)
     }
 
     /// Appends a row of the text protocol: as a line, or its values alone. As in MySQL, NULL is then a zero
     /// byte.
-    pub fn append(&mut self, lines: Option<&LineWriter>, row: &[u8]) -> Result<()> {
+    fn append(&mut self, lines: Option<&LineWriter>, row: &[u8]) -> Result<()> {
         let mut values = TextValues { rest: row };
         match lines {
             Some(lines) => lines.append(&mut values, &mut self.pending),

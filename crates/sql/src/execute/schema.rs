@@ -143,10 +143,10 @@ impl SchemaState {
         self.altered.filter(|_| self.waits == ChangeWait::Over)
     }
 
-    /// Whether other sessions may have to finish their use of tables first. No other session uses the own
-    /// tables of the session.
-    pub(crate) fn waits_for_others(&self) -> bool {
-        !self.is_own
+    /// Whether other sessions may have to finish their use of tables first, or rows may have to be read. No
+    /// other session uses the own tables of the session.
+    pub(crate) fn may_take_long(&self) -> bool {
+        !self.is_own || self.altered.is_some()
     }
 
     /// The text of the state in SHOW PROCESSLIST.
@@ -217,7 +217,17 @@ pub(crate) fn send_schema_change(
         SchemaChange::AlterTable { table, .. } => Some(*table),
         _ => None,
     };
-    let is_own = matches!(change, SchemaChange::CreateOwnTable { .. } | SchemaChange::DropOwnTables { .. });
+    let is_own = match &change {
+        SchemaChange::CreateOwnTable { .. } | SchemaChange::DropOwnTables { .. } => true,
+        SchemaChange::AlterTable { table, .. } => context
+            .engine
+            .gateway
+            .catalog()
+            .dictionary
+            .table(*table)
+            .is_some_and(|layout| layout.definition.is_temporary()),
+        _ => false,
+    };
     let variables = &context.session.variables;
     let request = SchemaRequest {
         session: context.session.connection,

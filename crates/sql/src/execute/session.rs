@@ -241,13 +241,13 @@ impl Session {
         self.multi_statements
     }
 
-    /// Whether the session waits for a table or changes the schema of other sessions. During that time it
-    /// holds no admission ticket.
+    /// Whether the session waits for a table, or for a change of the schema that may take long. During that
+    /// time it holds no admission ticket.
     #[inline]
     pub fn waits_for_tables(&self) -> bool {
         match &self.execution {
             Execution::Tables(_) => true,
-            Execution::Schema(state) => state.waits_for_others(),
+            Execution::Schema(state) => state.may_take_long(),
             _ => false,
         }
     }

@@ -415,6 +415,11 @@ impl FileFormat {
             line_terminator: b"\n".to_vec(),
         }
     }
+
+    /// Whether something separates the fields. Otherwise each has the width of its column.
+    pub fn has_separators(&self) -> bool {
+        !self.field_terminator.is_empty() || !self.enclosed_by.is_empty()
+    }
 }
 
 /// The alias of the new row, for ON DUPLICATE KEY UPDATE.

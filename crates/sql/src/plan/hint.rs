@@ -12,13 +12,21 @@ use crate::parse::statement::{IndexHint, IndexHintKind, Select, TableReference};
 /// The variable that is the same as the hint MAX_EXECUTION_TIME.
 const EXECUTION_TIME: &str = "max_execution_time";
 
-/// The variables of SET_VAR that direct MySQL's optimizer and the sizes of its buffers. They change nothing
-/// here, also without a hint.
-const WITHOUT_EFFECT: [&str; 14] = [
+/// The variables of SET_VAR that direct MySQL's optimizer and the sizes of its buffers, and those of writes. They
+/// change nothing in a query here, also without a hint.
+const WITHOUT_EFFECT: [&str; 26] = [
+    "auto_increment_increment",
+    "auto_increment_offset",
+    "big_tables",
     "bulk_insert_buffer_size",
+    "end_markers_in_json",
     "eq_range_index_dive_limit",
+    "foreign_key_checks",
     "join_buffer_size",
     "max_heap_table_size",
+    "max_length_for_sort_data",
+    "max_seeks_for_key",
+    "max_sort_length",
     "optimizer_prune_level",
     "optimizer_search_depth",
     "optimizer_switch",
@@ -27,9 +35,16 @@ const WITHOUT_EFFECT: [&str; 14] = [
     "read_buffer_size",
     "read_rnd_buffer_size",
     "sort_buffer_size",
+    "sql_big_selects",
+    "sql_buffer_result",
     "tmp_table_size",
+    "unique_checks",
+    "updatable_views_with_limit",
     "windowing_use_high_precision",
 ];
+
+/// The variables of SET_VAR on which plans depend, with their least and greatest values.
+const OF_PLANS: [(&str, u64, u64); 2] = [("div_precision_increment", 0, 30), ("group_concat_max_len", 4, u64::MAX)];
 
 /// A query whose hints have been applied.
 #[derive(Debug)]
@@ -38,6 +53,8 @@ pub(super) struct HintedSelect {
     pub select: Select,
     /// MAX_EXECUTION_TIME, in milliseconds; 0 is unlimited.
     pub execution_time_max_ms: Option<u32>,
+    /// The values of the variables in [`OF_PLANS`].
+    numbers: [Option<u64>; OF_PLANS.len()],
     /// The errors and texts of the warnings.
     pub warnings: Vec<(ErrorCode, Box<str>)>,
     /// The variables of SET_VAR that it does not set, in lower case.
@@ -56,8 +73,13 @@ pub(super) fn apply_hints(environment: &Environment<'_>, select: &Select) -> Opt
     if !select.has_hints {
         return None;
     }
-    let mut hinted =
-        HintedSelect { select: select.clone(), execution_time_max_ms: None, warnings: Vec::new(), unset: Vec::new() };
+    let mut hinted = HintedSelect {
+        select: select.clone(),
+        execution_time_max_ms: None,
+        numbers: [None; OF_PLANS.len()],
+        warnings: Vec::new(),
+        unset: Vec::new(),
+    };
     let mut names = Vec::new();
     let mut found: Vec<(usize, bool, Hints)> = Vec::new();
     hinted.select.has_hints = false;
@@ -137,8 +159,11 @@ impl HintedSelect {
                 let limit = number.map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX));
                 self.limit(hint, limit, *is_outermost);
             }
-            HintKind::SetVariable { name, .. } => {
-                if !WITHOUT_EFFECT.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+            HintKind::SetVariable { name, number } => {
+                let of_plan = OF_PLANS.iter().position(|(known, ..)| known.eq_ignore_ascii_case(name));
+                if let Some(position) = of_plan.filter(|_| *is_outermost) {
+                    self.set_number(position, *number);
+                } else if !WITHOUT_EFFECT.iter().any(|known| known.eq_ignore_ascii_case(name)) {
                     self.unset.push(name.to_ascii_lowercase());
                 }
             }
@@ -149,6 +174,32 @@ impl HintedSelect {
             }
             HintKind::BlockName(_) | HintKind::Tables(_) | HintKind::Nothing => {}
         }
+    }
+
+    /// The environment with the variables that the hints set.
+    pub fn environment<'a>(&self, environment: &Environment<'a>) -> Environment<'a> {
+        let [increment, concat_bytes_max] = self.numbers;
+        Environment {
+            division_increment: increment.map_or(environment.division_increment, |increment| increment as u8),
+            concat_bytes_max: concat_bytes_max.unwrap_or(environment.concat_bytes_max),
+            ..*environment
+        }
+    }
+
+    /// Sets a variable on which plans depend.
+    fn set_number(&mut self, position: usize, number: Option<u64>) {
+        let (name, least, greatest) = OF_PLANS[position];
+        let Some(number) = number else {
+            return self.warn(ErrorCode::WrongTypeForVariable, format!("Incorrect argument type to variable '{name}'"));
+        };
+        if self.numbers[position].is_some() {
+            let text = format!("Hint SET_VAR({name}={number}) is ignored as conflicting/duplicated");
+            return self.warn(ErrorCode::ConflictingHint, text);
+        }
+        if !(least..=greatest).contains(&number) {
+            self.warn(ErrorCode::TruncatedWrongValue, format!("Truncated incorrect {name} value: '{number}'"));
+        }
+        self.numbers[position] = Some(number.clamp(least, greatest));
     }
 
     /// Limits the time of the statement.

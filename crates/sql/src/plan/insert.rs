@@ -141,6 +141,9 @@ pub struct RowSteps {
     /// The columns for which the statement has values, in the order of the statement. Present only if a value
     /// is computed from other columns. Each column then has its default until its own value is computed.
     pub assigned_columns: Option<Vec<ColumnNumber>>,
+    /// Whether the AUTO_INCREMENT value is computed from other columns, or by SET of LOAD DATA. Each row is then
+    /// made twice: first to find out whether a number must be generated for it.
+    pub computes_number: bool,
     /// Generated columns, defaults that read the row, and CHECK constraints.
     pub expressions: RowExpressions,
     /// IGNORE: a row that violates a CHECK constraint is left out, with a warning.
@@ -163,8 +166,7 @@ type Warnings = Vec<(ErrorCode, Box<str>)>;
 ///
 /// # Errors
 /// Errors of binding and of planning the query; 1136 for a row with a wrong number of values, 1110 for a
-/// repeated column, 1364 for an omitted column without a default, 1048 and other errors of storing constants,
-/// 1235 for an AUTO_INCREMENT value that is computed from other columns.
+/// repeated column, 1364 for an omitted column without a default, 1048 and other errors of storing constants.
 pub(super) fn plan_insert(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -326,12 +328,17 @@ fn plan_insert_into(
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
     let reads_row = |value: &InsertValue| matches!(value, InsertValue::Computed(value) if needs_row(value));
     let auto = auto_column(definition, environment.numbers);
-    if auto.is_some_and(|auto| rows.iter().any(|row| reads_row(&row[usize::from(auto.index.0)]))) {
-        return Err(Error::not_supported("an AUTO_INCREMENT value computed from other columns"));
-    }
-    let has_assignments = load.as_ref().is_some_and(|load| !load.assignments.is_empty());
-    let reads_columns = rows.iter().flatten().any(reads_row) || has_assignments;
-    let steps = row_steps(reads_columns.then_some(targets), defaults.expressions, insert.ignore);
+    let assignments = load.as_ref().map_or(&[][..], |load| &load.assignments);
+    let computes_number = auto.is_some_and(|auto| {
+        rows.iter().any(|row| reads_row(&row[usize::from(auto.index.0)]))
+            || assignments.iter().any(|(column, _)| *column == auto.index)
+    });
+    let reads_columns = rows.iter().flatten().any(reads_row) || !assignments.is_empty();
+    let expressions = defaults.expressions;
+    let needs_steps = reads_columns || !expressions.is_empty();
+    let assigned_columns = reads_columns.then_some(targets);
+    let steps = RowSteps { assigned_columns, computes_number, expressions, leaves_out: insert.ignore };
+    let steps = needs_steps.then(|| Box::new(steps));
     let plan = InsertPlan {
         rights: PlanRights::default(),
         takes_any_kind: selected.is_none()
@@ -356,16 +363,6 @@ fn plan_insert_into(
         returning,
     };
     Ok(Planned { plan: Plan::Insert(Arc::new(plan)), is_volatile: binder.is_volatile || is_volatile || of_select })
-}
-
-/// The steps that run for each row, if there are any.
-fn row_steps(
-    assigned_columns: Option<Vec<ColumnNumber>>,
-    expressions: RowExpressions,
-    leaves_out: bool,
-) -> Option<Box<RowSteps>> {
-    let needs_steps = assigned_columns.is_some() || !expressions.is_empty();
-    needs_steps.then(|| Box::new(RowSteps { assigned_columns, expressions, leaves_out }))
 }
 
 /// The rows of VALUES as parsed. For rows of the same form: the first row, and the position of its literals.
@@ -664,6 +661,7 @@ fn loaded_row(
     for (column, value) in &plan.assignments {
         let column = usize::from(column.0);
         row[column] = Some(match value {
+            _ if definition.columns[column].auto_increment => InsertValue::Generated,
             InsertValue::Deferred(_) => value.clone(),
             _ => InsertValue::Stored(definition.columns[column].value_before_assignment()),
         });

@@ -4,7 +4,8 @@ use junctor_expression::{Kind, Scratch};
 use junctor_model::collation::CharacterSet;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
-use junctor_model::schema::TableDefinition;
+use junctor_model::row_encoding::ResultColumn;
+use junctor_model::schema::{ColumnDefinition, TableDefinition};
 use junctor_model::store::StoreMode;
 
 use super::insert::{ComputedDefaults, InsertValue, RowPlanner, targets};
@@ -22,6 +23,8 @@ pub struct LoadPlan {
     pub encoding: FileEncoding,
     /// FIELDS and LINES.
     pub format: FileFormat,
+    /// The widths of the fields, if nothing separates them; else empty.
+    pub widths: Vec<FieldWidth>,
     /// Number of lines to skip at the beginning of the file.
     pub skipped_lines: u64,
     /// The target of each field of a line.
@@ -70,6 +73,18 @@ const WINDOWS_1252: [char; 32] = [
     '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
 ];
 
+/// The size of a field that nothing separates from the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldWidth {
+    /// The bytes that the field adds to the size of a row.
+    pub row_bytes: usize,
+    /// Maximum bytes of the field.
+    pub bytes_max: usize,
+}
+
+/// The bytes that a TEXT or BLOB column adds to the size of a row, as in MySQL.
+const BLOB_ROW_BYTES: usize = 256;
+
 /// The target of a field of LOAD DATA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadTarget {
@@ -82,8 +97,8 @@ pub enum LoadTarget {
 /// Resolves the fields of a LOAD DATA, and binds its assignments in this mode.
 ///
 /// # Errors
-/// 1083 for a separator of several bytes, 1115 for a character set, 1235 for rows of fixed size, errors of
-/// binding.
+/// 1083 for a separator of several bytes, 1115 for a character set, 1084 and 1409 for rows of a fixed size,
+/// errors of binding.
 pub(super) fn plan_load(
     environment: &Environment<'_>,
     (load, definition, defaults): (&LoadData, &TableDefinition, &ComputedDefaults),
@@ -95,10 +110,8 @@ pub(super) fn plan_load(
         environment.access.inspect(|access| access.use_files());
     }
     let encoding = encoding_of(load.character_set.as_deref())?;
-    if load.format.field_terminator.is_empty() && load.format.enclosed_by.is_empty() {
-        return Err(Error::not_supported("LOAD DATA of rows with a fixed size"));
-    }
     let fields = field_targets(load, definition)?;
+    let widths = if load.format.has_separators() { Vec::new() } else { widths(load, &fields, definition)? };
     let session_values_first = load.fields.is_none();
     let of_fields = std::iter::repeat_n(ParameterKind::of(Kind::String), fields.len());
     let of_session = environment.parameters.iter().copied();
@@ -116,9 +129,6 @@ pub(super) fn plan_load(
         let column = definition
             .column(&assignment.column.name)
             .ok_or_else(|| message::unknown_column(&assignment.column.name, "field list"))?;
-        if definition.auto_increment_column() == Some(column) {
-            return Err(Error::not_supported("SET of an AUTO_INCREMENT column in LOAD DATA"));
-        }
         let planner = RowPlanner { definition, binder: &mut binder, scratch: &scratch, row_number: 1, mode, defaults };
         // A default that is missing is reported for each row of the table, not for the statement.
         let value = planner.value(column, &assignment.value, &mut Vec::new())?;
@@ -129,6 +139,7 @@ pub(super) fn plan_load(
         file: load.file.as_slice().into(),
         encoding,
         format: load.format.clone(),
+        widths,
         skipped_lines: load.skipped_lines,
         fields,
         session_values_first,
@@ -163,6 +174,32 @@ fn field_targets(load: &LoadData, definition: &TableDefinition) -> Result<Vec<Lo
         },
     };
     fields.iter().map(target).collect()
+}
+
+/// The widths of fields that nothing separates. Errors: 1084 for a TEXT or BLOB column if nothing ends a line
+/// either, 1409 for a variable.
+fn widths(load: &LoadData, fields: &[LoadTarget], definition: &TableDefinition) -> Result<Vec<FieldWidth>> {
+    let columns = fields.iter().filter_map(|field| match field {
+        LoadTarget::Column(column) => Some(&definition.columns[usize::from(column.0)]),
+        LoadTarget::Variable(_) => None,
+    });
+    let is_blob = |column: &&ColumnDefinition| {
+        let column_type = &column.column_type;
+        column_type.is_text_or_blob() || column_type.is_json() || column_type.geometry_kind().is_some()
+    };
+    if load.format.line_terminator.is_empty() && columns.clone().any(|column| is_blob(&column)) {
+        let message = "You can't use fixed rowlength with BLOBs; please use 'fields terminated by'";
+        return Err(Error::new(ErrorCode::FixedSizeWithBlobs, message));
+    }
+    if columns.clone().count() < fields.len() {
+        let message = "Can't load value from file with fixed size rows to variable";
+        return Err(Error::new(ErrorCode::FixedSizeIntoVariable, message));
+    }
+    let width = |column: &ColumnDefinition| {
+        let bytes_max = ResultColumn::of_definition(column).length as usize;
+        FieldWidth { row_bytes: if is_blob(&column) { BLOB_ROW_BYTES } else { bytes_max }, bytes_max }
+    };
+    Ok(columns.map(width).collect())
 }
 
 /// Error 1083 for a format that no file can have.

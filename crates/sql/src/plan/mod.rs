@@ -40,7 +40,7 @@ pub use explain::{
 };
 pub use insert::{AutoColumn, InsertPlan, InsertReturning, InsertValue, RowSteps, UniformRowForm};
 pub(crate) use insert::{plan_fill, plan_source};
-pub use load::{LoadPlan, LoadTarget};
+pub use load::{FieldWidth, LoadPlan, LoadTarget};
 pub use modify::{ModifyPlan, ModifyTarget};
 pub use operand::{Interval, KeyValues, LimitTemplate, Operand, Quantity, ValueSet};
 pub use operation_kind::OperationKind;

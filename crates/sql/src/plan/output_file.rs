@@ -39,7 +39,14 @@ pub struct LineWriter {
     is_separator_doubled: bool,
     /// Whether fields end with a byte that may also be a part of them (warning 1475).
     pub is_ambiguous: bool,
+    /// Whether nothing separates the fields, so that each is filled with spaces up to its width.
+    has_fixed_size: bool,
 }
+
+/// Columns from this width on, in bytes, have no fixed size. As in MySQL, no column of the file has one then.
+const FIXED_WIDTH_MAX: u32 = 1 << 24;
+/// Maximum bytes of a row of fixed size.
+const FIXED_ROW_BYTES_MAX: u64 = 64 << 20;
 
 #[derive(Debug)]
 struct OutputColumn {
@@ -49,10 +56,13 @@ struct OutputColumn {
     encoding: Option<CharacterSet>,
     /// Whether bytes from 128 on are parts of characters of several bytes, which are never escaped.
     has_long_characters: bool,
+    /// Maximum bytes of a value of the column.
+    width: u32,
 }
 
 impl OutputFile {
-    /// Errors: 1083 for a separator of several bytes, 1115 for a character set, 1235 for rows of fixed size.
+    /// Errors: 1083 for a separator of several bytes, 1115 for a character set, 1235 for rows of a fixed size
+    /// that are too long.
     pub(super) fn new(file: &IntoFile, columns: &[ResultColumn]) -> Result<OutputFile> {
         let lines = match &file.format {
             Some(format) => Some(LineWriter::new(format, file.character_set.as_deref(), columns)?),
@@ -66,8 +76,10 @@ impl LineWriter {
     fn new(format: &FileFormat, character_set: Option<&str>, columns: &[ResultColumn]) -> Result<LineWriter> {
         check_format(format)?;
         let wanted = character_set.map(CharacterSet::named).transpose()?.map(CharacterSet::default_collation);
-        if format.field_terminator.is_empty() && format.enclosed_by.is_empty() {
-            return Err(Error::not_supported("SELECT ... INTO OUTFILE of rows with a fixed size"));
+        let has_fixed_size = !format.has_separators() && columns.iter().all(|column| column.length < FIXED_WIDTH_MAX);
+        let row_bytes: u64 = columns.iter().map(|column| u64::from(column.length)).sum();
+        if has_fixed_size && row_bytes > FIXED_ROW_BYTES_MAX {
+            return Err(Error::not_supported("SELECT ... INTO OUTFILE of rows of a fixed size above 64 MiB"));
         }
         let line_terminator = match format.line_terminator.is_empty() {
             true => &format.field_terminator,
@@ -93,6 +105,7 @@ impl LineWriter {
                 is_escaped: escaped_by.is_some() && (is_text(column) || is_separator_unsafe),
                 encoding,
                 has_long_characters: !matches!(encoding.unwrap_or(own), CharacterSet::Binary | CharacterSet::Latin1),
+                width: column.length,
             }
         };
         Ok(LineWriter {
@@ -107,6 +120,7 @@ impl LineWriter {
             separator,
             is_separator_doubled,
             is_ambiguous,
+            has_fixed_size,
         })
     }
 
@@ -120,6 +134,7 @@ impl LineWriter {
             }
             let Some(mut value) = value else {
                 match self.escaped_by {
+                    _ if self.has_fixed_size => out.extend(std::iter::repeat_n(b' ', column.width as usize)),
                     Some(escape) => out.extend_from_slice(&[escape, b'N']),
                     None => out.extend_from_slice(b"NULL"),
                 }
@@ -130,12 +145,17 @@ impl LineWriter {
                 encoding.encode(value, &mut encoded);
                 value = &encoded;
             }
+            let width = if self.has_fixed_size { column.width as usize } else { 0 };
+            if self.has_fixed_size {
+                value = &value[..value.len().min(width)];
+            }
             let enclosing = self.enclosed_by.filter(|_| column.is_enclosed);
             out.extend(enclosing);
             match self.escaped_by.filter(|_| column.is_escaped) {
                 Some(escape) => self.append_escaped(value, (column, escape), out),
                 None => out.extend_from_slice(value),
             }
+            out.extend(std::iter::repeat_n(b' ', width.saturating_sub(value.len())));
             out.extend(enclosing);
         }
         out.extend_from_slice(&self.line_terminator);
@@ -250,12 +270,27 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_a_fixed_size_have_spaces_up_to_the_widths_of_their_columns() {
+        let fixed = FileFormat { field_terminator: Vec::new(), line_terminator: Vec::new(), ..plain() };
+        let values = [Some(&b"-12"[..]), Some("a\\é".as_bytes()), None, Some("é".as_bytes())];
+        let expected = [&b"-12        a\\\\\xc3\xa9"[..], &[b' '; 76 + 20], b"\xe9", &[b' '; 19]].concat();
+        assert_eq!(line(&fixed, None, values), expected);
+        // As in MySQL, a value in the set of the file may be longer than its column, and is cut.
+        let long = "é".repeat(20);
+        let line = line(&fixed, Some("utf8mb4"), [None, None, None, Some(long.as_bytes())]);
+        assert_eq!((line.len(), &line[111..]), (131, "é".repeat(10).as_bytes()));
+        let columns = [ResultColumn { length: 1 << 24, ..columns().remove(1) }];
+        let writer = LineWriter::new(&fixed, None, &columns).expect("a format");
+        assert!(!writer.has_fixed_size, "of a column that is too wide");
+        let columns = vec![ResultColumn { length: (1 << 24) - 1, ..columns[0].clone() }; 5];
+        assert_eq!(LineWriter::new(&fixed, None, &columns).expect_err("too wide").code, ErrorCode::NotSupportedYet);
+    }
+
+    #[test]
     fn formats_that_no_file_can_have_are_refused() {
         let error = |format: FileFormat, set| LineWriter::new(&format, set, &columns()).expect_err("refused").code;
         let long = FileFormat { enclosed_by: b"ab".to_vec(), ..plain() };
         assert_eq!(error(long, None), ErrorCode::WrongFieldTerminators);
-        let fixed = FileFormat { field_terminator: Vec::new(), ..plain() };
-        assert_eq!(error(fixed, None), ErrorCode::NotSupportedYet);
         assert_eq!(error(plain(), Some("klingon")), ErrorCode::UnknownCharacterSet);
     }
 }

@@ -217,8 +217,10 @@ pub fn plan_statement(
     let planned = match statement {
         Statement::Select(select) => match apply_hints(environment, select) {
             None => plan_select_statement(environment, select, find_virtual),
-            Some(HintedSelect { select, execution_time_max_ms, warnings, unset }) => {
-                let Planned { plan, is_volatile } = plan_select_statement(environment, &select, find_virtual)?;
+            Some(hinted) => {
+                let environment = hinted.environment(environment);
+                let HintedSelect { select, execution_time_max_ms, warnings, unset, .. } = hinted;
+                let Planned { plan, is_volatile } = plan_select_statement(&environment, &select, find_virtual)?;
                 let hinted = HintedPlan { plan, execution_time_max_ms, warnings, unset };
                 Ok(Planned { plan: Plan::Hinted(Arc::new(hinted)), is_volatile })
             }

@@ -132,6 +132,7 @@ fn planned_with_rows(
         locks_sources: true,
         modes: Modes::default(),
         division_increment: 4,
+        concat_bytes_max: 1024,
         foreign_key_checks: true,
         numbers: Default::default(),
         is_strict: false,

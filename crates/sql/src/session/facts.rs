@@ -4,11 +4,12 @@ use junctor_gateway::{TurnContext, threads::Window};
 use junctor_model::access::{AccountName, Privilege};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
-use junctor_model::id::TableId;
+use junctor_model::id::{PartitionId, TableId};
 use junctor_model::schema::TableDefinition;
 use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
 
+use super::wanted_tables::WantedTables;
 use crate::access::NeedsCollector;
 use crate::bind::{Environment, Modes, NumberRules, ParameterKind, SessionConstant};
 use crate::execute::Engine;
@@ -122,7 +123,26 @@ impl StatementFacts<'_, '_> {
     /// The virtual table of that name; `None` if it does not exist. Includes the rows, unless blocks of the
     /// data plane provide them.
     pub(super) fn find_virtual(&self, database: &str, name: &str) -> Option<VirtualSource> {
-        let table = self.with_show_context(|facts| virtual_table(database, name, facts))?;
+        self.find_virtual_of(database, name, &WantedTables::default())
+    }
+
+    /// As [`Self::find_virtual`], for a query about these tables. The rows of others have no statistics.
+    pub(super) fn find_virtual_of(&self, database: &str, name: &str, wanted: &WantedTables) -> Option<VirtualSource> {
+        let table = self.with_show_context(|facts| {
+            let of_table = |table: &TableDefinition| match wanted.may_include(table) {
+                true => (facts.table_statistics)(table),
+                false => TableStatistics::default(),
+            };
+            let of_partition = |partition: PartitionId| {
+                let table = facts.dictionary.table(partition.table);
+                match table.is_some_and(|table| wanted.may_include(&table.definition)) {
+                    true => (facts.partition_statistics)(partition),
+                    false => TableStatistics::default(),
+                }
+            };
+            let facts = ShowContext { table_statistics: &of_table, partition_statistics: &of_partition, ..*facts };
+            virtual_table(database, name, &facts)
+        })?;
         let is_info = database.eq_ignore_ascii_case("junctor_info");
         let rows = match status_table(name).filter(|_| is_info) {
             Some(status) => ComputeSource::Status(status),
@@ -249,6 +269,7 @@ pub(super) fn with_environment<T>(
         foreign_key_checks: facts.session.variables.foreign_key_checks,
         modes: modes_of(facts.session.variables.sql_mode),
         division_increment: facts.session.variables.division_increment(),
+        concat_bytes_max: facts.session.variables.concat_bytes_max(),
         numbers: number_rules(&facts.session.variables),
         is_strict: false,
         rules: facts.session.variables.value_rules().at(session_context.now_us()),

@@ -20,6 +20,7 @@ mod routing;
 mod tls_status;
 mod ttl_purge;
 mod unplanned;
+mod wanted_tables;
 mod shape_plans;
 mod track;
 mod lock_calls;

@@ -573,6 +573,7 @@ impl Engine {
             foreign_key_checks: true,
             modes: Modes { only_full_group_by: true, ..modes_of(session.variables.sql_mode) },
             division_increment: session.variables.division_increment(),
+            concat_bytes_max: session.variables.concat_bytes_max(),
             numbers: number_rules(&session.variables),
             is_strict: false,
             rules: session.variables.value_rules().at(session_context.now_us()),

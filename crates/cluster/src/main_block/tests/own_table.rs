@@ -1,7 +1,9 @@
 //! Temporary tables and the tables of CREATE TABLE ... SELECT.
 
+use junctor_model::alteration::{ColumnSource, Redefinition};
 use junctor_model::id::TableOwner;
 use junctor_model::schema::Sharing;
+use junctor_model::value::Value;
 
 use super::*;
 
@@ -94,4 +96,57 @@ fn tables_of_sessions_go_with_their_database() {
     assert_eq!(errno(stage.change(SchemaChange::FinishTable { table }).error), 1412);
     let (stage, _) = Stage::restarted(&stage.records());
     assert_eq!(stage.definitions(), []);
+}
+
+/// Alters the temporary table `t` with an index that is filled, a copy of the rows, and a new name.
+fn alter_own(stage: &mut Stage, name: &str) {
+    let table = own(stage, name);
+    assert_eq!(stage.change(add_index(table.id, unique("second"))).error, None);
+    let table = own(stage, name);
+    assert_eq!(table.indexes.len(), 3);
+    let mut new = table.clone();
+    new.columns.push(column("more"));
+    let redefinition = Redefinition {
+        old: table.clone(),
+        new,
+        copy: Some(vec![
+            ColumnSource::Column(ColumnNumber(0)),
+            ColumnSource::Column(ColumnNumber(1)),
+            ColumnSource::Value(Value::Int(7)),
+        ]),
+        renamed_columns: Vec::new(),
+        auto_increment: None,
+        rules: Default::default(),
+    };
+    let alteration = Alteration {
+        redefinition: Some(Box::new(redefinition)),
+        rename: Some(("d".into(), "other".into())),
+        ..Alteration::default()
+    };
+    assert_eq!(stage.change(alter(table.id, alteration)).error, None);
+}
+
+#[test]
+fn an_altered_temporary_table_stays_one_and_leaves_no_record() {
+    let mut stage = Stage::durable();
+    stage.create_database();
+    assert_eq!(stage.create("t", vec![primary()]), None);
+    assert_eq!(stage.create("other", vec![primary()]), None);
+    let stored = stage.definitions();
+    assert_eq!(stage.change(create_own("t", Sharing::Temporary(OWNER))).error, None);
+    alter_own(&mut stage, "t");
+    let altered = own(&stage, "other");
+    assert_eq!((altered.columns.len(), altered.indexes.len(), altered.is_temporary()), (3, 3, true));
+    assert_eq!(stage.main.catalog().dictionary.owned_table(OWNER, "d", "t").map(|_| ()), None);
+    let taken = Alteration { rename: Some(("d".into(), "other".into())), ..Alteration::default() };
+    assert_eq!(stage.change(create_own("t", Sharing::Temporary(OWNER))).error, None);
+    let second = own(&stage, "t").id;
+    assert_eq!(errno(stage.change(alter(second, taken)).error), 1050);
+    assert_eq!(stage.change(SchemaChange::DropOwnTables { tables: vec![altered.id, second] }).error, None);
+    assert_eq!(stage.definitions(), stored);
+    stage.nothing_is_held();
+    let records = stage.records();
+    assert_eq!(records.dictionary.len(), 3, "of the database and two stored tables");
+    let (stage, shown) = Stage::restarted(&records);
+    assert_eq!((stage.definitions(), shown.undone), (stored, Vec::new()));
 }

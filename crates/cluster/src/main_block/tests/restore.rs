@@ -17,7 +17,7 @@ use super::*;
 /// The durable records of all runs of the node.
 #[derive(Clone, Default)]
 pub(super) struct Records {
-    dictionary: Vec<Vec<u8>>,
+    pub(super) dictionary: Vec<Vec<u8>>,
     marks: Vec<Vec<u8>>,
     last: CommitNumber,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_model::alteration::{Alteration, ColumnSource, Redefinition, show_indexes};
+use junctor_model::alteration::{Alteration, ColumnSource, Redefinition, rename_indexes, show_indexes};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{ForeignKey, check_parent, check_set_null, supporting_index};
 use junctor_model::id::{ColumnNumber, IndexId};
@@ -68,6 +68,7 @@ impl Draft<'_> {
         create_table::check_auto_increment(&columns, &indexes)?;
         let (clause, partition_columns) = self.partition_clause(&columns, &indexes[0], has_hidden_key)?;
         let partition_count = match &self.partitioning {
+            _ if self.old.is_temporary() => 1,
             Partitioning::Kept => self.old.partition_count,
             Partitioning::Removed => create_table::partition_count(None, context.default_partition_count)?,
             Partitioning::Count(count) if *count > u64::from(PARTITIONS_PER_TABLE_MAX) => {
@@ -126,15 +127,7 @@ impl Draft<'_> {
             let found = indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name));
             indexes.remove(found.ok_or_else(|| cannot_drop(name))?);
         }
-        for (from, to) in &alteration.rename_indexes {
-            let is_it = |index: &&mut IndexDefinition| index.name.eq_ignore_ascii_case(from);
-            let Some(renamed) = indexes.iter_mut().find(is_it).filter(|index| !is_primary(index)) else {
-                let text = format!("Key '{from}' doesn't exist in table '{}'", self.old.name);
-                return Err(Error::new(ErrorCode::KeyDoesNotExist, text));
-            };
-            renamed.name = to.clone();
-            renamed.attributes.of_foreign_key = false;
-        }
+        rename_indexes(&mut indexes, &self.old.name, &alteration.rename_indexes)?;
         show_indexes(&mut indexes, &self.old.name, &alteration.show_indexes)?;
         for index in &mut indexes {
             let kept =

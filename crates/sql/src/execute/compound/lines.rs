@@ -3,11 +3,14 @@
 //! The file arrives in pieces. A line is read when it is complete, so a piece may end anywhere.
 
 use crate::parse::statement::FileFormat;
+use crate::plan::FieldWidth;
 
 /// Divides the bytes of a file into lines and fields.
 #[derive(Debug)]
 pub(super) struct LineReader {
     format: FileFormat,
+    /// The widths of fields that nothing separates; else empty.
+    widths: Vec<FieldWidth>,
     /// LINES TERMINATED BY; empty if it equals FIELDS TERMINATED BY. Without it, the number of fields ends a
     /// line.
     line_terminator: Vec<u8>,
@@ -49,10 +52,12 @@ pub(super) enum LineOutcome {
 struct NeedsMore;
 
 impl LineReader {
-    pub fn new(format: &FileFormat) -> LineReader {
+    /// Reads lines of this format. `widths` are those of fields that nothing separates.
+    pub fn new(format: &FileFormat, widths: &[FieldWidth]) -> LineReader {
         let is_same = format.line_terminator == format.field_terminator;
         LineReader {
             format: format.clone(),
+            widths: widths.to_vec(),
             line_terminator: if is_same { Vec::new() } else { format.line_terminator.clone() },
             bytes: Vec::new(),
             position: 0,
@@ -81,10 +86,10 @@ impl LineReader {
         self.bytes.len() - self.position
     }
 
-    /// Skips a line. The end of the file ends the last line.
-    pub fn skip_line(&mut self) -> LineOutcome {
+    /// Skips a line. The end of the file ends the last line. `line` is memory for it.
+    pub fn skip_line(&mut self, line: &mut Line) -> LineOutcome {
         if self.line_terminator.is_empty() {
-            return LineOutcome::Line;
+            return if self.widths.is_empty() { LineOutcome::Line } else { self.next_line(0, line) };
         }
         self.attempt(|cursor, reader| cursor.rest_of_line(reader).map(|_| LineOutcome::Line))
     }
@@ -96,6 +101,9 @@ impl LineReader {
         line.has_more = false;
         self.attempt(|cursor, reader| {
             cursor.is_before_start = !reader.format.line_start.is_empty();
+            if !reader.widths.is_empty() {
+                return cursor.row_of_fixed_size(reader, line);
+            }
             while line.fields.len() < count && cursor.field(reader, line)? {}
             if line.fields.is_empty() {
                 return Ok(LineOutcome::End);
@@ -194,19 +202,72 @@ impl Cursor<'_> {
         Ok(was_cut)
     }
 
+    /// Skips to the end of LINES STARTING BY, if it has not been found yet. Returns false at the end of the file.
+    fn skip_to_start(&mut self, reader: &LineReader) -> Result<bool, NeedsMore> {
+        if std::mem::take(&mut self.is_before_start) {
+            while !self.accept(&reader.format.line_start)? {
+                if self.next()?.is_none() {
+                    self.is_line_over = true;
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads a line whose fields have the widths of their columns. The end of a line may come before that of
+    /// its fields.
+    fn row_of_fixed_size(&mut self, reader: &LineReader, line: &mut Line) -> Result<LineOutcome, NeedsMore> {
+        let row_bytes: usize = reader.widths.iter().map(|width| width.row_bytes).sum();
+        if !self.skip_to_start(reader)? {
+            return Ok(LineOutcome::End);
+        }
+        while line.bytes.len() < row_bytes {
+            let Some(byte) = self.next()? else {
+                self.is_line_over = true;
+                if line.bytes.is_empty() {
+                    return Ok(LineOutcome::End);
+                }
+                break;
+            };
+            if reader.format.escaped_by == [byte] {
+                let escaped = self.next()?;
+                line.bytes.push(escaped.map_or(byte, unescaped));
+                continue;
+            }
+            if reader.line_terminator.first() == Some(&byte) {
+                self.at -= 1;
+                if self.accept(&reader.line_terminator)? {
+                    self.is_line_over = true;
+                    break;
+                }
+                self.at += 1;
+            }
+            line.bytes.push(byte);
+        }
+        let mut start = 0;
+        for width in &reader.widths {
+            if start == line.bytes.len() {
+                break;
+            }
+            start += width.bytes_max.min(line.bytes.len() - start);
+            line.fields.push((start, false));
+        }
+        line.has_more = start < line.bytes.len();
+        if !self.is_line_over {
+            line.has_more |= self.rest_of_line(reader)?;
+        }
+        Ok(LineOutcome::Line)
+    }
+
     /// Reads a field into the line. Returns false if the line has no more.
     fn field(&mut self, reader: &LineReader, line: &mut Line) -> Result<bool, NeedsMore> {
         if self.is_line_over {
             return Ok(false);
         }
         let format = &reader.format;
-        if std::mem::take(&mut self.is_before_start) {
-            while !self.accept(&format.line_start)? {
-                if self.next()?.is_none() {
-                    self.is_line_over = true;
-                    return Ok(false);
-                }
-            }
+        if !self.skip_to_start(reader)? {
+            return Ok(false);
         }
         let start = line.bytes.len();
         let Some(first) = self.next()? else {
@@ -318,7 +379,10 @@ mod tests {
     /// The lines of a file that arrives in pieces of this size. NULL is `~`, a line that was cut ends with
     /// `+`.
     fn lines(format: &FileFormat, count: usize, file: &[u8], piece: usize) -> Vec<String> {
-        let mut reader = LineReader::new(format);
+        lines_of(LineReader::new(format, &[]), count, file, piece)
+    }
+
+    fn lines_of(mut reader: LineReader, count: usize, file: &[u8], piece: usize) -> Vec<String> {
         let mut pieces = file.chunks(piece);
         let (mut line, mut shown) = (Line::default(), Vec::new());
         loop {
@@ -371,8 +435,37 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_a_fixed_size_are_divided_by_widths() {
+        let fixed = FileFormat { field_terminator: Vec::new(), ..FileFormat::of_dialect(false) };
+        let endless = FileFormat { line_terminator: Vec::new(), ..fixed.clone() };
+        let started = FileFormat { line_start: b"> ".to_vec(), line_terminator: b"\r\n".to_vec(), ..fixed.clone() };
+        let width = |row_bytes, bytes_max| FieldWidth { row_bytes, bytes_max };
+        let plain = [width(3, 3), width(2, 2)];
+        let blob = [width(3, 3), width(4, 100)];
+        for (format, widths, file, expected) in [
+            (&fixed, plain, "abcde\nfghij\n", vec!["abc|de", "fgh|ij"]),
+            (&fixed, plain, "abcdefg\nab\n\nabcd", vec!["abc|de+", "ab", "", "abc|d"]),
+            (&fixed, plain, "a\\\nc\\\\\\td\nx\\", vec!["a\nc|\\\t+", "x\\"]),
+            (&endless, plain, "abcdefghijkl", vec!["abc|de", "fgh|ij", "kl"]),
+            (&started, plain, "no> abcde\r\n> a\rcd\r\n", vec!["abc|de", "a\rc|d"]),
+            (&fixed, blob, "abcdefg\nabcdefgh\n", vec!["abc|defg", "abc|defg+"]),
+        ] {
+            for piece in [1, 2, 3, 7, 1000] {
+                let seen = lines_of(LineReader::new(format, &widths), 2, file.as_bytes(), piece);
+                assert_eq!(seen, expected, "{file:?} in pieces of {piece}");
+            }
+        }
+        let mut reader = LineReader::new(&endless, &plain);
+        reader.push(b"abcdefghij");
+        let mut line = Line::default();
+        assert_eq!(reader.skip_line(&mut line), LineOutcome::Line);
+        assert_eq!(reader.next_line(2, &mut line), LineOutcome::Line);
+        assert_eq!(line.bytes, b"fghij");
+    }
+
+    #[test]
     fn a_long_line_is_tried_again_only_when_its_length_has_doubled() {
-        let mut reader = LineReader::new(&csv());
+        let mut reader = LineReader::new(&csv(), &[]);
         let mut line = Line::default();
         let mut attempts = 0;
         for _ in 0..1000 {

@@ -56,7 +56,7 @@ impl LoadInput {
     /// `server_file` is the file of the server; `None` if the client sends the file.
     pub fn new(plan: &LoadPlan, server_file: Option<OperationId>) -> LoadInput {
         LoadInput {
-            reader: LineReader::new(&plan.format),
+            reader: LineReader::new(&plan.format, &plan.widths),
             line: Line::default(),
             converted: Vec::new(),
             skipped_lines: plan.skipped_lines,
@@ -238,7 +238,7 @@ impl RowMaker<'_> {
         let scratch = &mut context.engine.work.scratch;
         scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
         while input.skipped_lines > 0 {
-            match input.reader.skip_line() {
+            match input.reader.skip_line(&mut input.line) {
                 LineOutcome::Line => input.skipped_lines -= 1,
                 other => return input.check_length(other),
             }
@@ -351,7 +351,13 @@ impl RowMaker<'_> {
                 match column.default_now {
                     true => builder.push(context.engine.work.scratch.now(column.column_type.scale())),
                     false if column.auto_increment => builder.push(ValueRef::Null),
-                    false => builder.push(column.value_before_assignment().as_ref()),
+                    false => {
+                        let value = column.value_before_assignment();
+                        // As in MySQL, no field of a row of a fixed size is NULL.
+                        let is_null = value.is_null() && !self.load.widths.is_empty();
+                        let value = if is_null { column.column_type.implicit_default() } else { value };
+                        builder.push(value.as_ref());
+                    }
                 }
             }
         }

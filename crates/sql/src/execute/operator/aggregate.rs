@@ -15,6 +15,9 @@ use crate::plan::tree::AggregatePlan;
 /// Estimated bytes of a group without its values.
 const GROUP_BYTES: usize = 96;
 
+/// Offsets of values in a batch have 32 bits.
+const BATCH_BYTES_MAX: usize = u32::MAX as usize;
+
 /// A group: its first row, the number of keys that it has, and its aggregates.
 #[derive(Debug)]
 struct Group {
@@ -34,6 +37,9 @@ pub(super) struct Aggregate {
     rows: Vec<Batch>,
     known: KeyTable,
     returned: usize,
+    /// Memory of the results in the batch that was passed on last. The next operator has taken them when it
+    /// asks for another batch.
+    result_bytes: usize,
 }
 
 impl Aggregate {
@@ -46,6 +52,7 @@ impl Aggregate {
             rows: Vec::new(),
             known: KeyTable::default(),
             returned: 0,
+            result_bytes: 0,
         }
     }
 
@@ -122,6 +129,7 @@ impl Aggregate {
     }
 
     fn emit(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Step> {
+        *run.memory = run.memory.saturating_sub(std::mem::take(&mut self.result_bytes));
         let mut out = Batch::new(&self.frame);
         while self.returned < self.groups.len() && !out.is_full() {
             let group = &mut self.groups[self.returned];
@@ -144,7 +152,15 @@ impl Aggregate {
                 out.set(row, *slot, ValueRef::Int(bits));
             }
             for (state, function) in group.states.iter_mut().zip(&self.plan.functions) {
-                let value = state.finish(function, run.scratch)?;
+                let bytes_max = run.memory_left().min(BATCH_BYTES_MAX.saturating_sub(out.memory()));
+                let value = state.finish(function, run.scratch, bytes_max)?;
+                let bytes = match &value {
+                    Value::Bytes(text) => text.len(),
+                    Value::Json(document) => document.len(),
+                    _ => 0,
+                };
+                self.result_bytes += bytes;
+                run.reserve(bytes)?;
                 if let Some(slot) = function.result.as_column() {
                     out.set(row, slot.0, value.as_ref());
                 }

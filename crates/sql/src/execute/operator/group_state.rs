@@ -8,6 +8,7 @@ use junctor_model::scratch::to_text;
 use junctor_model::value::{Value, ValueRef};
 
 use super::append_key;
+use super::concat_state::ConcatState;
 use super::key_table::KeyTable;
 use crate::bind::group_function::{GroupFunction, GroupFunctionKind};
 
@@ -26,8 +27,7 @@ enum State {
     Bits(u64),
     /// Number of values, mean, and sum of the squared differences from the mean.
     Variance(u64, f64, f64),
-    /// The texts with the values of ORDER BY.
-    Texts(Vec<(Vec<Value>, Vec<u8>)>),
+    Texts(ConcatState),
     /// Documents of one element or member.
     Documents(Vec<Box<[u8]>>),
 }
@@ -43,7 +43,7 @@ impl GroupState {
             GroupFunctionKind::BitAnd => State::Bits(u64::MAX),
             GroupFunctionKind::BitOr | GroupFunctionKind::BitXor => State::Bits(0),
             GroupFunctionKind::Variance { .. } => State::Variance(0, 0.0, 0.0),
-            GroupFunctionKind::Concat => State::Texts(Vec::new()),
+            GroupFunctionKind::Concat => State::Texts(ConcatState::default()),
             GroupFunctionKind::JsonArray | GroupFunctionKind::JsonObject => State::Documents(Vec::new()),
         };
         GroupState { state, distinct: function.distinct.then(KeyTable::default), memory: 0 }
@@ -66,6 +66,11 @@ impl GroupState {
             }
         }
         if first.is_null() && !is_plain_count && !is_any {
+            return Ok(0);
+        }
+        if let State::Texts(texts) = &self.state
+            && texts.is_complete(function)
+        {
             return Ok(0);
         }
         if let Some(distinct) = &mut self.distinct {
@@ -126,9 +131,7 @@ impl GroupState {
                 for key in &function.order {
                     keys.push(key.value.evaluate(None, row, scratch)?.to_value());
                 }
-                let text = to_text(first, scratch)?.to_vec();
-                self.memory += text.len() + 48 * (1 + keys.len());
-                texts.push((keys, text));
+                self.memory += texts.add(function, keys, to_text(first, scratch)?.to_vec());
             }
         }
         Ok(self.memory - before)
@@ -165,8 +168,8 @@ impl GroupState {
         }
     }
 
-    /// The result.
-    pub fn finish(&mut self, function: &GroupFunction, scratch: &Scratch) -> Result<Value> {
+    /// The result. Error: 1041 if a text has more than `bytes_max` bytes.
+    pub fn finish(&mut self, function: &GroupFunction, scratch: &Scratch, bytes_max: usize) -> Result<Value> {
         Ok(match &mut self.state {
             State::Plain(accumulator) => accumulator.finish()?,
             State::Bits(bits) => Value::UInt(*bits),
@@ -182,36 +185,7 @@ impl GroupState {
                 Value::Double(if is_deviation { variance.sqrt() } else { variance })
             }
             State::Documents(documents) => joined(documents)?,
-            State::Texts(texts) if texts.is_empty() => Value::Null,
-            State::Texts(texts) => {
-                texts.sort_by(|(left, _), (right, _)| {
-                    let pairs = function.order.iter().zip(left.iter().zip(right));
-                    for (key, (left, right)) in pairs {
-                        let order = super::sort::compare(key, left.as_ref(), right.as_ref());
-                        if order.is_ne() {
-                            return order;
-                        }
-                    }
-                    std::cmp::Ordering::Equal
-                });
-                let mut joined = Vec::new();
-                for (place, (_, text)) in texts.iter().enumerate() {
-                    if place > 0 {
-                        joined.extend_from_slice(&function.separator);
-                    }
-                    joined.extend_from_slice(text);
-                    if joined.len() as u64 > function.length_max {
-                        joined.truncate(function.length_max as usize);
-                        while std::str::from_utf8(&joined).is_err_and(|error| error.error_len().is_none()) {
-                            joined.pop();
-                        }
-                        let row = place + 1;
-                        scratch.warn(ErrorCode::CutGroupConcat, || format!("Row {row} was cut by GROUP_CONCAT()"))?;
-                        break;
-                    }
-                }
-                Value::Bytes(joined)
-            }
+            State::Texts(texts) => texts.finish(function, scratch, bytes_max)?,
         })
     }
 }

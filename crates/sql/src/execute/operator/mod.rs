@@ -4,6 +4,7 @@
 mod aggregate;
 mod apply;
 mod batch;
+mod concat_state;
 mod distinct;
 mod filter;
 mod group_state;
@@ -87,10 +88,14 @@ impl Run<'_, '_, '_> {
     pub fn reserve(&mut self, bytes: usize) -> Result<()> {
         *self.memory += bytes;
         if *self.memory > self.memory_max {
-            let message = "Out of memory; the joins, groups and sorts of the query exceed the memory limit";
-            return Err(Error::new(ErrorCode::OutOfResources, message));
+            return Err(out_of_memory());
         }
         Ok(())
+    }
+
+    /// Number of bytes that operators may still reserve.
+    pub fn memory_left(&self) -> usize {
+        self.memory_max.saturating_sub(*self.memory)
     }
 
     /// Whether all conditions are true for a row.
@@ -103,6 +108,13 @@ impl Run<'_, '_, '_> {
         }
         Ok(true)
     }
+}
+
+/// Error 1041.
+#[cold]
+fn out_of_memory() -> Box<Error> {
+    let message = "Out of memory; the joins, groups and sorts of the query exceed the memory limit";
+    Error::new(ErrorCode::OutOfResources, message)
 }
 
 /// The operators of a block over the rows of the last round of a recursive query.

@@ -55,6 +55,7 @@ struct PlanSettings {
     foreign_key_checks: bool,
     time_zone: Zone,
     division_increment: u8,
+    concat_bytes_max: u64,
     numbers: (u16, u16),
 }
 
@@ -268,6 +269,7 @@ impl SessionVariables {
             foreign_key_checks: self.foreign_key_checks,
             time_zone: self.zone_of_variable(),
             division_increment: self.division_increment(),
+            concat_bytes_max: self.concat_bytes_max(),
             numbers: self.auto_increment_step(),
         };
         self.narrows_literals = !self.character_set_client.is_within(self.collation_connection.character_set());
@@ -300,6 +302,11 @@ impl SessionVariables {
     /// Decimal digits that a division adds to its result, at most 30 (`div_precision_increment`).
     pub fn division_increment(&self) -> u8 {
         super::find("div_precision_increment").map_or(0, |id| unsigned_of(&self.value(id)).min(30) as u8)
+    }
+
+    /// Maximum length of the text of GROUP_CONCAT, in bytes (`group_concat_max_len`).
+    pub fn concat_bytes_max(&self) -> u64 {
+        super::find("group_concat_max_len").map_or(0, |id| unsigned_of(&self.value(id)))
     }
 
     /// `auto_increment_increment` and `auto_increment_offset`.

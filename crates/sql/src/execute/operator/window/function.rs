@@ -283,7 +283,7 @@ impl FrameAggregate {
         if let Some(result) = &self.result {
             return Ok(result.clone());
         }
-        let result = self.state.finish(function, run.scratch)?;
+        let result = self.state.finish(function, run.scratch, run.memory_left())?;
         self.result = Some(result.clone());
         Ok(result)
     }
