@@ -38,6 +38,9 @@ openssl pkey -in "$data/foreign-key.pem" -pubout -out "$data/foreign-public.pem"
 cp -r "$here/." "$folder"
 mysql --no-defaults --socket="$data/mysql.sock" --user=root <"$here/round_trips.sql"
 
+# What MySQL tells of the columns. Each client compares its part.
+metadata=$folder/round_trips/metadata.tsv
+
 # The types that a client shows must be those of the recorded file.
 round_trips() { # name, command
     name=$1
@@ -64,14 +67,14 @@ has() { # programs of a language
 python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$folder/python/requirements.txt"
 timeout 60 "$folder/venv/bin/python" "$folder/python/client.py" "$port"
-round_trips python timeout 60 "$folder/venv/bin/python" "$folder/python/round_trips.py" "$port"
+round_trips python timeout 60 "$folder/venv/bin/python" "$folder/python/round_trips.py" "$port" "$metadata"
 timeout 120 "$folder/venv/bin/python" "$folder/python/migrations.py" "$port"
 timeout 90 "$folder/venv/bin/python" "$folder/python/logins.py" "$port" "$data" "$port_without_tls"
 # Cargo is there, because it has built the server.
 timeout 600 cargo build --quiet --locked --manifest-path "$here/rust/Cargo.toml" \
     --target-dir "$(dirname "$junctor")/../clients"
 rust="$(dirname "$junctor")/../clients/debug/client"
-round_trips rust timeout 60 "$rust" "$port"
+round_trips rust timeout 60 "$rust" "$port" "$metadata"
 timeout 60 "$rust" "$port" "$data"
 # Go before 1.21 cannot fetch the version that the driver needs.
 if has go && (cd "$folder/go" && go list -m >/dev/null); then
@@ -79,7 +82,7 @@ if has go && (cd "$folder/go" && go list -m >/dev/null); then
         cd "$folder/go"
         timeout 240 go build -o client .
         timeout 60 ./client "$port"
-        round_trips go timeout 60 ./client "$port" round_trips
+        round_trips go timeout 60 ./client "$port" round_trips "$metadata"
         SSL_CERT_FILE="$data/tls/ca.pem" timeout 60 ./client "$port" "$data" "$port_without_tls"
     )
 fi
@@ -88,7 +91,7 @@ if has node npm; then
         cd "$folder/node"
         timeout 120 npm install --silent --no-audit --no-fund
         timeout 60 node client.js "$port"
-        round_trips node timeout 60 node round_trips.js "$port"
+        round_trips node timeout 60 node round_trips.js "$port" "$metadata"
         timeout 60 node logins.js "$port" "$data" "$port_without_tls"
     )
 fi
@@ -98,7 +101,7 @@ if has java javac mvn; then
         timeout 240 mvn --quiet --batch-mode dependency:copy-dependencies -DoutputDirectory=lib
         javac -cp 'lib/*' ./*.java
         timeout 60 java -cp 'lib/*:.' Client "$port"
-        round_trips java timeout 60 java -cp 'lib/*:.' RoundTrips "$port"
+        round_trips java timeout 60 java -cp 'lib/*:.' RoundTrips "$port" "$metadata"
         timeout 60 java -cp 'lib/*:.' LoginsOfMariaDb "$port" "$data"
         timeout 60 java -cp 'lib/*:.' Logins "$port" "$data" "$port_without_tls"
     )

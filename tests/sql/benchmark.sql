@@ -1,4 +1,4 @@
--- BENCHMARK evaluates its expression before the statement, with the warnings of every evaluation.
+-- BENCHMARK evaluates its expression in steps, with the warnings of every evaluation.
 SELECT IFNULL(BENCHMARK(10000, MD5('x')), 2) AS a, IFNULL(BENCHMARK(0, 1), 2) AS b, IFNULL(BENCHMARK(NULL, 1), 2) AS c;
 SELECT IFNULL(BENCHMARK(-1, 1), 2) AS a;
 SHOW WARNINGS;

@@ -60,4 +60,8 @@ set session transaction isolation level read committed;
 update p set a = (select max(id) from c); select * from p;
 set session transaction read only; update p, c set p.a = 1; set session transaction read write;
 prepare s from 'update p join c on c.p = p.id set p.a = ? + c.id where c.id > ?'; set @a = 5, @b = 1; execute s using @a, @b; select * from p;
+-- Each row gets its own value, also several rows of one partition.
+create table m (id int primary key, n int); insert into m values (1,0),(2,0),(3,0),(4,0),(5,0),(6,0),(7,0),(8,0);
+update m join (select id, id * 10 as j from m) as x using (id) set m.n = x.j; select * from m order by id;
+update m set n = (select count(*) from (select * from m) as o where o.id <= m.id); select * from m order by id;
 drop database multi_table_writes;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use junctor_model::value::ValueRef;
+use junctor_model::value::{Value, ValueRef};
 
 use crate::parameter::Parameters;
 use crate::program::{CastTarget, Expression, IsTest, Node};
@@ -71,8 +71,28 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
         }
         Node::Coalesce(operands) => call("coalesce", operands, parameters, out),
         Node::NullIf(_, operands) => call("nullif", &**operands, parameters, out),
+        Node::Call(function, operands) if function.name.starts_with("USER VARIABLE") => {
+            write_variable(operands, function.name.ends_with(":="), parameters, out);
+        }
         Node::Call(function, operands) => call(&function.name.to_ascii_lowercase(), operands, parameters, out),
         _ => write_predicate(expression, parameters, out),
+    }
+}
+
+/// A user variable, or its assignment.
+fn write_variable(operands: &[Expression], is_assigned: bool, parameters: Parameters<'_>, out: &mut String) {
+    let [name, value] = operands else { return };
+    let name = match &name.node {
+        Node::Constant(Value::Bytes(name)) => String::from_utf8_lossy(name).into_owned(),
+        Node::Parameter(ordinal) => match parameters.get(*ordinal) {
+            ValueRef::Bytes(name) => String::from_utf8_lossy(name).into_owned(),
+            _ => String::new(),
+        },
+        _ => String::new(),
+    };
+    match is_assigned {
+        true => prefixed(&format!("(@{name}:="), value, ")", parameters, out),
+        false => _ = write!(out, "(@`{name}`)"),
     }
 }
 

@@ -356,6 +356,16 @@ impl Expression {
         reads
     }
 
+    /// Whether an evaluation reads or changes the state of the session: that of its user variables. Such an
+    /// expression is evaluated by the session, once for each row, in the order of the rows.
+    pub fn is_stateful(&self) -> bool {
+        let mut is_stateful = false;
+        self.visit(&mut |inner| {
+            is_stateful |= matches!(&inner.node, Node::Call(function, _) if function.is_stateful());
+        });
+        is_stateful
+    }
+
     /// Whether the value is the same for every row and every execution.
     pub fn is_constant(&self) -> bool {
         let mut constant = true;

@@ -29,6 +29,7 @@ pub mod json;
 pub mod geometry;
 pub mod password;
 pub mod scratch;
+pub mod session_call;
 pub mod temporal;
 pub mod time_to_live;
 pub mod store;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode, Result};
 use crate::row_encoding::append_text;
+use crate::session_call::SessionCalls;
 use crate::temporal::{Parts, Temporal, TemporalKind, ValueRules, add_seconds};
 use crate::value::{ChoiceRef, ChoiceText, Value, ValueRef};
 use bumpalo::Bump;
@@ -62,6 +63,8 @@ pub struct Scratch {
     cache: RefCell<Vec<Cached>>,
     /// User variables that the statement has assigned, each once.
     assigned: RefCell<Vec<(Box<str>, Value)>>,
+    /// The calls of the current row that the session carries out.
+    session_calls: SessionCalls,
     /// Sequences of random numbers, the oldest first.
     random: RefCell<Vec<(SequenceKey, (u64, u64))>>,
     /// Number of calls of [`Scratch::count_draw`].
@@ -90,6 +93,7 @@ impl Scratch {
             strict: false,
             cache: RefCell::default(),
             assigned: RefCell::default(),
+            session_calls: SessionCalls::default(),
             random: RefCell::default(),
             draws: Cell::default(),
             rules: Cell::new(ValueRules::DEFAULT),
@@ -291,6 +295,26 @@ impl Scratch {
     /// Removes and returns the user variables that the statement has assigned.
     pub fn take_assigned(&mut self) -> Vec<(Box<str>, Value)> {
         std::mem::take(self.assigned.get_mut())
+    }
+
+    /// A copy of the user variables that the statement has assigned.
+    pub fn copy_assigned(&self) -> Vec<(Box<str>, Value)> {
+        self.assigned.borrow().clone()
+    }
+
+    /// Takes back assignments: replaces the user variables that the statement has assigned.
+    pub fn restore_assigned(&self, assigned: Vec<(Box<str>, Value)>) {
+        *self.assigned.borrow_mut() = assigned;
+    }
+
+    /// The calls of the current row that the session carries out.
+    pub fn session_calls(&self) -> &SessionCalls {
+        &self.session_calls
+    }
+
+    /// The calls of the current row that the session carries out, to answer them.
+    pub fn session_calls_mut(&mut self) -> &mut SessionCalls {
+        &mut self.session_calls
     }
 
     /// The next state of a sequence of random numbers. A sequence that is not known begins with `first`.

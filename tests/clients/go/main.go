@@ -123,12 +123,13 @@ func severalStatements() {
 }
 
 func main() {
-	if len(os.Args) == 4 {
-		logins(os.Args[1], os.Args[2], os.Args[3])
+	if len(os.Args) == 4 && os.Args[2] == "round_trips" {
+		checkDescriptions(os.Args[1], os.Args[3])
+		roundTrips(os.Args[1])
 		return
 	}
-	if len(os.Args) == 3 && os.Args[2] == "round_trips" {
-		roundTrips(os.Args[1])
+	if len(os.Args) == 4 {
+		logins(os.Args[1], os.Args[2], os.Args[3])
 		return
 	}
 	severalStatements()

@@ -1,13 +1,18 @@
+import com.mysql.cj.result.Field;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.sql.*;
 import java.time.LocalDateTime;
 import java.util.ArrayList;
 import java.util.List;
+import org.mariadb.jdbc.client.Column;
 
 /**
  * Round trips of every type by Connector/J and MariaDB Connector/J: what a driver reads of the table `original`, it
- * writes into `copy`, and both tables hold the same bytes. RoundTrips PORT; prints the types of the columns.
+ * writes into `copy`, and both tables hold the same bytes. RoundTrips PORT METADATA; prints the types of the columns.
+ * What the drivers tell of the columns must be what the file METADATA says.
  */
 public class RoundTrips {
     /** A java.sql.Time has no sign and ends after a day, and a java.sql.Timestamp has the client's zone. */
@@ -80,8 +85,71 @@ public class RoundTrips {
         }
     }
 
-    public static void main(String[] arguments) throws SQLException {
+    /** Type, length, decimals, flags and, where the driver keeps it, collation of a column, as numbers of the protocol. */
+    static String description(ResultSetMetaData meta, int column) throws Exception {
+        if (meta instanceof com.mysql.cj.jdbc.result.ResultSetMetaData fields) {
+            Field field = fields.getFields()[column - 1];
+            return field.getMysqlTypeId() + "\t" + field.getLength() + "\t" + field.getDecimals() + "\t" + field.getFlags()
+                + "\t" + field.getCollationIndex();
+        }
+        java.lang.reflect.Field packets = meta.getClass().getDeclaredField("fieldPackets");
+        packets.setAccessible(true);
+        Column packet = ((Column[]) packets.get(meta))[column - 1];
+        return packet.getType().get() + "\t" + (packet.getColumnLength() & 0xFFFFFFFFL) + "\t" + packet.getDecimals() + "\t"
+            + packet.getFlags();
+    }
+
+    /** What Connector/J makes of a description: the digits of numbers, and flags of BLOB for other bytes. */
+    static String keptByConnectorJ(String line) {
+        String[] fields = line.split("\t");
+        int type = Integer.parseInt(fields[2]);
+        long length = Long.parseLong(fields[3]);
+        int decimals = Integer.parseInt(fields[4]);
+        int flags = Integer.parseInt(fields[5]);
+        boolean isUnsigned = (flags & 32) != 0;
+        switch (type) {
+            case 1 -> length = 3;
+            case 2 -> length = 5;
+            case 9 -> length = isUnsigned ? 8 : 7;
+            case 3 -> length = 10;
+            case 8 -> length = isUnsigned ? 20 : 19;
+            case 246 -> length -= (isUnsigned ? 0 : 1) + (decimals > 0 ? 1 : 0);
+            case 4, 5 -> decimals = decimals == 31 ? 0 : decimals;
+            case 16 -> flags |= length > 1 ? 16 | 128 : 0;
+            case 253, 254 -> flags |= fields[6].equals("63") ? 16 : 0;
+            default -> { }
+        }
+        return String.join("\t", fields[0], fields[1], fields[2], "" + length, "" + decimals, "" + flags, fields[6]);
+    }
+
+    static void checkDescriptions(String name, String url, String path) throws Exception {
+        List<String> lines = Files.readAllLines(Path.of(path));
+        try (Connection connection = DriverManager.getConnection(url, "root", ""); Statement statement = connection.createStatement()) {
+            statement.execute("SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci");
+            for (String table : new String[] {"original", "described"}) {
+                StringBuilder expected = new StringBuilder();
+                StringBuilder seen = new StringBuilder();
+                try (ResultSet set = statement.executeQuery("SELECT * FROM " + table + " WHERE FALSE")) {
+                    ResultSetMetaData meta = set.getMetaData();
+                    for (int i = 1; i <= meta.getColumnCount(); i++) {
+                        seen.append(table).append('\t').append(meta.getColumnName(i)).append('\t').append(description(meta, i)).append('\n');
+                    }
+                }
+                boolean hasCollation = name.equals("Connector/J");
+                for (String line : lines) {
+                    if (line.startsWith(table + "\t")) {
+                        expected.append(hasCollation ? keptByConnectorJ(line) : line.substring(0, line.lastIndexOf('\t'))).append('\n');
+                    }
+                }
+                Client.expect("descriptions of " + table + " by " + name, seen, expected);
+            }
+        }
+    }
+
+    public static void main(String[] arguments) throws Exception {
         String place = "://127.0.0.1:" + arguments[0] + "/round_trips?yearIsDateType=false&tinyInt1isBit=false";
+        checkDescriptions("Connector/J", "jdbc:mysql" + place, arguments[1]);
+        checkDescriptions("MariaDB", "jdbc:mariadb" + place, arguments[1]);
         for (boolean prepared : new boolean[] {true, false}) {
             String way = prepared ? "prepared" : "text";
             // Connector/J adds the hours of a negative binary time to its days instead of subtracting them.

@@ -1,5 +1,7 @@
 // mysql2 writes all that it reads of the table `original` into `copy`. Both tables must hold the same bytes.
-// round_trips.js PORT; prints the JavaScript type of each column.
+// round_trips.js PORT METADATA; prints the JavaScript type of each column. What the driver tells of the columns must
+// be what the file METADATA says.
+const fs = require('fs');
 const mysql = require('mysql2/promise');
 const assert = require('assert');
 
@@ -45,7 +47,24 @@ async function roundTrip(name, method, connection, leftOut) {
   }
 }
 
+// Type, length, decimals, flags and collation of each column, as numbers of the protocol.
+async function checkDescriptions(path) {
+  const lines = fs.readFileSync(path, 'utf8').split('\n').filter((line) => line && !line.startsWith('#'));
+  const connection = await mysql.createConnection(options);
+  await connection.query('SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci');
+  for (const table of ['original', 'described']) {
+    for (const method of ['query', 'execute']) {
+      const [, fields] = await connection[method](`SELECT * FROM ${table} WHERE FALSE`);
+      const seen = fields.map((field) => [table, field.name, field.columnType, field.columnLength, field.decimals,
+        field.flags, field.characterSet].join('\t'));
+      assert.deepStrictEqual(seen, lines.filter((line) => line.startsWith(`${table}\t`)), `${table} ${method}`);
+    }
+  }
+  await connection.end();
+}
+
 (async () => {
+  await checkDescriptions(process.argv[3]);
   for (const [name, more, leftOut] of ways) {
     for (const method of ['query', 'execute']) {
       const connection = await mysql.createConnection({ ...options, ...more });

@@ -1,5 +1,6 @@
 """Round trips of every type by each Python client: what a client reads of the table `original`, it writes into
-`copy`, and both tables hold the same bytes. round_trips.py PORT; prints the Python type of each column."""
+`copy`, and both tables hold the same bytes. round_trips.py PORT METADATA; prints the Python type of each column.
+What the clients tell of the columns must be what the file METADATA says."""
 
 import sys
 
@@ -19,6 +20,41 @@ CLIENTS = {
     # It takes the two bytes of a year for a string.
     "connector-python prepared": (lambda: mysql.connector.connect(**CONNECTOR), {"prepared": True}, ("c_year",)),
 }
+
+
+# What each client tells of a column, as numbers of the protocol: type, length, decimals, flags and collation. A
+# client leaves out what it does not keep.
+DESCRIPTIONS = {
+    "pymysql": lambda cursor: [
+        (field.name, field.type_code, field.length, field.scale, field.flags, field.charsetnr)
+        for field in cursor._result.fields
+    ],
+    # The library of MariaDB marks numbers with a flag of its own. The length is a signed number of 32 bits.
+    "mysqlclient": lambda cursor: [
+        (name, type_code, length & 0xFFFFFFFF, decimals, flags & ~32768, None)
+        for (name, type_code, _, length, _, decimals, _), flags in zip(cursor.description, cursor.description_flags)
+    ],
+    "connector-python": lambda cursor: [
+        (column[0], column[1], None, None, column[7], column[8]) for column in cursor.description
+    ],
+}
+
+
+def check_descriptions(name, describe, path):
+    lines = [line.rstrip("\n").split("\t") for line in open(path, encoding="utf-8") if not line.startswith("#")]
+    connection = CLIENTS[name][0]()
+    cursor = connection.cursor()
+    cursor.execute("SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci")
+    for table in ("original", "described"):
+        expected = [(line[1], *map(int, line[2:])) for line in lines if line[0] == table]
+        cursor.execute(f"SELECT * FROM {table} WHERE FALSE")
+        seen = describe(cursor)
+        cursor.fetchall()
+        assert len(seen) == len(expected), (name, seen)
+        for one, wanted in zip(seen, expected):
+            wanted = tuple(number if told is not None else None for told, number in zip(one, wanted))
+            assert one == wanted, (name, table, one, wanted)
+    connection.close()
 
 
 def round_trip(name, connect, options, left_out):
@@ -56,5 +92,7 @@ def round_trip(name, connect, options, left_out):
     connection.close()
 
 
+for client, describe in DESCRIPTIONS.items():
+    check_descriptions(client, describe, sys.argv[2])
 for client, (connect, options, left_out) in CLIENTS.items():
     round_trip(client, connect, options, left_out)

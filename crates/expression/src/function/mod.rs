@@ -22,6 +22,7 @@ mod regexp;
 mod registry;
 mod round;
 mod search;
+mod session_call;
 mod special;
 mod temporal;
 mod text;

@@ -54,7 +54,7 @@ fn equal_results(function: &Function) -> &'static str {
     match function.volatility {
         Volatility::Immutable => "always",
         Volatility::Statement => "execution",
-        Volatility::Row => "never",
+        Volatility::Row | Volatility::Stateful => "never",
     }
 }
 

@@ -9,8 +9,8 @@ use junctor_model::value::ValueRef;
 
 use super::{
     Call, check, cipher, compose, compress, digest, extreme, format_number, geometry, hash, insert_id, json, math,
-    network, password, radix, random, regexp, round, search, special, temporal, text, time_to_live, trigonometry, trim,
-    type_info, user_variable, uuid, vector, wrong_count,
+    network, password, radix, random, regexp, round, search, session_call, special, temporal, text, time_to_live,
+    trigonometry, trim, type_info, user_variable, uuid, vector, wrong_count,
 };
 use crate::program::Expression;
 use crate::result_type::ResultType;
@@ -90,6 +90,9 @@ pub enum Volatility {
     Statement,
     /// At each evaluation; or the evaluation has a side effect.
     Row,
+    /// At each evaluation, because it reads or changes the state of the session. Only the session evaluates
+    /// such a call: once for each row, in the order of the rows.
+    Stateful,
 }
 
 /// A family: its title and its entries.
@@ -126,6 +129,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "Insert ids", functions: insert_id::TABLE },
     Family { title: "Constraints", functions: check::TABLE },
     Family { title: "User variables", functions: user_variable::TABLE },
+    Family { title: "Waits and locks", functions: session_call::TABLE },
     Family { title: "Time to live", functions: time_to_live::TABLE },
     Family { title: "Fields of days and times", functions: temporal::FIELDS },
     Family { title: "Weeks", functions: temporal::WEEK },
@@ -249,6 +253,11 @@ impl Function {
     /// Whether equal arguments always give the same result.
     pub fn is_immutable(&self) -> bool {
         self.volatility == Volatility::Immutable
+    }
+
+    /// Whether a call reads or changes the state of the session.
+    pub fn is_stateful(&self) -> bool {
+        self.volatility == Volatility::Stateful
     }
 
     /// The function with another volatility.

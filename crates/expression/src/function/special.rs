@@ -43,13 +43,6 @@ pub(super) const SESSION: &[Function] = &[
     session("CLOCK MICROSECONDS", 0, 0),
     session("ROW_COUNT", 0, 0),
     session("FOUND_ROWS", 0, 0),
-    session("SLEEP", 1, 1),
-    session("BENCHMARK", 2, 2),
-    session("GET_LOCK", 2, 2),
-    session("RELEASE_LOCK", 1, 1),
-    session("RELEASE_ALL_LOCKS", 0, 0),
-    session("IS_FREE_LOCK", 1, 1),
-    session("IS_USED_LOCK", 1, 1),
 ];
 
 /// Functions of the clock.

@@ -11,8 +11,8 @@ use crate::result_type::{Coercibility, Kind, ResultType};
 /// The first argument is the variable's name in lower case, the second the new value, or the value before the
 /// statement.
 pub(super) const TABLE: &[Function] = &[
-    function("USER VARIABLE :=", 2, 2, resolve, assign).volatile(Volatility::Row),
-    function("USER VARIABLE", 2, 2, resolve, read).volatile(Volatility::Row),
+    function("USER VARIABLE :=", 2, 2, resolve, assign).volatile(Volatility::Stateful),
+    function("USER VARIABLE", 2, 2, resolve, read).volatile(Volatility::Stateful),
 ];
 
 /// Maximum number of characters of a variable without a value, as clients see it.

@@ -172,6 +172,9 @@ impl ResultColumn {
         set(!definition.nullable, column_flag::NOT_NULL);
         set(definition.auto_increment, column_flag::AUTO_INCREMENT);
         set(definition.on_update_now, column_flag::ON_UPDATE_NOW);
+        // MySQL marks only a TIMESTAMP that it sets by itself.
+        let is_set = definition.default_now || definition.on_update_now;
+        set(is_set && wire.code == wire_type::TIMESTAMP, column_flag::TIMESTAMP);
         let has_default = definition.default.is_some() || definition.auto_increment || definition.default_now;
         set(!definition.nullable && !has_default, column_flag::NO_DEFAULT_VALUE);
         set(collation.is_some_and(CollationId::is_code_point_order), column_flag::BINARY);

@@ -22,6 +22,19 @@ fn text(value: ValueRef<'_>) -> Vec<u8> {
 }
 
 #[test]
+fn only_a_timestamp_that_the_server_sets_is_marked_as_one() {
+    let column = ColumnDefinition { nullable: true, ..ColumnDefinition::new("c", DataType::timestamp(3)) };
+    assert_eq!(ResultColumn::of_definition(&column).flags, column_flag::BINARY);
+    let created = ColumnDefinition { default_now: true, ..column.clone() };
+    assert_eq!(ResultColumn::of_definition(&created).flags, column_flag::BINARY | column_flag::TIMESTAMP);
+    let changed = ColumnDefinition { on_update_now: true, ..column };
+    let of_change = column_flag::BINARY | column_flag::TIMESTAMP | column_flag::ON_UPDATE_NOW;
+    assert_eq!(ResultColumn::of_definition(&changed).flags, of_change);
+    let day = ColumnDefinition { default_now: true, ..ColumnDefinition::new("c", DataType::date_time(0)) };
+    assert_eq!(ResultColumn::of_definition(&day).flags & column_flag::TIMESTAMP, 0);
+}
+
+#[test]
 fn doubles_print_as_mysql_prints_them() {
     let cases = [
         (0.0, "0"),

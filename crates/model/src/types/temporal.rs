@@ -84,7 +84,7 @@ impl TypeDescriptor for TemporalType {
 
     fn wire(&self, data_type: &DataType) -> WireType {
         let fraction = if data_type.scale > 0 { 1 + u32::from(data_type.scale) } else { 0 };
-        let flags = column_flag::BINARY | if self.kind == TemporalKind::Timestamp { column_flag::TIMESTAMP } else { 0 };
+        let flags = column_flag::BINARY;
         WireType { code: self.wire_code, length: self.length + fraction, decimals: data_type.scale, flags }
     }
 

@@ -246,7 +246,10 @@ impl<'a> Binder<'a> {
             Ast::Function(_) => self.function(expression),
             Ast::Trim { side, removed, operand } => self.trim(*side, removed.as_deref(), operand),
             Ast::Row(_) => Err(message::operand_columns(1)),
-            Ast::Subquery(query) => self.subquery(SubqueryForm::Value(query)),
+            Ast::Subquery(query) => match query.only_value().filter(|value| value.is_stateful()) {
+                Some(value) => self.bind(value),
+                None => self.subquery(SubqueryForm::Value(query)),
+            },
             Ast::Exists(query) => self.subquery(SubqueryForm::Exists(query)),
             Ast::Quantified { operator, all, operand, query } => {
                 let operands = match &**operand {
@@ -434,10 +437,10 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// `@name := value`. The session must evaluate it, so the statement must not read a stored table.
+    /// `@name := value`. The session must evaluate it, so it cannot be part of what the partitions evaluate.
     fn assign_variable(&mut self, name: &str, value: &ast::Expression) -> Result<Expression> {
-        if matches!(self.scope.source, RowSource::Table(_) | RowSource::Block(_)) {
-            return Err(Error::not_supported("assignment of user variables in a statement of a table"));
+        if matches!(self.scope.source, RowSource::Table(_)) {
+            return Err(Error::not_supported("assignment of user variables here"));
         }
         let name = Value::Bytes(name.to_lowercase().into_bytes());
         let name = Expression::constant(name, self.environment.collation);

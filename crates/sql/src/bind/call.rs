@@ -6,7 +6,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::program::Aggregate;
 
 use super::literal::{among_numbers, compared};
-use super::{Aggregation, Binder, message};
+use super::{Aggregation, Binder, RowSource, message};
 use crate::parse::expression::{self as ast, FunctionCall};
 
 impl Binder<'_> {
@@ -32,7 +32,11 @@ impl Binder<'_> {
         if call.is_aggregate() || call.name.eq_ignore_ascii_case("GROUPING") {
             return Err(message::invalid_use_of_group());
         }
-        if let Some(value) = self.session_constant(expression)? {
+        let known = function::find(&call.name);
+        // A tree of operators carries out such calls for each row.
+        let is_carried_out =
+            known.is_some_and(|function| function.is_stateful()) && matches!(self.scope.source, RowSource::Block(_));
+        if !is_carried_out && let Some(value) = self.session_constant(expression)? {
             return Ok(value);
         }
         if call.name == "INTERVAL UNIT" {
@@ -44,9 +48,12 @@ impl Binder<'_> {
         {
             return self.binary(ast::BinaryOperator::Modulo, left, right);
         }
-        let known = function::find(&call.name);
         if let Some(function) = known {
             function.check_count(call.arguments.len())?;
+        }
+        // The values of the session's state that partitions get are those before the statement.
+        if known.is_some_and(|function| function.is_stateful()) && matches!(self.scope.source, RowSource::Table(_)) {
+            return Err(Error::not_supported("a user variable that the statement assigns, here"));
         }
         let mut arguments = self.bind_all(&call.arguments)?;
         if let Some(chosen) = self.nullif_of_literal(call, &mut arguments)? {

@@ -17,6 +17,7 @@ use super::key_read::abandon_key_read;
 use super::read::abandon_read;
 use super::session::Session;
 use super::state::Execution;
+use super::tree::TreeState;
 use crate::result::Progress;
 
 /// A KILL of another session that has been sent to all sql blocks.
@@ -114,6 +115,9 @@ impl Engine {
                 if let Some(operation) = state.stop() {
                     self.gateway.interrupt_statement(operation, turn);
                 }
+                if state.awaits_call() {
+                    self.gateway.cancel_user_lock(session.connection, turn);
+                }
                 if state.awaits_input() {
                     // No reply will arrive, so the statement requests a step to end in.
                     session.steps_requested += 1;
@@ -123,22 +127,7 @@ impl Engine {
                 return false;
             }
             Execution::Into(state) => return self.stop_into(session, state, turn),
-            Execution::Tree(mut state) => {
-                let mut all_ended = true;
-                for inner in state.inner() {
-                    session.execution = std::mem::take(inner);
-                    if !matches!(session.execution, Execution::Idle) && !self.stop(session, turn) {
-                        *inner = std::mem::take(&mut session.execution);
-                        all_ended = false;
-                    }
-                }
-                if !all_ended {
-                    state.stop();
-                    session.execution = Execution::Tree(state);
-                    return false;
-                }
-                state.release(self, session, turn);
-            }
+            Execution::Tree(state) => return self.stop_tree(session, state, turn),
             Execution::Discarding(_) if session.interrupted || session.is_closing => {}
             other => {
                 session.execution = other;
@@ -150,6 +139,30 @@ impl Engine {
 }
 
 impl Engine {
+    /// Stops a tree of operators. Returns whether it has ended.
+    fn stop_tree(&mut self, session: &mut Session, mut state: Box<TreeState>, turn: &mut TurnContext<'_>) -> bool {
+        let mut all_ended = true;
+        for inner in state.inner() {
+            session.execution = std::mem::take(inner);
+            if !matches!(session.execution, Execution::Idle) && !self.stop(session, turn) {
+                *inner = std::mem::take(&mut session.execution);
+                all_ended = false;
+            }
+        }
+        if state.awaits_call() {
+            self.gateway.cancel_user_lock(session.connection, turn);
+            all_ended = false;
+        }
+        match all_ended {
+            true => state.release(self, session, turn),
+            false => {
+                state.stop();
+                session.execution = Execution::Tree(state);
+            }
+        }
+        all_ended
+    }
+
     /// Stops a SELECT ... INTO. Returns whether it has ended.
     fn stop_into(&mut self, session: &mut Session, mut state: Box<IntoState>, turn: &mut TurnContext<'_>) -> bool {
         session.execution = std::mem::take(state.query());

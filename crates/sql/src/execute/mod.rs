@@ -95,6 +95,6 @@ pub use table_use::LockReport;
 pub(crate) use transaction::{AfterTransactionEnd, finish_set, start_control, start_ending};
 pub(crate) use tree::start_tree;
 pub(crate) use user_lock::{
-    CallResults, LockCallMode, LockCalls, OuterCall, lock_call_in_table_statement, start_user_locks,
+    CallResults, LockCallMode, LockCalls, OuterCall, action_of, lock_call_in_table_statement, start_user_locks,
 };
 pub(crate) use write::{in_read_only_transaction, start_change};

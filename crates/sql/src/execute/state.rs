@@ -98,6 +98,8 @@ impl Execution {
             Execution::Idle | Execution::Retry(_) => "",
             Execution::Received(_) | Execution::Sorted(_) => "sending",
             Execution::Read(state) if state.awaits_room => "sending",
+            Execution::Tree(state) if state.awaits_call() => "User lock",
+            Execution::Compound(state) if state.awaits_call() => "User lock",
             Execution::Read(_)
             | Execution::Keys(_)
             | Execution::Write(_)

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::{Event, TurnContext, invariant};
 use junctor_model::error::{Error, Result};
+use junctor_model::session_call::SessionCall;
 use junctor_model::value::ValueRef;
+use junctor_signals::diagnostics;
 use junctor_signals::program::RowProtocol;
 use junctor_signals::read_rows::OperationId;
 
@@ -15,10 +17,11 @@ use super::engine::Engine;
 use super::operator::{Batch, Input, Leaf, Meters, Run, STEP_ROWS, Step, open_block};
 use super::packets::{Window, append_row};
 use super::read::window_of;
-use super::resume::{resume, run_requested_step};
+use super::resume::{resume, run_requested_step, unexpected};
 use super::retry::{RetryInput, RetryState};
 use super::session::Session;
 use super::state::{Execution, PlanInput};
+use super::user_lock::action_of;
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::tree::PlanNode;
 use crate::plan::{LeafMeasure, Measures, OperatorMeasure, TreePlan, explain_operators};
@@ -43,6 +46,10 @@ pub(crate) struct TreeState {
     unsent: Option<(Batch, usize, usize)>,
     /// Whether the statement was stopped, and ends when its locking read has ended.
     is_stopped: bool,
+    /// The call of SLEEP or of a user-level lock that a row waits for.
+    call: Option<(OperationId, SessionCall)>,
+    /// Whether such a call has been carried out, so that the statement cannot start again.
+    has_called: bool,
     /// Whether the session waits until the client has received the last part.
     pub awaits_room: bool,
     /// Whether the session has sent itself a `ContinueStatement` signal.
@@ -53,9 +60,15 @@ pub(crate) struct TreeState {
 }
 
 impl TreeState {
-    /// Whether a leaf waits for a reply of this operation.
+    /// Whether a row waits for a call of SLEEP or of a user-level lock.
+    pub fn awaits_call(&self) -> bool {
+        self.call.is_some()
+    }
+
+    /// Whether a leaf or a call waits for a reply of this operation.
     pub fn awaits(&self, operation: OperationId) -> bool {
-        self.leaves.iter().any(|leaf| leaf.source.as_ref().is_some_and(|source| source.awaits(operation)))
+        let of_call = self.call.as_ref().is_some_and(|(awaited, _)| *awaited == operation);
+        of_call || self.leaves.iter().any(|leaf| leaf.source.as_ref().is_some_and(|source| source.awaits(operation)))
     }
 
     /// Whether a step has been requested, by the tree or by a leaf.
@@ -93,6 +106,7 @@ impl TreeState {
     /// Ends the snapshot and the copies of the statement. The leaves have ended or are stale.
     pub fn release(mut self, engine: &mut Engine, session: &mut Session, turn: &mut TurnContext<'_>) {
         std::mem::take(&mut self.retry).release(turn);
+        session.note_evaluated(WarningLevel::Warning, &mut self.scratch);
         session.shares_snapshot = false;
         engine.gateway.end_statement(&mut session.transaction);
     }
@@ -141,6 +155,8 @@ fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &P
         header_sent: false,
         unsent: None,
         is_stopped: false,
+        call: None,
+        has_called: false,
         awaits_room: false,
         step_requested: false,
         retry,
@@ -148,9 +164,21 @@ fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &P
     })
 }
 
-/// Continues a tree with a reply for one of its leaves.
+/// Continues a tree with a reply for one of its leaves or for a call.
 pub(super) fn resume_tree(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>, event: Event) -> Progress {
     let operation = super::resume::operation_of(&event);
+    if let Some((_, call)) = state.call.take_if(|(awaited, _)| *awaited == operation) {
+        let (value, error) = match event {
+            Event::UserLock { value, error, .. } => (value, error),
+            other => unexpected("a user-level lock", &other),
+        };
+        if let Some(error) = error {
+            return settle(context, state, Err(error));
+        }
+        state.has_called = true;
+        state.scratch.session_calls_mut().answer(call, value);
+        return drive(context, state);
+    }
     let awaits = |leaf: &&mut Leaf| leaf.source.as_ref().is_some_and(|source| source.awaits(operation));
     if let Some(leaf) = state.leaves.iter_mut().find(awaits)
         && let Some(source) = &mut leaf.source
@@ -176,12 +204,41 @@ pub(super) fn continue_tree(context: &mut StatementContext<'_, '_>) -> Progress 
     drive(context, state)
 }
 
-/// Runs one step of the operators.
+/// Runs one step of the operators, unless a row waits for a call.
 fn drive(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>) -> Progress {
-    let stepped = if state.is_stopped { stopped(&mut state) } else { step(context, &mut state) };
-    context.session.note_evaluated(WarningLevel::Warning, &mut state.scratch);
+    let stepped = match () {
+        () if state.is_stopped => stopped(&mut state),
+        () if state.call.is_some() => Ok(Outcome::Waits),
+        () => match step(context, &mut state) {
+            Ok(Outcome::Calls) => begin_call(context, &mut state),
+            other => other,
+        },
+    };
+    settle(context, state, stepped)
+}
+
+/// Begins the call that a row waits for.
+fn begin_call(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result<Outcome> {
+    let Some(call) = state.scratch.session_calls_mut().take_wanted() else { return Ok(Outcome::Yields) };
+    if call.function == "BENCHMARK" {
+        return Ok(Outcome::Yields);
+    }
+    let action = action_of(call.function, &call.arguments)?;
+    // A lock that is granted after the statement has ended is released at the end of the session, too.
+    context.session.holds_user_locks |= call.function == "GET_LOCK";
+    let operation = context.engine.gateway.use_user_lock(context.session.connection, action, context.turn)?;
+    state.call = Some((operation, call));
+    Ok(Outcome::Waits)
+}
+
+/// Goes on as the outcome of a step says.
+fn settle(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>, stepped: Result<Outcome>) -> Progress {
+    // The user variables that the statement assigns stay with it, because its next steps read them.
+    if let Some(diagnostics) = diagnostics::take(&mut state.scratch) {
+        context.session.note_diagnostics(WarningLevel::Warning, *diagnostics);
+    }
     match stepped {
-        Ok(Outcome::Waits) => {
+        Ok(Outcome::Waits | Outcome::Calls) => {
             context.session.execution = Execution::Tree(state);
             Progress::Waiting
         }
@@ -213,9 +270,13 @@ fn drive(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>) -> P
         }
         Err(error) => {
             close(context, &mut state);
-            let may_start_again = !state.header_sent && !context.session.interrupted && !state.retry.is_none();
+            let may_start_again =
+                !state.header_sent && !state.has_called && !context.session.interrupted && !state.retry.is_none();
             let retries = may_start_again && context.may_succeed_after(&error);
             let retry = std::mem::take(&mut state.retry);
+            if retries {
+                state.scratch.take_assigned();
+            }
             state.release(context.engine, context.session, context.turn);
             if retries {
                 context.session.execution = Execution::Retry(Box::new(RetryState::after(&error, retry)));
@@ -230,6 +291,8 @@ fn drive(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>) -> P
 /// The state of the tree after a step.
 enum Outcome {
     Waits,
+    /// A row waits for a call.
+    Calls,
     Yields,
     Full,
     Done,
@@ -237,7 +300,7 @@ enum Outcome {
 
 fn stopped(state: &mut TreeState) -> Result<Outcome> {
     let runs = state.leaves.iter().filter_map(|leaf| leaf.source.as_ref()).any(|source| source.statement().is_some());
-    if runs { Ok(Outcome::Waits) } else { Err(interrupted()) }
+    if runs || state.call.is_some() { Ok(Outcome::Waits) } else { Err(interrupted()) }
 }
 
 fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result<Outcome> {
@@ -274,6 +337,7 @@ fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result
             None => {
                 let batch = match root.next(&mut run)? {
                     Step::Batch(batch) => batch,
+                    Step::Wait if run.scratch.session_calls().is_wanting() => return Ok(Outcome::Calls),
                     Step::Wait if run.yields => return Ok(Outcome::Yields),
                     Step::Wait => return Ok(Outcome::Waits),
                     Step::Done => return Ok(Outcome::Done),
@@ -293,15 +357,10 @@ fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result
         }
         let mut packets = Vec::new();
         let mut next = first;
-        while next < last && packets.len() < OUTPUT_PART_BYTES {
-            run.scratch.reset();
-            let row = batch.row(next);
-            let mut values = Vec::with_capacity(run.plan.root.values.len());
-            for (value, column) in run.plan.root.values.iter().zip(&run.plan.header.columns) {
-                values.push((value.evaluate(None, row, run.scratch)?, column));
-            }
-            append_row(state.protocol, values.into_iter(), &mut packets);
-            next += 1;
+        let mut waits = false;
+        while next < last && packets.len() < OUTPUT_PART_BYTES && !waits {
+            waits = !append_result_row(&mut run, batch.row(next), state.protocol, &mut packets)?;
+            next += usize::from(!waits);
         }
         let sent = next - first;
         state.rows += sent as u64;
@@ -315,11 +374,39 @@ fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result
         if next < last {
             state.unsent = Some((batch, next, last));
         }
+        if waits {
+            return Ok(Outcome::Calls);
+        }
         if run.context.sink.pending_bytes() >= OUTPUT_PART_BYTES && !run.context.session.interrupted && sent > 0 {
             return Ok(Outcome::Full);
         }
         if is_spent {
             return Ok(Outcome::Yields);
+        }
+    }
+}
+
+/// Appends the packet of a result row. Returns false if the row waits for a call.
+fn append_result_row(
+    run: &mut Run<'_, '_, '_>,
+    row: Parameters<'_>,
+    protocol: RowProtocol,
+    packets: &mut Vec<u8>,
+) -> Result<bool> {
+    let plan = run.plan;
+    let mut append = |scratch: &Scratch| {
+        let mut values = Vec::with_capacity(plan.root.values.len());
+        for (value, column) in plan.root.values.iter().zip(&plan.header.columns) {
+            values.push((value.evaluate(None, row, scratch)?, column));
+        }
+        append_row(protocol, values.into_iter(), packets);
+        Ok(())
+    };
+    match plan.root.is_stateful {
+        true => Ok(run.with_calls(append)?.is_some()),
+        false => {
+            run.scratch.reset();
+            append(run.scratch).map(|()| true)
         }
     }
 }
@@ -357,9 +444,12 @@ impl Measures for Measured<'_> {
     }
 }
 
-/// Ends the leaves that still run.
+/// Ends the leaves that still run, and the call that a row waits for.
 fn close(context: &mut StatementContext<'_, '_>, state: &mut TreeState) {
     state.root = None;
+    if state.call.take().is_some() {
+        context.engine.gateway.cancel_user_lock(context.session.connection, context.turn);
+    }
     for leaf in &mut state.leaves {
         if let Some(source) = leaf.source.take() {
             source.stop(context);

@@ -22,7 +22,13 @@ use super::retry::{RetryInput, RetryState};
 use super::state::Execution;
 use crate::mysql_catalog::show::StatisticsSnapshot;
 use crate::parse::statement::StopStatement;
+use crate::mysql_catalog::variable::text_of;
 use crate::result::Progress;
+
+/// Maximum number of characters in a lock name. A longer name is error 3057.
+const NAME_CHARACTERS_MAX: usize = 64;
+/// Maximum duration of SLEEP, in milliseconds: about 31 years.
+const SLEEP_MS_MAX: u64 = 1_000_000_000_000;
 
 /// The lock calls of the statement that is being planned or executed.
 #[derive(Debug, Default)]
@@ -154,6 +160,20 @@ impl LockCalls {
     }
 }
 
+/// What the main block does for a call with these arguments. Errors: 3057 for the name of a lock, 1210 for the
+/// time of SLEEP.
+pub(crate) fn action_of(function: &str, arguments: &[Value]) -> Result<UserLockAction> {
+    let argument = |place: usize| arguments.get(place).unwrap_or(&Value::Null);
+    Ok(match function {
+        "SLEEP" => UserLockAction::Sleep { wait_ms: sleep_ms_of(argument(0))? },
+        "GET_LOCK" => UserLockAction::Get { name: lock_name(argument(0))?, wait_ms: wait_ms_of(argument(1)) },
+        "RELEASE_LOCK" => UserLockAction::Release { name: lock_name(argument(0))? },
+        "RELEASE_ALL_LOCKS" => UserLockAction::ReleaseAll,
+        "IS_FREE_LOCK" => UserLockAction::IsFree { name: lock_name(argument(0))? },
+        _ => UserLockAction::IsUsed { name: lock_name(argument(0))? },
+    })
+}
+
 /// Carries out the calls of a statement that has not begun, and then starts the statement.
 pub(crate) fn start_user_locks(
     context: &mut StatementContext<'_, '_>,
@@ -256,4 +276,45 @@ pub(super) fn resume_user_lock(
 /// lock must be taken exactly once.
 pub(crate) fn lock_call_in_table_statement() -> Box<Error> {
     Error::not_supported("GET_LOCK, SLEEP or BENCHMARK in a statement of a table")
+}
+
+/// A lock name in lower case, because lock names are compared without regard to case. Error: 3057.
+fn lock_name(value: &Value) -> Result<Box<str>> {
+    let text = text_of(value);
+    let is_good = !value.is_null() && !text.is_empty() && text.chars().count() <= NAME_CHARACTERS_MAX;
+    if !is_good {
+        let message = format!("Incorrect user-level lock name '{text}'.");
+        return Err(Error::new(ErrorCode::WrongUserLockName, message));
+    }
+    Ok(text.to_lowercase().into())
+}
+
+/// The milliseconds of SLEEP. Error 1210 for NULL and negative numbers.
+fn sleep_ms_of(value: &Value) -> Result<u64> {
+    let seconds = match value {
+        Value::Null => None,
+        Value::Bytes(_) => Some(text_of(value).trim().parse().unwrap_or(0.0)),
+        number => number.as_ref().to_double().ok(),
+    };
+    match seconds.filter(|seconds| *seconds >= 0.0) {
+        // The cast saturates, so an excessive number becomes the maximum.
+        Some(seconds) => Ok(((seconds * 1000.0).ceil() as u64).min(SLEEP_MS_MAX)),
+        None => Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to sleep.")),
+    }
+}
+
+/// A timeout in milliseconds, from a number of seconds that is rounded to an integer. A negative number
+/// yields `None`, which means no limit. A text that is not a number counts as 0.
+fn wait_ms_of(value: &Value) -> Option<u64> {
+    let seconds = match value {
+        Value::Null => 0.0,
+        Value::Int(value) => *value as f64,
+        Value::UInt(value) => *value as f64,
+        Value::Double(value) => value.round(),
+        Value::Decimal(value) => value.to_double().round(),
+        Value::Bytes(_) => text_of(value).trim().parse().unwrap_or(0.0_f64).round(),
+        other => other.as_ref().to_double().unwrap_or(0.0).round(),
+    };
+    // The cast saturates, so an excessive number becomes the maximum.
+    (seconds >= 0.0).then_some((seconds * 1000.0) as u64)
 }

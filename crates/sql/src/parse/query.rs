@@ -113,7 +113,7 @@ impl Select {
     }
 
     /// Whether the query reads more than one table, or has groups, subqueries or aggregates that only a tree
-    /// of operators computes.
+    /// of operators computes, or changes the state of the session.
     pub fn needs_tree(&self) -> bool {
         let in_items = |item: &SelectItem| match item {
             SelectItem::Expression { expression, .. } => expression.needs_tree(),
@@ -127,6 +127,22 @@ impl Select {
             || self.filter.as_ref().is_some_and(Expression::needs_tree)
             || self.having.as_ref().is_some_and(|having| having.needs_tree() || having.has_aggregate())
             || self.order_by.iter().any(|item| item.expression.needs_tree())
+            || self.is_stateful()
+    }
+}
+
+impl Select {
+    /// The value of a query that has one row with one value in any case.
+    pub fn only_value(&self) -> Option<&Expression> {
+        let [SelectItem::Expression { expression, .. }] = &*self.projection else { return None };
+        let is_one_row = self.from.is_none()
+            && self.with.is_empty()
+            && self.filter.is_none()
+            && self.group_by.is_empty()
+            && self.having.is_none()
+            && self.limit.is_none()
+            && self.into.is_none();
+        (is_one_row && !expression.has_aggregate() && !expression.has_window()).then_some(expression)
     }
 }
 

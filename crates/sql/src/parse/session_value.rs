@@ -47,6 +47,13 @@ pub(crate) fn lift_session_values(
     lifter.lifted
 }
 
+/// Replaces each user variable that a statement without implicit parameters assigns by a call that reads it at
+/// each evaluation.
+pub(crate) fn read_assigned_variables(statement: &mut Statement) {
+    // With this number no expression becomes a parameter.
+    lift_session_values(statement, ParameterNumber(PARAMETERS_MAX), &|_| Lifting::Operands);
+}
+
 /// The user variable of each field of LOAD DATA, in lower case; empty for a field that is a column.
 fn loaded_variables(statement: &Statement) -> Vec<String> {
     let Statement::Insert(insert) = statement else { return Vec::new() };
@@ -191,7 +198,15 @@ impl Lifter<'_> {
         match (self.lifting)(value) {
             Lifting::Whole => self.lift(value, is_pattern),
             Lifting::Operands => self.operands(value),
-            Lifting::Nothing => {}
+            Lifting::Nothing if self.assigned.is_empty() => {}
+            Lifting::Nothing => value.replace(&mut |inner| {
+                let is_assigned =
+                    matches!(inner, Expression::UserVariable(name) if self.assigned.contains(&name.to_lowercase()));
+                if is_assigned {
+                    self.read_assigned(inner);
+                }
+                is_assigned
+            }),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Walks through expressions and queries, with and without changes.
 
+use junctor_expression::function;
+
 use super::expression::{CaseBranch, Expression, InList};
 use super::query::{DerivedSource, FromItem, JoinCondition};
 use super::statement::{ObjectName, Select, SelectItem, TableReference};
@@ -15,6 +17,24 @@ impl Expression {
             _ => {}
         }
         self.for_each_operand(&mut |operand| operand.visit_deep(visit));
+    }
+
+    /// Whether an evaluation reads or changes the state of the session, also in subqueries: it assigns a user
+    /// variable, or reads one that the statement assigns.
+    pub fn is_stateful(&self) -> bool {
+        let mut is_stateful = false;
+        self.visit_deep(&mut |inner| is_stateful |= inner.is_stateful_itself());
+        is_stateful
+    }
+
+    fn is_stateful_itself(&self) -> bool {
+        match self {
+            Expression::AssignUserVariable { .. } => true,
+            Expression::Function(call) => {
+                call.database.is_none() && function::find(&call.name).is_some_and(|known| known.is_stateful())
+            }
+            _ => false,
+        }
     }
 
     /// Calls `replace` for this expression and, unless it returns true, for the operands. Subqueries are not
@@ -93,6 +113,13 @@ impl Expression {
 }
 
 impl Select {
+    /// Whether an evaluation of one of its expressions reads or changes the state of the session.
+    pub fn is_stateful(&self) -> bool {
+        let mut is_stateful = false;
+        self.visit_deep(&mut |inner| is_stateful |= inner.is_stateful_itself());
+        is_stateful
+    }
+
     /// Calls `visit` for every expression of the query, also in queries inside it.
     pub fn visit_deep<'e>(&'e self, visit: &mut dyn FnMut(&'e Expression)) {
         self.with.iter().for_each(|table| table.query.visit_deep(visit));

@@ -88,15 +88,16 @@ pub(super) fn plan_modify(
     plan_request(environment, &request, find_virtual)
 }
 
-/// Plans an UPDATE of one table with subqueries, or through a view; `None` for others.
+/// Plans an UPDATE of one table with subqueries, through a view, or with assignments of user variables; `None`
+/// for others.
 pub(super) fn plan_update_by_query(
     environment: &Environment<'_>,
     update: &Update,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Option<Planned>> {
-    let needs = update.filter.as_ref().is_some_and(Expression::needs_tree)
-        || update.assignments.iter().any(|assignment| assignment.value.needs_tree())
-        || update.order_by.iter().any(|item| item.expression.needs_tree())
+    let mut written = update.filter.iter().chain(update.assignments.iter().map(|assignment| &assignment.value));
+    let needs = written.any(needs_query)
+        || update.order_by.iter().any(|item| needs_query(&item.expression))
         || environment.view(&update.table.name).is_some();
     if !needs {
         return Ok(None);
@@ -119,21 +120,22 @@ pub(super) fn plan_update_by_query(
     plan_request(environment, &request, find_virtual).map(Some)
 }
 
-/// Plans a DELETE of one table with subqueries, or through a view; `None` for others. Error: 1235 for
-/// RETURNING.
+/// Plans a DELETE of one table with subqueries, through a view, or with assignments of user variables; `None`
+/// for others. Error: 1235 for RETURNING.
 pub(super) fn plan_delete_by_query(
     environment: &Environment<'_>,
     delete: &Delete,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Option<Planned>> {
-    let needs = delete.filter.as_ref().is_some_and(Expression::needs_tree)
-        || delete.order_by.iter().any(|item| item.expression.needs_tree())
+    let needs = delete.filter.as_ref().is_some_and(needs_query)
+        || delete.order_by.iter().any(|item| needs_query(&item.expression))
         || environment.view(&delete.table.name).is_some();
     if !needs {
         return Ok(None);
     }
     if !delete.returning.is_empty() {
-        return Err(Error::not_supported("RETURNING of a DELETE with subqueries or through a view"));
+        let what = "RETURNING of a DELETE with subqueries, through a view, or with a user variable that it assigns";
+        return Err(Error::not_supported(what));
     }
     let select = Select {
         from: Some(FromItem::Table(delete.table.clone())),
@@ -151,6 +153,11 @@ pub(super) fn plan_delete_by_query(
         assignments: &[],
     };
     plan_request(environment, &request, find_virtual).map(Some)
+}
+
+/// Whether a tree of operators must evaluate an expression.
+fn needs_query(expression: &Expression) -> bool {
+    expression.needs_tree() || expression.is_stateful()
 }
 
 fn plan_request(

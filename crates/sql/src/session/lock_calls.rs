@@ -7,13 +7,12 @@ use junctor_expression::Scratch;
 use junctor_gateway::TurnContext;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::Value;
-use junctor_signals::use_user_lock::UserLockAction;
 
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::execute::{
-    Benchmark, LockCallMode, OuterCall, StatementContext, StatementInput, fail, lock_call_in_table_statement,
-    start_table_statistics, start_user_locks,
+    Benchmark, LockCallMode, OuterCall, StatementContext, StatementInput, action_of, fail,
+    lock_call_in_table_statement, start_table_statistics, start_user_locks,
 };
 use crate::mysql_catalog::show::WarningLevel;
 use crate::mysql_catalog::variable::{SessionContext, text_of};
@@ -21,12 +20,6 @@ use crate::parse::Expression;
 use crate::parse::expression::FunctionCall;
 use crate::plan::Plan;
 use crate::result::Progress;
-
-/// Maximum number of characters in a lock name. A longer name is error 3057.
-const NAME_CHARACTERS_MAX: usize = 64;
-
-/// Maximum duration of SLEEP, in milliseconds: about 31 years.
-const SLEEP_MS_MAX: u64 = 1_000_000_000_000;
 
 /// The function that reads a file.
 const LOAD_FILE: &str = "LOAD_FILE";
@@ -157,24 +150,14 @@ impl Engine {
         session: &Session,
         facts: &SessionContext<'_>,
     ) -> Result<OuterCall> {
-        let Some(argument) = call.arguments.first() else { return Ok(OuterCall::Lock(UserLockAction::ReleaseAll)) };
         if let ("BENCHMARK", [count, expression]) = (function, call.arguments.as_slice()) {
             return self.benchmark(session, facts, (count, expression));
         }
-        if function == "SLEEP" {
-            let wait_ms = sleep_ms_of(&self.evaluate(facts, session, argument, &Scratch::new())?)?;
-            return Ok(OuterCall::Lock(UserLockAction::Sleep { wait_ms }));
+        let mut arguments = Vec::with_capacity(call.arguments.len());
+        for argument in &call.arguments {
+            arguments.push(self.evaluate(facts, session, argument, &Scratch::new())?);
         }
-        let name = lock_name(&self.evaluate(facts, session, argument, &Scratch::new())?)?;
-        Ok(OuterCall::Lock(match (function, call.arguments.get(1)) {
-            ("GET_LOCK", Some(seconds)) => {
-                let wait_ms = wait_ms_of(&self.evaluate(facts, session, seconds, &Scratch::new())?);
-                UserLockAction::Get { name, wait_ms }
-            }
-            ("RELEASE_LOCK", _) => UserLockAction::Release { name },
-            ("IS_FREE_LOCK", _) => UserLockAction::IsFree { name },
-            _ => UserLockAction::IsUsed { name },
-        }))
+        action_of(function, &arguments).map(OuterCall::Lock)
     }
 
     /// A call of BENCHMARK. NULL and, with warning 1411, a negative count give NULL.
@@ -230,45 +213,4 @@ pub(super) fn refuse_lock_calls(context: &mut StatementContext<'_, '_>, plan: &P
             Progress::Waiting
         }
     }
-}
-
-/// A lock name in lower case, because lock names are compared without regard to case. Error: 3057.
-fn lock_name(value: &Value) -> Result<Box<str>> {
-    let text = text_of(value);
-    let is_good = !value.is_null() && !text.is_empty() && text.chars().count() <= NAME_CHARACTERS_MAX;
-    if !is_good {
-        let message = format!("Incorrect user-level lock name '{text}'.");
-        return Err(Error::new(ErrorCode::WrongUserLockName, message));
-    }
-    Ok(text.to_lowercase().into())
-}
-
-/// The milliseconds of SLEEP. Error 1210 for NULL and negative numbers.
-fn sleep_ms_of(value: &Value) -> Result<u64> {
-    let seconds = match value {
-        Value::Null => None,
-        Value::Bytes(_) => Some(text_of(value).trim().parse().unwrap_or(0.0)),
-        number => number.as_ref().to_double().ok(),
-    };
-    match seconds.filter(|seconds| *seconds >= 0.0) {
-        // The cast saturates, so an excessive number becomes the maximum.
-        Some(seconds) => Ok(((seconds * 1000.0).ceil() as u64).min(SLEEP_MS_MAX)),
-        None => Err(Error::new(ErrorCode::WrongArguments, "Incorrect arguments to sleep.")),
-    }
-}
-
-/// A timeout in milliseconds, from a number of seconds that is rounded to an integer. A negative number
-/// yields `None`, which means no limit. A text that is not a number counts as 0.
-fn wait_ms_of(value: &Value) -> Option<u64> {
-    let seconds = match value {
-        Value::Null => 0.0,
-        Value::Int(value) => *value as f64,
-        Value::UInt(value) => *value as f64,
-        Value::Double(value) => value.round(),
-        Value::Decimal(value) => value.to_double().round(),
-        Value::Bytes(_) => text_of(value).trim().parse().unwrap_or(0.0_f64).round(),
-        other => other.as_ref().to_double().unwrap_or(0.0).round(),
-    };
-    // The cast saturates, so an excessive number becomes the maximum.
-    (seconds >= 0.0).then_some((seconds * 1000.0) as u64)
 }

@@ -27,6 +27,7 @@ use crate::execute::{
 };
 use crate::parse::Statement;
 use crate::parse::definition::CreateTable;
+use crate::parse::session_value::read_assigned_variables;
 use crate::parse::statement::{Insert, InsertSource};
 use crate::plan::{Plan, Planned, QueryPlan, plan_fill, plan_source};
 use crate::result::Progress;
@@ -136,8 +137,11 @@ impl StatementContext<'_, '_> {
         let session = RightsOfSession { rights: &rights, who: &who, of_account: &of_account };
         let collector = NeedsCollector::new(session);
         let (database, kinds) = (self.session.database(), &self.engine.work.kinds);
+        let mut query = Statement::Select(select.query.clone());
+        read_assigned_variables(&mut query);
+        let Statement::Select(query) = query else { return Ok(None) };
         let planned = with_environment(&facts, (database, Some(&collector)), kinds, &mut |environment| {
-            plan_source(environment, select.ignore, &select.query, &find)
+            plan_source(environment, select.ignore, &query, &find)
         })?;
         collector.finish()?;
         if self.engine.lock_calls.borrow_mut().has_unanswered() {

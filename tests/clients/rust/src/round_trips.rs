@@ -63,6 +63,116 @@ pub async fn mysql_async(port: u16) {
     }
 }
 
+/// A line of the table of column descriptions: the table, the column, and numbers of the protocol.
+pub struct Described {
+    table: String,
+    column: String,
+    /// Type, length, decimals, flags and collation.
+    numbers: [u32; 5],
+}
+
+/// The column descriptions of MySQL 8.0.
+pub fn descriptions(path: &str) -> Vec<Described> {
+    let text = std::fs::read_to_string(path).expect("the table of column descriptions");
+    let line = |line: &str| {
+        let mut fields = line.split('\t');
+        let mut next = || fields.next().expect("a line has seven fields").to_owned();
+        let (table, column) = (next(), next());
+        Described { table, column, numbers: std::array::from_fn(|_| next().parse().expect("a number")) }
+    };
+    text.lines().filter(|text| !text.starts_with('#')).map(line).collect()
+}
+
+pub async fn descriptions_of_mysql_async(port: u16, described: &[Described]) {
+    let options = OptsBuilder::default().ip_or_hostname("127.0.0.1").tcp_port(port);
+    let options = options.user(Some("root")).db_name(Some("round_trips")).prefer_socket(false);
+    let mut connection = Conn::new(options).await.expect("a login");
+    connection.query_drop("SET NAMES utf8mb4 COLLATE utf8mb4_0900_ai_ci").await.expect("a collation");
+    for table in ["original", "described"] {
+        let statement = connection.prep(format!("SELECT * FROM {table}")).await.expect("a statement");
+        let wanted = described.iter().filter(|one| one.table == table);
+        assert_eq!(statement.columns().len(), wanted.clone().count());
+        for (column, wanted) in statement.columns().iter().zip(wanted) {
+            let numbers = [
+                column.column_type() as u32,
+                column.column_length(),
+                column.decimals().into(),
+                column.flags().bits().into(),
+                column.character_set().into(),
+            ];
+            assert_eq!((&*column.name_str(), numbers), (&*wanted.column, wanted.numbers), "mysql_async {table}");
+        }
+    }
+    connection.disconnect().await.expect("an end");
+}
+
+/// sqlx shows the name of the type, which follows from the type, the length, the flags and the collation.
+pub async fn descriptions_of_sqlx(port: u16, described: &[Described]) {
+    let options = MySqlConnectOptions::new().host("127.0.0.1").port(port).username("root").database("round_trips");
+    let mut connection = options.connect().await.expect("a login");
+    for table in ["original", "described"] {
+        let query = AssertSqlSafe(format!("SELECT * FROM {table} LIMIT 1"));
+        let row = sqlx::query(query).fetch_one(&mut connection).await.expect("a row");
+        let wanted = described.iter().filter(|one| one.table == table);
+        assert_eq!(row.columns().len(), wanted.clone().count());
+        for (column, wanted) in row.columns().iter().zip(wanted) {
+            let [code, length, _, flags, collation] = wanted.numbers;
+            let expected = (wanted.column.as_str(), sqlx_type(code, length, flags, collation));
+            assert_eq!((column.name(), column.type_info().name()), expected, "sqlx {table}");
+        }
+    }
+    connection.close().await.expect("an end");
+}
+
+/// The name that sqlx gives a type.
+fn sqlx_type(code: u32, length: u32, flags: u32, collation: u32) -> &'static str {
+    const UNSIGNED: u32 = 32;
+    const ENUM: u32 = 256;
+    const SET: u32 = 2048;
+    let (is_unsigned, is_binary) = (flags & UNSIGNED != 0, collation == 63);
+    match code {
+        1 if length == 1 => "BOOLEAN",
+        1 if is_unsigned => "TINYINT UNSIGNED",
+        1 => "TINYINT",
+        2 if is_unsigned => "SMALLINT UNSIGNED",
+        2 => "SMALLINT",
+        3 if is_unsigned => "INT UNSIGNED",
+        3 => "INT",
+        4 => "FLOAT",
+        5 => "DOUBLE",
+        7 => "TIMESTAMP",
+        8 if is_unsigned => "BIGINT UNSIGNED",
+        8 => "BIGINT",
+        9 if is_unsigned => "MEDIUMINT UNSIGNED",
+        9 => "MEDIUMINT",
+        10 => "DATE",
+        11 => "TIME",
+        12 => "DATETIME",
+        13 => "YEAR",
+        16 => "BIT",
+        245 => "JSON",
+        246 => "DECIMAL",
+        252 => match (length, is_binary) {
+            (255, true) => "TINYBLOB",
+            (65_535, true) => "BLOB",
+            (16_777_215, true) => "MEDIUMBLOB",
+            (_, true) => "LONGBLOB",
+            (1_020, false) => "TINYTEXT",
+            (262_140, false) => "TEXT",
+            (67_108_860, false) => "MEDIUMTEXT",
+            (_, false) => "LONGTEXT",
+        },
+        253 if is_binary => "VARBINARY",
+        253 => "VARCHAR",
+        254 if flags & ENUM != 0 => "ENUM",
+        254 if flags & SET != 0 => "SET",
+        254 if is_binary => "BINARY",
+        254 => "CHAR",
+        255 => "GEOMETRY",
+        other => panic!("{other} is no type"),
+    }
+}
+
 type Statement<'q> = Query<'q, MySql, MySqlArguments>;
 
 /// Binds the value of a column as the Rust type that belongs to its SQL type, and says which type that is.

@@ -33,6 +33,7 @@ mod metadata_lock;
 mod multi_statement;
 mod own_tables;
 mod server_files;
+mod session_call;
 mod status;
 mod steps;
 mod time_to_live;

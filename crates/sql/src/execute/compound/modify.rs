@@ -4,6 +4,7 @@
 //! assignments read from other tables. Each row of a table is kept once. After the last row of the query, the
 //! tables are written one after the other by primary key, so the statement never reads its own writes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_expression::ParametersBuilder;
@@ -78,8 +79,8 @@ impl TargetRows {
         self.bytes.len() + self.known.memory()
     }
 
-    /// Takes the next row.
-    fn take(&mut self) -> Option<TargetRow<'_>> {
+    /// The next row, and the position after it.
+    fn peek(&self) -> Option<(TargetRow<'_>, usize)> {
         let (header, rest) = self.bytes.get(self.next..)?.split_at_checked(ROW_HEADER_BYTES)?;
         let number =
             |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]) as usize;
@@ -89,8 +90,7 @@ impl TargetRows {
             key: rest.get(..key)?,
             parameters: rest.get(key..key + parameters)?,
         };
-        self.next += ROW_HEADER_BYTES + key + parameters;
-        Some(row)
+        Some((row, self.next + ROW_HEADER_BYTES + key + parameters))
     }
 
     fn is_done(&self) -> bool {
@@ -301,7 +301,8 @@ impl Modification<'_> {
     }
 }
 
-/// Adds rows with their parameters to the inputs. Returns their number.
+/// Adds rows with their parameters to the inputs. Returns their number. A partition takes one set of parameters,
+/// so a row with other ones waits for the next write.
 fn push_rows(
     context: &mut StatementContext<'_, '_>,
     target: &ModifyTarget,
@@ -311,12 +312,18 @@ fn push_rows(
     let (inputs, buffers) = (&mut context.engine.work.inputs, &mut *context.turn.buffers);
     inputs.begin(target.table.definition.partition_count, buffers);
     let mut builder = ParametersBuilder::new();
+    let mut of_partitions: BTreeMap<u16, Vec<u8>> = BTreeMap::new();
     let mut pushed = 0;
     while pushed < count {
-        let Some(row) = rows.take() else { break };
+        let Some((row, after_row)) = rows.peek() else { break };
         if !target.program.reads_parameters {
             inputs.push_key_at(row.partition, row.key, &[], buffers);
         } else {
+            match of_partitions.get(&row.partition) {
+                Some(known) if *known != row.parameters => break,
+                Some(_) => {}
+                None => _ = of_partitions.insert(row.partition, row.parameters.to_vec()),
+            }
             builder.clear();
             let mut rest = row.parameters;
             while !rest.is_empty() {
@@ -327,6 +334,7 @@ fn push_rows(
             let parameters = leaf_parameters(own, &mut builder)?;
             inputs.push_key_at(row.partition, row.key, &parameters, buffers);
         }
+        rows.next = after_row;
         pushed += 1;
     }
     Ok(pushed)

@@ -113,6 +113,11 @@ impl Source {
         self.inner.awaits(operation)
     }
 
+    /// Whether the query waits for a call of SLEEP or of a user-level lock.
+    pub fn awaits_call(&self) -> bool {
+        matches!(&self.inner, Execution::Tree(state) if state.awaits_call())
+    }
+
     /// The operation (not the text) of the query in its transaction, if the query locks the rows that it
     /// reads.
     pub fn statement(&self) -> Option<OperationId> {

@@ -94,6 +94,11 @@ impl CompoundState {
         self.steps.awaits_input && matches!(self.steps.step, Step::Select)
     }
 
+    /// Whether the query waits for a call of SLEEP or of a user-level lock.
+    pub(crate) fn awaits_call(&self) -> bool {
+        self.work.source().is_some_and(Source::awaits_call)
+    }
+
     /// Makes the statement fail before its next step, unless it is already committing or rolling back.
     /// Returns the operation that may be waiting for a lock.
     pub(crate) fn stop(&mut self) -> Option<OperationId> {

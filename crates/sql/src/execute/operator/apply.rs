@@ -1,5 +1,5 @@
 //! The value of a subquery for each row. Values are kept by the values of the outer row, so that a subquery
-//! runs once for each of them.
+//! runs once for each of them, unless it changes or reads the state of the session.
 
 use std::sync::Arc;
 
@@ -27,6 +27,8 @@ pub(super) struct Apply {
     running: Option<(Input, Answer)>,
     answers: Vec<Answer>,
     known: KeyTable,
+    /// Bytes of the answers.
+    held: usize,
 }
 
 impl Apply {
@@ -39,6 +41,7 @@ impl Apply {
             running: None,
             answers: Vec::new(),
             known: KeyTable::default(),
+            held: 0,
         }
     }
 
@@ -68,6 +71,7 @@ impl Apply {
                 return Err(Error::new(ErrorCode::SubqueryRows, "Subquery returns more than 1 row"));
             }
             run.reserve(batch.memory())?;
+            self.held += batch.memory();
             if run.is_spent(batch.len()) {
                 return Ok(false);
             }
@@ -143,9 +147,13 @@ impl Operator for Apply {
                         return Ok(Step::Wait);
                     }
                     let answer = self.running.take().map_or_else(Answer::default, |(_, answer)| answer);
-                    let before = self.known.memory();
-                    self.known.insert(&key, self.answers.len() as u32);
-                    run.reserve(self.known.memory() - before)?;
+                    if self.plan.block.is_stateful {
+                        self.answers.clear();
+                    } else {
+                        let before = self.known.memory();
+                        self.known.insert(&key, self.answers.len() as u32);
+                        run.reserve(self.known.memory() - before)?;
+                    }
                     self.answers.push(answer);
                     self.answers.len() - 1
                 }
@@ -153,6 +161,9 @@ impl Operator for Apply {
             let value = self.value(run, &batch, answer)?;
             batch.set(self.row, self.plan.slot, value.as_ref());
             self.row += 1;
+            if self.plan.block.is_stateful {
+                *run.memory = run.memory.saturating_sub(std::mem::take(&mut self.held));
+            }
             if run.is_spent(1) && self.row < batch.len() {
                 self.batch = Some(batch);
                 return Ok(Step::Wait);

@@ -194,6 +194,7 @@ impl Operator for Join {
     fn next(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Step> {
         loop {
             match &mut self.phase {
+                Phase::Left if self.plan.reads_right_first && !self.is_built => self.phase = Phase::Build,
                 Phase::Left => match self.left.next(run)? {
                     Step::Batch(batch) => {
                         self.phase = self.prepare(run, &batch)?;

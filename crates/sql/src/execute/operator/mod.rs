@@ -18,6 +18,7 @@ mod project;
 mod scan;
 mod recursion;
 mod set;
+mod single;
 mod sort;
 mod window;
 
@@ -98,15 +99,27 @@ impl Run<'_, '_, '_> {
         self.memory_max.saturating_sub(*self.memory)
     }
 
+    /// Evaluates something of a row that may have calls which the session carries out. `None` if one of them
+    /// must be carried out first: the caller waits, and then evaluates the same again.
+    pub fn with_calls<T>(&mut self, evaluate: impl FnOnce(&Scratch) -> Result<T>) -> Result<Option<T>> {
+        self.scratch.reset();
+        let mark = self.scratch.warning_mark();
+        let assigned = self.scratch.copy_assigned();
+        self.scratch.session_calls().begin();
+        let outcome = evaluate(self.scratch);
+        if outcome.is_err() && self.scratch.session_calls().is_wanting() {
+            self.scratch.forget_warnings_after(mark);
+            self.scratch.restore_assigned(assigned);
+            return Ok(None);
+        }
+        self.scratch.session_calls().end();
+        outcome.map(Some)
+    }
+
     /// Whether all conditions are true for a row.
     pub fn all_true(&mut self, conditions: &[Expression], row: Parameters<'_>) -> Result<bool> {
         self.scratch.reset();
-        for condition in conditions {
-            if !condition.is_true(None, row, self.scratch)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        all_true(conditions, row, self.scratch)
     }
 }
 
@@ -115,6 +128,16 @@ impl Run<'_, '_, '_> {
 fn out_of_memory() -> Box<Error> {
     let message = "Out of memory; the joins, groups and sorts of the query exceed the memory limit";
     Error::new(ErrorCode::OutOfResources, message)
+}
+
+/// Whether all conditions are true for a row.
+fn all_true(conditions: &[Expression], row: Parameters<'_>, scratch: &Scratch) -> Result<bool> {
+    for condition in conditions {
+        if !condition.is_true(None, row, scratch)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The operators of a block over the rows of the last round of a recursive query.
@@ -170,6 +193,9 @@ fn open_unmetered(node: &PlanNode, frame: &Arc<Frame>) -> Input {
         PlanNode::Join(left, right, plan) => Box::new(join::Join::new((input(left), input(right)), plan, frame)),
         PlanNode::Aggregate(from, plan) => Box::new(aggregate::Aggregate::new(input(from), plan, frame)),
         PlanNode::Distinct(from, values) => Box::new(distinct::Distinct::new(input(from), values)),
+        PlanNode::Single(from) => Box::new(single::Single::new(input(from))),
+        // Without keys, the order is that of the input.
+        PlanNode::Materialize(from) => Box::new(sort::Sort::new(input(from), &Arc::default(), None, frame)),
         PlanNode::Sort(from, keys, limit) => Box::new(sort::Sort::new(input(from), keys, limit.as_ref(), frame)),
         PlanNode::Window(from, plan) => Box::new(window::Window::new(input(from), plan, frame)),
         PlanNode::Lateral(left, plan) => Box::new(lateral::Lateral::new(input(left), plan, frame)),

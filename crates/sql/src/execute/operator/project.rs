@@ -17,11 +17,38 @@ pub(super) struct Project {
     slots: Arc<[(usize, u16)]>,
     frame: Arc<Frame>,
     input: Option<Input>,
+    /// The rows of a block that changes or reads the state of the session, from the given one on: they are
+    /// returned one by one.
+    rest: Option<(Batch, usize)>,
 }
 
 impl Project {
     pub fn new(block: &Arc<BlockPlan>, slots: &Arc<[(usize, u16)]>, frame: &Arc<Frame>) -> Project {
-        Project { block: Arc::clone(block), slots: Arc::clone(slots), frame: Arc::clone(frame), input: None }
+        let (block, slots, frame) = (Arc::clone(block), Arc::clone(slots), Arc::clone(frame));
+        Project { block, slots, frame, input: None, rest: None }
+    }
+
+    /// Returns the next of the rows that are returned one by one.
+    fn next_row(&mut self, run: &mut Run<'_, '_, '_>, from: Batch, row: usize) -> Result<Step> {
+        let values = run.with_calls(|scratch| {
+            let values =
+                self.slots.iter().map(|(place, _)| self.block.values[*place].evaluate(None, from.row(row), scratch));
+            values.map(|value| Ok(value?.to_value())).collect::<Result<Vec<_>>>()
+        })?;
+        let Some(values) = values else {
+            self.rest = Some((from, row));
+            return Ok(Step::Wait);
+        };
+        let mut batch = Batch::new(&self.frame);
+        batch.push();
+        for (value, (_, slot)) in values.iter().zip(&*self.slots) {
+            batch.set(0, *slot, value.as_ref());
+        }
+        if row + 1 < from.len() {
+            self.rest = Some((from, row + 1));
+        }
+        run.is_spent(1);
+        Ok(Step::Batch(batch))
     }
 }
 
@@ -35,11 +62,17 @@ impl Operator for Project {
             }
             self.input = Some(open_block(run, &self.block, &values));
         }
+        if let Some((from, row)) = self.rest.take() {
+            return self.next_row(run, from, row);
+        }
         let Some(input) = &mut self.input else { return Ok(Step::Done) };
         let from = match input.next(run)? {
             Step::Batch(batch) => batch,
             other => return Ok(other),
         };
+        if self.block.is_stateful && from.len() > 0 {
+            return self.next_row(run, from, 0);
+        }
         let mut batch = Batch::new(&self.frame);
         for row in 0..from.len() {
             run.scratch.reset();

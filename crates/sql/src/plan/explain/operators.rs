@@ -228,6 +228,8 @@ impl Lines<'_> {
                 }
                 (text, vec![input])
             }
+            PlanNode::Single(from) => over("One row at a time".to_owned(), from),
+            PlanNode::Materialize(from) => over("Materialize".to_owned(), from),
             PlanNode::Limit(from, limit) => over(limit_text(limit, self.parameters), from),
             PlanNode::Concat(left, right) => ("Append".to_owned(), vec![self.node(left), self.node(right)]),
             PlanNode::Window(from, plan) => self.window(from, plan),

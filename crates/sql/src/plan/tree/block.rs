@@ -12,6 +12,7 @@ use super::factor::conjuncts_of;
 use super::from::bind_from;
 use super::join::{JoinClauses, JoinNode, Locks, relations_of};
 use super::recursion::{Defining, WorkingTable};
+use super::stateful::check_stateful;
 use super::subquery::{BlockSubqueries, SemiJoin};
 use super::window::{check_alias, windowed};
 use super::{AggregatePlan, ApplyPlan, BlockPlan, PlanNode, TreePlanner};
@@ -60,12 +61,13 @@ impl<'a> CommonTables<'a> {
 }
 
 /// The bound clauses of a block after WHERE.
-struct Lists {
-    projection: Projection,
-    keys: Vec<Expression>,
-    having: Option<Expression>,
-    sort: Vec<SortKey>,
-    functions: GroupFunctions,
+pub(super) struct Lists {
+    pub projection: Projection,
+    /// GROUP BY.
+    pub keys: Vec<Expression>,
+    pub having: Option<Expression>,
+    pub sort: Vec<SortKey>,
+    pub functions: GroupFunctions,
 }
 
 /// The values of a select list and the columns that describe them.
@@ -120,66 +122,85 @@ impl TreePlanner<'_> {
         }
         where_applies.extend(subqueries.take());
 
-        let lists = self.bind_lists(select, &view, &subqueries)?;
-        let Lists { projection, mut keys, mut having, mut sort, mut functions } = lists;
-        let mut windows = std::mem::take(&mut functions.windows);
-        let is_grouped = !keys.is_empty() || !functions.functions.is_empty();
-        let (mut values, columns) = (projection.values, projection.columns);
+        let mut lists = self.bind_lists(select, &view, &subqueries)?;
+        let mut windows = std::mem::take(&mut lists.functions.windows);
+        let is_grouped = !lists.keys.is_empty() || !lists.functions.functions.is_empty();
         GroupCheck {
             only_full: self.environment.modes.only_full_group_by,
             is_grouped,
             space: &space,
             block: &block,
-            keys: &keys,
+            keys: &lists.keys,
             windows: &windows,
             conditions: &joined.as_ref().map_or_else(Vec::new, |joined| joined.node.inner_conditions(&conditions)),
         }
-        .check(&values, having.as_ref(), &sort)?;
-        if !is_grouped && !functions.groupings.is_empty() {
+        .check(&lists.projection.values, lists.having.as_ref(), &lists.sort)?;
+        if !is_grouped && !lists.functions.groupings.is_empty() {
             return Err(message::invalid_use_of_group());
         }
+        let has_stateful = lists.are_stateful(&conditions);
+        check_stateful(&windows, has_stateful && subqueries.has_stateful(&where_applies))?;
 
         // The operators. Conditions that read the value of a subquery are above the joins.
         let (above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, &space).is_none());
         let from = joined.take().map_or(JoinNode::nothing(), |joined| joined.node);
-        let clauses = JoinClauses::of(select, Locks::Each(&locks));
+        let keeps_order = has_stateful && !is_grouped && select.order_by.is_empty();
+        let clauses = JoinClauses::of(select, Locks::Each(&locks), keeps_order);
         let (mut node, mut rows) = self.join(from, (conditions, semijoins), (&block, &sources), clauses)?;
         if !where_applies.is_empty() {
             node = subqueries.place_all(node, where_applies);
         }
         node = filtered(node, above);
         if is_grouped {
+            rows = if lists.keys.is_empty() { 1.0 } else { (rows * GROUPS_SHARE).max(1.0) };
             let in_aggregates = subqueries.take_inner();
             node = subqueries.place_all(node, in_aggregates);
-            let mut aggregate = self.aggregate(&mut keys, functions, select.with_rollup, &space)?;
-            let aggregate_keys: Vec<Expression> = aggregate.keys.iter().map(|(key, _)| key.clone()).collect();
-            if select.with_rollup {
-                let replace = |value: &mut Expression| replace_keys(value, &aggregate);
-                values.iter_mut().for_each(replace);
-                having.iter_mut().for_each(replace);
-                windows.iter_mut().flat_map(WindowFunction::expressions_mut).for_each(replace);
-                sort.iter_mut().for_each(|key| replace(&mut key.value));
-            }
-            let reads_all = subqueries.has_any() || !windows.is_empty();
-            let read_after =
-                aggregate_keys.iter().chain(&values).chain(&having).chain(sort.iter().map(|key| &key.value));
-            self.group_in_partitions(&node, &mut aggregate, &space, &|slot| {
-                reads_all || read_after.clone().any(|value| reads_slot(value, slot))
-            })?;
-            rows = if aggregate.keys.is_empty() { 1.0 } else { (rows * GROUPS_SHARE).max(1.0) };
-            node = PlanNode::Aggregate(Box::new(node), Arc::new(aggregate));
+            node = self.grouped(node, (select, subqueries.has_any()), (&mut lists, &mut windows), &space)?;
         }
         let after = subqueries.take();
         let (after, of_windows): (Vec<_>, Vec<_>) = after.into_iter().partition(|apply| !apply.reads(&windows));
         node = subqueries.place_all(node, after);
-        if let Some(having) = having {
+        node = lists.compute_for_having(node, !windows.is_empty(), &space)?;
+        if let Some(having) = &lists.having {
             rows *= HAVING_SHARE;
             node = filtered(node, having.conjuncts().to_vec());
         }
         node = subqueries.place_all(windowed(node, windows), of_windows);
-        node = last_clauses(node, (select, is_root), &mut values, sort, &space)?;
-        Ok(BlockPlan { root: node, width: space.width(), values, columns, outer: space.outer_values(), rows })
+        node = lists.compute_for_sort(node, &space)?;
+        let Projection { mut values, columns, .. } = lists.projection;
+        node = last_clauses(node, (select, is_root), &mut values, lists.sort, &space)?;
+        let (width, outer) = (space.width(), space.outer_values());
+        Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful: select.is_stateful() })
+    }
+
+    /// The groups of the rows of `node`.
+    fn grouped(
+        &self,
+        node: PlanNode,
+        (select, has_subqueries): (&Select, bool),
+        (lists, windows): (&mut Lists, &mut [WindowFunction]),
+        space: &SlotSpace,
+    ) -> Result<PlanNode> {
+        let node = lists.compute_keys(node, space)?;
+        let functions = std::mem::take(&mut lists.functions);
+        let mut aggregate = self.aggregate(&mut lists.keys, functions, select.with_rollup, space)?;
+        let Lists { projection, having, sort, .. } = lists;
+        let keys: Vec<Expression> = aggregate.keys.iter().map(|(key, _)| key.clone()).collect();
+        if select.with_rollup {
+            let replace = |value: &mut Expression| replace_keys(value, &aggregate);
+            projection.values.iter_mut().for_each(replace);
+            having.iter_mut().for_each(replace);
+            windows.iter_mut().flat_map(WindowFunction::expressions_mut).for_each(replace);
+            sort.iter_mut().for_each(|key| replace(&mut key.value));
+        }
+        let reads_all = has_subqueries || !windows.is_empty();
+        let sorted = sort.iter().map(|key| &key.value);
+        let read_after = keys.iter().chain(&projection.values).chain(having.as_ref()).chain(sorted);
+        self.group_in_partitions(&node, &mut aggregate, space, &|slot| {
+            reads_all || read_after.clone().any(|value| reads_slot(value, slot))
+        })?;
+        Ok(PlanNode::Aggregate(Box::new(node), Arc::new(aggregate)))
     }
 
     /// Binds WHERE. Conjuncts that are semijoins are returned apart.
@@ -334,7 +355,12 @@ pub(super) fn conjuncts(condition: &ast::Expression) -> Vec<&ast::Expression> {
 
 /// The rows of `node` for which all conditions are true.
 pub(super) fn filtered(node: PlanNode, conditions: Vec<Expression>) -> PlanNode {
-    if conditions.is_empty() { node } else { PlanNode::Filter(Box::new(node), conditions.into()) }
+    if conditions.is_empty() {
+        return node;
+    }
+    let is_stateful = conditions.iter().any(Expression::is_stateful);
+    let node = if is_stateful { PlanNode::Single(Box::new(node)) } else { node };
+    PlanNode::Filter(Box::new(node), conditions.into())
 }
 
 /// Whether an expression reads a slot.
@@ -344,16 +370,17 @@ fn reads_slot(value: &Expression, slot: u16) -> bool {
     reads
 }
 
-/// Computes the values of the select list once, because ORDER BY and DISTINCT refer to the same values.
+/// Computes the values of the select list once, because ORDER BY and DISTINCT refer to the same values. Values
+/// that change user variables are left for the rows in order, unless they must differ.
 fn compute_values(
     node: PlanNode,
-    values: &mut [Expression],
+    (values, are_distinct): (&mut [Expression], bool),
     sort: &mut [SortKey],
     space: &SlotSpace,
 ) -> Result<PlanNode> {
     let mut computed = Vec::new();
     for value in values.iter_mut() {
-        if value.as_column().is_some() || value.as_constant().is_some() {
+        if value.as_column().is_some() || value.as_constant().is_some() || !are_distinct && value.is_stateful() {
             continue;
         }
         let slot = space.computed(value.result, "")?;
@@ -387,7 +414,7 @@ fn last_clauses(
     space: &SlotSpace,
 ) -> Result<PlanNode> {
     if select.distinct || !sort.is_empty() {
-        node = compute_values(node, values, &mut sort, space)?;
+        node = compute_values(node, (values, select.distinct), &mut sort, space)?;
     }
     if select.distinct {
         node = PlanNode::Distinct(Box::new(node), values.to_vec().into());

@@ -12,6 +12,9 @@ pub(super) fn conjuncts_of(condition: &Expression) -> Vec<Expression> {
 }
 
 fn factored(condition: &Expression) -> Vec<Expression> {
+    if condition.is_stateful() {
+        return vec![condition.clone()];
+    }
     let Node::Or(alternatives) = &condition.node else { return vec![condition.clone()] };
     let Some((first, others)) = alternatives.split_first() else { return vec![condition.clone()] };
     let is_common = |conjunct: &Expression| others.iter().all(|other| other.conjuncts().contains(conjunct));

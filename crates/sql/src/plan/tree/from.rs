@@ -149,7 +149,16 @@ impl<'a> TreePlanner<'a> {
             let defining = Some(Defining::of(table)?);
             return self.block(&table.query, None, &CommonTables { defining, ..*visible }, false);
         }
-        self.block(&table.query, None, visible, false)
+        let block = self.block(&table.query, None, visible, false)?;
+        if block.is_stateful {
+            let mut known = self.stateful_tables.borrow_mut();
+            if known.contains(&table.name) {
+                let what = "a user variable that the statement assigns, in a query of WITH that is read twice";
+                return Err(Error::not_supported(what));
+            }
+            known.push(table.name.clone());
+        }
+        Ok(block)
     }
 
     /// A relation of the result of a block. Errors: 1060, 1353.

@@ -13,7 +13,8 @@ use super::cost::{self, Link, PartCost};
 use super::factor;
 use super::from::SourcePlan;
 use super::selectivity::Estimates;
-use super::subquery::SemiJoin;
+use super::stateful::with_unread;
+use super::subquery::{SemiJoin, applied};
 use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
 use crate::parse::hint::JoinOrderKind;
@@ -66,9 +67,9 @@ impl<'l> JoinClauses<'l> {
         JoinClauses { locks, keeps_order: false, orders: &[] }
     }
 
-    /// The clauses of a query.
-    pub fn of(select: &'l Select, locks: Locks<'l>) -> JoinClauses<'l> {
-        JoinClauses { locks, keeps_order: select.keeps_order, orders: &select.join_orders }
+    /// The clauses of a query. It also keeps the order of FROM if it must.
+    pub fn of(select: &'l Select, locks: Locks<'l>, keeps_order: bool) -> JoinClauses<'l> {
+        JoinClauses { locks, keeps_order: select.keeps_order || keeps_order, orders: &select.join_orders }
     }
 }
 
@@ -92,6 +93,8 @@ struct Part {
     lateral: Option<LateralPart>,
     /// The slots of subqueries that belong to the rows.
     computed: Vec<u16>,
+    /// Whether the part is a query without a table that changes the state of the session.
+    is_initial: bool,
 }
 
 /// A query that reads relations before it.
@@ -192,7 +195,9 @@ impl JoinNode {
             JoinNode::Outer { left, right, conditions: on, applies } => {
                 let mut of_right = RelationSet::new();
                 right.relations(block, &mut of_right);
-                let rejects = |condition: &Expression| rejects_null(condition, block.space, &of_right);
+                let rejects = |condition: &Expression| {
+                    !condition.is_stateful() && rejects_null(condition, block.space, &of_right)
+                };
                 let left = left.simplify(block, conditions);
                 if applies.iter().all(Vec::is_empty) && conditions.iter().any(rejects) {
                     let right = right.simplify(block, conditions);
@@ -259,7 +264,7 @@ impl TreePlanner<'_> {
 
 impl Part {
     fn planned(node: PlanNode, relations: RelationSet, cost: PartCost) -> Part {
-        Part { node, relations, table: None, cost, lateral: None, computed: Vec::new() }
+        Part { node, relations, table: None, cost, lateral: None, computed: Vec::new(), is_initial: false }
     }
 
     /// Whether the part can be joined with the rows of these relations.
@@ -354,8 +359,7 @@ impl<'j> Joins<'j> {
         }
         let done = self.finish(part)?;
         let computed = applies.iter().map(|apply| apply.slot).collect();
-        let place = |node, apply| PlanNode::Apply(Box::new(node), Arc::new(apply));
-        let node = applies.into_iter().fold(done.node, place);
+        let node = applies.into_iter().fold(done.node, applied);
         Ok(Part { computed, ..Part::planned(node, done.relations, done.cost) })
     }
 
@@ -383,7 +387,12 @@ impl<'j> Joins<'j> {
                 PlanNode::WorkTable(pairs.collect())
             }
             SourcePlan::Query(block) => {
-                let slots = columns().iter().map(|(slot, column)| (usize::from(column.0), *slot)).collect();
+                let mut slots: Vec<(usize, u16)> =
+                    columns().iter().map(|(slot, column)| (usize::from(column.0), *slot)).collect();
+                if block.is_stateful {
+                    with_unread(block, &mut slots, self.block.space)?;
+                }
+                let slots: Arc<[(usize, u16)]> = slots.into();
                 let read = block.outer.iter().filter_map(|(_, value)| relations_of(value, self.block.space));
                 let needs: RelationSet = read.flatten().collect();
                 if !needs.is_empty() {
@@ -391,10 +400,15 @@ impl<'j> Joins<'j> {
                     let lateral = Some(LateralPart { name, needs, block, slots, conditions });
                     return Ok(Part { lateral, ..Part::planned(PlanNode::Nothing, relations, cost) });
                 }
-                PlanNode::Project(Arc::clone(block), slots)
+                let project = PlanNode::Project(Arc::clone(block), slots);
+                if block.is_stateful { PlanNode::Materialize(Box::new(project)) } else { project }
             }
         };
-        Ok(Part::planned(filtered(node, conditions), relations, cost))
+        let is_initial = match &self.sources[relation] {
+            SourcePlan::Query(block) => block.is_stateful && matches!(block.root, PlanNode::Once),
+            _ => false,
+        };
+        Ok(Part { is_initial, ..Part::planned(filtered(node, conditions), relations, cost) })
     }
 
     /// The rows of a relation with its conditions.
@@ -456,7 +470,7 @@ impl<'j> Joins<'j> {
             parts.push(Some(self.build(member, own)?));
         }
         let order = if keeps_order { (0..parts.len()).collect() } else { self.order(&parts, &rest) };
-        let order = ordered(&parts, order);
+        let order = with_initial_last(&parts, ordered(&parts, order));
         let mut joined: Option<Part> = None;
         for place in order {
             let Some(right) = parts[place].take() else { continue };
@@ -620,7 +634,8 @@ impl<'j> Joins<'j> {
         };
         let rows = rows.max(0.1);
         let cost = PartCost { rows, stored: rows, examined: rows };
-        let plan = JoinPlan { form, keys, conditions, right_slots, lookup, rows };
+        let reads_right_first = right.is_initial;
+        let plan = JoinPlan { form, keys, conditions, right_slots, lookup, reads_right_first, rows };
         let node = PlanNode::Join(Box::new(left.node), Box::new(node), Arc::new(plan));
         Ok(Part::planned(node, relations, cost))
     }
@@ -685,17 +700,29 @@ fn ordered(parts: &[Option<Part>], mut order: Vec<usize>) -> Vec<usize> {
     placed
 }
 
+/// The order, with the queries at its end that set user variables without reading a table. Each join reads
+/// such a right side first, so these queries run before all others, in the order of FROM.
+fn with_initial_last(parts: &[Option<Part>], mut order: Vec<usize>) -> Vec<usize> {
+    let is_initial = |place: usize| parts[place].as_ref().is_some_and(|part| part.is_initial);
+    let mut initial: Vec<usize> = (0..parts.len()).rev().filter(|place| is_initial(*place)).collect();
+    order.retain(|place| !is_initial(*place));
+    order.append(&mut initial);
+    order
+}
+
 /// Error 3668.
 fn forbidden_lateral(name: &str) -> Box<Error> {
     let text = format!("INNER or LEFT JOIN must be used for LATERAL references made by '{name}'");
     Error::new(ErrorCode::ForbiddenLateralJoin, text)
 }
 
-/// The relations whose columns an expression reads; `None` if it reads a computed value.
+/// The relations whose columns an expression reads; `None` if it reads a computed value or the state of the
+/// session, so that it is evaluated above the joins.
 pub(super) fn relations_of(expression: &Expression, space: &SlotSpace) -> Option<RelationSet> {
     let mut relations = RelationSet::new();
     let mut is_computed = false;
     expression.visit(&mut |inner| {
+        is_computed |= matches!(&inner.node, Node::Call(function, _) if function.is_stateful());
         if let Some(slot) = inner.as_column() {
             match space.owner(slot) {
                 Some(SlotOwner::Column(relation, _)) => {

@@ -85,6 +85,9 @@ impl TreePlanner<'_> {
         let document = binder.bind_in(Clause::From, &table.document)?;
         self.note(&binder);
         drop(binder);
+        if document.is_stateful() {
+            return Err(Error::not_supported("a user variable that the statement assigns, in JSON_TABLE"));
+        }
         let mut columns = Columns { space: &space, values: Vec::new(), described: Vec::new() };
         let mut levels = Vec::new();
         self.json_level((&table.path, &table.columns), 0, &mut columns, &mut levels)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_expression::{Expression, ParametersBuilder};
+use junctor_expression::{Expression, Node, ParametersBuilder};
 use junctor_model::error::Result;
 use junctor_model::id::ColumnNumber;
 use junctor_model::row_encoding::ResultColumn;
@@ -36,6 +36,23 @@ pub(super) struct Localised<'s> {
 }
 
 impl Localised<'_> {
+    /// Makes an assigned value one of columns of the table. The session computes a value that changes or reads
+    /// its state, which becomes a parameter.
+    pub fn localise_assigned(&mut self, value: &mut Expression) {
+        if !value.is_stateful() {
+            *value = self.localise(value);
+            return;
+        }
+        match &mut value.node {
+            Node::Convert(operand) => self.localise_assigned(operand),
+            _ => {
+                let ordinal = (self.first_parameter + self.parameters.len()) as u16;
+                let parameter = Expression::parameter_of_type(ordinal, value.result.with_nullable(true));
+                self.parameters.push(std::mem::replace(value, parameter));
+            }
+        }
+    }
+
     /// Replaces slots by columns of the table. Values of the outer block become parameters.
     pub fn localise(&mut self, value: &Expression) -> Expression {
         let mut value = value.clone();
@@ -45,7 +62,7 @@ impl Localised<'_> {
                 SlotOwner::Column(relation, column) if self.of.is_none_or(|of| of == relation) => {
                     let definition = &self.layout.definition.columns[usize::from(column.0)];
                     let name = match &inner.node {
-                        junctor_expression::Node::Column { name, .. } => name,
+                        Node::Column { name, .. } => name,
                         _ => "",
                     };
                     Some(Expression::column(column, definition, name))

@@ -3,9 +3,9 @@
 //!
 //! [`block`] plans a query block, [`from`] its FROM, [`join`] the places of conditions, [`cost`] the order of
 //! joins, [`selectivity`] estimates of rows, [`factor`] disjunctions, [`group`] aggregates, [`partial`] those
-//! of the partitions, [`window`] window functions, [`subquery`] subqueries, [`set`] set operations,
-//! [`recursion`] WITH RECURSIVE, [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, and [`modify`] the
-//! rows of UPDATE and DELETE.
+//! of the partitions, [`window`] window functions, [`stateful`] values that change user variables,
+//! [`subquery`] subqueries, [`set`] set operations, [`recursion`] WITH RECURSIVE, [`json_table`] JSON_TABLE,
+//! [`leaf`] the reads of tables, and [`modify`] the rows of UPDATE and DELETE.
 
 mod block;
 mod check;
@@ -21,6 +21,7 @@ mod partial;
 mod recursion;
 mod selectivity;
 mod set;
+mod stateful;
 mod subquery;
 mod view;
 mod window;
@@ -131,6 +132,8 @@ pub struct BlockPlan {
     pub outer: Vec<(u16, Expression)>,
     /// Estimated number of rows.
     pub rows: f64,
+    /// Whether it reads or changes the state of the session.
+    pub is_stateful: bool,
 }
 
 /// An operator and its inputs.
@@ -160,6 +163,10 @@ pub enum PlanNode {
     Aggregate(Box<PlanNode>, Arc<AggregatePlan>),
     /// One of several rows with equal values.
     Distinct(Box<PlanNode>, Arc<[Expression]>),
+    /// The rows one by one: each passes all operators above before the next is read.
+    Single(Box<PlanNode>),
+    /// The rows, after all of them have been read.
+    Materialize(Box<PlanNode>),
     /// Rows in order.
     Sort(Box<PlanNode>, Arc<[SortKey]>, Option<LimitTemplate>),
     /// The rows of a window.
@@ -206,6 +213,8 @@ pub struct JoinPlan {
     pub right_slots: Vec<u16>,
     /// The read of the right rows by the keys of left rows.
     pub lookup: Option<JoinLookup>,
+    /// Whether the right rows are read before the first left row, because they set user variables.
+    pub reads_right_first: bool,
     /// Estimated number of rows.
     pub rows: f64,
 }
@@ -325,6 +334,8 @@ impl PlanNode {
             | PlanNode::Compute(from, _)
             | PlanNode::Aggregate(from, _)
             | PlanNode::Distinct(from, _)
+            | PlanNode::Single(from)
+            | PlanNode::Materialize(from)
             | PlanNode::Sort(from, ..)
             | PlanNode::Limit(from, _)
             | PlanNode::Window(from, _) => from.visit(visit),
@@ -364,6 +375,8 @@ pub(super) struct TreePlanner<'a> {
     is_volatile: Cell<bool>,
     /// The views that are being planned, each inside the one before.
     views: RefCell<Vec<TableId>>,
+    /// The tables of WITH that change user variables and have been read.
+    stateful_tables: RefCell<Vec<String>>,
 }
 
 /// Plans EXPLAIN of a query as a tree. Errors: those of binding.
@@ -408,6 +421,7 @@ impl<'a> TreePlanner<'a> {
             tables: RefCell::new(Vec::new()),
             is_volatile: Cell::new(false),
             views: RefCell::new(Vec::new()),
+            stateful_tables: RefCell::default(),
         }
     }
 

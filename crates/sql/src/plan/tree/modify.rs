@@ -23,6 +23,7 @@ use super::block::{Applies, CommonTables, filtered};
 use super::from::{SourcePlan, bind_from};
 use super::join::{JoinClauses, JoinNode, Locks, relations_of};
 use super::leaf::Localised;
+use super::stateful::check_stateful;
 use super::subquery::BlockSubqueries;
 use super::view::checks_of;
 use super::{BlockPlan, PlanNode, TreePlan, TreePlanner};
@@ -108,11 +109,16 @@ impl TreePlanner<'_> {
             false => self.assigned(request, (&block, &sources), &view, &subqueries)?,
         };
         self.note_access(request, &found, (&block, &sources))?;
+        let assigned_values =
+            || found.iter().flat_map(|target| &target.assignments).map(|assignment| &assignment.value);
+        let has_own = assigned_values().chain(&conditions).any(Expression::is_stateful);
+        check_stateful(&[], has_own && subqueries.has_stateful(&where_applies))?;
         let assignment_applies = subqueries.take();
         let sort = self.order_of(request, (&view, &found), &subqueries)?;
         let order_applies = subqueries.take();
         if request.is_single {
             check_subqueries(&found, &assignment_applies, &space)?;
+            check_order(&found, &space)?;
         }
         let (targets, values, columns) = self.targets(request, found, &block)?;
 
@@ -128,7 +134,8 @@ impl TreePlanner<'_> {
             false => PlanNode::Sort(Box::new(node), sort.into(), limit),
         };
         let outer = space.outer_values();
-        Ok((BlockPlan { root: node, width: space.width(), values, columns, outer, rows: 1.0 }, targets))
+        let is_stateful = values.iter().any(Expression::is_stateful);
+        Ok((BlockPlan { root: node, width: space.width(), values, columns, outer, rows: 1.0, is_stateful }, targets))
     }
 
     /// The rows of the join. Conditions that read the value of a subquery are above the joins.
@@ -256,7 +263,7 @@ impl TreePlanner<'_> {
     }
 
     /// ORDER BY. Without it, an UPDATE of keys writes its rows in the order of the clustered key, as MySQL
-    /// does, because the order decides which rows collide.
+    /// does, because the order decides which rows collide. So does one that assigns user variables.
     fn order_of(
         &self,
         request: &ModifyRequest<'_>,
@@ -274,7 +281,9 @@ impl TreePlanner<'_> {
         }
         let [target] = found else { return Ok(Vec::new()) };
         let changed = changed(&target.assignments);
-        if request.is_delete || !request.is_single || !touches_unique(&target.layout.definition, &changed) {
+        let is_stateful = target.assignments.iter().any(|assignment| assignment.value.is_stateful());
+        let is_ordered = is_stateful || touches_unique(&target.layout.definition, &changed);
+        if request.is_delete || !request.is_single || !is_ordered {
             return Ok(Vec::new());
         }
         let columns = clustered_columns(&target.layout.definition).iter();
@@ -354,7 +363,7 @@ impl TreePlanner<'_> {
         let of = Some(block.relations[relation].id);
         let mut local = Localised { space: block.space, layout, of, first_parameter, parameters: Vec::new() };
         for assignment in &mut assignments {
-            assignment.value = local.localise(&assignment.value);
+            local.localise_assigned(&mut assignment.value);
         }
         let mut stored = StoredExpressions::new(environment, layout);
         let changed = changed(&assignments);
@@ -477,6 +486,26 @@ fn locks_of(targets: &[ModifyTarget], count: usize) -> Vec<Option<LockingClause>
     let is_target = |relation: usize| targets.iter().any(|target| target.relation == relation);
     let lock = |relation| LockingClause { exclusive: is_target(relation), when_locked: WhenLocked::Wait };
     (0..count).map(|relation| Some(lock(relation))).collect()
+}
+
+/// Error 1235 for a value that the session computes from a column which an assignment before it has changed,
+/// because it computes such values before the row changes.
+fn check_order(found: &[BoundTarget<'_>], space: &SlotSpace) -> Result<()> {
+    let [target] = found else { return Ok(()) };
+    let mut set: Vec<ColumnNumber> = Vec::new();
+    for assignment in &target.assignments {
+        let mut reads = false;
+        assignment.value.visit(&mut |inner| {
+            let owner = inner.as_column().and_then(|slot| space.owner(slot));
+            reads |= matches!(owner, Some(SlotOwner::Column(_, column)) if set.contains(&column));
+        });
+        if reads && assignment.value.is_stateful() {
+            let what = "a user variable that SET assigns, beside a column which SET has changed";
+            return Err(Error::not_supported(what));
+        }
+        set.push(assignment.column);
+    }
+    Ok(())
 }
 
 /// Error 1235 for a subquery of an UPDATE of one table that reads a column which an assignment before it has

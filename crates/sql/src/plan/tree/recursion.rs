@@ -133,6 +133,9 @@ impl TreePlanner<'_> {
             block.values = typed.collect();
             planned.push(Arc::new(block));
         }
+        if seed.is_stateful || planned.iter().any(|block| block.is_stateful) {
+            return Err(Error::not_supported("a user variable that the statement assigns, in a recursive query"));
+        }
         let mut binder = self.binder(&view);
         let depth = match &table.depth {
             Some(depth) => binder.bind_in(Clause::FieldList, depth)?,

@@ -45,6 +45,7 @@ impl TreePlanner<'_> {
         }
         let values = slots_of(&space, &types)?;
         let slots: Arc<[(usize, u16)]> = numbers(&values).into_iter().enumerate().collect();
+        let is_stateful = blocks.iter().any(|block| block.is_stateful);
         let mut inputs = blocks.into_iter().map(|mut block| {
             let typed = block.values.drain(..).zip(&types).map(|(value, result)| value.converted(*result));
             block.values = typed.collect();
@@ -64,7 +65,7 @@ impl TreePlanner<'_> {
             };
         }
         let columns = types.iter().zip(&names).map(|(result, name)| result.result_column(name)).collect();
-        Ok(BlockPlan { rows, ..self.rows(node, &space, values, columns) })
+        Ok(BlockPlan { rows, is_stateful, ..self.rows(node, &space, values, columns) })
     }
 
     /// The rows of VALUES. Error: 1136 for rows of different lengths.
@@ -94,12 +95,14 @@ impl TreePlanner<'_> {
             *row = typed.collect();
         }
         let values = slots_of(&space, &types)?;
+        let is_stateful = bound.iter().flatten().any(Expression::is_stateful);
         let node = PlanNode::Values(bound.into(), numbers(&values).into());
         let name = |place: usize| format!("column_{place}");
         let columns = types.iter().enumerate().map(|(place, result)| result.result_column(&name(place))).collect();
-        Ok(self.rows(node, &space, values, columns))
+        Ok(BlockPlan { is_stateful, ..self.rows(node, &space, values, columns) })
     }
 
+    /// A block of these operators that neither changes nor reads the state of the session.
     pub(super) fn rows(
         &self,
         root: PlanNode,
@@ -107,7 +110,8 @@ impl TreePlanner<'_> {
         values: Vec<Expression>,
         columns: Vec<ResultColumn>,
     ) -> BlockPlan {
-        BlockPlan { root, width: space.width(), values, columns, outer: space.outer_values(), rows: 1.0 }
+        let (width, outer) = (space.width(), space.outer_values());
+        BlockPlan { root, width, values, columns, outer, rows: 1.0, is_stateful: false }
     }
 }
 

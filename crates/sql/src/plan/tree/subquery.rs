@@ -73,6 +73,12 @@ impl<'b> BlockSubqueries<'b> {
         !self.applies.borrow().is_empty()
     }
 
+    /// Whether one of them, or of `others`, changes or reads the state of the session.
+    pub fn has_stateful(&self, others: &Applies) -> bool {
+        let (applies, inner) = (self.applies.borrow(), self.inner.borrow());
+        applies.iter().chain(&*inner).chain(others).any(|apply| apply.block.is_stateful)
+    }
+
     /// Takes those in arguments of aggregates.
     pub fn take_inner(&self) -> Applies {
         self.inner.take()
@@ -90,7 +96,7 @@ impl<'b> BlockSubqueries<'b> {
 
     /// Adds the values of subqueries to the rows of `node`.
     pub fn place_all(&self, node: PlanNode, applies: Applies) -> PlanNode {
-        applies.into_iter().fold(node, |node, apply| PlanNode::Apply(Box::new(node), Arc::new(apply)))
+        applies.into_iter().fold(node, applied)
     }
 
     /// The semijoin of a conjunct of WHERE that is EXISTS or IN of a plain query, or their negation.
@@ -98,6 +104,10 @@ impl<'b> BlockSubqueries<'b> {
     where
         'b: 'q,
     {
+        // A query that reads or changes the state of the session runs for each row.
+        if conjunct.is_stateful() {
+            return Ok(None);
+        }
         let (form, query, operand) = match conjunct {
             ast::Expression::Exists(query) => (JoinForm::Semi, query, None),
             ast::Expression::Unary { operator: ast::UnaryOperator::Not, operand } => match &**operand {
@@ -330,6 +340,12 @@ impl ApplyPlan {
     pub(super) fn reads(&self, windows: &[WindowFunction]) -> bool {
         self.values().any(|value| reads_window(value, windows))
     }
+}
+
+/// The rows of `node` with the value of a subquery.
+pub(super) fn applied(node: PlanNode, apply: ApplyPlan) -> PlanNode {
+    let node = if apply.block.is_stateful { PlanNode::Single(Box::new(node)) } else { node };
+    PlanNode::Apply(Box::new(node), Arc::new(apply))
 }
 
 /// Whether the rows of a query are those of its FROM and WHERE, and WHERE has no subqueries.

@@ -1,0 +1,117 @@
+//! Values that read or change the state of the session: its user variables.
+//!
+//! The session evaluates such a value once for each row. In a block that is after WHERE, or, if HAVING or
+//! ORDER BY reads the value, before them; otherwise the select list is evaluated last, in the order of the
+//! result.
+
+use std::sync::Arc;
+
+use junctor_expression::Expression;
+use junctor_model::error::{Error, Result};
+
+use super::block::Lists;
+use super::{BlockPlan, PlanNode};
+use crate::bind::block::SlotSpace;
+use crate::bind::window::WindowFunction;
+
+/// Error 1235 for window functions of user variables that the statement assigns, and for such variables in a
+/// subquery and beside it, because subqueries run before the other values of their row.
+pub(super) fn check_stateful(windows: &[WindowFunction], is_mixed: bool) -> Result<()> {
+    if windows.iter().any(|window| window.expressions().any(Expression::is_stateful)) {
+        return Err(Error::not_supported("a user variable that the statement assigns, in a window function"));
+    }
+    match is_mixed {
+        true => Err(Error::not_supported("a user variable that the statement assigns, in a subquery and beside it")),
+        false => Ok(()),
+    }
+}
+
+impl Lists {
+    /// Whether a value or one of the conditions of WHERE changes or reads the state of the session.
+    pub fn are_stateful(&self, conditions: &[Expression]) -> bool {
+        let in_functions = self.functions.functions.iter().flat_map(|function| &function.arguments);
+        let values = self.projection.values.iter().chain(&self.keys).chain(&self.having).chain(conditions);
+        values.chain(self.sort.iter().map(|key| &key.value)).chain(in_functions).any(Expression::is_stateful)
+    }
+
+    /// Computes the stateful keys of groups before the groups are made.
+    pub fn compute_keys(&mut self, node: PlanNode, space: &SlotSpace) -> Result<PlanNode> {
+        let mut computed = Vec::new();
+        for place in 0..self.keys.len() {
+            if !self.keys[place].is_stateful() {
+                continue;
+            }
+            let slot = space.computed(self.keys[place].result, "")?;
+            let key = std::mem::replace(&mut self.keys[place], slot.clone());
+            let replace = |value: &mut Expression| value.rewrite(&mut |inner| (*inner == key).then(|| slot.clone()));
+            self.projection.values.iter_mut().chain(&mut self.having).for_each(replace);
+            self.sort.iter_mut().for_each(|sort| replace(&mut sort.value));
+            computed.push((key, slot));
+        }
+        Ok(computing(node, computed))
+    }
+
+    /// Computes the stateful values of the select list, if HAVING reads one of them. Error: 1235 with window
+    /// functions, which run after HAVING.
+    pub fn compute_for_having(&mut self, node: PlanNode, has_windows: bool, space: &SlotSpace) -> Result<PlanNode> {
+        let reads = |value: &Expression| self.having.as_ref().is_some_and(|having| contains(having, value));
+        if !self.projection.values.iter().any(|value| value.is_stateful() && reads(value)) {
+            return Ok(node);
+        }
+        if has_windows {
+            let what = "a user variable that the statement assigns, in HAVING beside window functions";
+            return Err(Error::not_supported(what));
+        }
+        self.compute_values(node, space)
+    }
+
+    /// Computes the stateful values of the select list, if ORDER BY reads one of them.
+    pub fn compute_for_sort(&mut self, node: PlanNode, space: &SlotSpace) -> Result<PlanNode> {
+        let reads = |value: &Expression| self.sort.iter().any(|key| contains(&key.value, value));
+        match self.projection.values.iter().any(|value| value.is_stateful() && reads(value)) {
+            true => self.compute_values(node, space),
+            false => Ok(node),
+        }
+    }
+
+    fn compute_values(&mut self, node: PlanNode, space: &SlotSpace) -> Result<PlanNode> {
+        let mut computed = Vec::new();
+        for value in self.projection.values.iter_mut().filter(|value| value.is_stateful()) {
+            let slot = space.computed(value.result, "")?;
+            let replace = |reader: &mut Expression| reader.rewrite(&mut |inner| (inner == value).then(|| slot.clone()));
+            self.having.iter_mut().for_each(replace);
+            self.sort.iter_mut().for_each(|key| replace(&mut key.value));
+            computed.push((std::mem::replace(value, slot.clone()), slot));
+        }
+        Ok(computing(node, computed))
+    }
+}
+
+/// Whether an expression is a part of another one, or the whole.
+fn contains(whole: &Expression, part: &Expression) -> bool {
+    let mut found = false;
+    whole.visit(&mut |inner| found |= inner == part);
+    found
+}
+
+/// The rows of `node`, one by one, with values in slots.
+fn computing(node: PlanNode, values: Vec<(Expression, Expression)>) -> PlanNode {
+    if values.is_empty() {
+        return node;
+    }
+    let number = |slot: Expression| slot.as_column().map_or(0, |column| column.0);
+    let values: Vec<(Expression, u16)> = values.into_iter().map(|(value, slot)| (value, number(slot))).collect();
+    PlanNode::Compute(Box::new(PlanNode::Single(Box::new(node))), Arc::from(values))
+}
+
+/// Adds slots for the stateful values of a query that nothing reads. They are evaluated from left to right.
+pub(super) fn with_unread(block: &BlockPlan, slots: &mut Vec<(usize, u16)>, space: &SlotSpace) -> Result<()> {
+    for (place, value) in block.values.iter().enumerate() {
+        if value.is_stateful() && slots.iter().all(|(known, _)| *known != place) {
+            let slot = space.computed(value.result, "")?;
+            slots.extend(slot.as_column().map(|column| (place, column.0)));
+        }
+    }
+    slots.sort_unstable();
+    Ok(())
+}
