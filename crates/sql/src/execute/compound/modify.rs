@@ -55,6 +55,8 @@ struct TargetRow<'r> {
     partition: u16,
     key: &'r [u8],
     parameters: &'r [u8],
+    /// The position of the row after it.
+    end: usize,
 }
 
 /// Bytes of the lengths in front of a row.
@@ -79,18 +81,18 @@ impl TargetRows {
         self.bytes.len() + self.known.memory()
     }
 
-    /// The next row, and the position after it.
-    fn peek(&self) -> Option<(TargetRow<'_>, usize)> {
+    /// The next row.
+    fn peek(&self) -> Option<TargetRow<'_>> {
         let (header, rest) = self.bytes.get(self.next..)?.split_at_checked(ROW_HEADER_BYTES)?;
         let number =
             |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]) as usize;
         let (key, parameters) = (number(2), number(6));
-        let row = TargetRow {
+        Some(TargetRow {
             partition: u16::from_le_bytes([header[0], header[1]]),
             key: rest.get(..key)?,
             parameters: rest.get(key..key + parameters)?,
-        };
-        Some((row, self.next + ROW_HEADER_BYTES + key + parameters))
+            end: self.next + ROW_HEADER_BYTES + key + parameters,
+        })
     }
 
     fn is_done(&self) -> bool {
@@ -301,8 +303,8 @@ impl Modification<'_> {
     }
 }
 
-/// Adds rows with their parameters to the inputs. Returns their number. A partition takes one set of parameters,
-/// so a row with other ones waits for the next write.
+/// Adds rows with their parameters to the inputs. The rows of a partition have the same parameters, because
+/// its input has them once. Returns the number of rows.
 fn push_rows(
     context: &mut StatementContext<'_, '_>,
     target: &ModifyTarget,
@@ -312,18 +314,16 @@ fn push_rows(
     let (inputs, buffers) = (&mut context.engine.work.inputs, &mut *context.turn.buffers);
     inputs.begin(target.table.definition.partition_count, buffers);
     let mut builder = ParametersBuilder::new();
-    let mut of_partitions: BTreeMap<u16, Vec<u8>> = BTreeMap::new();
     let mut pushed = 0;
+    let mut known: BTreeMap<u16, Vec<u8>> = BTreeMap::new();
     while pushed < count {
-        let Some((row, after_row)) = rows.peek() else { break };
+        let Some(row) = rows.peek() else { break };
+        if known.get(&row.partition).is_some_and(|known| known != row.parameters) {
+            break;
+        }
         if !target.program.reads_parameters {
             inputs.push_key_at(row.partition, row.key, &[], buffers);
         } else {
-            match of_partitions.get(&row.partition) {
-                Some(known) if *known != row.parameters => break,
-                Some(_) => {}
-                None => _ = of_partitions.insert(row.partition, row.parameters.to_vec()),
-            }
             builder.clear();
             let mut rest = row.parameters;
             while !rest.is_empty() {
@@ -333,8 +333,9 @@ fn push_rows(
             }
             let parameters = leaf_parameters(own, &mut builder)?;
             inputs.push_key_at(row.partition, row.key, &parameters, buffers);
+            known.entry(row.partition).or_insert_with(|| row.parameters.to_vec());
         }
-        rows.next = after_row;
+        rows.next = row.end;
         pushed += 1;
     }
     Ok(pushed)

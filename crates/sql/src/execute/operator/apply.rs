@@ -1,5 +1,7 @@
 //! The value of a subquery for each row. Values are kept by the values of the outer row, so that a subquery
-//! runs once for each of them, unless it changes or reads the state of the session.
+//! runs once for each of them, unless it changes or reads the state of the session. If a query exists that
+//! computes the values for all outer rows, it runs as soon as the subquery has run for so many values that
+//! all groups cost less.
 
 use std::sync::Arc;
 
@@ -9,12 +11,35 @@ use junctor_model::value::{Value, ValueRef};
 use super::batch::Batch;
 use super::key_table::KeyTable;
 use super::{Input, Operator, Run, Step, append_key, open_block};
-use crate::plan::tree::{ApplyForm, ApplyPlan};
+use crate::plan::tree::{ApplyForm, ApplyPlan, GroupedSubquery, NullMatch};
 
 /// The result of the subquery for some outer values.
 #[derive(Debug, Default)]
 struct Answer {
     rows: Vec<Vec<Value>>,
+}
+
+/// The rows of the query for all outer rows, by their keys.
+#[derive(Debug)]
+struct Groups {
+    plan: Arc<ApplyPlan>,
+    /// The query, until it has ended.
+    input: Option<Input>,
+    batches: Vec<Batch>,
+    /// Batch and row of each group.
+    rows: Vec<(u32, u32)>,
+    known: KeyTable,
+    /// The answer for outer values without a group.
+    missing: Option<usize>,
+}
+
+/// The value for a row, as far as groups tell it.
+enum Found {
+    Value(Value),
+    /// The answer with this number.
+    Answer(usize),
+    /// The subquery must run.
+    Nothing,
 }
 
 #[derive(Debug)]
@@ -29,6 +54,79 @@ pub(super) struct Apply {
     known: KeyTable,
     /// Bytes of the answers.
     held: usize,
+    groups: Option<Groups>,
+}
+
+impl Groups {
+    fn open(run: &Run<'_, '_, '_>, plan: &Arc<ApplyPlan>, grouped: &GroupedSubquery) -> Groups {
+        Groups {
+            plan: Arc::clone(plan),
+            input: Some(open_block(run, &grouped.block, &[])),
+            batches: Vec::new(),
+            rows: Vec::new(),
+            known: KeyTable::default(),
+            missing: None,
+        }
+    }
+
+    /// Runs the query to its end. Returns false if it waits.
+    fn advance(&mut self, run: &mut Run<'_, '_, '_>) -> Result<bool> {
+        let Some(grouped) = &self.plan.grouped else { return Ok(true) };
+        let mut key = Vec::new();
+        while let Some(input) = &mut self.input {
+            let batch = match input.next(run)? {
+                Step::Batch(batch) => batch,
+                Step::Wait => return Ok(false),
+                Step::Done => {
+                    self.input = None;
+                    return Ok(true);
+                }
+            };
+            let before = self.known.memory();
+            for row in 0..batch.len() {
+                key.clear();
+                run.scratch.reset();
+                for (join_key, value) in grouped.keys.iter().zip(&grouped.block.values) {
+                    append_key(value.evaluate(None, batch.row(row), run.scratch)?, join_key.collation, &mut key);
+                }
+                self.known.insert(&key, self.rows.len() as u32);
+                self.rows.push((self.batches.len() as u32, row as u32));
+            }
+            run.reserve(batch.memory() + 8 * batch.len() + self.known.memory() - before)?;
+            let rows = batch.len();
+            self.batches.push(batch);
+            if run.is_spent(rows) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The value for an outer row.
+    fn find(&self, run: &mut Run<'_, '_, '_>, batch: &Batch, row: usize) -> Result<Found> {
+        let missing = || self.missing.map_or(Found::Nothing, Found::Answer);
+        let Some(grouped) = &self.plan.grouped else { return Ok(missing()) };
+        let mut key = Vec::new();
+        run.scratch.reset();
+        for join_key in &grouped.keys {
+            let value = join_key.left.evaluate(None, batch.row(row), run.scratch)?;
+            if value.is_null() && join_key.nulls == NullMatch::Nothing {
+                return Ok(missing());
+            }
+            append_key(value, join_key.collation, &mut key);
+        }
+        let Some(group) = self.known.get(&key) else { return Ok(missing()) };
+        if matches!(self.plan.form, ApplyForm::Exists) {
+            return Ok(Found::Value(Value::Int(1)));
+        }
+        let (of_batch, of_row) = self.rows[group as usize];
+        let values = self.batches[of_batch as usize].row(of_row as usize);
+        run.scratch.reset();
+        Ok(match grouped.block.values.last() {
+            Some(value) => Found::Value(value.evaluate(None, values, run.scratch)?.to_value()),
+            None => missing(),
+        })
+    }
 }
 
 impl Apply {
@@ -42,7 +140,64 @@ impl Apply {
             answers: Vec::new(),
             known: KeyTable::default(),
             held: 0,
+            groups: None,
         }
+    }
+
+    /// The value for the current row. `None` if the operator waits.
+    fn value_of_row(&mut self, run: &mut Run<'_, '_, '_>, batch: &Batch) -> Result<Option<Value>> {
+        if let Some(grouped) = &self.plan.grouped
+            && self.groups.is_none()
+            && self.running.is_none()
+            && self.answers.len() >= grouped.runs_max
+        {
+            self.groups = Some(Groups::open(run, &self.plan, grouped));
+        }
+        if let Some(groups) = &mut self.groups {
+            if !groups.advance(run)? {
+                return Ok(None);
+            }
+            match groups.find(run, batch, self.row)? {
+                Found::Value(value) => return Ok(Some(value)),
+                Found::Answer(answer) => return self.value(run, batch, answer).map(Some),
+                Found::Nothing => {}
+            }
+        }
+        let mut key = Vec::new();
+        run.scratch.reset();
+        let mut outer = Vec::new();
+        for (slot, value) in &self.plan.block.outer {
+            let bound = value.evaluate(None, batch.row(self.row), run.scratch)?;
+            // Values that are equal in a collation may still differ for the subquery.
+            append_key(bound, junctor_model::collation::CollationId::BINARY, &mut key);
+            outer.push((*slot, bound.to_value()));
+        }
+        let answer = match self.known.get(&key) {
+            Some(answer) => answer as usize,
+            None => {
+                if self.running.is_none() {
+                    let input = open_block(run, &self.plan.block, &outer);
+                    self.running = Some((input, Answer::default()));
+                }
+                if !self.advance(run)? {
+                    return Ok(None);
+                }
+                let answer = self.running.take().map_or_else(Answer::default, |(_, answer)| answer);
+                if self.plan.block.is_stateful {
+                    self.answers.clear();
+                } else {
+                    let before = self.known.memory();
+                    self.known.insert(&key, self.answers.len() as u32);
+                    run.reserve(self.known.memory() - before)?;
+                }
+                self.answers.push(answer);
+                self.answers.len() - 1
+            }
+        };
+        if let Some(groups) = &mut self.groups {
+            groups.missing = Some(answer);
+        }
+        self.value(run, batch, answer).map(Some)
     }
 
     /// Runs the subquery to its end. Returns false if it waits.
@@ -124,41 +279,11 @@ impl Operator for Apply {
                 other => return Ok(other),
             },
         };
-        let mut key = Vec::new();
         while self.row < batch.len() {
-            key.clear();
-            run.scratch.reset();
-            let mut outer = Vec::new();
-            for (slot, value) in &self.plan.block.outer {
-                let bound = value.evaluate(None, batch.row(self.row), run.scratch)?;
-                // Values that are equal in a collation may still differ for the subquery.
-                append_key(bound, junctor_model::collation::CollationId::BINARY, &mut key);
-                outer.push((*slot, bound.to_value()));
-            }
-            let answer = match self.known.get(&key) {
-                Some(answer) => answer as usize,
-                None => {
-                    if self.running.is_none() {
-                        let input = open_block(run, &self.plan.block, &outer);
-                        self.running = Some((input, Answer::default()));
-                    }
-                    if !self.advance(run)? {
-                        self.batch = Some(batch);
-                        return Ok(Step::Wait);
-                    }
-                    let answer = self.running.take().map_or_else(Answer::default, |(_, answer)| answer);
-                    if self.plan.block.is_stateful {
-                        self.answers.clear();
-                    } else {
-                        let before = self.known.memory();
-                        self.known.insert(&key, self.answers.len() as u32);
-                        run.reserve(self.known.memory() - before)?;
-                    }
-                    self.answers.push(answer);
-                    self.answers.len() - 1
-                }
+            let Some(value) = self.value_of_row(run, &batch)? else {
+                self.batch = Some(batch);
+                return Ok(Step::Wait);
             };
-            let value = self.value(run, &batch, answer)?;
             batch.set(self.row, self.plan.slot, value.as_ref());
             self.row += 1;
             if self.plan.block.is_stateful {

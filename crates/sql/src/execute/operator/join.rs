@@ -9,9 +9,11 @@ use super::batch::{Batch, Frame};
 use super::key_table::KeyTable;
 use super::scan::Scan;
 use super::{Input, Operator, Run, Step, append_key};
-use crate::plan::tree::{JoinForm, JoinKey, JoinPlan};
+use crate::plan::tree::{JoinForm, JoinKey, JoinPlan, NullMatch};
 
 const NONE: u32 = u32::MAX;
+/// The byte of a key that is left out. Other keys begin with 0 or 1.
+const LEFT_OUT: u8 = 2;
 
 /// What the join does next.
 #[derive(Debug)]
@@ -27,13 +29,21 @@ enum Phase {
 }
 
 /// Right rows by their keys. Rows with equal keys are a list.
+///
+/// If NULL equals anything in a key (NOT IN), a row with NULL there is listed by its other keys. It is listed
+/// again without each set of keys that may be NULL in a left row.
 #[derive(Debug, Default)]
 struct RightRows {
     batches: Vec<Batch>,
     /// Batch, row, and the next row with the same key.
     rows: Vec<(u32, u32, u32)>,
     heads: KeyTable,
+    /// The sets of keys that are NULL in a row, as bits.
+    null_sets: u32,
 }
+
+/// A set of the keys in which NULL equals anything, as bits.
+type KeySet = u8;
 
 #[derive(Debug)]
 pub(super) struct Join {
@@ -51,6 +61,10 @@ pub(super) struct Join {
     row: usize,
     candidate: Option<u32>,
     is_matched: bool,
+    /// The sets of keys without which the row's candidates are still to be looked up, as bits.
+    lists: u32,
+    /// The keys in which a left row may have NULL that equals anything.
+    left_nullable: KeySet,
 }
 
 impl Join {
@@ -68,23 +82,32 @@ impl Join {
             row: 0,
             candidate: None,
             is_matched: false,
+            lists: 0,
+            left_nullable: left_nullable(&plan.keys),
         }
     }
 
     /// Adds right rows to the table.
     fn add(&mut self, run: &mut Run<'_, '_, '_>, batch: Batch) -> Result<()> {
         let mut key = Vec::new();
-        let before = self.table.heads.memory();
+        let (before, rows_before) = (self.table.heads.memory(), self.table.rows.len());
         let number = self.table.batches.len() as u32;
         for row in 0..batch.len() {
-            if key_of_side(&self.plan.keys, (&batch, row), false, run, &mut key)? {
-                let place = self.table.rows.len() as u32;
-                let (head, _) = self.table.heads.insert(&key, NONE);
-                let next = std::mem::replace(head, place);
-                self.table.rows.push((number, row as u32, next));
+            let Some(nulls) = key_of_side(&self.plan.keys, (&batch, row), (false, 0), run, &mut key)? else {
+                continue;
+            };
+            self.table.null_sets |= 1 << nulls;
+            self.table.list((number, row as u32), &key);
+            let more = self.left_nullable & !nulls;
+            let mut left_out = more;
+            while left_out != 0 {
+                key_of_side(&self.plan.keys, (&batch, row), (false, left_out), run, &mut key)?;
+                self.table.list((number, row as u32), &key);
+                left_out = (left_out - 1) & more;
             }
         }
-        run.reserve(batch.memory() + 12 * batch.len() + self.table.heads.memory() - before)?;
+        let listed = self.table.rows.len() - rows_before;
+        run.reserve(batch.memory() + 12 * listed + self.table.heads.memory() - before)?;
         self.table.batches.push(batch);
         Ok(())
     }
@@ -129,6 +152,35 @@ impl Join {
         *run.memory = run.memory.saturating_sub(bytes);
     }
 
+    /// The first right row that may be a partner of the left row.
+    fn first_candidate(&mut self, run: &mut Run<'_, '_, '_>, left: &Batch, key: &mut Vec<u8>) -> Result<u32> {
+        self.lists = 0;
+        let Some(nulls) = key_of_side(&self.plan.keys, (left, self.row), (true, 0), run, key)? else {
+            return Ok(NONE);
+        };
+        for of_right in (0..KeySet::BITS).filter(|of_right| self.table.null_sets & 1 << of_right != 0) {
+            self.lists |= 1 << (u32::from(nulls) | of_right);
+        }
+        if self.lists == 1 << nulls {
+            self.lists = 0;
+            return Ok(self.table.heads.get(key).unwrap_or(NONE));
+        }
+        self.next_list(run, left, key)
+    }
+
+    /// The first candidate of the next list that has one.
+    fn next_list(&mut self, run: &mut Run<'_, '_, '_>, left: &Batch, key: &mut Vec<u8>) -> Result<u32> {
+        while self.lists != 0 {
+            let left_out = self.lists.trailing_zeros() as KeySet;
+            self.lists &= self.lists - 1;
+            key_of_side(&self.plan.keys, (left, self.row), (true, left_out), run, key)?;
+            if let Some(head) = self.table.heads.get(key) {
+                return Ok(head);
+            }
+        }
+        Ok(NONE)
+    }
+
     /// Pairs rows of the left batch. Returns the rows of the result.
     fn probe(&mut self, run: &mut Run<'_, '_, '_>, left: &Batch) -> Result<Batch> {
         let mut out = Batch::new(&self.frame);
@@ -138,13 +190,14 @@ impl Join {
                 Some(candidate) => candidate,
                 None => {
                     self.is_matched = false;
-                    match key_of_side(&self.plan.keys, (left, self.row), true, run, &mut key)? {
-                        true => self.table.heads.get(&key).unwrap_or(NONE),
-                        false => NONE,
-                    }
+                    self.first_candidate(run, left, &mut key)?
                 }
             };
             run.is_spent(1);
+            if candidate == NONE && self.lists != 0 {
+                self.candidate = Some(self.next_list(run, left, &mut key)?);
+                continue;
+            }
             if candidate == NONE {
                 let keeps = match self.plan.form {
                     JoinForm::Left | JoinForm::Anti | JoinForm::NullAwareAnti => !self.is_matched,
@@ -187,6 +240,16 @@ impl Join {
             }
         }
         Ok(out)
+    }
+}
+
+impl RightRows {
+    /// Adds a row, by batch and number, to the list of a key.
+    fn list(&mut self, (batch, row): (u32, u32), key: &[u8]) {
+        let place = self.rows.len() as u32;
+        let (head, _) = self.heads.insert(key, NONE);
+        let next = std::mem::replace(head, place);
+        self.rows.push((batch, row, next));
     }
 }
 
@@ -244,25 +307,45 @@ impl Operator for Join {
     }
 }
 
-/// The key of a row of one side. Returns false if a value is NULL and cannot equal another.
+/// The key of a row of one side, without the keys of `left_out` and those in which it has NULL that equals
+/// anything. Returns the set of the latter; `None` if another value is NULL and equals nothing.
 fn key_of_side(
     keys: &[JoinKey],
     (batch, row): (&Batch, usize),
-    is_left: bool,
+    (is_left, left_out): (bool, KeySet),
     run: &mut Run<'_, '_, '_>,
     out: &mut Vec<u8>,
-) -> Result<bool> {
+) -> Result<Option<KeySet>> {
     out.clear();
     run.scratch.reset();
+    let mut nulls = 0;
+    // The position among the keys in which NULL equals anything, as a bit.
+    let mut bit: KeySet = 1;
     for key in keys {
         let side = if is_left { &key.left } else { &key.right };
         let value = side.evaluate(None, batch.row(row), run.scratch)?;
-        if value.is_null() && !key.null_safe {
-            return Ok(false);
+        match key.nulls {
+            NullMatch::Nothing if value.is_null() => return Ok(None),
+            NullMatch::Nothing | NullMatch::Null => append_key(value, key.collation, out),
+            NullMatch::Anything => {
+                if value.is_null() {
+                    nulls |= bit;
+                }
+                match value.is_null() || left_out & bit != 0 {
+                    true => out.push(LEFT_OUT),
+                    false => append_key(value, key.collation, out),
+                }
+                bit <<= 1;
+            }
         }
-        append_key(value, key.collation, out);
     }
-    Ok(true)
+    Ok(Some(nulls))
+}
+
+/// The keys in which a left row may have NULL that equals anything.
+fn left_nullable(keys: &[JoinKey]) -> KeySet {
+    let null_aware = keys.iter().filter(|key| key.nulls == NullMatch::Anything).enumerate();
+    null_aware.filter(|(_, key)| key.left.result.nullable).fold(0, |set, (place, _)| set | 1 << place)
 }
 
 /// Whether the conditions are true or unknown.

@@ -354,13 +354,17 @@ impl Lines<'_> {
             ApplyForm::Row { .. } => "Comparison with the row of a subquery",
         };
         let outer: Vec<String> = plan.block.outer.iter().map(|(_, value)| self.text(value)).collect();
-        let text = match outer.is_empty() {
+        let mut text = match outer.is_empty() {
             true => format!("{what}, evaluated once"),
             false => format!("{what} that depends on {}", outer.join(", ")),
         };
-        let subquery = self.block(&plan.block);
+        let mut inputs = vec![input, self.block(&plan.block)];
+        if let Some(grouped) = &plan.grouped {
+            let _ = write!(text, ", up to {} by value, then all at once", grouped.runs_max);
+            inputs.push(self.block(&grouped.block));
+        }
         self.names.borrow_mut().insert(plan.slot, "(subquery)".to_owned());
-        (text, vec![input, subquery])
+        (text, inputs)
     }
 
     fn window(&self, from: &PlanNode, plan: &WindowPlan) -> (String, Vec<Line>) {

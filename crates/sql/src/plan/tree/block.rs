@@ -8,6 +8,7 @@ use junctor_model::row_encoding::ResultColumn;
 use junctor_signals::program::{Projection, SortKey};
 
 use super::check::GroupCheck;
+use super::decorrelate::{CorrelatedBlock, Correlation};
 use super::factor::conjuncts_of;
 use super::from::bind_from;
 use super::join::{JoinClauses, JoinNode, Locks, relations_of};
@@ -82,6 +83,27 @@ impl TreePlanner<'_> {
         tables: &CommonTables<'_>,
         is_root: bool,
     ) -> Result<BlockPlan> {
+        Ok(self.block_with(select, (outer, tables), is_root, None)?.0)
+    }
+
+    /// Plans a block for all outer rows: without the equalities with outer values, whose own sides become the
+    /// keys of groups. Returns also how often it reads outer values.
+    pub(super) fn correlated_block(
+        &self,
+        select: &Select,
+        (outer, tables): (&BlockView<'_>, &CommonTables<'_>),
+        correlation: &mut Correlation,
+    ) -> Result<(BlockPlan, usize)> {
+        self.block_with(select, (Some(outer), tables), false, Some(correlation))
+    }
+
+    fn block_with(
+        &self,
+        select: &Select,
+        (outer, tables): (Option<&BlockView<'_>>, &CommonTables<'_>),
+        is_root: bool,
+        correlation: Option<&mut Correlation>,
+    ) -> Result<(BlockPlan, usize)> {
         let own;
         let tables = match select.with.is_empty() {
             true => tables,
@@ -124,7 +146,7 @@ impl TreePlanner<'_> {
 
         let mut lists = self.bind_lists(select, &view, &subqueries)?;
         let mut windows = std::mem::take(&mut lists.functions.windows);
-        let is_grouped = !lists.keys.is_empty() || !lists.functions.functions.is_empty();
+        let mut is_grouped = !lists.keys.is_empty() || !lists.functions.functions.is_empty();
         GroupCheck {
             only_full: self.environment.modes.only_full_group_by,
             is_grouped,
@@ -141,6 +163,21 @@ impl TreePlanner<'_> {
         let has_stateful = lists.are_stateful(&conditions);
         check_stateful(&windows, has_stateful && subqueries.has_stateful(&where_applies))?;
 
+        if let Some(correlation) = correlation {
+            lists.keys = correlation.take(CorrelatedBlock {
+                space: &space,
+                from: joined.as_mut().map(|joined| &mut joined.node),
+                conditions: &mut conditions,
+                functions: &lists.functions.functions,
+                has_more: !where_applies.is_empty()
+                    || !semijoins.is_empty()
+                    || subqueries.has_any()
+                    || !windows.is_empty(),
+            });
+            is_grouped = true;
+            lists.projection.values.splice(0..0, lists.keys.iter().cloned());
+        }
+
         // The operators. Conditions that read the value of a subquery are above the joins.
         let (above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, &space).is_none());
@@ -148,10 +185,7 @@ impl TreePlanner<'_> {
         let keeps_order = has_stateful && !is_grouped && select.order_by.is_empty();
         let clauses = JoinClauses::of(select, Locks::Each(&locks), keeps_order);
         let (mut node, mut rows) = self.join(from, (conditions, semijoins), (&block, &sources), clauses)?;
-        if !where_applies.is_empty() {
-            node = subqueries.place_all(node, where_applies);
-        }
-        node = filtered(node, above);
+        node = filtered(subqueries.place_all(node, where_applies), above);
         if is_grouped {
             rows = if lists.keys.is_empty() { 1.0 } else { (rows * GROUPS_SHARE).max(1.0) };
             let in_aggregates = subqueries.take_inner();
@@ -171,7 +205,8 @@ impl TreePlanner<'_> {
         let Projection { mut values, columns, .. } = lists.projection;
         node = last_clauses(node, (select, is_root), &mut values, lists.sort, &space)?;
         let (width, outer) = (space.width(), space.outer_values());
-        Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful: select.is_stateful() })
+        let block = BlockPlan { root: node, width, values, columns, outer, rows, is_stateful: select.is_stateful() };
+        Ok((block, space.outer_reads()))
     }
 
     /// The groups of the rows of `node`.

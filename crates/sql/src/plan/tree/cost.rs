@@ -48,7 +48,7 @@ pub(super) struct Link {
 
 impl PartCost {
     /// The cost of reading the part by itself.
-    fn read_ns(&self) -> f64 {
+    pub fn read_ns(&self) -> f64 {
         MESSAGE_NS + self.examined * READ_NS + self.rows * SEND_NS
     }
 

@@ -63,6 +63,12 @@ pub(super) fn implied(condition: &Expression, relation: u16, space: &SlotSpace) 
 pub(super) fn is_silent(condition: &Expression) -> bool {
     let is_plain =
         |operand: &Expression| matches!(operand.node, Node::Column { .. } | Node::Parameter(_) | Node::Constant(_));
+    is_silent_over(condition, &is_plain)
+}
+
+/// Whether an evaluation neither fails nor warns, as far as that of its plain operands does not.
+pub(super) fn is_silent_over(condition: &Expression, is_plain: &dyn Fn(&Expression) -> bool) -> bool {
+    let is_silent = |condition: &Expression| is_silent_over(condition, is_plain);
     let fits = |domain: &CompareDomain, operands: &[&Expression]| {
         let kinds = |allowed: &[Kind]| operands.iter().all(|operand| allowed.contains(&operand.result.kind));
         operands.iter().all(|operand| is_plain(operand))
@@ -84,6 +90,9 @@ pub(super) fn is_silent(condition: &Expression) -> bool {
         }
         Node::InList { operand, list, .. } => list.iter().all(|(domain, item)| fits(domain, &[operand, item])),
         Node::InParameters { domain, operand, .. } => fits(domain, &[operand]),
+        Node::Like { collation, operands, .. } => {
+            fits(&CompareDomain::String(*collation), &[&operands[0], &operands[1]])
+        }
         Node::Is { operand, .. } => is_plain(operand),
         _ => false,
     }

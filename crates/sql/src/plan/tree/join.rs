@@ -15,7 +15,7 @@ use super::from::SourcePlan;
 use super::selectivity::Estimates;
 use super::stateful::with_unread;
 use super::subquery::{SemiJoin, applied};
-use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, PlanNode, TreePlanner};
+use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, NullMatch, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
 use crate::parse::hint::JoinOrderKind;
 use crate::parse::statement::{LockingClause, Select};
@@ -81,6 +81,9 @@ const SEMIJOIN_SHARE: f64 = 0.3;
 /// Bounds of the number of left rows whose keys are looked up: at least a batch, whatever the estimates say.
 const LOOKUP_ROWS_MIN: f64 = 256.0;
 const LOOKUP_ROWS_MAX: f64 = 1e9;
+/// Maximum number of keys of NOT IN that may be NULL. The rows of a hash table are listed for each
+/// combination of NULLs; further columns are compared row by row.
+pub(crate) const NULL_AWARE_KEYS_MAX: usize = 3;
 
 /// A planned part of the joins.
 struct Part {
@@ -240,7 +243,9 @@ impl TreePlanner<'_> {
     }
 
     fn semijoin(&self, outer: &Joins<'_>, left: PartDone, semijoin: SemiJoin<'_>) -> Result<Part> {
-        let SemiJoin { block, sources, node, conditions, form } = semijoin;
+        let SemiJoin { block, sources, node, mut conditions, form } = semijoin;
+        // NOT IN looks for an equality that is not false, so it is no condition of the right rows.
+        let equality = if form == JoinForm::NullAwareAnti { conditions.pop() } else { None };
         // A locking clause of the query around it does not concern a subquery.
         let mut joins = {
             let locks = Locks::All(implied_lock(self.environment));
@@ -250,11 +255,11 @@ impl TreePlanner<'_> {
         let mut inner = RelationSet::new();
         node.relations(&block, &mut inner);
         let is_inner = |condition: &Expression| {
-            form != JoinForm::NullAwareAnti
-                && relations_of(condition, block.space)
-                    .is_some_and(|relations| !relations.is_empty() && relations.is_subset(&inner))
+            relations_of(condition, block.space)
+                .is_some_and(|relations| !relations.is_empty() && relations.is_subset(&inner))
         };
-        let (own, on): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_inner);
+        let (own, mut on): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_inner);
+        on.extend(equality);
         let node = node.simplify(&block, &own);
         let right = joins.build(node, own)?;
         let left = Part::planned(left.node, left.relations, left.cost);
@@ -439,14 +444,14 @@ impl<'j> Joins<'j> {
             return Err(forbidden_lateral(&lateral.name));
         }
         let node = match table {
-            Some((relation, conditions)) => self.scan(relation, conditions, cost.rows)?,
+            Some((relation, conditions)) => self.scan(relation, conditions, &cost)?,
             None => node,
         };
         Ok(PartDone { node, relations, cost })
     }
 
-    /// The read of a table with about so many rows.
-    fn scan(&self, relation: usize, conditions: Vec<Expression>, rows: f64) -> Result<PlanNode> {
+    /// The read of a table.
+    fn scan(&self, relation: usize, conditions: Vec<Expression>, cost: &PartCost) -> Result<PlanNode> {
         let SourcePlan::Table(layout, reference, of_view) = &self.sources[relation] else {
             return Ok(PlanNode::Nothing);
         };
@@ -454,7 +459,8 @@ impl<'j> Joins<'j> {
         let space = self.block.space;
         let table = (*layout, *reference, &of_view[..]);
         let leaf = self.planner.table_leaf(table, (space, &columns), conditions, self.clauses.locks.of(relation))?;
-        self.planner.leaves.borrow_mut()[leaf].rows = Some(rows);
+        let planned = &mut self.planner.leaves.borrow_mut()[leaf];
+        (planned.rows, planned.cost_ns) = (Some(cost.rows), cost.read_ns());
         Ok(PlanNode::Scan(leaf))
     }
 
@@ -594,12 +600,16 @@ impl<'j> Joins<'j> {
         if let Some(lateral) = right.lateral {
             return lateral_join(form, left, (lateral, right.relations, right.cost), conditions);
         }
-        let mut keys = Vec::new();
-        if form != JoinForm::NullAwareAnti {
-            for condition in &conditions {
-                keys.extend(join_key(condition, self.block.space, (&left.relations, &right.relations)));
+        let key = |condition| join_key(condition, self.block.space, (&left.relations, &right.relations));
+        let keys: Vec<JoinKey> = match (form, conditions.split_last()) {
+            (JoinForm::NullAwareAnti, Some((equality, others))) => {
+                let unknown = equality.conjuncts().iter().filter_map(key).map(null_aware);
+                let (plain, nullable): (Vec<_>, Vec<_>) = unknown.partition(|key| key.nulls == NullMatch::Nothing);
+                let nullable = nullable.into_iter().take(NULL_AWARE_KEYS_MAX);
+                others.iter().filter_map(key).chain(plain).chain(nullable).collect()
             }
-        }
+            _ => conditions.iter().filter_map(key).collect(),
+        };
         let estimates = self.estimates();
         let share: f64 = conditions.iter().map(|condition| estimates.selectivity(condition)).product();
         let mut lookup = None;
@@ -617,7 +627,7 @@ impl<'j> Joins<'j> {
                         lookup = found.map(|found| JoinLookup { rows_max, ..found });
                     }
                 }
-                self.scan(relation, own, right.cost.rows)?
+                self.scan(relation, own, &right.cost)?
             }
             None => right.node,
         };
@@ -739,12 +749,7 @@ pub(super) fn relations_of(expression: &Expression, space: &SlotSpace) -> Option
 /// The key of an equality of a value of the left rows and one of the right rows, if equal values have equal
 /// keys.
 fn join_key(condition: &Expression, space: &SlotSpace, sides: (&RelationSet, &RelationSet)) -> Option<JoinKey> {
-    let Node::Compare(operator, domain, operands) = &condition.node else { return None };
-    let null_safe = match operator {
-        CompareOperator::Equal => false,
-        CompareOperator::NullSafeEqual => true,
-        _ => return None,
-    };
+    let Node::Compare(_, _, operands) = &condition.node else { return None };
     let is_of = |operand: &Expression, side: &RelationSet, other: &RelationSet| {
         relations_of(operand, space)
             .is_some_and(|used| !used.is_empty() && !used.is_disjoint(side) && used.is_disjoint(other))
@@ -757,6 +762,17 @@ fn join_key(condition: &Expression, space: &SlotSpace, sides: (&RelationSet, &Re
     } else {
         return None;
     };
+    key_of_equality(condition, left.clone(), right.clone())
+}
+
+/// The key of two values that an equality compares, if equal values have equal keys.
+pub(super) fn key_of_equality(condition: &Expression, left: Expression, right: Expression) -> Option<JoinKey> {
+    let Node::Compare(operator, domain, _) = &condition.node else { return None };
+    let nulls = match operator {
+        CompareOperator::Equal => NullMatch::Nothing,
+        CompareOperator::NullSafeEqual => NullMatch::Null,
+        _ => return None,
+    };
     let kinds = [left.result.kind, right.result.kind];
     let is_plain = |kind: &Kind| matches!(kind, Kind::Int | Kind::UInt | Kind::Decimal);
     let collation = match domain {
@@ -766,7 +782,13 @@ fn join_key(condition: &Expression, space: &SlotSpace, sides: (&RelationSet, &Re
         CompareDomain::DateTime | CompareDomain::Integer if kinds == [Kind::Date; 2] => CollationId::BINARY,
         _ => return None,
     };
-    Some(JoinKey { left: left.clone(), right: right.clone(), collation, null_safe })
+    Some(JoinKey { left, right, collation, nulls })
+}
+
+/// A key of the equality of NOT IN.
+fn null_aware(key: JoinKey) -> JoinKey {
+    let is_nullable = key.left.result.nullable || key.right.result.nullable;
+    JoinKey { nulls: if is_nullable { NullMatch::Anything } else { key.nulls }, ..key }
 }
 
 /// Whether a condition is not true for rows in which all columns of these relations are NULL.

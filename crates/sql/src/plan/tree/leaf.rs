@@ -10,7 +10,7 @@ use junctor_model::schema::TableLayout;
 use junctor_model::value::Value;
 use junctor_signals::program::{Projection, SortKey};
 
-use super::{JoinKey, JoinLookup, LeafPlan, TreePlanner, TreeTable};
+use super::{JoinKey, JoinLookup, LeafPlan, NullMatch, TreePlanner, TreeTable};
 use crate::bind::ParameterKind;
 use crate::bind::block::{SlotOwner, SlotSpace};
 use crate::parse::statement::{LockingClause, TableReference};
@@ -143,7 +143,7 @@ impl TreePlanner<'_> {
 
     /// The column of the table whose values are those of a join key, in the same form on both sides.
     fn key_column(&self, layout: &TableLayout, space: &SlotSpace, key: &JoinKey) -> Option<ColumnNumber> {
-        if key.null_safe || key.left.result.kind != key.right.result.kind {
+        if key.nulls != NullMatch::Nothing || key.left.result.kind != key.right.result.kind {
             return None;
         }
         let SlotOwner::Column(_, column) = space.owner(key.right.as_column()?)? else { return None };
@@ -181,7 +181,16 @@ impl TreePlanner<'_> {
         self.tables.borrow_mut().push(TreeTable { layout: Arc::clone(layout), alias: alias.clone(), locks, rows });
         let mut leaves = self.leaves.borrow_mut();
         let query = QueryPlan::Select(Arc::new(query));
-        leaves.push(LeafPlan { query, slots, parameters, has_list: key.is_some(), locks, alias, rows: None });
+        leaves.push(LeafPlan {
+            query,
+            slots,
+            parameters,
+            has_list: key.is_some(),
+            locks,
+            alias,
+            rows: None,
+            cost_ns: 0.0,
+        });
         Ok(leaves.len() - 1)
     }
 
@@ -259,6 +268,7 @@ impl TreePlanner<'_> {
             locks: false,
             alias: "".into(),
             rows: None,
+            cost_ns: 0.0,
         });
         Ok(super::PlanNode::Scan(leaves.len() - 1))
     }

@@ -2,14 +2,16 @@
 //! subqueries or set operations.
 //!
 //! [`block`] plans a query block, [`from`] its FROM, [`join`] the places of conditions, [`cost`] the order of
-//! joins, [`selectivity`] estimates of rows, [`factor`] disjunctions, [`group`] aggregates, [`partial`] those
-//! of the partitions, [`window`] window functions, [`stateful`] values that change user variables,
-//! [`subquery`] subqueries, [`set`] set operations, [`recursion`] WITH RECURSIVE, [`json_table`] JSON_TABLE,
-//! [`leaf`] the reads of tables, and [`modify`] the rows of UPDATE and DELETE.
+//! joins, [`decorrelate`] subqueries that serve all outer rows, [`selectivity`] estimates of rows, [`factor`]
+//! disjunctions, [`group`] aggregates, [`partial`] those of the partitions, [`window`] window functions,
+//! [`stateful`] values that change user variables, [`subquery`] subqueries, [`set`] set operations,
+//! [`recursion`] WITH RECURSIVE, [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, and [`modify`] the
+//! rows of UPDATE and DELETE.
 
 mod block;
 mod check;
 mod cost;
+mod decorrelate;
 mod factor;
 mod from;
 mod group;
@@ -49,6 +51,7 @@ use crate::parse::statement::Select;
 use crate::result::ResultHeader;
 
 use block::CommonTables;
+use decorrelate::GroupedDepth;
 pub use json_table::{JsonOtherwise, JsonSource, JsonTablePlan, JsonValue};
 pub(crate) use leaf::leaf_parameters;
 pub(super) use modify::{ModifyRequest, ModifyTree, plan_modify_tree};
@@ -115,6 +118,8 @@ pub struct LeafPlan {
     pub alias: Box<str>,
     /// Estimated number of rows of one read, if it is known.
     pub rows: Option<f64>,
+    /// Estimated duration of one read in nanoseconds of one thread; 0 if it is not known.
+    pub cost_ns: f64,
 }
 
 /// A query block: the operators that make its rows, and the values of a result row.
@@ -196,8 +201,20 @@ pub enum JoinForm {
     Semi,
     /// Left rows without a partner.
     Anti,
-    /// Left rows without a partner, where an unknown condition counts as one: NOT IN.
+    /// Left rows without a partner, where an unknown equality counts as one: NOT IN. The equality is the last
+    /// condition.
     NullAwareAnti,
+}
+
+/// What NULL equals in a key of a join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NullMatch {
+    /// Nothing: `=`.
+    Nothing,
+    /// NULL: `<=>`.
+    Null,
+    /// Every value, because an unknown equality counts: NOT IN.
+    Anything,
 }
 
 /// A join.
@@ -239,8 +256,8 @@ pub struct JoinKey {
     pub right: Expression,
     /// The collation of text.
     pub collation: CollationId,
-    /// Whether NULL equals NULL.
-    pub null_safe: bool,
+    /// What NULL equals.
+    pub nulls: NullMatch,
 }
 
 /// A join with a query that reads the left row.
@@ -291,6 +308,19 @@ pub struct ApplyPlan {
     pub form: ApplyForm,
     /// The slot of the value.
     pub slot: u16,
+    /// The same subquery for all outer rows.
+    pub grouped: Option<GroupedSubquery>,
+}
+
+/// A subquery that is executed for all outer rows.
+#[derive(Debug)]
+pub struct GroupedSubquery {
+    /// The groups. Their values are the keys, and then the value of the subquery.
+    pub block: Arc<BlockPlan>,
+    /// The values of the outer row that are equal to the keys.
+    pub keys: Vec<JoinKey>,
+    /// The number of executions of the subquery for single values from which on all groups cost less.
+    pub runs_max: usize,
 }
 
 /// The uses of a subquery.
@@ -342,6 +372,7 @@ impl PlanNode {
             PlanNode::Apply(from, plan) => {
                 from.visit(visit);
                 plan.block.root.visit(visit);
+                plan.grouped.iter().for_each(|grouped| grouped.block.root.visit(visit));
             }
             PlanNode::Lateral(left, plan) => {
                 left.visit(visit);
@@ -377,6 +408,7 @@ pub(super) struct TreePlanner<'a> {
     views: RefCell<Vec<TableId>>,
     /// The tables of WITH that change user variables and have been read.
     stateful_tables: RefCell<Vec<String>>,
+    grouped_depth: GroupedDepth,
 }
 
 /// Plans EXPLAIN of a query as a tree. Errors: those of binding.
@@ -422,6 +454,7 @@ impl<'a> TreePlanner<'a> {
             is_volatile: Cell::new(false),
             views: RefCell::new(Vec::new()),
             stateful_tables: RefCell::default(),
+            grouped_depth: GroupedDepth::default(),
         }
     }
 

@@ -17,6 +17,7 @@ use crate::bind::block::{BlockScope, BlockView, SlotOwner, SlotSpace};
 use crate::bind::window::WindowFunction;
 use crate::bind::{Clause, Subqueries, SubqueryForm, among_numbers, message};
 use crate::parse::expression as ast;
+use crate::parse::query::FromItem;
 use crate::parse::statement::{Select, SelectItem};
 
 /// The subqueries of a block.
@@ -70,7 +71,7 @@ impl<'b> BlockSubqueries<'b> {
 
     /// Whether the current clauses have subqueries.
     pub fn has_any(&self) -> bool {
-        !self.applies.borrow().is_empty()
+        !self.applies.borrow().is_empty() || !self.inner.borrow().is_empty()
     }
 
     /// Whether one of them, or of `others`, changes or reads the state of the session.
@@ -108,25 +109,29 @@ impl<'b> BlockSubqueries<'b> {
         if conjunct.is_stateful() {
             return Ok(None);
         }
-        let (form, query, operand) = match conjunct {
-            ast::Expression::Exists(query) => (JoinForm::Semi, query, None),
-            ast::Expression::Unary { operator: ast::UnaryOperator::Not, operand } => match &**operand {
-                ast::Expression::Exists(query) => (JoinForm::Anti, query, None),
-                _ => return Ok(None),
-            },
-            ast::Expression::Quantified { operator, all, operand, query } => match (operator, all) {
-                (ast::BinaryOperator::Equal, false) => (JoinForm::Semi, query, Some(operand)),
-                (ast::BinaryOperator::NotEqual, true) => (JoinForm::NullAwareAnti, query, Some(operand)),
-                _ => return Ok(None),
-            },
-            _ => return Ok(None),
+        let Some((mut form, query, operand)) = semijoin_of(conjunct) else { return Ok(None) };
+        let operands = match operand {
+            Some(ast::Expression::Row(members)) => members.iter().collect(),
+            Some(operand) => vec![operand],
+            None => Vec::new(),
         };
-        let Some(from) = query.from.as_ref().filter(|from| is_plain(query) && !from.has_query()) else {
+        if operands.iter().any(|operand| operand.needs_tree()) {
+            return Ok(None);
+        }
+        let values = match operand {
+            Some(_) => listed(query),
+            None => Some(Vec::new()),
+        };
+        let is_simple = |from: &&FromItem| is_plain(query) && !from.has_query();
+        let (Some(from), Some(values)) = (query.from.as_ref().filter(is_simple), values) else {
             return match operand {
-                Some(operand) => self.computed_semijoin(form, query, operand),
+                Some(_) => self.computed_semijoin(form, query, &operands),
                 None => Ok(None),
             };
         };
+        if values.len() != operands.len() {
+            return Err(message::operand_columns(operands.len()));
+        }
         let planner = self.planner;
         let space = self.view.block.space;
         let mut relations = Vec::new();
@@ -134,7 +139,6 @@ impl<'b> BlockSubqueries<'b> {
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
         let block = BlockScope { space, relations, outer: Some(self.view), shares_rows: true };
         let mut conditions = Vec::new();
-        let mut form = form;
         let node = {
             let bound = bind_from(planner, &shape, &block, self.tables)?;
             let view = BlockView { block: &block, names: bound.names, relations: (0..sources.len()).collect() };
@@ -143,25 +147,12 @@ impl<'b> BlockSubqueries<'b> {
                 let condition = among_numbers(conjunct, binder.bind_in(Clause::Where, conjunct)?);
                 conditions.extend(conjuncts_of(&condition));
             }
-            if let Some(operand) = operand {
-                let operands = match &**operand {
-                    ast::Expression::Row(members) => members.iter().collect(),
-                    operand => vec![operand],
-                };
-                let [item] = &*query.projection else { return Ok(None) };
-                let (SelectItem::Expression { expression, .. }, [operand]) = (item, &*operands) else {
-                    return Ok(None);
-                };
-                let mut outer = planner.binder(self.view);
-                let operand = outer.bind_in(Clause::Where, operand)?;
-                let value = binder.bind_in(Clause::FieldList, expression)?;
-                if form == JoinForm::NullAwareAnti && !operand.result.nullable && !value.result.nullable {
-                    form = JoinForm::Anti;
-                }
-                conditions.push(Expression::comparison(CompareOperator::Equal, operand, value)?);
-                planner.note(&outer);
-            }
+            let bind = |value| binder.bind_in(Clause::FieldList, value);
+            let values = values.into_iter().map(bind).collect::<Result<Vec<Expression>>>()?;
             planner.note(&binder);
+            if operand.is_some() {
+                form = self.add_equality(form, &operands, values, &mut conditions)?;
+            }
             bound.node
         };
         Ok(Some(SemiJoin { block, sources, node, conditions, form }))
@@ -173,19 +164,16 @@ impl<'b> BlockSubqueries<'b> {
         &self,
         form: JoinForm,
         query: &'q Select,
-        operand: &ast::Expression,
+        operands: &[&ast::Expression],
     ) -> Result<Option<SemiJoin<'q>>>
     where
         'b: 'q,
     {
-        if matches!(operand, ast::Expression::Row(_)) || operand.needs_tree() {
-            return Ok(None);
-        }
         let planner = self.planner;
         let space = self.view.block.space;
         let (leaves, tables) = (planner.leaves.borrow().len(), planner.tables.borrow().len());
         let planned = planner.block(query, Some(self.view), self.tables, false)?;
-        if !planned.outer.is_empty() || planned.values.len() != 1 {
+        if !planned.outer.is_empty() || planned.values.len() != operands.len() {
             planner.leaves.borrow_mut().truncate(leaves);
             planner.tables.borrow_mut().truncate(tables);
             return Ok(None);
@@ -193,14 +181,38 @@ impl<'b> BlockSubqueries<'b> {
         let (mut relation, source) = planner.query_relation(String::new(), planned, &[])?;
         relation.id = space.next_relation();
         let block = BlockScope { space, relations: vec![relation], outer: Some(self.view), shares_rows: true };
-        let value = block.column(0, ColumnNumber(0))?.expression;
-        let mut outer = planner.binder(self.view);
-        let operand = outer.bind_in(Clause::Where, operand)?;
-        planner.note(&outer);
-        let is_known = !operand.result.nullable && !value.result.nullable;
-        let form = if form == JoinForm::NullAwareAnti && is_known { JoinForm::Anti } else { form };
-        let conditions = vec![Expression::comparison(CompareOperator::Equal, operand, value)?];
+        let column = |number| Ok(block.column(0, ColumnNumber(number as u16))?.expression);
+        let values = (0..operands.len()).map(column).collect::<Result<Vec<Expression>>>()?;
+        let mut conditions = Vec::new();
+        let form = self.add_equality(form, operands, values, &mut conditions)?;
         Ok(Some(SemiJoin { block, sources: vec![source], node: JoinNode::Relation(0), conditions, form }))
+    }
+
+    /// Adds the equality of operands and the values of a subquery to the conditions of a semijoin. Returns
+    /// its form: NOT IN is a plain antijoin if no value can be NULL. Otherwise the equality is the last
+    /// condition.
+    fn add_equality(
+        &self,
+        form: JoinForm,
+        operands: &[&ast::Expression],
+        values: Vec<Expression>,
+        conditions: &mut Vec<Expression>,
+    ) -> Result<JoinForm> {
+        let mut binder = self.planner.binder(self.view);
+        let mut equalities = Vec::with_capacity(values.len());
+        let mut is_nullable = false;
+        for (operand, value) in operands.iter().zip(values) {
+            let operand = binder.bind_in(Clause::Where, operand)?;
+            is_nullable |= operand.result.nullable || value.result.nullable;
+            equalities.push(Expression::comparison(CompareOperator::Equal, operand, value)?);
+        }
+        self.planner.note(&binder);
+        if form == JoinForm::NullAwareAnti && is_nullable {
+            conditions.push(Expression::and(equalities));
+            return Ok(form);
+        }
+        conditions.extend(equalities);
+        Ok(if form == JoinForm::NullAwareAnti { JoinForm::Anti } else { form })
     }
 
     fn plan(&self, form: SubqueryForm<'_>) -> Result<(ApplyPlan, ResultType)> {
@@ -211,6 +223,7 @@ impl<'b> BlockSubqueries<'b> {
             | SubqueryForm::Quantified(_, _, _, query)
             | SubqueryForm::Row(_, _, query) => *query,
         };
+        let leaves = self.planner.leaves.borrow().len();
         let block = self.planner.block(query, Some(self.view), self.tables, false)?;
         let operand_count = match &form {
             SubqueryForm::Value(_) => 1,
@@ -220,6 +233,10 @@ impl<'b> BlockSubqueries<'b> {
         if block.values.len() != operand_count {
             return Err(message::operand_columns(operand_count));
         }
+        let grouped = match block.outer.is_empty() {
+            true => None,
+            false => self.planner.grouped_subquery(&form, (self.view, self.tables), leaves)?,
+        };
         let (form, result) = match form {
             SubqueryForm::Value(_) => (ApplyForm::Value, block.values[0].result.with_nullable(true)),
             SubqueryForm::Exists(_) => (ApplyForm::Exists, ResultType::boolean()),
@@ -239,7 +256,7 @@ impl<'b> BlockSubqueries<'b> {
             }
         };
         let slot = space.computed(result, "")?.as_column().map_or(0, |column| column.0);
-        Ok((ApplyPlan { block: Arc::new(block), form, slot }, result))
+        Ok((ApplyPlan { block: Arc::new(block), form, slot, grouped }, result))
     }
 
     /// The comparison of operands with values of the subquery's rows, which get slots.
@@ -346,6 +363,37 @@ impl ApplyPlan {
 pub(super) fn applied(node: PlanNode, apply: ApplyPlan) -> PlanNode {
     let node = if apply.block.is_stateful { PlanNode::Single(Box::new(node)) } else { node };
     PlanNode::Apply(Box::new(node), Arc::new(apply))
+}
+
+/// A conjunct as a semijoin: its form, its query, and the operand of IN.
+fn semijoin_of(conjunct: &ast::Expression) -> Option<(JoinForm, &Select, Option<&ast::Expression>)> {
+    let (is_negated, positive) = match conjunct {
+        ast::Expression::Unary { operator: ast::UnaryOperator::Not, operand } => (true, &**operand),
+        conjunct => (false, conjunct),
+    };
+    match positive {
+        ast::Expression::Exists(query) => Some((if is_negated { JoinForm::Anti } else { JoinForm::Semi }, query, None)),
+        ast::Expression::Quantified { operator, all, operand, query } => {
+            let is_in = match (operator, all) {
+                (ast::BinaryOperator::Equal, false) => true,
+                (ast::BinaryOperator::NotEqual, true) => false,
+                _ => return None,
+            };
+            let form = if is_in == is_negated { JoinForm::NullAwareAnti } else { JoinForm::Semi };
+            Some((form, query, Some(operand)))
+        }
+        _ => None,
+    }
+}
+
+/// The values of the select list; `None` if it has an asterisk.
+fn listed(query: &Select) -> Option<Vec<&ast::Expression>> {
+    let items = query.projection.iter();
+    let values = items.map(|item| match item {
+        SelectItem::Expression { expression, .. } => Some(expression),
+        SelectItem::All(_) => None,
+    });
+    values.collect()
 }
 
 /// Whether the rows of a query are those of its FROM and WHERE, and WHERE has no subqueries.
