@@ -178,7 +178,7 @@ impl Accumulator {
             State::Extreme(best) => keep_extreme(self.kind, self.operand.collation, best, value),
             State::Distinct { keys, bytes } => {
                 let collation = self.operand.collation;
-                let key = scratch.build_text(|buffer| append_distinct_key(value, collation, buffer))?;
+                let key = scratch.build_text(|buffer| append_group_key(value, collation, buffer))?;
                 insert_distinct(keys, bytes, key)?;
             }
         }
@@ -373,6 +373,15 @@ pub fn append_distinct_key(value: ValueRef<'_>, collation: CollationId, out: &mu
         ValueRef::Choice(choice) => collation.append_weight_key(&choice.to_choice().text, out),
         other => append_value(canonical(other), out),
     }
+}
+
+/// As [`append_distinct_key`], for the values of one column: in an ENUM, the empty text of a value that was no
+/// member is not the member ''.
+pub fn append_group_key(value: ValueRef<'_>, collation: CollationId, out: &mut Vec<u8>) {
+    if let ValueRef::Choice(choice) = value {
+        out.push(u8::from(choice.number == 0));
+    }
+    append_distinct_key(value, collation, out);
 }
 
 /// The canonical form of a number, so that equal numbers of different types are one key of COUNT(DISTINCT).

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::access::AccessControl;
-use crate::collation::CollationId;
+use crate::collation::{CharacterSet, CollationId};
 use crate::error::Result;
 use crate::foreign_key::ForeignKey;
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
@@ -119,8 +119,34 @@ impl ColumnDefinition {
                 let text = scratch.build_text(|text| append_text_in(value, decimals, self.zero_fill(), text))?;
                 Ok(ValueRef::Bytes(text))
             }
+            ValueRef::Bytes(_) | ValueRef::Choice(_) => self.recoded_for(target, value, scratch),
             value => Ok(value),
         }
+    }
+
+    /// A text as the bytes of its character set for a binary column, and bytes as the text that they are in the
+    /// character set of the other column.
+    fn recoded_for<'r>(
+        &self,
+        target: &ColumnDefinition,
+        value: ValueRef<'r>,
+        scratch: &'r Scratch,
+    ) -> Result<ValueRef<'r>> {
+        let set_of = |column: &ColumnDefinition| column.column_type.collation().map(CollationId::character_set);
+        let recoded = match (set_of(self), set_of(target)) {
+            (Some(own), Some(CharacterSet::Binary)) if own.is_recoded() => {
+                let text = to_text(value, scratch)?;
+                scratch.build_text(|bytes| {
+                    own.encode(text, bytes);
+                })?
+            }
+            (Some(CharacterSet::Binary), Some(wanted)) if wanted.is_recoded() => {
+                let bytes = to_text(value, scratch)?;
+                scratch.build_text(|text| wanted.decode(bytes, text))?
+            }
+            _ => return Ok(value),
+        };
+        Ok(ValueRef::Bytes(recoded))
     }
 
     /// The value of the column in a new row until the statement has assigned one.

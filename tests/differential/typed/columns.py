@@ -42,50 +42,67 @@ DOCUMENTS = [
 ODD_DOCUMENTS = ["", "{", "[1,]", "abc", "{\"a\" 1}", "nul", "'a'"]
 # As numbers, MariaDB takes x'41' for a text and 0x41 for 65, like MySQL.
 HEX = ["0x00", "0x41", "0x61", "0x7f", "0x6162", "0xc3a4", "0x00ff10", "0x6120", "0xffffffffffffffff"]
+# Names that MySQL has for other types, with their families.
+OTHER_NAMES = [
+    ("BOOL", "integer"), ("BOOLEAN", "integer"), ("INTEGER", "integer"), ("INT1", "integer"), ("INT2", "integer"), ("INT3 UNSIGNED", "integer"), ("INT4", "integer"), ("INT8", "integer"), ("MIDDLEINT", "integer"),
+    ("NUMERIC(6,3)", "decimal"), ("DEC(4)", "decimal"), ("FIXED(8,2)", "decimal"), ("REAL", "double"), ("DOUBLE PRECISION", "double"), ("FLOAT4", "double"), ("FLOAT8", "double"),
+    ("NCHAR(4)", "text"), ("NATIONAL VARCHAR(5)", "text"), ("CHARACTER VARYING(6)", "text"), ("LONG", "text"), ("CHAR BYTE", "bytes"), ("LONG VARBINARY", "bytes"),
+]
+TEXT_SETS = [""] * 6 + [" COLLATE utf8mb4_bin"] * 3 + [" COLLATE utf8mb4_unicode_ci", " COLLATE utf8mb4_unicode_520_ci", " CHARACTER SET latin1", " CHARACTER SET latin1 COLLATE latin1_bin", " CHARACTER SET ascii", " CHARACTER SET utf8mb3"]
+GEOMETRIES = ["POINT(1 2)", "POINT(-1.5 1e10)", "LINESTRING(0 0,1 1,2 0)", "POLYGON((0 0,4 0,4 4,0 0))", "GEOMETRYCOLLECTION(POINT(0 0))", "MULTIPOINT(1 1,2 2)"]
 MEMBERS = ["'a','b','c'", "'x','Y','long one','ä'", "'0','1','2'", "'','n'"]
 
 
 class Column:
-    """A column: its definition, and the family of its values."""
+    """A column: its definition, and the family of its values. `source` is the expression of its default, or of all its
+    values if it is `generated` (VIRTUAL or STORED)."""
 
-    def __init__(self, name, kind, family, options=""):
-        self.name, self.kind, self.family, self.options = name, kind, family, options
+    def __init__(self, name, kind, family, options="", source=None, generated=None):
+        self.name, self.kind, self.family, self.options, self.source, self.generated = name, kind, family, options, source, generated
 
     def definition(self):
+        if self.generated is not None:
+            return Form(f"{self.name} {self.kind} AS ({{}}) {self.generated}", [self.source])
+        if self.source is not None:
+            return Form(f"{self.name} {self.kind} DEFAULT ({{}}){self.options}", [self.source])
         return words(f"{self.name} {self.kind}{self.options}")
 
 
-def draw_type(random):
-    """A type and its family."""
+def draw_type(random, computed=False):
+    """A type and its family. A type of values that are `computed` is no geometry."""
     pick = random.choice
     draws = [
         lambda: (pick(list(INTEGERS)) + pick(["", "", " UNSIGNED", " UNSIGNED", "(5)", "(3) ZEROFILL", " ZEROFILL"]), "integer"),
+        lambda: pick(OTHER_NAMES),
         lambda: (pick(["DECIMAL", "DECIMAL(5,2)", "DECIMAL(10,0)", "DECIMAL(20,10)", "DECIMAL(38,30)", "DECIMAL(30,5)", "DECIMAL(3,3)", "DECIMAL(65,30)", "DECIMAL(65,0)", "DECIMAL(39,1)", "DECIMAL(50,20)"]) + pick(["", "", " UNSIGNED", " ZEROFILL"]), "decimal"),
-        lambda: (pick(["FLOAT", "FLOAT(7,3)", "DOUBLE", "DOUBLE", "DOUBLE(10,3)", "FLOAT(20)", "FLOAT(30)"]) + pick(["", "", "", " UNSIGNED"]), "double"),
+        lambda: (pick(["FLOAT", "FLOAT(7,3)", "DOUBLE", "DOUBLE", "DOUBLE(10,3)", "FLOAT(20)", "FLOAT(30)"]) + pick(["", "", "", " UNSIGNED", " ZEROFILL"]), "double"),
         lambda: (f"BIT({pick([1, 1, 5, 8, 17, 64])})", "bit"),
         lambda: (pick(["YEAR", "YEAR(4)"]), "year"),
         lambda: ("DATE", "date"),
         lambda: (f"TIME({pick([0, 0, 1, 3, 6])})", "time"),
         lambda: (f"DATETIME({pick([0, 0, 2, 4, 6])})", "moment"),
         lambda: (f"TIMESTAMP({pick([0, 0, 3, 6])})", "timestamp"),
-        lambda: (pick(["CHAR", "CHAR(4)", "CHAR(10)", "VARCHAR(3)", "VARCHAR(20)", "VARCHAR(200)"]) + pick(["", "", " COLLATE utf8mb4_bin"]), "text"),
-        lambda: (pick(["TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "TEXT(100)"]), "text"),
+        lambda: (pick(["CHAR", "CHAR(4)", "CHAR(10)", "VARCHAR(3)", "VARCHAR(20)", "VARCHAR(200)"]) + pick(TEXT_SETS), "text"),
+        lambda: (pick(["TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT", "TEXT(100)"]) + pick(TEXT_SETS), "text"),
         lambda: (pick(["BINARY", "BINARY(4)", "BINARY(16)", "VARBINARY(3)", "VARBINARY(20)"]), "bytes"),
         lambda: (pick(["TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB", "BLOB(300)"]), "bytes"),
         lambda: (f"ENUM({pick(MEMBERS)})", "choice"),
         lambda: (f"SET({pick(MEMBERS[:3])})", "choice"),
         lambda: ("JSON", "json"),
+        lambda: (pick(["POINT", "GEOMETRY", "LINESTRING"]), "geometry"),
     ]
-    return pick(draws)()
+    return pick(draws[:-1] if computed else draws)()
 
 
-def draw_column(random, name):
-    kind, family = draw_type(random)
+def draw_column(random, name, computed=False):
+    kind, family = draw_type(random, computed)
     options = random.choice(["", "", "", " NULL", " NOT NULL", " NOT NULL"])
-    if "ZEROFILL" in kind or family in ("text", "bytes") and ("TEXT" in kind or "BLOB" in kind):
+    if "ZEROFILL" in kind or family in ("text", "bytes") and ("TEXT" in kind or "BLOB" in kind or "LONG" in kind):
         has_default = False
     else:
-        has_default = family != "json" and random.random() < 0.35
+        has_default = family not in ("json", "geometry") and random.random() < 0.35
+    if options != " NOT NULL" and random.random() < 0.04:
+        options += " INVISIBLE"
     if family == "timestamp" and not options:
         options = " NULL"
     if has_default:
@@ -122,7 +139,7 @@ def literal_of(random, family, odd=0.12):
         return null()
     if random.random() < odd:
         family = random.choice(list(POOLS))
-    return random.choice(POOLS[family])(random)
+    return random.choice(STORED[family])(random)
 
 
 def member(random):
@@ -144,6 +161,8 @@ POOLS = {
     "choice": [member, member, lambda r: number(str(r.randint(-1, 9)))],
     "json": [lambda r: string(r.choice(DOCUMENTS)), lambda r: string(r.choice(DOCUMENTS)), lambda r: string(r.choice(ODD_DOCUMENTS)) if r.random() < 0.3 else string(r.choice(DOCUMENTS))],
 }
+# Functions see geometries as bytes here, and refuse them by their type in MariaDB: they are only stored and read.
+STORED = {**POOLS, "geometry": [lambda r: Literal(f"ST_GeomFromText('{r.choice(GEOMETRIES)}')"), lambda r: Literal(f"ST_GeomFromText('{r.choice(GEOMETRIES[:2])}')")]}
 
 
 def assignment(column, value):

@@ -14,8 +14,10 @@ STRINGS = {FIELD_TYPE.VAR_STRING, FIELD_TYPE.STRING, FIELD_TYPE.VARCHAR, FIELD_T
 TEXT_SCALE = 31
 UTF8MB4 = {45, 46, 224, 255}
 FLOATS = {FIELD_TYPE.FLOAT: 1e-5, FIELD_TYPE.DOUBLE: 1e-12}
+# The error of a CHECK constraint in MySQL and in MariaDB.
+CHECK_VIOLATED, CHECK_VIOLATED_MARIADB = 3819, 4025
 # Errors of assignments to columns.
-VALUE_ERRORS = {1048, 1264, 1265, 1292, 1364, 1365, 1366, 1367, 1406, 1411, 1441, 1690, 3140, 3141, 4025}
+VALUE_ERRORS = {1048, 1062, 1264, 1265, 1292, 1364, 1365, 1366, 1367, 1406, 1411, 1441, 1690, 1416, 3140, 3141, 3819, 4025}
 NAMES = {value: name.lower() for name, value in vars(FIELD_TYPE).items() if isinstance(value, int)}
 
 
@@ -33,7 +35,7 @@ class Difference:
     def concerns(self, statement, ours, theirs):
         """What the difference concerns: the expression or the assignment of the column, and the column's values."""
         if self.column is None:
-            return statement, ours, theirs
+            return statement.with_sources(), ours, theirs
         key = ours.rows[self.row][0] if self.row is not None else None
         return statement.part(self.column, ours.fields[self.column].name, key), ours.only(self.column), theirs.only(self.column)
 
@@ -46,6 +48,8 @@ def differences(ours, theirs, statement):
         return [Difference(f"kind: {told(ours)}, theirs {told(theirs)}")]
     if ours.kind == "error":
         # The servers may report different ones first of several wrong values.
+        if (ours.number, theirs.number) == (CHECK_VIOLATED, CHECK_VIOLATED_MARIADB):
+            return []
         several = statement.assignments() > 1 and {ours.number, theirs.number} <= VALUE_ERRORS
         return [] if ours.number == theirs.number or several else [Difference(f"error: {ours.number}, theirs {theirs.number}")]
     if ours.kind == "ok" and ours.affected != theirs.affected:
@@ -132,6 +136,8 @@ def field_difference(our_field, their_field, statement):
 
 
 def warnings_difference(ours, theirs):
+    if any(number == CHECK_VIOLATED for _, number in ours.warnings):
+        theirs.warnings = sorted((level, CHECK_VIOLATED if number == CHECK_VIOLATED_MARIADB else number) for level, number in theirs.warnings)
     if ours.kind == "rows":
         # How often an operand is evaluated, and whether at all, is left to the server.
         same_warnings = {number for _, number in ours.warnings} == {number for _, number in theirs.warnings}
@@ -149,4 +155,4 @@ def signature(found, statement):
     kind, _, rest = found.partition(":")
     if kind in ("value", "name", "rows", "affected"):
         rest = ""
-    return kind + re.sub(r"\(\d+(,\d+)?\)|\d{5,}|'[^']*'", "", rest) + " | " + " ".join(sorted(statement.names())) + " | " + statement.text().split()[0]
+    return kind + re.sub(r"\(\d+(,\d+)?\)|\d{5,}|'[^']*'", "", rest) + " | " + " ".join(sorted(statement.names())) + " | " + (statement.text().split() or [""])[0]

@@ -52,7 +52,11 @@ SIGNATURES = {
     "MAKEDATE": ("date", "count count"), "MAKETIME": ("time", "count count small"), "PERIOD_ADD": ("integer", "period count"), "PERIOD_DIFF": ("integer", "period period"), "TIMESTAMP": ("moment", "moment|moment time"),
     "DATE_FORMAT": ("text", "moment format"), "TIME_FORMAT": ("text", "time format"), "STR_TO_DATE": ("moment", "moment format"), "CONVERT_TZ": ("moment", "moment zone zone"), "FROM_UNIXTIME": ("moment", "numeric|numeric format"),
     "UNIX_TIMESTAMP": ("decimal", "moment"),
+    "CURDATE": ("date", ""), "CURRENT_DATE": ("date", ""), "UTC_DATE": ("date", ""), "CURTIME": ("time", "|fraction"), "CURRENT_TIME": ("time", "|fraction"), "UTC_TIME": ("time", "|fraction"),
+    "NOW": ("moment", "|fraction"), "CURRENT_TIMESTAMP": ("moment", "|fraction"), "LOCALTIME": ("moment", "|fraction"), "LOCALTIMESTAMP": ("moment", "|fraction"), "UTC_TIMESTAMP": ("moment", "|fraction"),
+    "DATABASE": ("text", ""), "SCHEMA": ("text", ""),
     # JSON
+    "JSON_ARRAY_INSERT": ("json", "json path any"), "JSON_SEARCH": ("json", "json one text"),
     "JSON_ARRAY": ("json", "any any ..."), "JSON_ARRAY_APPEND": ("json", "json path any"), "JSON_CONTAINS": ("integer", "json json|json json path"), "JSON_CONTAINS_PATH": ("integer", "json one path"), "JSON_DEPTH": ("integer", "json"),
     "JSON_EXTRACT": ("json", "json path|json path path"), "JSON_INSERT": ("json", "json path any"), "JSON_KEYS": ("json", "json|json path"), "JSON_LENGTH": ("integer", "json|json path"), "JSON_MERGE_PATCH": ("json", "json json"),
     "JSON_MERGE_PRESERVE": ("json", "json json"), "JSON_OBJECT": ("json", "text any"), "JSON_OVERLAPS": ("integer", "json json"), "JSON_QUOTE": ("text", "text"), "JSON_REMOVE": ("json", "json path"), "JSON_REPLACE": ("json", "json path any"),
@@ -78,23 +82,25 @@ LEFT_OUT = {
     **dict.fromkeys(["RAND", "RANDOM_BYTES", "UUID", "UUID_SHORT"], "random values"),
     **dict.fromkeys(["ANY_VALUE", "BIN_TO_UUID", "IS_UUID", "UUID_TO_BIN", "FORMAT_BYTES", "FORMAT_PICO_TIME", "REGEXP_LIKE", "JSON_STORAGE_SIZE", "JSON_STORAGE_FREE", "ICU_VERSION", "PS_CURRENT_THREAD_ID", "ROLES_GRAPHML", "VALIDATE_PASSWORD_STRENGTH"], "MariaDB does not have them"),
     "JSON_PRETTY": "MariaDB indents otherwise", "JSON_VALUE": "MariaDB returns NULL for arrays and objects",
-    **dict.fromkeys(["JSON_ARRAY_INSERT", "JSON_SEARCH"], "the golden cases of crates/expression test them"),
     **dict.fromkeys(["NAME_CONST", "LOAD_FILE", "WEIGHT_STRING", "LAST_INSERT_ID"], "golden cases and statements.py test them"),
-    **dict.fromkeys(["CONNECTION_ID", "CURRENT_ROLE", "CURRENT_USER", "DATABASE", "SCHEMA", "SESSION_USER", "SYSTEM_USER", "USER", "VERSION", "FOUND_ROWS", "ROW_COUNT"], "they tell about the session"),
+    **dict.fromkeys(["CONNECTION_ID", "CURRENT_ROLE", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER", "USER", "VERSION", "FOUND_ROWS", "ROW_COUNT"], "they tell about the session"),
     **dict.fromkeys(["GET_LOCK", "IS_FREE_LOCK", "IS_USED_LOCK", "RELEASE_ALL_LOCKS", "RELEASE_LOCK", "SLEEP"], "user_locks.sql tests them"),
     "BENCHMARK": "benchmark.sql tests it",
     **dict.fromkeys(GEOMETRY, "geometry.sql compares them"),
     **dict.fromkeys(["DISTANCE", "FROM_VECTOR", "STRING_TO_VECTOR", "TO_VECTOR", "VECTOR_DIM", "VECTOR_DISTANCE", "VECTOR_TO_STRING"], "MariaDB 10.11 does not have them"),
-    **dict.fromkeys(["CURDATE", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURTIME", "LOCALTIME", "LOCALTIMESTAMP", "NOW", "SYSDATE", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP"], "they read the clock"),
+    "SYSDATE": "it reads the clock",
 }
 
 CASTS = {
     "SIGNED": "integer", "UNSIGNED": "integer", "CHAR": "text", "CHAR(3)": "text", "BINARY": "bytes", "BINARY(4)": "bytes", "DATE": "date", "TIME": "time", "TIME(3)": "time", "DATETIME": "moment", "DATETIME(6)": "moment",
     "DECIMAL": "decimal", "DECIMAL(10,2)": "decimal", "DECIMAL(30,10)": "decimal", "DOUBLE": "double", "FLOAT": "double",
 }
+# Functions without operands that are days or times.
+CLOCK = {name for name, (_, operands) in SIGNATURES.items() if operands in ("", "|fraction")} - {"PI", "DATABASE", "SCHEMA"}
 COMPARISONS = ["=", "<", "<=", ">", ">=", "<>", "<=>"]
 NUMERIC = ("integer", "decimal", "double", "bit", "year")
-AGGREGATES = ["COUNT", "COUNT", "MIN", "MAX", "SUM", "AVG", "MIN", "MAX"]
+AGGREGATES = ["COUNT", "COUNT", "MIN", "MAX", "SUM", "AVG", "MIN", "MAX"] * 2 + ["BIT_AND", "BIT_OR", "BIT_XOR", "STD", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "GROUP_CONCAT"]
+COLLATIONS = ["utf8mb4_bin", "utf8mb4_general_ci", "utf8mb4_unicode_ci"]
 
 
 def named(column):
@@ -125,8 +131,9 @@ class Expressions:
         fitting = [c for c in self.columns if c.family == family]
         if fitting and self.random.random() < 0.6:
             return named(self.random.choice(fitting))
-        if self.columns and self.random.random() < 0.25:
-            return named(self.random.choice(self.columns))
+        readable = [column for column in self.columns if column.family != "geometry"]
+        if readable and self.random.random() < 0.25:
+            return named(self.random.choice(readable))
         return literal_of(self.random, family)
 
     def top(self, depth):
@@ -139,10 +146,30 @@ class Expressions:
         if pick < 0.28:
             target = self.random.choice(list(CASTS))
             return Form(f"CAST({{}} AS {target})", [self.draw("any", depth - 1)], "CAST " + target.split("(")[0])
-        if pick < 0.31:
+        if pick < 0.30:
+            return self.written(depth)
+        if pick < 0.33:
             return Form("CASE WHEN {} THEN {} ELSE {} END", [self.comparison(0), self.draw("any", depth - 1), self.draw("any", depth - 1)], "CASE")
         name = self.random.choice(NAMES)
         return self.call(name, depth, self.random.choice(list(POOLS)))
+
+    def written(self, depth):
+        """A function or operator with a syntax of its own."""
+        random = self.random
+        text = self.draw("text", depth - 1)
+        forms = [
+            lambda: Form(f"TRIM({random.choice(['BOTH', 'LEADING', 'TRAILING'])} {{}} FROM {{}})", [self.draw("text", 0), text], "TRIM"),
+            lambda: Form("SUBSTRING({} FROM {} FOR {})", [text, self.operand("count", 0), self.operand("count", 0)], "SUBSTRING"),
+            lambda: Form(f"CONVERT({{}} USING {random.choice(['utf8mb4', 'latin1', 'ascii', 'binary'])})", [text], "CONVERT USING"),
+            lambda: Form(f"({{}} COLLATE {random.choice(COLLATIONS)})", [text], "COLLATE"),
+            lambda: Form("(BINARY {})", [text], "CAST BINARY"),
+            lambda: Form("CASE {} WHEN {} THEN {} ELSE {} END", [self.draw("any", depth - 1), self.draw("any", 0), self.draw("any", 0), self.draw("any", 0)], "CASE"),
+            lambda: Form(f"TIMESTAMPADD({random.choice(UNITS)}, {{}}, {{}})", [self.operand("count", 0), self.draw("moment", depth - 1)], "DATE_ADD"),
+            lambda: Form(f"{random.choice(['ADDDATE', 'SUBDATE'])}({{}}, {{}})", [self.draw("date", depth - 1), self.operand("count", 0)], "DATE_ADD"),
+            lambda: Form("CHAR({}, {} USING utf8mb4)", [self.draw("integer", 0), self.operand("count", 0)], "CHAR"),
+            lambda: Form("(NOT {})", [self.draw("any", depth - 1)], "IS"),
+        ]
+        return random.choice(forms)()
 
     def operator(self, depth):
         random = self.random
@@ -169,13 +196,19 @@ class Expressions:
             name = random.choice(COMPARISONS)
             return Form(f"({{}} {name} {{}})", [left, right], "compare")
         if pick < 0.7:
-            return Form("({} BETWEEN {} AND {})", [left, right, self.draw(other, 0)], "BETWEEN")
+            return Form(f"({{}} {random.choice(['', '', 'NOT '])}BETWEEN {{}} AND {{}})", [left, right, self.draw(other, 0)], "BETWEEN")
         if pick < 0.82:
-            return Form("({} IN ({}, {}, {}))", [left, right, self.draw(other, 0), self.draw(other, 0)], "IN")
+            if random.random() < 0.1:
+                return Form(f"(({{}}, {{}}) {random.choice(COMPARISONS)} ({{}}, {{}}))", [left, self.draw(family, 0), right, self.draw(family, 0)], "compare")
+            return Form(f"({{}} {random.choice(['', '', 'NOT '])}IN ({{}}, {{}}, {{}}))", [left, right, self.draw(other, 0), self.draw(other, 0)], "IN")
         if pick < 0.9:
-            return Form("({} LIKE {})", [left, string(random.choice(["a%", "%", "_", "%b%", "1%", "2024%", "", "%0"]))], "LIKE")
+            if random.random() < 0.15:
+                return Form(random.choice(["({} RLIKE {})", "({} NOT REGEXP {})"]), [left, self.operand("pattern", 0)], "RLIKE")
+            if random.random() < 0.1:
+                return Form("({} SOUNDS LIKE {})", [left, right], "SOUNDEX")
+            return Form(random.choice(["({} LIKE {})", "({} LIKE {})", "({} NOT LIKE {})", "({} LIKE {} ESCAPE '|')"]), [left, string(random.choice(["a%", "%", "_", "%b%", "1%", "2024%", "", "%0"]))], "LIKE")
         if pick < 0.95:
-            return Form(random.choice(["({} IS NULL)", "({} IS TRUE)", "({} IS NOT FALSE)", "(NOT {})"]), [left], "IS")
+            return Form(random.choice(["({} IS NULL)", "({} IS TRUE)", "({} IS NOT FALSE)", "({} IS UNKNOWN)", "({} IS NOT NULL)", "(NOT {})"]), [left], "IS")
         return Form(random.choice(["({} AND {})", "({} OR {})", "({} XOR {})"]), [left, right], "logic")
 
     def call(self, name, depth, family):
@@ -188,7 +221,9 @@ class Expressions:
             kinds = kinds[:-1] + [kinds[-2]] * random.choice([0, 0, 1])
         if SIGNATURES[name][0] == "same" and random.random() < 0.7:
             kinds = [family if kind == "any" else kind for kind in kinds]
-        return Form(f"{name}({{*}})", [self.operand(kind, depth - 1) for kind in kinds], name)
+        form = Form(f"{name}({{*}})", [self.operand(kind, depth - 1) for kind in kinds], name)
+        form.family = SIGNATURES[name][0] if name in CLOCK else None
+        return form
 
     def special(self, name, depth):
         random = self.random
@@ -210,6 +245,8 @@ class Expressions:
 
     def operand(self, kind, depth):
         random = self.random
+        if kind == "fraction":
+            return words(random.choice("0123456"))
         if kind in POOLS or kind == "any":
             return self.draw(kind, depth)
         if random.random() < 0.05:

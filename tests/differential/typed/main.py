@@ -22,10 +22,12 @@ from compare import differences, signature
 from episode import Episode, plain
 from excuses import excuse
 from functions import LEFT_OUT, SIGNATURES
+from tree import Form, Many
 from wire import Server
 
 REFUSED = 1235
-UNKNOWN_COLUMN = 1054
+# Errors of statements that lack what another one makes.
+UNKNOWN = {1054, 1146}
 EPISODE_STATEMENTS = 120
 SHRINKS_MAX = 80
 REGISTRY = Path(__file__).parents[3] / "docs/generated/functions.md"
@@ -38,7 +40,8 @@ def send(servers, statement):
     ours = servers[0].run(text, parameters)
     if ours.kind == "error" and ours.number == REFUSED:
         return ours, None, []
-    theirs = servers[1].run(statement.theirs or text, parameters)
+    # MariaDB computes a VIRTUAL column when it is read, MySQL when it is written, too.
+    theirs = servers[1].run(statement.theirs or text.replace(") VIRTUAL", ") STORED"), parameters)
     return ours, theirs, differences(ours, theirs, statement)
 
 
@@ -49,12 +52,9 @@ def is_grave(found, steps):
     return found.kind == "lost" or is_plain and found.kind not in ("kind", "error", "warnings", "affected")
 
 
-WHOLE = "SELECT * FROM t ORDER BY id"
-
-
-def whole(cause):
-    """Reads the table after a write, which is the cause of a difference."""
-    statement = plain(WHOLE)
+def whole(columns, cause=None):
+    """Reads all columns of the table, also invisible ones, after a write, which is the cause of a difference."""
+    statement = plain("SELECT " + ", ".join(["id"] + [column.name for column in columns]) + " FROM t ORDER BY id")
     statement.cause = cause
     return statement
 
@@ -81,6 +81,26 @@ def explained(servers, cause):
     return {} if unexplained else reasons
 
 
+def explained_alone(servers, statement, unexplained):
+    """The reasons of the warnings or the error of a query, if each of its expressions alone has one or does not differ."""
+    root = statement.root
+    is_list = isinstance(root, Form) and root.pattern.startswith("SELECT {}") and len(root.operands[0].items) > 1
+    if not is_list or any(each.kind not in ("warnings", "error") for each in unexplained):
+        return {}
+    found_reasons = {}
+    for each in unexplained:
+        if each.kind == "error":
+            found_reasons["which of several errors of a query is first"] = each
+    for item in root.operands[0].items:
+        query = statement.with_root(Form(root.pattern, [Many([item]), *root.operands[1:]], root.name, root.whole))
+        ours, theirs, found = send(servers, query)
+        rest, reasons = judge(found, query, ours, theirs)
+        if rest:
+            return {}
+        found_reasons.update(reasons)
+    return found_reasons
+
+
 def replay(servers, steps):
     """The answers to the last step and its first difference without a reason, or `None`."""
     for server in servers:
@@ -95,7 +115,7 @@ def replay(servers, steps):
     if last.cause is not None:
         cause = next((step for step in reversed(steps) if "write" in step.features), last)
     unexplained, _ = judge(found, cause, ours, theirs)
-    if not unexplained or explained(servers, cause):
+    if not unexplained or explained(servers, cause) or explained_alone(servers, cause, unexplained):
         return None
     return ours, theirs, unexplained[0]
 
@@ -108,7 +128,7 @@ def shrink(servers, steps, kind):
         nonlocal tries
         tries += 1
         result = replay(servers, tried)
-        return result is not None and result[2].kind == kind and result[0].number != UNKNOWN_COLUMN
+        return result is not None and result[2].kind == kind and result[0].number not in UNKNOWN
 
     if not differs(steps):
         return steps
@@ -183,15 +203,18 @@ def run_episode(servers, seed, seen):
     episode, tally, reports, steps = Episode(random.Random(seed)), Tally(), [], []
     for server in servers:
         server.run("DROP TABLE IF EXISTS t")
-    setup, has_tiny = list(episode.setup()), False
+    setup, has_tiny, has_logarithm = list(episode.setup()), False, False
     while tally.sent < EPISODE_STATEMENTS:
         is_setup = bool(setup)
         statement = setup.pop(0) if setup else episode.next()
         steps.append(statement)
         cause = statement
         has_tiny = has_tiny or "e-320" in statement.text()
+        has_logarithm = has_logarithm or "LOG2(" in statement.text()
         if has_tiny:
             statement.features |= {"tiny"}
+        if has_logarithm:
+            statement.features |= {"logarithm"}
         ours, theirs, found = send(servers, statement)
         tally.sent += 1
         creates = "create" in statement.features
@@ -210,10 +233,10 @@ def run_episode(servers, seed, seen):
                 steps.pop()
             elif "write" not in statement.features and not is_setup:
                 steps.pop()
-            elif "write" in statement.features and (statement.names() or ours.warnings or "alter" in statement.features):
+            elif "write" in statement.features and (statement.names() or statement.sources or ours.warnings or "alter" in statement.features):
                 # The write explains a difference of what is stored: a function, a value that did not fit, or the
                 # type before.
-                statement = whole(cause)
+                statement = whole(episode.columns, cause)
                 ours, theirs, found = send(servers, statement)
                 tally.sent += 1
                 steps += [statement] if found else []
@@ -223,7 +246,7 @@ def run_episode(servers, seed, seen):
         for reason, each in reasons.items():
             tally.excuse(reason, each, cause, ours, theirs)
         if unexplained:
-            by_value = explained(servers, cause)
+            by_value = explained(servers, cause) or explained_alone(servers, cause, unexplained)
             for reason, each in by_value.items():
                 tally.excuse(reason, each, cause, ours, theirs)
             unexplained = [] if by_value else unexplained
@@ -246,7 +269,7 @@ def run_episode(servers, seed, seen):
         if statement.cause is not None or is_kind and statement.features & {"create", "alter"} or "lost" in (ours.kind, theirs.kind):
             break
         if "write" in statement.features:
-            if send(servers, plain(WHOLE))[2]:
+            if send(servers, whole(episode.columns))[2]:
                 break
         elif not is_setup:
             steps.pop()

@@ -94,11 +94,13 @@ class Many:
 class Statement:
     """A tree and how it is sent. `check` has keywords for the comparison, `theirs` what MariaDB gets instead."""
 
-    def __init__(self, root, prepared=False, check=(), features=(), theirs=None, kinds=None):
+    def __init__(self, root, prepared=False, check=(), features=(), theirs=None, kinds=None, sources=None):
         self.root, self.prepared, self.theirs = root, prepared, theirs
         self.check, self.features = frozenset(check), frozenset(features)
         # The types of the table's columns by name.
         self.kinds = kinds or {}
+        # The expressions of defaults and of generated columns by the name of the column, those of constraints by another.
+        self.sources = sources or {}
         # The write after which the statement reads the table.
         self.cause = None
 
@@ -136,7 +138,13 @@ class Statement:
         return found
 
     def with_root(self, root):
-        return Statement(root, self.prepared, self.check, self.features, kinds=self.kinds)
+        return Statement(root, self.prepared, self.check, self.features, kinds=self.kinds, sources=self.sources)
+
+    def with_sources(self):
+        """The statement with all expressions that a write computes."""
+        if "write" not in self.features or not self.sources:
+            return self
+        return self.with_root(Many([self.root, *self.sources.values()]))
 
     def types(self):
         """The types of the columns that the statement names or writes."""
@@ -153,14 +161,20 @@ class Statement:
             items, source = [first], Form(" FROM t WHERE id = {}", self.root.operands[1:])
         elif "VALUES" in pattern:
             items = [value for row in first.items for value in row.operands[1:]]
-        else:
+        elif isinstance(first, Many):
             items = [part.operands[0] for part in first.items if isinstance(part, Form)]
+            if len(self.root.operands) > 1:
+                items, source = items + self.root.operands[1:], Words(f" FROM t WHERE {first.items[0].text}")
+        else:
+            return None
         query = self.with_root(Form("SELECT {}{}", [Many(items), source], whole=True))
         query.features = frozenset(["rows"])
         return query
 
     def part(self, column, name, key):
         """The expression of a column of the answer, or what a write assigns to a column of the row with a key."""
+        if "write" in self.features and name in self.sources and f"{name} = " not in self.root.render(None):
+            return self.with_root(Many([self.sources[name], self.root]))
         if not isinstance(self.root, Form):
             target = re.match(r"(?:UPDATE (?:IGNORE )?t SET|ALTER TABLE t MODIFY) (\w+) ", self.root.text)
             root = self.root if target is None or target[1] == name else words("")
@@ -184,14 +198,15 @@ class Statement:
             names = re.search(r"\(([^)]*)\)", pattern)[1].split(", ")
             rows = [row for row in first.items if key is None or row.operands[0].text.encode() == key]
             return Many([row.operands[names.index(name)] for row in rows] if name in names else [])
-        return Many([part for part in first.items if isinstance(part, Form) and part.pattern == f"{name} = {{}}"])
+        parts = [part for part in first.items if isinstance(part, Form) and part.pattern == f"{name} = {{}}"] if isinstance(first, Many) else []
+        return Many(parts + [self.root.operands[1]] if f"KEY UPDATE {name} = " in pattern else parts)
 
     def variants(self):
         """Smaller statements, the smallest first."""
         if self.theirs is not None:
             return
         if self.prepared:
-            yield Statement(self.root, False, self.check, self.features, kinds=self.kinds)
+            yield Statement(self.root, False, self.check, self.features, kinds=self.kinds, sources=self.sources)
         for root in reduced(self.root):
             yield self.with_root(root)
 

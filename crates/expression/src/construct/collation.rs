@@ -29,7 +29,8 @@ impl Expression {
     /// `operand COLLATE collation`. Error: 1253 if the operand has another character set.
     pub fn collate(operand: Expression, collation: CollationId) -> Result<Expression> {
         let is_string = operand.result.is_text();
-        if is_string && operand.result.collation.character_set() != collation.character_set() {
+        let is_binary = operand.result.kind == Kind::Bit;
+        if (is_string || is_binary) && operand.result.collation.character_set() != collation.character_set() {
             let message = format!(
                 "COLLATION '{}' is not valid for CHARACTER SET '{}'",
                 collation.name(),
@@ -107,20 +108,21 @@ fn only_joins(operation: &str) -> bool {
 /// The side that prevails; no collation if both are equally strong; `None` if neither can be converted.
 fn stronger(left: Side, right: Side) -> Option<Side> {
     let (a, b) = (left.derived, right.derived);
-    let both = |side: Side| Some(Side { is_ascii: left.is_ascii && right.is_ascii, ..side });
+    // As in MySQL, a side that takes the place of those before it brings its own repertoire.
+    let (first, second) = (Some(Side { is_ascii: left.is_ascii && right.is_ascii, ..left }), Some(right));
     let (left_set, right_set) = (a.collation.character_set(), b.collation.character_set());
     if left_set == right_set {
         if a.coercibility != b.coercibility {
-            return both(if a.coercibility < b.coercibility { left } else { right });
+            return if a.coercibility < b.coercibility { first } else { second };
         }
         return match a.collation == b.collation || a.collation.is_code_point_order() {
             _ if a.collation != b.collation && a.coercibility == Coercibility::Explicit => None,
-            true => both(left),
-            false if b.collation.is_code_point_order() => both(right),
+            true => first,
+            false if b.collation.is_code_point_order() => second,
             false => {
                 let collation = left_set.code_point_collation();
                 let derived = DerivedCollation { collation, coercibility: Coercibility::NoCollation };
-                both(Side { derived, ..left })
+                first.map(|side| Side { derived, ..side })
             }
         };
     }
@@ -130,18 +132,18 @@ fn stronger(left: Side, right: Side) -> Option<Side> {
             true => a.coercibility <= b.coercibility,
             false => a.coercibility < b.coercibility,
         };
-        return both(if left_wins { left } else { right });
+        return if left_wins { first } else { second };
     }
     if is_superset(left, right) {
-        return both(left);
+        return first;
     }
     if is_superset(right, left) {
-        return both(right);
+        return second;
     }
     // A literal gives way if it can be converted.
     match a.coercibility.cmp(&b.coercibility) {
-        std::cmp::Ordering::Less if b.coercibility >= Coercibility::SystemConstant => both(left),
-        std::cmp::Ordering::Greater if a.coercibility >= Coercibility::SystemConstant => both(right),
+        std::cmp::Ordering::Less if b.coercibility >= Coercibility::SystemConstant => first,
+        std::cmp::Ordering::Greater if a.coercibility >= Coercibility::SystemConstant => second,
         _ => None,
     }
 }

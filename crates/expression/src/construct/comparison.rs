@@ -29,26 +29,22 @@ impl Expression {
         mut low: Expression,
         mut high: Expression,
     ) -> Result<Expression> {
-        if [&operand, &low, &high].into_iter().all(|part| part.result.is_text()) {
-            aggregate_collations("between", [&operand, &low, &high])?;
-        }
-        let mut low_domain = domain_of("between", &operand, &low)?;
-        let mut high_domain = domain_of("between", &operand, &high)?;
         let kinds = [&operand, &low, &high].map(|part| part.result.kind);
         let is_plain_number = |kind: &Kind| kind.is_number() && !kind.has_day() && *kind != Kind::Time;
         let has_date = kinds.iter().any(|kind| matches!(kind, Kind::Date | Kind::DateTime | Kind::Timestamp));
-        if kinds[0].is_text() && kinds[1..].iter().any(is_plain_number) {
+        let [low_domain, high_domain] = if kinds[0].is_text() && kinds[1..].iter().any(is_plain_number) {
             // If one bound is a number, MySQL compares a string operand as a number with both bounds.
-            (low_domain, high_domain) = (CompareDomain::Double, CompareDomain::Double);
-        } else if has_date && !kinds.iter().any(|kind| is_plain_number(kind) || *kind == Kind::Json) {
-            // One day makes days of all three.
-            (low_domain, high_domain) = (CompareDomain::DateTime, CompareDomain::DateTime);
-        }
+            [CompareDomain::Double; 2]
+        } else {
+            let common = common_collation("between", &operand, [&low, &high])?;
+            match has_date && !kinds.iter().any(|kind| is_plain_number(kind) || *kind == Kind::Json) {
+                // One day makes days of all three.
+                true => [CompareDomain::DateTime; 2],
+                false => [&low, &high].map(|bound| domain_in(common, &operand, bound)),
+            }
+        };
         if let (CompareDomain::String(_), CompareDomain::String(_)) = (low_domain, high_domain) {
-            // Texts alone are compared in the collation that all have in common.
-            let common = CompareDomain::String(aggregate_collations("between", [&operand, &low, &high])?.collation);
-            (low_domain, high_domain) = (common, common);
-            encode_operands(common, [&mut operand, &mut low, &mut high]);
+            encode_operands(low_domain, [&mut operand, &mut low, &mut high]);
         }
         let low = convert_constant(low, low_domain, &operand);
         let high = convert_constant(high, high_domain, &operand);
@@ -61,26 +57,21 @@ impl Expression {
 
     /// `operand [NOT] IN (list)`. The list must not be empty. Error: 1267 for an illegal mix of collations.
     pub fn in_list(negated: bool, mut operand: Expression, list: Vec<Expression>) -> Result<Expression> {
-        let all = || std::iter::once(&operand).chain(&list);
-        if all().all(|part| part.result.is_text()) {
-            aggregate_collations(" IN ", all())?;
-        }
+        // Texts are compared in the collation that all have in common, also if the list has numbers.
+        let common = common_collation(" IN ", &operand, &list)?;
         let mut nullable = operand.result.nullable;
         let mut items = Vec::with_capacity(list.len());
         for item in list {
             nullable |= item.result.nullable;
-            let domain = domain_of(" IN ", &operand, &item)?;
+            let domain = domain_in(common, &operand, &item);
             let item = convert_constant(item, domain, &operand);
             items.push((exact_domain(domain, &operand, &item), item));
         }
-        // Texts alone are compared in the collation that all have in common.
-        if items.iter().all(|(domain, _)| matches!(domain, CompareDomain::String(_))) {
-            let all = std::iter::once(&operand).chain(items.iter().map(|(_, item)| item));
-            let common = CompareDomain::String(aggregate_collations(" IN ", all)?.collation);
-            encode_operands(common, [&mut operand]);
+        let is_string = |domain: &CompareDomain| matches!(domain, CompareDomain::String(_));
+        if items.iter().any(|(domain, _)| is_string(domain)) {
+            encode_operands(CompareDomain::String(common), [&mut operand]);
             for (domain, item) in &mut items {
-                *domain = common;
-                encode_operands(common, [item]);
+                encode_operands(*domain, [item]);
             }
         }
         let node = Node::InList { negated, operand: Box::new(operand), list: items.into() };
@@ -142,19 +133,37 @@ fn encode_operands<const N: usize>(domain: CompareDomain, operands: [&mut Expres
     }
 }
 
+/// The collation of an operand and a list, if it is compared with one of them as a text. Errors: 1267, 1270 and 1271.
+fn common_collation<'e>(
+    operation: &str,
+    operand: &'e Expression,
+    list: impl IntoIterator<Item = &'e Expression> + Clone,
+) -> Result<CollationId> {
+    let is_text = |item: &Expression| compared(operand.result.kind, item.result.kind) == Compared::Text;
+    match list.clone().into_iter().any(is_text) {
+        true => Ok(aggregate_collations(operation, std::iter::once(operand).chain(list))?.collation),
+        false => Ok(CollationId::BINARY),
+    }
+}
+
 /// The domain for comparing values of these two types, as MySQL chooses it.
 pub(super) fn domain_of(operation: &str, left: &Expression, right: &Expression) -> Result<CompareDomain> {
-    Ok(match compared(left.result.kind, right.result.kind) {
+    Ok(domain_in(common_collation(operation, left, [right])?, left, right))
+}
+
+/// The domain for comparing values of these two types; texts are compared in `collation`.
+fn domain_in(collation: CollationId, left: &Expression, right: &Expression) -> CompareDomain {
+    match compared(left.result.kind, right.result.kind) {
         Compared::Integer => CompareDomain::Integer,
         Compared::Decimal => CompareDomain::Decimal,
         Compared::Double => CompareDomain::Double,
         Compared::Number => CompareDomain::Number,
-        Compared::Text => CompareDomain::String(aggregate_collations(operation, [left, right])?.collation),
+        Compared::Text => CompareDomain::String(collation),
         Compared::Bytes => CompareDomain::String(CollationId::BINARY),
         Compared::DateTime => CompareDomain::DateTime,
         Compared::Time => CompareDomain::Time,
         Compared::Json => CompareDomain::Json,
-    })
+    }
 }
 
 /// Converts a string constant to a number if it is compared with one. A string that is not entirely a number

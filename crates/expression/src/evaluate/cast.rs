@@ -92,6 +92,7 @@ fn cast_signed(value: ValueRef<'_>, scratch: &Scratch) -> Result<i64> {
         ValueRef::Int(value) => Ok(value),
         // Values above the signed range wrap to the same 64 bits, as in MySQL.
         ValueRef::UInt(value) => Ok(value as i64),
+        ValueRef::Bit(bit) => Ok(bit.number as i64),
         ValueRef::Bytes(text) => {
             let number = integer_of_text(text, scratch)?;
             match (i64::try_from(number), u64::try_from(number)) {

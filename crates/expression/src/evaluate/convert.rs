@@ -116,8 +116,8 @@ pub(crate) fn to_kind<'r>(value: ValueRef<'r>, result: &ResultType, scratch: &'r
         }
         Kind::Decimal => {
             let number = to_decimal(value, scratch)?;
-            // Padding with zeros to the scale can exceed 81 digits; the number then keeps its own scale.
-            ValueRef::Decimal(decimal::with_scale(number, result.decimals).unwrap_or(number))
+            // Padding with zeros to the scale can exceed 81 digits; the number then has fewer.
+            ValueRef::Decimal(decimal::with_scale_at_most(number, result.decimals))
         }
     })
 }

@@ -133,8 +133,8 @@ fn export_set(call: Call<'_>) -> Result<ValueRef<'_>> {
     let separator = if call.count() > 3 { call.text(3)? } else { Some(b",".as_slice()) };
     let count = if call.count() > 4 { call.integer(4)? } else { Some(BITS as i64) };
     let (Some(separator), Some(count)) = (separator, count) else { return Ok(ValueRef::Null) };
-    // A negative number of bits counts as unsigned in MySQL, and is therefore more than the maximum.
-    let count = usize::try_from(count).unwrap_or(BITS).min(BITS);
+    // MySQL takes the lower 32 bits of the number as unsigned, so that -1 is more than the maximum.
+    let count = (count as u32 as usize).min(BITS);
     if (on.len().max(off.len()) + separator.len()).saturating_mul(count) > STRING_BYTES_MAX {
         return call.too_long("export_set");
     }

@@ -15,7 +15,7 @@ pub(super) const TABLE: &[Function] = &[
     function("INET_ATON", 1, 1, resolve_aton, inet_aton),
     function("INET_NTOA", 1, 1, resolve_ntoa, inet_ntoa).of_numbers(),
     function("INET6_ATON", 1, 1, resolve_6_aton, inet6_aton),
-    function("INET6_NTOA", 1, 1, resolve_6_ntoa, inet6_ntoa).of_bytes(),
+    function("INET6_NTOA", 1, 1, resolve_6_ntoa, inet6_ntoa),
     function("IS_IPV4", 1, 1, resolve_integer::<1>, |call| test_text(call, |text| ipv4(text).is_some())),
     function("IS_IPV6", 1, 1, resolve_integer::<1>, |call| test_text(call, |text| ipv6(text).is_some())),
     function("IS_IPV4_COMPAT", 1, 1, resolve_integer::<1>, |call| test_bytes(call, is_compatible)),

@@ -10,13 +10,24 @@ use crate::scratch::STRING_BYTES_MAX;
 /// `TRIM(LEADING x FROM s)` is the call `TRIM_LEADING(s, x)`; TRAILING is `TRIM_TRAILING(s, x)`, and BOTH is
 /// `TRIM(s, x)`.
 pub(super) const TABLE: &[Function] = &[
-    function("TRIM", 1, 2, resolve_first, trim_both),
-    function("TRIM_LEADING", 1, 2, resolve_first, trim_leading),
-    function("TRIM_TRAILING", 1, 2, resolve_first, trim_trailing),
+    function("TRIM", 1, 2, resolve_trim, trim_both),
+    function("TRIM_LEADING", 1, 2, resolve_trim, trim_leading),
+    function("TRIM_TRAILING", 1, 2, resolve_trim, trim_trailing),
     function("LTRIM", 1, 1, resolve_first, trim_leading),
     function("RTRIM", 1, 1, resolve_first, trim_trailing),
     function("REPLACE", 3, 3, resolve_replace, replace),
 ];
+
+/// The collation is that of both texts, the length that of the first.
+fn resolve_trim(name: &'static str, arguments: Vec<crate::program::Expression>) -> Result<super::TypedCall> {
+    if arguments.len() == 1 {
+        return resolve_first(name, arguments);
+    }
+    let length = arguments[0].result.length;
+    let mut resolved = resolve_together("trim", arguments)?;
+    resolved.result.length = length;
+    Ok(resolved)
+}
 
 fn trim_both(call: Call<'_>) -> Result<ValueRef<'_>> {
     trim(call, true, true)

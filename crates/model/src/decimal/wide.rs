@@ -235,6 +235,18 @@ pub(super) fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
     number.to_decimal().filter(|_| number.fits_groups())
 }
 
+/// The value with as many zeros behind its digits as there is room for, at most `scale` digits after the point.
+#[cold]
+pub(super) fn padded(value: Decimal, scale: u8) -> Decimal {
+    let mut number = Number::of(value);
+    let places = GROUPS_MAX.saturating_sub(number.integer_groups()) * GROUP;
+    let places = places.min(scale.into()) as u8;
+    if places > number.scale {
+        number.round(places);
+    }
+    number.to_decimal().unwrap_or(value)
+}
+
 /// The sum. As in MySQL, groups of digits after the point for which there is no room are cut off the
 /// operands.
 #[cold]

@@ -29,6 +29,17 @@ impl Digits {
         Digits::parse(&format!("{magnitude:.after_first$e}"))
     }
 
+    /// The number rounded to so many digits after the point; without digits if that is 0.
+    fn to_places(magnitude: f64, places: usize) -> Digits {
+        let text = format!("{magnitude:.places$}");
+        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let whole = whole.trim_start_matches('0');
+        let zeros = if whole.is_empty() { fraction.bytes().take_while(|digit| *digit == b'0').count() } else { 0 };
+        let digits = format!("{whole}{}", &fraction[zeros..]);
+        let point = whole.len() as i32 - zeros as i32;
+        Digits { digits: digits.trim_end_matches('0').into(), point }
+    }
+
     fn parse(scientific: &str) -> Digits {
         let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
         let mut digits: Vec<u8> = mantissa.bytes().filter(u8::is_ascii_digit).collect();
@@ -51,13 +62,20 @@ impl Digits {
         }
     }
 
+    /// Whether no digit after the point has space, but all have with an exponent.
+    fn needs_exponent(&self, width: i32) -> bool {
+        let point = self.point;
+        let exponent_digits = 1 + i32::from(point <= -9) + i32::from(point <= -99);
+        point < 0 && width <= 2 - point && width >= 3 + exponent_digits
+    }
+
     /// Whether the number prints without an exponent. If neither form has space for all digits, this one is
     /// taken where it keeps at least as many digits.
     fn prints_plain(&self, width: i32) -> bool {
         let is_near = (-POINT_MAX + 1..=POINT_MAX).contains(&self.point);
         match self.plain_width() <= width {
             true => is_near || self.point > -POINT_MAX && self.count() > self.point,
-            false => self.point <= width && is_near && self.point >= -2 && (self.point > -2 || self.count() > 1),
+            false => self.point <= width && self.point >= -2 && !self.needs_exponent(width),
         }
     }
 }
@@ -75,7 +93,7 @@ pub(super) fn short_double(value: f64, width: usize) -> ShortDouble {
         true => plain(magnitude, digits, columns),
         false => scientific(magnitude, digits, columns),
     };
-    if value < 0.0 {
+    if value < 0.0 && short.text != b"0" {
         short.text.insert(0, b'-');
     }
     short.text.truncate(width);
@@ -89,10 +107,13 @@ fn plain(magnitude: f64, mut digits: Digits, columns: i32) -> ShortDouble {
     if space < digits.count() {
         fits = space >= digits.point;
         space = space.max(digits.point);
-        digits = Digits::rounded(magnitude, space);
+        digits = Digits::to_places(magnitude, (space - digits.point) as usize);
     }
     let point = digits.point;
     let mut text = Vec::new();
+    if digits.count() == 0 {
+        return ShortDouble { text: b"0".to_vec(), fits };
+    }
     if point <= 0 {
         text.extend_from_slice(b"0.");
         text.resize(text.len() + point.unsigned_abs() as usize, b'0');
@@ -141,6 +162,18 @@ mod tests {
         assert_eq!(short(123456.789, 5), "1.2e5");
         assert_eq!(short(-123456.789, 5), "-1e5");
         assert_eq!(short(0.123456, 4), "0.12");
+        assert_eq!(short(0.004, 4), "4e-3");
+        assert_eq!(short(-0.045, 5), "-0.04");
+    }
+
+    #[test]
+    fn a_number_without_space_for_a_digit_after_the_point_is_whole() {
+        assert_eq!(short(0.9, 1), "1 cut");
+        assert_eq!(short(0.5, 2), "0");
+        assert_eq!(short(0.04, 3), "0");
+        assert_eq!(short(-0.25, 1), "0 cut");
+        assert_eq!(short(-0.9, 2), "-1 cut");
+        assert_eq!(short(-0.004, 4), "0");
     }
 
     #[test]

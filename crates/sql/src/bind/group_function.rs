@@ -1,8 +1,10 @@
 //! Aggregates of query blocks with groups.
 
 use junctor_expression::aggregate::AggregateKind;
-use junctor_expression::{Coercibility, Expression, Kind, ResultType};
+use junctor_expression::{ArithmeticOperator, CastTarget, Coercibility, Expression, Kind, ResultType};
+use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::Value;
 use junctor_signals::program::SortKey;
 
 use super::block::SlotSpace;
@@ -26,7 +28,7 @@ pub struct GroupFunctions {
 pub struct GroupFunction {
     /// The function.
     pub kind: GroupFunctionKind,
-    /// Its arguments; empty for COUNT(*).
+    /// Its arguments; empty for COUNT(*). Those of bits are integers, those of a variance doubles.
     pub arguments: Vec<Expression>,
     /// DISTINCT.
     pub distinct: bool,
@@ -142,9 +144,16 @@ impl Binder<'_> {
                 if arguments.iter().any(|argument| argument.result.is_bytes()) {
                     return Err(Error::not_supported("bit aggregates of binary strings"));
                 }
+                let integer = |value| Expression::cast(CastTarget::Signed, value);
+                arguments = arguments.into_iter().map(integer).collect();
                 ResultType::integer(true, 21)
             }
-            GroupFunctionKind::Variance { .. } => ResultType::double().with_nullable(true),
+            GroupFunctionKind::Variance { .. } => {
+                let zero = || Expression::constant(Value::Double(0.0), CollationId::BINARY);
+                let double = |value| Expression::arithmetic(ArithmeticOperator::Add, value, zero());
+                arguments = arguments.into_iter().map(double).collect();
+                ResultType::double().with_nullable(true)
+            }
             GroupFunctionKind::JsonArray | GroupFunctionKind::JsonObject => ResultType::json().with_nullable(true),
             GroupFunctionKind::Concat => {
                 for item in &call.order {

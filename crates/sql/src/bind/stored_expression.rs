@@ -11,7 +11,7 @@ use junctor_model::schema::{ColumnDefinition, TableLayout};
 use junctor_model::value::Value;
 use junctor_signals::row_expressions::ComputedColumn;
 
-use super::{Binder, Environment, Modes, Scope};
+use super::{Binder, Environment, Modes, Scope, as_stored};
 use crate::parse::{expression as ast, parse_expression};
 
 /// The expressions of a table that a statement needs for the rows that it writes.
@@ -33,9 +33,7 @@ impl<'a> StoredExpressions<'a> {
 
     /// The expression of this text over the rows of the table. Errors: those of binding.
     pub fn bind(&mut self, text: &str) -> Result<Expression> {
-        let written = parse_expression(text)
-            .map_err(|error| Error::new(ErrorCode::UnknownError, format!("Expression of a table: {error}")))?;
-        self.bind_written(&written)
+        self.bind_written(&written(text)?)
     }
 
     /// As [`StoredExpressions::bind`], for a parsed text.
@@ -48,7 +46,10 @@ impl<'a> StoredExpressions<'a> {
 
     /// The value of a column's default or of a generated column, to be stored. Errors: those of binding.
     pub fn value_of(&mut self, column: &ColumnDefinition) -> Result<Option<Expression>> {
-        column.expression.as_ref().map(|expression| self.bind(&expression.text)).transpose()
+        let Some(expression) = &column.expression else { return Ok(None) };
+        let written = written(&expression.text)?;
+        let bound = self.bind_written(&written)?;
+        Ok(Some(as_stored(column, &written, bound)))
     }
 
     /// All columns with an expression, in an order in which they can be computed.
@@ -101,6 +102,11 @@ impl<'a> StoredExpressions<'a> {
             })
             .collect()
     }
+}
+
+fn written(text: &str) -> Result<ast::Expression> {
+    parse_expression(text)
+        .map_err(|error| Error::new(ErrorCode::UnknownError, format!("Expression of a table: {error}")))
 }
 
 fn reads(expression: &Expression, columns: &[ColumnNumber]) -> bool {

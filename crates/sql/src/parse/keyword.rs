@@ -48,7 +48,7 @@ keywords! {
     Escaped reserved "ESCAPED", Event plain "EVENT", Events plain "EVENTS", Except reserved "EXCEPT",
     Execute plain "EXECUTE", Exists reserved "EXISTS", Exit reserved "EXIT", Explain reserved "EXPLAIN",
     Extended plain "EXTENDED", Extract plain "EXTRACT", False reserved "FALSE", Fetch reserved "FETCH",
-    Fields plain "FIELDS", FirstValue reserved "FIRST_VALUE", Float reserved "FLOAT", Float4 reserved "FLOAT4",
+    Fields plain "FIELDS", FirstValue reserved "FIRST_VALUE", Fixed plain "FIXED", Float reserved "FLOAT", Float4 reserved "FLOAT4",
     Float8 reserved "FLOAT8", Flush plain "FLUSH", For reserved "FOR", Force reserved "FORCE",
     Foreign reserved "FOREIGN", Format plain "FORMAT", From reserved "FROM", Full plain "FULL",
     Fulltext reserved "FULLTEXT", Function reserved "FUNCTION", Generated reserved "GENERATED",

@@ -9,7 +9,7 @@ use junctor_model::value::{Value, ValueRef};
 use super::batch::{Batch, Frame};
 use super::group_state::GroupState;
 use super::key_table::KeyTable;
-use super::{Input, Operator, Run, Step, append_key};
+use super::{Input, Operator, Run, Step, append_group_key};
 use crate::plan::tree::AggregatePlan;
 
 /// Estimated bytes of a group without its values.
@@ -69,7 +69,7 @@ impl Aggregate {
             for (value, _) in &plan.keys {
                 let value_of_row: ValueRef<'_> = value.evaluate(None, batch.row(row), run.scratch)?;
                 ends.push(key.len());
-                append_key(value_of_row, value.result.collation, &mut key);
+                append_group_key(value_of_row, value.result.collation, &mut key);
             }
             ends.push(key.len());
             let lowest = if plan.rollup { 0 } else { plan.keys.len() };

@@ -7,7 +7,7 @@ use junctor_model::json::{Json, append_array, append_object, is_valid};
 use junctor_model::scratch::to_text;
 use junctor_model::value::{Value, ValueRef};
 
-use super::append_key;
+use super::append_group_key;
 use super::concat_state::ConcatState;
 use super::key_table::KeyTable;
 use crate::bind::group_function::{GroupFunction, GroupFunctionKind};
@@ -76,7 +76,7 @@ impl GroupState {
         if let Some(distinct) = &mut self.distinct {
             let mut key = Vec::new();
             for argument in &function.arguments {
-                append_key(argument.evaluate(None, row, scratch)?, argument.result.collation, &mut key);
+                append_group_key(argument.evaluate(None, row, scratch)?, argument.result.collation, &mut key);
             }
             let held = distinct.memory();
             if !distinct.insert(&key, 0).1 {
@@ -94,17 +94,8 @@ impl GroupState {
                 };
             }
             State::Bits(bits) => {
-                let number = match first.as_number() {
-                    ValueRef::Int(value) => value as u64,
-                    ValueRef::UInt(value) => value,
-                    other => {
-                        let value = other.to_double().unwrap_or_else(|text| {
-                            std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0.0)
-                        });
-                        let value = value.round_ties_even();
-                        if value < 0.0 { value as i64 as u64 } else { value as u64 }
-                    }
-                };
+                let ValueRef::Int(number) = first else { return Ok(0) };
+                let number = number as u64;
                 match function.kind {
                     GroupFunctionKind::BitAnd => *bits &= number,
                     GroupFunctionKind::BitOr => *bits |= number,
@@ -112,9 +103,7 @@ impl GroupState {
                 }
             }
             State::Variance(count, mean, squares) => {
-                let value = first.as_number().to_double().unwrap_or_else(|text| {
-                    std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0.0)
-                });
+                let ValueRef::Double(value) = first else { return Ok(0) };
                 *count += 1;
                 let delta = value - *mean;
                 *mean += delta / *count as f64;

@@ -220,7 +220,7 @@ impl Parser<'_> {
             Keyword::Mediumint | Keyword::Int3 | Keyword::Middleint => IntegerSize::Medium,
             Keyword::Int | Keyword::Integer | Keyword::Int4 => IntegerSize::Int,
             Keyword::Bigint | Keyword::Int8 | Keyword::Serial => IntegerSize::Big,
-            Keyword::Decimal | Keyword::Dec | Keyword::Numeric | Keyword::Float | Keyword::Float4 => {
+            Keyword::Decimal | Keyword::Dec | Keyword::Fixed | Keyword::Numeric | Keyword::Float | Keyword::Float4 => {
                 self.advance();
                 let (precision, scale) = self.bracketed_precision()?;
                 return Ok(Some(match keyword {
@@ -389,6 +389,7 @@ impl Parser<'_> {
                     column_type.unsigned = true;
                 }
                 Some(Keyword::Binary) if is_text => column_type.binary_collation = true,
+                Some(Keyword::Byte) if is_text => column_type.character_set = Some("binary".to_owned()),
                 Some(Keyword::Ascii) if is_text => column_type.character_set = Some("latin1".to_owned()),
                 Some(Keyword::Unicode) if is_text => column_type.character_set = Some("ucs2".to_owned()),
                 Some(Keyword::Charset | Keyword::Character | Keyword::Char) if is_text => {

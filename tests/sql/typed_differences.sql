@@ -1,0 +1,52 @@
+CREATE DATABASE typed_differences CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci;
+USE typed_differences;
+SET NAMES utf8mb4 COLLATE utf8mb4_general_ci;
+-- Texts in aggregates of numbers and bits are read up to the first other character.
+CREATE TABLE texts (id INT PRIMARY KEY, t TEXT, v VARBINARY(10), b BIT(64));
+INSERT INTO texts VALUES (1, '12abc', '4x', 0xffffffffffffffff), (2, 'a', '8', 3);
+SELECT BIT_OR(t), BIT_AND(t), BIT_XOR(t) FROM texts;
+SELECT STD(t), VAR_SAMP(t), STDDEV_POP(v), VARIANCE(v) FROM texts;
+SELECT BIT_OR(12.5), BIT_OR('1e2'), BIT_AND(b), BIT_OR(b) FROM texts WHERE id = 1;
+SELECT CAST(b AS SIGNED) FROM texts;
+-- Strings in an IN list have one collation, also beside numbers.
+CREATE TABLE lists (id INT PRIMARY KEY, t TEXT, b BLOB, u VARCHAR(9) COLLATE utf8mb4_unicode_ci);
+INSERT INTO lists VALUES (1, 'A', NULL, 'A');
+SELECT id FROM lists WHERE t IN (-1, b, 'ä');
+SELECT id FROM lists WHERE t IN (-1, 'ä');
+SELECT id FROM lists WHERE t IN (u, 6, 3);
+UPDATE lists SET t = '1', u = '1';
+SELECT id FROM lists WHERE t BETWEEN 1 AND u;
+SELECT id FROM lists WHERE t BETWEEN NULL AND u;
+-- The value of an ENUM that was no member is not the member ''.
+CREATE TABLE choices (id INT PRIMARY KEY, e ENUM('', 'n'));
+INSERT IGNORE INTO choices VALUES (1, ''), (2, 7), (3, 'n'), (4, '');
+SELECT COUNT(DISTINCT e) FROM choices;
+SELECT e + 0, COUNT(*) FROM choices GROUP BY e ORDER BY 1;
+-- Names of types.
+CREATE TABLE names (a FIXED(8,2), b CHAR BYTE, c CHAR(3) BYTE, d VARCHAR(5) BYTE, e TEXT BYTE);
+SELECT COLUMN_NAME, COLUMN_TYPE FROM information_schema.COLUMNS
+WHERE TABLE_SCHEMA = 'typed_differences' AND TABLE_NAME = 'names' ORDER BY ORDINAL_POSITION;
+-- Generated columns and defaults store what an assignment stores.
+CREATE TABLE made (
+    id INT PRIMARY KEY, d DECIMAL(6,2) ZEROFILL, l VARCHAR(5) CHARACTER SET latin1,
+    t TEXT AS (d) STORED, b VARBINARY(5) AS (l) STORED, n INT DEFAULT (0x41)
+);
+INSERT INTO made (id, d, l) VALUES (1, 1.5, 'ä');
+SELECT t, HEX(b), n FROM made;
+UPDATE made SET d = 2, l = 'ö';
+SELECT t, HEX(b), n FROM made;
+-- Bytes become the text that they are in the character set of the column, and texts the bytes of theirs.
+CREATE TABLE recoded (id INT PRIMARY KEY, b VARBINARY(4), l VARCHAR(4) CHARACTER SET latin1);
+INSERT INTO recoded VALUES (1, 0xc3a4, 'ä');
+ALTER TABLE recoded MODIFY b VARCHAR(4) CHARACTER SET latin1, MODIFY l VARBINARY(4);
+SELECT b, HEX(b), HEX(l) FROM recoded;
+SELECT CHARSET(TRIM(LEADING 'a' FROM NULL)), CHARSET(TRIM(BOTH 0x61 FROM 'ab')), CHARSET(TRIM(TRAILING _binary'a' FROM id)) FROM made;
+-- Doubles in columns without space for a digit after the point.
+SET sql_mode = '';
+CREATE TABLE narrow (id INT PRIMARY KEY, a CHAR(1), b CHAR(2), c CHAR(3), d CHAR(4));
+INSERT INTO narrow VALUES (1, 0.9e0, 0.9e0, -0.9e0, -0.9e0), (2, 0.25e0, 0.25e0, -0.25e0, -0.25e0);
+INSERT INTO narrow VALUES (3, -0.25e0, -0.004e0, -0.004e0, -0.004e0), (4, 0.5e0, 0.04e0, 0.04e0, 45e-4);
+SELECT * FROM narrow ORDER BY id;
+-- A decimal is padded with whole groups of nine digits.
+SELECT IFNULL(99999999999999999999999999999999999999999999999999999999999999999.0, 1.000000000000000000000000000001) AS padded;
+DROP DATABASE typed_differences;
