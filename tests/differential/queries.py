@@ -1,4 +1,5 @@
-"""Sends random queries of several tables to Junctor and MariaDB and compares the rows."""
+"""Sends random queries of several tables to Junctor and MariaDB and compares the rows. With --spill, Junctor also
+answers them with so little memory that operators write rows to temporary files, and both answers must be equal."""
 
 import argparse
 import random
@@ -9,6 +10,8 @@ import pymysql
 TABLES = ("q0", "q1", "q2", "q3")
 COLUMNS = {"id": "int", "a": "int", "b": "int", "s": "text", "d": "decimal", "t": "date"}
 MODE = "STRICT_TRANS_TABLES"
+# The least tmp_table_size. The tables have few rows.
+LITTLE_MEMORY = 1024
 
 
 class Maker:
@@ -405,6 +408,13 @@ def rows_of(cursor, statement, prepared):
         return ("error", error.args[0], str(error))
 
 
+def rows_with_little_memory(cursor, statement, prepared):
+    cursor.execute(f"SET tmp_table_size = {LITTLE_MEMORY}")
+    found = rows_of(cursor, statement, prepared)
+    cursor.execute("SET tmp_table_size = DEFAULT")
+    return found
+
+
 def connect(port):
     connection = pymysql.connect(host="127.0.0.1", port=port, user="root", autocommit=True, charset="utf8mb4")
     cursor = connection.cursor()
@@ -423,6 +433,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--statements", type=int, default=2000)
     parser.add_argument("--keep-going", action="store_true")
+    parser.add_argument("--spill", action="store_true")
     options = parser.parse_args()
     junctor, mariadb = connect(options.junctor), connect(options.mariadb)
     maker = Maker(options.seed)
@@ -451,12 +462,26 @@ def main():
             # MariaDB's answer of several windows can be wrong where those of each window are right.
             answers = [(rows_of(junctor, single, False)[1], rows_of(mariadb, single, False)[1]) for single in maker.singles]
             is_different = any(left != right for left, right in answers)
+        if options.spill:
+            small = rows_with_little_memory(junctor, statement, prepared)
+            if small[:2] != ours[:2]:
+                different += 1
+                print(f"seed {options.seed}, statement {number}: {statement};\n  Junctor: {ours[0]} {ours[-1]}\n"
+                      f"  Junctor with little memory: {small[0]} {small[-1]}")
+                if not options.keep_going:
+                    break
         if is_different:
             different += 1
             print(f"seed {options.seed}, statement {number}: {statement};\n  Junctor: {ours[0]} {ours[-1]}\n"
                   f"  MariaDB: {theirs[0]} {theirs[-1]}")
             if not options.keep_going:
                 break
+    if options.spill:
+        junctor.execute("SELECT SUM(value) FROM junctor_info.counters WHERE name = 'temporary_files'")
+        files = int(junctor.fetchone()[0])
+        print(f"{files} queries wrote temporary files")
+        if files < options.statements // 4 and not different:
+            sys.exit("too few queries wrote temporary files")
     print(f"{options.statements} queries, {failed} errors in MariaDB, {different} differences")
     sys.exit(1 if different else 0)
 

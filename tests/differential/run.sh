@@ -57,8 +57,8 @@ fi
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/concurrent.py" $ports --seed "$seed" --episodes "$episodes" ${KEEP_GOING:-} || failed=1
 # shellcheck disable=SC2086
-"$folder/venv/bin/python" "$here/queries.py" $ports --seed "$seed" --statements "${QUERIES:-2000}" ${KEEP_GOING:-} ||
-    failed=1
+"$folder/venv/bin/python" "$here/queries.py" $ports --seed "$seed" --statements "${QUERIES:-2000}" --spill \
+    ${KEEP_GOING:-} || failed=1
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/writes.py" $ports --seed "$seed" --statements "${WRITES:-1000}" ${KEEP_GOING:-} ||
     failed=1

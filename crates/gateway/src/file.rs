@@ -1,8 +1,9 @@
-//! Files outside of the node's own folders that statements read and write.
+//! Files that statements read and write: those outside of the node's own folders, and temporary ones.
 //!
 //! A statement has one request about its file under way at a time. Whatever ends the statement discards the
 //! file: it is closed when the request under way has been answered, and deleted if the statement has created
-//! it.
+//! it. The name of a temporary file is deleted as soon as the file is open, so that the operating system
+//! frees it even if the process is killed.
 
 use std::sync::Arc;
 
@@ -17,8 +18,10 @@ use crate::gateway::Gateway;
 use crate::operation::{Operation, Work};
 use crate::turn_context::TurnContext;
 
-/// Maximum number of files that the sessions of one block have open at a time.
+/// Maximum number of files that the sessions of one block have open at a time, without temporary ones.
 pub const FILES_MAX: usize = 64;
+/// Maximum number of temporary files that the sessions of one block have open at a time.
+pub const TEMPORARY_FILES_MAX: usize = 256;
 
 /// The use of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +61,12 @@ pub(crate) struct FileWork {
     /// `None` before the file is open, and after it is closed.
     file: Option<FileId>,
     file_use: FileUse,
+    /// Whether the file has no name once it is open. It is then written and read at any place.
+    is_temporary: bool,
     /// Whether the file must be deleted if the statement fails.
     is_created: bool,
+    /// Whether the request under way deletes the name.
+    is_unlinking: bool,
     /// Where the next bytes are read or written.
     position: u64,
     is_busy: bool,
@@ -98,7 +105,9 @@ impl Gateway {
             path: path.into(),
             file: None,
             is_created: false,
+            is_unlinking: false,
             file_use,
+            is_temporary: false,
             position: 0,
             is_busy: true,
             end: FileEnd::Open,
@@ -112,6 +121,67 @@ impl Gateway {
         let (folder, path, lane) = (Box::from(&**folder), path.into(), FileLane::Outside);
         turn.outbox.request(WorldRequest::OpenBeneath { folder, path, mode, lane, token: operation.0 });
         Ok(operation)
+    }
+
+    /// Creates a temporary file, whose path begins with `prefix`. [`Event::File`] with [`FileStep::Opened`]
+    /// is the answer. If it is an error, the operation has ended.
+    ///
+    /// # Errors
+    /// `TooManyOpen`; nothing was started.
+    pub fn open_temporary(
+        &mut self,
+        session: ConnectionId,
+        prefix: &Arc<str>,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<OperationId, FileError> {
+        if self.temporary_files_open >= TEMPORARY_FILES_MAX {
+            return Err(FileError::TooManyOpen);
+        }
+        let path = format!("{prefix}{}-{}", self.own.instance, self.temporary_files_opened);
+        let work = FileWork {
+            folder: Arc::clone(prefix),
+            path: path.clone().into(),
+            file: None,
+            is_created: false,
+            is_unlinking: false,
+            file_use: FileUse::Create,
+            is_temporary: true,
+            position: 0,
+            is_busy: true,
+            end: FileEnd::Open,
+        };
+        let operation = self.open(session, Work::File(Box::new(work))).map_err(|_| FileError::TooManyOpen)?;
+        self.temporary_files_open += 1;
+        self.temporary_files_opened += 1;
+        let (path, mode, lane) = (path.into(), FileMode::CreateNew, FileLane::Temporary);
+        turn.outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token: operation.0 });
+        Ok(operation)
+    }
+
+    /// Reads bytes of a temporary file that is not busy, from an offset. [`Event::File`] with
+    /// [`FileStep::Read`] is the answer.
+    pub fn read_temporary(
+        &mut self,
+        operation: OperationId,
+        (offset, length): (u64, u32),
+        bytes: FileBuffer,
+        turn: &mut TurnContext<'_>,
+    ) {
+        let Some((file, _)) = self.use_file(operation) else { return };
+        turn.outbox.request(WorldRequest::ReadFile { file, offset, length, bytes, token: operation.0 });
+    }
+
+    /// Writes bytes of a temporary file that is not busy, at an offset. [`Event::File`] with
+    /// [`FileStep::Written`] is the answer.
+    pub fn write_temporary(
+        &mut self,
+        operation: OperationId,
+        offset: u64,
+        bytes: FileBuffer,
+        turn: &mut TurnContext<'_>,
+    ) {
+        let Some((file, _)) = self.use_file(operation) else { return };
+        turn.outbox.request(WorldRequest::WriteFile { file, offset, bytes, token: operation.0 });
     }
 
     /// Reads the next bytes of an open file that is not busy. [`Event::File`] with [`FileStep::Read`] is the
@@ -164,7 +234,17 @@ impl Gateway {
             Ok(FileOutcome::Opened { file, length, .. }) => {
                 work.file = Some(file);
                 work.is_created = work.file_use == FileUse::Create;
+                if work.is_temporary && work.end == FileEnd::Open {
+                    work.is_busy = true;
+                    work.delete(operation, turn);
+                    return None;
+                }
                 Ok(FileStep::Opened { length })
+            }
+            // If the name stays, it is deleted at the end.
+            _ if std::mem::take(&mut work.is_unlinking) && work.file.is_some() => {
+                work.is_created = result.is_err();
+                Ok(FileStep::Opened { length: 0 })
             }
             Ok(FileOutcome::Read { length }) => {
                 work.position += u64::from(length);
@@ -200,8 +280,7 @@ impl Gateway {
         }
         if std::mem::take(&mut work.is_created) {
             work.is_busy = true;
-            let (folder, path, lane) = (Box::from(&*work.folder), work.path.clone(), FileLane::Outside);
-            turn.outbox.request(WorldRequest::DeleteBeneath { folder, path, lane, token: operation.0 });
+            work.delete(operation, turn);
             return true;
         }
         self.close_file_operation(operation);
@@ -225,8 +304,27 @@ impl Gateway {
     }
 
     fn close_file_operation(&mut self, operation: OperationId) {
+        let is_temporary = self.file_work(operation).is_some_and(|work| work.is_temporary);
         self.close(operation);
-        self.files_open -= 1;
+        match is_temporary {
+            true => self.temporary_files_open -= 1,
+            false => self.files_open -= 1,
+        }
+    }
+}
+
+impl FileWork {
+    /// Requests that the name of the file is deleted.
+    fn delete(&mut self, operation: OperationId, turn: &mut TurnContext<'_>) {
+        let (path, token) = (self.path.clone(), operation.0);
+        self.is_unlinking = self.is_temporary;
+        turn.outbox.request(match self.is_temporary {
+            true => WorldRequest::DeleteFile { path, lane: FileLane::Temporary, token },
+            false => {
+                let folder = Box::from(&*self.folder);
+                WorldRequest::DeleteBeneath { folder, path, lane: FileLane::Outside, token }
+            }
+        });
     }
 }
 
@@ -239,7 +337,9 @@ impl Gateway {
             path: "path".into(),
             file: None,
             file_use: FileUse::Create,
+            is_temporary: false,
             is_created: true,
+            is_unlinking: false,
             position: 0,
             is_busy: false,
             end: FileEnd::Open,

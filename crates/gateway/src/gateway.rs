@@ -79,6 +79,9 @@ pub struct Gateway {
     life: u64,
     /// Number of operations with a file.
     pub(crate) files_open: usize,
+    /// Number of operations with a temporary file, now and in this life of the node.
+    pub(crate) temporary_files_open: usize,
+    pub(crate) temporary_files_opened: u64,
     /// Recent reply lengths in bytes of longer reads, by table, so that a reply buffer is large enough from
     /// the start.
     pub(crate) reply_bytes: Box<[u32; REPLY_BYTES_PLACES]>,
@@ -201,6 +204,8 @@ impl Gateway {
             incarnation: Incarnation(0),
             life: 0,
             files_open: 0,
+            temporary_files_open: 0,
+            temporary_files_opened: 0,
             reply_bytes: Box::new([0; REPLY_BYTES_PLACES]),
         }
     }

@@ -69,11 +69,14 @@ pub enum FileLane {
     Control,
     /// Files outside of the node's own folders, on any device.
     Outside,
+    /// Files whose content nobody needs after a crash.
+    Temporary,
 }
 
 impl FileLane {
     /// All lanes, by index.
-    pub const ALL: [FileLane; 6] = [Self::Log, Self::Checkpoint, Self::Bulk, Self::Read, Self::Control, Self::Outside];
+    pub const ALL: [FileLane; 7] =
+        [Self::Log, Self::Checkpoint, Self::Bulk, Self::Read, Self::Control, Self::Outside, Self::Temporary];
 
     /// Position in [`FileLane::ALL`].
     pub const fn index(self) -> usize {
@@ -89,6 +92,7 @@ impl FileLane {
             Self::Read => "read",
             Self::Control => "control",
             Self::Outside => "outside",
+            Self::Temporary => "temporary",
         }
     }
 }

@@ -14,6 +14,7 @@ use junctor_storage::log::{BLOCK_BYTES, GroupKind, LOG_FOLDER, decode_header};
 use crate::cluster_join::SHARED_SETTINGS;
 use crate::setting::NodeConfig;
 use crate::start::StartError;
+use crate::temporary_files::TEMPORARY_FOLDER;
 
 /// The file that is locked.
 const LOCK: &str = "lock";
@@ -66,7 +67,7 @@ fn check_new(data: &Path, config: &NodeConfig) -> Result<(), StartError> {
     for entry in fs::read_dir(data).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let found = match entry.file_name().to_str() {
-            Some(LOCK | LOST_AND_FOUND | "identity.new") => None,
+            Some(LOCK | LOST_AND_FOUND | TEMPORARY_FOLDER | "identity.new") => None,
             Some(name) if is_in_cluster && is_of_cluster(name) => None,
             // Certificates for clients.
             Some("tls" | "tls.new") => None,

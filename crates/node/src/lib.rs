@@ -13,6 +13,7 @@ pub mod http;
 mod journal_writer;
 mod data_folder;
 mod server_files;
+mod temporary_files;
 mod cluster_start;
 mod cluster_join;
 pub mod embedded;

@@ -97,6 +97,12 @@ pub struct NodeConfig {
     pub backup_directory: Option<String>,
     /// The folder in which statements may read and write files; `None` refuses all.
     pub secure_file_priv: Option<String>,
+    /// The folder of temporary files; `NULL` for none. Without it, the folder `tmp` of the node's files or,
+    /// in memory only, the folder of the system.
+    pub temporary_directory: Option<String>,
+    /// The folder of temporary files and the beginning of their paths; `None` if queries may write none. The
+    /// start of a node finds it.
+    pub temporary_files: Option<(String, String)>,
     /// How files are read and written.
     pub file_backend: FileBackend,
     /// Whether data survives a stop. The default is that of a node inside a program; `junctor serve` sets it
@@ -182,6 +188,8 @@ impl Default for NodeConfig {
             checkpoint_directory: None,
             backup_directory: None,
             secure_file_priv: None,
+            temporary_directory: None,
+            temporary_files: None,
             file_backend: FileBackend::default(),
             is_durable: false,
             log_segment_size: SegmentSize::default(),
@@ -458,6 +466,9 @@ pub static SETTINGS: &[Setting] = &[
     setting!("secure_file_priv", SettingKind::Text("a path, or NULL"), "NULL",
         "The folder in which INTO OUTFILE, INTO DUMPFILE, LOAD DATA INFILE and LOAD_FILE find the files of the server. NULL refuses them. It must be apart from DataDir.",
         Text(value) => |config| config.secure_file_priv = Some(value)),
+    setting!("tmpdir", SettingKind::Text("a path, or NULL"), "tmp in DataDir",
+        "The folder of the temporary files of queries whose rows exceed their memory. A node in memory takes that of the system. With NULL such queries fail with error 1041.",
+        Text(value) => |config| config.temporary_directory = Some(value)),
     setting!("commit_durability", SettingKind::Text("disk or memory"), "disk",
         "When commits of new sessions are acknowledged: once they are on disk, or once they are in memory. A crash can lose commits of the second kind that are younger than TimeBetweenGlobalCheckpoints.",
         Text(value) => |config| if let Some(one) = CommitDurability::named(&value) { config.commit_durability = one }),
@@ -486,7 +497,7 @@ pub static SETTINGS: &[Setting] = &[
         "AUTO_INCREMENT numbers that a thread reserves at a time.",
         Number(value) => |config| config.auto_increment_prefetch = value as u32),
     setting!("sort_memory_bytes_max", SettingKind::Bytes(32 << 10, 64 * GIB), "256M",
-        "Maximum memory for sorting the result of one statement; beyond it the statement fails with error 1038.",
+        "Maximum memory of one statement for sorting its result without joins and groups (error 1038 beyond it), and for what cannot leave memory in other queries (error 1041). It is also the initial value of tmp_table_size.",
         Number(value) => |config| config.sort_memory_bytes_max = value),
     setting!("read_routing", SettingKind::Text("adaptive, local, owner or weights"), "adaptive",
         "Where reads run: where the predicted cost is lowest, in the session's thread, in the owner ldm, or by weights of the threads.",

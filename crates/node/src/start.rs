@@ -35,6 +35,7 @@ use crate::memory_transport::MemoryTransport;
 use crate::role::{NodeHost, Shared};
 use crate::server_files;
 use crate::setting::{NodeConfig, SOCKET_PATH_BYTES_MAX, show_bytes};
+use crate::temporary_files;
 
 /// Why a node did not start, as a sentence for the user.
 #[derive(Debug)]
@@ -303,7 +304,7 @@ pub fn start_and_report(
     };
     server_files::resolve(&mut config)?;
     config = NodeConfig { max_connections, total_memory_bytes: Some(memory_bytes), ..config };
-    let lock = if config.is_durable || cluster.is_some() { Some(data_folder::lock(&config)?) } else { None };
+    let lock = prepare_folders(&mut config)?;
     // A node without data has no log, only its place in the cluster.
     config.is_durable &= cluster.as_ref().is_none_or(|it| it.own.roles.data);
     let started = cluster.as_ref().map(|plan| cluster_start::begin(&config, plan)).transpose()?;
@@ -384,6 +385,14 @@ pub fn start_and_report(
         log_writer,
         _lock: lock,
     }))
+}
+
+/// Locks the folder of the node's files, if it has one, and finds that of temporary files.
+fn prepare_folders(config: &mut NodeConfig) -> Result<Option<File>, StartError> {
+    let has_folder = config.is_durable || config.cluster.node_id.is_some();
+    let lock = if has_folder { Some(data_folder::lock(config)?) } else { None };
+    temporary_files::prepare(config)?;
+    Ok(lock)
 }
 
 fn placement(config: &NodeConfig, topology: &Topology) -> Result<PlacementPlan, StartError> {

@@ -82,6 +82,8 @@ counters! {
         rollbacks: "ROLLBACK statements, without ROLLBACK TO SAVEPOINT.";
         admission_waits: "Commands that waited for a slot of the thread pool.";
         metadata_lock_waits: "Statements that waited for a metadata lock.";
+        temporary_files: "Temporary files created by queries whose rows exceeded their memory.";
+        temporary_bytes: "Bytes that queries put into temporary files.";
     }
     TcCounters of "tc" {
         signals: "Signals and events handled.";

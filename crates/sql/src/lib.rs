@@ -26,6 +26,7 @@ pub mod session;
 pub use access::{
     AccountUsage, Block, CountedName, FailedLogins, Form, FormRights, LoginSettings, Right, RightOn, privileges_page,
 };
+pub use execute::memory::QueryResources;
 pub use execute::{Engine, LockReport, QUERY_LIMIT_TIMER, ServerSettings, Session, SessionOpening, ThreadPoolSettings};
 pub use mysql_catalog::variable::HighPriorityMode;
 pub use session::{

@@ -428,6 +428,10 @@ fn server_settings(config: &NodeConfig, plan: &PlacementPlan) -> ServerSettings 
             None => String::new(),
         },
         secure_file_priv: config.secure_file_priv.as_deref().map(Arc::from),
+        // A quarter, but enough for one query with its initial memory.
+        query_memory_bytes_max: config.total_memory_bytes.map_or(1 << 30, |bytes| (bytes / 4).max(256 << 20)),
+        temporary_files: config.temporary_files.as_ref().map(|(_, prefix)| prefix.as_str().into()),
+        temporary_folder: config.temporary_files.as_ref().map_or_else(String::new, |(folder, _)| folder.clone()),
         threads: plan.threads.iter().map(thread_facts).collect(),
         ..ServerSettings::default()
     }

@@ -182,6 +182,8 @@ pub struct Environment<'a> {
     pub session_constant: &'a dyn Fn(&Expression) -> Result<Option<SessionConstant>>,
     /// Whether queries lock the rows that they read.
     pub locks_reads: bool,
+    /// Whether queries of one table sort by operators, which can use temporary files.
+    pub sorts_with_files: bool,
     /// Whether an UPDATE of one table locks the rows of other tables that it reads.
     pub locks_sources: bool,
     /// Whether writes check foreign keys (`foreign_key_checks`).
@@ -219,6 +221,7 @@ impl<'a> Environment<'a> {
             parameters: &[],
             session_constant: &|_| Ok(None),
             locks_reads: false,
+            sorts_with_files: false,
             locks_sources: true,
             foreign_key_checks: true,
             modes: Modes::default(),

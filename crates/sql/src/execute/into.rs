@@ -159,7 +159,10 @@ pub(super) fn start_query(
 /// Continues the query with a reply for it, or the statement with an answer about its file.
 pub(super) fn resume_into(context: &mut StatementContext<'_, '_>, state: Box<IntoState>, event: Event) -> Progress {
     match event {
-        Event::File { step, bytes, .. } => resume_file(context, state, step, bytes),
+        // The query has a temporary file of its own.
+        Event::File { operation, step, bytes } if !state.query.awaits(operation) => {
+            resume_file(context, state, step, bytes)
+        }
         event => run(context, state, |context| resume(context, event)),
     }
 }

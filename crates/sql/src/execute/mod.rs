@@ -8,8 +8,8 @@
 //! In reading order:
 //! - [`session`], one connection; [`engine`] and [`settings`], the state that all sessions of a block share;
 //!   [`context`], the context of every step; [`state`], the states; [`retry`], the restart of statements;
-//!   [`resume`], which finds the state that a reply belongs to; [`completion`], the end of statements;
-//!   [`latency`] and [`histogram`], their durations;
+//!   [`memory`], the memory and the temporary space of queries; [`resume`], which finds the state that a
+//!   reply belongs to; [`completion`], the end of statements; [`latency`] and [`histogram`], their durations;
 //! - [`key`] and [`bound`], which build the keys and key ranges of one execution; [`packets`] and [`sorter`],
 //!   which handle result rows; [`received`], which processes many of them in steps;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
@@ -35,6 +35,7 @@ mod key_read;
 mod latency;
 mod load_file;
 mod lock_tables;
+pub(crate) mod memory;
 mod numbers;
 mod operator;
 mod output_file;

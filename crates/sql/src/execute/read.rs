@@ -163,6 +163,9 @@ fn send_first_read(
     let in_transaction = context.session.transaction.explicit;
     state.retry = input.input.keep(in_transaction, &context.engine.work.parameters, context.turn);
     reserve_output(context, plan, program, &mut state);
+    if let FinalStepState::Sort(sorter) = &mut state.final_step {
+        note_restart(context, sorter, input);
+    }
     match context.send_read(program, input.protocol, rows_max) {
         Ok(operation) => {
             state.operation = operation;
@@ -173,6 +176,18 @@ fn send_first_read(
             release_snapshot(context.engine, context.session);
             Err(error)
         }
+    }
+}
+
+/// Lets a query start again with operators, which can use temporary files, if its rows take too much memory.
+fn note_restart(context: &mut StatementContext<'_, '_>, sorter: &mut Sorter, input: &PlanInput<'_>) {
+    if !input.input.may_retry || context.engine.settings.temporary_files.is_none() {
+        return;
+    }
+    let copy = input.input.copy(&context.engine.work.parameters, context.turn);
+    if !copy.is_none() {
+        let bytes_max = usize::try_from(context.session.variables.temporary_table_bytes()).unwrap_or(usize::MAX);
+        sorter.restart_beyond(bytes_max, copy);
     }
 }
 
@@ -375,8 +390,19 @@ pub(crate) fn resume_read(
         if next != Next::Done {
             context.engine.gateway.end_read(state.operation, context.turn);
         }
+        let restart = match &mut state.final_step {
+            FinalStepState::Sort(sorter) if error.code == ErrorCode::OutOfResources => {
+                std::mem::take(&mut sorter.restart)
+            }
+            _ => RetryInput::None,
+        };
         abandon_read(context.engine, context.session, state, context.turn);
-        return fail(context, &error);
+        if restart.is_none() || context.session.interrupted {
+            return fail(context, &error);
+        }
+        context.session.variables.sort_with_files(true);
+        context.session.execution = Execution::Retry(Box::new(RetryState::of_input(restart)));
+        return Progress::Waiting;
     }
     match next {
         Next::Done if state.is_lookup => send_row_read(context, state),

@@ -1,14 +1,15 @@
 //! The input of a statement, and the copy from which it can start again.
 //!
-//! A statement starts again in six cases:
+//! A statement starts again in seven cases:
 //! - a table definition changed between planning and execution;
 //! - a change of the membership of a cluster ended it, and it is not committed;
 //! - another session took one of its AUTO_INCREMENT values;
+//! - the rows that it sorts take too much memory: it then uses temporary files;
 //! - the tables that it waited for are free;
 //! - the main block has returned the results of its lock calls;
 //! - the ldm blocks have reported the statistics of tables.
 //!
-//! If a definition or a value has changed, it starts again only once. If the membership has, this happens at
+//! If a definition or a value has changed, or for its rows, it starts again only once. If the membership has, this happens at
 //! most twice to a session in each epoch.
 
 use std::sync::Arc;

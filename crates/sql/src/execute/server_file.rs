@@ -39,7 +39,7 @@ impl StatementContext<'_, '_> {
 
 /// Error 1290 for a file out of the folder, 1085, 1086; 1, 2, 3, 13 or 29 with the number of the operating
 /// system.
-fn file_error(folder: Option<&Arc<str>>, name: &str, attempt: FileAttempt, error: FileError) -> Box<Error> {
+pub(super) fn file_error(folder: Option<&Arc<str>>, name: &str, attempt: FileAttempt, error: FileError) -> Box<Error> {
     match error {
         FileError::Outside => return files_are_refused(),
         FileError::Exists => return Error::new(ErrorCode::FileExists, format!("File '{name}' already exists")),

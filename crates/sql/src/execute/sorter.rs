@@ -12,6 +12,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_signals::program::ENTRY_HEADER_BYTES;
 
 use super::packets::Window;
+use super::retry::RetryInput;
 
 /// Maximum number of entries in a run. Sorting a run takes tens of microseconds.
 const RUN_ENTRIES: usize = 512;
@@ -99,6 +100,8 @@ pub(crate) struct Sorter {
     found: u64,
     /// Chunks that nothing refers to, to be freed.
     garbage: Garbage,
+    /// The input with which the query starts again if its rows take too much memory.
+    pub(super) restart: RetryInput,
 }
 
 /// Entries, their bytes, and the sorted runs that they form.
@@ -181,6 +184,11 @@ impl Sorter {
         arena.clear();
         *sorter = Sorter { request, bytes_max, arena, ..Sorter::default() };
         sorter
+    }
+
+    /// Changes the maximum number of bytes of a query that can start again.
+    pub(super) fn restart_beyond(&mut self, bytes_max: usize, input: RetryInput) {
+        (self.bytes_max, self.restart) = (bytes_max, input);
     }
 
     /// Keeps the sorter for later statements, unless enough sorters are kept or this one has too much memory.

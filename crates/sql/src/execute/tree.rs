@@ -14,7 +14,8 @@ use junctor_signals::read_rows::OperationId;
 use super::completion::{fail, finish_rows, interrupted};
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::operator::{Batch, Input, Leaf, Meters, Run, STEP_ROWS, Step, open_block};
+use super::memory::{MemoryLimits, QueryMemory};
+use super::operator::{Batch, Input, Leaf, Meters, Run, STEP_ROWS, SpillFile, Step, open_block};
 use super::packets::{Window, append_row};
 use super::read::window_of;
 use super::resume::{resume, run_requested_step, unexpected};
@@ -23,6 +24,7 @@ use super::session::Session;
 use super::state::{Execution, PlanInput};
 use super::user_lock::action_of;
 use crate::mysql_catalog::show::WarningLevel;
+use crate::mysql_catalog::variable::unsigned_of;
 use crate::plan::tree::PlanNode;
 use crate::plan::{LeafMeasure, Measures, OperatorMeasure, TreePlan, explain_operators};
 use crate::result::{OUTPUT_PART_BYTES, Progress};
@@ -40,7 +42,8 @@ pub(crate) struct TreeState {
     /// Rows returned, and rows found without LIMIT.
     rows: u64,
     found: u64,
-    memory: usize,
+    memory: Arc<QueryMemory>,
+    spill: Box<SpillFile>,
     header_sent: bool,
     /// A batch of which the rows from the first number to the second are not sent yet.
     unsent: Option<(Batch, usize, usize)>,
@@ -68,7 +71,13 @@ impl TreeState {
     /// Whether a leaf or a call waits for a reply of this operation.
     pub fn awaits(&self, operation: OperationId) -> bool {
         let of_call = self.call.as_ref().is_some_and(|(awaited, _)| *awaited == operation);
-        of_call || self.leaves.iter().any(|leaf| leaf.source.as_ref().is_some_and(|source| source.awaits(operation)))
+        let of_leaf = |leaf: &Leaf| leaf.source.as_ref().is_some_and(|source| source.awaits(operation));
+        of_call || self.spill.awaits(operation) || self.leaves.iter().any(of_leaf)
+    }
+
+    /// Whether rows are being written to the temporary file, or read from it.
+    pub fn uses_file(&self) -> bool {
+        self.spill.is_busy()
     }
 
     /// Whether a step has been requested, by the tree or by a leaf.
@@ -106,6 +115,8 @@ impl TreeState {
     /// Ends the snapshot and the copies of the statement. The leaves have ended or are stale.
     pub fn release(mut self, engine: &mut Engine, session: &mut Session, turn: &mut TurnContext<'_>) {
         std::mem::take(&mut self.retry).release(turn);
+        self.root = None;
+        self.spill.end(engine, turn);
         session.note_evaluated(WarningLevel::Warning, &mut self.scratch);
         session.shares_snapshot = false;
         engine.gateway.end_statement(&mut session.transaction);
@@ -126,6 +137,7 @@ pub(crate) fn start_tree(
 
 fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &PlanInput<'_>) -> Result<TreeState> {
     context.session.enter_statement();
+    context.session.variables.sort_with_files(false);
     let parameters = context.engine.work.parameters.clone();
     let select_limit = context.session.variables.select_limit;
     let window = window_of(plan.limit.as_ref(), Parameters::from_bytes(&parameters), select_limit)?;
@@ -141,6 +153,8 @@ fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &P
     scratch.set_value_rules(context.session.variables.value_rules());
     scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
     let leaves = plan.leaves.iter().map(|_| Leaf::default()).collect();
+    let (limits, space_max) = limits_of(context);
+    let resources = &context.engine.settings.query_resources;
     Ok(TreeState {
         plan: Arc::clone(plan),
         protocol: input.protocol,
@@ -151,7 +165,8 @@ fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &P
         window,
         rows: 0,
         found: 0,
-        memory: 0,
+        memory: QueryMemory::new(resources, limits),
+        spill: Box::new(SpillFile::new(resources, space_max, limits.spill_from)),
         header_sent: false,
         unsent: None,
         is_stopped: false,
@@ -164,9 +179,27 @@ fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &P
     })
 }
 
-/// Continues a tree with a reply for one of its leaves or for a call.
+/// The limits of the memory of a query, and of the temporary space of all queries.
+fn limits_of(context: &StatementContext<'_, '_>) -> (MemoryLimits, u64) {
+    let Engine { settings, globals, .. } = &*context.engine;
+    let number = |name| unsigned_of(&globals.value_named(name));
+    let kept_max = settings.sort_buffer_bytes_max as u64;
+    let spill_from = context.session.variables.temporary_table_bytes();
+    let limits =
+        MemoryLimits { spill_from, bytes_max: kept_max.max(spill_from), node_max: number("temptable_max_ram") };
+    let may_spill = settings.temporary_files.is_some();
+    (limits, if may_spill { number("temptable_max_mmap") } else { 0 })
+}
+
+/// Continues a tree with a reply for one of its leaves or for a call, or an answer about its temporary file.
 pub(super) fn resume_tree(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>, event: Event) -> Progress {
     let operation = super::resume::operation_of(&event);
+    if let Event::File { step, bytes, .. } = event {
+        return match state.spill.on_answer(context, step, bytes) {
+            Ok(()) => drive(context, state),
+            Err(error) => settle(context, state, Err(error)),
+        };
+    }
     if let Some((_, call)) = state.call.take_if(|(awaited, _)| *awaited == operation) {
         let (value, error) = match event {
             Event::UserLock { value, error, .. } => (value, error),
@@ -311,8 +344,7 @@ fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result
     if context.session.query_deadline.is_some_and(|deadline| context.turn.turn_start > deadline) {
         return Err(Error::query_timed_out());
     }
-    let TreeState { plan, parameters, root, leaves, scratch, memory, meters, .. } = state;
-    let memory_max = context.engine.settings.sort_buffer_bytes_max;
+    let TreeState { plan, parameters, root, leaves, scratch, memory, spill, meters, .. } = state;
     let mut run = Run {
         context,
         plan: plan.as_ref(),
@@ -322,7 +354,8 @@ fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result
         rows_left: STEP_ROWS,
         yields: false,
         memory,
-        memory_max,
+        spill,
+        spilled: (0, 0),
         meters: meters.as_ref(),
     };
     if root.is_none() {

@@ -21,8 +21,8 @@ use super::load_file::{FILE_BYTES_MAX, start_load_file};
 use super::retry::{RetryInput, RetryState};
 use super::state::Execution;
 use crate::mysql_catalog::show::StatisticsSnapshot;
-use crate::parse::statement::StopStatement;
 use crate::mysql_catalog::variable::text_of;
+use crate::parse::statement::StopStatement;
 use crate::result::Progress;
 
 /// Maximum number of characters in a lock name. A longer name is error 3057.

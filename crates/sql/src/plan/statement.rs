@@ -347,7 +347,8 @@ pub(super) fn plan_query(
 ) -> Result<Planned<QueryPlan>> {
     let hinted = apply_hints(environment, select);
     let select = hinted.as_ref().map_or(select, |hinted| &hinted.select);
-    if select.needs_tree() {
+    let sorts_rows = select.distinct || !select.order_by.is_empty();
+    if select.needs_tree() || environment.sorts_with_files && sorts_rows && select.locks.is_empty() {
         return plan_tree(environment, select, find_virtual);
     }
     let Some(reference) = select.table() else {

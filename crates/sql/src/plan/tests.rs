@@ -129,6 +129,7 @@ fn planned_with_rows(
         parameters: kinds,
         session_constant: &random_seed,
         locks_reads: false,
+        sorts_with_files: false,
         locks_sources: true,
         modes: Modes::default(),
         division_increment: 4,

@@ -102,6 +102,9 @@ impl StatementFacts<'_, '_> {
             ("Com_stmt_prepare", counters.prepares),
             ("Com_update", counters.updates),
             ("Connections", counters.sessions),
+            // A query has one file for all tables and sorts that exceed its memory.
+            ("Created_tmp_disk_tables", counters.temporary_files),
+            ("Created_tmp_files", counters.temporary_files),
             ("Prepared_stmt_count", engine.prepared_count as u64),
             ("Queries", counters.questions),
             ("Questions", counters.questions),
@@ -265,6 +268,7 @@ pub(super) fn with_environment<T>(
         parameters,
         session_constant: &session_constant,
         locks_reads: facts.session.locks_reads(),
+        sorts_with_files: facts.session.variables.sorts_with_files(),
         locks_sources: facts.session.locks_sources(),
         foreign_key_checks: facts.session.variables.foreign_key_checks,
         modes: modes_of(facts.session.variables.sql_mode),

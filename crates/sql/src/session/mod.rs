@@ -186,6 +186,7 @@ impl Engine {
         let progress = match &session.execution {
             Execution::Compound(state) => state.rows_loaded().map(|rows| ("loading", rows)),
             Execution::Into(state) => state.rows_written().map(|rows| ("writing", rows)),
+            Execution::Tree(state) if state.uses_file() => return "writing temporary files".into(),
             _ => None,
         };
         match progress {

@@ -569,6 +569,7 @@ impl Engine {
             parameters: &self.work.kinds,
             session_constant: &session_constant,
             locks_reads: false,
+            sorts_with_files: false,
             locks_sources: true,
             foreign_key_checks: true,
             modes: Modes { only_full_group_by: true, ..modes_of(session.variables.sql_mode) },

@@ -1,4 +1,4 @@
-//! Files: opened, read, written and synced by the workers of six lanes, never interpreted.
+//! Files: opened, read, written and synced by the workers of seven lanes, never interpreted.
 //!
 //! Each lane has a worker thread, so a slow device delays only the requests of its own lane. A thread of the
 //! node adds its blocks' requests to the queue of a lane. The worker carries them out, puts the answers into

@@ -34,6 +34,7 @@ mod multi_statement;
 mod own_tables;
 mod server_files;
 mod session_call;
+mod spill;
 mod status;
 mod steps;
 mod time_to_live;
@@ -138,7 +139,7 @@ impl Node {
             match request {
                 WorldRequest::SendBytes { bytes, .. } => self.sent_bytes += bytes.len(),
                 WorldRequest::CloseSocket { .. } => self.closed_sockets += 1,
-                request if request.file_lane() == Some(FileLane::Outside) => {
+                request if matches!(request.file_lane(), Some(FileLane::Outside | FileLane::Temporary)) => {
                     let done = self.files.carry_out(request);
                     match self.files.is_held {
                         true => self.files.held.push((to, done)),

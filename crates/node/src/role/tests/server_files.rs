@@ -4,14 +4,20 @@ use junctor_kernel::{FileBuffer, FileError, FileId, FileMode, FileOutcome, FileR
 
 use super::*;
 
-/// Files beneath a folder, with errors on request.
+/// Files beneath a folder and temporary ones, with errors on request.
 #[derive(Default)]
 pub(super) struct FileDouble {
     pub content: BTreeMap<String, Vec<u8>>,
     open: BTreeMap<usize, String>,
+    /// The content of open files whose name is deleted.
+    unnamed: BTreeMap<usize, Vec<u8>>,
+    /// Whether reads of such files have a wrong byte.
+    pub damages: bool,
     opened: usize,
     /// Kind of the requests that fail, and their error.
     pub failing: Option<(&'static str, FileError)>,
+    /// How many requests succeed before all others but closes and deletions fail.
+    pub failing_after: Option<usize>,
     /// The largest write.
     pub written_max: usize,
     /// Whether answers are kept in `held` instead of being sent.
@@ -22,9 +28,28 @@ pub(super) struct FileDouble {
 impl FileDouble {
     /// Carries out a request; returns the answer.
     pub(super) fn carry_out(&mut self, request: WorldRequest) -> WorldEvent {
+        if let Some(good) = &mut self.failing_after {
+            *good = good.saturating_sub(1);
+            self.failing = (*good == 0).then_some(("", FileError::System(5)));
+        }
         let (token, result, bytes) = match request {
             WorldRequest::OpenBeneath { path, mode, lane, token, .. } => {
                 (token, self.open(&path, mode, lane), FileBuffer::new())
+            }
+            WorldRequest::OpenFile { path, mode, lane, token, .. } => {
+                (token, self.open(&path, mode, lane), FileBuffer::new())
+            }
+            WorldRequest::DeleteFile { path, token, .. } => {
+                let deleted = match self.fails("delete") {
+                    Some(error) => Err(error),
+                    None => {
+                        let open = self.open.iter().find(|(_, name)| **name == *path).map(|(slot, _)| *slot);
+                        let content = self.content.remove(&*path);
+                        self.unnamed.extend(open.zip(content));
+                        Ok(FileOutcome::Deleted)
+                    }
+                };
+                (token, deleted, FileBuffer::new())
             }
             WorldRequest::DeleteBeneath { path, token, .. } => {
                 self.content.remove(&*path);
@@ -35,16 +60,21 @@ impl FileDouble {
                 (token, result, bytes)
             }
             WorldRequest::ReadFile { file, offset, length, mut bytes, token } => {
-                let content = &self.content[&self.open[&file.slot()]];
+                let unnamed = self.unnamed.get(&file.slot());
+                let content = unnamed.unwrap_or_else(|| &self.content[&self.open[&file.slot()]]);
                 let start = (offset as usize).min(content.len());
                 let end = (start + length as usize).min(content.len());
                 bytes.clear();
                 bytes.extend_from_slice(&content[start..end]);
+                if self.damages && unnamed.is_some() {
+                    bytes[length as usize / 2] ^= 1;
+                }
                 let result = Ok(FileOutcome::Read { length: bytes.len() as u32 });
                 (token, self.fails("read").map_or(result, Err), bytes)
             }
             WorldRequest::CloseFile { file, token } => {
                 assert!(self.open.remove(&file.slot()).is_some(), "a file is closed once");
+                self.unnamed.remove(&file.slot());
                 (token, Ok(FileOutcome::Closed), FileBuffer::new())
             }
             other => panic!("{other:?} is no request of a statement"),
@@ -68,18 +98,32 @@ impl FileDouble {
         Ok(FileOutcome::Opened { file: FileId::new(lane, self.opened, 0), length, is_direct: false })
     }
 
+    /// Whether no file exists and none is open.
+    pub(super) fn is_unused(&self) -> bool {
+        self.content.is_empty() && self.open.is_empty() && self.unnamed.is_empty()
+    }
+
     fn write(&mut self, file: FileId, offset: u64, bytes: &[u8]) -> FileResult {
+        let result = Ok(FileOutcome::Written { offset, length: bytes.len() as u32 });
+        if file.lane() == FileLane::Temporary {
+            let named = self.content.get_mut(&self.open[&file.slot()]);
+            let content = named.or(self.unnamed.get_mut(&file.slot())).expect("an open file has its content");
+            let (start, end) = (offset as usize, offset as usize + bytes.len());
+            content.resize(content.len().max(end), 0);
+            content[start..end].copy_from_slice(bytes);
+            return self.fails("write").map_or(result, Err);
+        }
         let path = &self.open[&file.slot()];
         let content = self.content.get_mut(path).expect("an open file was not deleted");
         assert_eq!(content.len() as u64, offset, "writes append");
         content.extend_from_slice(bytes);
         self.written_max = self.written_max.max(bytes.len());
-        let result = Ok(FileOutcome::Written { offset, length: bytes.len() as u32 });
         self.fails("write").map_or(result, Err)
     }
 
     fn fails(&self, kind: &str) -> Option<FileError> {
-        self.failing.filter(|(failing, _)| *failing == kind).map(|(_, error)| error)
+        let fails = |failing: &str| failing == kind || failing.is_empty() && kind != "delete";
+        self.failing.filter(|(failing, _)| fails(failing)).map(|(_, error)| error)
     }
 }
 

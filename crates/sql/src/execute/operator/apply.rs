@@ -1,7 +1,7 @@
 //! The value of a subquery for each row. Values are kept by the values of the outer row, so that a subquery
 //! runs once for each of them, unless it changes or reads the state of the session. If a query exists that
 //! computes the values for all outer rows, it runs as soon as the subquery has run for so many values that
-//! all groups cost less.
+//! all groups cost less. If the kept values exceed the memory of the query, all are forgotten.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use junctor_model::value::{Value, ValueRef};
 use super::batch::Batch;
 use super::key_table::KeyTable;
 use super::{Input, Operator, Run, Step, append_key, open_block};
+use crate::execute::memory::Account;
 use crate::plan::tree::{ApplyForm, ApplyPlan, GroupedSubquery, NullMatch};
 
 /// The result of the subquery for some outer values.
@@ -31,6 +32,7 @@ struct Groups {
     known: KeyTable,
     /// The answer for outer values without a group.
     missing: Option<usize>,
+    account: Account,
 }
 
 /// The value for a row, as far as groups tell it.
@@ -52,8 +54,12 @@ pub(super) struct Apply {
     running: Option<(Input, Answer)>,
     answers: Vec<Answer>,
     known: KeyTable,
-    /// Bytes of the answers.
-    held: usize,
+    /// How many times the subquery has run.
+    runs: usize,
+    /// The memory of the answers and their keys.
+    account: Account,
+    /// The memory of the rows of the subquery that runs.
+    running_account: Account,
     groups: Option<Groups>,
 }
 
@@ -66,6 +72,7 @@ impl Groups {
             rows: Vec::new(),
             known: KeyTable::default(),
             missing: None,
+            account: Account::default(),
         }
     }
 
@@ -92,7 +99,8 @@ impl Groups {
                 self.known.insert(&key, self.rows.len() as u32);
                 self.rows.push((self.batches.len() as u32, row as u32));
             }
-            run.reserve(batch.memory() + 8 * batch.len() + self.known.memory() - before)?;
+            let bytes = batch.memory() + 8 * batch.len() + self.known.memory() - before;
+            self.account.hold(run.memory, bytes)?;
             let rows = batch.len();
             self.batches.push(batch);
             if run.is_spent(rows) {
@@ -139,7 +147,9 @@ impl Apply {
             running: None,
             answers: Vec::new(),
             known: KeyTable::default(),
-            held: 0,
+            runs: 0,
+            account: Account::default(),
+            running_account: Account::default(),
             groups: None,
         }
     }
@@ -149,7 +159,7 @@ impl Apply {
         if let Some(grouped) = &self.plan.grouped
             && self.groups.is_none()
             && self.running.is_none()
-            && self.answers.len() >= grouped.runs_max
+            && self.runs >= grouped.runs_max
         {
             self.groups = Some(Groups::open(run, &self.plan, grouped));
         }
@@ -183,12 +193,10 @@ impl Apply {
                     return Ok(None);
                 }
                 let answer = self.running.take().map_or_else(Answer::default, |(_, answer)| answer);
-                if self.plan.block.is_stateful {
-                    self.answers.clear();
-                } else {
-                    let before = self.known.memory();
-                    self.known.insert(&key, self.answers.len() as u32);
-                    run.reserve(self.known.memory() - before)?;
+                self.runs += 1;
+                match self.plan.block.is_stateful {
+                    true => self.answers.clear(),
+                    false => self.remember(run, &key),
                 }
                 self.answers.push(answer);
                 self.answers.len() - 1
@@ -225,12 +233,25 @@ impl Apply {
             if is_single && answer.rows.len() > 1 {
                 return Err(Error::new(ErrorCode::SubqueryRows, "Subquery returns more than 1 row"));
             }
-            run.reserve(batch.memory())?;
-            self.held += batch.memory();
+            self.running_account.hold(run.memory, batch.memory())?;
             if run.is_spent(batch.len()) {
                 return Ok(false);
             }
         }
+    }
+
+    /// Keeps the next answer for rows with the same outer values. If all answers do not fit into memory, the
+    /// earlier ones are forgotten.
+    fn remember(&mut self, run: &Run<'_, '_, '_>, key: &[u8]) {
+        let bytes = KeyTable::entry_memory(key) + self.running_account.held();
+        self.running_account.clear();
+        if !self.account.try_hold(run.memory, bytes) {
+            self.account.clear();
+            self.known = KeyTable::default();
+            self.answers.clear();
+            self.account.take(run.memory, bytes);
+        }
+        self.known.insert(key, self.answers.len() as u32);
     }
 
     /// The value for a row, given the answer of the subquery.
@@ -287,7 +308,7 @@ impl Operator for Apply {
             batch.set(self.row, self.plan.slot, value.as_ref());
             self.row += 1;
             if self.plan.block.is_stateful {
-                *run.memory = run.memory.saturating_sub(std::mem::take(&mut self.held));
+                self.running_account.clear();
             }
             if run.is_spent(1) && self.row < batch.len() {
                 self.batch = Some(batch);

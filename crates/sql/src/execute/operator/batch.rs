@@ -8,6 +8,7 @@ use junctor_model::error::{Error, Result};
 use junctor_model::value::ValueRef;
 
 use super::meter::Meters;
+use super::recursion::WorkRows;
 
 /// Maximum number of rows in a batch.
 pub(super) const BATCH_ROWS: usize = 256;
@@ -22,7 +23,7 @@ pub(in crate::execute) struct Frame {
     offsets: Vec<[u8; 4]>,
     null: [u8; 4],
     /// The rows of the last round of a recursive query, in the block of one of its queries.
-    pub work: Option<Arc<[Batch]>>,
+    pub work: Option<Arc<WorkRows>>,
     /// The meters of EXPLAIN ANALYZE.
     pub meters: Option<Arc<Meters>>,
 }
@@ -172,6 +173,32 @@ impl Batch {
         let to = (self.bytes.len() as u32).to_le_bytes();
         self.bytes.extend_from_slice(&tail[..length]);
         self.offsets[own * width + slot] = if length == 0 { self.frame.null } else { to };
+    }
+
+    /// Removes all rows and frees their memory.
+    pub fn clear(&mut self) {
+        (self.bytes, self.offsets) = (self.frame.bytes.clone(), Vec::new());
+    }
+
+    /// Appends the rows in the form of the temporary file, without the values of the frame.
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        let own = &self.bytes[self.frame.bytes.len()..];
+        out.extend_from_slice(&(self.offsets.len() as u32).to_le_bytes());
+        out.extend_from_slice(&(own.len() as u32).to_le_bytes());
+        out.extend_from_slice(self.offsets.as_flattened());
+        out.extend_from_slice(own);
+    }
+
+    /// Reads the rows that [`Self::append_to`] wrote into a batch without rows and with the same frame.
+    /// Returns the bytes after them; `None` if the bytes are too few.
+    pub fn read_from<'b>(&mut self, bytes: &'b [u8]) -> Option<&'b [u8]> {
+        let (offsets, rest) = bytes.split_first_chunk()?;
+        let (own, rest) = rest.split_first_chunk()?;
+        let (offsets, rest) = rest.split_at_checked(4 * u32::from_le_bytes(*offsets) as usize)?;
+        let (own, rest) = rest.split_at_checked(u32::from_le_bytes(*own) as usize)?;
+        self.offsets.extend_from_slice(offsets.as_chunks().0);
+        self.bytes.extend_from_slice(own);
+        Some(rest)
     }
 
     /// Removes the last row.

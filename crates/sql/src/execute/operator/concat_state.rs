@@ -5,8 +5,9 @@ use junctor_model::collation::CharacterSet;
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::value::Value;
 
-use super::{out_of_memory, sort};
+use super::sort;
 use crate::bind::group_function::GroupFunction;
+use crate::execute::memory::out_of_memory;
 
 /// Estimated bytes of a text or of a value of ORDER BY, without its contents.
 const VALUE_BYTES: usize = 48;

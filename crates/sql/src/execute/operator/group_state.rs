@@ -126,11 +126,6 @@ impl GroupState {
         Ok(self.memory - before)
     }
 
-    /// Bytes that the state holds.
-    pub fn memory(&self) -> usize {
-        self.memory
-    }
-
     /// Whether [`Self::remove`] can take back rows.
     pub fn is_reversible(&self) -> bool {
         matches!(&self.state, State::Plain(accumulator) if accumulator.is_reversible())

@@ -11,6 +11,7 @@ use junctor_model::value::{Value, ValueRef};
 
 use super::batch::{Batch, Frame};
 use super::{Operator, Run, Step};
+use crate::execute::memory::Account;
 use crate::plan::tree::{JsonOtherwise, JsonSource, JsonTablePlan, JsonValue};
 
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(super) struct JsonTable {
     plan: Arc<JsonTablePlan>,
     frame: Arc<Frame>,
     document: Vec<u8>,
+    account: Account,
     is_started: bool,
     /// The current row of each level from the first one inwards.
     levels: Vec<Level>,
@@ -40,7 +42,14 @@ struct Level {
 impl JsonTable {
     pub fn new(plan: &Arc<JsonTablePlan>, frame: &Arc<Frame>) -> JsonTable {
         let (plan, frame) = (Arc::clone(plan), Arc::clone(frame));
-        JsonTable { plan, frame, document: Vec::new(), is_started: false, levels: Vec::new() }
+        JsonTable {
+            plan,
+            frame,
+            document: Vec::new(),
+            account: Account::default(),
+            is_started: false,
+            levels: Vec::new(),
+        }
     }
 
     /// Evaluates the document. Errors: 3141, 3146, 3157.
@@ -66,7 +75,7 @@ impl JsonTable {
                 return Err(Error::new(ErrorCode::WrongJsonArgument, text));
             }
         }
-        run.reserve(self.document.len())?;
+        self.account.hold(run.memory, self.document.len())?;
         self.levels.push(self.level(0, 0..self.document.len()));
         Ok(())
     }
@@ -147,7 +156,8 @@ impl Operator for JsonTable {
             return Ok(Step::Batch(batch));
         }
         if self.levels.is_empty() {
-            *run.memory = run.memory.saturating_sub(std::mem::take(&mut self.document).len());
+            self.document = Vec::new();
+            self.account.clear();
             return Ok(Step::Done);
         }
         run.is_spent(0);

@@ -39,6 +39,23 @@ impl KeyTable {
         self.memory
     }
 
+    /// The memory of a key in the table.
+    pub fn entry_memory(key: &[u8]) -> usize {
+        key.len() + size_of::<Entry>() + 8
+    }
+
+    /// The key and the number at a place, or at the next place that has one; the place moves there. `None`
+    /// after the last one. The second number of a place counts the entries of its part.
+    pub fn entry(&self, (part, place): &mut (usize, usize)) -> Option<(&[u8], u32)> {
+        loop {
+            let found = self.parts.get(*part)?;
+            match found.entries.get(*place) {
+                Some(entry) => return Some((&found.keys[entry.start..entry.start + entry.bytes], entry.value)),
+                None => (*part, *place) = (*part + 1, 0),
+            }
+        }
+    }
+
     /// The number of a key.
     pub fn get(&self, key: &[u8]) -> Option<u32> {
         let hash = hash_of(key);
@@ -72,7 +89,7 @@ impl KeyTable {
         }
         let is_new = at == NONE;
         if is_new {
-            self.memory += key.len() + size_of::<Entry>() + 8;
+            self.memory += KeyTable::entry_memory(key);
             at = part.entries.len() as u32;
             let start = part.keys.len();
             part.keys.extend_from_slice(key);
@@ -100,7 +117,8 @@ impl Part {
     }
 }
 
-fn hash_of(key: &[u8]) -> u64 {
+/// The hash of a key, all of whose bits depend on all bytes.
+pub(super) fn hash_of(key: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
     let mut hash = key.len() as u64 ^ 0x51_7C_C1_B7_27_22_0A_95;
     for chunk in key.chunks(8) {

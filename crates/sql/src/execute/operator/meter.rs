@@ -19,6 +19,8 @@ struct Meter {
     batches: AtomicU64,
     first_ns: AtomicU64,
     total_ns: AtomicU64,
+    spills: AtomicU64,
+    spilled_bytes: AtomicU64,
 }
 
 /// The meters of the operators of a plan, by the addresses of its nodes.
@@ -46,6 +48,8 @@ impl Meters {
             batches: read(&meter.batches),
             first_ns: read(&meter.first_ns),
             total_ns: read(&meter.total_ns),
+            spills: read(&meter.spills),
+            spilled_bytes: read(&meter.spilled_bytes),
         }
     }
 
@@ -84,7 +88,13 @@ impl Operator for Metered {
                 *self.start.insert(run.context.turn.clock_now())
             }
         };
-        let step = self.input.next(run)?;
+        // The records of the operators below are theirs.
+        let above = std::mem::take(&mut run.spilled);
+        let step = self.input.next(run);
+        let (spills, bytes) = std::mem::replace(&mut run.spilled, above);
+        add(&self.meter.spills, spills);
+        add(&self.meter.spilled_bytes, bytes);
+        let step = step?;
         if matches!(step, Step::Wait) {
             return Ok(step);
         }

@@ -1,5 +1,6 @@
-//! Batch operators. `next` returns a batch, the end, or that the operator waits. Only [`scan`] waits for
-//! other threads; every other operator waits when the step has done enough, and when its input waits.
+//! Batch operators. `next` returns a batch, the end, or that the operator waits. [`scan`] waits for other
+//! threads, and operators whose rows exceed the memory of the query wait for the [`spill_file`]. Every other
+//! operator waits when the step has done enough, and when its input waits.
 
 mod aggregate;
 mod apply;
@@ -20,6 +21,8 @@ mod recursion;
 mod set;
 mod single;
 mod sort;
+mod spill_file;
+mod spool;
 mod window;
 
 use std::sync::Arc;
@@ -27,17 +30,20 @@ use std::sync::Arc;
 use junctor_expression::aggregate::append_distinct_key;
 use junctor_expression::{Expression, Parameters, Scratch};
 use junctor_model::collation::CollationId;
-use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
 
 use super::context::StatementContext;
+use super::memory::QueryMemory;
 use crate::plan::tree::{BlockPlan, PlanNode, TreePlan};
 
 pub(super) use batch::Batch;
 use batch::Frame;
 pub(super) use key_table::KeyTable;
 pub(super) use meter::Meters;
+use recursion::WorkRows;
 pub(super) use scan::Leaf;
+pub(super) use spill_file::SpillFile;
 
 /// Number of rows that one step may touch, which takes about 100 microseconds.
 pub(super) const STEP_ROWS: u32 = 512;
@@ -54,9 +60,10 @@ pub(super) struct Run<'r, 'c, 't> {
     pub rows_left: u32,
     /// Whether an operator has stopped because the step has done enough.
     pub yields: bool,
-    /// Bytes that the operators hold, and their maximum.
-    pub memory: &'r mut usize,
-    pub memory_max: usize,
+    pub memory: &'r Arc<QueryMemory>,
+    pub spill: &'r mut SpillFile,
+    /// Records of the temporary file that the operator has written, and their bytes.
+    pub spilled: (u64, u64),
     /// The meters of EXPLAIN ANALYZE.
     pub meters: Option<&'r Arc<Meters>>,
 }
@@ -85,18 +92,14 @@ impl Run<'_, '_, '_> {
         self.rows_left == 0
     }
 
-    /// Counts bytes that an operator holds. Error 1041 beyond the maximum.
-    pub fn reserve(&mut self, bytes: usize) -> Result<()> {
-        *self.memory += bytes;
-        if *self.memory > self.memory_max {
-            return Err(out_of_memory());
-        }
-        Ok(())
+    /// Counts a record that an operator has written to the temporary file.
+    fn note_spilled(&mut self, bytes: u64) {
+        self.spilled = (self.spilled.0 + 1, self.spilled.1 + bytes);
     }
 
     /// Number of bytes that operators may still reserve.
     pub fn memory_left(&self) -> usize {
-        self.memory_max.saturating_sub(*self.memory)
+        self.memory.left()
     }
 
     /// Evaluates something of a row that may have calls which the session carries out. `None` if one of them
@@ -123,13 +126,6 @@ impl Run<'_, '_, '_> {
     }
 }
 
-/// Error 1041.
-#[cold]
-fn out_of_memory() -> Box<Error> {
-    let message = "Out of memory; the joins, groups and sorts of the query exceed the memory limit";
-    Error::new(ErrorCode::OutOfResources, message)
-}
-
 /// Whether all conditions are true for a row.
 fn all_true(conditions: &[Expression], row: Parameters<'_>, scratch: &Scratch) -> Result<bool> {
     for condition in conditions {
@@ -145,7 +141,7 @@ fn open_round(
     run: &Run<'_, '_, '_>,
     block: &Arc<BlockPlan>,
     outer: Parameters<'_>,
-    rows: &Arc<[Batch]>,
+    rows: &Arc<WorkRows>,
 ) -> Result<Input> {
     let mut frame = Frame::new(Parameters::from_bytes(run.parameters), block.width);
     for (slot, value) in &block.outer {
@@ -192,7 +188,7 @@ fn open_unmetered(node: &PlanNode, frame: &Arc<Frame>) -> Input {
         PlanNode::Apply(from, plan) => Box::new(apply::Apply::new(input(from), plan)),
         PlanNode::Join(left, right, plan) => Box::new(join::Join::new((input(left), input(right)), plan, frame)),
         PlanNode::Aggregate(from, plan) => Box::new(aggregate::Aggregate::new(input(from), plan, frame)),
-        PlanNode::Distinct(from, values) => Box::new(distinct::Distinct::new(input(from), values)),
+        PlanNode::Distinct(from, values) => Box::new(distinct::Distinct::new(input(from), values, frame)),
         PlanNode::Single(from) => Box::new(single::Single::new(input(from))),
         // Without keys, the order is that of the input.
         PlanNode::Materialize(from) => Box::new(sort::Sort::new(input(from), &Arc::default(), None, frame)),
@@ -204,7 +200,7 @@ fn open_unmetered(node: &PlanNode, frame: &Arc<Frame>) -> Input {
         PlanNode::WorkTable(slots) => Box::new(recursion::WorkTable::new(slots, frame)),
         PlanNode::Limit(from, limit) => Box::new(limit::Limit::new(input(from), limit)),
         PlanNode::Concat(left, right) => Box::new(set::Concat::new(input(left), input(right))),
-        PlanNode::Set(left, right, plan) => Box::new(set::Set::new((input(left), input(right)), plan)),
+        PlanNode::Set(left, right, plan) => Box::new(set::Set::new((input(left), input(right)), plan, frame)),
     }
 }
 

@@ -8,7 +8,9 @@ use junctor_model::value::{Value, ValueRef};
 
 use super::batch::{Batch, Frame};
 use super::key_table::KeyTable;
+use super::spool::{Spool, Spooled};
 use super::{Input, Operator, Run, Step, key_of, open_round};
+use crate::execute::memory::Account;
 use crate::plan::tree::RecursionPlan;
 
 #[derive(Debug)]
@@ -21,10 +23,11 @@ pub(super) struct Recursion {
     member: usize,
     round: u64,
     /// The rows of the last round, and those that this round has made.
-    work: Arc<[Batch]>,
-    made: Vec<Batch>,
-    /// All rows, for UNION DISTINCT.
+    work: Arc<WorkRows>,
+    made: WorkRows,
+    /// All rows, for UNION DISTINCT. They stay in memory, because each new row is compared with them.
     known: KeyTable,
+    account: Account,
     /// The rows of the last batch for messages.
     rows: u64,
 }
@@ -38,9 +41,10 @@ impl Recursion {
             is_seed: true,
             member: 0,
             round: 0,
-            work: Arc::new([]),
-            made: Vec::new(),
+            work: Arc::new(WorkRows::new(frame)),
+            made: WorkRows::new(frame),
             known: KeyTable::default(),
+            account: Account::default(),
             rows: 0,
         }
     }
@@ -48,13 +52,13 @@ impl Recursion {
     /// Opens the next query. Returns false if the last round has made no rows. Error: 3636.
     fn open_next(&mut self, run: &mut Run<'_, '_, '_>) -> Result<bool> {
         if self.is_seed || self.member == self.plan.members.len() {
-            let memory = |batches: &[Batch]| batches.iter().map(Batch::memory).sum::<usize>();
-            *run.memory = run.memory.saturating_sub(memory(&self.work));
-            if self.made.is_empty() {
-                self.work = Arc::new([]);
+            self.made.spool.seal(run)?;
+            let made = std::mem::replace(&mut self.made, WorkRows::new(&self.frame));
+            let is_over = made.is_empty();
+            self.work = Arc::new(made);
+            if is_over {
                 return Ok(false);
             }
-            self.work = std::mem::take(&mut self.made).into();
             (self.is_seed, self.member) = (false, 0);
             self.round += 1;
             let depth = self.plan.depth.evaluate(None, self.frame.row(), run.scratch)?;
@@ -119,6 +123,9 @@ impl Recursion {
 impl Operator for Recursion {
     fn next(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Step> {
         loop {
+            if run.spill.is_full() {
+                return Ok(Step::Wait);
+            }
             let Some(input) = &mut self.input else {
                 if !self.open_next(run)? {
                     return Ok(Step::Done);
@@ -148,13 +155,12 @@ impl Operator for Recursion {
                     key_of(&self.plan.values, batch.row(row), run.scratch, &mut key)?;
                     keep.push(self.known.insert(&key, 0).1);
                 }
-                run.reserve(self.known.memory() - before)?;
+                self.account.hold(run.memory, self.known.memory() - before)?;
                 batch.retain(&keep);
             }
             run.is_spent(batch.len());
             if batch.len() > 0 {
-                run.reserve(batch.memory())?;
-                self.made.push(batch.clone());
+                self.made.push(run, &batch)?;
                 return Ok(Step::Batch(batch));
             }
         }
@@ -176,6 +182,35 @@ fn too_long(column: &Expression, value: ValueRef<'_>) -> Option<usize> {
     text.char_indices().nth(most).map(|(bytes, _)| bytes)
 }
 
+/// The rows of a round. Rows that do not fit into the memory of the query are in the temporary file.
+#[derive(Debug)]
+pub(in crate::execute) struct WorkRows {
+    batches: Vec<Batch>,
+    spool: Spool,
+    account: Account,
+}
+
+impl WorkRows {
+    fn new(frame: &Arc<Frame>) -> WorkRows {
+        WorkRows { batches: Vec::new(), spool: Spool::new(frame, 0), account: Account::default() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.batches.is_empty() && self.spool.is_empty()
+    }
+
+    fn push(&mut self, run: &mut Run<'_, '_, '_>, batch: &Batch) -> Result<()> {
+        if self.spool.is_empty() && self.account.try_hold(run.memory, batch.memory()) {
+            self.batches.push(batch.clone());
+            return Ok(());
+        }
+        for row in 0..batch.len() {
+            self.spool.push(run, Some((batch, row)), std::iter::empty())?;
+        }
+        Ok(())
+    }
+}
+
 /// The rows of the last round.
 #[derive(Debug)]
 pub(super) struct WorkTable {
@@ -192,7 +227,19 @@ impl WorkTable {
 
 impl Operator for WorkTable {
     fn next(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Step> {
-        let Some(from) = self.frame.work.as_ref().and_then(|work| work.get(self.next)) else { return Ok(Step::Done) };
+        let Some(work) = &self.frame.work else { return Ok(Step::Done) };
+        let loaded;
+        let from = match work.batches.get(self.next) {
+            Some(batch) => batch,
+            None => match work.spool.load(run, self.next - work.batches.len())? {
+                Spooled::Rows([rows, _]) => {
+                    loaded = rows;
+                    &loaded
+                }
+                Spooled::Wait => return Ok(Step::Wait),
+                Spooled::End => return Ok(Step::Done),
+            },
+        };
         self.next += 1;
         let mut batch = Batch::new(&self.frame);
         for row in 0..from.len() {

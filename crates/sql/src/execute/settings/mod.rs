@@ -16,6 +16,7 @@ pub use thread_pool::ThreadPoolSettings;
 
 use crate::access::{AccountUsage, LoginSettings};
 use crate::execute::engine::Engine;
+use crate::execute::memory::QueryResources;
 use crate::mysql_catalog::show::ThreadFacts;
 use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find, text_of};
 use junctor_model::access::AccessControl;
@@ -76,6 +77,14 @@ pub struct ServerSettings {
     pub partition_count_default: u16,
     /// Maximum bytes of memory for sorting one statement's result.
     pub sort_buffer_bytes_max: usize,
+    /// The beginning of the paths of temporary files; `None` if queries may write none.
+    pub temporary_files: Option<Arc<str>>,
+    /// The folder of temporary files, as `tmpdir` shows it; empty without one.
+    pub temporary_folder: String,
+    /// Initial maximum of the memory of all queries in bytes (`temptable_max_ram`).
+    pub query_memory_bytes_max: u64,
+    /// The memory and the temporary space that queries use.
+    pub query_resources: Arc<QueryResources>,
     /// Initial lock wait timeout of new sessions, in seconds.
     pub lock_wait_timeout_s: u32,
     /// Initial rule for the routing of reads.
@@ -157,6 +166,10 @@ impl Default for ServerSettings {
             auto_increment_prefetch: 32,
             partition_count_default: 2,
             sort_buffer_bytes_max: 256 << 20,
+            temporary_files: None,
+            temporary_folder: String::new(),
+            query_memory_bytes_max: 1 << 30,
+            query_resources: Arc::default(),
             lock_wait_timeout_s: 50,
             read_routing: ReadRule::default(),
             commit_durability: CommitDurability::default(),
@@ -229,6 +242,9 @@ impl ServerSettings {
                 self.secure_file_priv.as_deref().map_or(Value::Null, |folder| Value::Bytes(folder.into())),
             ),
             ("thread_pool_size", Value::UInt(u64::from(self.thread_groups))),
+            ("tmpdir", Value::Bytes(self.temporary_folder.clone().into())),
+            ("temptable_max_ram", Value::UInt(self.query_memory_bytes_max)),
+            ("tmp_table_size", Value::UInt(self.sort_buffer_bytes_max as u64)),
             ("general_log", self.is_log_on(LogKind::General)),
             ("slow_query_log", self.is_log_on(LogKind::Slow)),
             ("audit_log", self.is_log_on(LogKind::Audit)),

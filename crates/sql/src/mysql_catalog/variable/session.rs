@@ -57,6 +57,7 @@ struct PlanSettings {
     division_increment: u8,
     concat_bytes_max: u64,
     numbers: (u16, u16),
+    sorts_with_files: bool,
 }
 
 /// The variables of one session.
@@ -106,6 +107,7 @@ pub struct SessionVariables {
     /// See [`Self::plan_key`]. Each method that changes a variable of [`PlanSettings`] must update it.
     plan_key: u64,
     narrows_literals: bool,
+    sorts_with_files: bool,
     /// See [`Self::value_rules`]; updated with the plan key.
     rules: ValueRules,
     stored: Vec<(VariableId, Value)>,
@@ -174,6 +176,7 @@ impl SessionVariables {
             next_read_only: None,
             plan_key: 0,
             narrows_literals: false,
+            sorts_with_files: false,
             rules: ValueRules::DEFAULT,
             stored: Vec::new(),
             user: None,
@@ -271,12 +274,31 @@ impl SessionVariables {
             division_increment: self.division_increment(),
             concat_bytes_max: self.concat_bytes_max(),
             numbers: self.auto_increment_step(),
+            sorts_with_files: self.sorts_with_files,
         };
         self.narrows_literals = !self.character_set_client.is_within(self.collation_connection.character_set());
         let mut hasher = DefaultHasher::new();
         settings.hash(&mut hasher);
         self.plan_key = hasher.finish();
         self.rules = ValueRules::new(self.sql_mode.date_rules(), settings.time_zone);
+    }
+
+    /// Bytes of memory beyond which a query writes rows to a temporary file (`tmp_table_size`).
+    pub(crate) fn temporary_table_bytes(&self) -> u64 {
+        super::find("tmp_table_size").map_or(u64::MAX, |id| unsigned_of(&self.value(id)))
+    }
+
+    /// Whether queries of one table sort by operators, which can use temporary files.
+    pub(crate) fn sorts_with_files(&self) -> bool {
+        self.sorts_with_files
+    }
+
+    /// Decides how the query sorts that is planned next.
+    pub(crate) fn sort_with_files(&mut self, sorts_with_files: bool) {
+        if self.sorts_with_files != sorts_with_files {
+            self.sorts_with_files = sorts_with_files;
+            self.update_plan_key();
+        }
     }
 
     /// The rules for days and times: those of `sql_mode`, and `time_zone`.

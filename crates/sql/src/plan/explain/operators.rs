@@ -55,6 +55,10 @@ pub struct OperatorMeasure {
     pub first_ns: u64,
     /// Time until the last batch.
     pub total_ns: u64,
+    /// Records that it wrote to the temporary file.
+    pub spills: u64,
+    /// Their bytes.
+    pub spilled_bytes: u64,
 }
 
 /// Measurements of the read of a table.
@@ -490,6 +494,9 @@ fn write_line(line: &Line, depth: usize, out: &mut String) {
                 shown_rows(measure.batches as f64 / loops),
                 measure.loops
             );
+            if measure.spills > 0 {
+                let _ = write!(out, " (spills={} spilled_bytes={})", measure.spills, measure.spilled_bytes);
+            }
         }
         None => {}
     }
@@ -520,6 +527,10 @@ fn json_of(line: &Line) -> Json {
         object.insert("actual_batches".to_owned(), json!(measure.batches as f64 / loops));
         object.insert("actual_first_row_ms".to_owned(), json!(measure.first_ns as f64 / loops / 1e6));
         object.insert("actual_last_row_ms".to_owned(), json!(measure.total_ns as f64 / loops / 1e6));
+        if measure.spills > 0 {
+            object.insert("spills".to_owned(), json!(measure.spills));
+            object.insert("spilled_bytes".to_owned(), json!(measure.spilled_bytes));
+        }
     }
     if let Some(leaf) = line.leaf {
         object.insert("reads".to_owned(), json!(leaf.reads));

@@ -14,6 +14,7 @@ use super::super::group_state::GroupState;
 use super::frame::{FrameEdge, number_of};
 use super::partition::Partition;
 use crate::bind::group_function::{GroupFunction, GroupFunctionKind};
+use crate::execute::memory::Account;
 use crate::plan::tree::{StepBound, StepFunction, WindowStep};
 
 /// The state of a function over the current partition.
@@ -48,6 +49,7 @@ struct FrameAggregate {
     /// MIN and MAX: rows of which each is better than all after it. The first is the result.
     extremes: Option<VecDeque<u64>>,
     result: Option<Value>,
+    account: Account,
 }
 
 impl FunctionState {
@@ -71,13 +73,13 @@ impl FunctionState {
     }
 
     /// Begins another partition.
-    pub fn reset(&mut self, step: &WindowStep, run: &mut Run<'_, '_, '_>) {
+    pub fn reset(&mut self, step: &WindowStep) {
         self.start.reset();
         self.end.reset();
         self.frame = (0, 0);
         self.kept = None;
         if let (Some(aggregate), StepFunction::Aggregate(function)) = (&mut self.aggregate, &step.function) {
-            aggregate.clear(function, 0, run);
+            aggregate.clear(function, 0);
         }
     }
 
@@ -198,12 +200,19 @@ impl FrameAggregate {
         let is_extreme =
             matches!(function.kind, GroupFunctionKind::Plain(AggregateKind::Minimum | AggregateKind::Maximum));
         let extremes = (moves && is_extreme).then(VecDeque::new);
-        FrameAggregate { state: GroupState::new(function), from: 0, to: 0, extremes, result: None }
+        FrameAggregate {
+            state: GroupState::new(function),
+            from: 0,
+            to: 0,
+            extremes,
+            result: None,
+            account: Account::default(),
+        }
     }
 
     /// Begins with an empty frame at a row.
-    fn clear(&mut self, function: &GroupFunction, at: u64, run: &mut Run<'_, '_, '_>) {
-        *run.memory = run.memory.saturating_sub(self.state.memory());
+    fn clear(&mut self, function: &GroupFunction, at: u64) {
+        self.account.clear();
         (self.from, self.to, self.result) = (at, at, None);
         self.state = GroupState::new(function);
         if let Some(rows) = &mut self.extremes {
@@ -230,7 +239,7 @@ impl FrameAggregate {
                 }
                 self.from = start;
             } else if start >= self.to || !self.state.is_reversible() {
-                self.clear(function, start, run);
+                self.clear(function, start);
             }
         }
         while self.from < start {
@@ -255,7 +264,7 @@ impl FrameAggregate {
         let row = partition.row(self.to);
         let Some(rows) = &mut self.extremes else {
             let grown = self.state.add(function, row, run.scratch)?;
-            return run.reserve(grown);
+            return self.account.hold(run.memory, grown);
         };
         let value = row.get(column_of(function));
         if value.is_null() {

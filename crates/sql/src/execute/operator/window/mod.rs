@@ -18,6 +18,7 @@ use junctor_signals::program::SortKey;
 
 use super::batch::{Batch, Frame};
 use super::{Input, Operator, Run, Step};
+use crate::execute::memory::Account;
 use crate::plan::tree::WindowPlan;
 
 use function::{FunctionState, Outcome};
@@ -46,6 +47,8 @@ pub(super) struct Window {
     function: usize,
     /// The keys of the last row: of the partition and of the order.
     keys: Option<(Vec<Value>, Vec<Value>)>,
+    /// The memory of the pending rows and of the partition.
+    account: Account,
 }
 
 /// What became of a row.
@@ -67,6 +70,7 @@ impl Window {
             functions: Vec::new(),
             function: 0,
             keys: None,
+            account: Account::default(),
         }
     }
 
@@ -93,7 +97,7 @@ impl Window {
         let steps = plan.functions.iter().zip(&self.functions);
         let needed = steps.map(|(step, state)| state.needed(step, &self.partition)).min();
         let dropped = self.partition.drop_before(needed.unwrap_or(0));
-        *run.memory = run.memory.saturating_sub(dropped);
+        self.account.release(dropped);
         Ok(if run.is_spent(1) { Computed::Spent } else { Computed::Row })
     }
 
@@ -115,10 +119,10 @@ impl Window {
                     return Ok(false);
                 }
                 false => {
-                    *run.memory = run.memory.saturating_sub(self.partition.memory());
+                    self.account.release(self.partition.memory());
                     self.partition = self.partition.next();
                     for (step, state) in plan.functions.iter().zip(&mut self.functions) {
-                        state.reset(step, run);
+                        state.reset(step);
                     }
                 }
             }
@@ -140,7 +144,7 @@ impl Window {
         }
         *entered += 1;
         self.keys = Some((partition, order));
-        run.reserve(grown)?;
+        self.account.hold(run.memory, grown)?;
         Ok(true)
     }
 }
@@ -152,7 +156,7 @@ impl Operator for Window {
                 && front.computed == front.batch.len()
                 && let Some(Pending { batch, bytes, .. }) = self.pending.pop_front()
             {
-                *run.memory = run.memory.saturating_sub(bytes);
+                self.account.release(bytes);
                 return Ok(Step::Batch(batch));
             }
             match self.compute(run)? {
@@ -178,7 +182,7 @@ impl Operator for Window {
                 Step::Batch(batch) => {
                     // The results add about 16 bytes each.
                     let bytes = batch.memory() + 16 * self.plan.functions.len() * batch.len();
-                    run.reserve(bytes)?;
+                    self.account.hold(run.memory, bytes)?;
                     self.pending.push_back(Pending { batch, entered: 0, computed: 0, bytes });
                 }
                 Step::Wait => return Ok(Step::Wait),
