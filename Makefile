@@ -61,7 +61,7 @@ test: tools
 	cargo run --quiet --package xtask -- tidy
 	timeout 1500 cargo test --quiet --workspace
 	sh tests/interleavings.sh
-	timeout 600 cargo run --quiet --package junctor-sim --bin sim -- ci
+	timeout 900 cargo run --quiet --package junctor-sim --bin sim -- ci
 	sh tests/clients.sh
 
 bench: tools release

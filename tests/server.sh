@@ -22,15 +22,23 @@ start() { # NAME options
 }
 
 # Starts a MariaDB with the data directory "$folder/mariadb", and sets `mariadb` and `mariadb_port`. It writes no file
-# durably: a CREATE TABLE would wait for the disk for longer than all else that the tests do.
+# durably: a CREATE TABLE would wait for the disk for longer than all else that the tests do. It is started again
+# after a crash, because some random statements corrupt its memory.
 start_mariadb() { # options
     mariadb_port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     mariadb-install-db --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" \
         --auth-root-authentication-method=normal >"$folder/install.log" 2>&1
-    mariadbd --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --port="$mariadb_port" \
-        --bind-address=127.0.0.1 --socket="$folder/socket" --skip-log-bin --innodb-buffer-pool-size=64M \
-        --innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync --skip-innodb-doublewrite --skip-sync-frm \
-        --innodb-stats-persistent=OFF "$@" >"$folder/mariadb.log" 2>&1 &
+    (
+        trap 'kill "$server" 2>/dev/null; wait "$server"; exit 0' TERM
+        for _ in 1 2 3 4 5 6 7 8 9 10; do
+            mariadbd --no-defaults --user="$(id -un)" --datadir="$folder/mariadb" --port="$mariadb_port" \
+                --bind-address=127.0.0.1 --socket="$folder/socket" --skip-log-bin --skip-stack-trace \
+                --innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync \
+                --skip-innodb-doublewrite --skip-sync-frm --innodb-stats-persistent=OFF "$@" &
+            server=$!
+            wait "$server" && break
+        done
+    ) >"$folder/mariadb.log" 2>&1 &
     mariadb=$!
     until mysql --no-defaults --host=127.0.0.1 --port="$mariadb_port" --user=root --execute="DO 0" >/dev/null 2>&1; do
         kill -0 "$mariadb" 2>/dev/null || fail "MariaDB did not start"

@@ -38,7 +38,7 @@ openssl pkey -in "$data/foreign-key.pem" -pubout -out "$data/foreign-public.pem"
 cp -r "$here/." "$folder"
 mysql --no-defaults --socket="$data/mysql.sock" --user=root <"$here/round_trips.sql"
 
-# What MySQL tells of the columns. Each client compares its part.
+# The descriptions of the columns by MySQL. Each client compares its part.
 metadata=$folder/round_trips/metadata.tsv
 
 # The types that a client shows must be those of the recorded file.

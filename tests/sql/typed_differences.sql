@@ -17,11 +17,14 @@ SELECT id FROM lists WHERE t IN (u, 6, 3);
 UPDATE lists SET t = '1', u = '1';
 SELECT id FROM lists WHERE t BETWEEN 1 AND u;
 SELECT id FROM lists WHERE t BETWEEN NULL AND u;
+SELECT FIELD(1, t, u, 2), FIELD(2, t, u, 2) FROM lists;
+SELECT FIELD('1', t, u) FROM lists;
 -- The value of an ENUM that was no member is not the member ''.
-CREATE TABLE choices (id INT PRIMARY KEY, e ENUM('', 'n'));
-INSERT IGNORE INTO choices VALUES (1, ''), (2, 7), (3, 'n'), (4, '');
+CREATE TABLE choices (id INT PRIMARY KEY, e ENUM('', 'n'), s SET('a', 'b') DEFAULT 'b');
+INSERT IGNORE INTO choices (id, e) VALUES (1, ''), (2, 7), (3, 'n'), (4, '');
 SELECT COUNT(DISTINCT e) FROM choices;
 SELECT e + 0, COUNT(*) FROM choices GROUP BY e ORDER BY 1;
+SELECT (s COLLATE utf8mb4_bin) + 0 FROM choices WHERE id = 1;
 -- Names of types.
 CREATE TABLE names (a FIXED(8,2), b CHAR BYTE, c CHAR(3) BYTE, d VARCHAR(5) BYTE, e TEXT BYTE);
 SELECT COLUMN_NAME, COLUMN_TYPE FROM information_schema.COLUMNS

@@ -64,7 +64,7 @@ SET @u = 0;
 WITH numbered AS (SELECT id, @u := @u + 1 AS u FROM (SELECT id FROM t ORDER BY id DESC) AS d) SELECT * FROM numbered WHERE u > 4;
 SELECT id, (SELECT @sub := v) AS sub, @sub + 1 AS next FROM t WHERE id <= 2 ORDER BY id;
 SET @e = 0;
-SELECT id, (SELECT @e := @e + COUNT(*) FROM t AS o WHERE o.g = t.g) AS e FROM t ORDER BY id LIMIT 3;
+SELECT id, (SELECT @e := @e + COUNT(*) FROM t AS o WHERE o.g = d.g) AS e FROM (SELECT * FROM t ORDER BY id LIMIT 3) AS d;
 
 -- UPDATE: in the order of the statement, or else of the primary key.
 SET @n = 0;
@@ -83,7 +83,7 @@ SELECT @last_id AS last_id, @found AS found;
 UPDATE t JOIN (SELECT id, @j := @j + 1 AS j FROM (SELECT id FROM t ORDER BY id DESC) AS d, (SELECT @j := 0) AS start) AS numbered USING (id) SET t.n = numbered.j;
 SELECT id, n FROM t ORDER BY id;
 SET @c = 0;
-DELETE FROM t WHERE id > 3 AND (@c := @c + 1) <= 2;
+DELETE FROM t WHERE id > 3 AND (@c := @c + 1) <= 3;
 SELECT COUNT(*) AS c, @c AS counted FROM t;
 
 -- INSERT.

@@ -375,8 +375,8 @@ pub fn append_distinct_key(value: ValueRef<'_>, collation: CollationId, out: &mu
     }
 }
 
-/// As [`append_distinct_key`], for the values of one column: in an ENUM, the empty text of a value that was no
-/// member is not the member ''.
+/// As [`append_distinct_key`], for the values of one column. In an ENUM, the empty text of a value that was
+/// no member is not the member ''.
 pub fn append_group_key(value: ValueRef<'_>, collation: CollationId, out: &mut Vec<u8>) {
     if let ValueRef::Choice(choice) = value {
         out.push(u8::from(choice.number == 0));

@@ -12,7 +12,7 @@ use junctor_signals::execute_statement::ExecuteStatementReply;
 use junctor_signals::read_rows::{BookedCost, OperationId, ReadRowsReply};
 use junctor_signals::report_node::NodeWords;
 use junctor_signals::reserve_auto_increment::ReserveAutoIncrementReply;
-use junctor_signals::start_epoch::{BeginEpoch, LateNodes, SequencerLost, has_node, is_lost_with_node, lost_with_node};
+use junctor_signals::start_epoch::{BeginEpoch, LateNodes, SequencerLost, has_node, is_of_membership, lost_with_node};
 use junctor_signals::undo_statements::UndoStatementsReply;
 use junctor_signals::{MainSignal, Signal, SqlSignal};
 
@@ -308,5 +308,5 @@ const NODE_HAS_LEFT: &str = "A node of the cluster has left before it answered; 
 /// certainly changed nothing.
 #[cold]
 pub fn has_lost_node(error: &Error) -> bool {
-    is_lost_with_node(error) || (error.code == ErrorCode::TemporaryFailure && *error.message == *NODE_HAS_LEFT)
+    is_of_membership(error) || (error.code == ErrorCode::TemporaryFailure && *error.message == *NODE_HAS_LEFT)
 }

@@ -238,8 +238,8 @@ fn index_position(table: &TableDefinition, name: &str) -> Option<usize> {
     (!is_hidden).then_some(position)
 }
 
-/// Renames indexes, all at once, so that two of them may exchange their names. Errors: 1176 for an unknown index
-/// and for the primary key, 1061 for a name that is taken.
+/// Renames indexes, all at once, so that two of them may exchange their names. Errors: 1176 for an unknown
+/// index and for the primary key, 1061 for a name that is taken.
 pub fn rename_indexes(indexes: &mut [IndexDefinition], table: &str, renames: &[(Box<str>, Box<str>)]) -> Result<()> {
     let mut renamed = Vec::with_capacity(renames.len());
     for (from, to) in renames {

@@ -99,16 +99,6 @@ planted_bugs! {
     WakeDisksOfParts = "wake_disks_of_parts",
     /// A restart of all nodes cuts at the least number of one group.
     CutOfOneGroup = "cut_of_one_group",
-    /// Nodes keep their links to lives that were evicted.
-    MissingFence = "missing_fence",
-    /// A node chooses snapshots after its last lease has ended.
-    StaleLease = "stale_lease",
-    /// The sequencer does not wait for the end of the leases of evicted nodes.
-    SkipLeasesOver = "skip_leases_over",
-    /// Old snapshots are read at a node that has copied newer rows only.
-    CopyWithoutFloor = "copy_without_floor",
-    /// The numbers of an epoch begin with those of the epoch before.
-    RepeatEpoch = "repeat_epoch",
 }
 
 /// The environment variable that plants the bug of this name in a process with the feature `planted_bugs`.

@@ -124,8 +124,8 @@ impl ColumnDefinition {
         }
     }
 
-    /// A text as the bytes of its character set for a binary column, and bytes as the text that they are in the
-    /// character set of the other column.
+    /// A text as the bytes of its character set for a binary column, and bytes as the text that they are in
+    /// the character set of the other column.
     fn recoded_for<'r>(
         &self,
         target: &ColumnDefinition,
@@ -702,8 +702,8 @@ impl Dictionary {
         keys.filter(move |(_, key)| &*key.parent.0 == database && &*key.parent.1 == name)
     }
 
-    /// The foreign keys that reference this table, with the tables that declare them. A table of one session is
-    /// no parent, even if a parent has its name.
+    /// The foreign keys that reference this table, with the tables that declare them. A table of one session
+    /// is no parent, even if a parent has its name.
     pub fn children_of<'a>(
         &'a self,
         table: &'a TableDefinition,

@@ -1,8 +1,8 @@
 //! Calls in an expression that the session carries out: SLEEP, BENCHMARK and those of user-level locks.
 //!
-//! An evaluation that meets such a call is given up. The session carries out the call, which may take any time,
-//! and evaluates the row again from its beginning, with the results of the calls so far. A call whose value is
-//! not needed, such as one in another branch of CASE, is therefore never carried out.
+//! An evaluation that meets such a call is given up. The session carries out the call, which may take any
+//! time, and evaluates the row again from its beginning, with the results of the calls so far. A call whose
+//! value is not needed, such as one in another branch of CASE, is therefore never carried out.
 
 use std::cell::{Cell, RefCell};
 

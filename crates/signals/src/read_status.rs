@@ -90,9 +90,10 @@ pub enum StatusTable {
     /// of the encoding (both NULL without a link), channels, those with a connection, microseconds of the
     /// round trip (or NULL), bytes sent, received, not acknowledged and allowed, milliseconds of silence.
     Links,
-    /// `junctor_info.arbitration`: from main of every node of a cluster. Columns: node, whether it votes, role
-    /// (`LEADER`, `FOLLOWER`, `CANDIDATE`), leader, term, position of the last applied entry (these four NULL
-    /// if unknown), epoch, voters, those that it hears, microseconds of its lease that are left (or NULL).
+    /// `junctor_info.arbitration`: from main of every node of a cluster. Columns: node, whether it votes,
+    /// role (`LEADER`, `FOLLOWER`, `CANDIDATE`), leader, term, position of the last applied entry (these
+    /// four NULL if unknown), epoch, voters, those that it hears, microseconds of its lease that are left
+    /// (or NULL).
     Arbitration,
     /// `junctor_info.restarts`: from main of every node, a row for each phase of its start and return.
     /// Columns: node, those of `RestartInfo`, all rows and bytes of the phase (or NULL).

@@ -114,9 +114,18 @@ pub fn lost_with_node() -> Box<Error> {
 
 const LOST_WITH_NODE: &str = "A node of the cluster has left that the transaction had used; try restarting transaction";
 
-/// Whether this is the error of [`lost_with_node`].
-pub fn is_lost_with_node(error: &Error) -> bool {
-    error.code == ErrorCode::Deadlock && *error.message == *LOST_WITH_NODE
+/// The error of a transaction that was in prepare when an epoch started. It is rolled back.
+#[cold]
+pub fn lost_with_epoch() -> Box<Error> {
+    Error::new(ErrorCode::Deadlock, LOST_WITH_EPOCH)
+}
+
+const LOST_WITH_EPOCH: &str =
+    "A node of the cluster has left while the transaction committed; try restarting transaction";
+
+/// Whether this is the error of [`lost_with_node`] or of [`lost_with_epoch`].
+pub fn is_of_membership(error: &Error) -> bool {
+    error.code == ErrorCode::Deadlock && [LOST_WITH_NODE, LOST_WITH_EPOCH].contains(&&*error.message)
 }
 
 /// From the sequencer of a new epoch to a node.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use junctor_cluster::member::Roles;
 use junctor_cluster::membership::Membership;
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Disk, DiskFaults, NetworkOptions, NodeEnd, Simulation, SocketFaults};
@@ -121,6 +122,9 @@ impl Cluster {
         let members = world.members.as_ref().map(|members| {
             let (nodes, channels) = (plans.len() as u8, CHANNELS);
             simulation.link_nodes(NetworkOptions { channels, nodes, watcher: (Module::Main.into(), 0) });
+            let is_client = |(_, roles): &(NodeId, &Roles)| !roles.data && !roles.management;
+            let clients = (1..).map(NodeId).zip(&parameters.roles).filter(is_client);
+            simulation.leave_unlinked(clients.map(|(node, _)| node));
             config.is_durable = true;
             let durability = if members.loses_groups { CommitDurability::Disk } else { CommitDurability::Memory };
             config.commit_durability = durability;

@@ -80,13 +80,14 @@ impl RunParameters {
 }
 
 impl RunParameters {
-    /// Adds the nodes without data. Data nodes have equal placements, because their blocks of a kind must be as
-    /// many. Nodes with lower numbers make the connections, so each kind may come first.
+    /// Adds the nodes without data. Data nodes have equal placements, because they need equal numbers of
+    /// blocks. Nodes with lower numbers make the connections, so each kind may come first.
     fn draw_roles(&mut self, world: &WorldPlan, plan: &MembersPlan, random: &mut Random) -> Result<(), String> {
         let (data, first) = (self.nodes.len(), self.nodes[0].clone());
         let sql = random.below(u64::from(plan.sql_max) + 1) as usize;
         let voting = data - usize::from(data.is_multiple_of(2));
-        let management = (random.below(u64::from(plan.management_max) + 1) as usize).max(3_usize.saturating_sub(voting));
+        let management =
+            (random.below(u64::from(plan.management_max) + 1) as usize).max(3_usize.saturating_sub(voting));
         let serves = sql == 0 || random.one_in(2);
         let kinds = [
             (data, Roles { data: true, sql: serves, management: false }),
@@ -105,6 +106,8 @@ impl RunParameters {
         let simulation = &mut self.simulation;
         simulation.file_ns_max = simulation.file_ns_max.min(3_000_000);
         simulation.link_ns_max = simulation.link_ns_max.min(200_000);
+        // Sessions last as long as some faults.
+        self.poll_us_max = pick(&[2_000, 10_000], random);
         Ok(())
     }
 }
@@ -242,6 +245,21 @@ mod tests {
             assert!(chains[1..].iter().all(|&count| count > 0), "{placement}: {chains:?}");
         }
         assert!(RunParameters::new(1, &world("nowhere")).is_err());
+    }
+
+    #[test]
+    fn a_cluster_with_voters_has_at_least_three_and_equal_data_nodes() {
+        let members = MembersPlan { management_max: 2, sql_max: 2, faults_max: 1, loses_groups: false };
+        let plan = WorldPlan { fails_over: true, groups_max: 2, members: Some(members), ..world("random") };
+        for seed in 0..50 {
+            let draw = RunParameters::new(seed, &plan).unwrap();
+            assert_eq!(draw.roles.len(), draw.nodes.len());
+            let of_data = |(roles, _): &(&Roles, &(String, PlacementPlan))| roles.data;
+            let data: Vec<_> = draw.roles.iter().zip(&draw.nodes).filter(of_data).collect();
+            assert!(data.iter().all(|(_, node)| node.0 == data[0].1.0) && data.len() % draw.replicas == 0);
+            let voting = data.len() + draw.roles.iter().filter(|roles| roles.management).count();
+            assert!(voting >= 3 && draw.roles.iter().any(|roles| roles.sql), "{:?}", draw.roles);
+        }
     }
 
     #[test]

@@ -46,8 +46,8 @@ pub struct FleetOptions {
 }
 
 impl FleetOptions {
-    /// Maximum time between two attempts to connect, in microseconds. A cluster that has lost nodes may refuse
-    /// clients for seconds.
+    /// Maximum time between two attempts to connect, in microseconds. A cluster that has lost nodes may
+    /// refuse clients for seconds.
     fn rest_us_max(&self) -> u64 {
         if self.loses_nodes { 60_000 } else { 2_000 }
     }
@@ -60,15 +60,33 @@ pub struct FleetReport {
     pub statements: u64,
     /// Number of error answers by MySQL's error number.
     pub errors: BTreeMap<u16, u64>,
-    /// The first message with each of these numbers.
-    pub messages: BTreeMap<u16, String>,
+    /// For each of these numbers, the node and the time of the first and of the last error, and a message.
+    pub samples: BTreeMap<u16, ErrorSample>,
     /// Number of connections that ended after their login and before their session did.
     pub disconnects: u64,
     /// A hash of all bytes received, in order.
     pub observed: u64,
 }
 
+/// When and where an error came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorSample {
+    /// When and at which node it came first.
+    pub first: (Time, NodeId),
+    /// When and at which node it came last.
+    pub last: (Time, NodeId),
+    /// The first message.
+    pub message: String,
+}
+
 impl FleetReport {
+    fn note_error(&mut self, (errno, message): (u16, &str), node: NodeId, now: Time) {
+        *self.errors.entry(errno).or_default() += 1;
+        let first = (now, node);
+        let sample = || ErrorSample { first, last: first, message: message.to_owned() };
+        self.samples.entry(errno).or_insert_with(sample).last = first;
+    }
+
     /// Adds the statistics of other clients.
     pub fn add(&mut self, other: &FleetReport) {
         self.statements += other.statements;
@@ -76,8 +94,9 @@ impl FleetReport {
         for (&errno, count) in &other.errors {
             *self.errors.entry(errno).or_default() += count;
         }
-        for (&errno, message) in &other.messages {
-            self.messages.entry(errno).or_insert_with(|| message.clone());
+        for (&errno, sample) in &other.samples {
+            let known = self.samples.entry(errno).or_insert_with(|| sample.clone());
+            known.last = known.last.max(sample.last);
         }
         self.observed = mix(self.observed ^ other.observed);
     }
@@ -284,7 +303,7 @@ impl Fleet {
             let word = chunk.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
             self.report.observed = mix(self.report.observed ^ word);
         }
-        let awaited = client.awaited().cloned();
+        let (awaited, node) = (client.awaited().cloned(), socket.node);
         let events = client.feed(&bytes).map_err(|fault| fault.to_string())?;
         for event in events {
             let member = &mut self.members[position];
@@ -293,13 +312,12 @@ impl Fleet {
                     member.state = State::Ready { until: now };
                     member.login_since = None;
                 }
-                ClientEvent::Refused { errno } => *self.report.errors.entry(errno).or_default() += 1,
+                ClientEvent::Refused { errno } => self.report.note_error((errno, ""), node, now),
                 ClientEvent::Replied(reply) => {
                     member.state = State::Ready { until: now };
                     self.report.statements += 1;
                     if let Reply::Failed { errno, message } = &reply {
-                        *self.report.errors.entry(*errno).or_default() += 1;
-                        self.report.messages.entry(*errno).or_insert_with(|| message.clone());
+                        self.report.note_error((*errno, message), node, now);
                     }
                     let (workload, session) = (member.workload, member.session);
                     let is_full = reply.errno() == DISK_FULL && !workloads[workload].expects_full_disk();

@@ -8,8 +8,8 @@
 //!   find;
 //! - [`cluster`]: nodes assembled from production's roles; [`fleet`]: the clients; [`lives`]: when and how
 //!   nodes end; [`evictions`]: nodes that are lost while others go on; [`members`] and [`member_faults`]:
-//!   clusters whose nodes vote who is a member, and their faults; [`crashes`]: how often nodes crashed at each
-//!   crash point; [`trouble`]: failing, full and rotten disks; [`backup_program`]: backups and
+//!   clusters whose nodes vote who is a member, and their faults; [`crashes`]: how often nodes crashed at
+//!   each crash point; [`trouble`]: failing, full and rotten disks; [`backup_program`]: backups and
 //!   restores;
 //! - [`statement`], [`client`]: statements and replies, and the MySQL protocol that carries them;
 //! - [`workload`]: what sessions do, and the checks of their answers; [`check`]: the checks of the nodes at

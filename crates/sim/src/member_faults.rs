@@ -1,13 +1,11 @@
-//! The faults of a cluster with voters, and the supervisor that starts its nodes again: nodes that are killed,
-//! stopped, paused or cut off, connections that are reset, disks that are lost, and groups that are lost as a
-//! whole.
+//! The faults of a cluster with voters, and the supervisor that starts its nodes again. Nodes are killed,
+//! stopped, paused or cut off; connections are reset; disks are lost, and groups as a whole.
 //!
 //! Without lost groups, each group keeps a *sound* node: a complete member that no fault has touched for a
 //! while. Then nothing that was acknowledged may be missing, on disk or not.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use junctor_cluster::membership::Membership;
 use junctor_kernel::simulated::{Disk, NetworkFaults, NodeEnd};
@@ -112,7 +110,12 @@ pub struct MemberDriver<'a> {
 
 impl<'a> MemberDriver<'a> {
     /// A driver that makes this number of faults.
-    pub fn new(members: &Rc<Members>, seed: u64, (left, loses_groups): (u64, bool), counts: &'a mut FaultCounts) -> Self {
+    pub fn new(
+        members: &Rc<Members>,
+        seed: u64,
+        (left, loses_groups): (u64, bool),
+        counts: &'a mut FaultCounts,
+    ) -> Self {
         let state = State::default();
         let (random, next, failed) = (Random::new(seed), Time(0), None);
         Self { members: Rc::clone(members), random, left, loses_groups, next, state, counts, failed }
@@ -134,7 +137,10 @@ impl<'a> MemberDriver<'a> {
             }
             let Some(missing) = self.members.missing(simulation) else { return Ok(()) };
             if simulation.now() >= end {
-                return Err(format!("the cluster is not whole {} ms after the last fault: {missing}", WHOLE_MAX.as_millis()));
+                return Err(format!(
+                    "the cluster is not whole {} ms after the last fault: {missing}",
+                    WHOLE_MAX.as_millis()
+                ));
             }
         }
     }
@@ -269,11 +275,12 @@ impl<'a> MemberDriver<'a> {
         let Some(membership) = self.members.membership(simulation) else { return false };
         let now = simulation.now();
         let is_sound = |node: NodeId| {
-            let touched = self.state.touched.get(&node).copied().unwrap_or_default();
-            is_left(&node) && simulation.is_up(node) && now >= touched.plus(SOUND_AFTER) && self.is_complete(&membership, node)
+            let is_untouched = self.state.touched.get(&node).is_none_or(|at| now >= at.plus(SOUND_AFTER));
+            is_left(&node) && simulation.is_up(node) && is_untouched && self.is_complete(&membership, node)
         };
         let mut groups = membership.groups();
-        let members: Vec<NodeId> = membership.nodes.iter().map(|record| record.node).filter(|node| is_sound(*node)).collect();
+        let members: Vec<NodeId> =
+            membership.nodes.iter().map(|record| record.node).filter(|node| is_sound(*node)).collect();
         let in_group = |node: &NodeId, group| membership.record(*node).is_some_and(|record| record.group == group);
         living > voters.len() / 2 && groups.all(|group| members.iter().any(|node| in_group(node, group)))
     }
@@ -382,8 +389,8 @@ impl<'a> MemberDriver<'a> {
 
     /// Kills all nodes of a group, or all nodes.
     fn lose_group(&mut self, simulation: &mut ClusterSimulation, is_all: bool) {
+        let Some(membership) = self.members.membership(simulation) else { return };
         let end = if self.random.one_in(2) { NodeEnd::Power } else { NodeEnd::Process };
-        let membership = self.members.membership(simulation).unwrap_or_else(|| Arc::new(self.nothing()));
         let groups: Vec<u8> = membership.groups().collect();
         let group = groups.get(self.random.below(groups.len().max(1) as u64) as usize).copied();
         let in_group = |node: &NodeId| membership.record(*node).is_some_and(|record| Some(record.group) == group);
@@ -394,10 +401,6 @@ impl<'a> MemberDriver<'a> {
                 self.kill(simulation, node, end);
             }
         }
-    }
-
-    fn nothing(&self) -> Membership {
-        Membership::unstarted(&[], Vec::new(), NodeId(0))
     }
 
     /// Whether no fault is in force, and all nodes run.

@@ -130,7 +130,8 @@ impl Members {
     /// # Errors
     /// As [`Members::begin_life`].
     pub fn restart(&self, simulation: &mut ClusterSimulation, node: NodeId) -> Result<(), String> {
-        let shared = self.begin_life(node, simulation.disk(node)).map_err(|fault| format!("node {}: {fault}", node.0))?;
+        let shared =
+            self.begin_life(node, simulation.disk(node)).map_err(|fault| format!("node {}: {fault}", node.0))?;
         self.memory.borrow_mut()[usize::from(node.0) - 1] = shared;
         simulation.restart(node);
         Ok(())
@@ -143,7 +144,8 @@ impl Members {
 
     /// The newest membership that a running node has installed.
     pub fn membership(&self, simulation: &mut ClusterSimulation) -> Option<Arc<Membership>> {
-        let installed = self.all().filter_map(|node| self.installed(simulation, node)).map(|(membership, _)| membership);
+        let installed =
+            self.all().filter_map(|node| self.installed(simulation, node)).map(|(membership, _)| membership);
         installed.max_by_key(|membership| (membership.epoch, membership.started))
     }
 
@@ -156,8 +158,8 @@ impl Members {
         })
     }
 
-    /// What keeps the cluster from being whole: all nodes run and serve, and the disks of all data nodes count.
-    /// `None` once it is.
+    /// The cause for which the cluster is not whole. `None` once all nodes run and serve, and the disks of
+    /// all data nodes count.
     pub fn missing(&self, simulation: &mut ClusterSimulation) -> Option<String> {
         if let Some(node) = self.all().find(|node| !simulation.is_up(*node)) {
             return Some(format!("node {} is down", node.0));
@@ -176,9 +178,10 @@ impl Members {
                 return Some(format!("node {} has started {started:?}, not {}", node.0, membership.epoch));
             }
         }
-        let closed = self.serving_clients().into_iter().find(|node| {
-            !self.memory.borrow()[usize::from(node.0) - 1].readiness().is_open()
-        });
+        let closed = self
+            .serving_clients()
+            .into_iter()
+            .find(|node| !self.memory.borrow()[usize::from(node.0) - 1].readiness().is_open());
         closed.map(|node| format!("node {} is closed to clients", node.0))
     }
 

@@ -53,7 +53,8 @@ pub struct WorldPlan {
 /// A cluster whose nodes vote who is a member, and its faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MembersPlan {
-    /// Maximum number of nodes that vote and hold nothing. There are more if fewer than three nodes would vote.
+    /// Maximum number of nodes that vote and hold nothing. There are more if fewer than three nodes would
+    /// vote.
     pub management_max: u8,
     /// Maximum number of nodes that only serve clients.
     pub sql_max: u8,

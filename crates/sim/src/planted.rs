@@ -139,11 +139,6 @@ const EXPECTED: [(PlantedBug, FoundBy); PlantedBug::ALL.len()] = [
             "membership::membership::tests::a_restart_needs_a_durable_disk_of_every_group_and_cuts_at_the_least",
         ),
     ),
-    (PlantedBug::MissingFence, Plan("members")),
-    (PlantedBug::StaleLease, Plan("members")),
-    (PlantedBug::SkipLeasesOver, Plan("members")),
-    (PlantedBug::CopyWithoutFloor, Plan("members")),
-    (PlantedBug::RepeatEpoch, Plan("lost_groups")),
 ];
 
 /// Plants each bug, or only the one with this name, and runs its plan of `folder` or its test until a run

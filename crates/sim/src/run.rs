@@ -6,9 +6,9 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use junctor_kernel::{Duration, NodeId};
 use junctor_kernel::random::mix;
 use junctor_kernel::simulated::{NodeEnd, SocketFaults};
+use junctor_kernel::{Duration, NodeId, Time};
 
 use crate::check::{check_at_rest, check_nothing_held, wait_for_rest};
 use crate::cluster::{Cluster, SERVING};
@@ -138,7 +138,10 @@ fn run_unprotected(plan: &Plan, seed: u64) -> Outcome {
     }
     if let Some(members) = cluster.members() {
         outcome.log = members.last_lines(cluster.simulation.now());
-        outcome.log.extend(outcome.clients.messages.iter().map(|(errno, message)| format!("error {errno}: {message}")));
+        outcome.log.extend(outcome.clients.samples.iter().map(|(errno, sample)| {
+            let at = |(time, node): (Time, NodeId)| format!("{} ms at node {}", time.0 / 1_000_000, node.0);
+            format!("error {errno}: first {}, last {}: {}", at(sample.first), at(sample.last), sample.message)
+        }));
     }
     outcome.crash_points = cluster.crash_point_hits();
     let simulation = &cluster.simulation;
@@ -221,6 +224,7 @@ fn run_members(
     let mut workloads = make_workloads(plan)?;
     MemberDriver::new(members, 0, (0, false), &mut outcome.faults).finish(&mut cluster.simulation)?;
     set_up(&workloads, parameters, cluster)?;
+    check_at_rest(cluster).map_err(|faults| format!("after the setup: {}", faults.join("; ")))?;
     let mut fleet = make_fleet((plan, cluster), parameters, &mut workloads, parameters.client_seed);
     cluster.simulation.set_socket_faults(parameters.simulation.sockets.clone());
     let mut driver = MemberDriver::new(members, parameters.restart_seed, faults, &mut outcome.faults);
@@ -317,7 +321,7 @@ fn set_up(workloads: &Workloads, parameters: &RunParameters, cluster: &mut Clust
     for workload in workloads {
         run_script(workload.setup(), &options, cluster, parameters.client_seed)?;
     }
-    if cluster.fails_over() {
+    if cluster.fails_over() && cluster.members().is_none() {
         cluster.spread_schema();
     }
     Ok(())

@@ -91,6 +91,7 @@ mod tests {
                 evict_one_in: 0,
                 fails_over: false,
                 is_cluster: false,
+                members: None,
             },
             restarts: None,
             workloads: vec![workload("bank_transfer"), workload("unique_race")],

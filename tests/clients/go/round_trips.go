@@ -67,7 +67,7 @@ func roundTrips(port string) {
 	}
 }
 
-// What the driver tells of each column must follow from the numbers of the protocol that the file has: table,
+// The driver's description of each column must follow from the numbers of the protocol that the file has: table,
 // column, type, length, decimals, flags and collation.
 func checkDescriptions(port, path string) {
 	text, err := os.ReadFile(path)

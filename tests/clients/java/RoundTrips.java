@@ -12,7 +12,7 @@ import org.mariadb.jdbc.client.Column;
 /**
  * Round trips of every type by Connector/J and MariaDB Connector/J: what a driver reads of the table `original`, it
  * writes into `copy`, and both tables hold the same bytes. RoundTrips PORT METADATA; prints the types of the columns.
- * What the drivers tell of the columns must be what the file METADATA says.
+ * The drivers describe the columns as the file METADATA does.
  */
 public class RoundTrips {
     /** A java.sql.Time has no sign and ends after a day, and a java.sql.Timestamp has the client's zone. */
@@ -99,7 +99,7 @@ public class RoundTrips {
             + packet.getFlags();
     }
 
-    /** What Connector/J makes of a description: the digits of numbers, and flags of BLOB for other bytes. */
+    /** The description that Connector/J makes of this one: with the digits of numbers, and flags of BLOB for other bytes. */
     static String keptByConnectorJ(String line) {
         String[] fields = line.split("\t");
         int type = Integer.parseInt(fields[2]);

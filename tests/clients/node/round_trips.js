@@ -1,6 +1,6 @@
 // mysql2 writes all that it reads of the table `original` into `copy`. Both tables must hold the same bytes.
-// round_trips.js PORT METADATA; prints the JavaScript type of each column. What the driver tells of the columns must
-// be what the file METADATA says.
+// round_trips.js PORT METADATA; prints the JavaScript type of each column. The driver describes the columns as the
+// file METADATA does.
 const fs = require('fs');
 const mysql = require('mysql2/promise');
 const assert = require('assert');

@@ -1,6 +1,6 @@
 """Round trips of every type by each Python client: what a client reads of the table `original`, it writes into
 `copy`, and both tables hold the same bytes. round_trips.py PORT METADATA; prints the Python type of each column.
-What the clients tell of the columns must be what the file METADATA says."""
+The clients describe the columns as the file METADATA does."""
 
 import sys
 
@@ -22,8 +22,8 @@ CLIENTS = {
 }
 
 
-# What each client tells of a column, as numbers of the protocol: type, length, decimals, flags and collation. A
-# client leaves out what it does not keep.
+# The description of a column by each client, as numbers of the protocol: type, length, decimals, flags and
+# collation. A client leaves out what it does not keep.
 DESCRIPTIONS = {
     "pymysql": lambda cursor: [
         (field.name, field.type_code, field.length, field.scale, field.flags, field.charsetnr)

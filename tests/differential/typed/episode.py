@@ -77,6 +77,7 @@ class Episode:
         yield Statement(words(f"SET SESSION sql_mode = '{self.mode}'"), theirs=f"SET SESSION sql_mode = '{self.mode},TIME_ROUND_FRACTIONAL'")
         yield plain(f"SET SESSION time_zone = '{self.random.choice(ZONES)}'")
         yield plain("SET SESSION timestamp = 1700000000.25")
+        yield plain("SET SESSION group_concat_max_len = 1024")
         yield Statement(Form("CREATE TABLE t ({*})", [Many(parts, least=2)], whole=True), features=["create"])
 
     def next(self):

@@ -174,7 +174,7 @@ class Statement:
     def part(self, column, name, key):
         """The expression of a column of the answer, or what a write assigns to a column of the row with a key."""
         if "write" in self.features and name in self.sources and f"{name} = " not in self.root.render(None):
-            return self.with_root(Many([self.sources[name], self.root]))
+            return self.with_root(Many([Words(name), self.sources[name], self.root]))
         if not isinstance(self.root, Form):
             target = re.match(r"(?:UPDATE (?:IGNORE )?t SET|ALTER TABLE t MODIFY) (\w+) ", self.root.text)
             root = self.root if target is None or target[1] == name else words("")
@@ -186,7 +186,8 @@ class Statement:
             root = self.root
         part = self.with_root(root)
         if "write" in self.features:
-            part.kinds = {name: self.kinds[name]} if name in self.kinds else {}
+            source = re.match(r"UPDATE (?:IGNORE )?t SET \w+ = (\w+) WHERE", part.text())
+            part.kinds = {column: kind for column, kind in self.kinds.items() if column == name or source and column == source[1]}
         return part
 
     def assignment(self, name, key):

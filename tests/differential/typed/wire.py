@@ -1,6 +1,7 @@
 """A connection whose answers are compared as bytes: text and binary protocol, column definitions, warnings."""
 
 import struct
+from time import sleep
 
 import pymysql
 from pymysql.constants import COMMAND, FIELD_TYPE
@@ -10,6 +11,8 @@ LOST = (0, 2003, 2006, 2013, 2014)
 NULL, LONGLONG, DOUBLE, STRING = FIELD_TYPE.NULL, FIELD_TYPE.LONGLONG, FIELD_TYPE.DOUBLE, FIELD_TYPE.VAR_STRING
 INTEGERS = {FIELD_TYPE.TINY: 1, FIELD_TYPE.SHORT: 2, FIELD_TYPE.YEAR: 2, FIELD_TYPE.INT24: 4, FIELD_TYPE.LONG: 4, FIELD_TYPE.LONGLONG: 8}
 UNSIGNED, ZEROFILL = 32, 64
+# The time in which a server that has crashed must be there again.
+STARTS_SECONDS = 30
 
 
 class Outcome:
@@ -56,9 +59,17 @@ class Server:
         self.connect()
 
     def connect(self):
-        self.connection = pymysql.connect(
-            host="127.0.0.1", port=self.port, user="root", charset="utf8mb4", autocommit=True, read_timeout=60, write_timeout=60, ssl_disabled=True,
-        )
+        """Connects; waits for a server that is started again after a crash."""
+        for _ in range(STARTS_SECONDS):
+            try:
+                self.connection = pymysql.connect(
+                    host="127.0.0.1", port=self.port, user="root", charset="utf8mb4", autocommit=True, read_timeout=60, write_timeout=60, ssl_disabled=True,
+                )
+                break
+            except pymysql.err.OperationalError:
+                sleep(1)
+        else:
+            raise ConnectionError(f"{self.name} does not answer")
         self.run("SET NAMES utf8mb4 COLLATE utf8mb4_general_ci")
 
     def use(self):

@@ -41,7 +41,8 @@ pub struct Supervision {
     pub is_supervised: bool,
     /// Set before the node stops to be started again.
     pub wants_restart: Arc<AtomicBool>,
-    /// Set by the process when it is to stop in order. Main of a node of a cluster looks at it with each tick.
+    /// Set by the process when it is to stop in order. Main of a node of a cluster looks at it with each
+    /// tick.
     pub wants_stop: Arc<AtomicBool>,
 }
 

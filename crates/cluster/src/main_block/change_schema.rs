@@ -174,9 +174,10 @@ impl MainBlock {
                 require!(change.unsent.is_empty() && change.outstanding == 0, "stages run one after the other");
                 let gone = self.epochs.as_ref().map_or(NodeSet::EMPTY, |epochs| epochs.all_gone());
                 for work in works {
-                    let PartitionWork { partition, layout, mut chain, kind } = work;
-                    chain.retain(|at| !gone.contains(at.node));
-                    let requests = chain.iter().map(|member| {
+                    let PartitionWork { partition, layout, chain, kind } = work;
+                    // A new partition knows all nodes that are configured: one that is away now may return.
+                    let members = chain.iter().filter(|at| !gone.contains(at.node));
+                    let requests = members.map(|member| {
                         let change = match kind {
                             PartitionWorkKind::Create => PartitionChange::Create { chain: chain.clone() },
                             PartitionWorkKind::Drop => PartitionChange::Drop,

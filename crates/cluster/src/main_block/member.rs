@@ -164,7 +164,7 @@ impl MainBlock {
         }
     }
 
-    /// The membership that this node has installed, for checkers. `None` before the first, and on a node alone.
+    /// The membership that this node has installed, for checkers. `None` before the first one.
     pub fn installed_membership(&self) -> Option<&Arc<Membership>> {
         self.member.as_ref()?.membership()
     }

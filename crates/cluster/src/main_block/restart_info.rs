@@ -44,8 +44,8 @@ impl RestartInfo {
         self.progress.phases().map(|phase| self.row(phase)).collect()
     }
 
-    /// The rows of `restarts`: the node, the columns of `restart_info`, all rows and bytes of the phase, which
-    /// are NULL if unknown.
+    /// The rows of `restarts`: the node, the columns of `restart_info`, all rows and bytes of the phase,
+    /// which are NULL if unknown.
     pub fn rows_of(&self, node: NodeId) -> Vec<Vec<Value>> {
         let total = |count: u64| if count > 0 { Value::UInt(count) } else { Value::Null };
         let row = |phase: PhaseProgress| {

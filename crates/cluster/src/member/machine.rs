@@ -10,7 +10,6 @@ use junctor_kernel::transport::hello::Refusal;
 use junctor_kernel::transport::link::Death;
 use junctor_kernel::{Duration, NodeId, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
-use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::install_membership::{InstallMembership, LeasesOver, ReplicateMembership};
 use junctor_signals::report_node::{NodeReport, SlowNode, VoterReport, WaitingDisk};
 use junctor_signals::request_lease::{RequestLease, RequestLeaseReply};
@@ -825,7 +824,7 @@ impl Member {
         self.output.fences.push(LinkChange::Epoch(membership.epoch.0));
         for record in &membership.nodes {
             let fenced = record.incarnation.0.saturating_sub(u32::from(record.is_member()));
-            if fenced > 0 && record.node != own && !PlantedBug::MissingFence.is_planted() {
+            if fenced > 0 && record.node != own {
                 self.output.fences.push(LinkChange::Evict { node: record.node, incarnation: fenced });
             }
         }

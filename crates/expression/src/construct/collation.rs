@@ -41,7 +41,11 @@ impl Expression {
         let length = operand.result.length;
         let result =
             ResultType::string(collation, Coercibility::Explicit, length).with_nullable(operand.result.nullable);
-        let node = if is_string { Node::Collate(Box::new(operand)) } else { Node::Convert(Box::new(operand)) };
+        // The members of an ENUM or a SET become texts, which are no numbers.
+        let node = match operand.result.kind {
+            Kind::String => Node::Collate(Box::new(operand)),
+            _ => Node::Convert(Box::new(operand)),
+        };
         Ok(Expression { node, result })
     }
 }

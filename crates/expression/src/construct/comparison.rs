@@ -133,22 +133,32 @@ fn encode_operands<const N: usize>(domain: CompareDomain, operands: [&mut Expres
     }
 }
 
-/// The collation of an operand and a list, if it is compared with one of them as a text. Errors: 1267, 1270 and 1271.
+/// The collation of an operand and a list, if it is compared with one of them as a text. Errors: 1267, 1270
+/// and 1271.
 fn common_collation<'e>(
     operation: &str,
     operand: &'e Expression,
-    list: impl IntoIterator<Item = &'e Expression> + Clone,
+    list: impl IntoIterator<Item = &'e Expression>,
 ) -> Result<CollationId> {
-    let is_text = |item: &Expression| compared(operand.result.kind, item.result.kind) == Compared::Text;
-    match list.clone().into_iter().any(is_text) {
-        true => Ok(aggregate_collations(operation, std::iter::once(operand).chain(list))?.collation),
+    let all: Vec<&Expression> = std::iter::once(operand).chain(list).collect();
+    match all[1..].iter().any(|item| are_texts(operand, item)) {
+        true => Ok(aggregate_collations(operation, all.iter().copied())?.collation),
         false => Ok(CollationId::BINARY),
     }
 }
 
+/// Whether two operands are compared in a collation.
+fn are_texts(left: &Expression, right: &Expression) -> bool {
+    compared(left.result.kind, right.result.kind) == Compared::Text
+}
+
 /// The domain for comparing values of these two types, as MySQL chooses it.
 pub(super) fn domain_of(operation: &str, left: &Expression, right: &Expression) -> Result<CompareDomain> {
-    Ok(domain_in(common_collation(operation, left, [right])?, left, right))
+    let collation = match are_texts(left, right) {
+        true => aggregate_collations(operation, [left, right])?.collation,
+        false => CollationId::BINARY,
+    };
+    Ok(domain_in(collation, left, right))
 }
 
 /// The domain for comparing values of these two types; texts are compared in `collation`.

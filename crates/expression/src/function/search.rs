@@ -33,7 +33,10 @@ fn resolve_strcmp(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCa
 }
 
 fn resolve_field(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    aggregate_collations("field", &arguments)?;
+    // Beside a number, texts are compared as numbers.
+    if arguments.iter().all(|argument| argument.result.is_compared_as_text()) {
+        aggregate_collations("field", &arguments)?;
+    }
     Ok(TypedCall { arguments, result: ResultType::integer(false, 3) })
 }
 

@@ -86,7 +86,8 @@ fn benchmark(call: Call<'_>) -> Result<ValueRef<'_>> {
     }
 }
 
-/// Evaluates the expression of BENCHMARK, with memory of its own, because that of the row grows until its end.
+/// Evaluates the expression of BENCHMARK, with memory of its own, because that of the row grows until its
+/// end.
 fn repeat(call: &Call<'_>, repetitions: u64) -> Result<()> {
     let mut scratch = Scratch::new();
     scratch.set_value_rules(call.scratch().value_rules());

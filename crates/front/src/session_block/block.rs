@@ -81,6 +81,11 @@ impl SqlBlock {
         ]
     }
 
+    /// The version of the schema that sessions use, for checkers.
+    pub fn schema_version(&self) -> u64 {
+        self.engine.gateway.catalog().dictionary.version
+    }
+
     /// Handles one signal.
     pub fn handle(&mut self, signal: SqlSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let mut turn = TurnContext::new(context, outbox);

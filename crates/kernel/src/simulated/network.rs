@@ -53,6 +53,8 @@ pub(super) struct Network<S: Signal> {
     pub(super) faults: NetworkFaults,
     connections: BTreeMap<ConnectionId, Connection>,
     last: ConnectionId,
+    /// Nodes without links among each other.
+    unlinked: BTreeSet<NodeId>,
     /// Directions, from node to node, that let nothing through.
     cuts: BTreeSet<(usize, usize)>,
     random: Random,
@@ -170,10 +172,12 @@ impl<S: Signal> Network<S> {
         let instances = directory.instances(ModuleId::SOCKETS);
         let owners = (0..u16::from(self.options.channels)).map(|channel| channel % instances.max(1));
         let threads = owners.filter_map(|owner| directory.thread_of(ModuleId::SOCKETS, owner)).collect();
+        let is_linked =
+            |peer: &NodeId| *peer != node && !(self.unlinked.contains(peer) && self.unlinked.contains(&node));
         let setup = LinkSetup {
             own: Identity { cluster: 1, node, incarnation },
             key: ClusterKey([1; 32]),
-            peers: (1..=self.options.nodes).map(NodeId).filter(|&peer| peer != node).collect(),
+            peers: (1..=self.options.nodes).map(NodeId).filter(is_linked).collect(),
             routes: Arc::new(LinkRoutes::new(threads)),
             board: Arc::new(LinkBoard::new()),
             figures: LinkFigures::default(),
@@ -197,6 +201,7 @@ impl<S: WireSignal, H: Host<S>> Simulation<S, H> {
             faults: NetworkFaults::default(),
             connections: BTreeMap::new(),
             last: 0,
+            unlinked: BTreeSet::new(),
             cuts: BTreeSet::new(),
             random: Random::new(crate::random::mix(self.seed())),
         });
@@ -204,6 +209,13 @@ impl<S: WireSignal, H: Host<S>> Simulation<S, H> {
 }
 
 impl<S: Signal, H: Host<S>> Simulation<S, H> {
+    /// These nodes have no links among each other in the lives that begin from now on.
+    pub fn leave_unlinked(&mut self, nodes: impl IntoIterator<Item = NodeId>) {
+        if let Some(network) = &mut self.network {
+            network.unlinked.extend(nodes);
+        }
+    }
+
     /// Changes the faults of the network between nodes.
     pub fn set_network_faults(&mut self, faults: NetworkFaults) {
         if let Some(network) = &mut self.network {

@@ -11,7 +11,7 @@ use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// Time between two looks at the round trip of a connection.
 pub(crate) const ROUND_TRIP_EVERY: Duration = Duration::from_seconds(1);
 
-/// The figures of a channel. Those that count begin with the process.
+/// The figures of a channel. Counts begin with the process.
 #[derive(Debug, Default)]
 pub(crate) struct ChannelWords {
     /// Whether it has a connection.

@@ -249,7 +249,7 @@ impl Initiator {
         (kind(message) == Some(Kind::Challenge) && message.len() == CHALLENGE_BYTES).then(|| identity(message).0)
     }
 
-    /// Takes the acceptor's answer. Returns the acceptor's identity, and the message with the verdict about it.
+    /// Takes the acceptor's answer. Returns the acceptor's identity, and the message with the verdict on it.
     pub fn on_challenge(&mut self, message: &[u8], verdict: Verdict) -> Result<(Identity, Vec<u8>), Refusal> {
         match kind(message) {
             Some(Kind::Challenge) if message.len() == CHALLENGE_BYTES => {}

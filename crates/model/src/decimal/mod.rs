@@ -95,8 +95,8 @@ pub fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
     }
 }
 
-/// The value with `scale` digits after the point; with fewer if there is no room for so many. As in MySQL, there
-/// is room for whole groups of nine digits.
+/// The value with `scale` digits after the point; with fewer if there is no room for so many. As in MySQL,
+/// there is room for whole groups of nine digits.
 pub fn with_scale_at_most(value: Decimal, scale: u8) -> Decimal {
     with_scale(value, scale).unwrap_or_else(|| wide::padded(value, scale))
 }

@@ -235,7 +235,8 @@ pub(super) fn with_scale(value: Decimal, scale: u8) -> Option<Decimal> {
     number.to_decimal().filter(|_| number.fits_groups())
 }
 
-/// The value with as many zeros behind its digits as there is room for, at most `scale` digits after the point.
+/// The value with as many zeros behind its digits as there is room for, at most `scale` digits after the
+/// point.
 #[cold]
 pub(super) fn padded(value: Decimal, scale: u8) -> Decimal {
     let mut number = Number::of(value);

@@ -32,7 +32,7 @@ impl Digits {
     /// The number rounded to so many digits after the point; without digits if that is 0.
     fn to_places(magnitude: f64, places: usize) -> Digits {
         let text = format!("{magnitude:.places$}");
-        let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+        let (whole, fraction) = text.split_once('.').unwrap_or((text.as_str(), ""));
         let whole = whole.trim_start_matches('0');
         let zeros = if whole.is_empty() { fraction.bytes().take_while(|digit| *digit == b'0').count() } else { 0 };
         let digits = format!("{whole}{}", &fraction[zeros..]);
@@ -75,7 +75,7 @@ impl Digits {
         let is_near = (-POINT_MAX + 1..=POINT_MAX).contains(&self.point);
         match self.plain_width() <= width {
             true => is_near || self.point > -POINT_MAX && self.count() > self.point,
-            false => self.point <= width && self.point >= -2 && !self.needs_exponent(width),
+            false => (-2..=width).contains(&self.point) && !self.needs_exponent(width),
         }
     }
 }

@@ -49,8 +49,8 @@ impl Node {
         self.state == "DOWN"
     }
 
-    /// The place in a restart of all nodes: management nodes, data nodes, SQL nodes. Nodes whose loss costs an
-    /// election come last in each class.
+    /// The place in a restart of all nodes: management nodes, data nodes, SQL nodes. Nodes whose loss costs
+    /// an election come last in each class.
     pub fn rank(&self) -> (u8, bool, u8) {
         let class = match (self.has_data(), self.roles.contains("management")) {
             (true, _) => 1,

@@ -140,6 +140,9 @@ fn check(cluster: &mut Cluster, acknowledged: &[u32]) {
             let query = format!("SELECT COUNT(*), SUM(b) FROM d.t FORCE INDEX (`{name}`) WHERE b > 0 AND c > ''");
             assert_eq!(text_of(&mut session, &query), all, "index {name} at node {node}");
         }
+        // Each replica has the rows of all tables, also the entries of unique indexes.
+        let rows = "SELECT table_id, SUM(live_rows) FROM junctor_info.memoryusage GROUP BY table_id ORDER BY table_id";
+        figures.push(text_of(&mut session, rows));
         // The entries of unique keys are found by their keys.
         figures.push(text_of(&mut session, "SELECT b, c FROM d.t WHERE b IN (1, 777, 3000) ORDER BY b"));
         seen.push(figures);

@@ -114,7 +114,7 @@ fn a_cluster_starts_restarts_its_members_continues_and_ends_its_children() {
 
 /// The answer of `junctor admin` in JSON.
 fn admin_json(arguments: &[&str], port: &str) -> serde_json::Value {
-    let (is_done, text) = run(&[&["admin"], arguments, &["--port", port, "--json"]].concat());
+    let (is_done, text) = run(&[&["admin"][..], arguments, &["--port", port, "--json"]].concat());
     assert!(is_done, "{arguments:?}: {text}");
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {text}"))
 }
@@ -187,7 +187,7 @@ fn a_cluster_is_shown_and_restarted_node_by_node_under_load() {
     let events = events["events"].as_array().expect("events");
     assert!(events.iter().any(|it| it["description"] == "node 2: is asked to stop by a statement"), "{events:?}");
     for command in [&["stop", "1"][..], &["rolling-restart"]] {
-        let (is_done, text) = run(&[&["admin"], command, &["--port", &port]].concat());
+        let (is_done, text) = run(&[&["admin"][..], command, &["--port", &port]].concat());
         assert!(!is_done && (text.contains("last one of node group 0") || text.contains("node 2 is DOWN")), "{text}");
     }
 }

@@ -88,10 +88,7 @@ fn a_temporary_table_is_of_one_session_of_one_node() {
     let count = |session: &mut junctor_bench::mysql::Connection<std::net::TcpStream>| {
         session.query("SELECT COUNT(*) FROM d.temp").expect("a count").rows[0][0].clone()
     };
-    assert_eq!(
-        [&mut one, &mut four, &mut five].map(|session| count(session)),
-        ["10", "20", "30"].map(|it| Some(it.to_owned()))
-    );
+    assert_eq!([&mut one, &mut four, &mut five].map(count), ["10", "20", "30"].map(|it| Some(it.to_owned())));
     four.query("CREATE TEMPORARY TABLE d.other SELECT a.a, t.b FROM d.temp AS a JOIN d.t AS t USING (a)")
         .expect("a table");
     four.query("TRUNCATE TABLE d.temp").expect("no rows");
@@ -109,7 +106,7 @@ fn a_temporary_table_is_of_one_session_of_one_node() {
     cluster.await_rows(4, "the node is back", is_whole);
     cluster.await_address(lost);
     retry(&mut four, "INSERT INTO d.temp VALUES (1000, 1000)");
-    assert_eq!([&mut four, &mut five].map(|session| count(session)), ["21", "30"].map(|it| Some(it.to_owned())));
+    assert_eq!([&mut four, &mut five].map(count), ["21", "30"].map(|it| Some(it.to_owned())));
     four.query("DROP TEMPORARY TABLE d.temp").expect("its table");
     // The tables of sessions that end, and those of a node that ends, are freed everywhere.
     drop(four);

@@ -156,3 +156,31 @@ fn every_node_stops_in_order_and_the_cluster_starts_again_with_all_rows() {
         assert_eq!(sum(&mut cluster, 4), 21);
     }
 }
+
+#[test]
+fn a_data_node_that_stops_leaves_first_and_loses_nothing() {
+    let mut cluster = filled("stop-data");
+    let mut before = 0;
+    for node in [2, 1] {
+        let address = cluster.address(4);
+        let writers = Writers::begin(&[address; 3], false);
+        writers.await_progress();
+        cluster.signal(node, Signal::TERM);
+        let status = cluster.await_end(node);
+        assert!(status.success(), "{status}: {}", cluster.log(node));
+        writers.await_progress();
+        let acknowledged = Arc::clone(&writers.acknowledged);
+        let (errors, _) = writers.end();
+        let left = format!("node {node}: leaves, because it stops");
+        assert!((1..=3).any(|at| cluster.log(at).contains(&left)), "{}", cluster.folder().display());
+        // The next epoch rolls back what is committing at that moment.
+        let is_expected = |error: &String| ["1180", "1213", "1296"].iter().any(|errno| error.contains(errno));
+        assert!(errors.iter().all(is_expected), "{errors:?}");
+        let unknown = errors.iter().filter(|error| error.contains("1180")).count() as u64;
+        let (least, found) = (before + acknowledged.load(Ordering::Relaxed), sum(&mut cluster, 4));
+        assert!((least..=least + unknown).contains(&found), "{found}, {least} acknowledged, {errors:?}");
+        before = found;
+        cluster.start(node);
+        cluster.await_rows(4, "the cluster is whole", is_whole);
+    }
+}

@@ -20,6 +20,23 @@ pub fn check_schema(cluster: &mut Cluster) -> Vec<String> {
         }
         all.extend((0..definition.partition_count).map(|index| PartitionId { table: definition.id, index }));
     }
+    if let Some(members) = cluster.members() {
+        let version = catalog.dictionary.version;
+        let clients = members.serving_clients();
+        for node in cluster.running() {
+            for thread in 0..cluster.threads(node) {
+                let Some(host) = cluster.simulation.host_mut(node, thread) else { continue };
+                let sql = host.sql().filter(|_| clients.contains(&node)).map(|sql| sql.schema_version());
+                let tc = host.tc().filter(|_| members.data().contains(&node)).map(|tc| tc.schema_version());
+                if sql.into_iter().chain(tc).any(|found| found != version) {
+                    faults.push(format!(
+                        "node {} thread {thread}: schema versions {sql:?} and {tc:?} instead of {version}",
+                        node.0
+                    ));
+                }
+            }
+        }
+    }
     for node in cluster.running() {
         let mut found = BTreeSet::new();
         for thread in 0..cluster.threads(node) {

@@ -28,7 +28,7 @@ pub struct GroupFunctions {
 pub struct GroupFunction {
     /// The function.
     pub kind: GroupFunctionKind,
-    /// Its arguments; empty for COUNT(*). Those of bits are integers, those of a variance doubles.
+    /// Its arguments; empty for COUNT(*). Bits have integers, and variances doubles.
     pub arguments: Vec<Expression>,
     /// DISTINCT.
     pub distinct: bool,

@@ -10,7 +10,7 @@ use junctor_expression::{Expression, Parameters, ParametersBuilder, Scratch};
 use junctor_gateway::event::Next;
 use junctor_gateway::gateway::ReadOptions;
 use junctor_gateway::{ReadRequest, RowBound, TurnContext, invariant, require};
-use junctor_model::error::{Error, Result};
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_escaped;
 use junctor_model::row::RowView;

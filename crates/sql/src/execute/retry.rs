@@ -9,8 +9,8 @@
 //! - the main block has returned the results of its lock calls;
 //! - the ldm blocks have reported the statistics of tables.
 //!
-//! If a definition or a value has changed, or for its rows, it starts again only once. If the membership has, this happens at
-//! most twice to a session in each epoch.
+//! For a definition, a value or its rows, it starts again only once. For the membership, the statements of a
+//! session start again only some times in each epoch.
 
 use std::sync::Arc;
 
@@ -110,8 +110,8 @@ impl StatementContext<'_, '_> {
 }
 
 /// How often statements of a session start again in one epoch. The news of an epoch may come behind its
-/// errors, so two epochs can look like one.
-const REPEATS_PER_EPOCH_MAX: u8 = 2;
+/// errors, so several epochs can look like one.
+const REPEATS_PER_EPOCH_MAX: u8 = 8;
 
 /// Maximum length of the input that a running statement keeps for a retry, in bytes. A longer statement fails
 /// instead.

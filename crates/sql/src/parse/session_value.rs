@@ -47,8 +47,8 @@ pub(crate) fn lift_session_values(
     lifter.lifted
 }
 
-/// Replaces each user variable that a statement without implicit parameters assigns by a call that reads it at
-/// each evaluation.
+/// Replaces each user variable that a statement without implicit parameters assigns by a call that reads it
+/// at each evaluation.
 pub(crate) fn read_assigned_variables(statement: &mut Statement) {
     // With this number no expression becomes a parameter.
     lift_session_values(statement, ParameterNumber(PARAMETERS_MAX), &|_| Lifting::Operands);

@@ -1,5 +1,6 @@
 //! The syntax tree of statements: queries, changes of rows and session statements. Definitions of tables and
-//! databases are in [`super::definition`].
+//! databases are in [`super::definition`]. The file is long, because nearly all users of the tree match on
+//! several of its parts.
 
 use super::account::{AccountReference, AccountStatement};
 use super::definition::{
@@ -414,11 +415,6 @@ impl FileFormat {
             line_start: Vec::new(),
             line_terminator: b"\n".to_vec(),
         }
-    }
-
-    /// Whether something separates the fields. Otherwise each has the width of its column.
-    pub fn has_separators(&self) -> bool {
-        !self.field_terminator.is_empty() || !self.enclosed_by.is_empty()
     }
 }
 

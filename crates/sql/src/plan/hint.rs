@@ -12,8 +12,8 @@ use crate::parse::statement::{IndexHint, IndexHintKind, Select, TableReference};
 /// The variable that is the same as the hint MAX_EXECUTION_TIME.
 const EXECUTION_TIME: &str = "max_execution_time";
 
-/// The variables of SET_VAR that direct MySQL's optimizer and the sizes of its buffers, and those of writes. They
-/// change nothing in a query here, also without a hint.
+/// The variables of SET_VAR that direct MySQL's optimizer and the sizes of its buffers, and those of writes.
+/// They change nothing in a query here, also without a hint.
 const WITHOUT_EFFECT: [&str; 26] = [
     "auto_increment_increment",
     "auto_increment_offset",

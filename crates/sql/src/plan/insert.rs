@@ -98,8 +98,7 @@ pub struct InsertPlan {
     pub auto: Option<AutoColumn>,
     /// Whether the partition columns are the primary key, so that one hash serves both.
     pub key_is_partition: bool,
-    /// Whether the plan is valid whatever the kinds of the parameters, because no expression reads a
-    /// parameter.
+    /// Whether the plan is valid for parameters of all kinds, because no expression reads one.
     pub takes_any_kind: bool,
     /// The query of INSERT ... SELECT. Its columns are the parameters of the only element of `rows`.
     pub select: Option<QueryPlan>,
@@ -141,8 +140,8 @@ pub struct RowSteps {
     /// The columns for which the statement has values, in the order of the statement. Present only if a value
     /// is computed from other columns. Each column then has its default until its own value is computed.
     pub assigned_columns: Option<Vec<ColumnNumber>>,
-    /// Whether the AUTO_INCREMENT value is computed from other columns, or by SET of LOAD DATA. Each row is then
-    /// made twice: first to find out whether a number must be generated for it.
+    /// Whether the AUTO_INCREMENT value is computed from other columns, or by SET of LOAD DATA. Each row is
+    /// then made twice: first to find out whether a number must be generated for it.
     pub computes_number: bool,
     /// Generated columns, defaults that read the row, and CHECK constraints.
     pub expressions: RowExpressions,
@@ -326,19 +325,8 @@ fn plan_insert_into(
         ..WriteProgram::new(layout, action, Access::PrimaryKeys)
     };
     let is_computed = |value: &InsertValue| matches!(value, InsertValue::Computed(_));
-    let reads_row = |value: &InsertValue| matches!(value, InsertValue::Computed(value) if needs_row(value));
     let auto = auto_column(definition, environment.numbers);
-    let assignments = load.as_ref().map_or(&[][..], |load| &load.assignments);
-    let computes_number = auto.is_some_and(|auto| {
-        rows.iter().any(|row| reads_row(&row[usize::from(auto.index.0)]))
-            || assignments.iter().any(|(column, _)| *column == auto.index)
-    });
-    let reads_columns = rows.iter().flatten().any(reads_row) || !assignments.is_empty();
-    let expressions = defaults.expressions;
-    let needs_steps = reads_columns || !expressions.is_empty();
-    let assigned_columns = reads_columns.then_some(targets);
-    let steps = RowSteps { assigned_columns, computes_number, expressions, leaves_out: insert.ignore };
-    let steps = needs_steps.then(|| Box::new(steps));
+    let steps = row_steps((&rows[..], load.as_ref(), auto), targets, defaults.expressions, insert.ignore);
     let plan = InsertPlan {
         rights: PlanRights::default(),
         takes_any_kind: selected.is_none()
@@ -363,6 +351,25 @@ fn plan_insert_into(
         returning,
     };
     Ok(Planned { plan: Plan::Insert(Arc::new(plan)), is_volatile: binder.is_volatile || is_volatile || of_select })
+}
+
+/// The steps that run for each row, if there are any. The rows have values for the columns of `targets`.
+fn row_steps(
+    (rows, load, auto): (&[Vec<InsertValue>], Option<&LoadPlan>, Option<AutoColumn>),
+    targets: Vec<ColumnNumber>,
+    expressions: RowExpressions,
+    leaves_out: bool,
+) -> Option<Box<RowSteps>> {
+    let reads_row = |value: &InsertValue| matches!(value, InsertValue::Computed(value) if needs_row(value));
+    let assignments = load.map_or(&[][..], |load| &load.assignments);
+    let computes_number = auto.is_some_and(|auto| {
+        rows.iter().any(|row| reads_row(&row[usize::from(auto.index.0)]))
+            || assignments.iter().any(|(column, _)| *column == auto.index)
+    });
+    let reads_columns = rows.iter().flatten().any(reads_row) || !assignments.is_empty();
+    let needs_steps = reads_columns || !expressions.is_empty();
+    let assigned_columns = reads_columns.then_some(targets);
+    needs_steps.then(|| Box::new(RowSteps { assigned_columns, computes_number, expressions, leaves_out }))
 }
 
 /// The rows of VALUES as parsed. For rows of the same form: the first row, and the position of its literals.

@@ -111,7 +111,7 @@ pub(super) fn plan_load(
     }
     let encoding = encoding_of(load.character_set.as_deref())?;
     let fields = field_targets(load, definition)?;
-    let widths = if load.format.has_separators() { Vec::new() } else { widths(load, &fields, definition)? };
+    let widths = if has_separators(&load.format) { Vec::new() } else { widths(load, &fields, definition)? };
     let session_values_first = load.fields.is_none();
     let of_fields = std::iter::repeat_n(ParameterKind::of(Kind::String), fields.len());
     let of_session = environment.parameters.iter().copied();
@@ -200,6 +200,11 @@ fn widths(load: &LoadData, fields: &[LoadTarget], definition: &TableDefinition) 
         FieldWidth { row_bytes: if is_blob(&column) { BLOB_ROW_BYTES } else { bytes_max }, bytes_max }
     };
     Ok(columns.map(width).collect())
+}
+
+/// Whether something separates the fields of a file. Otherwise each has the width of its column.
+pub(super) fn has_separators(format: &FileFormat) -> bool {
+    !format.field_terminator.is_empty() || !format.enclosed_by.is_empty()
 }
 
 /// Error 1083 for a format that no file can have.

@@ -88,8 +88,8 @@ pub(super) fn plan_modify(
     plan_request(environment, &request, find_virtual)
 }
 
-/// Plans an UPDATE of one table with subqueries, through a view, or with assignments of user variables; `None`
-/// for others.
+/// Plans an UPDATE of one table with subqueries, through a view, or with assignments of user variables;
+/// `None` for others.
 pub(super) fn plan_update_by_query(
     environment: &Environment<'_>,
     update: &Update,

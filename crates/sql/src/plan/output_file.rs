@@ -4,7 +4,7 @@ use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::{ResultColumn, wire_type};
 
-use super::load::check_format;
+use super::load::{check_format, has_separators};
 use crate::parse::statement::{FileFormat, IntoFile};
 
 /// The letters that an escape character gives another meaning. Like MySQL's, the list ends with a zero byte.
@@ -76,7 +76,7 @@ impl LineWriter {
     fn new(format: &FileFormat, character_set: Option<&str>, columns: &[ResultColumn]) -> Result<LineWriter> {
         check_format(format)?;
         let wanted = character_set.map(CharacterSet::named).transpose()?.map(CharacterSet::default_collation);
-        let has_fixed_size = !format.has_separators() && columns.iter().all(|column| column.length < FIXED_WIDTH_MAX);
+        let has_fixed_size = !has_separators(format) && columns.iter().all(|column| column.length < FIXED_WIDTH_MAX);
         let row_bytes: u64 = columns.iter().map(|column| u64::from(column.length)).sum();
         if has_fixed_size && row_bytes > FIXED_ROW_BYTES_MAX {
             return Err(Error::not_supported("SELECT ... INTO OUTFILE of rows of a fixed size above 64 MiB"));

@@ -77,6 +77,8 @@ fn text_of(value: &Expression, parameters: Parameters<'_>) -> Option<Box<str>> {
 #[cfg(test)]
 mod tests {
     use junctor_expression::ParametersBuilder;
+    use junctor_model::id::{IndexId, TableId};
+    use junctor_model::schema::{IndexDefinition, IndexKind};
 
     use super::*;
     use crate::parse::{Dialect, parse_in};
@@ -90,8 +92,9 @@ mod tests {
         let mut bytes = Vec::new();
         builder.append_to(&mut bytes).expect("few parameters");
         let wanted = WantedTables::of(&parsed.statement, Parameters::from_bytes(&bytes));
-        [("a", "t"), ("a", "x"), ("b", "t"), ("a", "ä")]
-            .map(|name| wanted.may_include(&TableDefinition::new(Default::default(), name, Vec::new(), Vec::new())))
+        let primary = IndexDefinition::new(IndexId(0), "PRIMARY", IndexKind::Primary { ordered: true }, Vec::new());
+        let table = |name| TableDefinition::new(TableId(1), name, Vec::new(), vec![primary.clone()]);
+        [("a", "t"), ("a", "x"), ("b", "t"), ("a", "ä")].map(|name| wanted.may_include(&table(name)))
     }
 
     #[test]

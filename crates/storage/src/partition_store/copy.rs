@@ -61,9 +61,7 @@ impl PartitionStore {
 
     /// All rows are copied. The versions that snapshots below the last change need are not here.
     pub fn end_copy(&mut self, number: CommitNumber) {
-        if !PlantedBug::CopyWithoutFloor.is_planted() {
-            self.copy_floor = self.newest_commit.max(number);
-        }
+        self.copy_floor = self.newest_commit.max(number);
     }
 }
 

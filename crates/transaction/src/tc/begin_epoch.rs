@@ -3,12 +3,11 @@
 //! error 1213. Nodes that have left take no part any more.
 
 use junctor_kernel::{Context, Outbox, require};
-use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{Epoch, StatementNumber};
 use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::commit_transaction::UndoTransaction;
 use junctor_signals::report_node::NodeWords;
-use junctor_signals::start_epoch::{BeginEpoch, has_node, lost_with_node};
+use junctor_signals::start_epoch::{BeginEpoch, has_node, lost_with_epoch, lost_with_node};
 use junctor_signals::{LdmSignal, Signal, TcSignal, crash_point};
 
 use super::block::TcBlock;
@@ -161,9 +160,4 @@ impl TransactionRecord {
             self.running.error = Some(lost_with_node());
         }
     }
-}
-
-fn lost_with_epoch() -> Box<Error> {
-    let message = "A node of the cluster has left while the transaction committed; try restarting transaction";
-    Error::new(ErrorCode::Deadlock, message)
 }

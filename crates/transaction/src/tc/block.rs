@@ -115,6 +115,11 @@ impl TcBlock {
         self.transactions.len()
     }
 
+    /// The version of the schema that transactions use, for checkers.
+    pub fn schema_version(&self) -> u64 {
+        self.catalog.dictionary.version
+    }
+
     /// Handles one signal.
     pub fn handle(&mut self, signal: TcSignal, from: Address, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         self.counted.signals += 1;
@@ -163,8 +168,8 @@ impl TcBlock {
         if from.node == self.own.node {
             return false;
         }
-        // A node that has not noticed that the life before of this node has ended replies to it here, or tells
-        // of its waits.
+        // A node that has not noticed that the life before of this node has ended replies to it here, or
+        // tells of its waits.
         let transaction = match signal {
             TcSignal::WriteRowsReply(reply) => reply.transaction,
             TcSignal::PrepareTransactionReply(reply) => reply.transaction,

@@ -1,7 +1,7 @@
 //! Round trips of every type, and logins, by mysql_async and sqlx.
 //!
-//!   client PORT METADATA.tsv          what a driver reads of the table `original`, it writes into `copy`; what it
-//!                                     tells of columns must be what the file says
+//!   client PORT METADATA.tsv          what a driver reads of the table `original`, it writes into `copy`; it
+//!                                     describes the columns as the file does
 //!   client PORT DIRECTORY             logins; DIRECTORY has the server's socket and its folder `tls`
 
 mod logins;

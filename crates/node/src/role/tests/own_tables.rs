@@ -77,37 +77,33 @@ fn a_table_of_a_query_that_is_stopped_in_any_step_leaves_nothing() {
 
 #[test]
 fn an_alteration_of_a_temporary_table_that_is_stopped_in_any_step_leaves_the_old_one_or_nothing() {
-    let (mut stopped, mut altered) = (0, 0);
-    for steps in (0..).step_by(3) {
+    let mut stopped = 0;
+    for steps in (0..).step_by(7) {
         let mut node = node();
         let before = node.query(3, PARTITIONS);
         node.execute(1, &["CREATE TEMPORARY TABLE d.t (PRIMARY KEY (id), UNIQUE (u)) AS SELECT * FROM d.t"]);
-        let with_table = node.query(3, PARTITIONS);
         node.begin_query(1, "ALTER TABLE d.t ADD COLUMN c INT DEFAULT 5, DROP PRIMARY KEY, ADD UNIQUE (id, u)");
         node.shuffle(steps);
         for _ in 0..steps {
             node.step();
         }
         let is_over = node.answer(1).is_some();
-        match steps % 2 == 0 {
-            true => {
-                node.send(1, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(1) }));
-                node.run();
-            }
-            false => {
+        if steps % 2 == 0 {
+            node.send(1, SqlSignal::CloseSession(CloseSession { connection: ConnectionId(1) }));
+            node.run();
+        } else {
+            if !is_over {
                 node.execute(2, &["KILL QUERY 1"]);
                 node.run();
-                let columns = node.query(1, "SELECT * FROM d.t WHERE id = 3");
-                match &*columns {
-                    [row] if row == "3\t3" => stopped += 1,
-                    [row] if row == "3\t3\t5" => altered += 1,
-                    other => panic!("{other:?} after {steps} steps"),
-                }
-                assert_eq!(node.query(1, "SELECT COUNT(*), SUM(id) FROM d.t"), ["1500\t1124250"]);
-                let now = node.query(3, PARTITIONS);
-                assert!(now >= with_table, "{now:?} after {steps} steps");
-                node.execute(1, &["DROP TEMPORARY TABLE d.t"]);
+                assert!(node.answer(1).is_some());
             }
+            match &*node.query(1, "SELECT c FROM d.t WHERE id = 3") {
+                [row] if row == "5" => {}
+                [row] if row.contains("Unknown column") => stopped += 1,
+                other => panic!("{other:?} after {steps} steps"),
+            }
+            assert_eq!(node.query(1, "SELECT CONCAT(COUNT(*), ' ', SUM(id)) FROM d.t"), ["1500 1124250"]);
+            node.execute(1, &["DROP TEMPORARY TABLE d.t"]);
         }
         assert_eq!(node.query(3, PARTITIONS), before, "after {steps} steps");
         assert_eq!(node.query(3, "SELECT COUNT(*) FROM d.t"), ["1500"]);
@@ -115,7 +111,7 @@ fn an_alteration_of_a_temporary_table_that_is_stopped_in_any_step_leaves_the_old
             break;
         }
     }
-    assert!(stopped > 5 && altered > 0, "{stopped} {altered}");
+    assert!(stopped > 5, "{stopped}");
 }
 
 #[test]

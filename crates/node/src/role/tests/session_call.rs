@@ -2,8 +2,15 @@
 
 use super::*;
 
-const TABLE: &[&str] =
-    &["CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)"];
+/// A node with sessions from 1 on, and a table of three rows in their database.
+fn node_with_table(placement: &str, sessions: u32) -> Node {
+    let mut node = Node::new(placement, NodeConfig::default());
+    (1..=sessions).for_each(|connection| node.open(connection, false));
+    node.execute(1, &["CREATE DATABASE d"]);
+    (1..=sessions).for_each(|connection| node.execute(connection, &["USE d"]));
+    node.execute(1, &["CREATE TABLE t (id INT PRIMARY KEY, v INT)", "INSERT INTO t VALUES (1, 10), (2, 20), (3, 30)"]);
+    node
+}
 
 #[test]
 fn sleep_is_called_for_each_row_and_holds_nobody_up() {
@@ -19,6 +26,7 @@ fn sleep_is_called_for_each_row_and_holds_nobody_up() {
         ("SELECT SLEEP(1) AS s FROM t HAVING s = 0", 3, &["0", "0", "0"]),
         ("SELECT SUM(v) + SLEEP(1) FROM t", 1, &["60"]),
         ("SELECT IF(FALSE, SLEEP(1), 'no')", 0, &["no"]),
+        ("VALUES ROW(SLEEP(1)), ROW(2 + SLEEP(1))", 2, &["0", "2"]),
         ("SELECT CONCAT(SLEEP(1), '/', SLEEP(1))", 2, &["0/0"]),
         ("SELECT @n := @n + 1 + SLEEP(1) FROM t", 3, &["1", "2", "3"]),
     ] {
@@ -71,9 +79,9 @@ fn user_level_locks_are_taken_row_by_row() {
     assert_eq!(node.query(1, "SELECT IS_USED_LOCK(CONCAT('lock ', id)) FROM t"), ["1", "1", "1"]);
     assert_eq!(node.query(3, "SELECT IS_FREE_LOCK(CONCAT('lock ', id)) FROM t"), ["0", "0", "0"]);
     assert_eq!(node.query(1, "SELECT RELEASE_LOCK(CONCAT('lock ', id)) FROM t WHERE id > 1"), ["1", "1"]);
-    let refused = node.query(1, "SELECT GET_LOCK(IF(id = 2, '', 'ok'), 1) FROM t ORDER BY id");
+    let refused = node.query(1, "SELECT GET_LOCK(IF(id = 1, '', 'ok'), 1) FROM t ORDER BY id");
     assert!(refused[0].starts_with("#42000Incorrect user-level lock name ''"), "{refused:?}");
-    assert_eq!(node.query(1, "SELECT RELEASE_ALL_LOCKS() FROM t WHERE id = 1"), ["2"]);
+    assert_eq!(node.query(1, "SELECT RELEASE_ALL_LOCKS() FROM t WHERE id = 1"), ["1"]);
     assert_eq!(node.resources_held(), 3);
 }
 

@@ -290,6 +290,18 @@ fn state_beyond_the_maximum_leaves_nothing() {
 }
 
 #[test]
+fn a_subquery_whose_groups_exceed_the_maximum_runs_for_single_values() {
+    let text = "SELECT CONCAT(COUNT(*), '-', SUM(n)) FROM (SELECT id, (SELECT COUNT(*) FROM u WHERE u.s = t.s) n \
+                FROM t WHERE id < 100) q";
+    let expected = node().query(1, text);
+    let config = NodeConfig { sort_memory_bytes_max: 40_000, ..NodeConfig::default() };
+    let mut node = node_of(config);
+    node.execute(1, &["SET tmp_table_size = 1024"]);
+    assert_eq!(node.query(1, text), expected);
+    node.assert_nothing_left(&text);
+}
+
+#[test]
 fn damage_to_the_file_is_found() {
     let mut node = node();
     node.execute(1, &[SMALL]);

@@ -202,7 +202,8 @@ impl Cursor<'_> {
         Ok(was_cut)
     }
 
-    /// Skips to the end of LINES STARTING BY, if it has not been found yet. Returns false at the end of the file.
+    /// Skips to the end of LINES STARTING BY, if it has not been found yet. Returns false at the end of the
+    /// file.
     fn skip_to_start(&mut self, reader: &LineReader) -> Result<bool, NeedsMore> {
         if std::mem::take(&mut self.is_before_start) {
             while !self.accept(&reader.format.line_start)? {

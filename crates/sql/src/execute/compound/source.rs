@@ -135,8 +135,11 @@ impl Source {
 
     /// Requests the next step of a query that runs in its own steps, unless one is requested already. A step
     /// that arrives while rows are being inserted is not run (see `continue_source`), so it is requested
-    /// again here.
+    /// again here. A query that waits for a call goes on with its answer.
     pub(in crate::execute) fn request_step(&mut self, context: &mut StatementContext<'_, '_>) {
+        if self.awaits_call() {
+            return;
+        }
         if let Some(is_requested) = self.inner.step_requested()
             && !std::mem::replace(is_requested, true)
         {

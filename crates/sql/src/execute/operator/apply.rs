@@ -1,7 +1,8 @@
 //! The value of a subquery for each row. Values are kept by the values of the outer row, so that a subquery
 //! runs once for each of them, unless it changes or reads the state of the session. If a query exists that
 //! computes the values for all outer rows, it runs as soon as the subquery has run for so many values that
-//! all groups cost less. If the kept values exceed the memory of the query, all are forgotten.
+//! all groups cost less. If the kept values exceed the memory of the query, all are forgotten. If the groups
+//! do, the subquery goes on for single values.
 
 use std::sync::Arc;
 
@@ -35,6 +36,14 @@ struct Groups {
     account: Account,
 }
 
+/// How far the groups are.
+enum Collected {
+    All,
+    Waits,
+    /// They exceed the memory of the query.
+    TooMany,
+}
+
 /// The value for a row, as far as groups tell it.
 enum Found {
     Value(Value),
@@ -61,6 +70,8 @@ pub(super) struct Apply {
     /// The memory of the rows of the subquery that runs.
     running_account: Account,
     groups: Option<Groups>,
+    /// Whether the groups exceeded the memory of the query.
+    has_too_many_groups: bool,
 }
 
 impl Groups {
@@ -76,17 +87,17 @@ impl Groups {
         }
     }
 
-    /// Runs the query to its end. Returns false if it waits.
-    fn advance(&mut self, run: &mut Run<'_, '_, '_>) -> Result<bool> {
-        let Some(grouped) = &self.plan.grouped else { return Ok(true) };
+    /// Runs the query to its end.
+    fn advance(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Collected> {
+        let Some(grouped) = &self.plan.grouped else { return Ok(Collected::All) };
         let mut key = Vec::new();
         while let Some(input) = &mut self.input {
             let batch = match input.next(run)? {
                 Step::Batch(batch) => batch,
-                Step::Wait => return Ok(false),
+                Step::Wait => return Ok(Collected::Waits),
                 Step::Done => {
                     self.input = None;
-                    return Ok(true);
+                    return Ok(Collected::All);
                 }
             };
             let before = self.known.memory();
@@ -100,14 +111,16 @@ impl Groups {
                 self.rows.push((self.batches.len() as u32, row as u32));
             }
             let bytes = batch.memory() + 8 * batch.len() + self.known.memory() - before;
-            self.account.hold(run.memory, bytes)?;
+            if self.account.hold(run.memory, bytes).is_err() {
+                return Ok(Collected::TooMany);
+            }
             let rows = batch.len();
             self.batches.push(batch);
             if run.is_spent(rows) {
-                return Ok(false);
+                return Ok(Collected::Waits);
             }
         }
-        Ok(true)
+        Ok(Collected::All)
     }
 
     /// The value for an outer row.
@@ -151,6 +164,7 @@ impl Apply {
             account: Account::default(),
             running_account: Account::default(),
             groups: None,
+            has_too_many_groups: false,
         }
     }
 
@@ -158,19 +172,24 @@ impl Apply {
     fn value_of_row(&mut self, run: &mut Run<'_, '_, '_>, batch: &Batch) -> Result<Option<Value>> {
         if let Some(grouped) = &self.plan.grouped
             && self.groups.is_none()
+            && !self.has_too_many_groups
             && self.running.is_none()
             && self.runs >= grouped.runs_max
         {
             self.groups = Some(Groups::open(run, &self.plan, grouped));
         }
         if let Some(groups) = &mut self.groups {
-            if !groups.advance(run)? {
-                return Ok(None);
-            }
-            match groups.find(run, batch, self.row)? {
-                Found::Value(value) => return Ok(Some(value)),
-                Found::Answer(answer) => return self.value(run, batch, answer).map(Some),
-                Found::Nothing => {}
+            match groups.advance(run)? {
+                Collected::Waits => return Ok(None),
+                Collected::TooMany => {
+                    self.groups = None;
+                    self.has_too_many_groups = true;
+                }
+                Collected::All => match groups.find(run, batch, self.row)? {
+                    Found::Value(value) => return Ok(Some(value)),
+                    Found::Answer(answer) => return self.value(run, batch, answer).map(Some),
+                    Found::Nothing => {}
+                },
             }
         }
         let mut key = Vec::new();

@@ -1,9 +1,9 @@
 //! Joins by hash, and by the keys of the left rows while they are few.
 //!
-//! If the right rows exceed the memory of the query, the rows of both sides go to the temporary file, divided
-//! by their keys, and the parts are joined in pairs. Rows that cannot be divided are joined in blocks: every
-//! left batch meets one block of right rows after the other. That concerns joins without keys, or with keys in
-//! which NULL equals anything.
+//! If the right rows exceed the memory of the query, the rows of both sides go to the temporary file,
+//! divided by their keys, and the parts are joined in pairs. Rows that cannot be divided are joined in
+//! blocks: every left batch meets one block of right rows after the other. That concerns joins without keys,
+//! or with keys in which NULL equals anything.
 
 use std::sync::Arc;
 

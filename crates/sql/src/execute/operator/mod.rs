@@ -218,8 +218,8 @@ fn append_key(value: ValueRef<'_>, collation: CollationId, key: &mut Vec<u8>) {
     key[at..at + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// As [`append_key`], for the values of one expression: in an ENUM, the empty text of a value that was no member is
-/// not the member ''.
+/// As [`append_key`], for the values of one expression. In an ENUM, the empty text of a value that was no
+/// member is not the member ''.
 fn append_group_key(value: ValueRef<'_>, collation: CollationId, key: &mut Vec<u8>) {
     if let ValueRef::Choice(choice) = value {
         key.push(u8::from(choice.number == 0));

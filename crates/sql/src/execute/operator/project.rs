@@ -94,16 +94,40 @@ pub(super) struct Rows {
     slots: Arc<[u16]>,
     frame: Arc<Frame>,
     next: usize,
+    /// Whether a value changes or reads the state of the session.
+    is_stateful: bool,
 }
 
 impl Rows {
     pub fn new(rows: &Arc<[Vec<Expression>]>, slots: &Arc<[u16]>, frame: &Arc<Frame>) -> Rows {
-        Rows { rows: Arc::clone(rows), slots: Arc::clone(slots), frame: Arc::clone(frame), next: 0 }
+        let is_stateful = rows.iter().flatten().any(Expression::is_stateful);
+        Rows { rows: Arc::clone(rows), slots: Arc::clone(slots), frame: Arc::clone(frame), next: 0, is_stateful }
+    }
+
+    /// Returns the next row alone.
+    fn next_row(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Step> {
+        let Some(row) = self.rows.get(self.next) else { return Ok(Step::Done) };
+        let values = run.with_calls(|scratch| {
+            let values = row.iter().map(|value| value.evaluate(None, self.frame.row(), scratch));
+            values.map(|value| Ok(value?.to_value())).collect::<Result<Vec<_>>>()
+        })?;
+        let Some(values) = values else { return Ok(Step::Wait) };
+        let mut batch = Batch::new(&self.frame);
+        batch.push();
+        for (value, slot) in values.iter().zip(&*self.slots) {
+            batch.set(0, *slot, value.as_ref());
+        }
+        self.next += 1;
+        run.is_spent(1);
+        Ok(Step::Batch(batch))
     }
 }
 
 impl Operator for Rows {
     fn next(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Step> {
+        if self.is_stateful {
+            return self.next_row(run);
+        }
         let mut batch = Batch::new(&self.frame);
         for values in self.rows.iter().skip(self.next).take(BATCH_ROWS) {
             run.scratch.reset();

@@ -405,8 +405,8 @@ fn reads_slot(value: &Expression, slot: u16) -> bool {
     reads
 }
 
-/// Computes the values of the select list once, because ORDER BY and DISTINCT refer to the same values. Values
-/// that change user variables are left for the rows in order, unless they must differ.
+/// Computes the values of the select list once, because ORDER BY and DISTINCT refer to the same values.
+/// Values that change user variables are left for the rows in order, unless they must differ.
 fn compute_values(
     node: PlanNode,
     (values, are_distinct): (&mut [Expression], bool),

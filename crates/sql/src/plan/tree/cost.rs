@@ -147,6 +147,23 @@ fn greedy(parts: &[PartCost], links: &[Link], before: &[u64], start: &dyn Fn(&Pa
     order
 }
 
+/// The bits of the first `count` parts, at most 64.
+pub(super) fn all_bits(count: usize) -> u64 {
+    u64::MAX.checked_shr(64 - count as u32).unwrap_or(0)
+}
+
+/// Whether an order has for each part those before it, as bits.
+pub(super) fn is_possible(before: &[u64]) -> bool {
+    let mut placed = 0_u64;
+    loop {
+        let next = before.iter().enumerate().find(|(place, needs)| placed & 1 << place == 0 && *needs & !placed == 0);
+        match next {
+            Some((place, _)) => placed |= 1 << place,
+            None => return placed == all_bits(before.len()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,7 @@ use super::cost::{self, Link, PartCost};
 use super::factor;
 use super::from::SourcePlan;
 use super::selectivity::Estimates;
-use super::stateful::with_unread;
+use super::stateful::{with_initial_last, with_unread};
 use super::subquery::{SemiJoin, applied};
 use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, NullMatch, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
@@ -476,7 +476,8 @@ impl<'j> Joins<'j> {
             parts.push(Some(self.build(member, own)?));
         }
         let order = if keeps_order { (0..parts.len()).collect() } else { self.order(&parts, &rest) };
-        let order = with_initial_last(&parts, ordered(&parts, order));
+        let is_initial = |place: usize| parts[place].as_ref().is_some_and(|part| part.is_initial);
+        let order = with_initial_last(ordered(&parts, order), &is_initial);
         let mut joined: Option<Part> = None;
         for place in order {
             let Some(right) = parts[place].take() else { continue };
@@ -571,11 +572,11 @@ impl<'j> Joins<'j> {
                 let is_named = named & 1 << place != 0;
                 match kind {
                     JoinOrderKind::Prefix if !is_named => *needs |= named,
-                    JoinOrderKind::Suffix if is_named => *needs |= !named & all_bits(count),
+                    JoinOrderKind::Suffix if is_named => *needs |= !named & cost::all_bits(count),
                     _ => {}
                 }
             }
-            if is_possible(&wanted) {
+            if cost::is_possible(&wanted) {
                 before = wanted;
             }
         }
@@ -660,23 +661,6 @@ impl<'j> Joins<'j> {
     }
 }
 
-/// The bits of the first `count` parts, at most 64.
-fn all_bits(count: usize) -> u64 {
-    u64::MAX.checked_shr(64 - count as u32).unwrap_or(0)
-}
-
-/// Whether an order has for each part those before it, as bits.
-fn is_possible(before: &[u64]) -> bool {
-    let mut placed = 0_u64;
-    loop {
-        let next = before.iter().enumerate().find(|(place, needs)| placed & 1 << place == 0 && *needs & !placed == 0);
-        match next {
-            Some((place, _)) => placed |= 1 << place,
-            None => return placed == all_bits(before.len()),
-        }
-    }
-}
-
 /// Joins rows with a query that reads them. Error: 3668.
 fn lateral_join(
     form: JoinForm,
@@ -708,16 +692,6 @@ fn ordered(parts: &[Option<Part>], mut order: Vec<usize>) -> Vec<usize> {
         placed.push(next);
     }
     placed
-}
-
-/// The order, with the queries at its end that set user variables without reading a table. Each join reads
-/// such a right side first, so these queries run before all others, in the order of FROM.
-fn with_initial_last(parts: &[Option<Part>], mut order: Vec<usize>) -> Vec<usize> {
-    let is_initial = |place: usize| parts[place].as_ref().is_some_and(|part| part.is_initial);
-    let mut initial: Vec<usize> = (0..parts.len()).rev().filter(|place| is_initial(*place)).collect();
-    order.retain(|place| !is_initial(*place));
-    order.append(&mut initial);
-    order
 }
 
 /// Error 3668.

@@ -36,8 +36,8 @@ pub(super) struct Localised<'s> {
 }
 
 impl Localised<'_> {
-    /// Makes an assigned value one of columns of the table. The session computes a value that changes or reads
-    /// its state, which becomes a parameter.
+    /// Makes an assigned value one of columns of the table. The session computes a value that changes or
+    /// reads its state, which becomes a parameter.
     pub fn localise_assigned(&mut self, value: &mut Expression) {
         if !value.is_stateful() {
             *value = self.localise(value);

@@ -115,3 +115,13 @@ pub(super) fn with_unread(block: &BlockPlan, slots: &mut Vec<(usize, u16)>, spac
     slots.sort_unstable();
     Ok(())
 }
+
+/// The order of the parts of a join, with the queries at its end that set user variables without reading a
+/// table. Each join reads such a right side first. These queries thus run before all others, in the order of
+/// FROM.
+pub(super) fn with_initial_last(mut order: Vec<usize>, is_initial: &dyn Fn(usize) -> bool) -> Vec<usize> {
+    let mut initial: Vec<usize> = (0..order.len()).rev().filter(|place| is_initial(*place)).collect();
+    order.retain(|place| !is_initial(*place));
+    order.append(&mut initial);
+    order
+}
