@@ -59,9 +59,9 @@ test: tools
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo run --quiet --package xtask -- tidy
-	timeout 1500 cargo test --quiet --workspace
+	timeout 2400 cargo test --quiet --workspace
 	sh tests/interleavings.sh
-	timeout 900 cargo run --quiet --package junctor-sim --bin sim -- ci
+	timeout 1500 cargo run --quiet --package junctor-sim --bin sim -- ci
 	sh tests/clients.sh
 
 bench: tools release
