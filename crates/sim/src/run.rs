@@ -43,7 +43,7 @@ pub struct Outcome {
     pub ends: EndCounts,
     /// The faults of a cluster with voters.
     pub faults: FaultCounts,
-    /// What the nodes of a cluster with voters have logged, and their faults.
+    /// Lines that the nodes logged and the faults that struck them, if the cluster has voters.
     pub log: Vec<String>,
     /// The crashes at crash points.
     pub crashes: Crashes,

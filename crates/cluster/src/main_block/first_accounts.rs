@@ -2,15 +2,11 @@
 
 use junctor_kernel::{Context, Outbox};
 use junctor_model::access::AccessChange;
-use junctor_model::id::ConnectionId;
 use junctor_signals::Signal;
-use junctor_signals::change_schema::{ChangeSchema, SchemaChange};
-use junctor_signals::read_rows::OperationId;
+use junctor_signals::change_schema::SchemaChange;
 
 use super::block::MainBlock;
-
-/// The operation of the request, whose answer no session awaits.
-pub(super) const NO_OPERATION: OperationId = OperationId(u64::MAX);
+use super::state::Requester;
 
 impl MainBlock {
     /// Stores the accounts of a new server if they have a password. They are valid before, so nobody can log
@@ -22,15 +18,7 @@ impl MainBlock {
         }
         let all = access.to_change();
         let change = SchemaChange::ChangeAccess { change: AccessChange { version: 0, ..all } };
-        let request = ChangeSchema {
-            operation: NO_OPERATION,
-            reply_to: self.own,
-            connection: ConnectionId(0),
-            wait_ms: u64::from(u32::MAX),
-            lock_wait_ms: 0,
-            foreign_key_checks: false,
-            change: Box::new(change),
-        };
+        let request = Requester::main(self.own).request(change);
         self.on_change_schema(request, context, outbox);
     }
 }

@@ -9,7 +9,6 @@ use junctor_signals::Signal;
 use junctor_signals::change_schema::SchemaChange;
 
 use super::block::MainBlock;
-use super::first_accounts::NO_OPERATION;
 use super::state::{Requester, Task, WaitingChange};
 
 /// The node of a connection's session.
@@ -46,16 +45,8 @@ impl MainBlock {
         if tables.is_empty() {
             return;
         }
-        let requester = Requester {
-            operation: NO_OPERATION,
-            reply_to: self.own,
-            connection: ConnectionId(0),
-            wait_ms: u64::from(u32::MAX),
-            lock_wait_ms: 0,
-            foreign_key_checks: false,
-        };
         let task = Task::Requested(Box::new(SchemaChange::DropOwnTables { tables }));
-        let waiting = self.waiting_change(requester, task, now);
+        let waiting = self.waiting_change(Requester::main(self.own), task, now);
         self.waiting.push_back(waiting);
         self.begin_changes(now, outbox);
     }

@@ -15,7 +15,7 @@ use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLo
 use junctor_signals::{MainSignal, Module, Signal, SqlSignal};
 
 use super::block::MainBlock;
-use super::first_accounts::NO_OPERATION;
+use super::state::NO_OPERATION;
 use super::use_user_lock::{answer, refuse};
 
 /// Maximum number of requests that one turn passes on. The others follow with the next tick.

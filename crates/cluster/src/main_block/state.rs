@@ -16,6 +16,9 @@ use junctor_signals::read_rows::OperationId;
 
 use super::reserve_auto_increment::Counter;
 
+/// The operation of a request of main itself, whose answer no session awaits.
+pub(super) const NO_OPERATION: OperationId = OperationId(u64::MAX);
+
 /// The origin of a change, with the options of its request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Requester {
@@ -32,6 +35,25 @@ impl Requester {
     pub fn of(request: &ChangeSchema) -> Requester {
         let ChangeSchema { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks, .. } = *request;
         Requester { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks }
+    }
+
+    /// Main itself. No session awaits the change, so it may wait for others without a limit.
+    pub fn main(own: Address) -> Requester {
+        Requester {
+            operation: NO_OPERATION,
+            reply_to: own,
+            connection: ConnectionId(0),
+            wait_ms: u64::from(u32::MAX),
+            lock_wait_ms: 0,
+            foreign_key_checks: false,
+        }
+    }
+
+    /// The request for a change.
+    pub fn request(self, change: SchemaChange) -> ChangeSchema {
+        let Requester { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks } = self;
+        let change = Box::new(change);
+        ChangeSchema { operation, reply_to, connection, wait_ms, lock_wait_ms, foreign_key_checks, change }
     }
 }
 

@@ -14,7 +14,7 @@ use junctor_signals::{Module, Signal, SqlSignal, crash_point};
 
 use super::block::MainBlock;
 use super::checkpoint::status_rows;
-use super::first_accounts::NO_OPERATION;
+use super::state::NO_OPERATION;
 use super::user_locks::{LockOutcome, ReleaseOutcome, USER_LOCKS_MAX, Waiter};
 
 /// Maximum number of requests that are answered at a time once all nodes are known.

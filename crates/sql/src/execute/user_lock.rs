@@ -160,8 +160,8 @@ impl LockCalls {
     }
 }
 
-/// What the main block does for a call with these arguments. Errors: 3057 for the name of a lock, 1210 for
-/// the time of SLEEP.
+/// Translates a call into the request that main carries out. Errors: 3057 if the name of a lock is wrong,
+/// 1210 if the time of SLEEP is.
 pub(crate) fn action_of(function: &str, arguments: &[Value]) -> Result<UserLockAction> {
     let argument = |place: usize| arguments.get(place).unwrap_or(&Value::Null);
     Ok(match function {

@@ -1,11 +1,11 @@
 //! Catalogs that main publishes. Main's `ChangePartition` has brought each partition its layout and chain
 //! before, so a catalog is only acknowledged.
 //!
-//! In a cluster, the main that runs schema changes may be lost between two stages of a change. The next one
-//! gives its catalog to every ldm before it begins a change of its own. What the lost main has begun here and
-//! has not made durable ends then: its partitions go, and the others get the layouts of the catalog again.
-//! Otherwise the next change would find partitions with its table ids, and a unique index that no plan
-//! knows would keep writers out.
+//! In a cluster, the main that runs schema changes may be lost between two stages of a change. Its successor
+//! sends its catalog to every ldm before it begins a change of its own. The ldm then undoes stages that did
+//! not become durable: it drops new partitions, and gives the others the layouts of the catalog. Otherwise
+//! the next change would find partitions with its table ids, and a unique index that no plan knows would keep
+//! writers out.
 
 use std::sync::Arc;
 

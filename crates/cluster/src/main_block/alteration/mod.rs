@@ -42,8 +42,7 @@ use junctor_signals::{MainSignal, Signal, SqlSignal, crash_point};
 use super::block::MainBlock;
 use super::change_schema::{ChangeResult, reply};
 use super::definition::replacement_of;
-use super::first_accounts::NO_OPERATION;
-use super::state::{AlterationStep, Requester, Task, WaitingChange};
+use super::state::{AlterationStep, NO_OPERATION, Requester, Task, WaitingChange};
 use super::wait_for_tables::note_change_wait;
 use foreign_key_check::ForeignKeyCheck;
 use index_backfill::IndexBackfill;
@@ -270,14 +269,7 @@ impl MainBlock {
         let unfinished = (Arc::new(Alteration::default()), Arc::new(RowExpressions::default()));
         // Connections of no node.
         for (connection, table) in (1..).map(ConnectionId).zip(tables) {
-            let requester = Requester {
-                operation: NO_OPERATION,
-                reply_to: self.own,
-                connection,
-                wait_ms: 0,
-                lock_wait_ms: 0,
-                foreign_key_checks: false,
-            };
+            let requester = Requester { connection, wait_ms: 0, ..Requester::main(self.own) };
             let job = AlterationJob::new(requester, table, unfinished.clone(), self.gateway.epoch());
             self.jobs.push(AlterationJob { has_new_objects: true, ..job });
             self.queue_step(self.jobs.len() - 1, AlterationStep::Undo, now, outbox);
