@@ -46,8 +46,8 @@ struct Member {
     applied: CommitNumber,
     stable: CommitNumber,
     durable: CommitNumber,
-    /// The first synced number that a node without a mark reported. It bounds the commits in the copies of the
-    /// node.
+    /// The first synced number that a node without a mark reported. It bounds the commits in the copies of
+    /// the node.
     copied: CommitNumber,
     oldest_snapshot: CommitNumber,
     batch_received: u64,
