@@ -62,19 +62,33 @@ id! {
     ConnectionId(u32)
 }
 id! {
-    /// A session that has tables of its own. Never used twice while the node runs.
+    /// A session that has tables of its own. The number tells lives of a node apart, as far as tables of more
+    /// than one can exist.
     TableOwner(u64)
 }
 
 impl TableOwner {
-    /// The session of this connection, as the owner of tables. `count` differs for each session.
-    pub fn new(connection: ConnectionId, count: u64) -> TableOwner {
-        TableOwner(u64::from(connection.0) << 32 | count & u64::from(u32::MAX))
+    /// The last bits of the incarnation, above those of the count.
+    const LIFE_BITS: u32 = 12;
+    const COUNT_BITS: u32 = 20;
+
+    /// The session of this connection, as the owner of tables, in this life of its node. `count` differs for
+    /// each session that has the connection.
+    pub fn new(connection: ConnectionId, life: Incarnation, count: u64) -> TableOwner {
+        let life = u64::from(life.0) & ((1 << Self::LIFE_BITS) - 1);
+        let count = count & ((1 << Self::COUNT_BITS) - 1);
+        TableOwner(u64::from(connection.0) << 32 | life << Self::COUNT_BITS | count)
     }
 
     /// The connection of the session.
     pub fn connection(self) -> ConnectionId {
         ConnectionId((self.0 >> 32) as u32)
+    }
+
+    /// Whether the session is of an earlier life of its node than this one.
+    pub fn is_before(self, life: Incarnation) -> bool {
+        let lives_between = life.0.wrapping_sub((self.0 >> Self::COUNT_BITS) as u32) & ((1 << Self::LIFE_BITS) - 1);
+        (1..1 << (Self::LIFE_BITS - 1)).contains(&lives_between)
     }
 }
 
@@ -178,6 +192,16 @@ mod tests {
         assert_eq!((transaction.node(), transaction.tc()), (255, 254));
         let transaction = TransactionId::new(1, 2, 3);
         assert_eq!((transaction.node(), transaction.tc(), transaction.0 & 0xFF), (1, 2, 3));
+    }
+
+    #[test]
+    fn an_owner_of_tables_names_its_connection_and_its_life() {
+        let owner = |life, count| TableOwner::new(ConnectionId(3 << 24 | 7), Incarnation(life), count);
+        assert_eq!(owner(5, 9).connection(), ConnectionId(3 << 24 | 7));
+        assert_ne!(owner(5, 9), owner(6, 9), "ids of connections and counts begin anew in each life");
+        let is_before = |life, later| owner(life, u64::MAX).is_before(Incarnation(later));
+        assert_eq!([is_before(5, 5), is_before(5, 6), is_before(6, 5)], [false, true, false]);
+        assert!(is_before(4095, 4097) && !is_before(4097, 4095));
     }
 
     #[test]

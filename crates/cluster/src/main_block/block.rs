@@ -13,7 +13,6 @@ use junctor_signals::change_schema::Catalog;
 use junctor_signals::cluster_status::ClusterStatus;
 use junctor_signals::counter::MainCounters;
 use junctor_signals::restart_progress::RestartProgress;
-use junctor_signals::use_user_lock::UseUserLock;
 use junctor_signals::{MainSignal, Signal};
 
 use super::alteration::{AlterationJob, JOB_WORK};
@@ -24,7 +23,7 @@ use super::checkpoint::{CHECKPOINT_TIMER, CHECKPOINT_WORK, CheckpointSettings, C
 use super::epochs::{DURABLE_WORK, EPOCH_TIMER, EPOCH_WORK, EpochSettings, Epochs};
 use super::lock_tables::LockedTables;
 use super::member::{ClusterMember, LEASE_TIMER, MEMBER_FILE, MEMBER_TIMER};
-use super::own_user_locks::OwnUserLocks;
+use super::own_user_locks::{OwnUserLocks, TELL_WORK};
 use super::persisted_settings::{SETTINGS_FILE, SettingsFile};
 use super::records::{MainLog, RecordStream};
 use super::recover::{RECOVERY_WORK, Recovery};
@@ -34,7 +33,7 @@ use super::restart_info::RestartInfo;
 use super::share_schema::SchemaShare;
 use super::state::{Change, WaitingChanges};
 use super::stop::{LEAVE_TIMER, STATEMENTS_TIMER};
-use super::use_user_lock::USER_LOCK_TIMER;
+use super::use_user_lock::{EarlyRequest, USER_LOCK_TIMER};
 use super::user_locks::UserLocks;
 use crate::member::{LogLines, MemberSettings};
 
@@ -133,7 +132,7 @@ pub struct MainBlock {
     /// On the node with the sequencer: whether every node has told which locks its sessions hold, and the
     /// requests that wait for that.
     pub(super) knows_all_locks: bool,
-    pub(super) early_locks: VecDeque<UseUserLock>,
+    pub(super) early_locks: VecDeque<EarlyRequest>,
     pub(super) backup_locks: BackupLocks,
     /// Tables locked by sessions.
     pub(super) locked: Vec<LockedTables>,
@@ -337,6 +336,7 @@ impl MainBlock {
             EPOCH_WORK => self.run_epochs(context, outbox),
             DURABLE_WORK => self.on_durable_everywhere(context, outbox),
             ASK_WORK => self.advance_questions(context.turn_start, outbox),
+            TELL_WORK => self.advance_schema(context.turn_start, outbox),
             COPY_WORK => self.make_copied_partitions(outbox),
             _ => self.send_unsent(outbox),
         }

@@ -6,7 +6,7 @@ use junctor_signals::Signal;
 use junctor_signals::change_schema::SchemaChange;
 
 use super::block::MainBlock;
-use super::state::Requester;
+use super::state::{FIRST_ACCOUNTS, Requester};
 
 impl MainBlock {
     /// Stores the accounts of a new server if they have a password. They are valid before, so nobody can log
@@ -18,7 +18,8 @@ impl MainBlock {
         }
         let all = access.to_change();
         let change = SchemaChange::ChangeAccess { change: AccessChange { version: 0, ..all } };
-        let request = Requester::main(self.own).request(change);
+        let requester = Requester { operation: FIRST_ACCOUNTS, ..Requester::main(self.own) };
+        let request = requester.request(change);
         self.on_change_schema(request, context, outbox);
     }
 }

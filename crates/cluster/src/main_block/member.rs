@@ -214,7 +214,7 @@ impl MainBlock {
         self.configuration.cluster_status.set_runs_schema_changes(self.runs_schema_changes());
         self.advance_own_locks(now, outbox);
         if self.runs_schema_changes() {
-            self.answer_early_locks(context, outbox);
+            self.answer_early_locks(now, outbox);
         }
         self.ask_outcomes_again(now, outbox);
         self.schedule_questions(outbox);

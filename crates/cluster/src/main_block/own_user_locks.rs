@@ -2,14 +2,16 @@
 //! the locks of all nodes (`use_user_lock`). Main of each node passes the requests of its own sessions on,
 //! and knows what they hold. When the node with the sequencer is lost, every node tells the next one which
 //! locks its sessions hold, before it introduces itself. The next one answers other requests when it knows
-//! all nodes, so no lock gets a second holder. Requests without an answer are sent again.
+//! all nodes, so no lock gets a second holder. Requests without an answer are sent again, except releases:
+//! they count as done, because the lost node may have given the lock to another session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use junctor_kernel::{Address, Duration, NodeId, Outbox, Time};
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ConnectionId, Incarnation};
 use junctor_model::value::Value;
+use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::use_user_lock::{CancelUserLock, ReleaseUserLocks, UseUserLock, UseUserLockReply, UserLockAction};
 use junctor_signals::{MainSignal, Module, Signal, SqlSignal};
@@ -17,11 +19,17 @@ use junctor_signals::{MainSignal, Module, Signal, SqlSignal};
 use super::block::MainBlock;
 use super::state::NO_OPERATION;
 use super::use_user_lock::{answer, refuse};
+use super::user_locks::Waiter;
+
+/// Identifies the work in [`ContinueWork`].
+pub(super) const TELL_WORK: u32 = 8;
+/// Maximum number of locks that one turn tells the next keeper.
+const TOLD_PER_TURN_MAX: usize = 48;
 
 /// Maximum number of requests that one turn passes on. The others follow with the next tick.
 const REQUESTS_PER_TURN_MAX: usize = 48;
 /// Time after which a request fails that no node takes.
-const UNSENT_MAX: Duration = Duration::from_millis(5000);
+pub(super) const UNSENT_MAX: Duration = Duration::from_millis(5000);
 
 /// The requests of a node's sessions, and the locks that they hold.
 #[derive(Debug, Default)]
@@ -34,7 +42,15 @@ pub(super) struct OwnUserLocks {
     held: BTreeMap<(ConnectionId, Box<str>), u64>,
     /// The node with the sequencer that knows these locks.
     told: Option<(NodeId, Incarnation)>,
+    /// The next one, and the locks that it is still to be told. A lock is told as often as it is held.
+    telling: Option<Telling>,
     requests: u64,
+}
+
+#[derive(Debug)]
+struct Telling {
+    life: (NodeId, Incarnation),
+    left: VecDeque<(ConnectionId, Box<str>, u64)>,
 }
 
 #[derive(Debug)]
@@ -45,6 +61,8 @@ struct PendingRequest {
     since: Time,
     /// Its number for the node with the sequencer, which may have it.
     number: Option<u64>,
+    /// Whether that node has been asked to end its wait.
+    is_cancelled: bool,
 }
 
 impl PendingRequest {
@@ -90,24 +108,54 @@ impl OwnUserLocks {
             UserLockAction::Get { name, .. } if is_done => {
                 *self.held.entry((connection, name.clone())).or_default() += 1;
             }
-            UserLockAction::Release { name } if is_done => {
-                let key = (connection, name.clone());
-                let count = self.held.get_mut(&key).map_or(0, |count| {
-                    *count -= 1;
-                    *count
-                });
-                if count == 0 {
-                    self.held.remove(&key);
-                }
-            }
+            UserLockAction::Release { name } if is_done => self.lower_held(connection, name),
             UserLockAction::ReleaseAll if reply.error.is_none() => self.forget_held(connection),
             _ => {}
         }
         Some(pending)
     }
 
+    fn lower_held(&mut self, connection: ConnectionId, name: &str) {
+        let key = (connection, name.into());
+        let Some(count) = self.held.get_mut(&key) else { return };
+        *count -= 1;
+        if *count == 0 {
+            self.held.remove(&key);
+        }
+    }
+
     fn forget_held(&mut self, connection: ConnectionId) {
         self.held.retain(|(holder, _), _| *holder != connection);
+        if let Some(telling) = &mut self.telling {
+            telling.left.retain(|(holder, ..)| *holder != connection);
+        }
+    }
+
+    /// Takes the release of a session that a lost node has got, and counts it as done. Returns it with its
+    /// answer.
+    fn take_lost_release(&mut self, connection: ConnectionId) -> Option<(PendingRequest, Value)> {
+        let pending = self.pending.get(&connection).filter(|pending| pending.number.is_some())?;
+        let value = match &pending.action {
+            UserLockAction::Release { name } => {
+                let name = name.clone();
+                self.held.get(&(connection, name.clone()))?;
+                self.lower_held(connection, &name);
+                Value::Int(1)
+            }
+            UserLockAction::ReleaseAll => {
+                let of_session = self.held.iter().filter(|((holder, _), _)| *holder == connection);
+                let count = of_session.map(|(_, count)| *count).sum();
+                self.forget_held(connection);
+                Value::UInt(count)
+            }
+            _ => return None,
+        };
+        Some((self.take_pending(connection)?, value))
+    }
+
+    /// Whether the keeper of this life knows which locks the sessions of this node hold.
+    pub fn has_told(&self, life: Option<(NodeId, Incarnation)>) -> bool {
+        self.told.is_some() && self.told == life
     }
 
     fn take_pending(&mut self, connection: ConnectionId) -> Option<PendingRequest> {
@@ -129,7 +177,7 @@ impl MainBlock {
     /// Takes a request of a session of this node.
     pub(super) fn on_own_lock_request(&mut self, request: UseUserLock, now: Time, outbox: &mut Outbox<Signal>) {
         let UseUserLock { operation, reply_to, connection, action } = request;
-        let pending = PendingRequest { operation, reply_to, action, since: now, number: None };
+        let pending = PendingRequest { operation, reply_to, action, since: now, number: None, is_cancelled: false };
         self.own_locks.pending.insert(connection, pending);
         if self.is_welcome_now() {
             self.pass_lock_request_on(connection, now, outbox);
@@ -177,25 +225,65 @@ impl MainBlock {
     }
 
     /// Tells the node with the sequencer which locks the sessions of this node hold, before this node
-    /// introduces itself to it.
-    pub(super) fn tell_own_locks(&mut self, life: (NodeId, Incarnation), outbox: &mut Outbox<Signal>) {
+    /// introduces itself to it. Returns whether it has told all.
+    pub(super) fn tell_own_locks(&mut self, life: (NodeId, Incarnation), outbox: &mut Outbox<Signal>) -> bool {
         if self.own_locks.told == Some(life) {
+            return true;
+        }
+        if self.own_locks.telling.as_ref().is_none_or(|telling| telling.life != life) {
+            self.leave_keeper(outbox);
+            let left = self.own_locks.held.iter();
+            let left = left.map(|((connection, name), count)| (*connection, name.clone(), *count)).collect();
+            self.own_locks.telling = Some(Telling { life, left });
+        }
+        for _ in 0..TOLD_PER_TURN_MAX {
+            let Some(telling) = &mut self.own_locks.telling else { break };
+            let Some((connection, name, count)) = telling.left.front_mut() else { break };
+            let (connection, name) = (*connection, name.clone());
+            *count -= 1;
+            if *count == 0 {
+                telling.left.pop_front();
+            }
+            self.tell_lock(life.0, connection, name, outbox);
+        }
+        let has_told = self.own_locks.telling.as_ref().is_none_or(|telling| telling.left.is_empty());
+        if has_told {
+            (self.own_locks.told, self.own_locks.telling) = (Some(life), None);
+        } else {
+            outbox.send(self.own, Signal::Main(MainSignal::ContinueWork(ContinueWork { work: TELL_WORK })));
+        }
+        has_told
+    }
+
+    fn tell_lock(&mut self, keeper: NodeId, connection: ConnectionId, name: Box<str>, outbox: &mut Outbox<Signal>) {
+        let (operation, reply_to) = (NO_OPERATION, self.own);
+        if keeper == self.own.node {
+            // Before any request that this node answers in the same turn.
+            let waiter = Waiter { connection, operation, reply_to, deadline: None };
+            self.user_locks.get(&name, waiter, false);
             return;
         }
-        self.own_locks.told = Some(life);
-        self.own_locks.sent.clear();
-        self.own_locks.pending.values_mut().for_each(|pending| pending.number = None);
-        for ((connection, name), count) in &self.own_locks.held {
-            for _ in 0..*count {
-                let request = UseUserLock {
-                    operation: NO_OPERATION,
-                    reply_to: self.own,
-                    connection: *connection,
-                    action: UserLockAction::Get { name: name.clone(), wait_ms: Some(0) },
-                };
-                outbox.send(Address::new(life.0, Module::Main, 0), Signal::Main(MainSignal::UseUserLock(request)));
+        let action = UserLockAction::Get { name, wait_ms: Some(0) };
+        let request = UseUserLock { operation, reply_to, connection, action };
+        outbox.send(Address::new(keeper, Module::Main, 0), Signal::Main(MainSignal::UseUserLock(request)));
+    }
+
+    /// The keeper is lost, perhaps with answers. A release counts as done, a wait that was to end ends, and
+    /// the other requests go to the next keeper.
+    fn leave_keeper(&mut self, outbox: &mut Outbox<Signal>) {
+        for connection in self.own_locks.pending.keys().copied().collect::<Vec<_>>() {
+            if let Some((PendingRequest { operation, reply_to, .. }, value)) =
+                self.own_locks.take_lost_release(connection)
+            {
+                answer(operation, reply_to, value, outbox);
+            } else if self.own_locks.pending.get(&connection).is_some_and(|pending| pending.is_cancelled)
+                && let Some(PendingRequest { operation, reply_to, .. }) = self.own_locks.take_pending(connection)
+            {
+                refuse(operation, reply_to, Error::query_interrupted(), outbox);
             }
         }
+        self.own_locks.sent.clear();
+        self.own_locks.pending.values_mut().for_each(|pending| pending.number = None);
     }
 
     /// The node with the sequencer has answered a request of a session of this node.
@@ -207,10 +295,16 @@ impl MainBlock {
 
     /// A session of this node no longer wants to wait. Returns whether it waits for a lock of the cluster.
     pub(super) fn cancel_own_lock(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) -> bool {
-        let Some(pending) = self.own_locks.pending.get(&connection) else { return false };
-        if let (Some(_), Some(keeper)) = (pending.number, self.lock_keeper()) {
+        let keeper = self.lock_keeper();
+        let Some(pending) = self.own_locks.pending.get_mut(&connection) else { return false };
+        if let (Some(_), Some(keeper)) = (pending.number, keeper) {
+            pending.is_cancelled = true;
             let signal = MainSignal::CancelUserLock(CancelUserLock { connection });
             outbox.send(Address::new(keeper, Module::Main, 0), Signal::Main(signal));
+        } else if let Some((PendingRequest { operation, reply_to, .. }, value)) =
+            self.own_locks.take_lost_release(connection)
+        {
+            answer(operation, reply_to, value, outbox);
         } else if let Some(PendingRequest { operation, reply_to, .. }) = self.own_locks.take_pending(connection) {
             refuse(operation, reply_to, Error::query_interrupted(), outbox);
         }
@@ -221,13 +315,62 @@ impl MainBlock {
     pub(super) fn release_own_locks(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) {
         self.own_locks.take_pending(connection);
         self.own_locks.forget_held(connection);
-        if let Some(keeper) = self.lock_keeper() {
+        // The next keeper may have been told some of the locks.
+        let next = self.own_locks.telling.as_ref().map(|telling| telling.life.0);
+        if let Some(keeper) = self.lock_keeper().or(next) {
             let signal = MainSignal::ReleaseUserLocks(ReleaseUserLocks { connection });
             outbox.send(Address::new(keeper, Module::Main, 0), Signal::Main(signal));
         }
     }
 }
 
-fn no_keeper() -> Box<Error> {
+pub(super) fn no_keeper() -> Box<Error> {
     Error::new(ErrorCode::TemporaryFailure, "Got temporary error: no data node serves")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Stage;
+    use super::*;
+
+    fn pending(action: UserLockAction, number: u64, is_cancelled: bool) -> PendingRequest {
+        let reply_to = Address::new(NodeId(1), Module::Sql, 0);
+        let (operation, number) = (OperationId(number), Some(number));
+        PendingRequest { operation, reply_to, action, since: Time(0), number, is_cancelled }
+    }
+
+    fn get(name: &str) -> UserLockAction {
+        UserLockAction::Get { name: name.into(), wait_ms: None }
+    }
+
+    #[test]
+    fn the_next_keeper_is_told_no_lock_whose_release_the_lost_one_may_have_done() {
+        let mut main = Stage::new(&[]).main;
+        let connection = ConnectionId;
+        let locks = &mut main.own_locks;
+        let held = [(1, "a", 1), (2, "b", 3), (2, "c", 1), (4, "d", 60)];
+        locks.held.extend(held.map(|(holder, name, count)| ((connection(holder), name.into()), count)));
+        let requests = [
+            (1, pending(UserLockAction::Release { name: "a".into() }, 11, false)),
+            (2, pending(UserLockAction::ReleaseAll, 12, false)),
+            (3, pending(get("e"), 13, true)),
+            (4, pending(get("e"), 14, false)),
+        ];
+        locks.pending.extend(requests.map(|(holder, request)| (connection(holder), request)));
+        let life = (NodeId(1), Incarnation(1));
+        let mut outbox = Outbox::for_test(main.own);
+        assert!(!main.tell_own_locks(life, &mut outbox) && !main.own_locks.has_told(Some(life)));
+        let replies = outbox.take_sent().into_iter().filter_map(|(_, signal)| match signal {
+            Signal::Sql(SqlSignal::UseUserLockReply(reply)) => {
+                Some((reply.operation.0, reply.value, reply.error.is_some()))
+            }
+            _ => None,
+        });
+        let expected = [(11, Value::Int(1), false), (12, Value::UInt(4), false), (13, Value::Null, true)];
+        assert_eq!(replies.collect::<Vec<_>>(), expected);
+        assert!(main.tell_own_locks(life, &mut outbox) && main.own_locks.has_told(Some(life)));
+        assert_eq!(main.user_locks.entries().collect::<Vec<_>>(), [("d", connection(4), 60)]);
+        let left: Vec<_> = main.own_locks.pending.iter().map(|(holder, it)| (holder.0, it.number)).collect();
+        assert_eq!(left, [(4, None)]);
+    }
 }

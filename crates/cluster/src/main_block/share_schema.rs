@@ -66,6 +66,8 @@ pub(super) struct SchemaShare {
     asked: Option<Life>,
     /// On a node without data: the last epoch that its sql blocks know.
     told_epoch: Epoch,
+    /// The last tables of sessions of this node that another one was to drop.
+    pub(super) dropped_elsewhere: VecDeque<TableId>,
 }
 
 #[derive(Debug)]
@@ -112,7 +114,7 @@ impl MainBlock {
     }
 
     /// The life of another node: a data node's as the membership has it, the linked one of others.
-    fn life_of(&self, node: NodeId) -> Option<Incarnation> {
+    pub(super) fn life_of(&self, node: NodeId) -> Option<Incarnation> {
         match self.membership()?.record(node) {
             Some(record) => record.is_member().then_some(record.incarnation),
             None => self.member.as_ref()?.linked_life(node),
@@ -215,6 +217,7 @@ impl MainBlock {
         if !is_of_schema || self.runs_schema_changes() {
             return Some(signal);
         }
+        self.note_dropped_elsewhere(&signal);
         let life = self.reachable_schema_life().filter(|_| self.epochs.is_some() || self.is_welcome());
         let refusal = || Error::new(ErrorCode::TemporaryFailure, "Got temporary error: no data node serves");
         match (life, signal) {
@@ -350,7 +353,10 @@ impl MainBlock {
             return;
         }
         self.choose_host(outbox);
-        self.tell_own_locks(life, outbox);
+        if self.reachable_schema_life() != Some(life) {
+            return;
+        }
+        let has_told = self.tell_own_locks(life, outbox);
         if life.0 == self.own.node {
             if self.share.welcomed_by != Some(life) && self.share.undurable.is_empty() {
                 // The introductions to the node before are not known here, and that node may have died before
@@ -361,6 +367,7 @@ impl MainBlock {
                     self.publish_to_next(outbox);
                     self.undo_lost_jobs(now, outbox);
                     self.leave_lost_sessions(now, outbox);
+                    self.queue_drops_again(now);
                 }
                 self.write_records(outbox);
             }
@@ -369,7 +376,7 @@ impl MainBlock {
             }
             return;
         }
-        if self.share.welcomed_by == Some(life) || !self.share.undurable.is_empty() {
+        if self.share.welcomed_by == Some(life) || !self.share.undurable.is_empty() || !has_told {
             return;
         }
         let introduction = self.introduction(epoch);
@@ -500,6 +507,13 @@ impl MainBlock {
         let Some((life, introduction)) = self.share.introductions.pop_front() else { return };
         self.stage += 1;
         let blocks = blocks_of(life.0, &introduction);
+        if life.0 != self.own.node {
+            // The sessions of the node must leave the tables of waiting changes and the locked ones, too. Each
+            // block gets both before the catalog, so its answer, and thus the welcome, follows them.
+            self.session_blocks.extend(blocks.iter().filter(|at| at.module == Module::Sql));
+            self.withdraw_all(outbox);
+            self.block_at(life.0, outbox);
+        }
         for to in &blocks {
             self.publish_to(*to, OperationId(self.stage), outbox);
         }
@@ -541,15 +555,7 @@ impl MainBlock {
             return true;
         }
         self.share.nodes.insert(life.0, life.1);
-        for at in blocks_of(life.0, &introduction) {
-            if at.module == Module::Sql {
-                self.session_blocks.push(at);
-            }
-            self.subscribers.push(at);
-        }
-        // The sessions of the node must leave the tables of waiting changes, too.
-        self.withdraw_all(outbox);
-        self.block_at(life.0, outbox);
+        self.subscribers.extend(blocks_of(life.0, &introduction));
         self.welcome(life.0, introduction, None, outbox);
         self.publish_to_next(outbox);
         self.begin_changes(now, outbox);
@@ -564,6 +570,9 @@ impl MainBlock {
         }
         match signal.refusal {
             None => {
+                if self.share.welcomed_by != life {
+                    self.send_drops_again(from, outbox);
+                }
                 self.share.welcomed_by = life;
                 self.share.tcs = signal.tc;
                 self.choose_host(outbox);
@@ -578,14 +587,14 @@ impl MainBlock {
     /// These nodes are gone, and their blocks with them.
     pub(super) fn forget_blocks(&mut self, gone: &NodeSet, outbox: &mut Outbox<Signal>) {
         let is_left = |node: NodeId| !gone.contains(node);
-        let before = self.subscribers.len();
+        let before = self.session_blocks.len();
         self.subscribers.retain(|at| is_left(at.node));
         self.session_blocks.retain(|at| is_left(at.node));
         self.share.nodes.retain(|node, _| is_left(*node));
         self.share.introductions.retain(|((node, _), _)| is_left(*node));
         self.share.joining.retain(|node, _| is_left(*node));
         self.share.publishing.take_if(|publishing| !is_left(publishing.life.0));
-        if self.subscribers.len() < before {
+        if self.session_blocks.len() < before {
             self.withdraw_all(outbox);
         }
     }

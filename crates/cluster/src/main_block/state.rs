@@ -18,6 +18,8 @@ use super::reserve_auto_increment::Counter;
 
 /// The operation of a request of main itself, whose answer no session awaits.
 pub(super) const NO_OPERATION: OperationId = OperationId(u64::MAX);
+/// The operation of the change that stores the first accounts. The node cannot go on if it fails.
+pub(super) const FIRST_ACCOUNTS: OperationId = OperationId(u64::MAX - 1);
 
 /// The origin of a change, with the options of its request.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 //! is free or its timeout expires. In a cluster, main of the node with the sequencer keeps the user-level
 //! locks of all nodes, and gets the requests of their sessions from main of each node (`own_user_locks`).
 
-use junctor_kernel::{Address, Context, Duration, Outbox, WorldRequest};
+use junctor_kernel::{Address, Context, Duration, Outbox, Time, WorldRequest};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::value::Value;
@@ -14,6 +14,7 @@ use junctor_signals::{Module, Signal, SqlSignal, crash_point};
 
 use super::block::MainBlock;
 use super::checkpoint::status_rows;
+use super::own_user_locks::{UNSENT_MAX, no_keeper};
 use super::state::NO_OPERATION;
 use super::user_locks::{LockOutcome, ReleaseOutcome, USER_LOCKS_MAX, Waiter};
 
@@ -22,6 +23,29 @@ const EARLY_PER_TURN_MAX: usize = 48;
 
 /// Milliseconds between checks of deadlines.
 const WAIT_TIMER_MS: u64 = 100;
+
+/// A request that waits until every node has told which locks its sessions hold.
+#[derive(Debug)]
+pub(super) struct EarlyRequest {
+    request: UseUserLock,
+    since: Time,
+}
+
+impl EarlyRequest {
+    /// Whether GET_LOCK has waited for as long as it may.
+    fn is_over(&self, now: Time) -> bool {
+        match self.request.action {
+            UserLockAction::Get { wait_ms: Some(wait_ms), .. } => {
+                self.since.plus(Duration::from_millis(wait_ms)) <= now
+            }
+            _ => false,
+        }
+    }
+
+    fn is_late(&self, now: Time) -> bool {
+        self.since.plus(UNSENT_MAX) <= now
+    }
+}
 
 impl MainBlock {
     pub(super) fn on_use_user_lock(
@@ -40,28 +64,39 @@ impl MainBlock {
             }
             let is_told = request.operation == NO_OPERATION;
             if !is_told && !self.knows_all_locks {
-                return self.early_locks.push_back(request);
+                return self.early_locks.push_back(EarlyRequest { request, since: context.turn_start });
             }
         }
-        self.answer_user_lock(request, context, outbox);
+        self.answer_user_lock(request, context.turn_start, outbox);
     }
 
-    /// Answers the requests that came before every node had told which locks its sessions hold.
-    pub(super) fn answer_early_locks(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
-        self.knows_all_locks |= self.knows_all_nodes();
-        if self.knows_all_locks {
-            let count = self.early_locks.len().min(EARLY_PER_TURN_MAX);
-            for request in self.early_locks.drain(..count).collect::<Vec<_>>() {
-                self.answer_user_lock(request, context, outbox);
+    /// Answers the requests that came before every node had told which locks its sessions hold. If one of
+    /// them does not come, the requests end as those that no node takes.
+    pub(super) fn answer_early_locks(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let has_told = self.own_locks.has_told(self.reachable_schema_life());
+        self.knows_all_locks |= has_told && self.knows_all_nodes();
+        let knows_all = self.knows_all_locks;
+        for _ in 0..EARLY_PER_TURN_MAX {
+            let is_due = |early: &EarlyRequest| knows_all || early.is_over(now) || early.is_late(now);
+            let Some(early) = self.early_locks.iter().position(is_due).and_then(|at| self.early_locks.remove(at))
+            else {
+                break;
+            };
+            let UseUserLock { operation, reply_to, .. } = early.request;
+            match (knows_all, early.is_over(now)) {
+                (true, _) => self.answer_user_lock(early.request, early.since, outbox),
+                (false, true) => answer(operation, reply_to, Value::Int(0), outbox),
+                (false, false) => refuse(operation, reply_to, no_keeper(), outbox),
             }
         }
     }
 
-    fn answer_user_lock(&mut self, request: UseUserLock, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    /// Answers a request that has come at this time.
+    fn answer_user_lock(&mut self, request: UseUserLock, since: Time, outbox: &mut Outbox<Signal>) {
         let UseUserLock { operation, reply_to, connection, action } = request;
         let value = match action {
             UserLockAction::Get { name, wait_ms } => {
-                let deadline = wait_ms.map(|wait_ms| context.turn_start.plus(Duration::from_millis(wait_ms)));
+                let deadline = wait_ms.map(|wait_ms| since.plus(Duration::from_millis(wait_ms)));
                 let waiter = Waiter { connection, operation, reply_to, deadline };
                 match self.user_locks.get(&name, waiter, wait_ms != Some(0)) {
                     LockOutcome::Lock => Value::Int(1),
@@ -72,7 +107,7 @@ impl MainBlock {
                 }
             }
             UserLockAction::Sleep { wait_ms } => {
-                let deadline = Some(context.turn_start.plus(Duration::from_millis(wait_ms)));
+                let deadline = Some(since.plus(Duration::from_millis(wait_ms)));
                 self.user_locks.sleep(Waiter { connection, operation, reply_to, deadline });
                 return self.start_user_lock_timer(outbox);
             }
@@ -109,9 +144,9 @@ impl MainBlock {
         if from.module != Module::Main && self.cancel_own_lock(signal.connection, outbox) {
             return;
         }
-        let is_meant = |request: &UseUserLock| request.connection == signal.connection;
+        let is_meant = |early: &EarlyRequest| early.request.connection == signal.connection;
         if let Some(early) = self.early_locks.iter().position(is_meant).and_then(|at| self.early_locks.remove(at)) {
-            return refuse(early.operation, early.reply_to, Error::query_interrupted(), outbox);
+            return refuse(early.request.operation, early.request.reply_to, Error::query_interrupted(), outbox);
         }
         if let Some(waiter) = self.user_locks.cancel(signal.connection) {
             let error = Error::query_interrupted();
@@ -138,7 +173,7 @@ impl MainBlock {
 
     /// Ends the locks and the waits of a session that is gone.
     fn end_user_locks(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) {
-        self.early_locks.retain(|request| request.connection != connection);
+        self.early_locks.retain(|early| early.request.connection != connection);
         self.user_locks.cancel(connection);
         let (_, granted) = self.user_locks.release_all(connection);
         granted.into_iter().for_each(|next| grant(next, outbox));
@@ -150,7 +185,7 @@ impl MainBlock {
             self.user_locks.connections().filter(|connection| self.is_session_lost(*connection)).collect();
         lost.into_iter().for_each(|connection| self.end_user_locks(connection, outbox));
         let mut early = std::mem::take(&mut self.early_locks);
-        early.retain(|request| !self.is_session_lost(request.connection));
+        early.retain(|early| !self.is_session_lost(early.request.connection));
         self.early_locks = early;
     }
 

@@ -39,7 +39,7 @@ impl Engine {
     /// The number of a session for tables of its own.
     pub(super) fn next_owner(&mut self, connection: ConnectionId) -> TableOwner {
         self.private_count += 1;
-        TableOwner::new(connection, self.private_count)
+        TableOwner::new(connection, self.gateway.incarnation(), self.private_count)
     }
 
     /// Drops the tables of a session that ends or is reset, without waiting for the reply.

@@ -310,6 +310,10 @@ impl StatementContext<'_, '_> {
             invariant::fail("a retry has an input", format_args!("{:?}", self.session.execution))
         };
         let RetryState { input, lock_results, statistics, may_retry } = *state;
+        if may_retry {
+            // The statement had begun. It leaves no warnings of the attempt that failed.
+            self.session.clear_diagnostics();
+        }
         self.engine.table_statistics.known = statistics;
         if let Some(results) = lock_results {
             let mode = LockCallMode::Answered;
@@ -317,6 +321,10 @@ impl StatementContext<'_, '_> {
             *self.engine.lock_calls.get_mut() = LockCalls { mode, results, files, diagnostics, ..LockCalls::default() };
         }
         let progress = self.execute_input(input, may_retry);
+        if !matches!(progress, Progress::Waiting) {
+            // A statement that failed before it began has not cleared this.
+            self.session.variables.sort_with_files(false);
+        }
         // No later statement may use these statistics and results.
         self.engine.table_statistics.known = None;
         *self.engine.lock_calls.get_mut() = LockCalls::default();

@@ -42,7 +42,7 @@ use junctor_signals::{MainSignal, Signal, SqlSignal, crash_point};
 use super::block::MainBlock;
 use super::change_schema::{ChangeResult, reply};
 use super::definition::replacement_of;
-use super::state::{AlterationStep, NO_OPERATION, Requester, Task, WaitingChange};
+use super::state::{AlterationStep, FIRST_ACCOUNTS, NO_OPERATION, Requester, Task, WaitingChange};
 use super::wait_for_tables::note_change_wait;
 use foreign_key_check::ForeignKeyCheck;
 use index_backfill::IndexBackfill;
@@ -269,7 +269,7 @@ impl MainBlock {
         let unfinished = (Arc::new(Alteration::default()), Arc::new(RowExpressions::default()));
         // Connections of no node.
         for (connection, table) in (1..).map(ConnectionId).zip(tables) {
-            let requester = Requester { connection, wait_ms: 0, ..Requester::main(self.own) };
+            let requester = Requester { connection, ..Requester::main(self.own) };
             let job = AlterationJob::new(requester, table, unfinished.clone(), self.gateway.epoch());
             self.jobs.push(AlterationJob { has_new_objects: true, ..job });
             self.queue_step(self.jobs.len() - 1, AlterationStep::Undo, now, outbox);
@@ -379,7 +379,8 @@ impl MainBlock {
     /// Replies to the requester of a job that is complete or undone, or begins the job again.
     fn end_job(&mut self, position: usize, now: Time, outbox: &mut Outbox<Signal>) {
         let job = self.jobs.remove(position);
-        let begins_again = job.begins_again(self.gateway.epoch());
+        let is_lost = self.is_session_lost(job.requester.connection);
+        let begins_again = !is_lost && job.begins_again(self.gateway.epoch());
         let AlterationJob { requester, table, alteration, expressions, rows, error, copy, repeats, .. } = job;
         if let Some(mut copy) = copy {
             copy.release(&mut self.gateway);
@@ -591,7 +592,8 @@ impl MainBlock {
             }
             // A job has no slot to lend.
             SqlSignal::NoteLockWait(_) => None,
-            SqlSignal::ChangeSchemaReply(reply) if reply.operation == NO_OPERATION => {
+            SqlSignal::ChangeSchemaReply(reply) if reply.operation == NO_OPERATION => None,
+            SqlSignal::ChangeSchemaReply(reply) if reply.operation == FIRST_ACCOUNTS => {
                 // Without the stored accounts, the next start would let root in without the password.
                 if let Some(error) = reply.error.filter(|_| self.catalog.dictionary.access.version == 0) {
                     junctor_kernel::invariant::fail("the first accounts are stored", format_args!("{}", error.message));

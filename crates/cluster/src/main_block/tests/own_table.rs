@@ -5,6 +5,7 @@ use junctor_model::id::TableOwner;
 use junctor_model::schema::Sharing;
 use junctor_model::value::Value;
 
+use super::super::state::{NO_OPERATION, Requester};
 use super::*;
 
 const OWNER: TableOwner = TableOwner(7);
@@ -149,4 +150,30 @@ fn an_altered_temporary_table_stays_one_and_leaves_no_record() {
     assert_eq!(records.dictionary.len(), 3, "of the database and two stored tables");
     let (stage, shown) = Stage::restarted(&records);
     assert_eq!((stage.definitions(), shown.undone), (stored, Vec::new()));
+}
+
+#[test]
+fn an_error_of_a_change_of_main_itself_ends_nothing() {
+    let mut stage = Stage::new(&[]);
+    let error = Some(Error::new(ErrorCode::TemporaryFailure, "Got temporary error"));
+    let reply = ChangeSchemaReply { operation: NO_OPERATION, notes: Vec::new(), rows: 0, error };
+    let mut outbox = Outbox::for_test(stage.own);
+    let mut context = stage.context.at(stage.now);
+    stage.main.handle_reply(SqlSignal::ChangeSchemaReply(reply), stage.own, &mut context, &mut outbox);
+    assert!(outbox.take_sent().is_empty());
+}
+
+#[test]
+fn tables_are_dropped_again_if_the_node_with_the_sequencer_is_lost() {
+    let mut stage = Stage::new(&[]);
+    let request = |node: u8, table: u32| ChangeSchema {
+        reply_to: Address::new(NodeId(node), Module::Sql, 0),
+        ..Requester::main(stage.own).request(SchemaChange::DropOwnTables { tables: vec![TableId(table)] })
+    };
+    for signal in [request(1, 7), request(2, 8), request(1, 9)] {
+        stage.main.note_dropped_elsewhere(&MainSignal::ChangeSchema(signal));
+    }
+    stage.main.queue_drops_again(stage.now);
+    let queued: Vec<String> = stage.main.waiting.iter().map(|waiting| format!("{:?}", waiting.task)).collect();
+    assert_eq!(queued, ["Requested(DropOwnTables { tables: [TableId(7), TableId(9)] })"]);
 }
