@@ -457,11 +457,10 @@ fn start_http(
         stopping: Arc::clone(stopping),
         progress: Arc::clone(progress),
         is_member,
-        connector: node.connector(),
     };
     let address = SocketAddr::new(config.http_address, port);
     let failed = |error| StartError(format!("cannot listen on {address} for HTTP: {error}"));
-    HttpServer::start(address, probe).map(Some).map_err(failed)
+    HttpServer::start(address, probe, node.connector()).map(Some).map_err(failed)
 }
 
 /// The address of the port for administrators; `None` without one.

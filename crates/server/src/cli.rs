@@ -19,7 +19,7 @@ use crate::admin::{self, AdminCommand};
 use crate::dev::{self, DevOptions};
 use crate::restart_report::RestartReport;
 
-/// The status with which a process ends that is to be started again. As in MySQL.
+/// A process ends with this status when its supervisor is to start it again, as in MySQL.
 pub const RESTART_STATUS: u8 = 16;
 
 /// A distributed, in-memory first, key-value database with SQL.
@@ -74,8 +74,8 @@ When it serves, the node prints `ready: mysql ADDRESS:PORT ...` on standard outp
 `extra ADDRESS:PORT`, `native ADDRESS:PORT` and `http ADDRESS:PORT` if it has them. A node
 of a cluster adds `links ADDRESS:PORT`; one without the role sql prints only that.
 It logs to standard error, and stops cleanly on SIGTERM and SIGINT, also while it recovers its data. Status 0
-is a clean stop, 1 a refused start or an incomplete stop, 16 the statement RESTART, and 3 a failed write or sync of
-the log, or the eviction from a cluster. After 16 and 3 the node must be started again.
+is a clean stop, 1 a refused start or an incomplete stop, 16 the statement RESTART (also if the stop was incomplete),
+and 3 a failed write or sync of the log, or the eviction from a cluster. After 16 and 3 the node must be started again.
 User root has no password and may log in over loopback only.
 
 Thread configurations, for --thread-config:
@@ -137,7 +137,7 @@ Try it:
 
 const DEV_HELP: &str = "\
 It prints `node ID ROLE pid PID address HOST:PORT` for each process, and `ready: mysql HOST:PORT,...` when all serve.
-A process that ends is started again. Ctrl-C stops them all; the next start continues from the directory.
+A process that ends is started again, unless it ends with status 0, as after SHUTDOWN or SIGTERM. Ctrl-C stops them all; the next start continues from the directory.
 
 Try it:
   junctor dev &
@@ -482,10 +482,17 @@ fn serve(options: ServeOptions) -> Result<ExitCode, Box<dyn std::error::Error>> 
         0 => eprintln!("level=info stopping statement={}", if wants_restart { "RESTART" } else { "SHUTDOWN" }),
         number => eprintln!("level=info stopping signal={number}"),
     }
-    server.stop()?;
+    let stopped = server.stop();
     signals.close();
-    // It panics on no path, and has nothing to say.
+    // The thread never panics and returns nothing.
     let _ = watch.join();
-    eprintln!("level=info stopped");
+    match stopped {
+        // The supervisor must start the process again all the same.
+        Err(error) if wants_restart => eprintln!("level=error the stop is incomplete: {error}"),
+        stopped => {
+            stopped?;
+            eprintln!("level=info stopped");
+        }
+    }
     Ok(if wants_restart { ExitCode::from(RESTART_STATUS) } else { ExitCode::SUCCESS })
 }

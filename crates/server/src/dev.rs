@@ -266,7 +266,7 @@ impl Cluster {
         }
     }
 
-    /// Plans the next start of a process that has ended, unless a statement has stopped it.
+    /// Plans the next start of a process that has ended, unless SHUTDOWN or SIGTERM has stopped it in order.
     fn on_end(&mut self, index: usize) -> Result<()> {
         let (restarts, member) = (self.restarts, &mut self.members[index]);
         let is_clean = member.reap();

@@ -178,8 +178,8 @@ impl<'a> MemberDriver<'a> {
         let now = simulation.now();
         self.members.keep_lines(now);
         for (node, message) in simulation.take_halts() {
-            let is_evicted = message.contains("evicted") || message.contains("refuse");
             let is_of_group = message.starts_with("all nodes of a group are gone");
+            let is_evicted = is_eviction(&message);
             if !is_evicted && !is_of_group || is_of_group && !self.loses_groups {
                 self.fail(format!("node {} stopped: {message}", node.0));
             }
@@ -410,6 +410,22 @@ impl<'a> MemberDriver<'a> {
     }
 }
 
+/// Whether a node has stopped with this message because others have evicted it, or refuse it after a silence.
+fn is_eviction(message: &str) -> bool {
+    let (own, other) = (message.strip_prefix("this node "), message.strip_prefix("node "));
+    // The number of the other node comes first.
+    let other = other.map(|rest| rest.trim_start_matches(|digit: char| digit.is_ascii_digit()));
+    own.is_some_and(|rest| rest.starts_with("was evicted before epoch "))
+        || matches!(
+            other,
+            Some(
+                " says that this node was evicted"
+                    | " refuses this node: the node's incarnation was evicted"
+                    | " has been silent for so long that it has refused this node"
+            )
+        )
+}
+
 impl TimeDriver<Signal, NodeHost> for MemberDriver<'_> {
     fn advance(&mut self, simulation: &mut ClusterSimulation, duration: Duration) {
         let end = simulation.now().plus(duration);
@@ -422,5 +438,30 @@ impl TimeDriver<Signal, NodeHost> for MemberDriver<'_> {
 
     fn have_nodes_ended(&self) -> bool {
         self.failed.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_for_another_reason_is_no_eviction() {
+        for message in [
+            "node 12 says that this node was evicted",
+            "this node was evicted before epoch 3; it must start again",
+            "node 1 refuses this node: the node's incarnation was evicted",
+            "node 1 has been silent for so long that it has refused this node",
+        ] {
+            assert!(is_eviction(message), "{message}");
+        }
+        for message in [
+            "node 1 refuses this node: a later incarnation of the node was accepted before",
+            "node 1 refuses this node: the node does not have the cluster's key",
+            "this node cannot copy the rows of the cluster: node 1 was evicted",
+            "the log is refused",
+        ] {
+            assert!(!is_eviction(message), "{message}");
+        }
     }
 }

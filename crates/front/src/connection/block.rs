@@ -68,8 +68,8 @@ pub(super) const LOGIN_TIMER: u64 = 0;
 pub(super) const CHECK_TIMER: u64 = 1;
 pub(super) const DELAY_TIMER: u64 = 2;
 
-/// Whether the node serves clients. The recv blocks set this shared flag and read it. The thread that starts
-/// the node waits for it.
+/// Whether the node has opened to clients, which stays so until its process ends. The recv blocks set this
+/// shared flag and read it. The thread that starts the node waits for it.
 #[derive(Debug)]
 pub struct Readiness {
     is_open: AtomicBool,

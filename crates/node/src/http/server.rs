@@ -6,10 +6,11 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use junctor_front::Readiness;
+use junctor_kernel::Connector;
 use junctor_signals::restart_progress::{PhaseProgress, RestartProgress};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -28,10 +29,13 @@ const SCRAPE_MAX: Duration = Duration::from_secs(3);
 /// Interval at which the thread checks whether it must end.
 const POLL_MS: i64 = 200;
 
+/// Interval at which it checks whether the metrics have been read, while a client waits for them.
+const METRICS_POLL_MS: i64 = 5;
+
 /// What the server knows of its node.
 #[derive(Clone)]
 pub struct Probe {
-    /// Whether the node serves clients.
+    /// Whether the node has opened to clients.
     pub readiness: Arc<Readiness>,
     /// Whether the node is being stopped.
     pub stopping: Arc<AtomicBool>,
@@ -39,20 +43,19 @@ pub struct Probe {
     pub progress: Arc<RestartProgress>,
     /// Whether the node belongs to a cluster.
     pub is_member: bool,
-    /// Makes connections in memory.
-    pub connector: junctor_kernel::Connector,
 }
 
 impl Probe {
     fn is_ready(&self) -> bool {
-        self.readiness.is_open() && !self.is_stopping()
+        self.obstacle().is_none()
     }
 
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Why the node does not serve clients; `None` if it does.
+    /// Why the node has not opened to clients, or stops; `None` otherwise. A node that has lost its cluster
+    /// stays open: it takes clients, and answers their statements with errors.
     fn obstacle(&self) -> Option<String> {
         if self.is_stopping() {
             return Some("stopping".to_owned());
@@ -77,11 +80,11 @@ pub struct HttpServer {
 }
 
 impl HttpServer {
-    /// Listens, and starts the threads.
+    /// Listens, and starts the threads. One of them reads the metrics over connections of `connector`.
     ///
     /// # Errors
     /// The address cannot be listened at, or no thread can be started.
-    pub fn start(address: SocketAddr, probe: Probe) -> std::io::Result<HttpServer> {
+    pub fn start(address: SocketAddr, probe: Probe, connector: Connector) -> std::io::Result<HttpServer> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -91,10 +94,10 @@ impl HttpServer {
         let (answer, answers) = sync_channel::<String>(1);
         let reader = probe.clone();
         let metrics = std::thread::Builder::new().name("metrics".into());
-        let metrics = metrics.spawn(move || read_metrics(&reader, &asked, &answer))?;
+        let metrics = metrics.spawn(move || read_metrics((&reader, &connector), &asked, &answer))?;
         let loop_ends = Arc::clone(&ends);
         let http = std::thread::Builder::new().name("http".into());
-        let server = Server { listener, connections: VecDeque::new(), probe, ask, answers, is_answer_late: false };
+        let server = Server { listener, connections: VecDeque::new(), probe, ask, answers, is_reading: false };
         let http = http.spawn(move || server.run(&loop_ends))?;
         Ok(HttpServer { address, ends, threads: vec![http, metrics] })
     }
@@ -116,9 +119,9 @@ impl Drop for HttpServer {
     }
 }
 
-fn read_metrics(probe: &Probe, asked: &Receiver<()>, answer: &SyncSender<String>) {
+fn read_metrics((probe, connector): (&Probe, &Connector), asked: &Receiver<()>, answer: &SyncSender<String>) {
     while asked.recv().is_ok() {
-        let scrape = junctor_client::block_on(Scrape::read(&probe.connector, probe.is_ready()));
+        let scrape = junctor_client::block_on(Scrape::read(connector, probe.is_ready()));
         if answer.send(scrape.text()).is_err() {
             return;
         }
@@ -131,15 +134,17 @@ struct Server {
     probe: Probe,
     ask: SyncSender<()>,
     answers: Receiver<String>,
-    /// Whether an answer about metrics that nobody awaits is still to come.
-    is_answer_late: bool,
+    /// Whether the metrics are being read. All clients that ask meanwhile get the same answer.
+    is_reading: bool,
 }
 
 struct HttpConnection {
     stream: TcpStream,
     deadline: Instant,
     received: Vec<u8>,
-    /// The answer, and how much of it is sent. `None` until the request is complete.
+    /// Until when the client waits for the metrics, and whether its answer has no body.
+    awaits_metrics: Option<(Instant, bool)>,
+    /// The answer, and how much of it is sent. `None` until there is one.
     answer: Option<(Vec<u8>, usize)>,
 }
 
@@ -148,19 +153,24 @@ impl Server {
         while !ends.load(Ordering::Relaxed) {
             self.wait();
             self.accept();
+            let metrics = self.answers.try_recv().ok();
+            self.is_reading &= metrics.is_none();
             let mut connections = std::mem::take(&mut self.connections);
-            connections.retain_mut(|connection| self.serve(connection));
+            connections.retain_mut(|connection| self.serve(connection, metrics.as_deref()));
             self.connections = connections;
         }
     }
 
     fn wait(&self) {
         let mut files = vec![PollFd::new(&self.listener, PollFlags::IN)];
-        for connection in &self.connections {
+        let is_polled = |connection: &&HttpConnection| connection.awaits_metrics.is_none();
+        for connection in self.connections.iter().filter(is_polled) {
             let wanted = if connection.answer.is_some() { PollFlags::OUT } else { PollFlags::IN };
             files.push(PollFd::new(&connection.stream, wanted));
         }
-        let timeout = Timespec { tv_sec: 0, tv_nsec: POLL_MS * 1_000_000 };
+        let has_waiting = files.len() <= self.connections.len();
+        let interval_ms = if has_waiting { METRICS_POLL_MS } else { POLL_MS };
+        let timeout = Timespec { tv_sec: 0, tv_nsec: interval_ms * 1_000_000 };
         // An interrupted poll is repeated by the loop.
         let _ = poll(&mut files, Some(&timeout));
     }
@@ -175,16 +185,31 @@ impl Server {
                 self.connections.pop_front();
             }
             let deadline = Instant::now() + DEADLINE;
-            self.connections.push_back(HttpConnection { stream, deadline, received: Vec::new(), answer: None });
+            let received = Vec::new();
+            self.connections.push_back(HttpConnection {
+                stream,
+                deadline,
+                received,
+                awaits_metrics: None,
+                answer: None,
+            });
         }
     }
 
-    /// Takes a connection forward. Returns whether it goes on.
-    fn serve(&mut self, connection: &mut HttpConnection) -> bool {
-        if Instant::now() >= connection.deadline {
+    /// Takes a connection forward, with metrics that have just been read. Returns whether it goes on.
+    fn serve(&mut self, connection: &mut HttpConnection, metrics: Option<&str>) -> bool {
+        let now = Instant::now();
+        if now >= connection.deadline {
             return false;
         }
-        if connection.answer.is_none() {
+        if let Some((until, is_head)) = connection.awaits_metrics {
+            let answer = match metrics {
+                Some(text) => response(200, text, is_head),
+                None if now < until => return true,
+                None => response(503, "the node does not answer\n", is_head),
+            };
+            (connection.awaits_metrics, connection.answer) = (None, Some((answer, 0)));
+        } else if connection.answer.is_none() {
             match connection.receive() {
                 Ok(true) => {}
                 Ok(false) => return true,
@@ -192,6 +217,10 @@ impl Server {
             }
             let answer = match read(&connection.received) {
                 Asked::Incomplete => return true,
+                Asked::Path { path: "/metrics", is_head } if self.ask_metrics() => {
+                    connection.awaits_metrics = Some((now + SCRAPE_MAX, is_head));
+                    return true;
+                }
                 Asked::Path { path, is_head } => self.answer(path, is_head),
                 Asked::Refused(status) => response(status, "", false),
             };
@@ -200,7 +229,7 @@ impl Server {
         connection.send()
     }
 
-    fn answer(&mut self, path: &str, is_head: bool) -> Vec<u8> {
+    fn answer(&self, path: &str, is_head: bool) -> Vec<u8> {
         match path {
             "/health" => response(200, "ok\n", is_head),
             "/health/live" => json(200, "live", None, is_head),
@@ -208,33 +237,19 @@ impl Server {
                 None => json(200, "ready", None, is_head),
                 Some(reason) => json(503, "not ready", Some(&reason), is_head),
             },
-            "/ready" if self.probe.is_ready() => response(200, "ready\n", is_head),
-            "/ready" if self.probe.is_stopping() => response(503, "stopping\n", is_head),
-            "/ready" => response(503, "recovering\n", is_head),
-            "/metrics" => match self.metrics() {
-                Some(text) => response(200, &text, is_head),
-                None => response(503, "the node does not answer\n", is_head),
+            "/ready" => match self.probe.obstacle() {
+                None => response(200, "ready\n", is_head),
+                Some(reason) => response(503, &format!("{reason}\n"), is_head),
             },
+            "/metrics" => response(503, "the node does not answer\n", is_head),
             _ => response(404, "", is_head),
         }
     }
 
-    fn metrics(&mut self) -> Option<String> {
-        if std::mem::take(&mut self.is_answer_late) {
-            // The last reading must end first.
-            self.is_answer_late = self.answers.try_recv().is_err();
-            if self.is_answer_late {
-                return None;
-            }
-        }
-        self.ask.try_send(()).ok()?;
-        match self.answers.recv_timeout(SCRAPE_MAX) {
-            Ok(text) => Some(text),
-            Err(error) => {
-                self.is_answer_late = error == RecvTimeoutError::Timeout;
-                None
-            }
-        }
+    /// Begins to read the metrics, unless that is under way. Returns whether an answer may come.
+    fn ask_metrics(&mut self) -> bool {
+        self.is_reading = self.is_reading || self.ask.try_send(()).is_ok();
+        self.is_reading
     }
 }
 
@@ -310,4 +325,44 @@ fn typed_response(status: u16, content_type: &str, body: &str, is_head: bool) ->
         bytes.extend_from_slice(body.as_bytes());
     }
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn health_is_answered_while_the_metrics_are_read() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let ((ask, asked), (answer, answers)) = (sync_channel(1), sync_channel(1));
+        let (readiness, stopping, progress) = Default::default();
+        let probe = Probe { readiness, stopping, progress, is_member: false };
+        let server = Server { listener, connections: VecDeque::new(), probe, ask, answers, is_reading: false };
+        let ends = Arc::new(AtomicBool::new(false));
+        let server_ends = Arc::clone(&ends);
+        let thread = std::thread::spawn(move || server.run(&server_ends));
+        let request = |path: &str| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            write!(stream, "GET {path} HTTP/1.0\r\n\r\n").unwrap();
+            stream
+        };
+        let answered = |mut stream: TcpStream| {
+            let mut text = String::new();
+            stream.read_to_string(&mut text).unwrap();
+            text
+        };
+        let first = request("/metrics");
+        asked.recv().unwrap();
+        let second = request("/metrics");
+        assert!(answered(request("/health/live")).ends_with("\r\n\r\n{\"status\":\"live\"}\n"));
+        assert!(answered(request("/ready")).ends_with("\r\n\r\nstarting\n"));
+        answer.send("figures\n".to_owned()).unwrap();
+        for stream in [first, second] {
+            assert!(answered(stream).ends_with("\r\n\r\nfigures\n"));
+        }
+        ends.store(true, Ordering::Relaxed);
+        thread.join().unwrap();
+    }
 }

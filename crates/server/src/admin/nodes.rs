@@ -24,8 +24,10 @@ pub struct Node {
     pub is_durable: bool,
     /// Whether it leads the voters or numbers commits.
     pub has_office: bool,
-    /// Its life.
-    pub incarnation: u64,
+    /// Whether it votes.
+    pub is_voter: bool,
+    /// Its life, if the node that shows it knows one.
+    pub incarnation: Option<u64>,
     /// The epoch of the membership at the node that shows it.
     pub epoch: u64,
 }
@@ -36,7 +38,7 @@ impl Node {
         self.group.is_some()
     }
 
-    /// Whether it does what it is there for: a data node serves, and its disk counts.
+    /// Whether it does its work: a data node serves, and its disk counts.
     pub fn is_whole(&self) -> bool {
         match self.has_data() {
             true => self.state == "SERVING" && self.is_durable,
@@ -44,13 +46,29 @@ impl Node {
         }
     }
 
-    /// Whether no process of it is in the cluster.
+    /// Whether no process of the node is in the cluster.
     pub fn is_away(&self) -> bool {
         self.state == "DOWN"
     }
 
-    /// The place in a restart of all nodes: management nodes, data nodes, SQL nodes. Nodes whose loss costs
-    /// an election come last in each class.
+    /// Whether its state is known. A node without data asks others about nodes that it has no links to, and
+    /// may get no answer in time.
+    pub fn is_known(&self) -> bool {
+        self.state != "UNKNOWN"
+    }
+
+    /// Whether the present membership has it.
+    pub fn is_member(&self) -> bool {
+        matches!(&*self.state, "SERVING" | "JOINING")
+    }
+
+    /// Whether it votes, and its process is heard.
+    fn is_present_voter(&self) -> bool {
+        self.is_voter && (self.is_member() || matches!(&*self.state, "CONNECTED" | "WAITING"))
+    }
+
+    /// The place in a restart of all nodes: management nodes, data nodes, SQL nodes. In each class, the leader
+    /// and the sequencer come last.
     pub fn rank(&self) -> (u8, bool, u8) {
         let class = match (self.has_data(), self.roles.contains("management")) {
             (true, _) => 1,
@@ -73,7 +91,8 @@ pub fn nodes_of(table: &Table) -> Vec<Node> {
             group: number("node_group"),
             is_durable: is_set("is_durable"),
             has_office: is_set("is_leader") || is_set("is_sequencer"),
-            incarnation: number("incarnation").unwrap_or(0),
+            is_voter: is_set("is_voter"),
+            incarnation: number("incarnation"),
             epoch: number("epoch").unwrap_or(0),
         }
     };
@@ -92,16 +111,20 @@ pub fn own(session: &mut Session) -> Result<u8> {
     Ok(table.rows.first().and_then(|row| row.get(1)).and_then(Cell::number).unwrap_or(0) as u8)
 }
 
-/// Why a restart of all nodes, one after the other, would not keep the cluster serving.
+/// Why the cluster would stop serving during a rolling restart.
 pub fn obstacle(nodes: &[Node]) -> Option<String> {
     let of_group = |group: u64| nodes.iter().filter(move |node| node.group == Some(group));
-    let alone = nodes.iter().find(|node| node.group.is_some_and(|group| of_group(group).count() < 2));
-    let broken = nodes.iter().find(|node| node.has_data() && !node.is_whole());
-    match (alone, broken) {
-        (Some(node), _) => Some(format!("node {} is the only replica of its node group", node.id)),
-        (_, Some(node)) => Some(format!("node {} is {}, or its disk does not count", node.id, node.state)),
-        _ => None,
+    if let Some(node) = nodes.iter().find(|node| node.group.is_some_and(|group| of_group(group).count() < 2)) {
+        return Some(format!("node {} is the only replica of its node group", node.id));
     }
+    if let Some(node) = nodes.iter().find(|node| node.has_data() && !node.is_whole()) {
+        return Some(format!("node {} is {}, or its disk does not count", node.id, node.state));
+    }
+    let voters = nodes.iter().filter(|node| node.is_voter).count();
+    let present = nodes.iter().filter(|node| node.is_present_voter()).count();
+    // Without a majority, no data node may serve.
+    let keeps_majority = voters == 0 || present > voters / 2 + 1;
+    (!keeps_majority).then(|| format!("{present} of {voters} voters are there, and one less would be no majority"))
 }
 
 #[cfg(test)]
@@ -110,17 +133,22 @@ mod tests {
 
     fn node(id: u8, roles: &str, state: &str, group: Option<u64>) -> Node {
         let (roles, state) = (roles.to_owned(), state.to_owned());
-        Node { id, roles, state, group, is_durable: group.is_some(), has_office: id == 1, incarnation: 7, epoch: 3 }
+        let (is_durable, has_office, is_voter) = (group.is_some(), id == 1, roles != "sql");
+        Node { id, roles, state, group, is_durable, has_office, is_voter, incarnation: Some(7), epoch: 3 }
     }
 
-    #[test]
-    fn a_rolling_restart_goes_from_management_to_sql_and_keeps_a_replica() {
-        let mut nodes = vec![
+    fn nodes() -> Vec<Node> {
+        vec![
             node(1, "data", "SERVING", Some(0)),
             node(2, "data,sql", "SERVING", Some(0)),
             node(3, "sql", "CONNECTED", None),
             node(4, "management", "CONNECTED", None),
-        ];
+        ]
+    }
+
+    #[test]
+    fn a_rolling_restart_goes_from_management_to_sql_and_keeps_a_replica() {
+        let mut nodes = nodes();
         let mut order = nodes.clone();
         order.sort_by_key(Node::rank);
         assert_eq!(order.iter().map(|node| node.id).collect::<Vec<_>>(), [4, 2, 1, 3]);
@@ -129,5 +157,24 @@ mod tests {
         assert!(obstacle(&nodes).is_some_and(|text| text.contains("node 2")));
         nodes.remove(1);
         assert!(obstacle(&nodes).is_some_and(|text| text.contains("node 1 is the only replica")));
+    }
+
+    #[test]
+    fn a_rolling_restart_keeps_a_majority_of_the_voters() {
+        let lacks_majority = |nodes: &[Node], text: &str| obstacle(nodes).is_some_and(|it| it.starts_with(text));
+        for state in ["DOWN", "SILENT", "UNKNOWN"] {
+            let mut nodes = nodes();
+            nodes[3].state = state.to_owned();
+            assert!(lacks_majority(&nodes, "2 of 3 voters are there"), "{state}");
+        }
+        // Two data nodes alone have one voter.
+        let mut pair = nodes();
+        pair.truncate(2);
+        pair[1].is_voter = false;
+        assert!(lacks_majority(&pair, "1 of 1 voters are there"));
+        // Five voters may do without one.
+        let mut five = nodes();
+        five.extend([node(5, "management", "CONNECTED", None), node(6, "management", "DOWN", None)]);
+        assert_eq!(obstacle(&five), None);
     }
 }

@@ -8,13 +8,16 @@ use clap::{Args, value_parser};
 
 use super::Result;
 use super::nodes::{self, NODES, Node, obstacle};
-use super::session::{LoginOptions, Session};
+use super::session::{LoginOptions, ServerError, Session};
 use super::table::Table;
 
 /// Shown after the options of `junctor admin rolling-restart`.
 pub const ROLLING_HELP: &str = "\
-Management nodes come first, then data nodes, then SQL nodes. Before each one, all data nodes serve and have their rows
-on disk; the restart of a data node ends when it does so again. Clients of a SQL node lose their connections once.
+Management nodes come first, then data nodes, then SQL nodes; the node that the command is connected to comes last.
+Before each one, all data nodes serve and have their rows on disk, each group has at least two of them, and the other
+voters are a majority; otherwise the command refuses to begin, or waits. The restart of a data node ends when it serves
+again with its rows on disk. A SQL node counts as restarted when its links are up, which is a moment before it takes
+clients: with few SQL nodes, clients may find none for that moment. Clients of a SQL node lose their connections once.
 Every process needs a supervisor that starts it again after status 16: systemd, or `junctor dev`.
 
 Try it:
@@ -22,6 +25,8 @@ Try it:
 
 /// Interval between two looks at the cluster.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Maximum time until the state of a node is known.
+const STATE_MAX: Duration = Duration::from_secs(10);
 
 /// Where to log in, and how to print.
 #[derive(Debug, Args)]
@@ -76,7 +81,7 @@ pub struct StopOptions {
     #[arg(long)]
     force: bool,
     /// Maximum time until the node has left, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     #[command(flatten)]
     common: Common,
@@ -92,7 +97,7 @@ pub struct RestartOptions {
     #[arg(long)]
     force: bool,
     /// Maximum time until the node serves again, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     #[command(flatten)]
     common: Common,
@@ -102,7 +107,7 @@ pub struct RestartOptions {
 #[derive(Debug, Args)]
 pub struct RollingOptions {
     /// Maximum time for each node, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = value_parser!(u64).range(1..=86_400))]
     timeout: u64,
     #[command(flatten)]
     common: Common,
@@ -146,15 +151,17 @@ pub fn status(options: &StatusOptions) -> Result<()> {
     let mut session = Session::open(&options.common.login)?;
     let mut tables = vec![];
     for (name, order) in [
-        ("nodes", "node_id"),
-        ("arbitration", "node_id"),
-        ("links", "node_id, peer_node_id"),
-        ("replication_lag", "node_id"),
-        ("restarts", "node_id"),
+        ("nodes", "ORDER BY node_id"),
+        ("arbitration", "ORDER BY node_id"),
+        ("links", "ORDER BY node_id, peer_node_id"),
+        ("replication_lag", "ORDER BY node_id"),
+        // Each node has its phases in the order in which they began, and no column for it.
+        ("restarts", ""),
     ] {
         let filter = options.node.map(|node| format!("WHERE node_id = {node}")).unwrap_or_default();
-        let query = format!("SELECT * FROM junctor_info.{name} {filter} ORDER BY {order}");
-        tables.push((name, session.query(&query)?));
+        let mut table = session.query(&format!("SELECT * FROM junctor_info.{name} {filter} {order}"))?;
+        table.sort_by_number("node_id");
+        tables.push((name, table));
     }
     print(&tables, options.common.json)
 }
@@ -198,6 +205,16 @@ impl Progress {
         out.flush()?;
         Ok(())
     }
+
+    /// The last line of a rolling restart.
+    fn tell_end(&self, count: usize) -> Result<()> {
+        let (step, seconds) = ("all nodes have been restarted", self.began.elapsed().as_secs_f64());
+        match self.is_json {
+            true => println!("{}", serde_json::json!({ "nodes": count, "step": step, "seconds": seconds })),
+            false => println!("all {count} nodes have been restarted"),
+        }
+        Ok(())
+    }
 }
 
 /// Looks at the nodes until a condition holds. The session may lose its own node meanwhile.
@@ -229,10 +246,23 @@ fn find(nodes: &[Node], id: u8) -> Result<&Node> {
     nodes.iter().find(|node| node.id == id).ok_or_else(|| format!("the cluster has no node {id}").into())
 }
 
-/// Executes SHUTDOWN or RESTART. The connection may end before the answer, if it is the own node.
-fn request(session: &mut Session, statement: &str, node: u8, force: bool) -> Result<()> {
+/// The node, once its state is known.
+fn find_known(session: &mut Session, id: u8) -> Result<Node> {
+    let mut nodes = nodes::read(session)?;
+    if !find(&nodes, id)?.is_known() {
+        let what = format!("the state of node {id} is not known");
+        nodes = await_nodes(session, STATE_MAX, &what, |nodes| find(nodes, id).is_ok_and(Node::is_known))?;
+    }
+    find(&nodes, id).cloned()
+}
+
+/// Executes SHUTDOWN or RESTART. The connection to the node itself may end before the answer.
+fn request(session: &mut Session, statement: &str, node: u8, (force, is_own): (bool, bool)) -> Result<()> {
     let force = if force { " FORCE" } else { "" };
-    session.execute(&format!("{statement} NODE {node}{force}"))
+    match session.execute(&format!("{statement} NODE {node}{force}")) {
+        Err(error) if is_own && !error.is::<ServerError>() => Ok(()),
+        result => result,
+    }
 }
 
 /// `junctor admin stop`.
@@ -240,16 +270,15 @@ pub fn stop(options: &StopOptions) -> Result<()> {
     let StopOptions { node, force, timeout, common } = options;
     let mut session = Session::open(&common.login)?;
     let progress = Progress::new(common.json);
-    let known = nodes::read(&mut session)?;
-    let target = find(&known, *node)?;
+    let target = find_known(&mut session, *node)?;
     let is_own = nodes::own(&mut session)? == *node;
-    request(&mut session, "SHUTDOWN", *node, *force)?;
-    progress.tell(target, "stops")?;
+    request(&mut session, "SHUTDOWN", *node, (*force, is_own))?;
+    progress.tell(&target, "stops")?;
     let timeout = Duration::from_secs(*timeout);
     let deadline = Instant::now() + timeout;
     if is_own {
-        // Nobody else is there to be asked.
-        while nodes::read(&mut session).is_ok() {
+        // The session is at this node, so it cannot ask another one.
+        while !session.has_ended()? {
             if Instant::now() >= deadline {
                 return Err(format!("node {node} did not stop within {} s", timeout.as_secs()).into());
             }
@@ -257,13 +286,17 @@ pub fn stop(options: &StopOptions) -> Result<()> {
         }
     } else {
         let what = format!("node {node} did not stop");
-        // The next stop must find the membership without it.
-        let has_left = |it: &Node| it.is_away() && (*force || !target.has_data() || it.epoch > target.epoch);
-        let is_gone =
-            |nodes: &[Node]| find(nodes, *node).is_ok_and(|it| has_left(it) || it.incarnation > target.incarnation);
-        await_nodes(&mut session, timeout, &what, is_gone)?;
+        await_nodes(&mut session, timeout, &what, |nodes| {
+            find(nodes, *node).is_ok_and(|it| has_left(&target, it, *force))
+        })?;
     }
-    progress.tell(target, "has stopped")
+    progress.tell(&target, "has stopped")
+}
+
+/// Whether a node has left since it was asked to stop. The next stop must find the membership without it.
+fn has_left(before: &Node, now: &Node, force: bool) -> bool {
+    let is_out = force || !before.is_member() || now.epoch > before.epoch;
+    now.is_away() && is_out || now.incarnation > before.incarnation
 }
 
 /// `junctor admin restart`.
@@ -271,13 +304,14 @@ pub fn restart(options: &RestartOptions) -> Result<()> {
     let RestartOptions { node, force, timeout, common } = options;
     let mut session = Session::open(&common.login)?;
     let progress = Progress::new(common.json);
-    let known = nodes::read(&mut session)?;
-    let target = find(&known, *node)?.clone();
-    restart_node(&mut session, &target, *force, Duration::from_secs(*timeout), &progress)
+    let target = find_known(&mut session, *node)?;
+    let is_own = nodes::own(&mut session)? == *node;
+    request(&mut session, "RESTART", *node, (*force, is_own))?;
+    await_restart(&mut session, &target, Duration::from_secs(*timeout), &progress)
 }
 
-fn restart_node(session: &mut Session, node: &Node, force: bool, timeout: Duration, progress: &Progress) -> Result<()> {
-    request(session, "RESTART", node.id, force)?;
+/// Waits until a node that was asked to restart does its work again.
+fn await_restart(session: &mut Session, node: &Node, timeout: Duration, progress: &Progress) -> Result<()> {
     progress.tell(node, "stops, to start again")?;
     let is_new = |it: &Node| it.incarnation > node.incarnation && !it.is_away();
     let mut step = "";
@@ -309,22 +343,46 @@ pub fn rolling_restart(options: &RollingOptions) -> Result<()> {
     if let Some(obstacle) = obstacle(&order) {
         return Err(format!("no rolling restart: {obstacle}").into());
     }
-    // A node that is away is not this command's business.
+    // The command skips nodes that are down.
     order.retain(|node| !node.is_away());
     let own = nodes::own(&mut session)?;
     order.sort_by_key(|node| (node.id == own, node.rank()));
-    for planned in &order {
-        let what = "some data node does not serve with its rows on disk";
-        let nodes = await_nodes(&mut session, timeout, what, |nodes| obstacle(nodes).is_none())?;
-        restart_node(&mut session, find(&nodes, planned.id)?, false, timeout, &progress)?;
+    for Node { id, .. } in &order {
+        let what = format!("the cluster cannot do without node {id}");
+        let may_restart = |nodes: &[Node]| obstacle(nodes).is_none() && find(nodes, *id).is_ok_and(Node::is_known);
+        let nodes = await_nodes(&mut session, timeout, &what, may_restart)?;
+        let target = find(&nodes, *id)?;
+        request(&mut session, "RESTART", *id, (false, *id == own))?;
+        await_restart(&mut session, target, timeout, &progress)?;
     }
     let what = "the cluster is not whole";
     let ids: Vec<u8> = order.iter().map(|node| node.id).collect();
     await_nodes(&mut session, timeout, what, |nodes| {
         nodes.iter().filter(|node| ids.contains(&node.id)).all(Node::is_whole)
     })?;
-    if !common.json {
-        println!("all {} nodes have been restarted", order.len());
+    progress.tell_end(order.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(state: &str, group: Option<u64>, incarnation: Option<u64>, epoch: u64) -> Node {
+        let (roles, state, is_durable) = (String::new(), state.to_owned(), group.is_some());
+        Node { id: 2, roles, state, group, is_durable, has_office: false, is_voter: false, incarnation, epoch }
     }
-    Ok(())
+
+    #[test]
+    fn a_member_has_left_with_the_next_epoch_and_others_at_once() {
+        let gone = node("DOWN", Some(0), Some(7), 3);
+        assert!(!has_left(&node("SERVING", Some(0), Some(7), 3), &gone, false));
+        assert!(has_left(&node("SERVING", Some(0), Some(7), 2), &gone, false));
+        assert!(has_left(&node("SERVING", Some(0), Some(7), 3), &gone, true));
+        // It waited for its admission.
+        assert!(has_left(&node("WAITING", Some(0), Some(7), 3), &gone, false));
+        assert!(has_left(&node("CONNECTED", None, Some(7), 3), &node("DOWN", None, Some(7), 3), false));
+        // A supervisor has started it again, or nobody knows where it is.
+        assert!(has_left(&node("CONNECTED", None, Some(7), 3), &node("CONNECTED", None, Some(8), 3), false));
+        assert!(!has_left(&node("CONNECTED", None, Some(7), 3), &node("UNKNOWN", None, None, 3), false));
+    }
 }

@@ -15,6 +15,8 @@ use crate::cli::first_line;
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// Time to wait for an answer.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// MySQL's error for a server that stops.
+const SHUTDOWN: u16 = 1053;
 
 /// How to log in to a node that serves clients.
 #[derive(Clone, Debug, Args)]
@@ -38,6 +40,18 @@ pub struct LoginOptions {
     #[arg(long, value_name = "FILE")]
     password_file: Option<PathBuf>,
 }
+
+/// An error that the server has answered. All other errors are of the connection.
+#[derive(Debug)]
+pub struct ServerError(mysql::MySqlError);
+
+impl std::fmt::Display for ServerError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "error {}: {}", self.0.code, self.0.message)
+    }
+}
+
+impl std::error::Error for ServerError {}
 
 /// A session. It connects again when its connection is lost.
 pub struct Session {
@@ -73,7 +87,7 @@ impl Session {
     fn connect(&mut self) -> Result<&mut Conn> {
         let connection = match self.connection.take() {
             Some(connection) => connection,
-            None => Conn::new(self.login.clone())?,
+            None => Conn::new(self.login.clone()).map_err(told)?,
         };
         Ok(self.connection.insert(connection))
     }
@@ -86,8 +100,10 @@ impl Session {
         let result = self.connect()?.query_iter(query);
         let result = result.and_then(|result| {
             let columns = result.columns().as_ref().iter().map(|column| column.name_str().into_owned()).collect();
-            let rows: mysql::Result<Vec<Vec<Cell>>> =
-                result.map(|row| Ok(row?.unwrap().into_iter().map(Cell::of).collect())).collect();
+            let is_numeric = |column: &mysql::Column| column.column_type().is_numeric_type();
+            let are_numeric: Vec<bool> = result.columns().as_ref().iter().map(is_numeric).collect();
+            let cells = |row: mysql::Row| row.unwrap().into_iter().zip(&are_numeric).map(|(it, is)| Cell::of(it, *is));
+            let rows: mysql::Result<Vec<Vec<Cell>>> = result.map(|row| Ok(cells(row?).collect())).collect();
             Ok(Table { columns, rows: rows? })
         });
         self.check(result)
@@ -102,16 +118,32 @@ impl Session {
         self.check(result)
     }
 
-    /// Gives up a connection after an error that is not one of the statement.
+    /// Whether the node takes no new connections any more.
+    ///
+    /// # Errors
+    /// The node answers, and refuses the login for another reason than its stop.
+    pub fn has_ended(&mut self) -> Result<bool> {
+        self.connection = None;
+        match Conn::new(self.login.clone()) {
+            Ok(_) => Ok(false),
+            Err(mysql::Error::MySqlError(error)) if error.code == SHUTDOWN => Ok(false),
+            Err(error @ mysql::Error::MySqlError(_)) => Err(told(error)),
+            Err(_) => Ok(true),
+        }
+    }
+
+    /// Drops the connection unless the error came from the statement.
     fn check<T>(&mut self, result: mysql::Result<T>) -> Result<T> {
-        result.map_err(|error| {
-            if !matches!(error, mysql::Error::MySqlError(_)) {
-                self.connection = None;
-            }
-            match error {
-                mysql::Error::MySqlError(error) => format!("error {}: {}", error.code, error.message).into(),
-                other => other.into(),
-            }
-        })
+        if result.as_ref().is_err_and(|error| !matches!(error, mysql::Error::MySqlError(_))) {
+            self.connection = None;
+        }
+        result.map_err(told)
+    }
+}
+
+fn told(error: mysql::Error) -> Box<dyn std::error::Error> {
+    match error {
+        mysql::Error::MySqlError(error) => ServerError(error).into(),
+        other => other.into(),
     }
 }

@@ -23,8 +23,8 @@ pub struct Table {
 }
 
 impl Cell {
-    /// The value that the client library has read.
-    pub fn of(value: mysql::Value) -> Cell {
+    /// The value that the client library has read from a column, whose type is numeric or not.
+    pub fn of(value: mysql::Value, is_numeric: bool) -> Cell {
         match value {
             mysql::Value::NULL => Cell::Null,
             mysql::Value::UInt(number) => Cell::Number(number),
@@ -32,8 +32,7 @@ impl Cell {
             // The text protocol has all values as texts.
             mysql::Value::Bytes(bytes) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
-                let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-                text.parse().ok().filter(|_| is_number).map_or(Cell::Text(text), Cell::Number)
+                text.parse().ok().filter(|_| is_numeric).map_or(Cell::Text(text), Cell::Number)
             }
             other => Cell::Text(other.as_sql(true)),
         }
@@ -67,6 +66,13 @@ impl Table {
     pub fn cell(&self, row: usize, column: &str) -> &Cell {
         let position = self.columns.iter().position(|name| name == column);
         position.and_then(|position| self.rows.get(row)?.get(position)).unwrap_or(&Cell::Null)
+    }
+
+    /// Sorts the rows by a column of numbers. Rows with the same number keep their order.
+    pub fn sort_by_number(&mut self, column: &str) {
+        if let Some(position) = self.columns.iter().position(|name| name == column) {
+            self.rows.sort_by_key(|row| row.get(position).and_then(Cell::number));
+        }
     }
 
     /// The rows below the names of the columns, aligned.
@@ -112,19 +118,24 @@ mod tests {
 
     #[test]
     fn tables_are_printed_for_people_and_for_programs() {
-        let bytes = |text: &str| Cell::of(mysql::Value::Bytes(text.into()));
+        let bytes = |text: &str, is_numeric| Cell::of(mysql::Value::Bytes(text.into()), is_numeric);
         let table = Table {
-            columns: vec!["node_id".into(), "state".into(), "node_group".into()],
+            columns: vec!["node_id".into(), "domain".into(), "node_group".into()],
             rows: vec![
-                vec![bytes("1"), bytes("SERVING"), bytes("0")],
-                vec![bytes("12"), bytes(""), Cell::of(mysql::Value::NULL)],
+                vec![bytes("1", true), bytes("rack 1", false), bytes("0", true)],
+                // A name of digits is a text.
+                vec![bytes("12", true), bytes("07", false), Cell::of(mysql::Value::NULL, true)],
             ],
         };
-        let expected = "node_id  state    node_group\n      1  SERVING           0\n     12                    -\n";
+        let expected = "node_id  domain  node_group\n      1  rack 1           0\n     12  07               -\n";
         assert_eq!(table.text(), expected);
         let expected =
-            r#"[{"node_group":0,"node_id":1,"state":"SERVING"},{"node_group":null,"node_id":12,"state":""}]"#;
+            r#"[{"node_group":0,"node_id":1,"domain":"rack 1"},{"node_group":null,"node_id":12,"domain":"07"}]"#;
         assert_eq!(serde_json::from_str::<serde_json::Value>(expected).unwrap(), table.json());
+        let mut sorted = table.clone();
+        sorted.rows.insert(0, vec![bytes("12", true), bytes("before", false), Cell::Null]);
+        sorted.sort_by_number("node_id");
+        assert_eq!([0, 1, 2].map(|row| sorted.cell(row, "domain").text()), ["rack 1", "before", "07"]);
         assert_eq!((table.cell(1, "node_id").number(), table.cell(0, "x")), (Some(12), &Cell::Null));
     }
 }

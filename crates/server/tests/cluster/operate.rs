@@ -152,8 +152,8 @@ fn a_node_that_waits_for_its_cluster_lives_and_is_not_ready() {
     let port = TcpListener::bind("127.0.0.1:0").expect("a free port").local_addr().expect("an address").port();
     cluster.set_options(1, &["--http-port", &port.to_string()]);
     cluster.start(1);
-    let waiting = "\r\n\r\n{\"status\":\"not ready\",\"reason\":\"";
-    let is_waiting = |answer: &String| answer.starts_with("HTTP/1.1 503 ") && answer.contains(waiting);
+    let waiting = "\r\n\r\n{\"status\":\"not ready\",\"reason\":\"waiting for the cluster\"}\n";
+    let is_waiting = |answer: &String| answer.starts_with("HTTP/1.1 503 ") && answer.ends_with(waiting);
     wait_until("it waits", || get(port, "/health/ready").filter(is_waiting));
     let live = get(port, "/health/live").expect("it listens");
     assert!(live.starts_with("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"), "{live}");
