@@ -53,7 +53,7 @@ fn clean(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(NAME) {
+        if entry.file_name().to_string_lossy().starts_with(NAME) && entry.file_type()?.is_file() {
             std::fs::remove_file(entry.path())?;
         }
     }
@@ -68,7 +68,7 @@ mod tests {
     fn the_folder_is_that_of_the_data_or_the_one_named() {
         let root = std::env::temp_dir().join(format!("junctor-temporary-files-{}", std::process::id()));
         let left = root.join("data/tmp/query-3-7");
-        std::fs::create_dir_all(root.join("data/tmp")).expect("a folder");
+        std::fs::create_dir_all(root.join("data/tmp/query-folder")).expect("a folder");
         std::fs::write(&left, "rows").expect("a file");
         std::fs::write(root.join("data/tmp/other"), "").expect("a file");
         let path = |name: &str| format!("{}/{name}", root.display());

@@ -118,8 +118,7 @@ impl Engine {
                 if state.awaits_call() {
                     self.gateway.cancel_user_lock(session.connection, turn);
                 }
-                if state.awaits_input() {
-                    // No reply will arrive, so the statement requests a step to end in.
+                if state.ends_in_step() {
                     session.steps_requested += 1;
                     self.gateway.continue_later(session.connection, session.steps_requested, turn);
                 }

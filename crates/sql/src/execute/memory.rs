@@ -126,8 +126,7 @@ impl Account {
     pub fn try_hold(&mut self, memory: &Arc<QueryMemory>, bytes: usize) -> bool {
         let used = memory.used.load(Ordering::Relaxed) + bytes as u64;
         let limits = &memory.limits;
-        let is_share = self.held + bytes as u64 <= limits.spill_from / SHARE;
-        let has_room = match is_share {
+        let has_room = match self.is_share(memory, bytes) {
             true => memory.book(used, u64::MAX),
             false => used <= limits.spill_from && memory.book(used, limits.node_max),
         };
@@ -140,7 +139,8 @@ impl Account {
     /// Takes memory for state that cannot leave memory. Error: 1041.
     pub fn hold(&mut self, memory: &Arc<QueryMemory>, bytes: usize) -> Result<()> {
         let used = memory.used.load(Ordering::Relaxed) + bytes as u64;
-        if used > memory.limits.bytes_max || !memory.book(used, memory.limits.node_max) {
+        let most = if self.is_share(memory, bytes) { u64::MAX } else { memory.limits.node_max };
+        if used > memory.limits.bytes_max || !memory.book(used, most) {
             return Err(out_of_memory());
         }
         self.note(memory, bytes);
@@ -151,6 +151,11 @@ impl Account {
     pub fn take(&mut self, memory: &Arc<QueryMemory>, bytes: usize) {
         memory.book(memory.used.load(Ordering::Relaxed) + bytes as u64, u64::MAX);
         self.note(memory, bytes);
+    }
+
+    /// Whether the operator would hold no more than its share.
+    fn is_share(&self, memory: &QueryMemory, bytes: usize) -> bool {
+        self.held + bytes as u64 <= memory.limits.spill_from / SHARE
     }
 
     fn note(&mut self, memory: &Arc<QueryMemory>, bytes: usize) {
@@ -232,6 +237,8 @@ mod tests {
         assert!(accounts[4].try_hold(&memory[4], 10_000), "an operator keeps its share");
         accounts[0].clear();
         assert!(accounts[4].try_hold(&memory[4], 140_000));
+        accounts[3].hold(&memory[3], 10_000).expect("an operator keeps its share");
+        assert_eq!(accounts[3].hold(&memory[3], 200_000).map_err(|error| error.code.errno()), Err(1041));
         drop((accounts, memory));
         assert_eq!(node.memory(), 0);
     }

@@ -32,6 +32,7 @@ use super::state::{Execution, FinalStepState, LockReadState, PlanInput, ReadStat
 use super::write::{check_writable, locks_exclusively, send_lock_read};
 use crate::bind::{message, operand_type};
 use crate::mysql_catalog::show::WarningLevel;
+use crate::mysql_catalog::variable::unsigned_of;
 use crate::plan::{AccessPath, FinalStep, LimitTemplate, Quantity, SelectPlan};
 use crate::result::{OUTPUT_PART_BYTES, Progress};
 
@@ -164,7 +165,7 @@ fn send_first_read(
     state.retry = input.input.keep(in_transaction, &context.engine.work.parameters, context.turn);
     reserve_output(context, plan, program, &mut state);
     if let FinalStepState::Sort(sorter) = &mut state.final_step {
-        note_restart(context, sorter, input);
+        note_restart(context, sorter, (input, &state.retry));
     }
     match context.send_read(program, input.protocol, rows_max) {
         Ok(operation) => {
@@ -180,12 +181,23 @@ fn send_first_read(
 }
 
 /// Lets a query start again with operators, which can use temporary files, if its rows take too much memory.
-fn note_restart(context: &mut StatementContext<'_, '_>, sorter: &mut Sorter, input: &PlanInput<'_>) {
+/// It needs a copy of its input, unless it has one.
+fn note_restart(
+    context: &mut StatementContext<'_, '_>,
+    sorter: &mut Sorter,
+    (input, kept): (&PlanInput<'_>, &RetryInput),
+) {
     if !input.input.may_retry || context.engine.settings.temporary_files.is_none() {
         return;
     }
-    let copy = input.input.copy(&context.engine.work.parameters, context.turn);
-    if !copy.is_none() {
+    if unsigned_of(&context.engine.globals.value_named("temptable_max_mmap")) == 0 {
+        return;
+    }
+    let copy = match kept {
+        RetryInput::None => input.input.copy(&context.engine.work.parameters, context.turn),
+        _ => RetryInput::None,
+    };
+    if !copy.is_none() || !kept.is_none() {
         let bytes_max = usize::try_from(context.session.variables.temporary_table_bytes()).unwrap_or(usize::MAX);
         sorter.restart_beyond(bytes_max, copy);
     }
@@ -391,13 +403,15 @@ pub(crate) fn resume_read(
             context.engine.gateway.end_read(state.operation, context.turn);
         }
         let restart = match &mut state.final_step {
-            FinalStepState::Sort(sorter) if error.code == ErrorCode::OutOfResources => {
-                std::mem::take(&mut sorter.restart)
-            }
+            FinalStepState::Sort(sorter) if error.code == ErrorCode::OutOfResources => match sorter.restart.take() {
+                Some(RetryInput::None) => std::mem::take(&mut state.retry),
+                own => own.unwrap_or_default(),
+            },
             _ => RetryInput::None,
         };
         abandon_read(context.engine, context.session, state, context.turn);
         if restart.is_none() || context.session.interrupted {
+            restart.release(context.turn);
             return fail(context, &error);
         }
         context.session.variables.sort_with_files(true);
@@ -693,6 +707,11 @@ pub(super) fn abandon_read(
 /// Releases the resources of a read except its rows.
 fn release(engine: &mut Engine, session: &mut Session, state: &mut ReadState, turn: &mut TurnContext<'_>) {
     std::mem::take(&mut state.retry).release(turn);
+    if let FinalStepState::Sort(sorter) = &mut state.final_step
+        && let Some(copy) = sorter.restart.take()
+    {
+        copy.release(turn);
+    }
     if matches!(state.plan.path, AccessPath::UniqueKeys { .. }) {
         release_snapshot(engine, session);
     }

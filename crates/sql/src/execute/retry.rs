@@ -93,11 +93,8 @@ impl StatementContext<'_, '_> {
     /// Whether a statement that nothing is committed of may succeed if it starts again after this error.
     #[cold]
     pub(crate) fn may_succeed_after(&mut self, error: &Error) -> bool {
-        if error.code == ErrorCode::TableDefinitionChanged {
-            return true;
-        }
         if !has_lost_node(error) {
-            return false;
+            return is_temporary(error);
         }
         let epoch = self.engine.gateway.epoch();
         let count = match self.session.repeated_in {
@@ -107,6 +104,11 @@ impl StatementContext<'_, '_> {
         self.session.repeated_in = (epoch, count);
         count <= REPEATS_PER_EPOCH_MAX
     }
+}
+
+/// Whether a statement that starts again may succeed after this error.
+pub(super) fn is_temporary(error: &Error) -> bool {
+    error.code == ErrorCode::TableDefinitionChanged || has_lost_node(error)
 }
 
 /// How often statements of a session start again in one epoch. The news of an epoch may come behind its

@@ -100,8 +100,9 @@ pub(crate) struct Sorter {
     found: u64,
     /// Chunks that nothing refers to, to be freed.
     garbage: Garbage,
-    /// The input with which the query starts again if its rows take too much memory.
-    pub(super) restart: RetryInput,
+    /// Whether the query starts again if its rows take too much memory, and with which input. `None` if it
+    /// has a copy for other reasons.
+    pub(super) restart: Option<RetryInput>,
 }
 
 /// Entries, their bytes, and the sorted runs that they form.
@@ -188,7 +189,7 @@ impl Sorter {
 
     /// Changes the maximum number of bytes of a query that can start again.
     pub(super) fn restart_beyond(&mut self, bytes_max: usize, input: RetryInput) {
-        (self.bytes_max, self.restart) = (bytes_max, input);
+        (self.bytes_max, self.restart) = (bytes_max, Some(input));
     }
 
     /// Keeps the sorter for later statements, unless enough sorters are kept or this one has too much memory.

@@ -19,7 +19,7 @@ use super::operator::{Batch, Input, Leaf, Meters, Run, STEP_ROWS, SpillFile, Ste
 use super::packets::{Window, append_row};
 use super::read::window_of;
 use super::resume::{resume, run_requested_step, unexpected};
-use super::retry::{RetryInput, RetryState};
+use super::retry::{RetryInput, RetryState, is_temporary};
 use super::session::Session;
 use super::state::{Execution, PlanInput};
 use super::user_lock::action_of;
@@ -57,6 +57,8 @@ pub(crate) struct TreeState {
     pub awaits_room: bool,
     /// Whether the session has sent itself a `ContinueStatement` signal.
     pub step_requested: bool,
+    /// Whether the last step has ended only because it had done enough.
+    yields: bool,
     retry: RetryInput,
     /// The meters of EXPLAIN ANALYZE.
     meters: Option<Arc<Meters>>,
@@ -78,6 +80,12 @@ impl TreeState {
     /// Whether rows are being written to the temporary file, or read from it.
     pub fn uses_file(&self) -> bool {
         self.spill.is_busy()
+    }
+
+    /// Whether a step would go on. It would not while the tree waits for a reply, an answer about its file or a
+    /// call.
+    pub fn wants_step(&mut self) -> bool {
+        self.yields || self.inner().any(|inner| inner.step_requested().is_some_and(|requested| *requested))
     }
 
     /// Whether a step has been requested, by the tree or by a leaf.
@@ -174,6 +182,7 @@ fn begin(context: &mut StatementContext<'_, '_>, plan: &Arc<TreePlan>, input: &P
         has_called: false,
         awaits_room: false,
         step_requested: false,
+        yields: false,
         retry,
         meters: plan.explain.is_some_and(|request| request.analyze).then(|| Arc::new(Meters::new(&plan.root))),
     })
@@ -237,11 +246,12 @@ pub(super) fn continue_tree(context: &mut StatementContext<'_, '_>) -> Progress 
     drive(context, state)
 }
 
-/// Runs one step of the operators, unless a row waits for a call.
+/// Runs one step of the operators, unless a row waits for a call, or the client must receive rows first.
 fn drive(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>) -> Progress {
+    state.yields = false;
     let stepped = match () {
         () if state.is_stopped => stopped(&mut state),
-        () if state.call.is_some() => Ok(Outcome::Waits),
+        () if state.awaits_room || state.call.is_some() => Ok(Outcome::Waits),
         () => match step(context, &mut state) {
             Ok(Outcome::Calls) => begin_call(context, &mut state),
             other => other,
@@ -276,6 +286,7 @@ fn settle(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>, ste
             Progress::Waiting
         }
         Ok(Outcome::Yields) => {
+            state.yields = true;
             if !std::mem::replace(&mut state.step_requested, true) {
                 context.request_step();
             }
@@ -307,7 +318,8 @@ fn settle(context: &mut StatementContext<'_, '_>, mut state: Box<TreeState>, ste
                 !state.header_sent && !state.has_called && !context.session.interrupted && !state.retry.is_none();
             let retries = may_start_again && context.may_succeed_after(&error);
             let retry = std::mem::take(&mut state.retry);
-            if retries {
+            // A compound statement around the tree may start again, too.
+            if !state.has_called && is_temporary(&error) {
                 state.scratch.take_assigned();
             }
             state.release(context.engine, context.session, context.turn);
@@ -407,11 +419,12 @@ fn step(context: &mut StatementContext<'_, '_>, state: &mut TreeState) -> Result
         if next < last {
             state.unsent = Some((batch, next, last));
         }
-        if waits {
-            return Ok(Outcome::Calls);
-        }
+        // A call begins when its row is evaluated again, after the client has received those before it.
         if run.context.sink.pending_bytes() >= OUTPUT_PART_BYTES && !run.context.session.interrupted && sent > 0 {
             return Ok(Outcome::Full);
+        }
+        if waits {
+            return Ok(Outcome::Calls);
         }
         if is_spent {
             return Ok(Outcome::Yields);

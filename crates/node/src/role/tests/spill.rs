@@ -350,3 +350,65 @@ fn the_process_list_shows_that_a_query_writes() {
     }
     assert!(!node.rows(1)[0].is_empty());
 }
+
+/// Statements that write what a query finds.
+const CHANGES: [&str; 2] = [
+    "INSERT INTO c SELECT t.id, u.s FROM t JOIN u ON t.k = u.k ORDER BY u.s, t.id FOR UPDATE",
+    "UPDATE t JOIN (SELECT id, s FROM u ORDER BY s, id LIMIT 800) u ON t.s = u.s SET t.g = t.g + 1",
+];
+
+#[test]
+fn a_change_that_waits_for_its_query_takes_no_steps_and_ends_by_kill() {
+    let mut node = node();
+    node.open(3, false);
+    node.execute(2, &["CREATE TABLE c (id INT, s VARCHAR(200))", "BEGIN", "UPDATE t SET k = 1 WHERE id = 5"]);
+    for (waits_for, text) in [("lock", CHANGES[0]), ("lock", CHANGES[1]), ("file", CHANGES[0]), ("file", CHANGES[1])] {
+        if waits_for == "file" {
+            node.execute(1, &[SMALL]);
+            node.execute(2, &["COMMIT"]);
+            node.files.is_held = true;
+        }
+        node.begin_query(1, text);
+        let steps = (0..50_000).take_while(|_| node.step()).count();
+        assert!(steps < 50_000, "{text} waits for its {waits_for}");
+        assert_eq!(node.answer(1), None, "{text} waits for its {waits_for}");
+        node.execute(3, &["KILL QUERY 1"]);
+        assert_eq!(node.rows(1), ["#70100Query execution was interrupted"], "{text} waits for its {waits_for}");
+        node.files.is_held = false;
+        for (to, done) in std::mem::take(&mut node.files.held) {
+            node.send_world(to, done);
+        }
+        node.run();
+        node.assert_nothing_left(&text);
+    }
+    assert_eq!(node.query(1, "SELECT COUNT(*) FROM c"), ["0"]);
+    for text in CHANGES {
+        node.execute(1, &[text]);
+        node.assert_nothing_left(&text);
+    }
+    assert!(node.query(1, "SELECT COUNT(*) FROM c")[0].len() > 3);
+    assert_eq!(node.resources_held(), 3, "only sessions hold resources");
+}
+
+#[test]
+fn user_variables_see_the_rows_of_a_join_in_its_order() {
+    let text = "SELECT MD5(GROUP_CONCAT(CONCAT(id, '-', n) ORDER BY n)) FROM (SELECT t.id, @n := @n + 1 AS n FROM t \
+                JOIN u ON t.k = u.k) q";
+    let mut node = node();
+    node.execute(1, &["SET @n = 0"]);
+    let expected = node.query(1, text);
+    node.execute(1, &["SET @n = 0", SMALL]);
+    assert_eq!(node.query(1, text), expected);
+    node.assert_nothing_left(&text);
+}
+
+#[test]
+fn groups_whose_texts_exceed_the_memory_are_divided() {
+    let text = "SELECT CONCAT(COUNT(*), '-', SUM(CRC32(x)), '-', SUM(d)) FROM (SELECT GROUP_CONCAT(u.s ORDER BY u.id) x, \
+                COUNT(DISTINCT u.g) d FROM t JOIN u ON t.k = u.k GROUP BY t.s) q";
+    let expected = node().query(1, text);
+    let mut node = node_of(NodeConfig { sort_memory_bytes_max: 100_000, ..NodeConfig::default() });
+    node.execute(1, &[SMALL]);
+    assert_eq!(node.query(1, text), expected);
+    node.assert_nothing_left(&text);
+}

@@ -238,7 +238,8 @@ fn fail_undone(context: &mut StatementContext<'_, '_>, mut state: Box<CompoundSt
 /// Sends the error, after the rest of the file if the client is sending one.
 fn fail_released(context: &mut StatementContext<'_, '_>, state: CompoundState, error: Box<Error>) -> Progress {
     let StepState { is_receiving, awaits_input, fills, owns_transaction, .. } = state.steps;
-    let may_start_again = owns_transaction && !context.session.interrupted && !state.steps.retry.is_none();
+    let is_stopped = state.steps.is_stopped || context.session.interrupted;
+    let may_start_again = owns_transaction && !is_stopped && !state.steps.retry.is_none();
     if may_start_again && has_lost_node(&error) && context.may_succeed_after(&error) {
         let StepState { retry, parameters, .. } = state.steps;
         context.turn.buffers.give(parameters);

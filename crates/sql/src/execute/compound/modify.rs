@@ -191,6 +191,9 @@ impl Modification<'_> {
     fn advance(&mut self, context: &mut StatementContext<'_, '_>) -> Result<Next> {
         loop {
             let Some(source) = &mut self.work.source else { return self.write_next(context) };
+            if source.has_called() {
+                std::mem::take(&mut self.steps.retry).release(context.turn);
+            }
             if let Some(error) = source.take_error() {
                 let retries = may_retry(self.steps, &error) && !context.session.transaction.has_begun();
                 return if retries { Ok(Next::Retry) } else { Err(error) };
@@ -216,11 +219,14 @@ impl Modification<'_> {
     /// Runs the step that the query has requested, or writes the next rows. Returns `None` if no step was
     /// requested.
     pub fn continue_step(&mut self, context: &mut StatementContext<'_, '_>) -> Option<Result<Next>> {
-        let is_requested = match &mut self.work.source {
-            Some(source) => source.inner().step_requested().is_some_and(std::mem::take),
-            None => matches!(self.steps.step, Step::ContinueRows),
+        let (is_requested, can_be_interrupted) = match &mut self.work.source {
+            Some(source) => {
+                let is_requested = source.inner().step_requested().is_some_and(std::mem::take);
+                (is_requested || self.steps.is_stopped, source.can_be_interrupted())
+            }
+            None => (matches!(self.steps.step, Step::ContinueRows), false),
         };
-        if !is_requested {
+        if !is_requested || self.steps.is_stopped && can_be_interrupted {
             return None;
         }
         if self.steps.is_stopped {

@@ -24,6 +24,7 @@ use crate::execute::packets::{RowPackets, row_start};
 use crate::execute::read::abandon_read;
 use crate::execute::resume::{continue_output, resume, run_requested_step};
 use crate::execute::state::Execution;
+use crate::plan::tree::PlanNode;
 use crate::plan::{LoadPlan, QueryPlan};
 use crate::result::{Completion, Progress, ResultHeader, ResultSink};
 
@@ -43,6 +44,11 @@ pub(in crate::execute) struct Source {
     /// Number of bytes of `collected` that batches have consumed.
     taken: usize,
     has_ended: bool,
+    /// Whether the query evaluates assignments of user variables or calls of the session.
+    is_stateful: bool,
+    /// Whether such a call was carried out, or assigned values may have left the query. The statement then
+    /// cannot start again.
+    has_called: bool,
     /// Whether all rows must be collected before the first one is inserted, because the query would otherwise
     /// see the statement's own writes.
     collects: bool,
@@ -118,6 +124,17 @@ impl Source {
         matches!(&self.inner, Execution::Tree(state) if state.awaits_call())
     }
 
+    /// Whether the statement cannot start again, because its query has done what must not happen twice.
+    pub fn has_called(&self) -> bool {
+        self.has_called
+    }
+
+    /// Whether the query waits for a reply that comes soon if the statement is stopped: that of a call, or of
+    /// a locking read.
+    pub fn can_be_interrupted(&self) -> bool {
+        self.awaits_call() || self.statement().is_some()
+    }
+
     /// The operation (not the text) of the query in its transaction, if the query locks the rows that it
     /// reads.
     pub fn statement(&self) -> Option<OperationId> {
@@ -135,9 +152,11 @@ impl Source {
 
     /// Requests the next step of a query that runs in its own steps, unless one is requested already. A step
     /// that arrives while rows are being inserted is not run (see `continue_source`), so it is requested
-    /// again here. A query that waits for a call goes on with its answer.
+    /// again here. A tree that waits for a reply, a call or its file goes on with the answer.
     pub(in crate::execute) fn request_step(&mut self, context: &mut StatementContext<'_, '_>) {
-        if self.awaits_call() {
+        if let Execution::Tree(state) = &mut self.inner
+            && !state.wants_step()
+        {
             return;
         }
         if let Some(is_requested) = self.inner.step_requested()
@@ -187,6 +206,7 @@ impl Source {
 
     /// Starts the query. Its parameters are in the workspace.
     pub(in crate::execute) fn start(&mut self, context: &mut StatementContext<'_, '_>, query: &QueryPlan) {
+        self.is_stateful = is_stateful(query);
         // SQL_SELECT_LIMIT bounds the rows sent to clients, not the rows written.
         let select_limit = std::mem::replace(&mut context.session.variables.select_limit, u64::MAX);
         self.run(context, |context| start_query(context, query, RowProtocol::Values));
@@ -219,8 +239,25 @@ impl Source {
             (context.session.warning_count, context.session.error_count) = (noted.0, noted.1);
             context.session.diagnostics.truncate(noted.2);
             self.error = sink.error;
+        } else {
+            self.has_called |= self.is_stateful && (self.has_ended || !self.collected.is_empty());
         }
+        self.has_called |= self.awaits_call();
     }
+}
+
+/// Whether a query evaluates assignments of user variables or calls of the session.
+fn is_stateful(query: &QueryPlan) -> bool {
+    let QueryPlan::Tree(plan) = query else { return false };
+    let mut is_stateful = plan.root.is_stateful;
+    plan.root.root.visit(&mut |node| {
+        is_stateful |= match node {
+            PlanNode::Single(_) => true,
+            PlanNode::Project(block, _) => block.is_stateful,
+            _ => false,
+        };
+    });
+    is_stateful
 }
 
 /// Starts the query. Its parameters are in the workspace.
@@ -268,11 +305,14 @@ pub(super) fn continue_source(context: &mut StatementContext<'_, '_>, insert: &m
         return (is_stopped && matches!(insert.steps.step, Step::Select)).then(|| Err(interrupted()));
     }
     let is_requested = source.inner.step_requested().is_some_and(std::mem::take);
-    if !is_requested || !matches!(insert.steps.step, Step::Select) {
+    if !matches!(insert.steps.step, Step::Select) {
         return None;
     }
     if insert.steps.is_stopped {
-        return Some(Err(interrupted()));
+        return (!source.can_be_interrupted()).then(|| Err(interrupted()));
+    }
+    if !is_requested {
+        return None;
     }
     source.run(context, run_requested_step);
     Some(advance(context, insert))
@@ -287,6 +327,9 @@ pub(super) fn advance(context: &mut StatementContext<'_, '_>, insert: &mut Inser
     insert.steps.operation = NO_OPERATION;
     loop {
         let Some(source) = &mut insert.work.source else { return Ok(Next::Done) };
+        if source.has_called {
+            std::mem::take(&mut insert.steps.retry).release(context.turn);
+        }
         if let Some(error) = source.error.take() {
             let retries = may_retry(insert.steps, &error) && !context.session.transaction.has_begun();
             return if retries { Ok(Next::Retry) } else { Err(error) };

@@ -38,7 +38,9 @@ pub(super) struct StepState {
     pub before: StatementNumber,
     /// The statement's parameters.
     pub parameters: Vec<u8>,
-    /// The copy of the input, until the first step has succeeded. A retry after that would write twice.
+    /// The copy of the input, as long as the statement may start again: with another plan before its first
+    /// write, and after the loss of a node once its own transaction is rolled back. `None` when it has done
+    /// what no rollback takes back, such as a call of SLEEP.
     pub retry: RetryInput,
     /// Whether the statement must fail with error 1317 before its next step.
     pub is_stopped: bool,
@@ -89,9 +91,10 @@ impl CompoundState {
         self.work.source().filter(|source| source.load.is_some()).map(|source| source.rows_before)
     }
 
-    /// Whether the statement waits only for its client.
-    pub(crate) fn awaits_input(&self) -> bool {
-        self.steps.awaits_input && matches!(self.steps.step, Step::Select)
+    /// Whether the statement, if it is stopped, must end in a step of its own, because no reply comes soon. It
+    /// waits for its client, or for rows or the file of its query.
+    pub(crate) fn ends_in_step(&self) -> bool {
+        matches!(self.steps.step, Step::Select) && !self.work.source().is_some_and(Source::can_be_interrupted)
     }
 
     /// Whether the query waits for a call of SLEEP or of a user-level lock.

@@ -1,8 +1,8 @@
 //! Groups by hash, with ROLLUP.
 //!
-//! If the groups exceed the memory of the query, those in memory are completed, and the rows of all others go
-//! to the temporary file, divided by their keys. Each part is then grouped in the same way. So no state of an
-//! aggregate leaves memory.
+//! If the groups, or their states, exceed the memory of the query, those in memory are completed, and the rows
+//! of all others go to the temporary file, divided by their keys. Each part is then grouped in the same way.
+//! So no state of an aggregate leaves memory.
 
 use std::sync::Arc;
 
@@ -121,8 +121,12 @@ impl Aggregate {
         }
         for (state, function) in states.iter_mut().zip(&self.plan.functions) {
             let grown = state.add(function, batch.row(row), run.scratch)?;
-            if grown > 0 {
+            if grown > 0 && !self.account.try_hold(run.memory, grown) {
+                // The groups in memory stay, but take no others with them.
                 self.account.hold(run.memory, grown)?;
+                if run.spill.is_allowed() {
+                    self.others.get_or_insert_with(|| Parts::new(&self.frame, self.division));
+                }
             }
         }
         Ok(())

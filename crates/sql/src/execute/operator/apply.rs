@@ -2,7 +2,7 @@
 //! runs once for each of them, unless it changes or reads the state of the session. If a query exists that
 //! computes the values for all outer rows, it runs as soon as the subquery has run for so many values that
 //! all groups cost less. If the kept values exceed the memory of the query, all are forgotten. If the groups
-//! do, the subquery goes on for single values.
+//! do, or a sum of them its type, the subquery goes on for single values: no outer row may need that group.
 
 use std::sync::Arc;
 
@@ -40,8 +40,8 @@ struct Groups {
 enum Collected {
     All,
     Waits,
-    /// They exceed the memory of the query.
-    TooMany,
+    /// They exceed the memory of the query, or one of them the range of its type.
+    Failed,
 }
 
 /// The value for a row, as far as groups tell it.
@@ -70,8 +70,8 @@ pub(super) struct Apply {
     /// The memory of the rows of the subquery that runs.
     running_account: Account,
     groups: Option<Groups>,
-    /// Whether the groups exceeded the memory of the query.
-    has_too_many_groups: bool,
+    /// Whether the groups could not be computed.
+    has_no_groups: bool,
 }
 
 impl Groups {
@@ -87,8 +87,17 @@ impl Groups {
         }
     }
 
-    /// Runs the query to its end.
+    /// Runs the query to its end. Errors: those that do not depend on the groups.
     fn advance(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Collected> {
+        match self.collect(run) {
+            Err(error) if matches!(error.code, ErrorCode::NumericOutOfRange | ErrorCode::OutOfResources) => {
+                Ok(Collected::Failed)
+            }
+            collected => collected,
+        }
+    }
+
+    fn collect(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Collected> {
         let Some(grouped) = &self.plan.grouped else { return Ok(Collected::All) };
         let mut key = Vec::new();
         while let Some(input) = &mut self.input {
@@ -112,7 +121,7 @@ impl Groups {
             }
             let bytes = batch.memory() + 8 * batch.len() + self.known.memory() - before;
             if self.account.hold(run.memory, bytes).is_err() {
-                return Ok(Collected::TooMany);
+                return Ok(Collected::Failed);
             }
             let rows = batch.len();
             self.batches.push(batch);
@@ -164,7 +173,7 @@ impl Apply {
             account: Account::default(),
             running_account: Account::default(),
             groups: None,
-            has_too_many_groups: false,
+            has_no_groups: false,
         }
     }
 
@@ -172,7 +181,7 @@ impl Apply {
     fn value_of_row(&mut self, run: &mut Run<'_, '_, '_>, batch: &Batch) -> Result<Option<Value>> {
         if let Some(grouped) = &self.plan.grouped
             && self.groups.is_none()
-            && !self.has_too_many_groups
+            && !self.has_no_groups
             && self.running.is_none()
             && self.runs >= grouped.runs_max
         {
@@ -181,9 +190,9 @@ impl Apply {
         if let Some(groups) = &mut self.groups {
             match groups.advance(run)? {
                 Collected::Waits => return Ok(None),
-                Collected::TooMany => {
+                Collected::Failed => {
                     self.groups = None;
-                    self.has_too_many_groups = true;
+                    self.has_no_groups = true;
                 }
                 Collected::All => match groups.find(run, batch, self.row)? {
                     Found::Value(value) => return Ok(Some(value)),

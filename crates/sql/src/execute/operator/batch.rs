@@ -26,6 +26,8 @@ pub(in crate::execute) struct Frame {
     pub work: Option<Arc<WorkRows>>,
     /// The meters of EXPLAIN ANALYZE.
     pub meters: Option<Arc<Meters>>,
+    /// Whether joins return their rows in the order of the left rows, because values above them depend on it.
+    pub keeps_order: bool,
 }
 
 /// Rows of a block.
@@ -45,7 +47,7 @@ impl Frame {
         append_value(ValueRef::Null, &mut bytes);
         let mut offsets = offsets.to_vec();
         offsets.resize(width.max(offsets.len()), null);
-        Frame { bytes, offsets, null, work: None, meters: None }
+        Frame { bytes, offsets, null, work: None, meters: None, keeps_order: false }
     }
 
     /// Sets the value of a slot in all rows.

@@ -50,19 +50,22 @@ impl ConcatState {
         let separator_length = set.byte_count(&function.separator) as u64;
         let (mut joined, mut length) = (Vec::new(), 0);
         for (place, (_, text)) in self.texts.iter().enumerate() {
-            if joined.len() + function.separator.len() + text.len() > bytes_max {
-                return Err(out_of_memory());
-            }
             if place > 0 {
                 joined.extend_from_slice(&function.separator);
                 length += separator_length;
             }
             joined.extend_from_slice(text);
             length += set.byte_count(text) as u64;
-            if length > function.length_max {
+            let is_cut = length > function.length_max;
+            if is_cut {
                 cut(&mut joined, set, usize::try_from(function.length_max).unwrap_or(usize::MAX));
                 let row = place + 1;
                 scratch.warn(ErrorCode::CutGroupConcat, || format!("Row {row} was cut by GROUP_CONCAT()"))?;
+            }
+            if joined.len() > bytes_max {
+                return Err(out_of_memory());
+            }
+            if is_cut {
                 break;
             }
         }
@@ -133,5 +136,8 @@ mod tests {
         assert_eq!(error.code, ErrorCode::OutOfResources);
         let finished = state.finish(&function, &Scratch::new(), 10_000).expect("it fits");
         assert!(matches!(finished, Value::Bytes(text) if text.len() == 9010));
+        let function = concat(8000, &[b'-'; 1000], false);
+        let finished = state.finish(&function, &Scratch::new(), 8000).expect("the cut text fits");
+        assert!(matches!(finished, Value::Bytes(text) if text.len() == 8000));
     }
 }

@@ -3,7 +3,8 @@
 //! If the right rows exceed the memory of the query, the rows of both sides go to the temporary file,
 //! divided by their keys, and the parts are joined in pairs. Rows that cannot be divided are joined in
 //! blocks: every left batch meets one block of right rows after the other. That concerns joins without keys,
-//! or with keys in which NULL equals anything.
+//! or with keys in which NULL equals anything. Both change the order of the rows. If that order matters, the
+//! right rows therefore stay in memory.
 
 use std::sync::Arc;
 
@@ -244,7 +245,9 @@ impl Join {
             }
         } else {
             let bytes = self.add(run, batch, keys.as_ref())?;
-            if !self.account.try_hold(run.memory, bytes) {
+            if self.frame.keeps_order {
+                self.account.hold(run.memory, bytes)?;
+            } else if !self.account.try_hold(run.memory, bytes) {
                 self.account.take(run.memory, bytes);
                 self.spill();
             }

@@ -1,6 +1,9 @@
-//! A hash table of byte strings. It has 64 parts, each of which grows alone, so that no step is long.
+//! A hash table of byte strings. A large one has 64 parts, each of which grows alone, so that no step is long.
+//! A small one has one part, and an empty one allocates nothing: DISTINCT has a table for each group.
 
 const PARTS: usize = 64;
+/// Number of keys of one part from which the table is divided into [`PARTS`].
+const UNDIVIDED_MAX: usize = 64;
 const NONE: u32 = u32::MAX;
 
 #[derive(Debug, Default)]
@@ -21,16 +24,11 @@ struct Entry {
 }
 
 /// Numbers by key.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::execute) struct KeyTable {
+    /// No part, one, or [`PARTS`].
     parts: Vec<Part>,
     memory: usize,
-}
-
-impl Default for KeyTable {
-    fn default() -> KeyTable {
-        KeyTable { parts: (0..PARTS).map(|_| Part::default()).collect(), memory: 0 }
-    }
 }
 
 impl KeyTable {
@@ -59,7 +57,7 @@ impl KeyTable {
     /// The number of a key.
     pub fn get(&self, key: &[u8]) -> Option<u32> {
         let hash = hash_of(key);
-        let part = &self.parts[hash as usize % PARTS];
+        let part = self.parts.get(self.part_of(hash)?)?;
         let mut at = *part.heads.get(part.bucket(hash)?)?;
         while at != NONE {
             let entry = &part.entries[at as usize];
@@ -74,7 +72,14 @@ impl KeyTable {
     /// The number of a key, which may be changed. A new key gets `value`. Returns whether the key is new.
     pub fn insert(&mut self, key: &[u8], value: u32) -> (&mut u32, bool) {
         let hash = hash_of(key);
-        let part = &mut self.parts[hash as usize % PARTS];
+        if self.parts.is_empty() {
+            self.add_parts(1);
+        }
+        if self.parts.len() == 1 && self.parts[0].entries.len() >= UNDIVIDED_MAX {
+            self.divide();
+        }
+        let place = self.part_of(hash).unwrap_or(0);
+        let part = &mut self.parts[place];
         if part.entries.len() >= part.heads.len() {
             part.grow();
         }
@@ -97,6 +102,29 @@ impl KeyTable {
             part.heads[bucket] = at;
         }
         (&mut part.entries[at as usize].value, is_new)
+    }
+}
+
+impl KeyTable {
+    fn part_of(&self, hash: u64) -> Option<usize> {
+        (hash as usize).checked_rem(self.parts.len())
+    }
+
+    fn add_parts(&mut self, count: usize) {
+        self.parts.resize_with(count, Part::default);
+        self.memory += count * size_of::<Part>();
+    }
+
+    /// Divides the keys of the only part.
+    fn divide(&mut self) {
+        let undivided = std::mem::take(&mut self.parts);
+        self.memory = 0;
+        self.add_parts(PARTS);
+        for part in &undivided {
+            for entry in &part.entries {
+                self.insert(&part.keys[entry.start..entry.start + entry.bytes], entry.value);
+            }
+        }
     }
 }
 
@@ -128,4 +156,30 @@ pub(super) fn hash_of(key: &[u8]) -> u64 {
         hash = (product as u64) ^ (product >> 64) as u64 ^ hash.rotate_left(23);
     }
     hash ^ hash >> 29
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_and_large_tables_find_their_keys() {
+        let mut table = KeyTable::default();
+        assert_eq!((table.memory(), table.parts.capacity(), table.get(b"key")), (0, 0, None));
+        for number in 0..1000_u32 {
+            let key = number.to_le_bytes();
+            assert_eq!(table.get(&key), None);
+            assert!(table.insert(&key, number).1);
+            assert!(!table.insert(&key, 7).1);
+            let parts = if number < UNDIVIDED_MAX as u32 { 1 } else { PARTS };
+            let entries = (number as usize + 1) * KeyTable::entry_memory(&key);
+            assert_eq!((table.parts.len(), table.memory()), (parts, parts * size_of::<Part>() + entries));
+        }
+        assert!((0..1000_u32).all(|number| table.get(&number.to_le_bytes()) == Some(number)));
+        let (mut place, mut found) = ((0, 0), 0);
+        while table.entry(&mut place).is_some() {
+            (place.1, found) = (place.1 + 1, found + 1);
+        }
+        assert_eq!(found, 1000);
+    }
 }

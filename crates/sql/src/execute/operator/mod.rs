@@ -163,8 +163,28 @@ pub(super) fn open_block(
         frame.set(*slot, value.as_ref());
     }
     frame.meters = run.meters.cloned();
+    frame.keeps_order = keeps_order(&block.root, block.is_stateful);
     let frame = Arc::new(frame);
     open(&block.root, &frame)
+}
+
+/// Whether the joins of a block must return their rows in the order of the left rows: values of the session
+/// are computed from row to row (`Single`), and nothing between sorts the rows. `is_stateful` says so about
+/// the values above `node`.
+fn keeps_order(node: &PlanNode, is_stateful: bool) -> bool {
+    match node {
+        PlanNode::Join(..) => is_stateful,
+        PlanNode::Single(from) => keeps_order(from, true),
+        PlanNode::Sort(from, ..) | PlanNode::Aggregate(from, _) | PlanNode::Window(from, _) => keeps_order(from, false),
+        PlanNode::Filter(from, _)
+        | PlanNode::Compute(from, _)
+        | PlanNode::Apply(from, _)
+        | PlanNode::Lateral(from, _)
+        | PlanNode::Distinct(from, _)
+        | PlanNode::Materialize(from)
+        | PlanNode::Limit(from, _) => keeps_order(from, is_stateful),
+        _ => false,
+    }
 }
 
 fn open(node: &PlanNode, frame: &Arc<Frame>) -> Input {

@@ -18,12 +18,14 @@ use crate::execute::engine::Engine;
 use crate::execute::memory::{QueryResources, out_of_memory};
 use crate::execute::server_file::{FileAttempt, file_error};
 
-/// Maximum bytes of one write, of which one may be under way.
+/// Maximum of the bytes from which the buffer is written. A write has all records of the buffer, so it can
+/// have more; one may be under way.
 const WRITE_BYTES_MAX: usize = 256 << 10;
 /// Number of bytes of the node's temporary space that a query books at a time.
 const BOOKED_BYTES: u64 = 256 << 10;
 const HEADER_BYTES: usize = 8;
-/// Maximum bytes of a record, which are those of one read. Only a single row can have more than a few MiB.
+/// Maximum bytes of a record, which are those of one read. Beyond it, because of long rows, the query fails
+/// with error 1041.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// The place of a record.
@@ -77,7 +79,8 @@ pub(in crate::execute) struct SpillFile {
 impl SpillFile {
     /// The file of a query whose operators spill beyond `spill_from` bytes of memory.
     pub fn new(resources: &Arc<QueryResources>, space_max: u64, spill_from: u64) -> SpillFile {
-        // Operators hold up to 32 records at a time, with keys, in the memory of the query.
+        // A join has up to 32 unfinished records. They are not in its account: they add a quarter of its
+        // memory, and the buffer of the file as much.
         let share = |parts: u64, least: usize, most: usize| ((spill_from / parts) as usize).clamp(least, most);
         SpillFile {
             resources: Arc::clone(resources),
@@ -99,6 +102,11 @@ impl SpillFile {
     /// Whether the file waits for an answer of this operation.
     pub fn awaits(&self, operation: OperationId) -> bool {
         self.operation == Some(operation)
+    }
+
+    /// Whether the query may write a file.
+    pub fn is_allowed(&self) -> bool {
+        self.space_max > 0
     }
 
     /// Whether a request is under way.
@@ -224,7 +232,7 @@ impl SpillFile {
         if self.operation.is_some() {
             return Ok(());
         }
-        let Some(prefix) = context.engine.settings.temporary_files.clone().filter(|_| self.space_max > 0) else {
+        let Some(prefix) = context.engine.settings.temporary_files.clone().filter(|_| self.is_allowed()) else {
             return Err(out_of_memory());
         };
         let opened = context.engine.gateway.open_temporary(context.session.connection, &prefix, context.turn);
@@ -269,6 +277,12 @@ impl SpillFile {
     fn damaged(&self, engine: &Engine) -> Box<Error> {
         let text = format!("Error reading file '{}': a record is damaged", prefix_of(engine));
         Error::new(ErrorCode::ReadFileFailed, text)
+    }
+}
+
+impl Drop for SpillFile {
+    fn drop(&mut self) {
+        self.resources.release_space(self.booked);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rows with their keys that an operator has put into the temporary file of the query, in order.
 //!
-//! A key is kept with its row, because its evaluation could warn a second time or, with RAND, differ.
+//! A key is kept with its row, because its evaluation could warn a second time or, with RAND, differ. Only
+//! joins in blocks evaluate keys again: they have whole batches as they came.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -166,12 +167,13 @@ impl Parts {
         self.spools[part].push(run, row, std::iter::once(ValueRef::Bytes(key)))
     }
 
-    /// Ends the division. Returns the parts, also those without rows, and their number of divisions.
+    /// Ends the division. Returns the parts, also those without rows, and their number of divisions, of which
+    /// passes over undivided rows are none.
     pub fn seal(mut self, run: &mut Run<'_, '_, '_>) -> Result<(Vec<Spool>, u32)> {
         for spool in &mut self.spools {
             spool.seal(run)?;
         }
-        Ok((self.spools, self.division + 1))
+        Ok((self.spools, (self.division + 1).min(DIVISIONS_MAX)))
     }
 }
 
