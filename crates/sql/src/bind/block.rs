@@ -3,7 +3,7 @@
 //! A row of a block is a list of slots after the parameters of the statement. A slot is made when a name
 //! first resolves to it. In bound expressions a slot is a column with the number of the slot.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use junctor_expression::{Expression, ResultType};
@@ -37,13 +37,12 @@ pub struct SlotSpace {
     first: usize,
     owners: RefCell<Vec<SlotOwner>>,
     relations: RefCell<u16>,
-    outer_reads: Cell<usize>,
 }
 
 impl SlotSpace {
     /// A space without slots, after `first` parameters.
     pub fn new(first: usize) -> SlotSpace {
-        SlotSpace { first, owners: RefCell::new(Vec::new()), relations: RefCell::new(0), outer_reads: Cell::new(0) }
+        SlotSpace { first, owners: RefCell::new(Vec::new()), relations: RefCell::new(0) }
     }
 
     /// Adds a slot. Error: 1235 if there are too many.
@@ -81,11 +80,6 @@ impl SlotSpace {
             _ => None,
         });
         outer.collect()
-    }
-
-    /// How many names have resolved to values of the outer block.
-    pub fn outer_reads(&self) -> usize {
-        self.outer_reads.get()
     }
 
     /// A number for another relation.
@@ -377,7 +371,6 @@ impl BlockView<'_> {
             return Ok(found);
         }
         let FoundColumn { index, expression, column, owner } = found;
-        self.block.space.outer_reads.set(self.block.space.outer_reads() + 1);
         let slot = self.block.space.slot_for(SlotOwner::Outer(expression.clone()))?;
         let name = match &expression.node {
             junctor_expression::Node::Column { name, .. } => name.to_string(),

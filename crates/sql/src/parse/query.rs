@@ -167,6 +167,15 @@ impl Expression {
         needs
     }
 
+    /// Whether it has a subquery.
+    pub fn has_subquery(&self) -> bool {
+        let mut has = false;
+        self.visit(&mut |inner| {
+            has |= matches!(inner, Expression::Subquery(_) | Expression::Exists(_) | Expression::Quantified { .. });
+        });
+        has
+    }
+
     /// Whether an aggregate is called outside subqueries.
     pub fn has_aggregate(&self) -> bool {
         let mut has = false;

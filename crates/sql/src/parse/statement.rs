@@ -651,7 +651,7 @@ impl SetByQuery {
     /// The statement whose assignments are `items`, if one of their values has a subquery.
     pub(crate) fn of_items(mut items: Vec<SetItem>) -> Statement {
         let values = || items.iter().filter_map(SetItem::value);
-        if !values().any(has_subquery) {
+        if !values().any(Expression::has_subquery) {
             return Statement::Set(items);
         }
         let query = query_of(values().cloned());
@@ -663,19 +663,11 @@ impl SetByQuery {
 
     /// The statement that evaluates `values`, for DO.
     pub(crate) fn of_values(values: Vec<Expression>) -> Statement {
-        match values.iter().any(has_subquery) {
+        match values.iter().any(Expression::has_subquery) {
             true => Statement::SetByQuery(Box::new(SetByQuery { query: query_of(values), items: Vec::new() })),
             false => Statement::Do(values),
         }
     }
-}
-
-fn has_subquery(value: &Expression) -> bool {
-    let mut found = false;
-    value.visit_deep(&mut |part| {
-        found |= matches!(part, Expression::Subquery(_) | Expression::Exists(_) | Expression::Quantified { .. });
-    });
-    found
 }
 
 /// A query without a table whose columns are `values`.

@@ -605,3 +605,102 @@ fn only_a_table_whose_rows_expire_gets_a_condition_on_the_time() {
         assert_eq!(filter_of(&planned.plan), None, "{text}");
     }
 }
+
+/// The tree of a query, or of the rows that a statement changes.
+fn tree_of(text: &str) -> junctor_model::error::Result<Arc<tree::TreePlan>> {
+    Ok(match planned(&dictionary(), text)?.expect("it has a plan").plan {
+        Plan::Tree(tree) => tree,
+        Plan::Modify(plan) => Arc::clone(&plan.query),
+        _ => panic!("not a tree: {text}"),
+    })
+}
+
+fn error_of(text: &str) -> Option<u16> {
+    tree_of(text).err().map(|error| error.code.errno())
+}
+
+#[test]
+fn a_subquery_is_grouped_only_if_it_reads_the_outer_row_in_equalities_of_columns() {
+    let is_grouped = |subquery: &str| {
+        let tree = tree_of(&format!("SELECT {subquery} FROM s")).expect("it can be planned");
+        let mut has_groups = false;
+        tree.root.root.visit(&mut |node| {
+            has_groups |= matches!(node, tree::PlanNode::Apply(_, plan) if plan.grouped.is_some());
+        });
+        has_groups
+    };
+    for subquery in [
+        "(SELECT SUM(n) FROM u WHERE u.b = s.k)",
+        "(SELECT SUM(n) FROM u JOIN one ON u.a = one.v AND u.b = s.k WHERE n > 3)",
+        "EXISTS (SELECT 1 FROM u WHERE u.b = s.k)",
+    ] {
+        assert!(is_grouped(subquery), "{subquery}");
+    }
+    for subquery in [
+        "(SELECT SUM(n) + s.id FROM u WHERE u.b = CASE s.k WHEN 1 THEN 1 WHEN 2 THEN 2 END)",
+        "(SELECT SUM(n) + s.id FROM u WHERE u.b = s.k)",
+        "(SELECT SUM(n + s.id) FROM u WHERE u.b = s.k)",
+        "(SELECT SUM(n) FROM u WHERE u.b = s.k AND n > s.id)",
+        "(SELECT SUM(n) FROM u JOIN one ON u.a = one.v AND n > s.id WHERE u.b = s.k)",
+        "(SELECT SUM(n) FROM u, LATERAL (SELECT s.id + u.a AS x) l WHERE u.b = s.k)",
+        "(SELECT SUM(n) FROM u WHERE u.b = s.k + 1)",
+        "(SELECT SUM(n) FROM u WHERE u.b = s.k AND u.a IN (SELECT v FROM one))",
+        "(SELECT n FROM u WHERE u.b = s.k)",
+        "EXISTS (SELECT 1 FROM u WHERE u.b = s.k AND n > s.id)",
+    ] {
+        assert!(!is_grouped(subquery), "{subquery}");
+    }
+}
+
+#[test]
+fn a_wrong_number_of_operands_is_found_after_unknown_tables_and_columns() {
+    assert_eq!(error_of("SELECT 1 FROM s WHERE id IN (SELECT a, b FROM gone)"), Some(1146));
+    assert_eq!(error_of("SELECT 1 FROM s WHERE id IN (SELECT a, gone FROM u)"), Some(1054));
+    assert_eq!(error_of("SELECT 1 FROM s WHERE id IN (SELECT a, b FROM u)"), Some(1241));
+    assert_eq!(error_of("SELECT 1 FROM s WHERE (id, k) NOT IN (SELECT a FROM u)"), Some(1241));
+}
+
+#[test]
+fn the_time_to_plan_nested_correlated_subqueries_does_not_double_with_each() {
+    // Twenty levels would be a million plans.
+    let mut text = "SELECT id FROM s WHERE id IN (SELECT v FROM one)".to_owned();
+    for level in 0..20 {
+        text = format!("SELECT MAX(a) FROM u AS u{level} WHERE u{level}.b < outer_row.k AND a IN ({text})")
+            .replace("FROM s WHERE", "FROM s WHERE k > 0 AND");
+    }
+    let text = format!("SELECT id FROM s AS outer_row WHERE id IN ({text})");
+    assert_eq!(tree_of(&text).expect("it can be planned").leaves.len(), 23);
+}
+
+#[test]
+fn subqueries_that_assign_run_after_the_clauses_that_choose_rows_or_are_refused() {
+    let assigning = "(SELECT @a := MAX(n) FROM u WHERE u.b = s.k)";
+    for clauses in ["ORDER BY id", "LIMIT 1", "HAVING id > 1"] {
+        assert_eq!(error_of(&format!("SELECT id, {assigning} AS m FROM s {clauses}")), Some(1235), "{clauses}");
+    }
+    for clauses in ["", "ORDER BY m", "HAVING m > 1"] {
+        assert_eq!(error_of(&format!("SELECT id, {assigning} AS m FROM s {clauses}")), None, "{clauses}");
+    }
+    let tree = tree_of(&format!("UPDATE s SET c = {assigning} ORDER BY pad LIMIT 2")).expect("it can be planned");
+    let tree::PlanNode::Apply(below, _) = &tree.root.root else { panic!("{:?}", tree.root.root) };
+    let tree::PlanNode::Single(below) = &**below else { panic!("{below:?}") };
+    assert!(matches!(&**below, tree::PlanNode::Limit(sort, _) if matches!(**sort, tree::PlanNode::Sort(..))));
+}
+
+#[test]
+fn conditions_that_count_rows_see_them_in_the_order_of_the_key() {
+    for text in ["DELETE FROM s WHERE (@c := @c + 1) > 2 LIMIT 1", "UPDATE s SET k = 1 WHERE (@c := @c + 1) > 2"] {
+        let tree = tree_of(text).expect("it can be planned");
+        let tree::PlanNode::Filter(below, _) = &tree.root.root else { panic!("{:?}", tree.root.root) };
+        let tree::PlanNode::Single(below) = &**below else { panic!("{below:?}") };
+        assert!(matches!(**below, tree::PlanNode::Sort(_, _, None)), "{text}: {below:?}");
+    }
+}
+
+#[test]
+fn a_query_that_assigns_stays_before_the_table_of_its_document() {
+    let rows = "JSON_TABLE(first.doc, '$[*]' COLUMNS (x INT PATH '$')) AS jt";
+    for from in ["", "s, "] {
+        assert_eq!(error_of(&format!("SELECT x FROM {from}(SELECT @j := '[1,2]' AS doc) AS first, {rows}")), None);
+    }
+}

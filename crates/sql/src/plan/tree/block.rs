@@ -83,17 +83,17 @@ impl TreePlanner<'_> {
         tables: &CommonTables<'_>,
         is_root: bool,
     ) -> Result<BlockPlan> {
-        Ok(self.block_with(select, (outer, tables), is_root, None)?.0)
+        self.block_with(select, (outer, tables), is_root, None)
     }
 
     /// Plans a block for all outer rows: without the equalities with outer values, whose own sides become the
-    /// keys of groups. Returns also how often it reads outer values.
+    /// keys of groups.
     pub(super) fn correlated_block(
         &self,
         select: &Select,
         (outer, tables): (&BlockView<'_>, &CommonTables<'_>),
         correlation: &mut Correlation,
-    ) -> Result<(BlockPlan, usize)> {
+    ) -> Result<BlockPlan> {
         self.block_with(select, (Some(outer), tables), false, Some(correlation))
     }
 
@@ -103,7 +103,7 @@ impl TreePlanner<'_> {
         (outer, tables): (Option<&BlockView<'_>>, &CommonTables<'_>),
         is_root: bool,
         correlation: Option<&mut Correlation>,
-    ) -> Result<(BlockPlan, usize)> {
+    ) -> Result<BlockPlan> {
         let own;
         let tables = match select.with.is_empty() {
             true => tables,
@@ -162,13 +162,16 @@ impl TreePlanner<'_> {
         }
         let has_stateful = lists.are_stateful(&conditions);
         check_stateful(&windows, has_stateful && subqueries.has_stateful(&where_applies))?;
+        lists.check_subqueries(select, |value| subqueries.is_stateful_value(value))?;
 
         if let Some(correlation) = correlation {
             lists.keys = correlation.take(CorrelatedBlock {
                 space: &space,
+                sources: &sources,
                 from: joined.as_mut().map(|joined| &mut joined.node),
                 conditions: &mut conditions,
                 functions: &lists.functions.functions,
+                values: &lists.projection.values,
                 has_more: !where_applies.is_empty()
                     || !semijoins.is_empty()
                     || subqueries.has_any()
@@ -201,12 +204,11 @@ impl TreePlanner<'_> {
             node = filtered(node, having.conjuncts().to_vec());
         }
         node = subqueries.place_all(windowed(node, windows), of_windows);
-        node = lists.compute_for_sort(node, &space)?;
-        let Projection { mut values, columns, .. } = lists.projection;
-        node = last_clauses(node, (select, is_root), &mut values, lists.sort, &space)?;
+        node = lists.compute_for_sort(node, select.distinct, &space)?;
+        let Projection { values, columns, .. } = lists.projection;
+        node = last_clauses(node, (select, is_root), &values, lists.sort)?;
         let (width, outer) = (space.width(), space.outer_values());
-        let block = BlockPlan { root: node, width, values, columns, outer, rows, is_stateful: select.is_stateful() };
-        Ok((block, space.outer_reads()))
+        Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful: select.is_stateful() })
     }
 
     /// The groups of the rows of `node`.
@@ -405,29 +407,6 @@ fn reads_slot(value: &Expression, slot: u16) -> bool {
     reads
 }
 
-/// Computes the values of the select list once, because ORDER BY and DISTINCT refer to the same values.
-/// Values that change user variables are left for the rows in order, unless they must differ.
-fn compute_values(
-    node: PlanNode,
-    (values, are_distinct): (&mut [Expression], bool),
-    sort: &mut [SortKey],
-    space: &SlotSpace,
-) -> Result<PlanNode> {
-    let mut computed = Vec::new();
-    for value in values.iter_mut() {
-        if value.as_column().is_some() || value.as_constant().is_some() || !are_distinct && value.is_stateful() {
-            continue;
-        }
-        let slot = space.computed(value.result, "")?;
-        for key in sort.iter_mut() {
-            key.value.rewrite(&mut |inner| (inner == value).then(|| slot.clone()));
-        }
-        let number = slot.as_column().map_or(0, |column| column.0);
-        computed.push((std::mem::replace(value, slot), number));
-    }
-    Ok(if computed.is_empty() { node } else { PlanNode::Compute(Box::new(node), computed.into()) })
-}
-
 /// Replaces the keys of groups by their slots, in which WITH ROLLUP sets NULL.
 fn replace_keys(value: &mut Expression, aggregate: &AggregatePlan) {
     value.rewrite(&mut |inner| {
@@ -444,15 +423,11 @@ pub(super) type Applies = Vec<ApplyPlan>;
 fn last_clauses(
     mut node: PlanNode,
     (select, is_root): (&Select, bool),
-    values: &mut [Expression],
-    mut sort: Vec<SortKey>,
-    space: &SlotSpace,
+    values: &[Expression],
+    sort: Vec<SortKey>,
 ) -> Result<PlanNode> {
-    if select.distinct || !sort.is_empty() {
-        node = compute_values(node, (values, select.distinct), &mut sort, space)?;
-    }
     if select.distinct {
-        node = PlanNode::Distinct(Box::new(node), values.to_vec().into());
+        node = PlanNode::Distinct(Box::new(node), values.into());
     }
     let limit = select.limit.map(LimitTemplate::of).transpose()?;
     if !sort.is_empty() {

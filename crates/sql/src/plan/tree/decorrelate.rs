@@ -5,9 +5,11 @@
 //! planned both ways. The operator begins with one execution for each outer value, which reads few rows by
 //! keys. It executes the grouped query once that costs less.
 //!
-//! The grouped query computes groups that no outer row needs, so its conditions and aggregates may neither
-//! fail nor warn. The values of the select list are computed only for groups that an outer row has. The
-//! answer for outer values without a group is that of the subquery itself, which the operator executes once.
+//! The grouped query computes groups that no outer row needs, so its conditions may neither fail nor warn, and
+//! its aggregates may not warn. A sum can exceed the range of its type, and DISTINCT the memory; then the
+//! operator goes on with the subquery itself. The values of the select list are computed only for groups that
+//! an outer row has. The answer for outer values without a group is that of the subquery itself, which the
+//! operator executes once.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -18,12 +20,15 @@ use junctor_model::error::Result;
 
 use super::block::CommonTables;
 use super::factor::is_silent_over;
+use super::from::SourcePlan;
 use super::join::{JoinNode, key_of_equality};
-use super::{BlockPlan, GroupedSubquery, JoinKey, TreePlanner};
+use super::{BlockPlan, GroupedSubquery, JoinKey, PlannedSoFar, TreePlanner};
 use crate::bind::SubqueryForm;
 use crate::bind::block::{BlockView, SlotOwner, SlotSpace};
 use crate::bind::group_function::{GroupFunction, GroupFunctionKind};
-use crate::parse::statement::Select;
+use crate::parse::expression as ast;
+use crate::parse::statement::{Select, SelectItem};
+use crate::plan::operand::is_fixed;
 use crate::plan::select::implied_lock;
 
 /// How many grouped subqueries are planned one inside the other. Each is planned twice, so that their number
@@ -37,27 +42,38 @@ pub(super) struct Correlation {
     has_aggregates: bool,
     /// Outer values, and the values of the block that are equal to them.
     pub keys: Vec<JoinKey>,
-    outer_reads: usize,
     is_possible: bool,
 }
 
 /// The parts of a block that decide whether its rows can be grouped.
 pub(super) struct CorrelatedBlock<'c> {
     pub space: &'c SlotSpace,
+    pub sources: &'c [SourcePlan<'c>],
     pub from: Option<&'c mut JoinNode>,
     pub conditions: &'c mut Vec<Expression>,
     pub functions: &'c [GroupFunction],
+    /// The values of the select list.
+    pub values: &'c [Expression],
     /// Whether it has subqueries or window functions of its own.
     pub has_more: bool,
 }
 
 impl Correlation {
-    /// Takes the equalities with outer values out of a block. Returns the values of the block in them.
+    /// Takes the equalities with outer values out of a block. Returns the values of the block in them. The
+    /// rows can be grouped only if nothing else of the block reads the outer row.
     pub fn take(&mut self, block: CorrelatedBlock<'_>) -> Vec<Expression> {
-        let CorrelatedBlock { space, from, conditions, functions, has_more } = block;
+        let CorrelatedBlock { space, sources, from, conditions, functions, values, has_more } = block;
+        let reads_outer = |value: &Expression| reads_outer(value, space);
         self.is_possible = !has_more
             && functions.is_empty() != self.has_aggregates
-            && functions.iter().all(|function| is_silent_function(function, space));
+            && functions.iter().all(|function| is_silent_function(function, space))
+            && !functions.iter().flat_map(|function| &function.arguments).any(reads_outer)
+            && !values.iter().any(reads_outer)
+            && sources.iter().all(|source| match source {
+                SourcePlan::Table(_, _, of_view) => of_view.iter().all(is_silent),
+                SourcePlan::Query(block) => !block.outer.iter().any(|(_, value)| reads_outer(value)),
+                SourcePlan::Virtual(_) | SourcePlan::Working(_) => true,
+            });
         match from {
             Some(JoinNode::Relation(_)) => {}
             Some(JoinNode::Inner { members, conditions: on, .. })
@@ -68,25 +84,19 @@ impl Correlation {
             _ => self.is_possible = false,
         }
         self.split(conditions, space);
+        self.is_possible &= !self.keys.is_empty();
         self.keys.iter().map(|key| key.right.clone()).collect()
     }
 
     fn split(&mut self, conditions: &mut Vec<Expression>, space: &SlotSpace) {
         conditions.retain(|condition| {
-            let Some((key, outer_reads)) = correlated_key(condition, space) else {
-                let is_plain = |value: &Expression| is_fixed_or_slot(value);
-                self.is_possible &= is_silent_over(condition, &is_plain);
+            let Some(key) = correlated_key(condition, space) else {
+                self.is_possible &= is_silent(condition) && !reads_outer(condition, space);
                 return true;
             };
-            self.outer_reads += outer_reads;
             self.keys.push(key);
             false
         });
-    }
-
-    /// Whether the block that is planned now depends on the outer row by the equalities alone.
-    fn is_complete(&self, outer_reads: usize) -> bool {
-        self.is_possible && !self.keys.is_empty() && self.outer_reads == outer_reads
     }
 }
 
@@ -95,13 +105,14 @@ impl Correlation {
 pub(super) struct GroupedDepth(Cell<u8>);
 
 impl TreePlanner<'_> {
-    /// The execution of a correlated subquery for all outer rows, if there is one. `leaves` is the number of
-    /// leaves before the subquery was planned.
+    /// The execution of a correlated subquery for all outer rows, if there is one. `first` tells what was
+    /// planned before the subquery itself. The rows of a table of WITH that changes the state of the session
+    /// are read once, so a subquery that has read them is not planned again.
     pub(super) fn grouped_subquery(
         &self,
         form: &SubqueryForm<'_>,
         (view, tables): (&BlockView<'_>, &CommonTables<'_>),
-        leaves: usize,
+        first: &PlannedSoFar,
     ) -> Result<Option<GroupedSubquery>> {
         let (query, has_aggregates) = match form {
             SubqueryForm::Value(query) => (*query, true),
@@ -109,22 +120,25 @@ impl TreePlanner<'_> {
             SubqueryForm::Quantified(..) | SubqueryForm::Row(..) => return Ok(None),
         };
         let depth = self.grouped_depth.0.get();
-        if depth >= NESTING_MAX || !is_plain_group(query) || implied_lock(self.environment).is_some() {
+        let before = self.planned_so_far();
+        if depth >= NESTING_MAX
+            || !is_plain_group(query, has_aggregates)
+            || implied_lock(self.environment).is_some()
+            || before.stateful_tables != first.stateful_tables
+        {
             return Ok(None);
         }
-        let (before, tables_before) = (self.leaves.borrow().len(), self.tables.borrow().len());
-        let mut correlation = Correlation { has_aggregates, keys: Vec::new(), outer_reads: 0, is_possible: false };
+        let mut correlation = Correlation { has_aggregates, keys: Vec::new(), is_possible: false };
         self.grouped_depth.0.set(depth + 1);
         let planned = self.correlated_block(query, (view, tables), &mut correlation);
         self.grouped_depth.0.set(depth);
-        let (block, outer_reads) = planned?;
-        if !correlation.is_complete(outer_reads) {
-            self.leaves.borrow_mut().truncate(before);
-            self.tables.borrow_mut().truncate(tables_before);
+        let block = planned?;
+        if !correlation.is_possible {
+            self.discard(&before);
             return Ok(None);
         }
-        let leaves = &self.leaves.borrow()[leaves..];
-        let (single, grouped) = leaves.split_at(before - (self.leaves.borrow().len() - leaves.len()));
+        let leaves = &self.leaves.borrow()[first.leaves..];
+        let (single, grouped) = leaves.split_at(before.leaves - first.leaves);
         let cost = |leaves: &[super::LeafPlan]| leaves.iter().map(|leaf| leaf.cost_ns).sum::<f64>();
         let runs_max = (cost(grouped) / cost(single).max(1.0)).clamp(1.0, RUNS_MAX) as usize;
         let block = Arc::new(BlockPlan { outer: Vec::new(), ..block });
@@ -132,9 +146,18 @@ impl TreePlanner<'_> {
     }
 }
 
-/// Whether a query is the rows of its FROM and WHERE, or one group of them, and leaves the session as it is.
-fn is_plain_group(query: &Select) -> bool {
+/// Whether a query is the rows of its FROM and WHERE, or one group of them, has no subqueries in its other
+/// clauses, and leaves the session as it is.
+fn is_plain_group(query: &Select, has_aggregates: bool) -> bool {
+    let mut items = query.projection.iter().filter_map(|item| match item {
+        SelectItem::Expression { expression, .. } => Some(expression),
+        SelectItem::All(_) => None,
+    });
+    let has_query = |expression: &ast::Expression| expression.has_subquery() || expression.has_window();
     !query.is_stateful()
+        && !items.clone().any(has_query)
+        && !query.filter.as_ref().is_some_and(has_query)
+        && items.any(ast::Expression::has_aggregate) == has_aggregates
         && query.group_by.is_empty()
         && query.windows.is_empty()
         && query.having.is_none()
@@ -145,8 +168,8 @@ fn is_plain_group(query: &Select) -> bool {
         && !query.distinct
 }
 
-/// The key of an equality of a column and outer values, and the number of outer values that it reads.
-fn correlated_key(condition: &Expression, space: &SlotSpace) -> Option<(JoinKey, usize)> {
+/// The key of an equality of a column and a column of the outer row.
+fn correlated_key(condition: &Expression, space: &SlotSpace) -> Option<JoinKey> {
     let Node::Compare(CompareOperator::Equal | CompareOperator::NullSafeEqual, _, operands) = &condition.node else {
         return None;
     };
@@ -159,41 +182,43 @@ fn correlated_key(condition: &Expression, space: &SlotSpace) -> Option<(JoinKey,
         (true, false) => (second, first),
         _ => return None,
     };
-    let mut outer = outer.clone();
-    let (mut reads, mut is_outer) = (0, true);
-    outer.rewrite(&mut |inner| match space.owner(inner.as_column()?) {
-        Some(SlotOwner::Outer(value)) => {
-            reads += 1;
-            Some(value)
-        }
-        _ => {
-            is_outer = false;
-            None
-        }
-    });
-    let key = key_of_equality(condition, outer, column.clone())?;
+    let key = key_of_equality(condition, outer_column(outer, space)?, column.clone())?;
     // Groups are made by the collation of the column.
     let same_groups = key.right.result.kind != Kind::String || key.right.result.collation == key.collation;
-    (is_outer && reads > 0 && same_groups).then_some((key, reads))
+    same_groups.then_some(key)
 }
 
-/// Whether an expression is a slot or has the same value in all rows.
-fn is_fixed_or_slot(value: &Expression) -> bool {
-    if matches!(value.node, Node::Column { .. }) {
-        return true;
-    }
-    let mut is_fixed = true;
+/// An operand that is a column of the outer row, perhaps converted, as an expression over that row.
+fn outer_column(operand: &Expression, space: &SlotSpace) -> Option<Expression> {
+    let column = match &operand.node {
+        Node::Convert(converted) => converted,
+        _ => operand,
+    };
+    let Some(SlotOwner::Outer(value)) = space.owner(column.as_column()?) else { return None };
+    // A column of a merged view may be an expression.
+    value.as_column()?;
+    let mut outer = operand.clone();
+    outer.rewrite(&mut |inner| inner.as_column().map(|_| value.clone()));
+    Some(outer)
+}
+
+/// Whether an expression reads the outer row.
+fn reads_outer(value: &Expression, space: &SlotSpace) -> bool {
+    let mut reads = false;
     value.visit(&mut |inner| {
-        is_fixed &= match &inner.node {
-            Node::Column { .. } | Node::MissingDefault { .. } => false,
-            Node::Call(function, _) => function.is_immutable(),
-            _ => true,
-        };
+        let owner = inner.as_column().and_then(|slot| space.owner(slot));
+        reads |= matches!(owner, Some(SlotOwner::Outer(_)));
     });
-    is_fixed
+    reads
 }
 
-/// Whether an aggregate neither fails nor warns.
+/// Whether a condition neither fails nor warns, unless a part of it does that is the same for all rows.
+fn is_silent(condition: &Expression) -> bool {
+    is_silent_over(condition, &|value| value.as_column().is_some() || is_fixed(value))
+}
+
+/// Whether an aggregate never warns, and fails at most because a sum exceeds the range of its type or DISTINCT
+/// the memory.
 fn is_silent_function(function: &GroupFunction, space: &SlotSpace) -> bool {
     let is_number =
         |value: &Expression| matches!(value.result.kind, Kind::Int | Kind::UInt | Kind::Decimal | Kind::Double);

@@ -274,7 +274,12 @@ impl Part {
 
     /// Whether the part can be joined with the rows of these relations.
     fn fits(&self, relations: &RelationSet) -> bool {
-        self.lateral.as_ref().is_none_or(|lateral| lateral.needs.is_subset(relations))
+        self.needs().all(|needed| relations.contains(needed))
+    }
+
+    /// The relations that must be joined before the part.
+    fn needs(&self) -> impl Iterator<Item = &u16> {
+        self.lateral.iter().flat_map(|lateral| &lateral.needs)
     }
 }
 
@@ -476,7 +481,10 @@ impl<'j> Joins<'j> {
             parts.push(Some(self.build(member, own)?));
         }
         let order = if keeps_order { (0..parts.len()).collect() } else { self.order(&parts, &rest) };
-        let is_initial = |place: usize| parts[place].as_ref().is_some_and(|part| part.is_initial);
+        let needed: RelationSet = parts.iter().flatten().flat_map(Part::needs).copied().collect();
+        let is_initial = |place: usize| {
+            parts[place].as_ref().is_some_and(|part| part.is_initial && part.relations.is_disjoint(&needed))
+        };
         let order = with_initial_last(ordered(&parts, order), &is_initial);
         let mut joined: Option<Part> = None;
         for place in order {

@@ -409,6 +409,15 @@ pub(super) struct TreePlanner<'a> {
     /// The tables of WITH that change user variables and have been read.
     stateful_tables: RefCell<Vec<String>>,
     grouped_depth: GroupedDepth,
+    /// The queries of IN that were planned without the outer row, but read it.
+    correlated: RefCell<Vec<Select>>,
+}
+
+/// How much is planned at some moment.
+struct PlannedSoFar {
+    leaves: usize,
+    tables: usize,
+    stateful_tables: usize,
 }
 
 /// Plans EXPLAIN of a query as a tree. Errors: those of binding.
@@ -455,7 +464,23 @@ impl<'a> TreePlanner<'a> {
             views: RefCell::new(Vec::new()),
             stateful_tables: RefCell::default(),
             grouped_depth: GroupedDepth::default(),
+            correlated: RefCell::default(),
         }
+    }
+
+    fn planned_so_far(&self) -> PlannedSoFar {
+        PlannedSoFar {
+            leaves: self.leaves.borrow().len(),
+            tables: self.tables.borrow().len(),
+            stateful_tables: self.stateful_tables.borrow().len(),
+        }
+    }
+
+    /// Forgets what has been planned since a moment.
+    fn discard(&self, since: &PlannedSoFar) {
+        self.leaves.borrow_mut().truncate(since.leaves);
+        self.tables.borrow_mut().truncate(since.tables);
+        self.stateful_tables.borrow_mut().truncate(since.stateful_tables);
     }
 
     /// The tree with this root.

@@ -114,7 +114,11 @@ impl TreePlanner<'_> {
         let has_own = assigned_values().chain(&conditions).any(Expression::is_stateful);
         check_stateful(&[], has_own && subqueries.has_stateful(&where_applies))?;
         let assignment_applies = subqueries.take();
-        let sort = self.order_of(request, (&view, &found), &subqueries)?;
+        let is_stateful = |applies: &Applies| applies.iter().any(|apply| apply.block.is_stateful);
+        let counts_rows = conditions.iter().any(Expression::is_stateful)
+            || is_stateful(&where_applies)
+            || is_stateful(&assignment_applies);
+        let sort = self.order_of(request, (&view, &found, counts_rows), &subqueries)?;
         let order_applies = subqueries.take();
         if request.is_single {
             check_subqueries(&found, &assignment_applies, &space)?;
@@ -123,16 +127,27 @@ impl TreePlanner<'_> {
         let (targets, values, columns) = self.targets(request, found, &block)?;
 
         let locks = locks_of(&targets, block.relations.len());
-        let node =
-            self.modify_rows((joined.node, conditions, semijoins), (&block, &sources), &locks, |node, above| {
-                let node = filtered(subqueries.place_all(node, where_applies), above);
-                subqueries.place_all(subqueries.place_all(node, order_applies), assignment_applies)
-            })?;
         let limit = select.limit.map(LimitTemplate::of).transpose()?;
-        let node = match sort.is_empty() {
+        let sorted = |node, limit| match sort.is_empty() {
             true => node,
             false => PlanNode::Sort(Box::new(node), sort.into(), limit),
         };
+        // Without ORDER BY, stateful conditions get the rows in the order of the key.
+        let is_sorted_first = counts_rows && select.order_by.is_empty();
+        let node =
+            self.modify_rows((joined.node, conditions, semijoins), (&block, &sources), &locks, |node, above| {
+                let (before, after) = if is_sorted_first { (sorted(node, None), None) } else { (node, Some(sorted)) };
+                let mut node = filtered(subqueries.place_all(before, where_applies), above);
+                node = subqueries.place_all(node, order_applies);
+                if let Some(sorted) = after {
+                    node = sorted(node, limit);
+                }
+                // A subquery of SET that changes the state of the session runs for the changed rows only.
+                if let Some(limit) = limit.filter(|_| is_stateful(&assignment_applies)) {
+                    node = PlanNode::Limit(Box::new(node), limit);
+                }
+                subqueries.place_all(node, assignment_applies)
+            })?;
         let outer = space.outer_values();
         let is_stateful = values.iter().any(Expression::is_stateful);
         Ok((BlockPlan { root: node, width: space.width(), values, columns, outer, rows: 1.0, is_stateful }, targets))
@@ -263,11 +278,12 @@ impl TreePlanner<'_> {
     }
 
     /// ORDER BY. Without it, an UPDATE of keys writes its rows in the order of the clustered key, as MySQL
-    /// does, because the order decides which rows collide. So does one that assigns user variables.
+    /// does, because the order decides which rows collide. So does an UPDATE or DELETE that changes the state
+    /// of the session for each row.
     fn order_of(
         &self,
         request: &ModifyRequest<'_>,
-        (view, found): (&BlockView<'_>, &[BoundTarget<'_>]),
+        (view, found, counts_rows): (&BlockView<'_>, &[BoundTarget<'_>], bool),
         subqueries: &BlockSubqueries<'_>,
     ) -> Result<Vec<SortKey>> {
         if !request.select.order_by.is_empty() {
@@ -282,8 +298,9 @@ impl TreePlanner<'_> {
         let [target] = found else { return Ok(Vec::new()) };
         let changed = changed(&target.assignments);
         let is_stateful = target.assignments.iter().any(|assignment| assignment.value.is_stateful());
-        let is_ordered = is_stateful || touches_unique(&target.layout.definition, &changed);
-        if request.is_delete || !request.is_single || !is_ordered {
+        let collides = || touches_unique(&target.layout.definition, &changed);
+        let is_ordered = counts_rows || !request.is_delete && (is_stateful || collides());
+        if !request.is_single || !is_ordered {
             return Ok(Vec::new());
         }
         let columns = clustered_columns(&target.layout.definition).iter();

@@ -13,6 +13,7 @@ use super::block::Lists;
 use super::{BlockPlan, PlanNode};
 use crate::bind::block::SlotSpace;
 use crate::bind::window::WindowFunction;
+use crate::parse::statement::Select;
 
 /// Error 1235 for window functions of user variables that the statement assigns, and for such variables in a
 /// subquery and beside it, because subqueries run before the other values of their row.
@@ -32,6 +33,28 @@ impl Lists {
         let in_functions = self.functions.functions.iter().flat_map(|function| &function.arguments);
         let values = self.projection.values.iter().chain(&self.keys).chain(&self.having).chain(conditions);
         values.chain(self.sort.iter().map(|key| &key.value)).chain(in_functions).any(Expression::is_stateful)
+    }
+
+    /// Error 1235 for a stateful subquery of the select list whose value HAVING, ORDER BY and DISTINCT do not
+    /// read, because subqueries run before HAVING, ORDER BY and LIMIT.
+    pub fn check_subqueries(&self, select: &Select, is_stateful: impl Fn(&Expression) -> bool) -> Result<()> {
+        let has_clause = !self.sort.is_empty() || select.limit.is_some() || self.having.is_some();
+        if !has_clause || select.distinct {
+            return Ok(());
+        }
+        let read_before = || self.having.iter().chain(self.sort.iter().map(|key| &key.value));
+        for value in &self.projection.values {
+            let mut is_late = false;
+            value.visit(&mut |inner| {
+                is_late |= is_stateful(inner) && !read_before().any(|reader| contains(reader, inner));
+            });
+            if is_late {
+                let what =
+                    "a subquery of the select list that assigns a user variable, beside HAVING, ORDER BY or LIMIT";
+                return Err(Error::not_supported(what));
+            }
+        }
+        Ok(())
     }
 
     /// Computes the stateful keys of groups before the groups are made.
@@ -62,21 +85,33 @@ impl Lists {
             let what = "a user variable that the statement assigns, in HAVING beside window functions";
             return Err(Error::not_supported(what));
         }
-        self.compute_values(node, space)
+        self.compute_values(node, Expression::is_stateful, space)
     }
 
-    /// Computes the stateful values of the select list, if ORDER BY reads one of them.
-    pub fn compute_for_sort(&mut self, node: PlanNode, space: &SlotSpace) -> Result<PlanNode> {
+    /// Computes the values of the select list once for DISTINCT and ORDER BY, which refer to the same values.
+    /// Stateful values are left for the rows in order, unless DISTINCT or ORDER BY reads one of them.
+    pub fn compute_for_sort(&mut self, mut node: PlanNode, distinct: bool, space: &SlotSpace) -> Result<PlanNode> {
         let reads = |value: &Expression| self.sort.iter().any(|key| contains(&key.value, value));
-        match self.projection.values.iter().any(|value| value.is_stateful() && reads(value)) {
-            true => self.compute_values(node, space),
+        if self.projection.values.iter().any(|value| value.is_stateful() && (distinct || reads(value))) {
+            node = self.compute_values(node, Expression::is_stateful, space)?;
+        }
+        match distinct || !self.sort.is_empty() {
+            true => self.compute_values(node, |value| !value.is_stateful(), space),
             false => Ok(node),
         }
     }
 
-    fn compute_values(&mut self, node: PlanNode, space: &SlotSpace) -> Result<PlanNode> {
+    /// Computes the values of the select list that `needs` names, except columns and constants. HAVING and
+    /// ORDER BY read the computed ones.
+    fn compute_values(
+        &mut self,
+        node: PlanNode,
+        needs: fn(&Expression) -> bool,
+        space: &SlotSpace,
+    ) -> Result<PlanNode> {
         let mut computed = Vec::new();
-        for value in self.projection.values.iter_mut().filter(|value| value.is_stateful()) {
+        let is_plain = |value: &Expression| value.as_column().is_some() || value.as_constant().is_some();
+        for value in self.projection.values.iter_mut().filter(|value| !is_plain(value) && needs(value)) {
             let slot = space.computed(value.result, "")?;
             let replace = |reader: &mut Expression| reader.rewrite(&mut |inner| (inner == value).then(|| slot.clone()));
             self.having.iter_mut().for_each(replace);
@@ -94,14 +129,16 @@ fn contains(whole: &Expression, part: &Expression) -> bool {
     found
 }
 
-/// The rows of `node`, one by one, with values in slots.
+/// The rows of `node` with values in slots; one by one if a value is stateful.
 fn computing(node: PlanNode, values: Vec<(Expression, Expression)>) -> PlanNode {
     if values.is_empty() {
         return node;
     }
+    let is_stateful = values.iter().any(|(value, _)| value.is_stateful());
+    let node = if is_stateful { PlanNode::Single(Box::new(node)) } else { node };
     let number = |slot: Expression| slot.as_column().map_or(0, |column| column.0);
     let values: Vec<(Expression, u16)> = values.into_iter().map(|(value, slot)| (value, number(slot))).collect();
-    PlanNode::Compute(Box::new(PlanNode::Single(Box::new(node))), Arc::from(values))
+    PlanNode::Compute(Box::new(node), Arc::from(values))
 }
 
 /// Adds slots for the stateful values of a query that nothing reads. They are evaluated from left to right.

@@ -80,6 +80,12 @@ impl<'b> BlockSubqueries<'b> {
         applies.iter().chain(&*inner).chain(others).any(|apply| apply.block.is_stateful)
     }
 
+    /// Whether an expression is the value of a subquery that changes or reads the state of the session.
+    pub fn is_stateful_value(&self, value: &Expression) -> bool {
+        let is_it = |apply: &ApplyPlan| value.as_column().is_some_and(|slot| slot.0 == apply.slot);
+        self.applies.borrow().iter().any(|apply| apply.block.is_stateful && is_it(apply))
+    }
+
     /// Takes those in arguments of aggregates.
     pub fn take_inner(&self) -> Applies {
         self.inner.take()
@@ -129,8 +135,9 @@ impl<'b> BlockSubqueries<'b> {
                 None => Ok(None),
             };
         };
+        // A wrong number of operands is found after the tables and columns are known.
         if values.len() != operands.len() {
-            return Err(message::operand_columns(operands.len()));
+            return Ok(None);
         }
         let planner = self.planner;
         let space = self.view.block.space;
@@ -159,7 +166,8 @@ impl<'b> BlockSubqueries<'b> {
     }
 
     /// The semijoin of a query with groups, sets or subqueries of its own, whose rows are computed once.
-    /// `None` if they depend on the row of the outer block.
+    /// `None` if they depend on the row of the outer block. Such a query is planned again as a value, but it
+    /// is tried once only: otherwise each level of nesting would double the time of planning.
     fn computed_semijoin<'q>(
         &self,
         form: JoinForm,
@@ -171,11 +179,14 @@ impl<'b> BlockSubqueries<'b> {
     {
         let planner = self.planner;
         let space = self.view.block.space;
-        let (leaves, tables) = (planner.leaves.borrow().len(), planner.tables.borrow().len());
+        if planner.correlated.borrow().contains(query) {
+            return Ok(None);
+        }
+        let before = planner.planned_so_far();
         let planned = planner.block(query, Some(self.view), self.tables, false)?;
         if !planned.outer.is_empty() || planned.values.len() != operands.len() {
-            planner.leaves.borrow_mut().truncate(leaves);
-            planner.tables.borrow_mut().truncate(tables);
+            planner.discard(&before);
+            planner.correlated.borrow_mut().push(query.clone());
             return Ok(None);
         }
         let (mut relation, source) = planner.query_relation(String::new(), planned, &[])?;
@@ -223,7 +234,7 @@ impl<'b> BlockSubqueries<'b> {
             | SubqueryForm::Quantified(_, _, _, query)
             | SubqueryForm::Row(_, _, query) => *query,
         };
-        let leaves = self.planner.leaves.borrow().len();
+        let before = self.planner.planned_so_far();
         let block = self.planner.block(query, Some(self.view), self.tables, false)?;
         let operand_count = match &form {
             SubqueryForm::Value(_) => 1,
@@ -235,7 +246,7 @@ impl<'b> BlockSubqueries<'b> {
         }
         let grouped = match block.outer.is_empty() {
             true => None,
-            false => self.planner.grouped_subquery(&form, (self.view, self.tables), leaves)?,
+            false => self.planner.grouped_subquery(&form, (self.view, self.tables), &before)?,
         };
         let (form, result) = match form {
             SubqueryForm::Value(_) => (ApplyForm::Value, block.values[0].result.with_nullable(true)),

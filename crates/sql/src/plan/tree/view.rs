@@ -67,6 +67,7 @@ fn only_table(select: &Select) -> Option<&TableReference> {
         && select.order_by.is_empty()
         && select.limit.is_none()
         && select.windows.is_empty()
+        && !select.is_stateful()
         && select.projection.iter().all(is_plain)
         && !select.filter.as_ref().is_some_and(Written::needs_tree);
     select.table().filter(|_| is_row)
