@@ -18,28 +18,43 @@ use crate::cluster::ClusterSimulation;
 use crate::fleet::TimeDriver;
 use crate::members::Members;
 
-/// The steps around which nodes crash: of commits, take-overs, and the return of a node.
-const STEPS: [CrashStep; 14] = [
+/// The steps of a node that serves around which it crashes.
+const SERVICE_STEPS: [CrashStep; 9] = [
     crash_point::IMAGES_KEEP,
     crash_point::IMAGES_APPLY,
+    crash_point::EPOCH_TC,
+    crash_point::NUMBER_REQUEST,
+    crash_point::NUMBER_DECIDE,
+    crash_point::NUMBER_PASS,
+    crash_point::LOG_SYNC,
+    crash_point::CHECKPOINT_BEGIN,
+    crash_point::CHECKPOINT_SWITCH,
+];
+
+/// The steps of a change of the membership around which nodes crash that stay members.
+const TAKE_OVER_STEPS: [CrashStep; 5] = [
     crash_point::EPOCH_INSTALL,
     crash_point::EPOCH_GATHER,
     crash_point::EPOCH_START,
     crash_point::EPOCH_TC,
     crash_point::EPOCH_LDM,
-    crash_point::NUMBER_REQUEST,
-    crash_point::NUMBER_DECIDE,
-    crash_point::NUMBER_PASS,
-    crash_point::LOG_SYNC,
+];
+
+/// The steps of its return around which a node crashes again.
+const RETURN_STEPS: [CrashStep; 5] = [
     crash_point::LOG_START,
+    crash_point::LOG_SYNC,
+    crash_point::EPOCH_INSTALL,
+    crash_point::EPOCH_LDM,
     crash_point::CHECKPOINT_BEGIN,
-    crash_point::CHECKPOINT_SWITCH,
 ];
 
 /// Time between two looks at the nodes.
 const STEP: Duration = Duration::from_micros(500);
 /// Maximum time between two faults, in microseconds.
 const PAUSE_US_MAX: u64 = 400_000;
+/// Time until a fault is tried again that no node could take.
+const RETRY_AFTER: Duration = Duration::from_millis(5);
 /// Maximum time until a node that is down starts again, in microseconds.
 const DOWN_US_MAX: [u64; 4] = [3_000, 100_000, 700_000, 2_000_000];
 /// Maximum duration of a cut or a pause, in microseconds. Less than the silence after which a group counts as
@@ -48,6 +63,9 @@ const CUT_US_MAX: [u64; 4] = [5_000, 60_000, 600_000, 1_500_000];
 /// A node is sound when nothing has touched it for so long. By then, the voters have decided about what
 /// others noticed before.
 const SOUND_AFTER: Duration = Duration::from_millis(900);
+/// Time without other faults in which a node with an armed crash may reach its step. A node that returns needs
+/// more than a change of the membership.
+const ARMED_MAX: Duration = Duration::from_millis(400);
 /// Maximum time that a clean stop may take.
 const STOP_MAX: Duration = Duration::from_seconds(10);
 /// Maximum time from the last fault until the cluster is whole.
@@ -103,6 +121,8 @@ pub struct MemberDriver<'a> {
     left: u64,
     loses_groups: bool,
     next: Time,
+    /// The kind of a fault that no node could take yet, and until when one is sought.
+    wanted: Option<(u64, Time)>,
     state: State,
     counts: &'a mut FaultCounts,
     failed: Option<String>,
@@ -117,8 +137,8 @@ impl<'a> MemberDriver<'a> {
         counts: &'a mut FaultCounts,
     ) -> Self {
         let state = State::default();
-        let (random, next, failed) = (Random::new(seed), Time(0), None);
-        Self { members: Rc::clone(members), random, left, loses_groups, next, state, counts, failed }
+        let (random, next, wanted, failed) = (Random::new(seed), Time(0), None, None);
+        Self { members: Rc::clone(members), random, left, loses_groups, next, wanted, state, counts, failed }
     }
 
     /// Ends all faults, and waits until the cluster is whole.
@@ -200,6 +220,9 @@ impl<'a> MemberDriver<'a> {
             let longest = PAUSE_US_MAX / [1, 10, 100][self.random.below(3) as usize];
             self.next = now.plus(Duration::from_micros(self.random.below(longest)));
             self.left -= u64::from(self.make_fault(simulation));
+            if self.wanted.is_some() {
+                self.next = now.plus(RETRY_AFTER);
+            }
         }
         if let Some(node) = self.state.armed
             && !self.may_lose(simulation, &[node])
@@ -300,10 +323,13 @@ impl<'a> MemberDriver<'a> {
         let now = simulation.now();
         let all: Vec<NodeId> = self.members.all().collect();
         let node = all[self.random.below(all.len() as u64) as usize];
-        let kind = self.random.below(if self.loses_groups { 13 } else { 11 });
+        let (kind, until) = match self.wanted.take() {
+            Some(wanted) if now < wanted.1 => wanted,
+            _ => (self.random.below(if self.loses_groups { 13 } else { 11 }), now.plus(SOUND_AFTER)),
+        };
         let is_free = simulation.is_up(node) && !self.state.stopping.contains_key(&node);
         match kind {
-            0..=2 if is_free && self.may_lose(simulation, &[node]) => {
+            0 | 1 if is_free && self.may_lose(simulation, &[node]) => {
                 let end = if self.random.one_in(3) { NodeEnd::Power } else { NodeEnd::Process };
                 self.counts.kills += u64::from(end == NodeEnd::Process);
                 self.counts.powers += u64::from(end == NodeEnd::Power);
@@ -318,14 +344,11 @@ impl<'a> MemberDriver<'a> {
                 }
                 self.members.note(now, &format!("node {} has lost its disk", node.0));
             }
-            5 if is_free && self.may_lose(simulation, &[node]) => {
-                let step = STEPS[self.random.below(STEPS.len() as u64) as usize];
-                let point = if self.random.one_in(2) { step.before() } else { step.after() };
-                let hits = 1 << self.random.below(6);
-                let hit = 1 + self.random.below(hits);
-                self.disarm(simulation);
-                simulation.arm_crash(node, Some(ArmedCrash { point, hit }), NodeEnd::Process);
-                self.state.armed = Some(node);
+            2 | 5 if is_free && self.may_lose(simulation, &[node]) => {
+                if !self.arm(simulation, node, &all) {
+                    self.wanted = Some((kind, until));
+                    return false;
+                }
             }
             6 => {
                 let until = self.until(now);
@@ -355,7 +378,60 @@ impl<'a> MemberDriver<'a> {
                 simulation.set_network_faults(faults);
             }
             11 | 12 => self.lose_group(simulation, kind == 11),
-            _ => return false,
+            // No node may be lost yet, or not this one.
+            _ => {
+                self.wanted = Some((kind, until));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Lets a node crash at a step: while it serves, while the membership changes because another node is
+    /// lost, or while it returns. Returns whether the node can reach such a step.
+    fn arm(&mut self, simulation: &mut ClusterSimulation, node: NodeId, all: &[NodeId]) -> bool {
+        let hits = simulation.crash_point_hits(node);
+        let has_hit = |step: &CrashStep| hits.contains_key(&step.before());
+        let steps: Vec<CrashStep>;
+        let (mut lost, mut hits_max) = (None, 2);
+        match self.random.below(3) {
+            0 => {
+                steps = SERVICE_STEPS.into_iter().filter(has_hit).collect();
+                hits_max = 1 << self.random.below(6);
+            }
+            1 => {
+                steps = TAKE_OVER_STEPS.into_iter().filter(has_hit).collect();
+                let first = self.random.below(all.len() as u64) as usize;
+                let others = all[first..].iter().chain(&all[..first]).filter(|other| **other != node);
+                let membership = self.members.membership(simulation);
+                let is_member = |other: NodeId| membership.as_ref().is_some_and(|it| it.record(other).is_some());
+                lost = others.copied().find(|other| {
+                    let is_free = simulation.is_up(*other) && !self.state.stopping.contains_key(other);
+                    is_free && is_member(*other) && self.may_lose(simulation, &[node, *other])
+                });
+                if lost.is_none() {
+                    return false;
+                }
+            }
+            _ => {
+                steps = RETURN_STEPS.into_iter().filter(has_hit).collect();
+                lost = Some(node);
+            }
+        }
+        if steps.is_empty() {
+            return false;
+        }
+        let step = steps[self.random.below(steps.len() as u64) as usize];
+        let point = if self.random.one_in(2) { step.before() } else { step.after() };
+        let hit = 1 + self.random.below(hits_max);
+        self.disarm(simulation);
+        simulation.arm_crash(node, Some(ArmedCrash { point, hit }), NodeEnd::Process);
+        self.state.armed = Some(node);
+        // Another fault meanwhile would often leave the group without a sound node, and disarm the crash.
+        self.next = self.next.max(simulation.now().plus(ARMED_MAX));
+        if let Some(lost) = lost {
+            self.counts.kills += 1;
+            self.kill(simulation, lost, NodeEnd::Process);
         }
         true
     }
