@@ -44,6 +44,13 @@ pub enum UserLockAction {
         /// Milliseconds.
         wait_ms: u64,
     },
+    /// From main of another node: the session holds this lock already. Has no reply.
+    Hold {
+        /// Name of the lock.
+        name: Box<str>,
+        /// How often the session has acquired it.
+        count: u64,
+    },
 }
 
 choices! {
@@ -56,6 +63,7 @@ choices! {
         5 LockForBackup;
         6 UnlockForBackup;
         7 Sleep { wait_ms };
+        8 Hold { name, count };
     }
 }
 

@@ -1,6 +1,6 @@
 //! Questions to main of other nodes, for statements about the whole cluster: rows of status tables, and stops
 //! of nodes. A node that does not answer in time is left out. Nodes without data have no links to each other,
-//! so a data or management node passes their questions on.
+//! so a data or management node passes their questions on. It asks the node itself, and no third one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use junctor_model::value::Value;
 use junctor_signals::ask_node::{AskNode, AskNodeReply, NodeQuestion, StopNode, StopNodeReply};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
-use junctor_signals::read_status::{ReadStatus, ReadStatusReply, StatusTable};
+use junctor_signals::read_status::{ReadStatus, ReadStatusReply, STATUS_ROWS_MAX, StatusTable};
 use junctor_signals::{MainSignal, Module, Signal, SqlSignal};
 
 use super::block::MainBlock;
@@ -145,16 +145,22 @@ impl MainBlock {
                 question.awaited.clear();
             }
             let Some(cluster) = member.as_ref() else { continue };
-            // A node that is to stop may end before its answer arrives.
-            question.awaited.retain(|it| cluster.linked_life(it.via.0) == Some(it.via.1));
+            let is_stop = matches!(question.question, NodeQuestion::Stop { .. });
+            let is_linked = |it: &Awaited| cluster.linked_life(it.via.0) == Some(it.via.1);
+            // A node that is to stop may end before its answer arrives. The end of a relay tells nothing.
+            let mut lost = question.awaited.iter().filter(|it| !is_linked(it));
+            if let Some(lost) = lost.find(|it| is_stop && it.via.0 != it.node) {
+                question.error = Some(does_not_answer(lost.node));
+            }
+            question.awaited.retain(is_linked);
+            let passes_on = matches!(question.asker, Asker::Node { .. });
             while left > 0
                 && let Some(node) = question.unsent.pop_front()
             {
-                let relay = cluster.relay().filter(|_| !cluster.is_linked_with(node));
+                let relay = cluster.relay().filter(|_| !passes_on && !cluster.is_linked_with(node));
                 let way = [Some(node), relay].into_iter().flatten();
                 let mut way = way.filter_map(|via| Some((via, cluster.linked_life(via)?)));
                 let Some(via) = way.next() else {
-                    let is_stop = matches!(question.question, NodeQuestion::Stop { .. });
                     question.error = is_stop.then(|| does_not_answer(node));
                     continue;
                 };
@@ -221,7 +227,10 @@ impl MainBlock {
         question.awaited.swap_remove(index);
         match question.question {
             NodeQuestion::Status { table: StatusTable::Nodes } => complete_nodes(&mut question.rows, reply.rows),
-            _ => question.rows.extend(reply.rows),
+            _ => {
+                let left = STATUS_ROWS_MAX.saturating_sub(question.rows.len());
+                question.rows.extend(reply.rows.into_iter().take(left));
+            }
         }
         question.error = reply.error.or(question.error.take());
         self.advance_questions(now, outbox);
@@ -250,7 +259,7 @@ impl MainBlock {
     }
 
     /// Begins to stop this node. Errors: 3707 if nothing would start it again, 1296 if the cluster would lose
-    /// the rows of its group.
+    /// the rows of its group or the majority of the voters.
     fn stop_by(&mut self, restarts: bool, is_forced: bool, outbox: &mut Outbox<Signal>) -> Result<(), Box<Error>> {
         let node = self.own.node;
         let supervision = &self.configuration.supervision;
@@ -258,12 +267,12 @@ impl MainBlock {
             let message = "Restart server failed (mysqld is not managed by supervisor process).";
             return Err(Error::new(ErrorCode::RestartServerFailed, message));
         }
-        if let Some(group) = self.member.as_ref().and_then(|it| it.group_without(node)).filter(|_| !is_forced) {
-            let message = format!(
-                "Got temporary error: node {} is the last one of node group {group} that serves and has its rows on \
-                 disk; only FORCE stops it",
-                node.0
-            );
+        let loss = self.member.as_ref().filter(|_| !is_forced).and_then(|cluster| match cluster.group_without(node) {
+            Some(group) => Some(format!("is the last one of node group {group} that serves and has its rows on disk")),
+            None => cluster.takes_majority(node).then(|| "leaves no majority of the voters".to_owned()),
+        });
+        if let Some(loss) = loss {
+            let message = format!("Got temporary error: node {} {loss}; only FORCE stops it", node.0);
             return Err(Error::new(ErrorCode::TemporaryFailure, message));
         }
         supervision.wants_restart.store(restarts, Ordering::Relaxed);

@@ -30,7 +30,7 @@ impl MainBlock {
 
     /// Whether the life of the node is over in which a session made tables of its own. Ids of connections
     /// begin anew in each life.
-    fn is_owner_lost(&self, owner: TableOwner) -> bool {
+    pub(super) fn is_owner_lost(&self, owner: TableOwner) -> bool {
         let connection = owner.connection();
         let node = node_of(connection);
         let life = if node == self.own.node { Some(self.gateway.incarnation()) } else { self.life_of(node) };

@@ -43,9 +43,6 @@ pub(super) struct ClusterMember {
     /// Whether main has admitted clients.
     is_open: bool,
     is_ending: bool,
-    /// Whether the node has begun to leave, and whether it has left.
-    is_leaving: bool,
-    has_left: bool,
 }
 
 #[derive(Debug)]
@@ -105,10 +102,9 @@ impl ClusterMember {
         leader.or_else(|| settings.nodes.iter().find(has_all).map(|it| it.node))
     }
 
-    /// The node stops. Returns whether it leaves before; `None` if it has begun already.
+    /// See [`Member::leave`].
     pub(super) fn leave(&mut self, now: Time) -> Option<bool> {
-        let is_first = !std::mem::replace(&mut self.is_leaving, true);
-        is_first.then(|| self.member.leave(now))
+        self.member.leave(now)
     }
 
     /// See [`Member::link_rows`].
@@ -129,6 +125,11 @@ impl ClusterMember {
     /// See [`Member::group_without`].
     pub(super) fn group_without(&self, node: NodeId) -> Option<u8> {
         self.member.group_without(node)
+    }
+
+    /// See [`Member::takes_majority`].
+    pub(super) fn takes_majority(&self, node: NodeId) -> bool {
+        self.member.takes_majority(node)
     }
 
     /// The installed membership.
@@ -155,8 +156,6 @@ impl MainBlock {
             admission: None,
             is_open: false,
             is_ending: false,
-            is_leaving: false,
-            has_left: false,
         }));
         self.on_member_timer(context, outbox);
         if has_lease_timer {
@@ -299,7 +298,7 @@ impl MainBlock {
         let serves_clients = self.member.as_ref().is_some_and(|cluster| cluster.serves_clients());
         let is_welcome = (self.epochs.is_none() && !serves_clients) || self.is_welcome();
         let Some(cluster) = &mut self.member else { return };
-        let MemberOutput { log, stop, fences, send, writes, admission } = cluster.member.take_output();
+        let MemberOutput { log, stop, fences, send, writes, admission, has_left } = cluster.member.take_output();
         log.into_iter().for_each(|line| self.configuration.log_lines.write(line));
         if let Some(message) = stop {
             outbox.request(WorldRequest::Halt { message: message.into() });
@@ -321,7 +320,7 @@ impl MainBlock {
         }
         cluster.waiting.extend(writes.into_iter().map(FileWork::Log));
         cluster.admission = admission.or(cluster.admission);
-        if cluster.member.has_left() && !std::mem::replace(&mut cluster.has_left, true) {
+        if has_left {
             outbox.request(WorldRequest::Stop);
         }
         let has_begun = self.epochs.as_ref().is_none_or(|epochs| epochs.has_begun());

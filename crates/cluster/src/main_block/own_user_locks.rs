@@ -5,7 +5,8 @@
 //! all nodes, so no lock gets a second holder. Requests without an answer are sent again, except releases:
 //! they count as done, because the lost node may have given the lock to another session.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use junctor_kernel::{Address, Duration, NodeId, Outbox, Time};
 use junctor_model::error::{Error, ErrorCode};
@@ -19,7 +20,6 @@ use junctor_signals::{MainSignal, Module, Signal, SqlSignal};
 use super::block::MainBlock;
 use super::state::NO_OPERATION;
 use super::use_user_lock::{answer, refuse};
-use super::user_locks::Waiter;
 
 /// Identifies the work in [`ContinueWork`].
 pub(super) const TELL_WORK: u32 = 8;
@@ -42,7 +42,7 @@ pub(super) struct OwnUserLocks {
     held: BTreeMap<(ConnectionId, Box<str>), u64>,
     /// The node with the sequencer that knows these locks.
     told: Option<(NodeId, Incarnation)>,
-    /// The next one, and the locks that it is still to be told. A lock is told as often as it is held.
+    /// The next one while it is told.
     telling: Option<Telling>,
     requests: u64,
 }
@@ -50,7 +50,8 @@ pub(super) struct OwnUserLocks {
 #[derive(Debug)]
 struct Telling {
     life: (NodeId, Incarnation),
-    left: VecDeque<(ConnectionId, Box<str>, u64)>,
+    /// The last lock that it was told. No lock is acquired meanwhile.
+    last: Option<(ConnectionId, Box<str>)>,
 }
 
 #[derive(Debug)]
@@ -126,9 +127,6 @@ impl OwnUserLocks {
 
     fn forget_held(&mut self, connection: ConnectionId) {
         self.held.retain(|(holder, _), _| *holder != connection);
-        if let Some(telling) = &mut self.telling {
-            telling.left.retain(|(holder, ..)| *holder != connection);
-        }
     }
 
     /// Takes the release of a session that a lost node has got, and counts it as done. Returns it with its
@@ -232,40 +230,33 @@ impl MainBlock {
         }
         if self.own_locks.telling.as_ref().is_none_or(|telling| telling.life != life) {
             self.leave_keeper(outbox);
-            let left = self.own_locks.held.iter();
-            let left = left.map(|((connection, name), count)| (*connection, name.clone(), *count)).collect();
-            self.own_locks.telling = Some(Telling { life, left });
+            self.own_locks.telling = Some(Telling { life, last: None });
         }
-        for _ in 0..TOLD_PER_TURN_MAX {
-            let Some(telling) = &mut self.own_locks.telling else { break };
-            let Some((connection, name, count)) = telling.left.front_mut() else { break };
-            let (connection, name) = (*connection, name.clone());
-            *count -= 1;
-            if *count == 0 {
-                telling.left.pop_front();
+        let MainBlock { own_locks: OwnUserLocks { telling, held, told, .. }, user_locks, own, .. } = self;
+        let last = telling.take().and_then(|telling| telling.last);
+        let rest = (last.as_ref().map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let next = held.range::<(ConnectionId, Box<str>), _>(rest).take(TOLD_PER_TURN_MAX);
+        let (mut last, mut count_told) = (None, 0);
+        for (lock, count) in next {
+            let ((connection, name), count) = (lock.clone(), *count);
+            if life.0 == own.node {
+                // Before any request that this node answers in the same turn.
+                user_locks.hold(&name, connection, count);
+            } else {
+                let action = UserLockAction::Hold { name, count };
+                let request = UseUserLock { operation: NO_OPERATION, reply_to: *own, connection, action };
+                outbox.send(Address::new(life.0, Module::Main, 0), Signal::Main(MainSignal::UseUserLock(request)));
             }
-            self.tell_lock(life.0, connection, name, outbox);
+            (last, count_told) = (Some(lock.clone()), count_told + 1);
         }
-        let has_told = self.own_locks.telling.as_ref().is_none_or(|telling| telling.left.is_empty());
+        let has_told = count_told < TOLD_PER_TURN_MAX;
         if has_told {
-            (self.own_locks.told, self.own_locks.telling) = (Some(life), None);
+            *told = Some(life);
         } else {
-            outbox.send(self.own, Signal::Main(MainSignal::ContinueWork(ContinueWork { work: TELL_WORK })));
+            *telling = Some(Telling { life, last });
+            outbox.send(*own, Signal::Main(MainSignal::ContinueWork(ContinueWork { work: TELL_WORK })));
         }
         has_told
-    }
-
-    fn tell_lock(&mut self, keeper: NodeId, connection: ConnectionId, name: Box<str>, outbox: &mut Outbox<Signal>) {
-        let (operation, reply_to) = (NO_OPERATION, self.own);
-        if keeper == self.own.node {
-            // Before any request that this node answers in the same turn.
-            let waiter = Waiter { connection, operation, reply_to, deadline: None };
-            self.user_locks.get(&name, waiter, false);
-            return;
-        }
-        let action = UserLockAction::Get { name, wait_ms: Some(0) };
-        let request = UseUserLock { operation, reply_to, connection, action };
-        outbox.send(Address::new(keeper, Module::Main, 0), Signal::Main(MainSignal::UseUserLock(request)));
     }
 
     /// The keeper is lost, perhaps with answers. A release counts as done, a wait that was to end ends, and
@@ -348,8 +339,10 @@ mod tests {
         let mut main = Stage::new(&[]).main;
         let connection = ConnectionId;
         let locks = &mut main.own_locks;
-        let held = [(1, "a", 1), (2, "b", 3), (2, "c", 1), (4, "d", 60)];
+        let held = [(1, "a", 1), (2, "b", 3), (2, "c", 1), (4, "d", 60_000)];
         locks.held.extend(held.map(|(holder, name, count)| ((connection(holder), name.into()), count)));
+        let many = (0..TOLD_PER_TURN_MAX).map(|number| ((connection(5), number.to_string().into()), 1));
+        locks.held.extend(many);
         let requests = [
             (1, pending(UserLockAction::Release { name: "a".into() }, 11, false)),
             (2, pending(UserLockAction::ReleaseAll, 12, false)),
@@ -369,8 +362,37 @@ mod tests {
         let expected = [(11, Value::Int(1), false), (12, Value::UInt(4), false), (13, Value::Null, true)];
         assert_eq!(replies.collect::<Vec<_>>(), expected);
         assert!(main.tell_own_locks(life, &mut outbox) && main.own_locks.has_told(Some(life)));
-        assert_eq!(main.user_locks.entries().collect::<Vec<_>>(), [("d", connection(4), 60)]);
+        assert_eq!(main.user_locks.counts(), (1 + TOLD_PER_TURN_MAX, 0));
+        assert_eq!(main.user_locks.entries().last(), Some(("d", connection(4), 60_000)));
         let left: Vec<_> = main.own_locks.pending.iter().map(|(holder, it)| (holder.0, it.number)).collect();
         assert_eq!(left, [(4, None)]);
+    }
+
+    #[test]
+    fn the_next_keeper_on_another_node_gets_one_signal_for_each_lock() {
+        let mut main = Stage::new(&[]).main;
+        main.own_locks
+            .held
+            .extend([("a", 2), ("b", 60_000)].map(|(name, count)| ((ConnectionId(1), name.into()), count)));
+        let mut outbox = Outbox::for_test(main.own);
+        assert!(main.tell_own_locks((NodeId(2), Incarnation(1)), &mut outbox));
+        let told = outbox.take_sent().into_iter().map(|(to, signal)| match signal {
+            Signal::Main(MainSignal::UseUserLock(request)) => (to.node.0, request.action),
+            other => panic!("{other:?}"),
+        });
+        let hold = |name: &str, count| (2, UserLockAction::Hold { name: name.into(), count });
+        assert_eq!(told.collect::<Vec<_>>(), [hold("a", 2), hold("b", 60_000)]);
+    }
+
+    #[test]
+    fn a_lock_that_is_told_has_no_answer_and_waits_for_no_node() {
+        let mut main = Stage::new(&[]).main;
+        let reply_to = Address::new(NodeId(2), Module::Main, 0);
+        let (operation, connection) = (NO_OPERATION, ConnectionId(2 << 24 | 1));
+        let action = UserLockAction::Hold { name: "a".into(), count: 3 };
+        let mut outbox = Outbox::for_test(main.own);
+        main.answer_user_lock(UseUserLock { operation, reply_to, connection, action }, Time(0), &mut outbox);
+        assert!(outbox.take_sent().is_empty());
+        assert_eq!(main.user_locks.entries().collect::<Vec<_>>(), [("a", connection, 3)]);
     }
 }

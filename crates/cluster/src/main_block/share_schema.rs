@@ -90,6 +90,11 @@ impl SchemaShare {
     pub fn new(first_number: u64) -> SchemaShare {
         SchemaShare { ids: first_number, ..SchemaShare::default() }
     }
+
+    #[cfg(test)]
+    pub fn introduce(&mut self, life: Life, introduction: IntroduceNode) {
+        self.introductions.push_back((life, introduction));
+    }
 }
 
 impl MainBlock {

@@ -15,7 +15,6 @@ use junctor_signals::{Module, Signal, SqlSignal, crash_point};
 use super::block::MainBlock;
 use super::checkpoint::status_rows;
 use super::own_user_locks::{UNSENT_MAX, no_keeper};
-use super::state::NO_OPERATION;
 use super::user_locks::{LockOutcome, ReleaseOutcome, USER_LOCKS_MAX, Waiter};
 
 /// Maximum number of requests that are answered at a time once all nodes are known.
@@ -62,8 +61,8 @@ impl MainBlock {
             if request.reply_to.module != Module::Main {
                 return self.on_own_lock_request(request, context.turn_start, outbox);
             }
-            let is_told = request.operation == NO_OPERATION;
-            if !is_told && !self.knows_all_locks {
+            let is_held = matches!(request.action, UserLockAction::Hold { .. });
+            if !is_held && !self.knows_all_locks {
                 return self.early_locks.push_back(EarlyRequest { request, since: context.turn_start });
             }
         }
@@ -92,7 +91,7 @@ impl MainBlock {
     }
 
     /// Answers a request that has come at this time.
-    fn answer_user_lock(&mut self, request: UseUserLock, since: Time, outbox: &mut Outbox<Signal>) {
+    pub(super) fn answer_user_lock(&mut self, request: UseUserLock, since: Time, outbox: &mut Outbox<Signal>) {
         let UseUserLock { operation, reply_to, connection, action } = request;
         let value = match action {
             UserLockAction::Get { name, wait_ms } => {
@@ -124,6 +123,7 @@ impl MainBlock {
                 granted.into_iter().for_each(|next| grant(next, outbox));
                 Value::UInt(count)
             }
+            UserLockAction::Hold { name, count } => return self.user_locks.hold(&name, connection, count),
             UserLockAction::IsFree { name } => Value::Int(i64::from(self.user_locks.holder(&name).is_none())),
             UserLockAction::IsUsed { name } => {
                 self.user_locks.holder(&name).map_or(Value::Null, |holder| Value::UInt(u64::from(holder.0)))

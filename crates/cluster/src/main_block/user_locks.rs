@@ -99,6 +99,16 @@ impl UserLocks {
         LockOutcome::Lock
     }
 
+    /// Notes that a session has acquired a lock this often, as main of its node knows.
+    pub fn hold(&mut self, name: &str, connection: ConnectionId, count: u64) {
+        let unheld = UserLock { holder: connection, count, waiters: VecDeque::new() };
+        let lock = self.locks.entry(name.into()).or_insert(unheld);
+        if lock.holder == connection {
+            lock.count = count;
+            self.held.entry(connection).or_default().insert(name.into());
+        }
+    }
+
     /// Lets a session wait until its deadline: it waits for a lock that is never released. No statement can
     /// name this lock, and status tables do not show it.
     pub fn sleep(&mut self, waiter: Waiter) {
@@ -257,6 +267,18 @@ mod tests {
         assert_eq!(locks.release_all(ConnectionId(2)), (1, vec![waiter(3)]));
         assert_eq!(locks.release_all(ConnectionId(3)), (1, Vec::new()));
         assert_eq!(locks.counts(), (0, 0));
+    }
+
+    #[test]
+    fn a_lock_that_is_held_already_is_released_as_often_as_it_was_acquired() {
+        let mut locks = UserLocks::default();
+        locks.hold("a", ConnectionId(1), 2);
+        locks.hold("a", ConnectionId(2), 1);
+        assert_eq!(locks.entries().collect::<Vec<_>>(), [("a", ConnectionId(1), 2)]);
+        assert_eq!(locks.get("a", waiter(1), true), LockOutcome::Lock);
+        assert_eq!(locks.get("a", waiter(3), true), LockOutcome::Wait);
+        assert_eq!(locks.release_all(ConnectionId(2)), (0, Vec::new()));
+        assert_eq!(locks.release_all(ConnectionId(1)), (3, vec![waiter(3)]));
     }
 
     #[test]

@@ -41,9 +41,9 @@ impl Member {
         }
         if self.voter.as_ref().is_some_and(|voter| voter.uncommitted().is_empty())
             && !self.replace_voters()
-            && let Some((change, reason)) = self.next_change(&membership)
+            && let Some((change, kind, reason)) = self.next_change(&membership)
         {
-            self.propose(&change, &reason);
+            self.propose(&change, kind, &reason);
         }
         self.tell_leases_over();
         // A report shows only with the next tick whether a node has the membership.
@@ -57,12 +57,11 @@ impl Member {
         self.voter.as_ref().map_or(0, |voter| voter.replica().term())
     }
 
-    fn propose(&mut self, change: &MembershipChange, reason: &str) {
+    fn propose(&mut self, change: &MembershipChange, kind: EventKind, reason: &str) {
         let Some(voter) = &mut self.voter else { return };
         // A change that is not accepted now is found again with the next tick.
         if voter.propose(change).is_ok() && !reason.is_empty() {
-            let is_eviction = matches!(change, MembershipChange::Evict { .. });
-            self.tell(if is_eviction { EventKind::Evicted } else { EventKind::Admitted }, reason.to_owned());
+            self.tell(kind, reason.to_owned());
         }
     }
 
@@ -93,8 +92,8 @@ impl Member {
         }
     }
 
-    /// The next change of the membership, with its reason.
-    fn next_change(&mut self, membership: &Membership) -> Option<(MembershipChange, String)> {
+    /// The next change of the membership, with its kind and its reason.
+    fn next_change(&mut self, membership: &Membership) -> Option<(MembershipChange, EventKind, String)> {
         let gone: NodeSet =
             membership.members().filter(|record| self.is_gone(record)).map(|record| record.node).collect();
         let silent: NodeSet = membership
@@ -114,7 +113,7 @@ impl Member {
         // from its disk, although the others may be gone, too.
         let is_present = |group| membership.members().any(|it| it.group == group && self.is_present(it));
         if is_first_start || self.must_restart || !membership.groups().all(is_present) {
-            return self.restart(membership);
+            return self.restart(membership).map(|(change, reason)| (change, EventKind::Admitted, reason));
         }
         self.partial_since = None;
         let heard: Vec<HeardBy> = membership.members().map(|record| self.heard_by(record)).collect();
@@ -139,18 +138,18 @@ impl Member {
         let nodes = if is_certain { with_cut } else { without_cut };
         if !nodes.is_empty() && self.hears_majority() {
             let reasons: Vec<String> = nodes.iter().map(|node| self.reason_of(node, &gone, &silent)).collect();
-            return Some((evict(nodes), reasons.join("; ")));
+            return Some((evict(nodes), EventKind::Evicted, reasons.join("; ")));
         }
         if let Some(SlowNode { node, is_disk }) = slow {
             let why = if is_disk { "its disk syncs nothing" } else { "it applies no commits" };
             let reason = format!("node {}: evicted, because {why} while others do", node.0);
-            return Some((evict(std::iter::once(node).collect()), reason));
+            return Some((evict(std::iter::once(node).collect()), EventKind::Evicted, reason));
         }
         if let Some(node) = self.leaving(membership).filter(|_| self.hears_majority()) {
             let reason = format!("node {}: leaves, because it stops", node.0);
-            return Some((evict(std::iter::once(node).collect()), reason));
+            return Some((evict(std::iter::once(node).collect()), EventKind::Stopping, reason));
         }
-        self.planned_change(membership)
+        self.planned_change(membership).map(|(change, reason)| (change, EventKind::Admitted, reason))
     }
 
     /// A member that wants to leave, while another one of its group stays that has all rows in memory and on
@@ -169,12 +168,17 @@ impl Member {
     }
 
     /// Whether a member has said that it stops.
-    fn is_stopping(&self, record: &NodeRecord) -> bool {
-        if record.node == self.settings.own {
+    pub(super) fn is_stopping(&self, record: &NodeRecord) -> bool {
+        self.is_life_stopping(record.node, record.incarnation)
+    }
+
+    /// Whether this life of a node has said that it stops. Only voters hear of it.
+    pub(super) fn is_life_stopping(&self, node: NodeId, life: Incarnation) -> bool {
+        if node == self.settings.own {
             return self.leaving_since.is_some();
         }
-        let report = self.peers.get(&record.node).and_then(|peer| peer.report.as_ref());
-        report.is_some_and(|report| report.incarnation == record.incarnation && report.is_stopping)
+        let report = self.peers.get(&node).and_then(|peer| peer.report.as_ref());
+        report.is_some_and(|report| report.incarnation == life && report.is_stopping)
     }
 
     /// Whether this node hears most voters. Otherwise it may be the one that is cut off.

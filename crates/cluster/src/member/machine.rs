@@ -107,6 +107,8 @@ pub struct MemberOutput {
     /// The epoch that has admitted this life of the node, to be made durable. Then
     /// [`Member::note_admission_written`] is due.
     pub admission: Option<Epoch>,
+    /// Set once after [`Member::leave`]: the membership has no place for this life any more.
+    pub has_left: bool,
 }
 
 /// Another node, as this one knows it.
@@ -523,20 +525,21 @@ impl Member {
     fn stop(&mut self, reason: String) {
         match self.leaving_since {
             // It stops in order.
-            Some(_) => self.has_left = true,
+            Some(_) if !std::mem::replace(&mut self.has_left, true) => {
+                self.output.has_left = true;
+                self.tell(EventKind::Stopping, format!("this node is out of the membership: {reason}"));
+            }
+            Some(_) => {}
             None => _ = self.output.stop.get_or_insert(reason),
         }
     }
 
-    /// The node stops, and wants to be removed before. Returns whether that is possible.
-    pub fn leave(&mut self, now: Time) -> bool {
+    /// The node stops, and wants to be removed before. Returns whether that is possible; `None` if it has
+    /// begun already.
+    pub fn leave(&mut self, now: Time) -> Option<bool> {
+        let is_first = self.leaving_since.is_none();
         self.leaving_since.get_or_insert(now);
-        self.is_admitted && !self.has_left
-    }
-
-    /// Whether the node has left since [`Member::leave`].
-    pub fn has_left(&self) -> bool {
-        self.has_left
+        is_first.then_some(self.is_admitted)
     }
 
     /// All data nodes must start again.
@@ -852,7 +855,10 @@ impl Member {
         let was_admitted = record.is_some_and(|record| record.incarnation >= self.settings.incarnation);
         if (self.is_admitted || was_admitted) && !is_member {
             let epoch = self.membership().map_or(Epoch(0), |membership| membership.epoch);
-            self.stop(format!("this node was evicted before epoch {epoch}; it must start again"));
+            self.stop(match self.leaving_since {
+                Some(_) => format!("it has left before epoch {epoch}"),
+                None => format!("this node was evicted before epoch {epoch}; it must start again"),
+            });
         }
     }
 }

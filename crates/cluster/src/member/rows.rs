@@ -122,8 +122,16 @@ impl Member {
         let membership = self.membership()?;
         let record = membership.record(node).filter(|record| record.is_serving())?;
         let mut others = membership.serving().filter(|it| it.node != node && it.group == record.group);
-        let is_whole = |it: &NodeRecord| it.is_durable && self.state_of(it.node, Some(it)) == "SERVING";
+        let is_whole =
+            |it: &NodeRecord| it.is_durable && self.state_of(it.node, Some(it)) == "SERVING" && !self.is_stopping(it);
         (!others.any(is_whole)).then_some(record.group)
+    }
+
+    /// Whether the voters that this node hears are no majority without a node. No data node could serve then.
+    pub fn takes_majority(&self, node: NodeId) -> bool {
+        let is_stopping = |voter| self.is_life_stopping(voter, self.linked_life(voter).unwrap_or_default());
+        let stays = |voter: &&NodeId| **voter != node && self.hears(**voter) && !is_stopping(**voter);
+        self.voters.contains(&node) && self.voters.iter().filter(stays).count() <= self.voters.len() / 2
     }
 
     /// The version in which this node and another one talk; for this node, the newest that it speaks.

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use junctor_kernel::{Context, Outbox};
+use junctor_kernel::{Address, Context, Outbox};
 use junctor_model::id::{PartitionId, TransactionId};
-use junctor_signals::change_schema::{ChangePartition, PublishCatalog};
+use junctor_signals::change_schema::ChangePartition;
 use junctor_signals::copy_rows::CopyRowsReply;
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::replicate_rows::ReplicateRows;
@@ -13,6 +13,7 @@ use junctor_signals::{LdmSignal, Signal};
 use super::block::LdmBlock;
 use super::change_partition::IndexBuild;
 use super::participant_table::ParticipantHandle;
+use super::publish_catalog::TakeOver;
 use super::replay::AllIndexesBuild;
 use super::state::{ImagesEnd, ImagesEndKind, WriteWork};
 
@@ -38,7 +39,7 @@ pub(super) enum Deferred {
     CopyRows(Box<CopyRowsReply>),
     ChangePartition(Box<ChangePartition>),
     /// The first catalog of another main.
-    TakeOver(Box<PublishCatalog>),
+    TakeOver(Box<TakeOver>),
     /// Writes whose partition may be written now.
     HeldWrites,
     BuildIndex(IndexBuild),
@@ -69,9 +70,14 @@ impl DeferredWork {
         self.queue.retain(|work| !matches!(work, Deferred::Prepare(handle) if *handle == participant));
     }
 
-    /// Drops the steps of schema changes.
-    pub fn forget_changes(&mut self) {
-        self.queue.retain(|work| !matches!(work, Deferred::ChangePartition(_) | Deferred::BuildIndex(_)));
+    /// Drops the steps of schema changes of other mains than this one.
+    pub fn forget_changes_before(&mut self, main: Address) {
+        self.queue.retain(|work| match work {
+            Deferred::ChangePartition(signal) => signal.reply_to == main,
+            Deferred::BuildIndex(build) => build.reply_to == main,
+            Deferred::TakeOver(take_over) => take_over.signal.reply_to == main,
+            _ => true,
+        });
     }
 
     /// Takes out the writes of these transactions.
@@ -122,7 +128,7 @@ impl LdmBlock {
                 Some(Deferred::ReplicateRows(signal)) => self.on_replicate_rows(*signal, context, outbox),
                 Some(Deferred::CopyRows(reply)) => self.on_copy_rows_reply(*reply, context, outbox),
                 Some(Deferred::ChangePartition(signal)) => self.on_change_partition(*signal, context, outbox),
-                Some(Deferred::TakeOver(signal)) => self.take_over_catalog(signal, context, outbox),
+                Some(Deferred::TakeOver(take_over)) => self.take_over_catalog(take_over, context, outbox),
                 Some(Deferred::HeldWrites) => self.resume_held_writes(context, outbox),
                 Some(Deferred::BuildIndex(build)) => self.build_index(build, outbox),
                 Some(Deferred::ReplayRows) => self.replay_batches(outbox),

@@ -12,19 +12,31 @@ use std::sync::Arc;
 use junctor_kernel::{Context, Outbox};
 use junctor_model::id::PartitionId;
 use junctor_model::schema::TableLayout;
-use junctor_signals::change_schema::{Catalog, PublishCatalog, PublishCatalogReply};
+use junctor_signals::change_schema::{PublishCatalog, PublishCatalogReply};
 use junctor_signals::{MainSignal, Signal};
 
 use super::block::LdmBlock;
 use super::deferred::Deferred;
+
+/// Maximum number of partitions that one step compares with the catalog.
+const COMPARED_PER_STEP_MAX: usize = 256;
+
+/// The first catalog of another main, which ends what the one before has begun.
+#[derive(Debug)]
+pub(super) struct TakeOver {
+    pub signal: PublishCatalog,
+    /// The partitions that are not compared yet.
+    left: Vec<PartitionId>,
+}
 
 impl LdmBlock {
     pub(super) fn on_publish_catalog(&mut self, signal: PublishCatalog, outbox: &mut Outbox<Signal>) {
         // Nobody has changed the schema before the first catalog.
         if self.publisher.is_some_and(|before| before != signal.reply_to) {
             // Changes of the main before that wait for a reader would come after the catalog.
-            self.deferred.forget_changes();
-            return self.defer(Deferred::TakeOver(Box::new(signal)), outbox);
+            self.deferred.forget_changes_before(signal.reply_to);
+            let left = self.partitions.ids();
+            return self.defer(Deferred::TakeOver(Box::new(TakeOver { signal, left })), outbox);
         }
         self.acknowledge(&signal, outbox);
     }
@@ -38,30 +50,32 @@ impl LdmBlock {
     /// Makes the partitions those of the catalog, in several turns, and acknowledges it.
     pub(super) fn take_over_catalog(
         &mut self,
-        signal: Box<PublishCatalog>,
+        mut take_over: Box<TakeOver>,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
-        match self.end_lost_changes(&signal.catalog, context, outbox) {
-            true => self.acknowledge(&signal, outbox),
-            false => self.defer(Deferred::TakeOver(signal), outbox),
+        self.end_lost_changes(&mut take_over, context, outbox);
+        match take_over.left.is_empty() {
+            true => self.acknowledge(&take_over.signal, outbox),
+            false => self.defer(Deferred::TakeOver(take_over), outbox),
         }
     }
 
-    /// Drops at most one partition, because its query blocks get a signal each. Returns false if there is
-    /// more to do.
-    fn end_lost_changes(&mut self, catalog: &Catalog, context: &Context<'_>, outbox: &mut Outbox<Signal>) -> bool {
-        for partition in self.partitions.ids() {
-            match catalog.dictionary.table(partition.table) {
-                Some(layout) if self.restore_layout(partition, layout) => {}
-                Some(_) => return false,
+    /// Compares the next partitions. Drops at most one, because its query blocks get a signal each, and stops
+    /// at one that a reader is inside.
+    fn end_lost_changes(&mut self, take_over: &mut TakeOver, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
+        let TakeOver { signal, left } = take_over;
+        for _ in 0..COMPARED_PER_STEP_MAX {
+            let Some(partition) = left.last().copied() else { return };
+            match signal.catalog.dictionary.table(partition.table) {
+                Some(layout) if !self.restore_layout(partition, layout) => return,
+                Some(_) => _ = left.pop(),
                 None => {
-                    self.drop_partition(partition, context, outbox);
-                    return false;
+                    left.pop();
+                    return self.drop_partition(partition, context, outbox);
                 }
             }
         }
-        true
     }
 
     /// Gives a partition the layout of the catalog. Returns false if a reader is inside the guard.

@@ -27,6 +27,7 @@ use fake_log::FakeLog;
 
 mod alter_table;
 mod alteration;
+mod ask_node;
 mod checkpoint;
 mod durable;
 mod earlier_life;
@@ -35,6 +36,7 @@ mod own_table;
 mod persisted_settings;
 mod replace_table;
 mod restore;
+mod share_schema;
 
 /// The main block with simulated neighbours. A map holds the partitions, and catalogs are acknowledged.
 pub(super) struct Stage {

@@ -9,6 +9,7 @@ use junctor_kernel::transport::board::{LinkNews, MembershipChange as LinkChange}
 use junctor_kernel::transport::link::Death;
 use junctor_kernel::{Duration, NodeId, Random, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
+use junctor_model::value::Value;
 use junctor_signals::report_node::SlowNode;
 
 use super::machine::{TICK, boot_time};
@@ -31,6 +32,7 @@ struct Place {
     /// Neither ticks nor receives.
     is_paused: bool,
     stopped: Option<String>,
+    has_left: bool,
     /// The last epoch whose leases the leader has told to be over.
     leases_over: Epoch,
     log: Vec<String>,
@@ -93,7 +95,7 @@ impl Cluster {
         };
         let mut member = Member::new(settings, self.now);
         member.note_recovered(CommitNumber(0));
-        (place.member, place.stopped, place.is_paused) = (Some(member), None, false);
+        (place.member, place.stopped, place.is_paused, place.has_left) = (Some(member), None, false, false);
         for other in self.living() {
             if other.0 != node && !self.is_cut(other.0, node) {
                 self.tell_up(other, NodeId(node));
@@ -209,6 +211,7 @@ impl Cluster {
                 let Some(member) = place.member.as_mut().filter(|_| !place.is_paused) else { continue };
                 let output = member.take_output();
                 place.log.extend(output.log);
+                place.has_left |= output.has_left;
                 if let Some(reason) = output.stop {
                     place.stopped = Some(reason);
                 }
@@ -560,13 +563,23 @@ fn a_voter_that_lost_its_files_comes_back_under_a_new_id() {
 }
 
 /// The node stops: it wants to leave.
-fn leave(cluster: &mut Cluster, node: u8) -> bool {
+fn leave(cluster: &mut Cluster, node: u8) -> Option<bool> {
     let now = cluster.now;
     cluster.places.get_mut(&NodeId(node)).unwrap().member.as_mut().unwrap().leave(now)
 }
 
 fn has_left(cluster: &Cluster, node: u8) -> bool {
-    cluster.places[&NodeId(node)].member.as_ref().is_some_and(Member::has_left)
+    cluster.places[&NodeId(node)].has_left
+}
+
+fn member(cluster: &Cluster, node: u8) -> &Member {
+    cluster.places[&NodeId(node)].member.as_ref().unwrap()
+}
+
+/// Whether a node has an event of this kind with this text.
+fn has_event(cluster: &Cluster, node: u8, kind: &str, text: &str) -> bool {
+    let expected = [kind, text].map(|text| Value::Bytes(text.as_bytes().to_vec()));
+    member(cluster, node).event_rows(cluster.now, 0).iter().any(|row| row[3..] == expected)
 }
 
 #[test]
@@ -574,17 +587,44 @@ fn a_node_that_stops_leaves_first_and_keeps_its_process() {
     let mut cluster = formed(&["data", "data", "management"]);
     // The leader, with data or without, and the others.
     for node in [2, 1] {
-        assert!(leave(&mut cluster, node));
+        assert_eq!([leave(&mut cluster, node), leave(&mut cluster, node)], [Some(true), None]);
         cluster.run_until("it has left", |cluster| has_left(cluster, node));
         assert!(cluster.serve(&[3 - node]) && cluster.places[&NodeId(node)].stopped.is_none());
-        let reason = format!("node {node}: leaves, because it stops");
         let leader = cluster.leader().unwrap();
-        assert!(cluster.places[&NodeId(leader)].log.contains(&reason));
+        assert!(has_event(&cluster, leader, "STOPPING", &format!("node {node}: leaves, because it stops")));
+        let epoch = cluster.membership(leader).unwrap().epoch;
+        let left = format!("this node is out of the membership: it has left before epoch {epoch}");
+        assert!(has_event(&cluster, node, "STOPPING", &left), "{:?}", cluster.places[&NodeId(node)].log);
         cluster.kill(node);
         cluster.start(node);
         cluster.run_until("it is back", |cluster| cluster.serve(&[1, 2]) && cluster.is_settled());
     }
-    assert!(!leave(&mut cluster, 3), "a management node is no member");
+    assert_eq!(leave(&mut cluster, 3), Some(false), "a management node is no member");
+}
+
+#[test]
+fn a_node_that_stops_counts_neither_as_replica_nor_as_voter() {
+    let mut cluster = formed(&["data", "data", "management"]);
+    cluster.run_until("all disks count", |cluster| {
+        cluster.membership(3).is_some_and(|it| it.members().all(|record| record.is_durable))
+    });
+    let judged = |cluster: &Cluster, at: u8, node: u8| {
+        let (at, node) = (member(cluster, at), NodeId(node));
+        (at.group_without(node), at.takes_majority(node))
+    };
+    assert_eq!(judged(&cluster, 1, 1), (None, false));
+    leave(&mut cluster, 2);
+    cluster.step();
+    assert_eq!(judged(&cluster, 1, 1), (Some(0), true), "node 2 is there, and has said that it stops");
+    assert_eq!(judged(&cluster, 3, 3), (None, true));
+    cluster.run_until("it has left", |cluster| has_left(cluster, 2));
+    cluster.kill(2);
+    assert_eq!(judged(&cluster, 3, 3), (None, true));
+    cluster.start(2);
+    cluster.run_until("it is back", |cluster| cluster.serve(&[1, 2]) && cluster.is_settled());
+    assert_eq!(judged(&cluster, 3, 3), (None, false));
+    let pair = formed(&["data", "data"]);
+    assert_eq!([1, 2].map(|node| judged(&pair, node, node).1), [true, false], "only node 1 votes");
 }
 
 #[test]
@@ -595,7 +635,7 @@ fn the_last_nodes_of_a_group_stay_members_and_keep_their_marks() {
     });
     let before = cluster.membership(3).unwrap().clone();
     for node in [1, 2] {
-        assert!(leave(&mut cluster, node));
+        assert_eq!(leave(&mut cluster, node), Some(true));
         cluster.step();
     }
     for _ in 0..50 {
