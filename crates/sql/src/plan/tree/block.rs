@@ -16,6 +16,7 @@ use super::recursion::{Defining, WorkingTable};
 use super::stateful::check_stateful;
 use super::subquery::{BlockSubqueries, SemiJoin};
 use super::window::{check_alias, windowed};
+use super::work::GROUPS_SHARE;
 use super::{AggregatePlan, ApplyPlan, BlockPlan, PlanNode, TreePlanner};
 use crate::access::TableAccess;
 use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotSpace};
@@ -31,8 +32,7 @@ use crate::plan::select::{check_lock_names, implied_lock};
 /// Maximum number of columns in a result, as in MySQL.
 const RESULT_COLUMNS_MAX: usize = 4096;
 
-/// The assumed number of groups for each row, and the share of groups that HAVING leaves.
-const GROUPS_SHARE: f64 = 0.2;
+/// The share of groups that HAVING is assumed to leave.
 const HAVING_SHARE: f64 = 0.3;
 
 /// The tables of WITH that a block can name.

@@ -246,7 +246,7 @@ impl<'b> BlockSubqueries<'b> {
         }
         let grouped = match block.outer.is_empty() {
             true => None,
-            false => self.planner.grouped_subquery(&form, (self.view, self.tables), &before)?,
+            false => self.planner.grouped_subquery(&form, (self.view, self.tables), (&before, &block))?,
         };
         let (form, result) = match form {
             SubqueryForm::Value(_) => (ApplyForm::Value, block.values[0].result.with_nullable(true)),
