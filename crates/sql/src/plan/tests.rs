@@ -724,6 +724,38 @@ fn only_values_that_order_or_distinct_reads_are_computed_for_all_rows() {
 }
 
 #[test]
+fn subqueries_run_after_order_and_limit_unless_these_read_them() {
+    let places = |text: &str| {
+        let tree = tree_of(text).expect("it can be planned");
+        let (mut above, mut below, mut is_sorted) = (0, 0, false);
+        let mut node = &tree.root.root;
+        loop {
+            node = match node {
+                tree::PlanNode::Apply(from, _) => {
+                    *if is_sorted { &mut below } else { &mut above } += 1;
+                    from
+                }
+                tree::PlanNode::Sort(from, ..) => {
+                    is_sorted = true;
+                    from
+                }
+                tree::PlanNode::Filter(from, _) | tree::PlanNode::Compute(from, _) => from,
+                _ => return (above, below),
+            };
+        }
+    };
+    let subquery = "(SELECT MAX(n) FROM u WHERE u.b = s.k)";
+    let query = |clauses: &str| format!("SELECT id, {subquery} AS m, k FROM s {clauses}");
+    assert_eq!(places(&query("ORDER BY id LIMIT 3")), (1, 0));
+    assert_eq!(places(&query("ORDER BY m, id LIMIT 3")), (0, 1));
+    assert_eq!(places(&query("HAVING m > 3 ORDER BY id LIMIT 3")), (0, 1));
+    let among = format!("SELECT {subquery} IN (SELECT v FROM one WHERE v > s.id) AS m FROM s ORDER BY");
+    assert_eq!(places(&format!("{among} m LIMIT 1")), (0, 2));
+    assert_eq!(places(&format!("{among} id LIMIT 1")), (2, 0));
+    assert_eq!(places(&format!("SELECT @a := {subquery}, @b := id AS b FROM s ORDER BY b")), (0, 1));
+}
+
+#[test]
 fn a_query_that_assigns_stays_before_the_table_of_its_document() {
     let rows = "JSON_TABLE(first.doc, '$[*]' COLUMNS (x INT PATH '$')) AS jt";
     for from in ["", "s, "] {

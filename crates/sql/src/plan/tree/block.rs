@@ -197,6 +197,7 @@ impl TreePlanner<'_> {
         }
         let after = subqueries.take();
         let (after, of_windows): (Vec<_>, Vec<_>) = after.into_iter().partition(|apply| !apply.reads(&windows));
+        let (after, late) = split_late(after, (&lists, &windows, &of_windows), select.distinct);
         node = subqueries.place_all(node, after);
         node = lists.compute_for_having(node, !windows.is_empty(), &space)?;
         if let Some(having) = &lists.having {
@@ -206,7 +207,7 @@ impl TreePlanner<'_> {
         node = subqueries.place_all(windowed(node, windows), of_windows);
         node = lists.compute_for_sort(node, select.distinct, &space)?;
         let Projection { values, columns, .. } = lists.projection;
-        node = last_clauses(node, (select, is_root), &values, lists.sort)?;
+        node = subqueries.place_all(last_clauses(node, (select, is_root), &values, lists.sort)?, late);
         let (width, outer) = (space.width(), space.outer_values());
         Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful: select.is_stateful() })
     }
@@ -414,6 +415,35 @@ fn replace_keys(value: &mut Expression, aggregate: &AggregatePlan) {
         let result = key.result.with_nullable(true);
         Some(Expression::column_of_type(junctor_model::id::ColumnNumber(*slot), result, ""))
     });
+}
+
+/// Splits off the subqueries whose values only the result has. They run for the rows that ORDER BY and LIMIT
+/// leave, unless DISTINCT reads all values.
+fn split_late(
+    applies: Applies,
+    (lists, windows, of_windows): (&Lists, &[WindowFunction], &Applies),
+    is_distinct: bool,
+) -> (Applies, Applies) {
+    if is_distinct || lists.sort.is_empty() {
+        return (applies, Vec::new());
+    }
+    let (mut early, mut late): (Applies, Applies) = (Vec::new(), Vec::new());
+    // A subquery may read the values of those before it.
+    for apply in applies.into_iter().rev() {
+        let is_early = apply.block.is_stateful || {
+            let sorted = lists.sort.iter().map(|key| &key.value);
+            let in_windows = windows.iter().flat_map(WindowFunction::expressions);
+            let in_subqueries = early.iter().chain(of_windows).flat_map(ApplyPlan::values);
+            // Stateful values may be computed before HAVING or ORDER BY.
+            let stateful = lists.projection.values.iter().filter(|value| value.is_stateful());
+            let mut readers = lists.having.iter().chain(sorted).chain(in_windows).chain(in_subqueries).chain(stateful);
+            readers.any(|reader| reads_slot(reader, apply.slot))
+        };
+        if is_early { early.push(apply) } else { late.push(apply) }
+    }
+    early.reverse();
+    late.reverse();
+    (early, late)
 }
 
 /// A subquery that is placed above the rows it needs.

@@ -356,7 +356,7 @@ impl ApplyPlan {
     }
 
     /// The values of the block that the subquery or the comparison with it reads.
-    fn values(&self) -> impl Iterator<Item = &Expression> {
+    pub(super) fn values(&self) -> impl Iterator<Item = &Expression> {
         let of_form = match &self.form {
             ApplyForm::Quantified { condition, .. } | ApplyForm::Row { condition, .. } => Some(condition),
             ApplyForm::Value | ApplyForm::Exists => None,
