@@ -739,7 +739,11 @@ fn subqueries_run_after_order_and_limit_unless_these_read_them() {
                     is_sorted = true;
                     from
                 }
-                tree::PlanNode::Filter(from, _) | tree::PlanNode::Compute(from, _) => from,
+                tree::PlanNode::Limit(from, _) => {
+                    is_sorted = true;
+                    from
+                }
+                tree::PlanNode::Filter(from, _) | tree::PlanNode::Compute(from, _) | tree::PlanNode::Single(from) => from,
                 _ => return (above, below),
             };
         }
@@ -747,6 +751,7 @@ fn subqueries_run_after_order_and_limit_unless_these_read_them() {
     let subquery = "(SELECT MAX(n) FROM u WHERE u.b = s.k)";
     let query = |clauses: &str| format!("SELECT id, {subquery} AS m, k FROM s {clauses}");
     assert_eq!(places(&query("ORDER BY id LIMIT 3")), (1, 0));
+    assert_eq!(places(&query("LIMIT 3")), (1, 0));
     assert_eq!(places(&query("ORDER BY m, id LIMIT 3")), (0, 1));
     assert_eq!(places(&query("HAVING m > 3 ORDER BY id LIMIT 3")), (0, 1));
     let among = format!("SELECT {subquery} IN (SELECT v FROM one WHERE v > s.id) AS m FROM s ORDER BY");

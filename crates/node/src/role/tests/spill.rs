@@ -457,3 +457,14 @@ fn a_group_that_no_row_needs_cannot_fail_its_query() {
     assert!(node.query(1, "SELECT SUM(x) FROM w")[0].starts_with('#'), "the sum exceeds its type");
     assert_eq!(node.query(1, text), ["900-2"]);
 }
+
+#[test]
+fn a_subquery_is_not_grouped_if_the_condition_of_its_view_may_warn() {
+    let mut node = node();
+    for (condition, is_grouped) in [("g > 1", true), ("id / g > 1", false)] {
+        let view = format!("CREATE OR REPLACE VIEW v AS SELECT id, k FROM u WHERE {condition}");
+        node.execute(1, &[&view]);
+        let explain = "EXPLAIN FORMAT=TREE SELECT (SELECT SUM(id) FROM v WHERE v.k = t.id) FROM t";
+        assert_eq!(node.query(1, explain)[0].contains("all at once"), is_grouped, "{condition}");
+    }
+}

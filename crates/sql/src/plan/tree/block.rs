@@ -25,7 +25,7 @@ use crate::bind::window::WindowFunction;
 use crate::bind::{Aggregation, Binder, Clause, Scope, bind_item, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{CommonTable, LockingClause, ObjectName, Select, SelectItem, TableLocks};
-use crate::plan::operand::LimitTemplate;
+use crate::plan::operand::{LimitTemplate, Quantity};
 use crate::plan::order::{bind_order, check_distinct_order};
 use crate::plan::select::{check_lock_names, implied_lock};
 
@@ -197,7 +197,7 @@ impl TreePlanner<'_> {
         }
         let after = subqueries.take();
         let (after, of_windows): (Vec<_>, Vec<_>) = after.into_iter().partition(|apply| !apply.reads(&windows));
-        let (after, late) = split_late(after, (&lists, &windows, &of_windows), select.distinct);
+        let (after, late) = split_late(after, (&lists, &windows, &of_windows), select);
         node = subqueries.place_all(node, after);
         node = lists.compute_for_having(node, !windows.is_empty(), &space)?;
         if let Some(having) = &lists.having {
@@ -207,7 +207,8 @@ impl TreePlanner<'_> {
         node = subqueries.place_all(windowed(node, windows), of_windows);
         node = lists.compute_for_sort(node, select.distinct, &space)?;
         let Projection { values, columns, .. } = lists.projection;
-        node = subqueries.place_all(last_clauses(node, (select, is_root), &values, lists.sort)?, late);
+        node = last_clauses(node, (select, is_root, !late.is_empty()), &values, lists.sort)?;
+        node = subqueries.place_all(node, late);
         let (width, outer) = (space.width(), space.outer_values());
         Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful: select.is_stateful() })
     }
@@ -422,9 +423,9 @@ fn replace_keys(value: &mut Expression, aggregate: &AggregatePlan) {
 fn split_late(
     applies: Applies,
     (lists, windows, of_windows): (&Lists, &[WindowFunction], &Applies),
-    is_distinct: bool,
+    select: &Select,
 ) -> (Applies, Applies) {
-    if is_distinct || lists.sort.is_empty() {
+    if select.distinct || lists.sort.is_empty() && select.limit.is_none() {
         return (applies, Vec::new());
     }
     let (mut early, mut late): (Applies, Applies) = (Vec::new(), Vec::new());
@@ -449,10 +450,11 @@ fn split_late(
 /// A subquery that is placed above the rows it needs.
 pub(super) type Applies = Vec<ApplyPlan>;
 
-/// DISTINCT, ORDER BY and LIMIT. The driver applies the LIMIT of the whole query.
+/// DISTINCT, ORDER BY and LIMIT. The driver applies the LIMIT of the whole query. If it has no offset, it
+/// applies to the rows below late subqueries too.
 fn last_clauses(
     mut node: PlanNode,
-    (select, is_root): (&Select, bool),
+    (select, is_root, has_late): (&Select, bool, bool),
     values: &[Expression],
     sort: Vec<SortKey>,
 ) -> Result<PlanNode> {
@@ -464,7 +466,9 @@ fn last_clauses(
         let bound = if select.calc_found_rows { None } else { limit };
         node = PlanNode::Sort(Box::new(node), sort.into(), bound);
     }
-    if let Some(limit) = limit.filter(|_| !is_root) {
+    let applies_twice =
+        |limit: &LimitTemplate| has_late && !select.calc_found_rows && limit.offset == Quantity::Rows(0);
+    if let Some(limit) = limit.filter(|limit| !is_root || applies_twice(limit)) {
         node = PlanNode::Limit(Box::new(node), limit);
     }
     Ok(node)
