@@ -643,6 +643,7 @@ fn a_subquery_is_grouped_only_if_it_reads_the_outer_row_in_equalities_of_columns
         "(SELECT SUM(n) FROM u WHERE u.b = s.k AND n > s.id)",
         "(SELECT SUM(n) FROM u JOIN one ON u.a = one.v AND n > s.id WHERE u.b = s.k)",
         "(SELECT SUM(n) FROM u, LATERAL (SELECT s.id + u.a AS x) l WHERE u.b = s.k)",
+        "(SELECT SUM(n) FROM u, LATERAL (SELECT u.a + 1 AS x) l WHERE u.b = s.k)",
         "(SELECT SUM(n) FROM u WHERE u.b = s.k + 1)",
         "(SELECT SUM(n) FROM u WHERE u.b = s.k AND u.a IN (SELECT v FROM one))",
         "(SELECT n FROM u WHERE u.b = s.k)",
@@ -669,7 +670,7 @@ fn the_time_to_plan_nested_correlated_subqueries_does_not_double_with_each() {
             .replace("FROM s WHERE", "FROM s WHERE k > 0 AND");
     }
     let text = format!("SELECT id FROM s AS outer_row WHERE id IN ({text})");
-    assert_eq!(tree_of(&text).expect("it can be planned").leaves.len(), 23);
+    assert_eq!(tree_of(&text).expect("it can be planned").leaves.len(), 24);
 }
 
 #[test]
@@ -689,12 +690,74 @@ fn subqueries_that_assign_run_after_the_clauses_that_choose_rows_or_are_refused(
 
 #[test]
 fn conditions_that_count_rows_see_them_in_the_order_of_the_key() {
-    for text in ["DELETE FROM s WHERE (@c := @c + 1) > 2 LIMIT 1", "UPDATE s SET k = 1 WHERE (@c := @c + 1) > 2"] {
+    for text in [
+        "DELETE FROM s WHERE (@c := id) > 2 LIMIT 1",
+        "UPDATE s SET k = 1 WHERE (@c := id) > 2",
+        "UPDATE s SET k = 1 WHERE (@c := id) > 2 ORDER BY id LIMIT 1",
+    ] {
         let tree = tree_of(text).expect("it can be planned");
         let tree::PlanNode::Filter(below, _) = &tree.root.root else { panic!("{:?}", tree.root.root) };
         let tree::PlanNode::Single(below) = &**below else { panic!("{below:?}") };
         assert!(matches!(**below, tree::PlanNode::Sort(_, _, None)), "{text}: {below:?}");
     }
+    for order in ["k", "id DESC", "id, k", "(SELECT MAX(n) FROM u)"] {
+        let text = format!("DELETE FROM s WHERE (@c := id) > 2 ORDER BY {order} LIMIT 1");
+        assert_eq!(error_of(&text), Some(1235), "{order}");
+    }
+}
+
+#[test]
+fn only_values_that_order_or_distinct_reads_are_computed_for_all_rows() {
+    let computed = |text: &str| {
+        let mut count = 0;
+        tree_of(text).expect("it can be planned").root.root.visit(&mut |node| {
+            if let tree::PlanNode::Compute(_, values) = node {
+                count += values.len();
+            }
+        });
+        count
+    };
+    assert_eq!(computed("SELECT s.id / n, s.id + n AS total FROM s JOIN u ON u.a = s.id ORDER BY s.id LIMIT 1"), 0);
+    assert_eq!(computed("SELECT s.id / n, s.id + n AS total FROM s JOIN u ON u.a = s.id ORDER BY total LIMIT 1"), 1);
+    assert_eq!(computed("SELECT s.id / n, s.id + n AS total FROM s JOIN u ON u.a = s.id ORDER BY -total LIMIT 1"), 1);
+    assert_eq!(computed("SELECT DISTINCT s.id / n, s.id + n FROM s JOIN u ON u.a = s.id LIMIT 1"), 2);
+}
+
+#[test]
+fn subqueries_run_after_order_and_limit_unless_these_read_them() {
+    let places = |text: &str| {
+        let tree = tree_of(text).expect("it can be planned");
+        let (mut above, mut below, mut is_sorted) = (0, 0, false);
+        let mut node = &tree.root.root;
+        loop {
+            node = match node {
+                tree::PlanNode::Apply(from, _) => {
+                    *if is_sorted { &mut below } else { &mut above } += 1;
+                    from
+                }
+                tree::PlanNode::Sort(from, ..) => {
+                    is_sorted = true;
+                    from
+                }
+                tree::PlanNode::Limit(from, _) => {
+                    is_sorted = true;
+                    from
+                }
+                tree::PlanNode::Filter(from, _) | tree::PlanNode::Compute(from, _) | tree::PlanNode::Single(from) => from,
+                _ => return (above, below),
+            };
+        }
+    };
+    let subquery = "(SELECT MAX(n) FROM u WHERE u.b = s.k)";
+    let query = |clauses: &str| format!("SELECT id, {subquery} AS m, k FROM s {clauses}");
+    assert_eq!(places(&query("ORDER BY id LIMIT 3")), (1, 0));
+    assert_eq!(places(&query("LIMIT 3")), (1, 0));
+    assert_eq!(places(&query("ORDER BY m, id LIMIT 3")), (0, 1));
+    assert_eq!(places(&query("HAVING m > 3 ORDER BY id LIMIT 3")), (0, 1));
+    let among = format!("SELECT {subquery} IN (SELECT v FROM one WHERE v > s.id) AS m FROM s ORDER BY");
+    assert_eq!(places(&format!("{among} m LIMIT 1")), (0, 2));
+    assert_eq!(places(&format!("{among} id LIMIT 1")), (2, 0));
+    assert_eq!(places(&format!("SELECT @a := {subquery}, @b := id AS b FROM s ORDER BY b")), (0, 1));
 }
 
 #[test]

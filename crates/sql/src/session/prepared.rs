@@ -149,6 +149,7 @@ impl StatementContext<'_, '_> {
     /// Executes a prepared statement.
     pub(super) fn execute_prepared(&mut self, execution: PreparedExecution<'_>, input: StatementInput<'_>) -> Progress {
         let PreparedExecution { statement: id, parameters, .. } = execution;
+        self.begin_input(input);
         std::mem::swap(&mut self.engine.work.parameters, parameters);
         let values = Parameters::from_bytes(&self.engine.work.parameters);
         let settings = self.session.plan_settings();

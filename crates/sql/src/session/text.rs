@@ -38,6 +38,7 @@ impl StatementContext<'_, '_> {
 
     /// Executes a text statement.
     pub(super) fn execute_text(&mut self, text: &[u8], input: StatementInput<'_>) -> Progress {
+        self.begin_input(input);
         let dialect = self.session.variables.dialect();
         if dialect.is_scannable(text) && scan(text, &mut self.engine.shape) == ShapeOutcome::Cacheable {
             let plan = self.plan_of_shape(text);
@@ -52,6 +53,14 @@ impl StatementContext<'_, '_> {
             }
         }
         self.execute_unshaped(text, input)
+    }
+
+    /// Forgets how the statement before was to sort when it started again, if it ended before that.
+    #[inline]
+    pub(super) fn begin_input(&mut self, input: StatementInput<'_>) {
+        if !input.is_restart {
+            self.session.variables.sort_with_files(false);
+        }
     }
 
     /// Fails a text that could not be planned.
@@ -321,10 +330,6 @@ impl StatementContext<'_, '_> {
             *self.engine.lock_calls.get_mut() = LockCalls { mode, results, files, diagnostics, ..LockCalls::default() };
         }
         let progress = self.execute_input(input, may_retry);
-        if !matches!(progress, Progress::Waiting) {
-            // A statement that failed before it began has not cleared this.
-            self.session.variables.sort_with_files(false);
-        }
         // No later statement may use these statistics and results.
         self.engine.table_statistics.known = None;
         *self.engine.lock_calls.get_mut() = LockCalls::default();

@@ -171,7 +171,8 @@ mod tests {
             assert_eq!(table.get(&key), None);
             assert!(table.insert(&key, number).1);
             assert!(!table.insert(&key, 7).1);
-            let parts = if number < UNDIVIDED_MAX as u32 { 1 } else { PARTS };
+            // The insert after the last that fits divides the table.
+            let parts = if (number as usize) + 1 < UNDIVIDED_MAX { 1 } else { PARTS };
             let entries = (number as usize + 1) * KeyTable::entry_memory(&key);
             assert_eq!((table.parts.len(), table.memory()), (parts, parts * size_of::<Part>() + entries));
         }

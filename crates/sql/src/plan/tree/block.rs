@@ -16,6 +16,7 @@ use super::recursion::{Defining, WorkingTable};
 use super::stateful::check_stateful;
 use super::subquery::{BlockSubqueries, SemiJoin};
 use super::window::{check_alias, windowed};
+use super::work::GROUPS_SHARE;
 use super::{AggregatePlan, ApplyPlan, BlockPlan, PlanNode, TreePlanner};
 use crate::access::TableAccess;
 use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotSpace};
@@ -24,15 +25,14 @@ use crate::bind::window::WindowFunction;
 use crate::bind::{Aggregation, Binder, Clause, Scope, bind_item, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{CommonTable, LockingClause, ObjectName, Select, SelectItem, TableLocks};
-use crate::plan::operand::LimitTemplate;
+use crate::plan::operand::{LimitTemplate, Quantity};
 use crate::plan::order::{bind_order, check_distinct_order};
 use crate::plan::select::{check_lock_names, implied_lock};
 
 /// Maximum number of columns in a result, as in MySQL.
 const RESULT_COLUMNS_MAX: usize = 4096;
 
-/// The assumed number of groups for each row, and the share of groups that HAVING leaves.
-const GROUPS_SHARE: f64 = 0.2;
+/// The share of groups that HAVING is assumed to leave.
 const HAVING_SHARE: f64 = 0.3;
 
 /// The tables of WITH that a block can name.
@@ -197,6 +197,7 @@ impl TreePlanner<'_> {
         }
         let after = subqueries.take();
         let (after, of_windows): (Vec<_>, Vec<_>) = after.into_iter().partition(|apply| !apply.reads(&windows));
+        let (after, late) = split_late(after, (&lists, &windows, &of_windows), select);
         node = subqueries.place_all(node, after);
         node = lists.compute_for_having(node, !windows.is_empty(), &space)?;
         if let Some(having) = &lists.having {
@@ -206,7 +207,8 @@ impl TreePlanner<'_> {
         node = subqueries.place_all(windowed(node, windows), of_windows);
         node = lists.compute_for_sort(node, select.distinct, &space)?;
         let Projection { values, columns, .. } = lists.projection;
-        node = last_clauses(node, (select, is_root), &values, lists.sort)?;
+        node = last_clauses(node, (select, is_root, !late.is_empty()), &values, lists.sort)?;
+        node = subqueries.place_all(node, late);
         let (width, outer) = (space.width(), space.outer_values());
         Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful: select.is_stateful() })
     }
@@ -416,13 +418,43 @@ fn replace_keys(value: &mut Expression, aggregate: &AggregatePlan) {
     });
 }
 
+/// Splits off the subqueries whose values only the result has. They run for the rows that ORDER BY and LIMIT
+/// leave, unless DISTINCT reads all values.
+fn split_late(
+    applies: Applies,
+    (lists, windows, of_windows): (&Lists, &[WindowFunction], &Applies),
+    select: &Select,
+) -> (Applies, Applies) {
+    if select.distinct || lists.sort.is_empty() && select.limit.is_none() {
+        return (applies, Vec::new());
+    }
+    let (mut early, mut late): (Applies, Applies) = (Vec::new(), Vec::new());
+    // A subquery may read the values of those before it.
+    for apply in applies.into_iter().rev() {
+        let is_early = apply.block.is_stateful || {
+            let sorted = lists.sort.iter().map(|key| &key.value);
+            let in_windows = windows.iter().flat_map(WindowFunction::expressions);
+            let in_subqueries = early.iter().chain(of_windows).flat_map(ApplyPlan::values);
+            // Stateful values may be computed before HAVING or ORDER BY.
+            let stateful = lists.projection.values.iter().filter(|value| value.is_stateful());
+            let mut readers = lists.having.iter().chain(sorted).chain(in_windows).chain(in_subqueries).chain(stateful);
+            readers.any(|reader| reads_slot(reader, apply.slot))
+        };
+        if is_early { early.push(apply) } else { late.push(apply) }
+    }
+    early.reverse();
+    late.reverse();
+    (early, late)
+}
+
 /// A subquery that is placed above the rows it needs.
 pub(super) type Applies = Vec<ApplyPlan>;
 
-/// DISTINCT, ORDER BY and LIMIT. The driver applies the LIMIT of the whole query.
+/// DISTINCT, ORDER BY and LIMIT. The driver applies the LIMIT of the whole query. If it has no offset, it
+/// applies to the rows below late subqueries too.
 fn last_clauses(
     mut node: PlanNode,
-    (select, is_root): (&Select, bool),
+    (select, is_root, has_late): (&Select, bool, bool),
     values: &[Expression],
     sort: Vec<SortKey>,
 ) -> Result<PlanNode> {
@@ -434,7 +466,9 @@ fn last_clauses(
         let bound = if select.calc_found_rows { None } else { limit };
         node = PlanNode::Sort(Box::new(node), sort.into(), bound);
     }
-    if let Some(limit) = limit.filter(|_| !is_root) {
+    let applies_twice =
+        |limit: &LimitTemplate| has_late && !select.calc_found_rows && limit.offset == Quantity::Rows(0);
+    if let Some(limit) = limit.filter(|limit| !is_root || applies_twice(limit)) {
         node = PlanNode::Limit(Box::new(node), limit);
     }
     Ok(node)

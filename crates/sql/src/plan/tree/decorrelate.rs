@@ -71,7 +71,8 @@ impl Correlation {
             && !values.iter().any(reads_outer)
             && sources.iter().all(|source| match source {
                 SourcePlan::Table(_, _, of_view) => of_view.iter().all(is_silent),
-                SourcePlan::Query(block) => !block.outer.iter().any(|(_, value)| reads_outer(value)),
+                // A query that reads other tables runs for their rows, of which single executions have fewer.
+                SourcePlan::Query(block) => block.outer.is_empty(),
                 SourcePlan::Virtual(_) | SourcePlan::Working(_) => true,
             });
         match from {
@@ -106,13 +107,13 @@ pub(super) struct GroupedDepth(Cell<u8>);
 
 impl TreePlanner<'_> {
     /// The execution of a correlated subquery for all outer rows, if there is one. `first` tells what was
-    /// planned before the subquery itself. The rows of a table of WITH that changes the state of the session
-    /// are read once, so a subquery that has read them is not planned again.
+    /// planned before `single`, the subquery itself. The rows of a table of WITH that changes the state of the
+    /// session are read once, so a subquery that has read them is not planned again.
     pub(super) fn grouped_subquery(
         &self,
         form: &SubqueryForm<'_>,
         (view, tables): (&BlockView<'_>, &CommonTables<'_>),
-        first: &PlannedSoFar,
+        (first, single): (&PlannedSoFar, &BlockPlan),
     ) -> Result<Option<GroupedSubquery>> {
         let (query, has_aggregates) = match form {
             SubqueryForm::Value(query) => (*query, true),
@@ -137,10 +138,8 @@ impl TreePlanner<'_> {
             self.discard(&before);
             return Ok(None);
         }
-        let leaves = &self.leaves.borrow()[first.leaves..];
-        let (single, grouped) = leaves.split_at(before.leaves - first.leaves);
-        let cost = |leaves: &[super::LeafPlan]| leaves.iter().map(|leaf| leaf.cost_ns).sum::<f64>();
-        let runs_max = (cost(grouped) / cost(single).max(1.0)).clamp(1.0, RUNS_MAX) as usize;
+        let (single_ns, grouped_ns) = (self.work_of(&single.root).cost_ns, self.work_of(&block.root).cost_ns);
+        let runs_max = (grouped_ns / single_ns.max(1.0)).clamp(1.0, RUNS_MAX) as usize;
         let block = Arc::new(BlockPlan { outer: Vec::new(), ..block });
         Ok(Some(GroupedSubquery { block, keys: correlation.keys, runs_max }))
     }

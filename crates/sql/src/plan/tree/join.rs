@@ -384,7 +384,7 @@ impl<'j> Joins<'j> {
         let id = self.block.relations[relation].id;
         let relations = RelationSet::from([id]);
         let columns = || self.block.space.columns_of(id);
-        let cost = self.cost_of(relation, &conditions);
+        let mut cost = self.cost_of(relation, &conditions);
         let node = match &self.sources[relation] {
             SourcePlan::Table(..) => {
                 let table = Some((relation, conditions));
@@ -407,6 +407,7 @@ impl<'j> Joins<'j> {
                 let needs: RelationSet = read.flatten().collect();
                 if !needs.is_empty() {
                     let (name, block) = (self.block.relations[relation].name.clone(), Arc::clone(block));
+                    cost.joined_ns = self.planner.work_of(&block.root).cost_ns;
                     let lateral = Some(LateralPart { name, needs, block, slots, conditions });
                     return Ok(Part { lateral, ..Part::planned(PlanNode::Nothing, relations, cost) });
                 }
@@ -418,6 +419,7 @@ impl<'j> Joins<'j> {
             SourcePlan::Query(block) => block.is_stateful && matches!(block.root, PlanNode::Once),
             _ => false,
         };
+        cost.joined_ns = self.planner.work_of(&node).cost_ns;
         Ok(Part { is_initial, ..Part::planned(filtered(node, conditions), relations, cost) })
     }
 
@@ -431,7 +433,7 @@ impl<'j> Joins<'j> {
             SourcePlan::Table(layout, reference, of_view) => {
                 let table = (*layout, *reference, &of_view[..]);
                 match self.planner.access_weight(table, (self.block.space, conditions)) {
-                    0 => return PartCost { rows: rows.min(1.0), stored, examined: 1.0 },
+                    0 => return PartCost { rows: rows.min(1.0), stored, examined: 1.0, joined_ns: 0.0 },
                     // The conditions of the index, without the others.
                     1 => (2.0 * rows).min(stored),
                     _ => stored,
@@ -439,17 +441,20 @@ impl<'j> Joins<'j> {
             }
             _ => stored,
         };
-        PartCost { rows, stored, examined }
+        PartCost { rows, stored, examined, joined_ns: 0.0 }
     }
 
     /// Plans the leaf of a part that is a table.
     fn finish(&self, part: Part) -> Result<PartDone> {
-        let Part { node, relations, table, lateral, cost, .. } = part;
+        let Part { node, relations, table, lateral, mut cost, .. } = part;
         if let Some(lateral) = lateral {
             return Err(forbidden_lateral(&lateral.name));
         }
         let node = match table {
-            Some((relation, conditions)) => self.scan(relation, conditions, &cost)?,
+            Some((relation, conditions)) => {
+                cost.joined_ns = cost.read_ns();
+                self.scan(relation, conditions, &cost)?
+            }
             None => node,
         };
         Ok(PartDone { node, relations, cost })
@@ -498,7 +503,7 @@ impl<'j> Joins<'j> {
             (on, rest) = self.split(rest, &both);
             joined = Some(self.filter_early(self.pair(JoinForm::Inner, left, right, on)?, false)?);
         }
-        let one = PartCost { rows: 1.0, stored: 1.0, examined: 0.0 };
+        let one = PartCost { rows: 1.0, stored: 1.0, examined: 0.0, joined_ns: 0.0 };
         let once = || Part::planned(PlanNode::Once, RelationSet::new(), one);
         let joined = joined.unwrap_or_else(once);
         if rest.is_empty() {
@@ -652,9 +657,14 @@ impl<'j> Joins<'j> {
             JoinForm::Semi | JoinForm::Anti | JoinForm::NullAwareAnti => left.cost.rows * SEMIJOIN_SHARE,
         };
         let rows = rows.max(0.1);
-        let cost = PartCost { rows, stored: rows, examined: rows };
+        let lookup_ns = lookup.map(|lookup| right.cost.lookup_ns(estimates.equality_of(&keys[lookup.key])));
+        let pairs = if keys.is_empty() { left.cost.rows * right.cost.rows } else { rows };
+        let inputs_ns = left.cost.joined_ns + right.cost.joined_ns;
+        let joined_ns = right.cost.join_ns((left.cost.rows, inputs_ns), pairs, lookup_ns);
+        let cost = PartCost { rows, stored: rows, examined: rows, joined_ns };
         let reads_right_first = right.is_initial;
-        let plan = JoinPlan { form, keys, conditions, right_slots, lookup, reads_right_first, rows };
+        let cost_ns = joined_ns;
+        let plan = JoinPlan { form, keys, conditions, right_slots, lookup, reads_right_first, rows, cost_ns };
         let node = PlanNode::Join(Box::new(left.node), Box::new(node), Arc::new(plan));
         Ok(Part::planned(node, relations, cost))
     }
@@ -662,8 +672,7 @@ impl<'j> Joins<'j> {
     /// The number of left rows up to which their keys are looked up instead of reading all right rows.
     fn lookup_rows_max(&self, right: &PartCost, keys: &[JoinKey]) -> usize {
         let estimates = self.estimates();
-        let share = |key: &JoinKey| estimates.equality(&key.left, &key.right);
-        let share = keys.iter().map(share).fold(1.0, f64::min);
+        let share = keys.iter().map(|key| estimates.equality_of(key)).fold(1.0, f64::min);
         let equal = right.build_ns() / right.lookup_ns(share);
         equal.clamp(LOOKUP_ROWS_MIN, LOOKUP_ROWS_MAX) as usize
     }
@@ -685,7 +694,8 @@ fn lateral_join(
     relations.extend(of_right);
     let plan = LateralPlan { block, slots, conditions, is_outer: form == JoinForm::Left };
     let rows = (left.cost.rows * right_cost.rows.max(1.0)).max(0.1);
-    let cost = PartCost { rows, stored: rows, examined: rows };
+    let joined_ns = left.cost.joined_ns + left.cost.rows * right_cost.joined_ns;
+    let cost = PartCost { rows, stored: rows, examined: rows, joined_ns };
     Ok(Part::planned(PlanNode::Lateral(Box::new(left.node), Arc::new(plan)), relations, cost))
 }
 

@@ -5,8 +5,8 @@
 //! joins, [`decorrelate`] subqueries that serve all outer rows, [`selectivity`] estimates of rows, [`factor`]
 //! disjunctions, [`group`] aggregates, [`partial`] those of the partitions, [`window`] window functions,
 //! [`stateful`] values that change user variables, [`subquery`] subqueries, [`set`] set operations,
-//! [`recursion`] WITH RECURSIVE, [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, and [`modify`] the
-//! rows of UPDATE and DELETE.
+//! [`recursion`] WITH RECURSIVE, [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, [`work`] estimates
+//! of planned operators, and [`modify`] the rows of UPDATE and DELETE.
 
 mod block;
 mod check;
@@ -27,6 +27,7 @@ mod stateful;
 mod subquery;
 mod view;
 mod window;
+mod work;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -234,6 +235,8 @@ pub struct JoinPlan {
     pub reads_right_first: bool,
     /// Estimated number of rows.
     pub rows: f64,
+    /// Estimated duration up to the last row, in nanoseconds of one thread.
+    pub cost_ns: f64,
 }
 
 /// A read by the keys of left rows.

@@ -115,10 +115,12 @@ impl TreePlanner<'_> {
         check_stateful(&[], has_own && subqueries.has_stateful(&where_applies))?;
         let assignment_applies = subqueries.take();
         let is_stateful = |applies: &Applies| applies.iter().any(|apply| apply.block.is_stateful);
-        let counts_rows = conditions.iter().any(Expression::is_stateful)
-            || is_stateful(&where_applies)
-            || is_stateful(&assignment_applies);
+        let chooses_statefully = conditions.iter().any(Expression::is_stateful) || is_stateful(&where_applies);
+        let counts_rows = chooses_statefully || is_stateful(&assignment_applies);
         let sort = self.order_of(request, (&view, &found, counts_rows), &subqueries)?;
+        if chooses_statefully && request.is_single {
+            check_stateful_order(&view, &found, &sort)?;
+        }
         let order_applies = subqueries.take();
         if request.is_single {
             check_subqueries(&found, &assignment_applies, &space)?;
@@ -132,8 +134,8 @@ impl TreePlanner<'_> {
             true => node,
             false => PlanNode::Sort(Box::new(node), sort.into(), limit),
         };
-        // Without ORDER BY, stateful conditions get the rows in the order of the key.
-        let is_sorted_first = counts_rows && select.order_by.is_empty();
+        // Stateful conditions get the rows in the order of the key.
+        let is_sorted_first = chooses_statefully || counts_rows && select.order_by.is_empty();
         let node =
             self.modify_rows((joined.node, conditions, semijoins), (&block, &sources), &locks, |node, above| {
                 let (before, after) = if is_sorted_first { (sorted(node, None), None) } else { (node, Some(sorted)) };
@@ -503,6 +505,21 @@ fn locks_of(targets: &[ModifyTarget], count: usize) -> Vec<Option<LockingClause>
     let is_target = |relation: usize| targets.iter().any(|target| target.relation == relation);
     let lock = |relation| LockingClause { exclusive: is_target(relation), when_locked: WhenLocked::Wait };
     (0..count).map(|relation| Some(lock(relation))).collect()
+}
+
+/// Error 1235 for ORDER BY of something else than the first columns of the clustered key, beside a condition
+/// that changes or reads the state of the session for each row, and thus depends on their order.
+fn check_stateful_order(view: &BlockView<'_>, found: &[BoundTarget<'_>], sort: &[SortKey]) -> Result<()> {
+    let [target] = found else { return Ok(()) };
+    let columns = clustered_columns(&target.layout.definition).iter();
+    let key = columns.map(|column| view.block.stored_column(target.relation, *column)).collect::<Result<Vec<_>>>()?;
+    let is_key = sort.iter().enumerate().all(|(place, sort)| !sort.descending && key.get(place) == Some(&sort.value));
+    match is_key {
+        true => Ok(()),
+        false => Err(Error::not_supported(
+            "a user variable that the statement assigns, in WHERE beside ORDER BY of other columns than the key",
+        )),
+    }
 }
 
 /// Error 1235 for a value that the session computes from a column which an assignment before it has changed,

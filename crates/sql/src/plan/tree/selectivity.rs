@@ -8,6 +8,7 @@ use junctor_expression::{CompareOperator, Expression, Node};
 use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{IndexKind, TableDefinition};
 
+use super::JoinKey;
 use super::from::SourcePlan;
 use super::join::relations_of;
 use crate::bind::block::{BlockScope, SlotOwner};
@@ -149,6 +150,11 @@ impl Estimates<'_> {
             }
             (None, None) => EQUALITY,
         }
+    }
+
+    /// The share of combinations of rows that have the same value of a key.
+    pub fn equality_of(&self, key: &JoinKey) -> f64 {
+        self.equality(&key.left, &key.right)
     }
 
     fn is_key(&self, value: &Expression) -> bool {

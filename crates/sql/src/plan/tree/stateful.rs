@@ -85,33 +85,43 @@ impl Lists {
             let what = "a user variable that the statement assigns, in HAVING beside window functions";
             return Err(Error::not_supported(what));
         }
-        self.compute_values(node, Expression::is_stateful, space)
+        let stateful = self.stateful();
+        self.compute_values(node, &stateful, space)
     }
 
-    /// Computes the values of the select list once for DISTINCT and ORDER BY, which refer to the same values.
-    /// Stateful values are left for the rows in order, unless DISTINCT or ORDER BY reads one of them.
+    /// Computes the values of the select list that DISTINCT or ORDER BY reads, so that each has one value for
+    /// both. All others are left for the rows in order, of which LIMIT may leave few. The stateful ones are
+    /// computed together.
     pub fn compute_for_sort(&mut self, mut node: PlanNode, distinct: bool, space: &SlotSpace) -> Result<PlanNode> {
-        let reads = |value: &Expression| self.sort.iter().any(|key| contains(&key.value, value));
-        if self.projection.values.iter().any(|value| value.is_stateful() && (distinct || reads(value))) {
-            node = self.compute_values(node, Expression::is_stateful, space)?;
+        let needed = self.read_in_sort(distinct);
+        let is_needed = |(value, needed): (&Expression, &bool)| *needed && value.is_stateful();
+        if self.projection.values.iter().zip(&needed).any(is_needed) {
+            let stateful = self.stateful();
+            node = self.compute_values(node, &stateful, space)?;
         }
-        match distinct || !self.sort.is_empty() {
-            true => self.compute_values(node, |value| !value.is_stateful(), space),
-            false => Ok(node),
-        }
+        let needed = self.read_in_sort(distinct);
+        self.compute_values(node, &needed, space)
     }
 
-    /// Computes the values of the select list that `needs` names, except columns and constants. HAVING and
-    /// ORDER BY read the computed ones.
-    fn compute_values(
-        &mut self,
-        node: PlanNode,
-        needs: fn(&Expression) -> bool,
-        space: &SlotSpace,
-    ) -> Result<PlanNode> {
+    /// Which values of the select list DISTINCT or ORDER BY reads.
+    fn read_in_sort(&self, distinct: bool) -> Vec<bool> {
+        let reads = |value: &Expression| self.sort.iter().any(|key| contains(&key.value, value));
+        self.projection.values.iter().map(|value| distinct || reads(value)).collect()
+    }
+
+    /// Which values of the select list are stateful.
+    fn stateful(&self) -> Vec<bool> {
+        self.projection.values.iter().map(Expression::is_stateful).collect()
+    }
+
+    /// Computes some values of the select list, except columns and constants. HAVING and ORDER BY read the
+    /// computed ones.
+    fn compute_values(&mut self, node: PlanNode, needed: &[bool], space: &SlotSpace) -> Result<PlanNode> {
         let mut computed = Vec::new();
-        let is_plain = |value: &Expression| value.as_column().is_some() || value.as_constant().is_some();
-        for value in self.projection.values.iter_mut().filter(|value| !is_plain(value) && needs(value)) {
+        for (value, _) in self.projection.values.iter_mut().zip(needed).filter(|(_, needed)| **needed) {
+            if value.as_column().is_some() || value.as_constant().is_some() {
+                continue;
+            }
             let slot = space.computed(value.result, "")?;
             let replace = |reader: &mut Expression| reader.rewrite(&mut |inner| (inner == value).then(|| slot.clone()));
             self.having.iter_mut().for_each(replace);

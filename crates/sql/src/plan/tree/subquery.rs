@@ -246,7 +246,7 @@ impl<'b> BlockSubqueries<'b> {
         }
         let grouped = match block.outer.is_empty() {
             true => None,
-            false => self.planner.grouped_subquery(&form, (self.view, self.tables), &before)?,
+            false => self.planner.grouped_subquery(&form, (self.view, self.tables), (&before, &block))?,
         };
         let (form, result) = match form {
             SubqueryForm::Value(_) => (ApplyForm::Value, block.values[0].result.with_nullable(true)),
@@ -356,7 +356,7 @@ impl ApplyPlan {
     }
 
     /// The values of the block that the subquery or the comparison with it reads.
-    fn values(&self) -> impl Iterator<Item = &Expression> {
+    pub(super) fn values(&self) -> impl Iterator<Item = &Expression> {
         let of_form = match &self.form {
             ApplyForm::Quantified { condition, .. } | ApplyForm::Row { condition, .. } => Some(condition),
             ApplyForm::Value | ApplyForm::Exists => None,
