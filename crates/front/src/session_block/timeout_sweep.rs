@@ -64,6 +64,7 @@ impl SqlBlock {
     pub(super) fn on_timeout_sweep(&mut self, turn: &mut TurnContext<'_>) {
         self.timeout_sweep.is_timer_running = false;
         self.watch_lease(turn);
+        self.watch_statistics(turn);
         for _ in 0..self.timeout_sweep.order.len().min(SESSIONS_PER_SWEEP) {
             let Some(connection) = self.timeout_sweep.order.pop_front() else { break };
             let Some(record) = self.sessions.get_mut(&connection) else { continue };

@@ -20,6 +20,7 @@ use super::order::{bind_order_of, check_distinct_order, plain_order};
 use super::prefix::{WithPrefixes, with_prefixes};
 use super::statement::{Planned, QueryPlan};
 use super::time_to_live::{Living, living};
+use super::tree::RowSample;
 use crate::access::PlanRights;
 use crate::bind::{Binder, Environment, ParameterKind, Scope, bind_select_list, message};
 use crate::parse::statement::{self, LockingClause, ObjectName, Select, TableLocks, TableReference};
@@ -81,6 +82,8 @@ pub struct SelectPlan {
     pub limit: Option<LimitTemplate>,
     /// Whether the query has SQL_CALC_FOUND_ROWS: FOUND_ROWS() then ignores LIMIT.
     pub calc_found_rows: bool,
+    /// The part of the rows that ANALYZE TABLE reads.
+    pub sample: Option<RowSample>,
     /// The kind of statement under which the latency of an execution is recorded.
     pub operation: OperationKind,
 }
@@ -339,6 +342,7 @@ fn build(
         one_time_filter,
         limit: select.limit.map(LimitTemplate::of).transpose()?,
         calc_found_rows: select.calc_found_rows,
+        sample: None,
         operation,
     })
 }

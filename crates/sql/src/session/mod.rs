@@ -18,6 +18,7 @@ mod next_statement;
 mod own_tables;
 mod routing;
 mod tls_status;
+mod statistics_refresh;
 mod ttl_purge;
 mod unplanned;
 mod wanted_tables;
@@ -51,7 +52,7 @@ pub use account::check_start_variable;
 pub use command::SqlCommand;
 pub use key_reader::{KeyReadRequest, KeyReaderRequest};
 pub use prepared::PreparedExecution;
-pub use ttl_purge::{PURGE_CONNECTION, PurgeSettings};
+pub use ttl_purge::{BACKGROUND_CONNECTION, PurgeSettings};
 
 impl Engine {
     /// Creates the engine of a sql block from its gateway to the data plane.

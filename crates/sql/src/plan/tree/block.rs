@@ -11,7 +11,8 @@ use super::check::GroupCheck;
 use super::decorrelate::{CorrelatedBlock, Correlation};
 use super::factor::conjuncts_of;
 use super::from::bind_from;
-use super::join::{JoinClauses, JoinNode, Locks, relations_of};
+use super::join::{JoinClauses, JoinNode, Locks};
+use super::join_key::relations_of;
 use super::recursion::{Defining, WorkingTable};
 use super::stateful::check_stateful;
 use super::subquery::{BlockSubqueries, SemiJoin};
@@ -69,6 +70,14 @@ pub(super) struct Lists {
     pub having: Option<Expression>,
     pub sort: Vec<SortKey>,
     pub functions: GroupFunctions,
+}
+
+/// The clauses that are computed from groups.
+struct AfterGroups<'l> {
+    values: &'l mut [Expression],
+    having: &'l mut Option<Expression>,
+    windows: &'l mut [WindowFunction],
+    sort: &'l mut [SortKey],
 }
 
 /// The values of a select list and the columns that describe them.

@@ -31,6 +31,8 @@ pub(super) struct PartCost {
     pub stored: f64,
     /// Rows that a read of the part by itself examines.
     pub examined: f64,
+    /// What the rows of a part that was joined have cost.
+    pub joined_ns: f64,
 }
 
 /// A condition on several parts.
@@ -50,6 +52,14 @@ impl PartCost {
     /// The cost of reading the part by itself.
     pub fn read_ns(&self) -> f64 {
         MESSAGE_NS + self.examined * READ_NS + self.rows * SEND_NS
+    }
+
+    /// The cost of joining the part with rows that have cost `left_ns`, by hash or by the keys of `left`
+    /// rows.
+    pub fn join_ns(&self, (left, left_ns): (f64, f64), pairs: f64, lookup_ns: Option<f64>) -> f64 {
+        let by_hash = self.build_ns() + left * PROBE_NS;
+        let by_keys = MESSAGE_NS + left * lookup_ns.unwrap_or(f64::INFINITY);
+        left_ns + by_hash.min(by_keys) + pairs * PAIR_NS
     }
 
     /// The cost of making a hash table of the part.
@@ -74,19 +84,18 @@ struct Joined {
 fn extend(parts: &[PartCost], links: &[Link], (set, left): (u64, Joined), next: usize) -> Joined {
     let bit = 1 << next;
     let part = &parts[next];
-    let (mut selectivity, mut lookup_ns, mut hashes) = (1.0, f64::INFINITY, false);
+    let (mut selectivity, mut lookup_ns, mut hashes) = (1.0, None::<f64>, false);
     for link in links.iter().filter(|link| link.parts & bit != 0 && link.parts & !(set | bit) == 0) {
         selectivity *= link.selectivity;
         hashes |= link.is_equality;
         if link.lookups & bit != 0 {
-            lookup_ns = f64::min(lookup_ns, part.lookup_ns(link.selectivity));
+            let of_link = part.lookup_ns(link.selectivity);
+            lookup_ns = Some(lookup_ns.map_or(of_link, |known| known.min(of_link)));
         }
     }
     let rows = (left.rows * part.rows * selectivity).max(0.01);
     let pairs = if hashes { rows } else { left.rows * part.rows };
-    let by_hash = part.build_ns() + left.rows * PROBE_NS;
-    let by_keys = MESSAGE_NS + left.rows * lookup_ns;
-    Joined { rows, cost_ns: left.cost_ns + by_hash.min(by_keys) + pairs * PAIR_NS }
+    Joined { rows, cost_ns: part.join_ns((left.rows, left.cost_ns), pairs, lookup_ns) }
 }
 
 /// The order in which the parts are joined. Each part comes after those of `before` at its position, as bits,
@@ -169,7 +178,7 @@ mod tests {
     use super::*;
 
     fn part(stored: f64, share: f64) -> PartCost {
-        PartCost { rows: stored * share, stored, examined: stored }
+        PartCost { rows: stored * share, stored, examined: stored, joined_ns: 0.0 }
     }
 
     fn link(left: usize, right: usize, selectivity: f64, lookups: &[usize]) -> Link {

@@ -1,22 +1,22 @@
 //! The joins of a block, and the place of each condition.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use junctor_expression::{CompareDomain, CompareOperator, Expression, IsTest, Kind, Node};
-use junctor_model::collation::CollationId;
+use junctor_expression::{Expression, Parameters};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::block::{Applies, filtered};
 use super::cost::{self, Link, PartCost};
 use super::factor;
 use super::from::SourcePlan;
+use super::join_key::{join_key, null_aware, rejects_null, relations_of};
 use super::selectivity::Estimates;
 use super::stateful::{with_initial_last, with_unread};
 use super::subquery::{SemiJoin, applied};
 use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, NullMatch, PlanNode, TreePlanner};
-use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
+use crate::bind::block::BlockScope;
 use crate::parse::hint::JoinOrderKind;
 use crate::parse::statement::{LockingClause, Select};
 use crate::plan::select::implied_lock;
@@ -315,6 +315,8 @@ impl<'j> Joins<'j> {
             block: self.block,
             sources: self.sources,
             rows: self.planner.environment.row_estimate,
+            profile: self.planner.environment.profile,
+            values: Parameters::from_bytes(self.planner.environment.parameter_values),
             equals: &[],
             outer: self.outer,
         }
@@ -425,13 +427,13 @@ impl<'j> Joins<'j> {
     fn cost_of(&self, relation: usize, conditions: &[Expression]) -> PartCost {
         let estimates = self.estimates();
         let stored = estimates.stored(relation);
-        let share: f64 = conditions.iter().map(|condition| estimates.selectivity(condition)).product();
+        let share = estimates.joint(&conditions.iter().collect::<Vec<_>>());
         let rows = (stored * share).max(0.1);
         let examined = match &self.sources[relation] {
             SourcePlan::Table(layout, reference, of_view) => {
                 let table = (*layout, *reference, &of_view[..]);
                 match self.planner.access_weight(table, (self.block.space, conditions)) {
-                    0 => return PartCost { rows: rows.min(1.0), stored, examined: 1.0 },
+                    0 => return PartCost { rows: rows.min(1.0), stored, examined: 1.0, joined_ns: 0.0 },
                     // The conditions of the index, without the others.
                     1 => (2.0 * rows).min(stored),
                     _ => stored,
@@ -439,17 +441,20 @@ impl<'j> Joins<'j> {
             }
             _ => stored,
         };
-        PartCost { rows, stored, examined }
+        PartCost { rows, stored, examined, joined_ns: 0.0 }
     }
 
     /// Plans the leaf of a part that is a table.
     fn finish(&self, part: Part) -> Result<PartDone> {
-        let Part { node, relations, table, lateral, cost, .. } = part;
+        let Part { node, relations, table, lateral, mut cost, .. } = part;
         if let Some(lateral) = lateral {
             return Err(forbidden_lateral(&lateral.name));
         }
         let node = match table {
-            Some((relation, conditions)) => self.scan(relation, conditions, &cost)?,
+            Some((relation, conditions)) => {
+                cost.joined_ns = cost.read_ns();
+                self.scan(relation, conditions, &cost)?
+            }
             None => node,
         };
         Ok(PartDone { node, relations, cost })
@@ -498,7 +503,7 @@ impl<'j> Joins<'j> {
             (on, rest) = self.split(rest, &both);
             joined = Some(self.filter_early(self.pair(JoinForm::Inner, left, right, on)?, false)?);
         }
-        let one = PartCost { rows: 1.0, stored: 1.0, examined: 0.0 };
+        let one = PartCost { rows: 1.0, stored: 1.0, examined: 0.0, joined_ns: 0.0 };
         let once = || Part::planned(PlanNode::Once, RelationSet::new(), one);
         let joined = joined.unwrap_or_else(once);
         if rest.is_empty() {
@@ -534,6 +539,7 @@ impl<'j> Joins<'j> {
             costs.push(cost);
         }
         let mut links = Vec::new();
+        let mut of_link = Vec::new();
         for condition in conditions {
             let Some(used) = relations_of(condition, self.block.space) else { continue };
             let mut link = Link { parts: 0, selectivity: 0.0, lookups: 0, is_equality: false };
@@ -549,7 +555,20 @@ impl<'j> Joins<'j> {
             if link.parts != 0 {
                 link.selectivity = estimates.selectivity(condition);
                 links.push(link);
+                of_link.push(condition);
             }
+        }
+        // Conditions on the same parts may depend on each other. Each gets its share of that.
+        let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for (place, link) in links.iter().enumerate() {
+            groups.entry(link.parts).or_default().push(place);
+        }
+        for together in groups.values().filter(|together| together.len() > 1) {
+            let conditions: Vec<&Expression> = together.iter().map(|link| of_link[*link]).collect();
+            let product: f64 = together.iter().map(|link| links[*link].selectivity).product();
+            let factor = (estimates.joint(&conditions) / product.max(f64::MIN_POSITIVE)).max(1.0);
+            let of_each = factor.powf(1.0 / together.len() as f64);
+            together.iter().for_each(|link| links[*link].selectivity *= of_each);
         }
         cost::order(&costs, &links, &self.before(parts))
     }
@@ -620,7 +639,7 @@ impl<'j> Joins<'j> {
             _ => conditions.iter().filter_map(key).collect(),
         };
         let estimates = self.estimates();
-        let share: f64 = conditions.iter().map(|condition| estimates.selectivity(condition)).product();
+        let share = estimates.joint(&conditions.iter().collect::<Vec<_>>());
         let mut lookup = None;
         let node = match right.table {
             Some((relation, own)) => {
@@ -652,9 +671,13 @@ impl<'j> Joins<'j> {
             JoinForm::Semi | JoinForm::Anti | JoinForm::NullAwareAnti => left.cost.rows * SEMIJOIN_SHARE,
         };
         let rows = rows.max(0.1);
-        let cost = PartCost { rows, stored: rows, examined: rows };
+        let lookup_ns = lookup.map(|lookup| right.cost.lookup_ns(estimates.equality_of(&keys[lookup.key])));
+        let pairs = if keys.is_empty() { left.cost.rows * right.cost.rows } else { rows };
+        let joined_ns = right.cost.join_ns((left.cost.rows, left.cost.joined_ns), pairs, lookup_ns);
+        let cost = PartCost { rows, stored: rows, examined: rows, joined_ns };
         let reads_right_first = right.is_initial;
-        let plan = JoinPlan { form, keys, conditions, right_slots, lookup, reads_right_first, rows };
+        let cost_ns = joined_ns;
+        let plan = JoinPlan { form, keys, conditions, right_slots, lookup, reads_right_first, rows, cost_ns };
         let node = PlanNode::Join(Box::new(left.node), Box::new(node), Arc::new(plan));
         Ok(Part::planned(node, relations, cost))
     }
@@ -662,8 +685,7 @@ impl<'j> Joins<'j> {
     /// The number of left rows up to which their keys are looked up instead of reading all right rows.
     fn lookup_rows_max(&self, right: &PartCost, keys: &[JoinKey]) -> usize {
         let estimates = self.estimates();
-        let share = |key: &JoinKey| estimates.equality(&key.left, &key.right);
-        let share = keys.iter().map(share).fold(1.0, f64::min);
+        let share = keys.iter().map(|key| estimates.equality_of(key)).fold(1.0, f64::min);
         let equal = right.build_ns() / right.lookup_ns(share);
         equal.clamp(LOOKUP_ROWS_MIN, LOOKUP_ROWS_MAX) as usize
     }
@@ -685,7 +707,7 @@ fn lateral_join(
     relations.extend(of_right);
     let plan = LateralPlan { block, slots, conditions, is_outer: form == JoinForm::Left };
     let rows = (left.cost.rows * right_cost.rows.max(1.0)).max(0.1);
-    let cost = PartCost { rows, stored: rows, examined: rows };
+    let cost = PartCost { rows, stored: rows, examined: rows, joined_ns: left.cost.joined_ns };
     Ok(Part::planned(PlanNode::Lateral(Box::new(left.node), Arc::new(plan)), relations, cost))
 }
 
@@ -706,98 +728,4 @@ fn ordered(parts: &[Option<Part>], mut order: Vec<usize>) -> Vec<usize> {
 fn forbidden_lateral(name: &str) -> Box<Error> {
     let text = format!("INNER or LEFT JOIN must be used for LATERAL references made by '{name}'");
     Error::new(ErrorCode::ForbiddenLateralJoin, text)
-}
-
-/// The relations whose columns an expression reads; `None` if it reads a computed value or the state of the
-/// session, so that it is evaluated above the joins.
-pub(super) fn relations_of(expression: &Expression, space: &SlotSpace) -> Option<RelationSet> {
-    let mut relations = RelationSet::new();
-    let mut is_computed = false;
-    expression.visit(&mut |inner| {
-        is_computed |= matches!(&inner.node, Node::Call(function, _) if function.is_stateful());
-        if let Some(slot) = inner.as_column() {
-            match space.owner(slot) {
-                Some(SlotOwner::Column(relation, _)) => {
-                    relations.insert(relation);
-                }
-                Some(SlotOwner::Outer(_)) => {}
-                Some(SlotOwner::Computed) | None => is_computed = true,
-            }
-        }
-    });
-    (!is_computed).then_some(relations)
-}
-
-/// The key of an equality of a value of the left rows and one of the right rows, if equal values have equal
-/// keys.
-fn join_key(condition: &Expression, space: &SlotSpace, sides: (&RelationSet, &RelationSet)) -> Option<JoinKey> {
-    let Node::Compare(_, _, operands) = &condition.node else { return None };
-    let is_of = |operand: &Expression, side: &RelationSet, other: &RelationSet| {
-        relations_of(operand, space)
-            .is_some_and(|used| !used.is_empty() && !used.is_disjoint(side) && used.is_disjoint(other))
-    };
-    let [first, second] = &**operands;
-    let (left, right) = if is_of(first, sides.0, sides.1) && is_of(second, sides.1, sides.0) {
-        (first, second)
-    } else if is_of(second, sides.0, sides.1) && is_of(first, sides.1, sides.0) {
-        (second, first)
-    } else {
-        return None;
-    };
-    key_of_equality(condition, left.clone(), right.clone())
-}
-
-/// The key of two values that an equality compares, if equal values have equal keys.
-pub(super) fn key_of_equality(condition: &Expression, left: Expression, right: Expression) -> Option<JoinKey> {
-    let Node::Compare(operator, domain, _) = &condition.node else { return None };
-    let nulls = match operator {
-        CompareOperator::Equal => NullMatch::Nothing,
-        CompareOperator::NullSafeEqual => NullMatch::Null,
-        _ => return None,
-    };
-    let kinds = [left.result.kind, right.result.kind];
-    let is_plain = |kind: &Kind| matches!(kind, Kind::Int | Kind::UInt | Kind::Decimal);
-    let collation = match domain {
-        CompareDomain::Integer | CompareDomain::Decimal if kinds.iter().all(is_plain) => CollationId::BINARY,
-        CompareDomain::Double if kinds == [Kind::Double; 2] => CollationId::BINARY,
-        CompareDomain::String(collation) if kinds == [Kind::String; 2] => *collation,
-        CompareDomain::DateTime | CompareDomain::Integer if kinds == [Kind::Date; 2] => CollationId::BINARY,
-        _ => return None,
-    };
-    Some(JoinKey { left, right, collation, nulls })
-}
-
-/// A key of the equality of NOT IN.
-fn null_aware(key: JoinKey) -> JoinKey {
-    let is_nullable = key.left.result.nullable || key.right.result.nullable;
-    JoinKey { nulls: if is_nullable { NullMatch::Anything } else { key.nulls }, ..key }
-}
-
-/// Whether a condition is not true for rows in which all columns of these relations are NULL.
-fn rejects_null(condition: &Expression, space: &SlotSpace, relations: &RelationSet) -> bool {
-    let strict = |operand: &Expression| is_strict(operand, space, relations);
-    match &condition.node {
-        Node::Compare(operator, _, operands) => {
-            *operator != CompareOperator::NullSafeEqual && operands.iter().any(strict)
-        }
-        Node::Between { negated: false, operands, .. } => operands.iter().any(strict),
-        Node::InList { operand, .. } | Node::InParameters { operand, .. } => strict(operand),
-        Node::Like { operands, .. } => operands.iter().any(strict),
-        Node::Is { test: IsTest::Null, negated: true, operand } => strict(operand),
-        Node::And(operands) => operands.iter().any(|operand| rejects_null(operand, space, relations)),
-        Node::Or(operands) => operands.iter().all(|operand| rejects_null(operand, space, relations)),
-        _ => false,
-    }
-}
-
-/// Whether the value is NULL if all columns of these relations are.
-fn is_strict(expression: &Expression, space: &SlotSpace, relations: &RelationSet) -> bool {
-    match &expression.node {
-        Node::Column { index, .. } => {
-            matches!(space.owner(*index), Some(SlotOwner::Column(relation, _)) if relations.contains(&relation))
-        }
-        Node::Arithmetic(_, operands) => operands.iter().any(|operand| is_strict(operand, space, relations)),
-        Node::Negate(operand) | Node::Convert(operand) => is_strict(operand, space, relations),
-        _ => false,
-    }
 }

@@ -177,8 +177,15 @@ impl TreePlanner<'_> {
         let query = plan_leaf(self.environment, request)?;
         let alias: Box<str> = reference.alias.as_deref().unwrap_or(&definition.name).into();
         let locks = query.locking_program.is_some();
+        let profile = (self.environment.profile)(&layout.definition);
         let rows = (self.environment.row_estimate)(definition);
-        self.tables.borrow_mut().push(TreeTable { layout: Arc::clone(layout), alias: alias.clone(), locks, rows });
+        self.tables.borrow_mut().push(TreeTable {
+            layout: Arc::clone(layout),
+            alias: alias.clone(),
+            locks,
+            rows,
+            profile,
+        });
         let mut leaves = self.leaves.borrow_mut();
         let query = QueryPlan::Select(Arc::new(query));
         leaves.push(LeafPlan {

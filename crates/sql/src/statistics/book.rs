@@ -1,0 +1,169 @@
+//! The statistics of all tables, for all sql blocks of a node. Part of the closed list of invariant 2:
+//! planning of queries of several tables and ANALYZE TABLE take the lock, for one table.
+//!
+//! The book also has the list of tables that should be sampled.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use junctor_model::id::{ColumnNumber, TableId};
+use junctor_model::schema::TableDefinition;
+
+use super::histogram::Histogram;
+use super::sample::TableProfile;
+
+/// Tables whose statistics are kept. Beyond it, those of the lowest numbers are forgotten, which are the
+/// oldest tables. Those of dropped tables stay until then.
+const TABLES_MAX: usize = 1024;
+
+/// A histogram that UPDATE HISTOGRAM has made.
+#[derive(Clone, Debug)]
+pub struct RequestedHistogram {
+    /// The values.
+    pub histogram: Histogram,
+    /// The share of rows with NULL.
+    pub nulls: f64,
+    /// The number of buckets in the statement.
+    pub buckets: usize,
+    /// The share of rows in the sample.
+    pub sampling_rate: f64,
+    /// Microseconds since 1970 at which it was made.
+    pub updated_us: u64,
+}
+
+/// The statistics of a table.
+#[derive(Debug, Default)]
+struct Analysed {
+    /// The version of the definition.
+    version: u32,
+    /// Microseconds since 1970 at which it was sampled.
+    updated_us: u64,
+    /// What is known about its rows.
+    profile: Arc<TableProfile>,
+    /// The histograms of `information_schema.COLUMN_STATISTICS`.
+    requested: BTreeMap<ColumnNumber, Arc<RequestedHistogram>>,
+}
+
+/// Tables that wait to be sampled, at most.
+const WANTED_MAX: usize = 256;
+/// A table is sampled again when its number of rows has changed by this share, and by so many rows.
+const CHANGED_SHARE: f64 = 0.1;
+const CHANGED_ROWS: u64 = 100;
+/// Age in microseconds from which on a sample is taken again, because rows may have changed that their number
+/// does not show.
+const AGE_MAX_US: u64 = 600_000_000;
+
+/// The tables to sample, and whether a block samples one.
+#[derive(Debug, Default)]
+struct Refresh {
+    wanted: BTreeMap<TableId, u64>,
+    is_running: bool,
+}
+
+/// The statistics of the tables of a node.
+#[derive(Debug, Default)]
+pub struct StatisticsBook {
+    tables: Mutex<BTreeMap<TableId, Analysed>>,
+    refresh: Mutex<Refresh>,
+    /// How often statistics have changed.
+    version: AtomicU64,
+}
+
+impl StatisticsBook {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TableId, Analysed>> {
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refresh(&self) -> MutexGuard<'_, Refresh> {
+        self.refresh.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a query uses a table that has so many rows now. It is sampled if its statistics are old.
+    pub fn note_use(&self, table: &TableDefinition, rows: u64, now_us: u64) {
+        let tables = self.lock();
+        let known = tables.get(&table.id).filter(|analysed| analysed.version == table.version.0);
+        let is_current = known.is_some_and(|analysed| {
+            let change = rows.abs_diff(analysed.profile.rows);
+            let is_same = change < CHANGED_ROWS || (change as f64) < CHANGED_SHARE * analysed.profile.rows as f64;
+            is_same && now_us.saturating_sub(analysed.updated_us) < AGE_MAX_US
+        });
+        drop(tables);
+        let mut refresh = self.refresh();
+        if !is_current && refresh.wanted.len() < WANTED_MAX {
+            refresh.wanted.insert(table.id, rows);
+        }
+    }
+
+    /// Whether a table should be sampled now.
+    pub fn wants_refresh(&self) -> bool {
+        let refresh = self.refresh();
+        !refresh.is_running && !refresh.wanted.is_empty()
+    }
+
+    /// Takes the next table to sample, with its number of rows. `None` while another one is sampled.
+    pub fn begin_refresh(&self) -> Option<(TableId, u64)> {
+        let mut refresh = self.refresh();
+        if refresh.is_running {
+            return None;
+        }
+        let next = refresh.wanted.pop_first();
+        refresh.is_running = next.is_some();
+        next
+    }
+
+    /// A sample has ended.
+    pub fn end_refresh(&self) {
+        self.refresh().is_running = false;
+    }
+
+    /// How often statistics have changed.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// What is known about the rows of a table.
+    pub fn profile(&self, table: &TableDefinition) -> Option<Arc<TableProfile>> {
+        let tables = self.lock();
+        let analysed = tables.get(&table.id)?;
+        (analysed.version == table.version.0).then(|| Arc::clone(&analysed.profile))
+    }
+
+    /// The histograms that statements have asked for.
+    pub fn requested(&self, table: &TableDefinition) -> BTreeMap<ColumnNumber, Arc<RequestedHistogram>> {
+        let tables = self.lock();
+        let analysed = tables.get(&table.id).filter(|analysed| analysed.version == table.version.0);
+        analysed.map(|analysed| analysed.requested.clone()).unwrap_or_default()
+    }
+
+    /// Replaces the statistics of a table, and adds histograms to those that statements have asked for.
+    pub fn put(
+        &self,
+        (table, now_us): (&TableDefinition, u64),
+        profile: TableProfile,
+        histograms: BTreeMap<ColumnNumber, RequestedHistogram>,
+    ) {
+        let mut tables = self.lock();
+        let analysed = tables.entry(table.id).or_default();
+        if analysed.version != table.version.0 {
+            *analysed = Analysed { version: table.version.0, ..Analysed::default() };
+        }
+        analysed.profile = Arc::new(profile);
+        analysed.updated_us = now_us;
+        let histograms = histograms.into_iter().map(|(column, histogram)| (column, Arc::new(histogram)));
+        analysed.requested.extend(histograms);
+        while tables.len() > TABLES_MAX {
+            tables.pop_first();
+        }
+        drop(tables);
+        self.refresh().wanted.remove(&table.id);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Removes a histogram that a statement has asked for. Returns whether there was one.
+    pub fn remove_histogram(&self, table: &TableDefinition, column: ColumnNumber) -> bool {
+        let mut tables = self.lock();
+        let analysed = tables.get_mut(&table.id).filter(|analysed| analysed.version == table.version.0);
+        analysed.is_some_and(|analysed| analysed.requested.remove(&column).is_some())
+    }
+}
