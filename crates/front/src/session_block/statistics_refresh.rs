@@ -25,8 +25,9 @@ impl StatisticsRefresh {
 }
 
 impl SqlBlock {
-    /// Reads the next sample in a turn of its own, if one is due.
+    /// Forgets plans that old statistics have decided. Reads the next sample in a turn of its own, if one is due.
     pub(super) fn watch_statistics(&mut self, turn: &mut TurnContext<'_>) {
+        self.engine.forget_by_statistics();
         if self.engine.wants_refresh() && !self.sessions.contains_key(&BACKGROUND_CONNECTION) {
             turn.outbox.send(self.own, Signal::Sql(SqlSignal::ContinueWork(ContinueWork { work: REFRESH_WORK })));
         }
@@ -37,7 +38,7 @@ impl SqlBlock {
         if self.engine.is_stopping || self.sessions.contains_key(&BACKGROUND_CONNECTION) {
             return;
         }
-        let Some((table, rows)) = self.engine.begin_refresh() else { return };
+        let Some((table, rows)) = self.engine.begin_refresh(turn.wall_clock_us) else { return };
         self.refresh.is_running = true;
         let run: BackgroundStatement<'_> =
             &mut |engine, session, turn, sink| engine.refresh_statistics(session, (table, rows), turn, sink);

@@ -69,6 +69,7 @@ impl SqlBlock {
             let Some(connection) = self.timeout_sweep.order.pop_front() else { break };
             let Some(record) = self.sessions.get_mut(&connection) else { continue };
             self.timeout_sweep.order.push_back(connection);
+            self.engine.forget_by_statistics_of(&mut record.session);
             if let Some(error) = record.exceeded_limit(turn.turn_start) {
                 self.log_aborted(connection, &error, turn);
                 self.end_session(connection, &error, turn);

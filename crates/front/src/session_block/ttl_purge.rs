@@ -170,12 +170,15 @@ impl SqlBlock {
         true
     }
 
-    /// The session of a batch has ended.
+    /// The session of a batch, or of a sample, has ended.
     pub(super) fn end_purge_batch(&mut self, session: &Session, turn: &mut TurnContext<'_>) {
         if self.refresh.end() {
             self.engine.end_refresh();
-            // The purge may have found the session in use.
-            return self.watch_expiring_tables(turn);
+            // The purge may have found the session in use, between two batches too.
+            return match self.purge.table {
+                Some(_) if !self.purge.is_timer_running => self.start_purge_timer(PAUSE_MIN, turn),
+                _ => self.watch_expiring_tables(turn),
+            };
         }
         if let Some(rows) = self.engine.end_purge_batch(session) {
             self.purge.is_done = rows < self.engine.purge_settings().batch_rows;

@@ -5,6 +5,7 @@
 //! many, or a quarter, and when ANALYZE TABLE has sampled one of them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use junctor_gateway::threads::Time;
 use junctor_model::schema::TableDefinition;
@@ -51,8 +52,12 @@ impl TableEstimates {
             (Some(then), Some(now)) => Arc::ptr_eq(then, &now),
             (then, now) => then.is_none() && now.is_none(),
         };
-        if statistics.version() > 0 && !plan.tables.iter().all(is_same) {
-            return true;
+        let version = statistics.version();
+        if plan.statistics_version.load(Ordering::Relaxed) != version {
+            if !plan.tables.iter().all(is_same) {
+                return true;
+            }
+            plan.statistics_version.store(version, Ordering::Relaxed);
         }
         plan.tables.iter().any(|table| {
             let now = self.rows(&table.layout.definition).unwrap_or(0).max(ROWS_MIN);

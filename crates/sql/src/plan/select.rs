@@ -68,6 +68,8 @@ pub struct SelectPlan {
     pub table_alias: Box<str>,
     /// How the rows are found.
     pub path: AccessPath,
+    /// Whether the statistics of the table decide how the rows are found.
+    pub is_by_statistics: bool,
     /// The program of the read without locks.
     pub program: Arc<ReadProgram>,
     /// The program of the same read with locks. Present with FOR UPDATE and FOR SHARE, and for every query in
@@ -141,6 +143,7 @@ pub(super) fn plan_select(
             (select.limit.is_some() || layout.definition.partition_count == 1) && keys_keep_order(layout, columns)
         }),
         descending: order.as_ref().is_some_and(|(_, descending)| *descending),
+        profile: environment.profile,
     };
     let mut chosen = choose(&request)?;
     chosen.implied.extend(implied);
@@ -204,6 +207,7 @@ impl LeafRequest<'_> {
             for_write: self.lock.is_some(),
             order: None,
             descending: false,
+            profile: environment.profile,
         })
     }
 }
@@ -294,7 +298,7 @@ fn build(
     chosen: ChosenPath,
     parts: Parts,
 ) -> Result<SelectPlan> {
-    let ChosenPath { path, access, implied } = chosen;
+    let ChosenPath { path, access, implied, is_by_statistics } = chosen;
     let Parts { filter, output, .. } = parts;
     let never = filter.as_ref().is_some_and(is_always_false);
     let (one_time_filter, filter) = split_filter(filter, &implied);
@@ -336,6 +340,7 @@ fn build(
         table: Arc::clone(layout),
         table_alias: table_alias.into(),
         path,
+        is_by_statistics,
         program: Arc::new(program),
         locking_program,
         final_step: parts.final_step,

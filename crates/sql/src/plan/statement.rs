@@ -425,6 +425,16 @@ impl Plan {
         })
     }
 
+    /// Whether statistics of its table decide how a query or change of one table finds its rows.
+    pub(crate) fn is_by_statistics(&self) -> bool {
+        match self.unhinted() {
+            Plan::Select(plan) => plan.is_by_statistics,
+            Plan::Change(plan) => plan.is_by_statistics,
+            Plan::Into(plan) => matches!(&plan.query, QueryPlan::Select(plan) if plan.is_by_statistics),
+            _ => false,
+        }
+    }
+
     /// The plan without hints.
     pub fn unhinted(&self) -> &Plan {
         match self {

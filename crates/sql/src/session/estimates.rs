@@ -14,10 +14,11 @@ impl StatementContext<'_, '_> {
         if plan.tables.len() < tables_min || matches!(input.input.form, InputForm::None | InputForm::Keys(..)) {
             return None;
         }
-        let is_old = match plan.explain {
-            // EXPLAIN shows the present numbers. It starts again with them, and is planned each time.
-            Some(_) => self.engine.table_statistics.known.is_none(),
-            None => self.engine.estimates.is_old(self.turn.turn_start),
+        let is_old = match plan.explain.is_some() || plan.analyzes {
+            // EXPLAIN shows the present numbers, and a sample depends on them. Such a statement starts again
+            // with them, and is planned each time.
+            true => self.engine.table_statistics.known.is_none(),
+            false => self.engine.estimates.is_old(self.turn.turn_start),
         };
         if is_old {
             self.note_table_uses(plan);

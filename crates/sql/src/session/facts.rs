@@ -79,6 +79,7 @@ impl StatementFacts<'_, '_> {
             who: &self.session.who(),
             session: &session_context,
             table_statistics: &numbers,
+            profile: &|table| engine_statistics.profile(table),
             histograms: &|table| engine_statistics.requested(table),
             partition_statistics: &|partition| statistics.of_partition(partition),
             next_auto_increment: &next_number,

@@ -22,8 +22,8 @@ impl Engine {
     }
 
     /// Takes the next table to sample, with its number of rows. [`Engine::end_refresh`] must follow.
-    pub fn begin_refresh(&self) -> Option<(TableId, u64)> {
-        self.settings.statistics.begin_refresh()
+    pub fn begin_refresh(&self, now_us: u64) -> Option<(TableId, u64)> {
+        self.settings.statistics.begin_refresh(now_us)
     }
 
     /// A sample has ended.
@@ -47,6 +47,27 @@ impl Engine {
                 context.execute_plan(&plan, &input)
             }
             Err(error) => fail(&mut context, &error),
+        }
+    }
+}
+
+impl Engine {
+    /// Forgets the plans of one table that old statistics have decided. Queries of several tables look by
+    /// themselves.
+    pub fn forget_by_statistics(&mut self) {
+        let version = self.settings.statistics.version();
+        if self.statistics_version != version {
+            self.statistics_version = version;
+            self.cache.forget_by_statistics();
+            self.shared_statements.forget_by_statistics();
+        }
+    }
+
+    /// Forgets such plans of the prepared statements of a session.
+    pub fn forget_by_statistics_of(&self, session: &mut Session) {
+        if session.statistics_version != self.statistics_version {
+            session.statistics_version = self.statistics_version;
+            session.statements.forget_by_statistics();
         }
     }
 }

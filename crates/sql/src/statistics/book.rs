@@ -13,9 +13,10 @@ use junctor_model::schema::TableDefinition;
 use super::histogram::Histogram;
 use super::sample::TableProfile;
 
-/// Tables whose statistics are kept. Beyond it, those of the lowest numbers are forgotten, which are the
-/// oldest tables. Those of dropped tables stay until then.
+/// Tables whose statistics are kept, and their bytes. Beyond these, the statistics that were made first are
+/// forgotten. Those of dropped tables stay until then.
 const TABLES_MAX: usize = 1024;
+const BYTES_MAX: usize = 32 << 20;
 
 /// A histogram that UPDATE HISTOGRAM has made.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ struct Analysed {
     profile: Arc<TableProfile>,
     /// The histograms of `information_schema.COLUMN_STATISTICS`.
     requested: BTreeMap<ColumnNumber, Arc<RequestedHistogram>>,
+    /// Bytes of all of these.
+    bytes: usize,
 }
 
 /// Tables that wait to be sampled, at most.
@@ -53,11 +56,16 @@ const CHANGED_ROWS: u64 = 100;
 /// Age in microseconds from which on a sample is taken again, because rows may have changed that their number
 /// does not show.
 const AGE_MAX_US: u64 = 600_000_000;
+/// Pause in microseconds between two samples of a table, also if the first one fails.
+const PAUSE_US: u64 = 10_000_000;
 
 /// The tables to sample, and whether a block samples one.
 #[derive(Debug, Default)]
 struct Refresh {
+    /// The tables with their numbers of rows.
     wanted: BTreeMap<TableId, u64>,
+    /// When samples were begun, for as long as the pause.
+    begun: BTreeMap<TableId, u64>,
     is_running: bool,
 }
 
@@ -68,10 +76,13 @@ pub struct StatisticsBook {
     refresh: Mutex<Refresh>,
     /// How often statistics have changed.
     version: AtomicU64,
+    /// How often statistics of a table were read or changed.
+    accesses: AtomicU64,
 }
 
 impl StatisticsBook {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<TableId, Analysed>> {
+        self.accesses.fetch_add(1, Ordering::Relaxed);
         self.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -89,8 +100,12 @@ impl StatisticsBook {
             is_same && now_us.saturating_sub(analysed.updated_us) < AGE_MAX_US
         });
         drop(tables);
+        if is_current {
+            return;
+        }
         let mut refresh = self.refresh();
-        if !is_current && refresh.wanted.len() < WANTED_MAX {
+        refresh.begun.retain(|_, begun_us| now_us.saturating_sub(*begun_us) < PAUSE_US);
+        if refresh.wanted.len() < WANTED_MAX && !refresh.begun.contains_key(&table.id) {
             refresh.wanted.insert(table.id, rows);
         }
     }
@@ -102,19 +117,25 @@ impl StatisticsBook {
     }
 
     /// Takes the next table to sample, with its number of rows. `None` while another one is sampled.
-    pub fn begin_refresh(&self) -> Option<(TableId, u64)> {
+    pub fn begin_refresh(&self, now_us: u64) -> Option<(TableId, u64)> {
         let mut refresh = self.refresh();
         if refresh.is_running {
             return None;
         }
-        let next = refresh.wanted.pop_first();
-        refresh.is_running = next.is_some();
-        next
+        let (table, rows) = refresh.wanted.pop_first()?;
+        refresh.is_running = true;
+        refresh.begun.insert(table, now_us);
+        Some((table, rows))
     }
 
     /// A sample has ended.
     pub fn end_refresh(&self) {
         self.refresh().is_running = false;
+    }
+
+    /// How often statistics of a table were read or changed.
+    pub fn accesses(&self) -> u64 {
+        self.accesses.load(Ordering::Relaxed)
     }
 
     /// How often statistics have changed.
@@ -152,8 +173,13 @@ impl StatisticsBook {
         analysed.updated_us = now_us;
         let histograms = histograms.into_iter().map(|(column, histogram)| (column, Arc::new(histogram)));
         analysed.requested.extend(histograms);
-        while tables.len() > TABLES_MAX {
-            tables.pop_first();
+        let of_requested: usize = analysed.requested.values().map(|requested| requested.histogram.bytes()).sum();
+        analysed.bytes = analysed.profile.bytes() + of_requested;
+        let mut bytes: usize = tables.values().map(|analysed| analysed.bytes).sum();
+        while tables.len() > TABLES_MAX || bytes > BYTES_MAX {
+            let oldest = tables.iter().min_by_key(|(_, analysed)| analysed.updated_us).map(|(table, _)| *table);
+            let Some(removed) = oldest.and_then(|oldest| tables.remove(&oldest)) else { break };
+            bytes -= removed.bytes;
         }
         drop(tables);
         self.refresh().wanted.remove(&table.id);

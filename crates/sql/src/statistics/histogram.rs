@@ -86,6 +86,23 @@ impl Histogram {
         }
     }
 
+    /// Whether the values have places of this form. Values of ENUM and SET, which have the places of their
+    /// numbers, are compared with texts.
+    pub fn has_place(&self, position: &Position) -> bool {
+        let same = |bucket: &Bucket| std::mem::discriminant(&bucket.upper.0) == std::mem::discriminant(position);
+        self.buckets.first().is_none_or(same)
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        let of_end = |(position, value): &(Position, Value)| {
+            let of_position = if let Position::Text(weights) = position { weights.len() } else { 0 };
+            of_position + if let Value::Bytes(text) = value { text.len() } else { 0 }
+        };
+        let of_ends: usize = self.buckets.iter().map(|bucket| of_end(&bucket.lower) + of_end(&bucket.upper)).sum();
+        self.buckets.len() * size_of::<Bucket>() + of_ends
+    }
+
     /// The share of rows with this value.
     pub fn equal(&self, position: &Position) -> f64 {
         let place = self.buckets.partition_point(|bucket| bucket.upper.0 < *position);

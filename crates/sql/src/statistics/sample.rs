@@ -5,6 +5,8 @@
 //! often a value recurs among its neighbours, as with the lines of an order.
 
 use std::collections::BTreeMap;
+use std::iter::Peekable;
+use std::vec::IntoIter;
 
 use junctor_expression::aggregate::append_distinct_key;
 use junctor_model::collation::CollationId;
@@ -18,11 +20,17 @@ pub const CHUNK_ROWS: u32 = 8;
 /// Bounds of the number of rows in a sample, and of their values.
 const ROWS_MAX: usize = 16_384;
 const ROWS_MIN: usize = 256;
-const VALUES_MAX: usize = 1 << 18;
+const VALUES_MAX: usize = 1 << 17;
+/// A sample that has so many times as many rows as planned, because the table has grown, takes no more.
+const GROWTH_MAX: usize = 4;
 /// Maximum number of buckets in a histogram that nobody has asked for.
 const BUCKETS: usize = 64;
 /// Number of values that are sorted together.
 const RUN_VALUES: usize = 512;
+/// Number of values that one step merges.
+const MERGED_VALUES: usize = 1024;
+/// The share of rows of a table from which on the number of different values grows with the table.
+const GROWING: f64 = 0.1;
 /// Bytes of a text that the sample keeps.
 const TEXT_BYTES_MAX: usize = 64;
 
@@ -55,6 +63,26 @@ pub struct TableProfile {
     pub prefixes: BTreeMap<Box<[ColumnNumber]>, f64>,
 }
 
+impl TableProfile {
+    /// The number of different values, or combinations of values, of these columns in a table that now has so
+    /// many rows, without NULL. `None` if they were not counted.
+    pub fn distinct(&self, columns: &[ColumnNumber], rows: f64) -> Option<f64> {
+        let distinct = match columns {
+            [column] => self.columns.get(column)?.distinct,
+            columns => *self.prefixes.get(columns)?,
+        };
+        let then = (self.rows as f64).max(1.0);
+        let distinct = if distinct > GROWING * then { distinct * rows / then } else { distinct };
+        Some(distinct.min(rows))
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        let of_columns: usize = self.columns.values().map(|column| size_of_val(column) + column.histogram.bytes()).sum();
+        size_of::<TableProfile>() + of_columns + self.prefixes.keys().map(|columns| 32 + size_of_val(&**columns)).sum::<usize>()
+    }
+}
+
 /// The histogram of a column with as many buckets as a statement wants.
 pub type WantedBuckets = BTreeMap<ColumnNumber, usize>;
 
@@ -76,6 +104,17 @@ struct SampledColumn {
     /// Values that are not sorted yet.
     unsorted: Vec<Entry>,
     nulls: usize,
+    merge: Option<Merge>,
+    /// The number of different values, once all are in one list.
+    distinct: Option<f64>,
+}
+
+/// Two lists of which one is being made.
+#[derive(Debug)]
+struct Merge {
+    left: Peekable<IntoIter<Entry>>,
+    right: Peekable<IntoIter<Entry>>,
+    merged: Vec<Entry>,
 }
 
 /// A sample that is being collected.
@@ -107,6 +146,11 @@ impl Sampler {
         }
     }
 
+    /// Whether the table has grown so much that the sample takes no more rows.
+    pub fn is_full(&self) -> bool {
+        self.rows >= GROWTH_MAX * sample_rows_max(self.columns.len())
+    }
+
     /// Adds a row with the values of the columns. Returns the memory that it takes in bytes.
     pub fn add<'v>(&mut self, values: impl Iterator<Item = ValueRef<'v>>) -> usize {
         let leads = self.rows.is_multiple_of(CHUNK_ROWS as usize);
@@ -122,8 +166,8 @@ impl Sampler {
             match position_of(value, *collation) {
                 None => column.nulls += 1,
                 Some(position) => {
+                    bytes += size_of::<Entry>() + bytes_of(value);
                     let value = shortened(value);
-                    bytes += size_of::<Entry>() + TEXT_BYTES_MAX;
                     column.unsorted.push(Entry { position: Some(position), hash, leads, value });
                 }
             }
@@ -156,9 +200,12 @@ impl Sampler {
             if !column.merge_step() {
                 return false;
             }
-            let entries = column.runs.pop().unwrap_or_default();
-            let distinct = distinct_values(&entries, (self.rows, rows), column.nulls);
-            let counted = counted(entries);
+            let Some(distinct) = column.distinct else {
+                let entries = column.runs.first().map_or(&[][..], Vec::as_slice);
+                column.distinct = Some(distinct_values(entries, (self.rows, rows), column.nulls));
+                return false;
+            };
+            let counted = counted(column.runs.pop().unwrap_or_default());
             let growth = distinct / (counted.len() as f64).max(1.0);
             let histogram = |buckets| Histogram::of_values(&counted, self.rows, buckets, growth.max(1.0));
             if let Some(buckets) = self.wanted.get(&number) {
@@ -198,26 +245,37 @@ impl SampledColumn {
         }
     }
 
-    /// Sorts what is left, and merges the two shortest lists. Returns whether one list, or none, is left.
+    /// Does a part of merging the two shortest lists. Returns whether one list, or none, is left.
     fn merge_step(&mut self) -> bool {
         self.end_run();
-        if self.runs.len() < 2 {
+        if self.merge.is_none() && self.runs.len() < 2 {
             return true;
         }
-        self.runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
-        if let (Some(left), Some(right)) = (self.runs.pop(), self.runs.pop()) {
-            let mut merged = Vec::with_capacity(left.len() + right.len());
-            let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
-            loop {
-                let from_left = match (left.peek(), right.peek()) {
-                    (Some(one), Some(other)) => order(one, other).is_le(),
-                    (Some(_), None) => true,
-                    (None, Some(_)) => false,
-                    (None, None) => break,
-                };
-                merged.extend(if from_left { left.next() } else { right.next() });
-            }
-            self.runs.push(merged);
+        let mut merge = self.merge.take().unwrap_or_else(|| {
+            self.runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
+            let mut shortest = || self.runs.pop().unwrap_or_default().into_iter().peekable();
+            let (left, right) = (shortest(), shortest());
+            Merge { merged: Vec::with_capacity(left.len() + right.len()), left, right }
+        });
+        match merge.step() {
+            true => self.runs.push(merge.merged),
+            false => self.merge = Some(merge),
+        }
+        false
+    }
+}
+
+impl Merge {
+    /// Returns whether all values are merged.
+    fn step(&mut self) -> bool {
+        for _ in 0..MERGED_VALUES {
+            let from_left = match (self.left.peek(), self.right.peek()) {
+                (Some(one), Some(other)) => order(one, other).is_le(),
+                (Some(_), None) => true,
+                (None, Some(_)) => false,
+                (None, None) => return true,
+            };
+            self.merged.extend(if from_left { self.left.next() } else { self.right.next() });
         }
         false
     }
@@ -271,6 +329,11 @@ fn distinct_values(entries: &[Entry], (sampled, rows): (usize, u64), nulls: usiz
     let among_neighbours = seen / entries.len().max(1) as f64;
     let crowded = if once >= 0.9 * leaders { total * among_neighbours } else { f64::INFINITY };
     single.min(crowded).clamp(seen, total.max(seen))
+}
+
+/// Bytes of memory of the position and the value of a text, apart from the entry.
+fn bytes_of(value: ValueRef<'_>) -> usize {
+    if matches!(value, ValueRef::Bytes(_)) { 2 * TEXT_BYTES_MAX } else { 0 }
 }
 
 fn shortened(value: ValueRef<'_>) -> Value {

@@ -39,6 +39,9 @@ impl Analyze {
         let Some(sampler) = &mut self.sampler else { return Ok(()) };
         let mut bytes = 0;
         for row in 0..batch.len() {
+            if sampler.is_full() {
+                break;
+            }
             let values = batch.row(row);
             bytes += sampler.add(self.plan.columns.iter().map(|(slot, ..)| values.get(*slot)));
         }
@@ -65,6 +68,8 @@ impl Analyze {
         let histograms: BTreeMap<_, _> = histograms.into_iter().map(requested).collect();
         let table = (&self.plan.table.definition, run.context.turn.wall_clock_us);
         run.context.engine.settings.statistics.put(table, profile, histograms);
+        run.context.engine.forget_by_statistics();
+        run.context.engine.forget_by_statistics_of(run.context.session);
         let mut out = Batch::new(&self.frame);
         self.plan.messages.iter().for_each(|message| push_message(&mut out, &self.plan.slots, message));
         out

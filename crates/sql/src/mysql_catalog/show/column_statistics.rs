@@ -31,7 +31,7 @@ pub(super) fn column_statistics(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
 }
 
 fn row(table: &TableDefinition, column: &ColumnDefinition, histogram: &RequestedHistogram) -> Vec<Value> {
-    vec![bytes(&table.database), bytes(&table.name), bytes(&column.name), bytes(&json_of(column, histogram))]
+    vec![bytes(&table.database), bytes(&table.name), bytes(&column.name), bytes(json_of(column, histogram))]
 }
 
 /// The histogram as MySQL prints it, with its order of members.

@@ -9,7 +9,7 @@ use junctor_model::schema::{Dictionary, TableDefinition};
 use junctor_signals::journal::Journal;
 
 use crate::mysql_catalog::variable::SessionContext;
-use crate::statistics::RequestedHistogram;
+use crate::statistics::{RequestedHistogram, TableProfile};
 
 /// Statistics of a table, which change while its definition stays the same. An unknown figure is 0 or `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +70,8 @@ pub struct ShowContext<'a> {
     pub session: &'a SessionContext<'a>,
     /// Returns the current statistics of a table.
     pub table_statistics: &'a dyn Fn(&TableDefinition) -> TableStatistics,
+    /// Returns what is known about the values in a table.
+    pub profile: &'a dyn Fn(&TableDefinition) -> Option<Arc<TableProfile>>,
     /// Returns the histograms of a table that UPDATE HISTOGRAM has made.
     pub histograms: &'a dyn Fn(&TableDefinition) -> BTreeMap<ColumnNumber, Arc<RequestedHistogram>>,
     /// Returns the current statistics of a partition, without an AUTO_INCREMENT value.

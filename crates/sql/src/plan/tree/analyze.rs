@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use junctor_expression::{Coercibility, Expression, ResultType};
 use junctor_model::collation::CollationId;
@@ -194,11 +194,14 @@ impl Analysis<'_> {
         push_quoted_name(&definition.name, &mut text);
         let parsed = parse(text.as_bytes()).map_err(|error| message::of_parse_error(&error))?;
         let Statement::Select(select) = parsed.statement else { return Err(Error::not_supported("ANALYZE TABLE")) };
-        let query = plan_query(self.environment, &select, self.find_virtual)?.plan;
+        // A sample locks no row, in a SERIALIZABLE transaction either.
+        let environment = Environment { locks_reads: false, ..*self.environment };
+        let query = plan_query(&environment, &select, self.find_virtual)?.plan;
         let rows = (self.environment.row_estimate)(definition);
+        let prefixes = prefixes(definition, &numbers);
         let QueryPlan::Select(mut read) = query else { return Err(Error::not_supported("ANALYZE TABLE")) };
         if let Some(read) = Arc::get_mut(&mut read) {
-            read.sample = sample_of(rows.unwrap_or(0), numbers.len());
+            read.sample = sample_of(rows.unwrap_or(0), numbers.len() + prefixes.len());
         }
         let slot = |place: usize| first + place as u16;
         let leaf = LeafPlan {
@@ -230,7 +233,7 @@ impl Analysis<'_> {
         let plan = AnalyzePlan {
             table: Arc::clone(layout),
             columns: numbers.iter().enumerate().map(of_column).collect(),
-            prefixes: prefixes(definition, &numbers),
+            prefixes,
             wanted,
             rows: rows.unwrap_or(0),
             messages,
@@ -277,6 +280,7 @@ impl Analysis<'_> {
             explain: None,
             analyzes: true,
             is_outdated: AtomicBool::new(false),
+            statistics_version: AtomicU64::new(0),
         }
     }
 }

@@ -72,14 +72,6 @@ pub(super) struct Lists {
     pub functions: GroupFunctions,
 }
 
-/// The clauses that are computed from groups.
-struct AfterGroups<'l> {
-    values: &'l mut [Expression],
-    having: &'l mut Option<Expression>,
-    windows: &'l mut [WindowFunction],
-    sort: &'l mut [SortKey],
-}
-
 /// The values of a select list and the columns that describe them.
 type BoundList = (Vec<Expression>, Vec<ResultColumn>);
 

@@ -17,8 +17,6 @@ const RARE_ROWS: f64 = 0.5;
 const NEARLY_UNIQUE: f64 = 0.9;
 /// The number of values that a list is assumed to have whose values are not known.
 const LIST_VALUES: f64 = 3.0;
-/// The share of rows of a table from which on the number of different values grows with the table.
-const GROWING: f64 = 0.1;
 
 /// A column whose values were sampled.
 pub(super) struct SampledColumn {
@@ -33,12 +31,7 @@ impl SampledColumn {
 
     /// The number of different values in a table that now has so many rows.
     pub fn distinct(&self, rows: f64) -> f64 {
-        let Some(statistics) = self.statistics() else { return 1.0 };
-        let sampled = (self.profile.rows as f64).max(1.0);
-        match statistics.distinct > GROWING * sampled {
-            true => (statistics.distinct * rows / sampled).min(rows),
-            false => statistics.distinct.min(rows),
-        }
+        self.profile.distinct(&[self.column], rows).unwrap_or(1.0)
     }
 }
 
@@ -65,8 +58,8 @@ impl Estimates<'_> {
             Node::Between { negated, operands, .. } => {
                 let column = self.sampled(&operands[0])?;
                 let statistics = column.statistics()?;
-                let from = self.position(&operands[1], &operands[0])?;
-                let to = self.position(&operands[2], &operands[0])?;
+                let from = self.position(&operands[1], &operands[0], statistics)?;
+                let to = self.position(&operands[2], &operands[0], statistics)?;
                 let histogram = &statistics.histogram;
                 let inside = (histogram.below(&to) + histogram.equal(&to) - histogram.below(&from)).max(0.0);
                 if *negated { 1.0 - statistics.nulls - inside } else { inside }
@@ -117,7 +110,7 @@ impl Estimates<'_> {
         let statistics = sampled.statistics()?;
         let known = 1.0 - statistics.nulls;
         let histogram = &statistics.histogram;
-        let Some(position) = self.position(value, column) else {
+        let Some(position) = self.position(value, column, statistics) else {
             // The value is not known, or is one of another table.
             let is_fixed = !reads_columns(value);
             return match operator {
@@ -151,7 +144,7 @@ impl Estimates<'_> {
         let Value::Bytes(pattern) = self.fixed(pattern)? else { return None };
         let is_special =
             |byte: &u8| matches!(byte, b'%' | b'_') || escape.is_some_and(|escape| *byte as char == escape);
-        let prefix = &pattern[..pattern.iter().position(|byte| is_special(byte)).unwrap_or(pattern.len())];
+        let prefix = &pattern[..pattern.iter().position(is_special).unwrap_or(pattern.len())];
         if prefix.is_empty() {
             return None;
         }
@@ -164,7 +157,7 @@ impl Estimates<'_> {
     }
 
     /// The place of a value among those of a column, if it is known and comparable with them.
-    fn position(&self, value: &Expression, column: &Expression) -> Option<Position> {
+    fn position(&self, value: &Expression, column: &Expression, statistics: &ColumnStatistics) -> Option<Position> {
         let kind = column.result.kind;
         let is_temporal = matches!(kind, Kind::Date | Kind::DateTime | Kind::Time | Kind::Timestamp | Kind::Year);
         let found = self.fixed(value)?;
@@ -180,7 +173,8 @@ impl Estimates<'_> {
                 other => other,
             },
         };
-        position_of(found.as_ref(), column.result.collation)
+        let position = position_of(found.as_ref(), column.result.collation)?;
+        statistics.histogram.has_place(&position).then_some(position)
     }
 
     /// The value of an expression that does not depend on rows, if it is known.

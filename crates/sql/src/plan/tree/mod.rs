@@ -4,9 +4,9 @@
 //! [`block`] plans a query block, [`from`] its FROM, [`join`] the places of conditions, [`join_key`] keys,
 //! [`cost`] the order of joins, [`decorrelate`] subqueries that serve all outer rows, [`selectivity`] and
 //! [`histogram_share`] estimates of rows, [`factor`] disjunctions, [`group`] aggregates, [`partial`] those of
-//! the partitions, [`window`] window functions, [`stateful`] values that change user variables, [`subquery`] subqueries, [`set`] set operations,
-//! [`recursion`] WITH RECURSIVE, [`analyze`] ANALYZE TABLE, [`json_table`] JSON_TABLE, [`leaf`] the reads of
-//! tables, and [`modify`] the rows of UPDATE and DELETE.
+//! the partitions, [`window`] window functions, [`stateful`] values that change user variables, [`subquery`]
+//! subqueries, [`set`] set operations, [`recursion`] WITH RECURSIVE, [`analyze`] ANALYZE TABLE,
+//! [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, and [`modify`] the rows of UPDATE and DELETE.
 
 mod analyze;
 mod block;
@@ -33,7 +33,7 @@ mod window;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use junctor_expression::{CompareOperator, Expression};
 use junctor_model::collation::CollationId;
@@ -94,6 +94,8 @@ pub struct TreePlan {
     pub analyzes: bool,
     /// Set when tables have other numbers of rows than those for which the query was planned.
     pub is_outdated: AtomicBool,
+    /// The version of all statistics at which those of the plan were last compared with the present ones.
+    pub statistics_version: AtomicU64,
 }
 
 /// A stored table of a tree.
@@ -519,6 +521,7 @@ impl<'a> TreePlanner<'a> {
             explain: None,
             analyzes: false,
             is_outdated: AtomicBool::new(false),
+            statistics_version: AtomicU64::new(0),
         };
         Planned { plan, is_volatile: self.is_volatile.get() }
     }

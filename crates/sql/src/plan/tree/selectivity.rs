@@ -74,13 +74,15 @@ impl Estimates<'_> {
             return Estimates { block, sources, outer: None, ..*self }.distinct(value);
         };
         let rows = self.stored(relation);
-        match self.uniqueness(relation, column) {
-            Uniqueness::Unique => return Some(rows),
-            Uniqueness::Leads => return Some((rows / ROWS_OF_LEADING_VALUE).max(1.0)),
-            Uniqueness::None => {}
+        let uniqueness = self.uniqueness(relation, column);
+        if uniqueness == Uniqueness::Unique {
+            return Some(rows);
         }
         if let Some(sampled) = self.sampled(value) {
             return Some(sampled.distinct(rows).max(1.0));
+        }
+        if uniqueness == Uniqueness::Leads {
+            return Some((rows / ROWS_OF_LEADING_VALUE).max(1.0));
         }
         let slot = value.as_column()?;
         let equals = self.equals.iter().find(|equals| equals.slots.contains(&slot));
