@@ -193,3 +193,73 @@ impl StatisticsBook {
         analysed.is_some_and(|analysed| analysed.requested.remove(&column).is_some())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use junctor_model::id::IndexId;
+    use junctor_model::schema::{IndexDefinition, IndexKind};
+    use junctor_model::value::Value;
+
+    use super::*;
+    use crate::statistics::{Bucket, ColumnStatistics, Position};
+
+    fn table(id: u32) -> TableDefinition {
+        let index = IndexDefinition::new(IndexId(0), "PRIMARY", IndexKind::Primary { ordered: false }, Vec::new());
+        TableDefinition::new(TableId(id), ("d", "t"), Vec::new(), vec![index])
+    }
+
+    fn of_rows(rows: u64) -> TableProfile {
+        TableProfile { rows, ..TableProfile::default() }
+    }
+
+    fn put(book: &StatisticsBook, table: &TableDefinition, now_us: u64, profile: TableProfile) {
+        book.put((table, now_us), profile, BTreeMap::new());
+    }
+
+    #[test]
+    fn a_table_is_wanted_when_it_has_changed_or_its_sample_is_old() {
+        let (book, t) = (StatisticsBook::default(), table(1));
+        book.note_use(&t, 1000, 0);
+        assert!(book.wants_refresh());
+        assert_eq!(book.begin_refresh(0), Some((TableId(1), 1000)));
+        assert!(!book.wants_refresh());
+        put(&book, &t, 0, of_rows(1000));
+        book.end_refresh();
+        let wants = |rows, now_us| {
+            book.note_use(&t, rows, now_us);
+            std::mem::take(&mut book.refresh().wanted).contains_key(&t.id)
+        };
+        assert!(!wants(5000, PAUSE_US - 1), "a sample has just begun");
+        assert!(!wants(1099, PAUSE_US) && !wants(901, PAUSE_US));
+        assert!(wants(1100, PAUSE_US) && wants(900, PAUSE_US));
+        assert!(!wants(1000, AGE_MAX_US - 1) && wants(1000, AGE_MAX_US));
+    }
+
+    #[test]
+    fn the_statistics_of_another_definition_are_not_used() {
+        let (book, mut t) = (StatisticsBook::default(), table(1));
+        let before = book.version();
+        put(&book, &t, 0, of_rows(7));
+        assert_ne!(book.version(), before);
+        assert_eq!(book.profile(&t).expect("a profile").rows, 7);
+        t.version.0 += 1;
+        assert_eq!(book.profile(&t), None);
+    }
+
+    #[test]
+    fn the_oldest_statistics_make_room() {
+        let end = (Position::Number(0.0), Value::Int(0));
+        let bucket = Bucket { lower: end.clone(), upper: end, cumulative: 1.0, distinct: 1.0 };
+        let buckets = vec![bucket; BYTES_MAX * 2 / 5 / size_of::<Bucket>()];
+        let large = || {
+            let histogram = Histogram { buckets: buckets.clone(), is_singleton: true };
+            let statistics = ColumnStatistics { nulls: 0.0, distinct: 1.0, histogram };
+            TableProfile { columns: [(ColumnNumber(0), statistics)].into(), ..of_rows(1) }
+        };
+        let book = StatisticsBook::default();
+        for (id, now_us) in [(1, 30), (2, 10), (3, 20), (4, 40)] {
+            put(&book, &table(id), now_us, large());
+        }
+        assert_eq!([1, 2, 3, 4].map(|id| book.profile(&table(id)).is_some()), [true, false, false, true]);
+    }
+}

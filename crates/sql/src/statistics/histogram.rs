@@ -220,6 +220,44 @@ mod tests {
     }
 
     #[test]
+    fn equal_values_are_one_bucket() {
+        for buckets in [1, 64] {
+            let histogram = Histogram::of_values(&counted(&[(7, 100)]), 100, buckets, 1.0);
+            assert_eq!([6.0, 7.0, 8.0].map(|number| histogram.equal(&at(number))), [0.0, 1.0, 0.0]);
+            assert_eq!([6.0, 7.0, 8.0].map(|number| histogram.below(&at(number))), [0.0, 0.0, 1.0]);
+        }
+        let nothing = Histogram::of_values(&[], 100, 8, 1.0);
+        assert_eq!((nothing.equal(&at(1.0)), nothing.below(&at(1.0))), (0.0, 0.0));
+    }
+
+    #[test]
+    fn buckets_are_bounded_and_ordered_whatever_the_values() {
+        let shapes: [&dyn Fn(i64) -> usize; 4] =
+            [&|_| 1, &|number| 1 + usize::from(number % 7 == 0) * 50, &|number| number as usize * 3 + 1, &|number| {
+                10_000 / (number as usize + 1) + 1
+            }];
+        for (shape, rows_of) in shapes.iter().enumerate() {
+            for values in [1, 2, 63, 64, 65, 700] {
+                let values: Vec<(i64, usize)> = (0..values).map(|number| (number, rows_of(number))).collect();
+                let total: usize = values.iter().map(|(_, rows)| rows).sum();
+                for buckets in [1, 2, 64, 1024] {
+                    // As many rows again have NULL.
+                    let histogram = Histogram::of_values(&counted(&values), 2 * total, buckets, 1.0);
+                    let about = (shape, values.len(), buckets);
+                    assert!(histogram.buckets.len() <= buckets, "{about:?}");
+                    let ends = histogram.buckets.iter().flat_map(|bucket| [&bucket.lower.0, &bucket.upper.0]);
+                    assert!(ends.collect::<Vec<_>>().is_sorted(), "{about:?}");
+                    assert!(histogram.buckets.is_sorted_by_key(|bucket| bucket.cumulative), "{about:?}");
+                    let last = histogram.buckets.last().expect("a bucket").cumulative;
+                    assert!((last - 0.5).abs() < 1e-9, "{about:?}");
+                    let distinct: f64 = histogram.buckets.iter().map(|bucket| bucket.distinct).sum();
+                    assert_eq!(distinct, values.len() as f64, "{about:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn ranges_are_interpolated() {
         let values: Vec<(i64, usize)> = (0..1000).map(|number| (number, 3)).collect();
         let histogram = Histogram::of_values(&counted(&values), 3000, 16, 1.0);
