@@ -114,7 +114,7 @@ fn point_selects_and_cached_plans_do_not_look_at_statistics() {
         "SELECT COUNT(*) FROM t WHERE a = 1 AND k = 5 AND b = 7",
         "SELECT COUNT(*) FROM t JOIN u ON u.id = t.b WHERE t.k = 30",
     ];
-    let mut run = |node: &mut Node| {
+    let run = |node: &mut Node| {
         let before = accesses(node);
         for _ in 0..5 {
             assert_eq!(node.query(2, "EXECUTE p USING @id"), ["20"]);

@@ -12,6 +12,7 @@ use super::cost::{self, Link, PartCost};
 use super::factor;
 use super::from::SourcePlan;
 use super::join_key::{join_key, null_aware, rejects_null, relations_of};
+use super::leaf::LeafAccess;
 use super::selectivity::Estimates;
 use super::stateful::{with_initial_last, with_unread};
 use super::subquery::{SemiJoin, applied};
@@ -432,11 +433,12 @@ impl<'j> Joins<'j> {
         let examined = match &self.sources[relation] {
             SourcePlan::Table(layout, reference, of_view) => {
                 let table = (*layout, *reference, &of_view[..]);
-                match self.planner.access_weight(table, (self.block.space, conditions)) {
-                    0 => return PartCost { rows: rows.min(1.0), stored, examined: 1.0, joined_ns: 0.0 },
+                match self.planner.access(table, (self.block.space, conditions)) {
+                    LeafAccess::Keys => return PartCost { rows: rows.min(1.0), stored, examined: 1.0, joined_ns: 0.0 },
                     // The conditions of the index, without the others.
-                    1 => (2.0 * rows).min(stored),
-                    _ => stored,
+                    LeafAccess::Ranges { share: None } => (2.0 * rows).min(stored),
+                    LeafAccess::Ranges { share: Some(share) } => (share * stored).clamp(rows.min(stored), stored),
+                    LeafAccess::Scan => stored,
                 }
             }
             _ => stored,
