@@ -25,7 +25,8 @@ impl StatisticsRefresh {
 }
 
 impl SqlBlock {
-    /// Forgets plans that old statistics have decided. Reads the next sample in a turn of its own, if one is due.
+    /// Forgets plans that old statistics have decided. Reads the next sample in a turn of its own, if one is
+    /// due.
     pub(super) fn watch_statistics(&mut self, turn: &mut TurnContext<'_>) {
         self.engine.forget_by_statistics();
         if self.engine.wants_refresh() && !self.sessions.contains_key(&BACKGROUND_CONNECTION) {

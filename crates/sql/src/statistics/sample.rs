@@ -78,8 +78,11 @@ impl TableProfile {
 
     /// Bytes of memory.
     pub fn bytes(&self) -> usize {
-        let of_columns: usize = self.columns.values().map(|column| size_of_val(column) + column.histogram.bytes()).sum();
-        size_of::<TableProfile>() + of_columns + self.prefixes.keys().map(|columns| 32 + size_of_val(&**columns)).sum::<usize>()
+        let of_columns: usize =
+            self.columns.values().map(|column| size_of_val(column) + column.histogram.bytes()).sum();
+        size_of::<TableProfile>()
+            + of_columns
+            + self.prefixes.keys().map(|columns| 32 + size_of_val(&**columns)).sum::<usize>()
     }
 }
 

@@ -84,7 +84,10 @@ fn an_index_is_chosen_by_statistics() {
     let key = |node: &mut Node| plan(node, text);
     let expected = node.query(1, text);
     assert!(key(&mut node).contains("index a"), "{}", key(&mut node));
-    node.execute(2, &["PREPARE p FROM 'SELECT id FROM t WHERE a = ? AND k = ? AND b = ?'", "SET @a = 1, @k = 5, @b = 77"]);
+    node.execute(
+        2,
+        &["PREPARE p FROM 'SELECT id FROM t WHERE a = ? AND k = ? AND b = ?'", "SET @a = 1, @k = 5, @b = 77"],
+    );
     let execute = "EXECUTE p USING @a, @k, @b";
     assert_eq!(node.query(2, execute), expected);
     let plans = |node: &mut Node| {
