@@ -4,7 +4,7 @@
 use junctor::{MemoryStream, Node, Protocol};
 use junctor_bench::mysql::Connection;
 
-const QUERIES: [&str; 14] = [
+const QUERIES: [&str; 17] = [
     "SELECT a.id, b.id FROM a, b WHERE a.id = b.a AND a.k = 3",
     "SELECT a.id, b.id FROM a JOIN b ON a.k = b.k WHERE b.v BETWEEN 10 AND 20 AND a.id < 50",
     "SELECT a.k, COUNT(*), SUM(b.v) FROM a LEFT JOIN b ON b.a = a.id AND b.v > 40 GROUP BY a.k",
@@ -19,6 +19,9 @@ const QUERIES: [&str; 14] = [
     "SELECT COUNT(*) FROM b WHERE k IS NULL AND a IN (SELECT id FROM a WHERE k >= 2)",
     "SELECT a.id FROM a JOIN b ON b.a = a.id AND b.k = a.k WHERE (a.k = 1 AND b.v > 3) OR (a.k = 2 AND b.v < 90)",
     "SELECT COUNT(*) FROM a LEFT JOIN b ON a.k = b.k WHERE b.id IS NULL",
+    "SELECT id FROM b WHERE a = 3 AND k = 1 AND v < 50",
+    "SELECT id FROM b WHERE a < 40 AND v IN (7, 8, 9)",
+    "SELECT b.id FROM b JOIN a ON a.id = b.a WHERE b.a BETWEEN 2 AND 30 AND b.v = 7",
 ];
 
 type Session = Connection<MemoryStream>;
@@ -71,7 +74,7 @@ fn wrong_statistics_change_no_answer() {
         "CREATE DATABASE d",
         "USE d",
         "CREATE TABLE a (id INT PRIMARY KEY, k INT, s VARCHAR(10), KEY (k))",
-        "CREATE TABLE b (id INT PRIMARY KEY, a INT, k INT, v INT, KEY (a, k))",
+        "CREATE TABLE b (id INT PRIMARY KEY, a INT, k INT, v INT, KEY (a, k), KEY (v))",
     ] {
         run(session, text);
     }
