@@ -83,7 +83,7 @@ fn an_index_is_chosen_by_statistics() {
     let text = "SELECT id FROM t WHERE a = 1 AND k = 5 AND b = 77";
     let key = |node: &mut Node| plan(node, text);
     let expected = node.query(1, text);
-    assert!(key(&mut node).contains("index a"), "{}", key(&mut node));
+    assert!(key(&mut node).contains("using a,"), "{}", key(&mut node));
     node.execute(
         2,
         &["PREPARE p FROM 'SELECT id FROM t WHERE a = ? AND k = ? AND b = ?'", "SET @a = 1, @k = 5, @b = 77"],
@@ -94,7 +94,7 @@ fn an_index_is_chosen_by_statistics() {
         node.query(3, "SELECT SUM(value) FROM junctor_info.counters WHERE name = 'plans' AND module = 'sql'")
     };
     analyze(&mut node, "t");
-    assert!(key(&mut node).contains("index b"), "{}", key(&mut node));
+    assert!(key(&mut node).contains("using b,"), "{}", key(&mut node));
     // Within a second every session has a new plan.
     node.advance_seconds(1);
     plans(&mut node);
@@ -169,10 +169,12 @@ fn tables_are_sampled_again_as_they_change() {
 #[test]
 fn a_large_table_is_not_read_whole() {
     let mut node = node();
-    node.execute(1, &["CREATE TABLE n (id INT PRIMARY KEY, k INT, s VARCHAR(20), KEY (k))"]);
+    // A sample has fewer rows of a table with many columns.
+    let columns: String = (0..60).map(|number| format!(", c{number} INT DEFAULT {number}")).collect();
+    node.execute(1, &[&format!("CREATE TABLE n (id INT PRIMARY KEY, k INT, s VARCHAR(20){columns}, KEY (k))")]);
     node.execute(1, &["SET cte_max_recursion_depth = 1000000"]);
-    let numbers = "INSERT INTO n WITH RECURSIVE c AS (SELECT 1 x UNION ALL SELECT x + 1 FROM c WHERE x < 150000) SELECT x, \
-                   x % 1000, CONCAT('n', x % 50) FROM c";
+    let numbers = "INSERT INTO n (id, k, s) WITH RECURSIVE c AS (SELECT 1 x UNION ALL SELECT x + 1 FROM c WHERE \
+                   x < 10000) SELECT x, x % 1000, CONCAT('n', x % 50) FROM c";
     node.execute(1, &[numbers]);
     node.begin_query(1, "ANALYZE TABLE n UPDATE HISTOGRAM ON k WITH 16 BUCKETS");
     node.run();
@@ -181,9 +183,9 @@ fn a_large_table_is_not_read_whole() {
         format!("SELECT JSON_EXTRACT(HISTOGRAM, '$.\"{name}\"') FROM information_schema.COLUMN_STATISTICS")
     };
     let rate: f64 = node.query(1, &member("sampling-rate"))[0].parse().expect("a number");
-    assert!((0.05..0.15).contains(&rate), "{rate}");
+    assert!((0.2..0.3).contains(&rate), "{rate}");
     let distinct: f64 = cardinality(&mut node, "k")[0].parse().expect("a number");
-    assert!((900.0..1100.0).contains(&distinct), "{distinct}");
+    assert!((800.0..1300.0).contains(&distinct), "{distinct}");
     assert_eq!(node.query(1, &member("histogram-type")), ["\"equi-height\""]);
     assert_eq!(node.shared.settings.query_resources.memory(), 0);
 }
