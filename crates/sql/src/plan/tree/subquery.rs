@@ -260,7 +260,9 @@ impl<'b> BlockSubqueries<'b> {
             SubqueryForm::Quantified(operator, all, operands, _) => {
                 let is_in = (operator, all) == (CompareOperator::Equal, false);
                 let is_not_in = (operator, all) == (CompareOperator::NotEqual, true);
-                let compared = if is_in || is_not_in { operands.clone() } else { Vec::new() };
+                // An operand that changes the session is evaluated where it always was.
+                let has_keys = (is_in || is_not_in) && !operands.iter().any(Expression::is_stateful);
+                let compared = if has_keys { operands.clone() } else { Vec::new() };
                 let (condition, slots) = self.comparison(operator, operands, &block.values)?;
                 let keys = keys_of_rows(compared, &block.values, &slots)?;
                 let result = ResultType::boolean().with_nullable(true);
