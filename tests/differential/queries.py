@@ -48,10 +48,14 @@ class Maker:
             )
             definitions = ["id INT NOT NULL PRIMARY KEY", "a INT", "b INT", "s VARCHAR(10)", "d DECIMAL(8,2)", "t DATE"]
             yield f"CREATE TABLE {table} ({', '.join(definitions + keys)})"
-            count = 0 if self.chance(0.1) else self.random.choice((1, 3, 8, 25))
-            for row in range(count):
-                values = [str(row)] + [self.value(kind) for name, kind in COLUMNS.items() if name != "id"]
-                yield f"INSERT INTO {table} VALUES ({', '.join(values)})"
+            yield from self.rows(table)
+
+    def rows(self, table):
+        yield f"DELETE FROM {table}"
+        count = 0 if self.chance(0.1) else self.random.choice((1, 3, 8, 25))
+        for row in range(count):
+            values = [str(row)] + [self.value(kind) for name, kind in COLUMNS.items() if name != "id"]
+            yield f"INSERT INTO {table} VALUES ({', '.join(values)})"
 
     def change(self):
         table = self.pick(TABLES)
@@ -445,6 +449,13 @@ def main():
             for statement in maker.tables():
                 junctor.execute(statement)
                 mariadb.execute(statement)
+            if maker.chance(0.5):
+                # Statistics change no answer, even if they are those of other rows.
+                for table in TABLES:
+                    junctor.execute(f"ANALYZE TABLE {table}")
+                for statement in [statement for table in TABLES if maker.chance(0.5) for statement in maker.rows(table)]:
+                    junctor.execute(statement)
+                    mariadb.execute(statement)
             in_transaction = maker.chance(0.4)
             if in_transaction:
                 for cursor in (junctor, mariadb):

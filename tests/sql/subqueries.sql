@@ -58,6 +58,10 @@ SELECT id, EXISTS (SELECT * FROM i WHERE i.a = o.a AND i.b = o.b) x, NOT EXISTS 
 SELECT id, EXISTS (SELECT MAX(q) FROM i WHERE i.a = o.a) x FROM o ORDER BY id;
 SELECT id, EXISTS (SELECT 1 FROM i WHERE i.a = o.a LIMIT 0) x FROM o ORDER BY id;
 SELECT id, a + 0 IN (SELECT a FROM i WHERE i.b = o.b) x FROM o ORDER BY id;
+SELECT id, a IN (SELECT a FROM i) x, a NOT IN (SELECT a FROM i) y, a IN (SELECT a FROM i WHERE a IS NOT NULL) z, a NOT IN (SELECT a FROM i WHERE a IS NOT NULL) w FROM o ORDER BY id;
+SELECT id, (a, b) IN (SELECT a, b FROM i) x, (a, b) NOT IN (SELECT a, b FROM i WHERE id IN (1, 3, 5)) y, a IN (SELECT a FROM e) z, a NOT IN (SELECT a FROM e) w FROM o ORDER BY id;
+SELECT id, s IN (SELECT s FROM i) x, s NOT IN (SELECT s FROM i WHERE i.a = o.a) y, d IN (SELECT a FROM i WHERE a IS NOT NULL) z FROM o ORDER BY id;
+SELECT id FROM o WHERE id = 8 OR a IN (SELECT a FROM i WHERE q > 25) OR (a, b) NOT IN (SELECT a, b FROM i) ORDER BY id;
 SELECT a, COUNT(*) n FROM o GROUP BY a HAVING n > (SELECT COUNT(*) FROM i WHERE i.a = o.a) ORDER BY a;
 UPDATE o SET d = (SELECT SUM(q) FROM i WHERE i.a = o.a);
 SELECT id, d FROM o ORDER BY id;

@@ -21,6 +21,13 @@ pub enum RowBound {
     /// Maximum over all replies; `u32::MAX` for no limit. It implements LIMIT, because the wanted rows of a
     /// partition are among its first ones.
     Partition(u32),
+    /// A sample of all rows: maximum in one reply, and how many row ids are left out after each reply.
+    Sample {
+        /// Rows of a reply.
+        rows: u32,
+        /// Row ids that are left out.
+        skip: u32,
+    },
 }
 
 impl RowBound {
@@ -30,6 +37,7 @@ impl RowBound {
         match self {
             RowBound::Reply(most) | RowBound::Partition(most @ u32::MAX) => most,
             RowBound::Partition(most) => most.saturating_sub(rows),
+            RowBound::Sample { rows: most, .. } => most,
         }
     }
 }

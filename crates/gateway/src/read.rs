@@ -19,7 +19,7 @@ use crate::epoch::node_has_left;
 use crate::event::{Event, Next};
 use crate::gateway::{Gateway, ReadOptions};
 use crate::keys::PartitionInputs;
-use crate::operation::{Operation, ReadWork, StoppedPart, Work};
+use crate::operation::{Operation, ReadWork, RowBound, StoppedPart, Work};
 use crate::route::{Choice, RoutedRead, is_long};
 use crate::transaction::{Isolation, Transaction};
 use crate::turn_context::TurnContext;
@@ -269,7 +269,10 @@ impl Gateway {
             self.route.observe(&sample.1, from, u64::from(service_ns), turn.turn_clock.now(turn.turn_start));
         }
         match resume {
-            Some(resume) if !work.abandoned && work.options.bound.rows_left(resume.rows) > 0 => {
+            Some(mut resume) if !work.abandoned && work.options.bound.rows_left(resume.rows) > 0 => {
+                if let RowBound::Sample { skip, .. } = work.options.bound {
+                    resume.row.0 = resume.row.0.saturating_add(skip);
+                }
                 let booked_cost = self.route.booked_cost_at(booked_cost, from);
                 work.stopped.push(StoppedPart { partition, to: from, booked_cost, input, resume })
             }

@@ -15,14 +15,18 @@ const ALLOWED: &[(&str, Folders)] = &[
         "sql",
         &[
             ("access", &["parse"]),
-            ("bind", &["access", "parse"]),
+            ("bind", &["access", "parse", "statistics"]),
             ("definition", &["bind", "mysql_catalog", "parse"]),
-            ("execute", &["access", "bind", "mysql_catalog", "parse", "plan", "result"]),
-            ("mysql_catalog", &["parse"]),
+            ("execute", &["access", "bind", "mysql_catalog", "parse", "plan", "result", "statistics"]),
+            ("mysql_catalog", &["parse", "statistics"]),
             ("parse", &[]),
-            ("plan", &["access", "bind", "definition", "parse", "result"]),
+            ("plan", &["access", "bind", "definition", "parse", "result", "statistics"]),
             ("result", &[]),
-            ("session", &["access", "bind", "definition", "execute", "mysql_catalog", "parse", "plan", "result"]),
+            (
+                "session",
+                &["access", "bind", "definition", "execute", "mysql_catalog", "parse", "plan", "result", "statistics"],
+            ),
+            ("statistics", &[]),
         ],
     ),
     (

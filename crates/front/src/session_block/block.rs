@@ -15,6 +15,7 @@ use super::metadata_lock::{METADATA_LOCK_TIMER, METADATA_LOCK_WORK};
 use super::multi_statement::{MultiStatementQueues, STATEMENT_TIMER, STATEMENT_WORK};
 use super::remote_snapshot::{HELD_WORK, Held, RemoteSnapshots, SNAPSHOT_TIMER};
 use super::state::SessionRecord;
+use super::statistics_refresh::{REFRESH_WORK, StatisticsRefresh};
 use super::stopping::{STATEMENTS_TIMER, STOP_TIMER};
 use super::thread_group::{GROUP_TIMER, group_settings};
 use super::timeout_sweep::TimeoutSweep;
@@ -43,6 +44,7 @@ pub struct SqlBlock {
     /// The snapshots of a node without data.
     pub(super) remote: RemoteSnapshots,
     pub(super) purge: TtlPurge,
+    pub(super) refresh: StatisticsRefresh,
 }
 
 impl SqlBlock {
@@ -65,6 +67,7 @@ impl SqlBlock {
             multi_statement: MultiStatementQueues::default(),
             remote,
             purge: TtlPurge::default(),
+            refresh: StatisticsRefresh::default(),
         }
     }
 
@@ -156,6 +159,7 @@ impl SqlBlock {
                 }
                 HELD_WORK => self.start_held(&mut turn),
                 PURGE_WORK => self.continue_purge(&mut turn),
+                REFRESH_WORK => self.refresh_statistics(&mut turn),
                 other => require!(false, "work {other} is that of this block"),
             },
             reply @ (SqlSignal::EndTransactionReply(_)

@@ -9,7 +9,7 @@ use junctor_model::id::ConnectionId;
 use junctor_signals::client_command::*;
 use junctor_signals::inbox::{RecvSignal, Signal};
 use junctor_sql::result::{Progress, ResultSink};
-use junctor_sql::{Engine, PURGE_CONNECTION, Session, SessionOpening};
+use junctor_sql::{BACKGROUND_CONNECTION, Engine, Session, SessionOpening};
 
 use super::block::SqlBlock;
 use super::log_statement::{log_end, log_start};
@@ -284,7 +284,7 @@ impl SqlBlock {
 
     fn remove_session(&mut self, connection: ConnectionId, turn: &mut TurnContext<'_>) {
         let Some(mut record) = self.sessions.remove(&connection) else { return };
-        if connection == PURGE_CONNECTION {
+        if connection == BACKGROUND_CONNECTION {
             self.end_purge_batch(&record.session, turn);
         }
         self.engine.close_session(&mut record.session, turn);

@@ -17,6 +17,7 @@ mod interrupt_session;
 mod thread_group;
 mod stopping;
 mod timeout_sweep;
+mod statistics_refresh;
 mod ttl_purge;
 mod read_status;
 mod remote_snapshot;

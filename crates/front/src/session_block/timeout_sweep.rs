@@ -64,10 +64,12 @@ impl SqlBlock {
     pub(super) fn on_timeout_sweep(&mut self, turn: &mut TurnContext<'_>) {
         self.timeout_sweep.is_timer_running = false;
         self.watch_lease(turn);
+        self.watch_statistics(turn);
         for _ in 0..self.timeout_sweep.order.len().min(SESSIONS_PER_SWEEP) {
             let Some(connection) = self.timeout_sweep.order.pop_front() else { break };
             let Some(record) = self.sessions.get_mut(&connection) else { continue };
             self.timeout_sweep.order.push_back(connection);
+            self.engine.forget_by_statistics_of(&mut record.session);
             if let Some(error) = record.exceeded_limit(turn.turn_start) {
                 self.log_aborted(connection, &error, turn);
                 self.end_session(connection, &error, turn);

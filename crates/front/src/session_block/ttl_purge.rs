@@ -12,7 +12,8 @@ use junctor_model::access::AccountName;
 use junctor_model::id::TableId;
 use junctor_signals::client_command::Login;
 use junctor_signals::inbox::{ContinueWork, Signal, SqlSignal};
-use junctor_sql::{PURGE_CONNECTION, Session, SessionOpening};
+use junctor_sql::result::{Progress, ResultSink};
+use junctor_sql::{BACKGROUND_CONNECTION, Engine, Session, SessionOpening};
 
 use super::block::SqlBlock;
 use super::client_command::send_progress;
@@ -31,6 +32,10 @@ const PAUSE_MIN: Duration = Duration::from_millis(1);
 /// The pause after a round is at least so many times the duration of the round.
 const ROUND_PAUSE_FACTOR: u64 = 10;
 
+/// A statement of a session without a client.
+pub(super) type BackgroundStatement<'s> =
+    &'s mut dyn FnMut(&mut Engine, &mut Session, &mut TurnContext<'_>, &mut dyn ResultSink) -> Progress;
+
 /// The progress of the purge.
 #[derive(Debug, Default)]
 pub(super) struct TtlPurge {
@@ -45,7 +50,7 @@ pub(super) struct TtlPurge {
 impl SqlBlock {
     /// Starts the timer of the purge, if the schema has tables whose rows expire.
     pub(super) fn watch_expiring_tables(&mut self, turn: &mut TurnContext<'_>) {
-        let is_idle = !self.purge.is_timer_running && !self.sessions.contains_key(&PURGE_CONNECTION);
+        let is_idle = !self.purge.is_timer_running && !self.sessions.contains_key(&BACKGROUND_CONNECTION);
         if self.own.instance == 0 && is_idle && self.engine.next_expiring_table(TableId(0)).is_some() {
             self.await_round(turn, Duration::ZERO);
         }
@@ -74,7 +79,7 @@ impl SqlBlock {
     /// Begins the next batch, or ends the round.
     pub(super) fn continue_purge(&mut self, turn: &mut TurnContext<'_>) {
         self.purge.is_timer_running = false;
-        if self.engine.is_stopping || self.sessions.contains_key(&PURGE_CONNECTION) {
+        if self.engine.is_stopping || self.sessions.contains_key(&BACKGROUND_CONNECTION) {
             return;
         }
         if self.engine.next_expiring_table(TableId(0)).is_none() {
@@ -107,6 +112,15 @@ impl SqlBlock {
     }
 
     fn start_batch(&mut self, table: TableId, turn: &mut TurnContext<'_>) {
+        let run: BackgroundStatement<'_> =
+            &mut |engine, session, turn, sink| engine.purge_batch(session, table, turn, sink);
+        if !self.run_in_background(run, turn) {
+            self.start_purge_timer(Duration::from_millis(LOOK_AGAIN_MS), turn);
+        }
+    }
+
+    /// Runs a statement of a session without a client. Returns whether the session could be opened.
+    pub(super) fn run_in_background(&mut self, run: BackgroundStatement<'_>, turn: &mut TurnContext<'_>) -> bool {
         let login = Login {
             user: "".into(),
             host: "".into(),
@@ -121,7 +135,7 @@ impl SqlBlock {
         };
         let (protocol, traits) = SessionState::open(Protocol::MySql, &login);
         let opening = SessionOpening {
-            connection: PURGE_CONNECTION,
+            connection: BACKGROUND_CONNECTION,
             user: &login.user,
             host: &login.host,
             account: &login.account,
@@ -136,10 +150,7 @@ impl SqlBlock {
             tls: None,
             compression: None,
         };
-        let session = match self.engine.open_purge_session(&opening, turn) {
-            Ok(session) => session,
-            Err(_) => return self.start_purge_timer(Duration::from_millis(LOOK_AGAIN_MS), turn),
-        };
+        let Ok(session) = self.engine.open_background_session(&opening, turn) else { return false };
         let place = (SocketId::from_u64(0), self.own);
         let record = SessionRecord {
             command: CommandState::Running,
@@ -149,17 +160,26 @@ impl SqlBlock {
             is_disconnected: true,
             ..SessionRecord::new(session, protocol, place, turn.turn_start)
         };
-        let record = &mut **self.sessions.entry(PURGE_CONNECTION).insert(Box::new(record)).into_mut();
+        let record = &mut **self.sessions.entry(BACKGROUND_CONNECTION).insert(Box::new(record)).into_mut();
         let SessionRecord { session, protocol, answer, result_start, .. } = &mut *record;
         let mut sink = protocol.sink(answer, *result_start);
-        let progress = self.engine.purge_batch(session, table, turn, sink.as_result_sink());
+        let progress = run(&mut self.engine, session, turn, sink.as_result_sink());
         drop(sink);
         send_progress(&mut self.engine, record, progress, turn);
-        self.end_step(PURGE_CONNECTION, turn);
+        self.end_step(BACKGROUND_CONNECTION, turn);
+        true
     }
 
-    /// The session of a batch has ended.
+    /// The session of a batch, or of a sample, has ended.
     pub(super) fn end_purge_batch(&mut self, session: &Session, turn: &mut TurnContext<'_>) {
+        if self.refresh.end() {
+            self.engine.end_refresh();
+            // The purge may have found the session in use, between two batches too.
+            return match self.purge.table {
+                Some(_) if !self.purge.is_timer_running => self.start_purge_timer(PAUSE_MIN, turn),
+                _ => self.watch_expiring_tables(turn),
+            };
+        }
         if let Some(rows) = self.engine.end_purge_batch(session) {
             self.purge.is_done = rows < self.engine.purge_settings().batch_rows;
         }

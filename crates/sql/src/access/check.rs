@@ -145,7 +145,7 @@ impl Checker<'_> {
             }
             Statement::Describe(describe) => tables.push(&describe.table),
             Statement::Show(show) => match &**show {
-                Show::Maintenance { tables: named, .. } => tables.extend(named),
+                Show::Maintenance { tables: named, .. } | Show::Histogram(named, _) => tables.extend(named),
                 Show::Columns { table, .. }
                 | Show::Index { table, .. }
                 | Show::CreateTable(table)

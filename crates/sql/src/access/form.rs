@@ -301,7 +301,7 @@ pub fn forms_of(statement: &Statement) -> Vec<Form> {
 fn form_of_show(show: &Show) -> Form {
     match show {
         Show::Maintenance { kind: TableMaintenance::Check, .. } => Form::CheckTable,
-        Show::Maintenance { .. } => Form::AnalyzeTable,
+        Show::Maintenance { .. } | Show::Histogram(..) => Form::AnalyzeTable,
         Show::Columns { .. } | Show::Index { .. } | Show::CreateTable(_) => Form::ShowTable,
         Show::CreateView(_) => Form::ShowCreateView,
         Show::CreateDatabase { .. } | Show::Tables { .. } | Show::TableStatus { .. } => Form::ShowDatabase,

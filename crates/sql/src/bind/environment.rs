@@ -15,6 +15,7 @@ use super::scope::{ColumnOwner, FoundColumn};
 use crate::access::{NeedsCollector, TableAccess, denied_database, invalid_view};
 use crate::parse::expression::Expression;
 use crate::parse::statement::ObjectName;
+use crate::statistics::TableProfile;
 
 /// The constant that replaces a session function or variable when a statement is bound.
 #[derive(Clone, Debug, PartialEq)]
@@ -202,6 +203,11 @@ pub struct Environment<'a> {
     pub rules: ValueRules,
     /// The number of rows of a table, as last reported; `None` if it has not been.
     pub row_estimate: &'a dyn Fn(&TableDefinition) -> Option<u64>,
+    /// What is known about the values in a table; `None` without a sample.
+    pub profile: &'a dyn Fn(&TableDefinition) -> Option<Arc<TableProfile>>,
+    /// The values of the parameters in the first execution, as tagged values; empty if they are not known.
+    /// They decide how the statement is executed, but never its rows.
+    pub parameter_values: &'a [u8],
     /// Whether the statement sees expired rows only, as the purge of them does. Others see the rows that
     /// live.
     pub purges: bool,
@@ -231,6 +237,8 @@ impl<'a> Environment<'a> {
             is_strict: true,
             rules: ValueRules::DEFAULT,
             row_estimate: &|_| None,
+            profile: &|_| None,
+            parameter_values: &[],
             purges: false,
             access: None,
         }

@@ -49,6 +49,8 @@ pub struct Engine {
     pub(crate) lock_calls: RefCell<LockCalls>,
     pub(crate) table_statistics: StatementStatistics,
     pub(crate) estimates: TableEstimates,
+    /// The version of the statistics whose plans the caches have.
+    pub(crate) statistics_version: u64,
     /// Reserved AUTO_INCREMENT values.
     pub(crate) ranges: AutoIncrementRanges,
     pub(crate) tables: BlockingChanges,

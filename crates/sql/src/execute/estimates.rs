@@ -2,15 +2,18 @@
 //!
 //! The ldm blocks report them when a query of several tables starts and the last report is older than
 //! [`REPORT_AGE_MAX_NS`]. A plan is made again when the rows of one of its tables have become four times as
-//! many, or a quarter.
+//! many, or a quarter, and when ANALYZE TABLE has sampled one of them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use junctor_gateway::threads::Time;
 use junctor_model::schema::TableDefinition;
 
 use crate::mysql_catalog::show::StatisticsSnapshot;
 use crate::plan::TreePlan;
+use crate::plan::tree::TreeTable;
+use crate::statistics::StatisticsBook;
 
 /// Age in nanoseconds from which on a report is renewed before it is used.
 const REPORT_AGE_MAX_NS: u64 = 1_000_000_000;
@@ -43,8 +46,19 @@ impl TableEstimates {
         self.known.is_none() || now.since(self.reported).0 > REPORT_AGE_MAX_NS
     }
 
-    /// Whether a plan was made for other numbers of rows.
-    pub fn has_outgrown(&self, plan: &TreePlan) -> bool {
+    /// Whether a plan was made for other numbers of rows, or with other statistics.
+    pub fn has_outgrown(&self, plan: &TreePlan, statistics: &StatisticsBook) -> bool {
+        let is_same = |table: &TreeTable| match (&table.profile, statistics.profile(&table.layout.definition)) {
+            (Some(then), Some(now)) => Arc::ptr_eq(then, &now),
+            (then, now) => then.is_none() && now.is_none(),
+        };
+        let version = statistics.version();
+        if plan.statistics_version.load(Ordering::Relaxed) != version {
+            if !plan.tables.iter().all(is_same) {
+                return true;
+            }
+            plan.statistics_version.store(version, Ordering::Relaxed);
+        }
         plan.tables.iter().any(|table| {
             let now = self.rows(&table.layout.definition).unwrap_or(0).max(ROWS_MIN);
             match table.rows {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use junctor_gateway::event::Next;
-use junctor_gateway::{TurnContext, require};
+use junctor_gateway::{RowBound, TurnContext, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::key::IntegerKeys;
 use junctor_model::partition::{key_hash, partition_of};
@@ -123,7 +123,7 @@ fn send_key_read(
     rows.head_bytes = output.len();
     context.engine.work.inputs.set_output(output);
     let retry = input.keep(context.session.transaction.explicit, &[], context.turn);
-    match context.send_read(program, RowProtocol::Binary, u32::MAX) {
+    match context.send_read(program, RowProtocol::Binary, RowBound::Partition(u32::MAX)) {
         Ok(operation) => Ok(Some((operation, retry))),
         Err(error) => {
             retry.release(context.turn);

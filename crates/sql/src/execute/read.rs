@@ -160,14 +160,18 @@ fn send_first_read(
         }
         _ => &plan.program,
     };
-    let rows_max = if state.is_lookup { u32::MAX } else { state.rows_max };
+    let bound = match plan.sample {
+        Some(sample) => RowBound::Sample { rows: sample.rows, skip: sample.skip },
+        None if state.is_lookup => RowBound::Partition(u32::MAX),
+        None => RowBound::Partition(state.rows_max),
+    };
     let in_transaction = context.session.transaction.explicit;
     state.retry = input.input.keep(in_transaction, &context.engine.work.parameters, context.turn);
     reserve_output(context, plan, program, &mut state);
     if let FinalStepState::Sort(sorter) = &mut state.final_step {
         note_restart(context, sorter, (input, &state.retry));
     }
-    match context.send_read(program, input.protocol, rows_max) {
+    match context.send_read(program, input.protocol, bound) {
         Ok(operation) => {
             state.operation = operation;
             context.session.execution = Execution::Read(state);
@@ -211,15 +215,15 @@ impl StatementContext<'_, '_> {
         engine.gateway.continue_later(session.connection, session.steps_requested, turn);
     }
 
-    /// Sends a read whose inputs are in the workspace. Each partition returns at most `rows_max` rows.
+    /// Sends a read whose inputs are in the workspace.
     pub(super) fn send_read(
         &mut self,
         program: &Arc<ReadProgram>,
         protocol: RowProtocol,
-        rows_max: u32,
+        bound: RowBound,
     ) -> Result<OperationId> {
         let warnings_max = self.session.variables.warnings_max;
-        let options = ReadOptions { protocol, bound: RowBound::Partition(rows_max), warnings_max };
+        let options = ReadOptions { protocol, bound, warnings_max };
         let (transaction, inputs) = (&mut self.session.transaction, &mut self.engine.work.inputs);
         let request = ReadRequest { program, options, inputs };
         self.engine.gateway.read(self.session.connection, transaction, request, self.turn)
@@ -536,7 +540,7 @@ fn send_row_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -
     if inputs.is_empty() {
         return finish_select(context, state);
     }
-    match context.send_read(&plan.program, state.protocol, state.rows_max) {
+    match context.send_read(&plan.program, state.protocol, RowBound::Partition(state.rows_max)) {
         Ok(operation) => {
             state.operation = operation;
             context.session.execution = Execution::Read(state);

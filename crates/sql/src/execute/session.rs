@@ -108,6 +108,8 @@ pub struct Session {
     /// The number of the prepared statement for which the next query opens a cursor; 0 for none.
     pub(crate) cursor_wanted: u32,
     pub(crate) statements: PreparedStatements,
+    /// The version of the statistics whose plans the prepared statements have.
+    pub(crate) statistics_version: u64,
     /// Identifies the session's rights within its sql block: a plan that has this number may be executed. 0
     /// if they must be looked up first, or if each statement is checked.
     pub(crate) rights_number: u64,

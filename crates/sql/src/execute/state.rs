@@ -333,6 +333,8 @@ pub(crate) struct Workspace {
     /// The parameters of the statement that starts.
     pub parameters: Vec<u8>,
     pub kinds: Vec<ParameterKind>,
+    /// The literals of the statement that is being planned, as tagged values.
+    pub planning_values: Vec<u8>,
     /// The values that only the session knows, such as `NOW()`. They are parameters, numbered after the
     /// literals of the shape or the parameters of the prepared statement.
     pub session_values: Vec<junctor_model::value::Value>,

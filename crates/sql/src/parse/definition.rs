@@ -5,6 +5,15 @@ use junctor_model::schema::{ViewAlgorithm, ViewCheck};
 use super::expression::Expression;
 use super::statement::{ObjectName, Select, Unsupported};
 
+/// UPDATE HISTOGRAM or DROP HISTOGRAM of ANALYZE TABLE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistogramChange {
+    /// The columns.
+    pub columns: Vec<String>,
+    /// The number of buckets of UPDATE HISTOGRAM; `None` for DROP HISTOGRAM.
+    pub buckets: Option<u64>,
+}
+
 /// CREATE TABLE without LIKE.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CreateTable {

@@ -5,7 +5,7 @@
 use super::account::{AccountReference, AccountStatement};
 use super::definition::{
     AlterDatabase, AlterTable, CreateDatabase, CreateIndex, CreateTable, CreateTableLike, CreateView, DropDatabase,
-    DropIndex, DropTable, DropView,
+    DropIndex, DropTable, DropView, HistogramChange,
 };
 use super::expression::{ColumnReference, Expression, ParameterNumber, StringLiteral, VariableScope};
 use super::hint::{Hints, JoinOrderKind};
@@ -504,6 +504,8 @@ pub enum Show {
         kind: TableMaintenance,
         tables: Vec<ObjectName>,
     },
+    /// ANALYZE TABLE ... UPDATE HISTOGRAM or DROP HISTOGRAM.
+    Histogram(Vec<ObjectName>, HistogramChange),
     /// CHECKSUM TABLE.
     Checksum {
         tables: Vec<ObjectName>,

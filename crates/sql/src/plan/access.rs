@@ -1,5 +1,6 @@
 //! Chooses the access path. Best is a whole unique key, then the index with the longest prefix of columns
-//! bound to values, then a range; the last resort is a scan of all rows.
+//! bound to values, then a range; the last resort is a scan of all rows. Statistics of the table, where it
+//! has been sampled, can prefer another index than the one with the longest prefix.
 
 use std::sync::Arc;
 
@@ -10,10 +11,21 @@ use junctor_model::schema::{Dictionary, IndexDefinition, IndexKind, IndexState, 
 use junctor_model::value::Value;
 use junctor_signals::program::{Access, Output, ReadProgram};
 
+use super::index_share::index_share;
 use super::operand::{Interval, KeyValues, Operand, ValueSet};
 use super::restriction::{Restriction, alternatives_of, restrictions_of};
 use crate::bind::{ParameterKind, PatternPrefix, message};
 use crate::parse::statement::{IndexHint, IndexHintKind};
+use crate::statistics::TableProfile;
+
+/// The statistics of a table, if it has been sampled.
+pub(super) type FindProfile<'a> = &'a dyn Fn(&TableDefinition) -> Option<Arc<TableProfile>>;
+
+/// An index that finds less than this part of the rows of another one is preferred to it, although fewer of
+/// its columns are bound. Estimates that are closer to each other say nothing.
+const CLEARLY_FEWER: f64 = 0.5;
+/// The score of a range, which is the least of an index that leaves rows out.
+const RANGE_SCORE: usize = 2;
 
 /// Whole keys, from which each execution builds its keys: values for every column of a key, in one or several
 /// alternatives.
@@ -85,6 +97,8 @@ pub(super) struct ChosenPath {
     pub access: Access,
     /// Positions of the conjuncts that hold for every row that the path finds, so the filter omits them.
     pub implied: Vec<usize>,
+    /// Whether several indexes leave rows out, so that statistics decide.
+    pub is_by_statistics: bool,
 }
 
 /// The input of the choice of an access path.
@@ -101,6 +115,19 @@ pub(super) struct AccessRequest<'a> {
     pub order: Option<&'a [ColumnNumber]>,
     /// Whether the order is descending.
     pub descending: bool,
+    /// Called if several indexes leave rows out.
+    pub profile: FindProfile<'a>,
+}
+
+/// An index that finds the rows.
+struct Candidate<'d> {
+    /// Any equality or list outweighs a range, and a range outweighs a saved sort. Ties go to the first
+    /// index.
+    score: usize,
+    gives_order: bool,
+    index: &'d IndexDefinition,
+    ranges: RangeTemplate,
+    implied: Vec<usize>,
 }
 
 /// Chooses the access path. Error: 1176 for a hint that names an unknown index.
@@ -116,36 +143,57 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
     if usable(primary)
         && let Some((keys, implied)) = whole_keys(definition, primary, &restrictions, request.conjuncts)
     {
-        return Ok(ChosenPath { path: AccessPath::PrimaryKeys(keys), access: Access::PrimaryKeys, implied });
+        let path = AccessPath::PrimaryKeys(keys);
+        return Ok(ChosenPath { path, access: Access::PrimaryKeys, implied, is_by_statistics: false });
     }
     if let Some(chosen) = unique_keys(request, &restrictions, &usable) {
         return Ok(chosen);
     }
     let scope = scope_of(definition, &restrictions);
-    let candidates = definition.indexes.iter().filter(|index| index.is_ordered() && usable(index));
-    let mut best: Option<(usize, &IndexDefinition, RangeTemplate, Vec<usize>)> = None;
-    for index in candidates {
+    let mut candidates = Vec::new();
+    for index in definition.indexes.iter().filter(|index| index.is_ordered() && usable(index)) {
         let (ranges, implied) = ranges_of(definition, index, &restrictions);
-        // Any equality or list outweighs a range, and a range outweighs a saved sort. Ties go to the first
-        // index.
-        let mut score = 4 * ranges.prefix.len() + 2 * usize::from(!ranges.value_sets.is_empty());
         let gives_order = request.order.is_some_and(|order| order_is_served(&ranges, order));
-        if score == 0 && !gives_order {
-            continue;
-        }
-        score += usize::from(gives_order);
-        if best.as_ref().is_none_or(|(known, ..)| score > *known) {
-            best = Some((score, index, ranges, implied));
+        let of_ranges = RANGE_SCORE * usize::from(!ranges.value_sets.is_empty());
+        let score = 4 * ranges.prefix.len() + of_ranges + usize::from(gives_order);
+        if score > 0 {
+            candidates.push(Candidate { score, gives_order, index, ranges, implied });
         }
     }
-    Ok(match best {
-        Some((_, index, ranges, implied)) => {
-            let descending = request.descending && request.order.is_some_and(|order| order_is_served(&ranges, order));
+    let is_by_statistics = candidates.iter().filter(|candidate| candidate.score >= RANGE_SCORE).count() > 1;
+    let profile = if is_by_statistics { (request.profile)(definition) } else { None };
+    Ok(match best_of(candidates, profile.as_deref()) {
+        Some(Candidate { index, ranges, implied, gives_order, .. }) => {
+            let descending = request.descending && gives_order;
             let access = Access::IndexRanges { index: index.id, descending };
-            ChosenPath { path: AccessPath::Ranges { index: index.id, descending, ranges, scope }, access, implied }
+            let path = AccessPath::Ranges { index: index.id, descending, ranges, scope };
+            ChosenPath { path, access, implied, is_by_statistics }
         }
-        None => ChosenPath { path: AccessPath::AllRows(scope), access: Access::AllRows, implied: Vec::new() },
+        None => {
+            let path = AccessPath::AllRows(scope);
+            ChosenPath { path, access: Access::AllRows, implied: Vec::new(), is_by_statistics }
+        }
     })
+}
+
+/// The candidate with the highest score, or one that finds clearly fewer rows.
+fn best_of<'d>(mut candidates: Vec<Candidate<'d>>, profile: Option<&TableProfile>) -> Option<Candidate<'d>> {
+    let by_score = |(place, candidate): &(usize, &Candidate<'_>)| (candidate.score, std::cmp::Reverse(*place));
+    let (mut best, _) = candidates.iter().enumerate().max_by_key(by_score)?;
+    let share = |candidate: &Candidate<'_>| {
+        profile.filter(|_| candidate.score >= RANGE_SCORE).and_then(|profile| index_share(profile, &candidate.ranges))
+    };
+    if let Some(mut least) = share(&candidates[best]) {
+        // A saved sort may be worth more than fewer rows, because a limit may end the read early.
+        let keeps_order = candidates[best].gives_order;
+        for (place, candidate) in candidates.iter().enumerate() {
+            let Some(share) = share(candidate).filter(|_| candidate.gives_order || !keeps_order) else { continue };
+            if share < CLEARLY_FEWER * least {
+                (best, least) = (place, share);
+            }
+        }
+    }
+    Some(candidates.swap_remove(best))
 }
 
 /// Whether the rows of these ranges, taken in key order, are ordered by these columns.
@@ -275,7 +323,7 @@ fn unique_keys(
     let path = AccessPath::UniqueKeys { index, lookup, keys };
     // The row is read after its entry and may differ from it, so the row is tested against the whole
     // condition.
-    Some(ChosenPath { path, access: Access::PrimaryKeys, implied: Vec::new() })
+    Some(ChosenPath { path, access: Access::PrimaryKeys, implied: Vec::new(), is_by_statistics: false })
 }
 
 /// The read of unique entries that refer to the rows of a condition.

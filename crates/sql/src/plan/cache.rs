@@ -249,6 +249,18 @@ impl PlanCache {
         }
     }
 
+    /// Drops every plan of one table that statistics have decided.
+    pub fn forget_by_statistics(&mut self) {
+        for slot in &mut self.entries {
+            if let Some(Entry { shape: CachedShape::Plan(plan), bytes, .. }) = slot
+                && plan.is_by_statistics()
+            {
+                self.bytes -= *bytes;
+                *slot = None;
+            }
+        }
+    }
+
     /// Estimated bytes of all entries.
     pub fn bytes(&self) -> usize {
         self.bytes

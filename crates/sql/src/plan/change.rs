@@ -59,6 +59,8 @@ pub struct ChangePlan {
     pub table_alias: Box<str>,
     /// How the rows are found.
     pub path: AccessPath,
+    /// Whether the statistics of the table decide how the rows are found.
+    pub is_by_statistics: bool,
     /// Conjuncts that do not depend on the row. They are evaluated once for each execution; unless all are
     /// true, no row is changed.
     pub one_time_filter: Vec<Expression>,
@@ -264,6 +266,7 @@ fn plan_change(
         for_write: true,
         order: order_columns.filter(|columns| request.limit.is_some() && keys_keep_order(layout, columns)),
         descending: order.as_ref().is_some_and(|(_, descending)| *descending),
+        profile: binder.environment.profile,
     };
     let mut chosen = choose(&access_request)?;
     chosen.implied.extend(implied);
@@ -323,6 +326,7 @@ fn plan_change(
         table: Arc::clone(layout),
         table_alias: binder.scope.table.into(),
         path: if never { AccessPath::Nothing } else { chosen.path },
+        is_by_statistics: chosen.is_by_statistics,
         one_time_filter,
         limit,
         program: Arc::new(program),

@@ -10,6 +10,7 @@ mod compute;
 mod explain;
 mod functional;
 mod hint;
+mod index_share;
 mod insert;
 mod insert_query;
 mod insert_view;

@@ -96,10 +96,17 @@ impl PreparedStatements {
 
     /// Takes the plans that were made for other numbers of rows away from their statements.
     pub fn forget_outdated(&mut self) {
+        self.forget(|plan| matches!(plan.unhinted(), Plan::Tree(plan) if plan.is_outdated.load(Ordering::Relaxed)));
+    }
+
+    /// Takes the plans of one table that statistics have decided away from their statements.
+    pub fn forget_by_statistics(&mut self) {
+        self.forget(Plan::is_by_statistics);
+    }
+
+    fn forget(&mut self, is_old: impl Fn(&Plan) -> bool) {
         for (_, statement) in &mut self.0 {
-            if let Some(Plan::Tree(plan)) = statement.plan.as_ref().map(Plan::unhinted)
-                && plan.is_outdated.load(Ordering::Relaxed)
-            {
+            if statement.plan.as_ref().is_some_and(&is_old) {
                 *statement = Arc::new(PreparedStatement {
                     statement: Arc::clone(&statement.statement),
                     session_values: Arc::clone(&statement.session_values),

@@ -20,6 +20,7 @@ use super::order::{bind_order_of, check_distinct_order, plain_order};
 use super::prefix::{WithPrefixes, with_prefixes};
 use super::statement::{Planned, QueryPlan};
 use super::time_to_live::{Living, living};
+use super::tree::RowSample;
 use crate::access::PlanRights;
 use crate::bind::{Binder, Environment, ParameterKind, Scope, bind_select_list, message};
 use crate::parse::statement::{self, LockingClause, ObjectName, Select, TableLocks, TableReference};
@@ -67,6 +68,8 @@ pub struct SelectPlan {
     pub table_alias: Box<str>,
     /// How the rows are found.
     pub path: AccessPath,
+    /// Whether the statistics of the table decide how the rows are found.
+    pub is_by_statistics: bool,
     /// The program of the read without locks.
     pub program: Arc<ReadProgram>,
     /// The program of the same read with locks. Present with FOR UPDATE and FOR SHARE, and for every query in
@@ -81,6 +84,8 @@ pub struct SelectPlan {
     pub limit: Option<LimitTemplate>,
     /// Whether the query has SQL_CALC_FOUND_ROWS: FOUND_ROWS() then ignores LIMIT.
     pub calc_found_rows: bool,
+    /// The part of the rows that ANALYZE TABLE reads.
+    pub sample: Option<RowSample>,
     /// The kind of statement under which the latency of an execution is recorded.
     pub operation: OperationKind,
 }
@@ -138,6 +143,7 @@ pub(super) fn plan_select(
             (select.limit.is_some() || layout.definition.partition_count == 1) && keys_keep_order(layout, columns)
         }),
         descending: order.as_ref().is_some_and(|(_, descending)| *descending),
+        profile: environment.profile,
     };
     let mut chosen = choose(&request)?;
     chosen.implied.extend(implied);
@@ -201,6 +207,7 @@ impl LeafRequest<'_> {
             for_write: self.lock.is_some(),
             order: None,
             descending: false,
+            profile: environment.profile,
         })
     }
 }
@@ -291,7 +298,7 @@ fn build(
     chosen: ChosenPath,
     parts: Parts,
 ) -> Result<SelectPlan> {
-    let ChosenPath { path, access, implied } = chosen;
+    let ChosenPath { path, access, implied, is_by_statistics } = chosen;
     let Parts { filter, output, .. } = parts;
     let never = filter.as_ref().is_some_and(is_always_false);
     let (one_time_filter, filter) = split_filter(filter, &implied);
@@ -333,12 +340,14 @@ fn build(
         table: Arc::clone(layout),
         table_alias: table_alias.into(),
         path,
+        is_by_statistics,
         program: Arc::new(program),
         locking_program,
         final_step: parts.final_step,
         one_time_filter,
         limit: select.limit.map(LimitTemplate::of).transpose()?,
         calc_found_rows: select.calc_found_rows,
+        sample: None,
         operation,
     })
 }

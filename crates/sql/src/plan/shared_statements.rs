@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use junctor_model::schema::Dictionary;
 
+use super::Plan;
 use super::prepared::PreparedStatement;
 use crate::bind::ParameterKind;
 
@@ -113,6 +114,18 @@ impl SharedStatements {
             let replaced = slot.replace(Entry { statement: Arc::clone(statement), used: self.clock });
             self.bytes -= replaced.map_or(0, |entry| entry.statement.text.len());
             self.bytes += statement.text.len();
+        }
+    }
+
+    /// Drops every statement of one table whose plan statistics have decided.
+    pub(crate) fn forget_by_statistics(&mut self) {
+        for slot in &mut self.entries {
+            if let Some(entry) = slot
+                && entry.statement.plan.as_ref().is_some_and(Plan::is_by_statistics)
+            {
+                self.bytes -= entry.statement.text.len();
+                *slot = None;
+            }
         }
     }
 

@@ -18,12 +18,13 @@ use super::insert::plan_insert;
 use super::modify::{plan_delete_by_query, plan_modify, plan_update_by_query};
 use super::process_list::plan_process_list;
 use super::select::plan_select;
-use super::tree::{TreePlan, TreeTable, plan_explain, plan_tree};
+use super::tree::{TreePlan, TreeTable, plan_analyze, plan_explain, plan_tree};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, OutputFile, SelectPlan};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{Environment, message};
 use crate::parse::statement::{
-    AccessMode, Explain, IntoTarget, ObjectName, Select, SetByQuery, SetItem, Show, Statement, TransactionEnd,
+    AccessMode, Explain, IntoTarget, ObjectName, Select, SetByQuery, SetItem, Show, Statement, TableMaintenance,
+    TransactionEnd,
 };
 use crate::result::ResultHeader;
 
@@ -213,6 +214,7 @@ pub fn plan_statement(
     statement: &Statement,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Option<Planned>> {
+    let analysis = |plan| Planned { plan: Plan::Tree(Arc::new(plan)), is_volatile: true };
     let control = |plan| Ok(Planned { plan: Plan::Control(plan), is_volatile: false });
     let planned = match statement {
         Statement::Select(select) => match apply_hints(environment, select) {
@@ -246,6 +248,12 @@ pub fn plan_statement(
             Show::ProcessList { full } => plan_process_list(environment, *full, find_virtual).map(Planned::from),
             Show::Checksum { tables, quick } => {
                 plan_checksum(environment, (tables, *quick), find_virtual).map(Planned::from)
+            }
+            Show::Maintenance { kind: TableMaintenance::Analyze, tables } => {
+                plan_analyze(environment, (tables, None), find_virtual).map(analysis)
+            }
+            Show::Histogram(tables, change) => {
+                plan_analyze(environment, (tables, Some(change)), find_virtual).map(analysis)
             }
             _ => return Ok(None),
         },
@@ -415,6 +423,16 @@ impl Plan {
             Plan::Control(_) => return None,
             Plan::Hinted(plan) => return plan.rights(),
         })
+    }
+
+    /// Whether statistics of its table decide how a query or change of one table finds its rows.
+    pub(crate) fn is_by_statistics(&self) -> bool {
+        match self.unhinted() {
+            Plan::Select(plan) => plan.is_by_statistics,
+            Plan::Change(plan) => plan.is_by_statistics,
+            Plan::Into(plan) => matches!(&plan.query, QueryPlan::Select(plan) if plan.is_by_statistics),
+            _ => false,
+        }
     }
 
     /// The plan without hints.

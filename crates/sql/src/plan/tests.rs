@@ -139,6 +139,8 @@ fn planned_with_rows(
         is_strict: false,
         rules: Default::default(),
         row_estimate,
+        profile: &|_| None,
+        parameter_values: &[],
         purges: false,
         access: None,
     };

@@ -64,6 +64,7 @@ impl StatementFacts<'_, '_> {
         let status = self.status();
         let rights = self.engine.rights_for(self.session);
         let ranges = &self.engine.ranges;
+        let engine_statistics = &self.engine.settings.statistics;
         let statistics = &self.engine.table_statistics;
         // Another node's main may be ahead of the one that reports.
         let next_number = |table: TableId| statistics.next_number_of(table).max(ranges.next_of(table));
@@ -78,6 +79,8 @@ impl StatementFacts<'_, '_> {
             who: &self.session.who(),
             session: &session_context,
             table_statistics: &numbers,
+            profile: &|table| engine_statistics.profile(table),
+            histograms: &|table| engine_statistics.requested(table),
             partition_statistics: &|partition| statistics.of_partition(partition),
             next_auto_increment: &next_number,
             journal: self.engine.journal(),
@@ -278,6 +281,8 @@ pub(super) fn with_environment<T>(
         is_strict: false,
         rules: facts.session.variables.value_rules().at(session_context.now_us()),
         row_estimate: &|table| facts.engine.estimates.rows(table),
+        profile: &|table| facts.engine.settings.statistics.profile(table),
+        parameter_values: &facts.engine.work.planning_values,
         purges: false,
         access,
     })

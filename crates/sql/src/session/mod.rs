@@ -18,6 +18,7 @@ mod next_statement;
 mod own_tables;
 mod routing;
 mod tls_status;
+mod statistics_refresh;
 mod ttl_purge;
 mod unplanned;
 mod wanted_tables;
@@ -51,7 +52,7 @@ pub use account::check_start_variable;
 pub use command::SqlCommand;
 pub use key_reader::{KeyReadRequest, KeyReaderRequest};
 pub use prepared::PreparedExecution;
-pub use ttl_purge::{PURGE_CONNECTION, PurgeSettings};
+pub use ttl_purge::{BACKGROUND_CONNECTION, PurgeSettings};
 
 impl Engine {
     /// Creates the engine of a sql block from its gateway to the data plane.
@@ -70,6 +71,7 @@ impl Engine {
             lock_calls: Default::default(),
             table_statistics: Default::default(),
             estimates: TableEstimates::default(),
+            statistics_version: 0,
             ranges: AutoIncrementRanges::new(),
             private_count: 0,
             undropped_tables: Vec::new(),
@@ -121,6 +123,7 @@ impl Engine {
             is_read_only: false,
             savepoints: Vec::new(),
             statements: Default::default(),
+            statistics_version: self.statistics_version,
             named_statements: Default::default(),
             cursors: Vec::new(),
             tracks_state: opening.tracks_state,

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use junctor_expression::ParametersBuilder;
 use junctor_model::error::Result;
 
 use crate::bind::message;
@@ -11,8 +12,8 @@ use crate::execute::{Engine, LockCallMode, StatementContext};
 use crate::parse::lift::can_keep;
 use crate::parse::session_value::SessionValue;
 use crate::parse::{Expression, ParameterNumber, Parameterised, parse_with_parameters};
-use crate::plan::kinds_of_shape;
 use crate::plan::{CachedShape, Plan, PlanKey, PlanVariants};
+use crate::plan::{fill_from_shape, kinds_of_shape};
 
 impl StatementContext<'_, '_> {
     /// The plan of a statement whose parameters are the lifted literals of its shape. `None` if no plan can
@@ -99,7 +100,9 @@ impl StatementContext<'_, '_> {
         work.kinds.extend_from_slice(&work.session_kinds);
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Described);
         self.session.seed = self.turn.random.word();
+        self.note_planning_values(text);
         let planned = self.plan(&statement, self.session.database());
+        self.engine.work.planning_values.clear();
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Refused);
         let Some(planned) = planned? else { return Ok(None) };
         if planned.is_volatile {
@@ -122,6 +125,16 @@ impl StatementContext<'_, '_> {
         let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
         engine.cache.put(&key, CachedShape::Plan(plan.clone()), dictionary);
         Ok(Some(plan))
+    }
+
+    /// Notes the literals of the shape that was scanned last, by which the plan is chosen.
+    fn note_planning_values(&mut self, text: &[u8]) {
+        let Engine { shape, work, .. } = &mut *self.engine;
+        let mut builder = ParametersBuilder::new();
+        fill_from_shape(text, shape, 0, &mut work.decoded, &mut builder);
+        if builder.append_to(&mut work.planning_values).is_err() {
+            work.planning_values.clear();
+        }
     }
 
     /// Stores the kept literals and session values of the shape that was scanned last.

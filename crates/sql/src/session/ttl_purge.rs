@@ -60,7 +60,11 @@ impl Engine {
     }
 
     /// A session without a client, whose settings are the defaults.
-    pub fn open_purge_session(&mut self, opening: &SessionOpening<'_>, turn: &mut TurnContext<'_>) -> Result<Session> {
+    pub fn open_background_session(
+        &mut self,
+        opening: &SessionOpening<'_>,
+        turn: &mut TurnContext<'_>,
+    ) -> Result<Session> {
         let mut session = self.open_session(opening, turn)?;
         // No client has connected.
         self.counters.sessions -= 1;
@@ -116,5 +120,6 @@ impl StatementContext<'_, '_> {
     }
 }
 
-/// The number of the session that purges. No client has it.
-pub const PURGE_CONNECTION: ConnectionId = ConnectionId(0);
+/// The number of the session of the block's own statements: the purge, and the refresh of statistics. No
+/// client has it.
+pub const BACKGROUND_CONNECTION: ConnectionId = ConnectionId(0);

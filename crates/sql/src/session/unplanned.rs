@@ -579,6 +579,8 @@ impl Engine {
             is_strict: false,
             rules: session.variables.value_rules().at(session_context.now_us()),
             row_estimate: &|table| self.estimates.rows(table),
+            profile: &|_| None,
+            parameter_values: &[],
             purges: false,
             access: None,
         };

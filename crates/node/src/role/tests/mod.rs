@@ -35,6 +35,7 @@ mod own_tables;
 mod server_files;
 mod session_call;
 mod spill;
+mod statistics;
 mod status;
 mod steps;
 mod time_to_live;

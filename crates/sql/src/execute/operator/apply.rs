@@ -13,12 +13,16 @@ use super::batch::Batch;
 use super::key_table::KeyTable;
 use super::{Input, Operator, Run, Step, append_key, open_block};
 use crate::execute::memory::Account;
-use crate::plan::tree::{ApplyForm, ApplyPlan, GroupedSubquery, NullMatch};
+use crate::plan::tree::{ApplyForm, ApplyPlan, GroupedSubquery, JoinKey, NullMatch};
 
 /// The result of the subquery for some outer values.
 #[derive(Debug, Default)]
 struct Answer {
     rows: Vec<Vec<Value>>,
+    /// IN and NOT IN: the keys of the rows without NULL.
+    keys: Option<KeyTable>,
+    /// Whether a row has NULL.
+    has_null: bool,
 }
 
 /// The rows of the query for all outer rows, by their keys.
@@ -72,6 +76,24 @@ pub(super) struct Apply {
     groups: Option<Groups>,
     /// Whether the groups could not be computed.
     has_no_groups: bool,
+}
+
+impl Answer {
+    /// Adds the key of a row. Returns the memory that it takes in bytes.
+    fn add_key(&mut self, keys: &[JoinKey], values: &[Value]) -> usize {
+        if values.iter().any(|value| value.as_ref().is_null()) {
+            self.has_null = true;
+            return 0;
+        }
+        let mut bytes = Vec::new();
+        for (key, value) in keys.iter().zip(values) {
+            append_key(value.as_ref(), key.collation, &mut bytes);
+        }
+        let known = self.keys.get_or_insert_default();
+        let before = known.memory();
+        known.insert(&bytes, 0);
+        known.memory() - before
+    }
 }
 
 impl Groups {
@@ -255,6 +277,12 @@ impl Apply {
                 for value in &self.plan.block.values {
                     values.push(value.evaluate(None, batch.row(row), run.scratch)?.to_value());
                 }
+                if let ApplyForm::Quantified { keys, .. } = &self.plan.form
+                    && !keys.is_empty()
+                {
+                    let bytes = answer.add_key(keys, &values);
+                    self.running_account.hold(run.memory, bytes)?;
+                }
                 answer.rows.push(values);
             }
             let is_single = matches!(self.plan.form, ApplyForm::Value | ApplyForm::Row { .. });
@@ -266,6 +294,36 @@ impl Apply {
                 return Ok(false);
             }
         }
+    }
+
+    /// Whether the operands of IN are among the rows of an answer, by their keys. `None` if each row must be
+    /// compared.
+    fn is_among(
+        &self,
+        run: &mut Run<'_, '_, '_>,
+        batch: &Batch,
+        (answer, keys): (&Answer, &[JoinKey]),
+    ) -> Result<Option<Value>> {
+        if keys.is_empty() || answer.rows.is_empty() {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        let mut is_null = false;
+        run.scratch.reset();
+        for key in keys {
+            let value = key.left.evaluate(None, batch.row(self.row), run.scratch)?;
+            is_null |= value.is_null();
+            append_key(value, key.collation, &mut bytes);
+        }
+        if !is_null && answer.keys.as_ref().is_some_and(|known| known.get(&bytes).is_some()) {
+            return Ok(Some(Value::Int(1)));
+        }
+        Ok(match is_null || answer.has_null {
+            false => Some(Value::Int(0)),
+            true if keys.len() == 1 => Some(Value::Null),
+            // Other values of the row may differ.
+            true => None,
+        })
     }
 
     /// Keeps the next answer for rows with the same outer values. If all answers do not fit into memory, the
@@ -288,7 +346,13 @@ impl Apply {
         let (condition, slots, all) = match &self.plan.form {
             ApplyForm::Value => return Ok(rows.first().and_then(|row| row.first()).cloned().unwrap_or(Value::Null)),
             ApplyForm::Exists => return Ok(Value::Int(i64::from(!rows.is_empty()))),
-            ApplyForm::Quantified { all, condition, slots } => (condition, slots, *all),
+            ApplyForm::Quantified { all, condition, slots, keys } => {
+                match self.is_among(run, batch, (&self.answers[answer], keys))? {
+                    Some(Value::Int(found)) => return Ok(Value::Int(found ^ i64::from(*all))),
+                    Some(unknown) => return Ok(unknown),
+                    None => (condition, slots, *all),
+                }
+            }
             ApplyForm::Row { condition, slots } => {
                 if rows.is_empty() {
                     return Ok(Value::Null);

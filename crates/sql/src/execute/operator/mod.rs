@@ -3,6 +3,7 @@
 //! operator waits when the step has done enough, and when its input waits.
 
 mod aggregate;
+mod analyze;
 mod apply;
 mod batch;
 mod concat_state;
@@ -215,6 +216,8 @@ fn open_unmetered(node: &PlanNode, frame: &Arc<Frame>) -> Input {
         PlanNode::Sort(from, keys, limit) => Box::new(sort::Sort::new(input(from), keys, limit.as_ref(), frame)),
         PlanNode::Window(from, plan) => Box::new(window::Window::new(input(from), plan, frame)),
         PlanNode::Lateral(left, plan) => Box::new(lateral::Lateral::new(input(left), plan, frame)),
+        PlanNode::Analyze(from, plan) => Box::new(analyze::Analyze::new(input(from), plan, frame)),
+        PlanNode::DropHistogram(plan) => Box::new(analyze::DropHistogram::new(plan, frame)),
         PlanNode::JsonTable(plan) => Box::new(json_table::JsonTable::new(plan, frame)),
         PlanNode::Recursion(plan) => Box::new(recursion::Recursion::new(open(&plan.seed, frame), plan, frame)),
         PlanNode::WorkTable(slots) => Box::new(recursion::WorkTable::new(slots, frame)),

@@ -19,6 +19,7 @@ use crate::execute::engine::Engine;
 use crate::execute::memory::QueryResources;
 use crate::mysql_catalog::show::ThreadFacts;
 use crate::mysql_catalog::variable::{GlobalChange, GlobalVariables, ServerFacts, find, text_of};
+use crate::statistics::StatisticsBook;
 use junctor_model::access::AccessControl;
 use junctor_model::value::Value;
 use junctor_signals::cluster_status::ClusterStatus;
@@ -144,6 +145,8 @@ pub struct ServerSettings {
     pub login: Arc<LoginSettings>,
     /// How much of their resources accounts have used.
     pub usage: Arc<AccountUsage>,
+    /// The statistics of the values in tables.
+    pub statistics: Arc<StatisticsBook>,
     /// The accounts of a new server, with those of the configuration.
     pub access: Arc<AccessControl>,
 }
@@ -199,6 +202,7 @@ impl Default for ServerSettings {
             proxy_protocol_networks: String::new(),
             login: Arc::default(),
             usage: Arc::default(),
+            statistics: Arc::default(),
             access: Arc::default(),
         }
     }

@@ -50,6 +50,7 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowContext<'_>) -> Result<(VirtualTab
         Show::ProcedureStatus { filter } | Show::FunctionStatus { filter } => {
             return Ok((empty(ROUTINES), filter.as_ref()));
         }
+        Show::Histogram(..) => return Err(Error::not_supported("ANALYZE TABLE here")),
         Show::Maintenance { kind, tables } => table_rows::maintain(*kind, tables, facts)?,
         Show::Index { table, .. } => table_rows::show_index_of(table, facts)?,
         Show::CreateTable(name) => table_rows::show_create_table(name, facts)?,

@@ -1,11 +1,15 @@
 //! The inputs of SHOW and of virtual tables.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use junctor_model::access::Rights;
-use junctor_model::id::{PartitionId, TableId, TableOwner};
+use junctor_model::id::{ColumnNumber, PartitionId, TableId, TableOwner};
 use junctor_model::schema::{Dictionary, TableDefinition};
 use junctor_signals::journal::Journal;
 
 use crate::mysql_catalog::variable::SessionContext;
+use crate::statistics::{RequestedHistogram, TableProfile};
 
 /// Statistics of a table, which change while its definition stays the same. An unknown figure is 0 or `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,6 +70,10 @@ pub struct ShowContext<'a> {
     pub session: &'a SessionContext<'a>,
     /// Returns the current statistics of a table.
     pub table_statistics: &'a dyn Fn(&TableDefinition) -> TableStatistics,
+    /// Returns what is known about the values in a table.
+    pub profile: &'a dyn Fn(&TableDefinition) -> Option<Arc<TableProfile>>,
+    /// Returns the histograms of a table that UPDATE HISTOGRAM has made.
+    pub histograms: &'a dyn Fn(&TableDefinition) -> BTreeMap<ColumnNumber, Arc<RequestedHistogram>>,
     /// Returns the current statistics of a partition, without an AUTO_INCREMENT value.
     pub partition_statistics: &'a dyn Fn(PartitionId) -> TableStatistics,
     /// Returns the next AUTO_INCREMENT value of a table, without its other statistics.

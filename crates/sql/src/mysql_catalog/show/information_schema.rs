@@ -11,6 +11,7 @@ use junctor_model::types::Form;
 use junctor_model::value::Value;
 
 use super::column_rows;
+use super::column_statistics::column_statistics;
 use super::fact::ShowContext;
 use super::layout::{Field, bytes, count, yes_no};
 use super::schema_layout as layout;
@@ -35,6 +36,7 @@ const TABLES: &[SchemaTable] = &[
     ("COLLATION_CHARACTER_SET_APPLICABILITY", layout::COLLATION_CHARACTER_SET_APPLICABILITY, applicability),
     ("COLUMNS", layout::COLUMNS, columns),
     ("COLUMN_PRIVILEGES", layout::COLUMN_PRIVILEGES, privilege_rows::column_privileges),
+    ("COLUMN_STATISTICS", layout::COLUMN_STATISTICS, column_statistics),
     ("CONNECTION_CONTROL_FAILED_LOGIN_ATTEMPTS", layout::FAILED_LOGIN_ATTEMPTS, nothing),
     ("ENABLED_ROLES", layout::ENABLED_ROLES, privilege_rows::enabled_roles),
     ("ENGINES", layout::ENGINES, |_| server_rows::engine_rows()),
@@ -83,7 +85,7 @@ fn base_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDef
 }
 
 /// All base tables and views, ordered by database and name.
-fn stored_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> {
+pub(super) fn stored_tables<'a>(facts: &ShowContext<'a>) -> impl Iterator<Item = &'a TableDefinition> {
     let dictionary = facts.dictionary;
     let databases = dictionary.databases();
     let rights = facts.rights;

@@ -7,6 +7,7 @@
 
 mod answer;
 mod column_rows;
+mod column_statistics;
 mod create_text;
 mod fact;
 mod filter;

@@ -35,6 +35,9 @@ pub(super) const TABLES: &[Field] = &[
     long("TABLE_COMMENT").or_null(),
 ];
 
+pub(super) const COLUMN_STATISTICS: &[Field] =
+    &[name("SCHEMA_NAME"), name("TABLE_NAME"), name("COLUMN_NAME"), long("HISTOGRAM")];
+
 pub(super) const COLUMNS: &[Field] = &[
     name("TABLE_CATALOG"),
     name("TABLE_SCHEMA"),

@@ -2,6 +2,7 @@
 
 use junctor_model::access::Privilege;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{IndexState, TableDefinition, TableLayout, ViewDefinition};
 use junctor_model::table_options::KeptOption;
 use junctor_model::value::Value;
@@ -121,13 +122,17 @@ pub(super) fn show_index_of(name: &ObjectName, facts: &ShowContext<'_>) -> Resul
 
 pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> VirtualTable {
     let rows_of_table = (facts.table_statistics)(table).rows.min(i64::MAX as u64) as i64;
+    let profile = (facts.profile)(table);
+    let sampled = |columns: &[ColumnNumber]| {
+        let distinct = profile.as_ref()?.distinct(columns, rows_of_table as f64)?;
+        Some(Value::Int(distinct.round() as i64))
+    };
     let mut rows = Vec::new();
     for index in visible_indexes(table) {
         for (position, part) in index.columns.iter().enumerate() {
             let column = &table.columns[usize::from(part.0)];
             let prefix = column.key_prefix();
-            // Only the cardinality of a complete unique key is known without index statistics: one value for
-            // each row.
+            // The cardinality of a complete unique key is known without a sample: one value for each row.
             let is_whole_key = index.is_unique() && position + 1 == index.columns.len();
             rows.push(vec![
                 bytes(&table.name),
@@ -143,7 +148,10 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> Vi
                     true => bytes("D"),
                     false => bytes("A"),
                 },
-                if is_whole_key { Value::Int(rows_of_table) } else { Value::Null },
+                match is_whole_key {
+                    true => Value::Int(rows_of_table),
+                    false => sampled(&index.columns[..=position]).unwrap_or(Value::Null),
+                },
                 prefix.map_or(Value::Null, |prefix| Value::Int(prefix.length.into())),
                 Value::Null,
                 bytes(if column.nullable { "YES" } else { "" }),

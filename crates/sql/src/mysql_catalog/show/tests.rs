@@ -97,6 +97,8 @@ impl World {
                 index_bytes: 64,
                 auto_increment: (table.id == TableId(1)).then_some(11),
             },
+            profile: &|_| None,
+            histograms: &|_| Default::default(),
             partition_statistics: &|partition| TableStatistics {
                 rows: u64::from(partition.index) * 5,
                 data_bytes: u64::from(partition.index) * 100,

@@ -170,6 +170,7 @@ pub const TABLE: &[Variable] = &[
     flag("innodb_read_only", GlobalReadOnly, false),
     flag("innodb_rollback_on_timeout", GlobalReadOnly, false),
     flag("innodb_snapshot_isolation", Both, false).at(Slot::KeepsToSnapshot),
+    flag("innodb_stats_auto_recalc", Global, true),
     flag("innodb_strict_mode", Both, true),
     flag("innodb_table_locks", Both, true),
     text("innodb_version", GlobalReadOnly, "8.0.36"),

@@ -3,11 +3,14 @@
 use super::parser::{Parse, Parser};
 use crate::parse::definition::{
     AlterDatabase, CreateDatabase, CreateIndex, CreateSelect, CreateTable, CreateTableLike, DropDatabase, DropIndex,
-    DropTable, IndexAlgorithm, IndexColumn, IndexDefinition, IndexKind, PartitionByKey, TableOption,
+    DropTable, HistogramChange, IndexAlgorithm, IndexColumn, IndexDefinition, IndexKind, PartitionByKey, TableOption,
 };
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{Show, Statement, TableMaintenance, Unsupported};
+
+/// The number of buckets of UPDATE HISTOGRAM without WITH, as in MySQL.
+const DEFAULT_BUCKETS: u64 = 100;
 
 impl Parser<'_> {
     /// CREATE TABLE, starting at TEMPORARY or TABLE.
@@ -421,7 +424,8 @@ impl Parser<'_> {
         let tables = self.comma_list(Self::object_name)?;
         match kind {
             TableMaintenance::Analyze if self.at_word(Keyword::Update) || self.at_word(Keyword::Drop) => {
-                return self.unsupported("histograms");
+                let change = self.histogram_change()?;
+                return Ok(Statement::Show(Box::new(Show::Histogram(tables, change))));
             }
             TableMaintenance::Check | TableMaintenance::Repair => {
                 let options = [&b"QUICK"[..], b"FAST", b"MEDIUM", b"EXTENDED", b"CHANGED", b"USE_FRM"];
@@ -435,6 +439,33 @@ impl Parser<'_> {
             _ => {}
         }
         Ok(Statement::Show(Box::new(Show::Maintenance { kind, tables })))
+    }
+
+    /// UPDATE HISTOGRAM or DROP HISTOGRAM, starting at its first word.
+    fn histogram_change(&mut self) -> Parse<HistogramChange> {
+        let updates = self.accept_word(Keyword::Update);
+        if !updates {
+            self.advance();
+        }
+        if !self.accept_plain(b"HISTOGRAM") {
+            return self.syntax();
+        }
+        self.expect_word(Keyword::On)?;
+        let columns = self.comma_list(Self::name)?;
+        if !updates {
+            return Ok(HistogramChange { columns, buckets: None });
+        }
+        let mut buckets = DEFAULT_BUCKETS;
+        if self.accept_word(Keyword::With) {
+            buckets = self.long_number()?;
+            if !self.accept_plain(b"BUCKETS") {
+                return self.syntax();
+            }
+        }
+        if self.accept_word(Keyword::Using) {
+            return self.unsupported("histograms from data");
+        }
+        Ok(HistogramChange { columns, buckets: Some(buckets) })
     }
 
     /// CHECKSUM TABLE, starting at its first word.

@@ -86,6 +86,8 @@ pub trait Measures {
 struct Line {
     text: String,
     estimate: Option<f64>,
+    /// Estimated duration in nanoseconds of one thread, with that of the inputs.
+    cost_ns: Option<f64>,
     measure: Option<OperatorMeasure>,
     leaf: Option<LeafMeasure>,
     inputs: Vec<Line>,
@@ -93,7 +95,7 @@ struct Line {
 
 impl Line {
     fn new(text: impl Into<String>, inputs: Vec<Line>) -> Line {
-        Line { text: text.into(), estimate: None, measure: None, leaf: None, inputs }
+        Line { text: text.into(), estimate: None, cost_ns: None, measure: None, leaf: None, inputs }
     }
 }
 
@@ -237,6 +239,8 @@ impl Lines<'_> {
             PlanNode::Limit(from, limit) => over(limit_text(limit, self.parameters), from),
             PlanNode::Concat(left, right) => ("Append".to_owned(), vec![self.node(left), self.node(right)]),
             PlanNode::Window(from, plan) => self.window(from, plan),
+            PlanNode::Analyze(from, _) => over("Statistics of a sample".to_owned(), from),
+            PlanNode::DropHistogram(_) => ("Drop histogram".to_owned(), Vec::new()),
             PlanNode::JsonTable(plan) => (format!("JSON_TABLE of {}", self.text(&plan.document)), Vec::new()),
             PlanNode::Recursion(plan) => self.recursion(plan),
             PlanNode::WorkTable(_) => ("Rows of the last round".to_owned(), Vec::new()),
@@ -274,6 +278,7 @@ impl Lines<'_> {
         }
         let mut line = Line::new(text, Vec::new());
         line.estimate = leaf.rows;
+        line.cost_ns = leaf.rows.map(|_| leaf.cost_ns);
         line.leaf = self.measures.map(|measures| measures.of_leaf(number));
         line
     }
@@ -312,6 +317,7 @@ impl Lines<'_> {
         text.push_str(&self.on(&plan.conditions));
         line.text = text;
         line.estimate = Some(plan.rows);
+        line.cost_ns = Some(plan.cost_ns);
         line
     }
 
@@ -478,8 +484,15 @@ fn rendered(line: &Line, format: ExplainFormat) -> String {
 
 fn write_line(line: &Line, depth: usize, out: &mut String) {
     let _ = write!(out, "{:indent$}-> {}", "", line.text, indent = 4 * depth);
-    if let Some(rows) = line.estimate {
-        let _ = write!(out, "  (rows={})", shown_rows(rows));
+    match (line.cost_ns, line.estimate) {
+        // Microseconds, because MySQL's unit of cost, a read of a block in memory, is about that long.
+        (Some(cost_ns), Some(rows)) => {
+            let _ = write!(out, "  (cost={:.1} rows={})", cost_ns / 1e3, shown_rows(rows));
+        }
+        (None, Some(rows)) => {
+            let _ = write!(out, "  (rows={})", shown_rows(rows));
+        }
+        (_, None) => {}
     }
     match line.measure {
         Some(measure) if measure.loops == 0 => out.push_str(" (never executed)"),
@@ -519,6 +532,9 @@ fn json_of(line: &Line) -> Json {
     object.insert("operation".to_owned(), line.text.as_str().into());
     if let Some(rows) = line.estimate {
         object.insert("estimated_rows".to_owned(), json!(rows));
+    }
+    if let Some(cost_ns) = line.cost_ns {
+        object.insert("estimated_total_cost".to_owned(), json!(cost_ns / 1e3));
     }
     if let Some(measure) = line.measure {
         let loops = measure.loops.max(1) as f64;

@@ -123,7 +123,7 @@ impl GroupCheck<'_> {
                     let Some(member) = self.member(one) else { continue };
                     let is_known = match self.member(other) {
                         Some(other) => known.contains(&other),
-                        None => super::join::relations_of(other, self.space).is_some_and(|used| used.is_empty()),
+                        None => super::join_key::relations_of(other, self.space).is_some_and(|used| used.is_empty()),
                     };
                     if is_known {
                         known.insert(member);

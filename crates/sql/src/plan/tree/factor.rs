@@ -2,7 +2,7 @@
 
 use junctor_expression::{CompareDomain, Expression, Kind, Node};
 
-use super::join::relations_of;
+use super::join_key::relations_of;
 use crate::bind::block::SlotSpace;
 
 /// The conjuncts of a condition. What all alternatives of a disjunction have in common becomes conjuncts of

@@ -1,22 +1,23 @@
 //! The joins of a block, and the place of each condition.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use junctor_expression::{CompareDomain, CompareOperator, Expression, IsTest, Kind, Node};
-use junctor_model::collation::CollationId;
+use junctor_expression::{Expression, Parameters};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::block::{Applies, filtered};
 use super::cost::{self, Link, PartCost};
 use super::factor;
 use super::from::SourcePlan;
+use super::join_key::{join_key, null_aware, rejects_null, relations_of};
+use super::leaf::LeafAccess;
 use super::selectivity::Estimates;
 use super::stateful::{with_initial_last, with_unread};
 use super::subquery::{SemiJoin, applied};
 use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, NullMatch, PlanNode, TreePlanner};
-use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
+use crate::bind::block::BlockScope;
 use crate::parse::hint::JoinOrderKind;
 use crate::parse::statement::{LockingClause, Select};
 use crate::plan::select::implied_lock;
@@ -315,6 +316,8 @@ impl<'j> Joins<'j> {
             block: self.block,
             sources: self.sources,
             rows: self.planner.environment.row_estimate,
+            profile: self.planner.environment.profile,
+            values: Parameters::from_bytes(self.planner.environment.parameter_values),
             equals: &[],
             outer: self.outer,
         }
@@ -427,16 +430,17 @@ impl<'j> Joins<'j> {
     fn cost_of(&self, relation: usize, conditions: &[Expression]) -> PartCost {
         let estimates = self.estimates();
         let stored = estimates.stored(relation);
-        let share: f64 = conditions.iter().map(|condition| estimates.selectivity(condition)).product();
+        let share = estimates.joint(&conditions.iter().collect::<Vec<_>>());
         let rows = (stored * share).max(0.1);
         let examined = match &self.sources[relation] {
             SourcePlan::Table(layout, reference, of_view) => {
                 let table = (*layout, *reference, &of_view[..]);
-                match self.planner.access_weight(table, (self.block.space, conditions)) {
-                    0 => return PartCost { rows: rows.min(1.0), stored, examined: 1.0, joined_ns: 0.0 },
+                match self.planner.access(table, (self.block.space, conditions)) {
+                    LeafAccess::Keys => return PartCost { rows: rows.min(1.0), stored, examined: 1.0, joined_ns: 0.0 },
                     // The conditions of the index, without the others.
-                    1 => (2.0 * rows).min(stored),
-                    _ => stored,
+                    LeafAccess::Ranges { share: None } => (2.0 * rows).min(stored),
+                    LeafAccess::Ranges { share: Some(share) } => (share * stored).clamp(rows.min(stored), stored),
+                    LeafAccess::Scan => stored,
                 }
             }
             _ => stored,
@@ -539,6 +543,7 @@ impl<'j> Joins<'j> {
             costs.push(cost);
         }
         let mut links = Vec::new();
+        let mut of_link = Vec::new();
         for condition in conditions {
             let Some(used) = relations_of(condition, self.block.space) else { continue };
             let mut link = Link { parts: 0, selectivity: 0.0, lookups: 0, is_equality: false };
@@ -554,7 +559,20 @@ impl<'j> Joins<'j> {
             if link.parts != 0 {
                 link.selectivity = estimates.selectivity(condition);
                 links.push(link);
+                of_link.push(condition);
             }
+        }
+        // Conditions on the same parts may depend on each other. Each gets its share of that.
+        let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for (place, link) in links.iter().enumerate() {
+            groups.entry(link.parts).or_default().push(place);
+        }
+        for together in groups.values().filter(|together| together.len() > 1) {
+            let conditions: Vec<&Expression> = together.iter().map(|link| of_link[*link]).collect();
+            let product: f64 = together.iter().map(|link| links[*link].selectivity).product();
+            let factor = (estimates.joint(&conditions) / product.max(f64::MIN_POSITIVE)).max(1.0);
+            let of_each = factor.powf(1.0 / together.len() as f64);
+            together.iter().for_each(|link| links[*link].selectivity *= of_each);
         }
         cost::order(&costs, &links, &self.before(parts))
     }
@@ -625,7 +643,7 @@ impl<'j> Joins<'j> {
             _ => conditions.iter().filter_map(key).collect(),
         };
         let estimates = self.estimates();
-        let share: f64 = conditions.iter().map(|condition| estimates.selectivity(condition)).product();
+        let share = estimates.joint(&conditions.iter().collect::<Vec<_>>());
         let mut lookup = None;
         let node = match right.table {
             Some((relation, own)) => {
@@ -716,98 +734,4 @@ fn ordered(parts: &[Option<Part>], mut order: Vec<usize>) -> Vec<usize> {
 fn forbidden_lateral(name: &str) -> Box<Error> {
     let text = format!("INNER or LEFT JOIN must be used for LATERAL references made by '{name}'");
     Error::new(ErrorCode::ForbiddenLateralJoin, text)
-}
-
-/// The relations whose columns an expression reads; `None` if it reads a computed value or the state of the
-/// session, so that it is evaluated above the joins.
-pub(super) fn relations_of(expression: &Expression, space: &SlotSpace) -> Option<RelationSet> {
-    let mut relations = RelationSet::new();
-    let mut is_computed = false;
-    expression.visit(&mut |inner| {
-        is_computed |= matches!(&inner.node, Node::Call(function, _) if function.is_stateful());
-        if let Some(slot) = inner.as_column() {
-            match space.owner(slot) {
-                Some(SlotOwner::Column(relation, _)) => {
-                    relations.insert(relation);
-                }
-                Some(SlotOwner::Outer(_)) => {}
-                Some(SlotOwner::Computed) | None => is_computed = true,
-            }
-        }
-    });
-    (!is_computed).then_some(relations)
-}
-
-/// The key of an equality of a value of the left rows and one of the right rows, if equal values have equal
-/// keys.
-fn join_key(condition: &Expression, space: &SlotSpace, sides: (&RelationSet, &RelationSet)) -> Option<JoinKey> {
-    let Node::Compare(_, _, operands) = &condition.node else { return None };
-    let is_of = |operand: &Expression, side: &RelationSet, other: &RelationSet| {
-        relations_of(operand, space)
-            .is_some_and(|used| !used.is_empty() && !used.is_disjoint(side) && used.is_disjoint(other))
-    };
-    let [first, second] = &**operands;
-    let (left, right) = if is_of(first, sides.0, sides.1) && is_of(second, sides.1, sides.0) {
-        (first, second)
-    } else if is_of(second, sides.0, sides.1) && is_of(first, sides.1, sides.0) {
-        (second, first)
-    } else {
-        return None;
-    };
-    key_of_equality(condition, left.clone(), right.clone())
-}
-
-/// The key of two values that an equality compares, if equal values have equal keys.
-pub(super) fn key_of_equality(condition: &Expression, left: Expression, right: Expression) -> Option<JoinKey> {
-    let Node::Compare(operator, domain, _) = &condition.node else { return None };
-    let nulls = match operator {
-        CompareOperator::Equal => NullMatch::Nothing,
-        CompareOperator::NullSafeEqual => NullMatch::Null,
-        _ => return None,
-    };
-    let kinds = [left.result.kind, right.result.kind];
-    let is_plain = |kind: &Kind| matches!(kind, Kind::Int | Kind::UInt | Kind::Decimal);
-    let collation = match domain {
-        CompareDomain::Integer | CompareDomain::Decimal if kinds.iter().all(is_plain) => CollationId::BINARY,
-        CompareDomain::Double if kinds == [Kind::Double; 2] => CollationId::BINARY,
-        CompareDomain::String(collation) if kinds == [Kind::String; 2] => *collation,
-        CompareDomain::DateTime | CompareDomain::Integer if kinds == [Kind::Date; 2] => CollationId::BINARY,
-        _ => return None,
-    };
-    Some(JoinKey { left, right, collation, nulls })
-}
-
-/// A key of the equality of NOT IN.
-fn null_aware(key: JoinKey) -> JoinKey {
-    let is_nullable = key.left.result.nullable || key.right.result.nullable;
-    JoinKey { nulls: if is_nullable { NullMatch::Anything } else { key.nulls }, ..key }
-}
-
-/// Whether a condition is not true for rows in which all columns of these relations are NULL.
-fn rejects_null(condition: &Expression, space: &SlotSpace, relations: &RelationSet) -> bool {
-    let strict = |operand: &Expression| is_strict(operand, space, relations);
-    match &condition.node {
-        Node::Compare(operator, _, operands) => {
-            *operator != CompareOperator::NullSafeEqual && operands.iter().any(strict)
-        }
-        Node::Between { negated: false, operands, .. } => operands.iter().any(strict),
-        Node::InList { operand, .. } | Node::InParameters { operand, .. } => strict(operand),
-        Node::Like { operands, .. } => operands.iter().any(strict),
-        Node::Is { test: IsTest::Null, negated: true, operand } => strict(operand),
-        Node::And(operands) => operands.iter().any(|operand| rejects_null(operand, space, relations)),
-        Node::Or(operands) => operands.iter().all(|operand| rejects_null(operand, space, relations)),
-        _ => false,
-    }
-}
-
-/// Whether the value is NULL if all columns of these relations are.
-fn is_strict(expression: &Expression, space: &SlotSpace, relations: &RelationSet) -> bool {
-    match &expression.node {
-        Node::Column { index, .. } => {
-            matches!(space.owner(*index), Some(SlotOwner::Column(relation, _)) if relations.contains(&relation))
-        }
-        Node::Arithmetic(_, operands) => operands.iter().any(|operand| is_strict(operand, space, relations)),
-        Node::Negate(operand) | Node::Convert(operand) => is_strict(operand, space, relations),
-        _ => false,
-    }
 }

@@ -14,6 +14,7 @@ use super::{JoinKey, JoinLookup, LeafPlan, NullMatch, TreePlanner, TreeTable};
 use crate::bind::ParameterKind;
 use crate::bind::block::{SlotOwner, SlotSpace};
 use crate::parse::statement::{LockingClause, TableReference};
+use crate::plan::index_share::index_share;
 use crate::plan::select::{LeafRequest, plan_leaf};
 use crate::plan::statement::{QueryPlan, VirtualSource};
 use crate::plan::time_to_live::{Living, living};
@@ -24,6 +25,17 @@ use crate::result::ResultHeader;
 type Columns = [(u16, ColumnNumber)];
 /// A stored table, its place in FROM, and the conditions of the view through which it is read.
 type Table<'t> = (&'t Arc<TableLayout>, &'t TableReference, &'t [Expression]);
+
+/// How a leaf finds its rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum LeafAccess {
+    /// By whole keys.
+    Keys,
+    /// By ranges of an index, with the share of the table's rows in them if the table was sampled.
+    Ranges { share: Option<f64> },
+    /// By a scan of all rows.
+    Scan,
+}
 
 /// An expression over the columns of one table, and the values of the tree's row that it reads.
 pub(super) struct Localised<'s> {
@@ -130,14 +142,16 @@ impl TreePlanner<'_> {
         }
     }
 
-    /// A measure of how many rows the conditions leave: 0 for one row.
-    pub(super) fn access_weight(&self, table: Table<'_>, (space, conditions): (&SlotSpace, &[Expression])) -> u8 {
-        let Ok((request, _)) = self.request(table, space, (conditions, None), None) else { return 4 };
+    /// How the conditions find rows of the table.
+    pub(super) fn access(&self, table: Table<'_>, (space, conditions): (&SlotSpace, &[Expression])) -> LeafAccess {
+        let Ok((request, _)) = self.request(table, space, (conditions, None), None) else { return LeafAccess::Scan };
         match request.path(self.environment) {
-            Ok(AccessPath::Nothing | AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. }) => 0,
-            Ok(AccessPath::Ranges { .. }) => 1,
-            _ if !conditions.is_empty() => 2,
-            _ => 3,
+            Ok(AccessPath::Nothing | AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. }) => LeafAccess::Keys,
+            Ok(AccessPath::Ranges { ranges, .. }) => {
+                let profile = (self.environment.profile)(&table.0.definition);
+                LeafAccess::Ranges { share: profile.and_then(|profile| index_share(&profile, &ranges)) }
+            }
+            _ => LeafAccess::Scan,
         }
     }
 
@@ -177,8 +191,15 @@ impl TreePlanner<'_> {
         let query = plan_leaf(self.environment, request)?;
         let alias: Box<str> = reference.alias.as_deref().unwrap_or(&definition.name).into();
         let locks = query.locking_program.is_some();
+        let profile = (self.environment.profile)(&layout.definition);
         let rows = (self.environment.row_estimate)(definition);
-        self.tables.borrow_mut().push(TreeTable { layout: Arc::clone(layout), alias: alias.clone(), locks, rows });
+        self.tables.borrow_mut().push(TreeTable {
+            layout: Arc::clone(layout),
+            alias: alias.clone(),
+            locks,
+            rows,
+            profile,
+        });
         let mut leaves = self.leaves.borrow_mut();
         let query = QueryPlan::Select(Arc::new(query));
         leaves.push(LeafPlan {

@@ -1,13 +1,15 @@
 //! Plans of queries that a tree of batch operators executes: queries of several tables, with groups,
 //! subqueries or set operations.
 //!
-//! [`block`] plans a query block, [`from`] its FROM, [`join`] the places of conditions, [`cost`] the order of
-//! joins, [`decorrelate`] subqueries that serve all outer rows, [`selectivity`] estimates of rows, [`factor`]
-//! disjunctions, [`group`] aggregates, [`partial`] those of the partitions, [`window`] window functions,
-//! [`stateful`] values that change user variables, [`subquery`] subqueries, [`set`] set operations,
-//! [`recursion`] WITH RECURSIVE, [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, [`work`] estimates
-//! of planned operators, and [`modify`] the rows of UPDATE and DELETE.
+//! [`block`] plans a query block, [`from`] its FROM, [`join`] the places of conditions, [`join_key`] keys,
+//! [`cost`] the order of joins, [`decorrelate`] subqueries that serve all outer rows, [`selectivity`] and
+//! [`histogram_share`] estimates of rows, [`factor`] disjunctions, [`group`] aggregates, [`partial`] those of
+//! the partitions, [`window`] window functions, [`stateful`] values that change user variables, [`subquery`]
+//! subqueries, [`set`] set operations, [`recursion`] WITH RECURSIVE, [`analyze`] ANALYZE TABLE,
+//! [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, [`work`] estimates of planned operators, and
+//! [`modify`] the rows of UPDATE and DELETE.
 
+mod analyze;
 mod block;
 mod check;
 mod cost;
@@ -15,7 +17,9 @@ mod decorrelate;
 mod factor;
 mod from;
 mod group;
+mod histogram_share;
 mod join;
+mod join_key;
 mod json_table;
 mod leaf;
 mod modify;
@@ -31,7 +35,7 @@ mod work;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use junctor_expression::{CompareOperator, Expression};
 use junctor_model::collation::CollationId;
@@ -50,7 +54,10 @@ use crate::bind::group_function::GroupFunction;
 use crate::parse::query::SetOperator;
 use crate::parse::statement::Select;
 use crate::result::ResultHeader;
+use crate::statistics::TableProfile;
 
+pub(super) use analyze::plan_analyze;
+pub use analyze::{AnalyzePlan, DropHistogramPlan, RowSample};
 use block::CommonTables;
 use decorrelate::GroupedDepth;
 pub use json_table::{JsonOtherwise, JsonSource, JsonTablePlan, JsonValue};
@@ -85,8 +92,12 @@ pub struct TreePlan {
     pub parameter_count: usize,
     /// EXPLAIN: the result is the operators.
     pub explain: Option<ExplainRequest>,
+    /// ANALYZE TABLE, which is planned for the present numbers of rows.
+    pub analyzes: bool,
     /// Set when tables have other numbers of rows than those for which the query was planned.
     pub is_outdated: AtomicBool,
+    /// The version of all statistics at which those of the plan were last compared with the present ones.
+    pub statistics_version: AtomicU64,
 }
 
 /// A stored table of a tree.
@@ -100,6 +111,8 @@ pub struct TreeTable {
     pub locks: bool,
     /// The number of rows for which the query was planned; `None` if it was not known.
     pub rows: Option<u64>,
+    /// The statistics with which the query was planned.
+    pub profile: Option<Arc<TableProfile>>,
 }
 
 /// The read of a table: a query of one table whose rows enter a tree.
@@ -187,6 +200,10 @@ pub enum PlanNode {
     Recursion(Arc<RecursionPlan>),
     /// The rows of the last round of a recursive query: slots of the recursion and of the row.
     WorkTable(Arc<[(u16, u16)]>),
+    /// ANALYZE TABLE: the messages about a sample of rows.
+    Analyze(Box<PlanNode>, Arc<AnalyzePlan>),
+    /// DROP HISTOGRAM: the message about a column.
+    DropHistogram(Arc<DropHistogramPlan>),
     /// INTERSECT or EXCEPT of rows with these values.
     Set(Box<PlanNode>, Box<PlanNode>, Arc<SetPlan>),
 }
@@ -341,6 +358,8 @@ pub enum ApplyForm {
         condition: Expression,
         /// The slots of the values of a row of the subquery.
         slots: Vec<u16>,
+        /// IN and NOT IN: the operands and the values of a row, if equal values have equal keys.
+        keys: Vec<JoinKey>,
     },
     /// Whether a comparison holds for the only row.
     Row {
@@ -361,6 +380,7 @@ impl PlanNode {
             | PlanNode::Scan(_)
             | PlanNode::Values(..)
             | PlanNode::JsonTable(_)
+            | PlanNode::DropHistogram(_)
             | PlanNode::WorkTable(_) => {}
             PlanNode::Project(block, _) => block.root.visit(visit),
             PlanNode::Filter(from, _)
@@ -371,6 +391,7 @@ impl PlanNode {
             | PlanNode::Materialize(from)
             | PlanNode::Sort(from, ..)
             | PlanNode::Limit(from, _)
+            | PlanNode::Analyze(from, _)
             | PlanNode::Window(from, _) => from.visit(visit),
             PlanNode::Apply(from, plan) => {
                 from.visit(visit);
@@ -500,7 +521,9 @@ impl<'a> TreePlanner<'a> {
             is_strict: self.environment.is_strict,
             parameter_count: self.environment.parameters.len(),
             explain: None,
+            analyzes: false,
             is_outdated: AtomicBool::new(false),
+            statistics_version: AtomicU64::new(0),
         };
         Planned { plan, is_volatile: self.is_volatile.get() }
     }

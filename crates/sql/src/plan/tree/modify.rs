@@ -21,7 +21,8 @@ use junctor_signals::row_expressions::ComputedColumn;
 
 use super::block::{Applies, CommonTables, filtered};
 use super::from::{SourcePlan, bind_from};
-use super::join::{JoinClauses, JoinNode, Locks, relations_of};
+use super::join::{JoinClauses, JoinNode, Locks};
+use super::join_key::relations_of;
 use super::leaf::Localised;
 use super::stateful::check_stateful;
 use super::subquery::BlockSubqueries;

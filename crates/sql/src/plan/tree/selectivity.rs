@@ -1,17 +1,22 @@
 //! Estimates of how many rows conditions leave.
 //!
-//! A value of a unique key has one row, a value of the first of its columns a few. For other columns, the
+//! [`super::histogram_share`] has the shares of conditions on columns that were sampled. Without a sample, a
+//! value of a unique key has one row, a value of the first of its columns a few. For other columns, the
 //! number of different values is assumed to be the square root of the number of rows, and at most the rows of
 //! a unique column that must be equal to them. Ranges and patterns have fixed shares, as in other databases.
 
-use junctor_expression::{CompareOperator, Expression, Node};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use junctor_expression::{CompareOperator, Expression, Node, Parameters};
 use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{IndexKind, TableDefinition};
 
 use super::JoinKey;
 use super::from::SourcePlan;
-use super::join::relations_of;
+use super::join_key::relations_of;
 use crate::bind::block::{BlockScope, SlotOwner};
+use crate::statistics::TableProfile;
 
 /// Rows of a relation of which nothing is known.
 pub(super) const UNKNOWN_ROWS: f64 = 1000.0;
@@ -30,6 +35,10 @@ pub(super) struct Estimates<'e> {
     pub sources: &'e [SourcePlan<'e>],
     /// The stored rows of a table.
     pub rows: &'e dyn Fn(&TableDefinition) -> Option<u64>,
+    /// What is known about the values of a table.
+    pub profile: &'e dyn Fn(&TableDefinition) -> Option<Arc<TableProfile>>,
+    /// The parameters of the first execution, as far as they are known.
+    pub values: Parameters<'e>,
     pub equals: &'e [EqualColumns],
     /// The relations of the block around a semijoin's, whose rows have the same slots.
     pub outer: Option<(&'e BlockScope<'e>, &'e [SourcePlan<'e>])>,
@@ -58,17 +67,22 @@ impl Estimates<'_> {
     }
 
     /// The number of different values of an expression; `None` if it is no column.
-    fn distinct(&self, value: &Expression) -> Option<f64> {
+    pub(super) fn distinct(&self, value: &Expression) -> Option<f64> {
         let SlotOwner::Column(id, column) = self.block.space.owner(value.as_column()?)? else { return None };
         let Some(relation) = self.block.relations.iter().position(|relation| relation.id == id) else {
             let (block, sources) = self.outer?;
             return Estimates { block, sources, outer: None, ..*self }.distinct(value);
         };
         let rows = self.stored(relation);
-        match self.uniqueness(relation, column) {
-            Uniqueness::Unique => return Some(rows),
-            Uniqueness::Leads => return Some((rows / ROWS_OF_LEADING_VALUE).max(1.0)),
-            Uniqueness::None => {}
+        let uniqueness = self.uniqueness(relation, column);
+        if uniqueness == Uniqueness::Unique {
+            return Some(rows);
+        }
+        if let Some(sampled) = self.sampled(value) {
+            return Some(sampled.distinct(rows).max(1.0));
+        }
+        if uniqueness == Uniqueness::Leads {
+            return Some((rows / ROWS_OF_LEADING_VALUE).max(1.0));
         }
         let slot = value.as_column()?;
         let equals = self.equals.iter().find(|equals| equals.slots.contains(&slot));
@@ -111,6 +125,9 @@ impl Estimates<'_> {
 
     /// The share of rows, or of combinations of rows, for which a condition is true.
     pub fn selectivity(&self, condition: &Expression) -> f64 {
+        if let Some(share) = self.sampled_share(condition) {
+            return share;
+        }
         match &condition.node {
             Node::And(operands) => operands.iter().map(|operand| self.selectivity(operand)).product(),
             Node::Or(operands) => {
@@ -133,6 +150,44 @@ impl Estimates<'_> {
             Node::Is { negated, .. } => negate(*negated, EQUALITY),
             _ => OTHER,
         }
+    }
+
+    /// The share of rows, or of combinations of rows, for which all conditions are true. Columns of an index
+    /// whose values were counted together are not taken for independent.
+    pub fn joint(&self, conditions: &[&Expression]) -> f64 {
+        let product: f64 = conditions.iter().map(|condition| self.selectivity(condition)).product();
+        let mut equal: BTreeMap<usize, Vec<(ColumnNumber, f64)>> = BTreeMap::new();
+        for condition in conditions {
+            let Node::Compare(CompareOperator::Equal, _, operands) = &condition.node else { continue };
+            for value in &**operands {
+                let Some(SlotOwner::Column(id, column)) =
+                    value.as_column().and_then(|slot| self.block.space.owner(slot))
+                else {
+                    continue;
+                };
+                let place = self.block.relations.iter().position(|relation| relation.id == id);
+                if let (Some(place), Some(distinct)) = (place, self.distinct(value)) {
+                    equal.entry(place).or_default().push((column, distinct));
+                }
+            }
+        }
+        let dependence = |(place, columns): (&usize, &Vec<(ColumnNumber, f64)>)| {
+            let SourcePlan::Table(layout, ..) = &self.sources[*place] else { return 1.0 };
+            let Some(profile) = (self.profile)(&layout.definition) else { return 1.0 };
+            let found = profile
+                .prefixes
+                .iter()
+                .filter(|(prefix, _)| prefix.iter().all(|column| columns.iter().any(|(known, _)| known == column)));
+            let longest = found.max_by_key(|(prefix, _)| prefix.len());
+            longest.map_or(1.0, |(prefix, together)| {
+                let of_prefix = columns.iter().filter(|(column, _)| prefix.contains(column));
+                let apart: f64 = of_prefix.map(|(_, distinct)| *distinct).product();
+                (apart / together.max(1.0)).max(1.0)
+            })
+        };
+        // A pair of tables has the dependence of one of them, not of both.
+        let dependence = equal.iter().map(dependence).fold(1.0, f64::max);
+        (product * dependence).min(1.0)
     }
 
     /// The share of combinations of rows in which two values are equal.

@@ -10,9 +10,10 @@ use junctor_model::id::ColumnNumber;
 use super::block::{Applies, CommonTables, conjuncts};
 use super::factor::conjuncts_of;
 use super::from::{SourcePlan, bind_from};
-use super::join::{JoinNode, RelationSet, relations_of};
+use super::join::{JoinNode, RelationSet};
+use super::join_key::{key_of_equality, relations_of};
 use super::window::reads_window;
-use super::{ApplyForm, ApplyPlan, JoinForm, PlanNode, TreePlanner};
+use super::{ApplyForm, ApplyPlan, JoinForm, JoinKey, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, BlockView, SlotOwner, SlotSpace};
 use crate::bind::window::WindowFunction;
 use crate::bind::{Clause, Subqueries, SubqueryForm, among_numbers, message};
@@ -257,9 +258,15 @@ impl<'b> BlockSubqueries<'b> {
                 return Err(message::operand_columns(1));
             }
             SubqueryForm::Quantified(operator, all, operands, _) => {
+                let is_in = (operator, all) == (CompareOperator::Equal, false);
+                let is_not_in = (operator, all) == (CompareOperator::NotEqual, true);
+                // An operand that changes the session is evaluated where it always was.
+                let has_keys = (is_in || is_not_in) && !operands.iter().any(Expression::is_stateful);
+                let compared = if has_keys { operands.clone() } else { Vec::new() };
                 let (condition, slots) = self.comparison(operator, operands, &block.values)?;
+                let keys = keys_of_rows(compared, &block.values, &slots)?;
                 let result = ResultType::boolean().with_nullable(true);
-                (ApplyForm::Quantified { all, condition, slots }, result)
+                (ApplyForm::Quantified { all, condition, slots, keys }, result)
             }
             SubqueryForm::Row(operator, operands, _) => {
                 let (condition, slots) = self.comparison(operator, operands, &block.values)?;
@@ -368,6 +375,20 @@ impl ApplyPlan {
     pub(super) fn reads(&self, windows: &[WindowFunction]) -> bool {
         self.values().any(|value| reads_window(value, windows))
     }
+}
+
+/// The keys of operands of IN and of the rows of its query; none if equal values may have different keys.
+fn keys_of_rows(operands: Vec<Expression>, values: &[Expression], slots: &[u16]) -> Result<Vec<JoinKey>> {
+    let mut keys = Vec::with_capacity(operands.len());
+    for ((operand, value), slot) in operands.into_iter().zip(values).zip(slots) {
+        let slot = Expression::column_of_type(ColumnNumber(*slot), value.result, "");
+        let equality = Expression::comparison(CompareOperator::Equal, operand.clone(), slot.clone())?;
+        match key_of_equality(&equality, operand, slot) {
+            Some(key) => keys.push(key),
+            None => return Ok(Vec::new()),
+        }
+    }
+    Ok(keys)
 }
 
 /// The rows of `node` with the value of a subquery.

@@ -183,6 +183,7 @@ impl<'a> TreePlanner<'a> {
         let database = if reference.alias.is_some() { String::new() } else { definition.database.to_string() };
         let has_alias = reference.alias.is_some();
         self.tables.borrow_mut().push(TreeTable {
+            profile: None,
             layout: Arc::clone(view),
             alias: name.as_str().into(),
             locks: false,
