@@ -561,8 +561,11 @@ pub enum Show {
     ErrorCount,
     Engines,
     EngineStatus {
-        engine: String,
+        /// `None` for ALL.
+        engine: Option<String>,
     },
+    /// `SHOW ENGINE ... MUTEX`, `SHOW ENGINE ... LOGS`
+    EngineMutex,
     CharacterSet {
         filter: Option<ShowFilter>,
     },
