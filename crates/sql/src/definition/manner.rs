@@ -2,7 +2,8 @@
 //!
 //! INSTANT is a promise that no row is read or written, so it is refused where Junctor would. INPLACE and
 //! LOCK=NONE promise that sessions use the table meanwhile. Every copy of Junctor keeps that promise unless it
-//! generates numbers. INPLACE is refused for the changes that MySQL, too, makes only by COPY.
+//! generates numbers. The check of a new foreign key does not keep it. INPLACE is refused for the changes that
+//! MySQL, too, makes only by COPY.
 
 use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -12,6 +13,7 @@ use crate::parse::definition::{AlterAlgorithm, AlterLock, AlterManner, AlterTabl
 
 const COLUMN_TYPE: &str = "Cannot change column type INPLACE";
 const PRIMARY_KEY: &str = "Dropping a primary key is not allowed without also adding a new primary key";
+const FOREIGN_KEYS: &str = "Adding foreign keys needs foreign_key_checks=OFF";
 const NUMBERS: &str = "Adding an auto-increment column requires a lock";
 const COPY: &str = "COPY algorithm requires a lock";
 
@@ -52,12 +54,10 @@ pub(super) fn check(statement: &AlterTable, alteration: &Alteration) -> Result<(
         }
         _ => {}
     }
-    let generates_numbers = alteration.copy().is_some_and(|(_, sources)| sources.contains(&ColumnSource::Numbers));
-    if statement.manner.lock == AlterLock::None && generates_numbers {
-        let reason = if is_copied.is_some() { COPY } else { NUMBERS };
-        return Err(not_supported("LOCK=NONE", Some(reason), "LOCK=SHARED"));
+    match statement.manner.lock == AlterLock::None && blocks_writes(alteration) {
+        true => Err(not_supported("LOCK=NONE", is_copied.unwrap_or(Some(NUMBERS)), "LOCK=SHARED")),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// Whether the alteration neither reads nor writes rows or entries of indexes.
@@ -65,8 +65,17 @@ fn is_instant(alteration: &Alteration) -> bool {
     !alteration.has_several_steps() && alteration.drop_indexes.is_empty()
 }
 
-/// Whether rows are copied for a change that MySQL makes only by COPY.
+/// Whether writes wait for more than the last step.
+fn blocks_writes(alteration: &Alteration) -> bool {
+    let generates_numbers = alteration.copy().is_some_and(|(_, sources)| sources.contains(&ColumnSource::Numbers));
+    generates_numbers || alteration.validates_rows()
+}
+
+/// Whether rows are copied or checked for a change that MySQL makes only by COPY.
 fn only_by_copy(statement: &AlterTable, alteration: &Alteration) -> Option<OnlyByCopy> {
+    if alteration.validates_rows() {
+        return Some(Some(FOREIGN_KEYS));
+    }
     let (redefinition, sources) = alteration.copy()?;
     let Redefinition { old, new, .. } = redefinition;
     let has_hidden_key = |columns: &[ColumnDefinition]| columns.last().is_some_and(ColumnDefinition::is_hidden_key);

@@ -423,7 +423,18 @@ fn algorithm_and_lock_are_promises_that_are_kept_or_refused() {
         ),
         (
             "ALTER TABLE a DROP PRIMARY KEY, LOCK=NONE",
-            "ERROR 1846 (0A000): LOCK=NONE is not supported. Reason: COPY algorithm requires a lock. Try LOCK=SHARED.",
+            "ERROR 1846 (0A000): LOCK=NONE is not supported. Reason: Dropping a primary key is not allowed without also \
+             adding a new primary key. Try LOCK=SHARED.",
+        ),
+        (
+            "ALTER TABLE a ADD FOREIGN KEY (w) REFERENCES a (id), ALGORITHM=INPLACE",
+            "ERROR 1846 (0A000): ALGORITHM=INPLACE is not supported. Reason: Adding foreign keys needs \
+             foreign_key_checks=OFF. Try ALGORITHM=COPY.",
+        ),
+        (
+            "ALTER TABLE a ADD FOREIGN KEY (w) REFERENCES a (id), LOCK=NONE",
+            "ERROR 1846 (0A000): LOCK=NONE is not supported. Reason: Adding foreign keys needs foreign_key_checks=OFF. \
+             Try LOCK=SHARED.",
         ),
         (
             "ALTER TABLE a ADD n INT AUTO_INCREMENT UNIQUE, LOCK=NONE",
