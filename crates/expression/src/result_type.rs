@@ -161,6 +161,11 @@ impl ResultType {
         ResultType::integer(false, 1)
     }
 
+    /// FLOAT with all its digits.
+    pub(crate) fn float() -> ResultType {
+        ResultType::number(Kind::Float, 12, DECIMALS_NOT_FIXED)
+    }
+
     /// DOUBLE.
     pub fn double() -> ResultType {
         ResultType::number(Kind::Double, 23, DECIMALS_NOT_FIXED)
@@ -299,7 +304,7 @@ impl ResultType {
                 let length = collation.character_set().character_count(bytes) as u32;
                 ResultType::string(collation, Coercibility::Coercible, length)
             }
-            ValueRef::Float(_) => ResultType::number(Kind::Float, 12, DECIMALS_NOT_FIXED),
+            ValueRef::Float(_) => ResultType::float(),
             ValueRef::Temporal(value) => {
                 let kind = match value.kind {
                     TemporalKind::Year => Kind::Year,

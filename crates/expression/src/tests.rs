@@ -188,7 +188,8 @@ proptest! {
                 ValueRef::Bytes(_) => matches!(kind, Kind::String | Kind::Geometry),
                 ValueRef::Temporal(value) => Some(value.kind) == kind.temporal(),
                 ValueRef::Json(document) => kind == Kind::Json && junctor_model::json::is_valid(document),
-                ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) => false,
+                ValueRef::Float(value) => kind == Kind::Float && value.is_finite(),
+                ValueRef::Bit(_) | ValueRef::Choice(_) => false,
             };
             prop_assert!(fits, "{:?} of {:?}", value, expression);
             prop_assert!(!(value.is_null() && truth.unwrap()));

@@ -574,6 +574,8 @@ errors! {
     ForeignKeyWithoutParent = 1824, "HY000";
     /// Two foreign keys with the same name in one database.
     DuplicateForeignKeyName = 1826, "HY000";
+    /// CREATE TABLE ... SELECT with a foreign key.
+    ForeignKeyWithSelect = 3978, "HY000";
     /// SET NULL for a NOT NULL column.
     ForeignKeyColumnNotNull = 1830, "HY000";
     /// Cascades nested too deeply.
@@ -596,6 +598,14 @@ errors! {
     MalformedPacket = 1835, "HY000";
     /// An unknown name after FORMAT of EXPLAIN.
     UnknownExplainFormat = 1791, "HY000";
+    /// An unknown word after ALGORITHM of ALTER TABLE, CREATE INDEX and DROP INDEX.
+    UnknownAlterAlgorithm = 1800, "HY000";
+    /// An unknown word after LOCK of ALTER TABLE, CREATE INDEX and DROP INDEX.
+    UnknownAlterLock = 1801, "HY000";
+    /// A change that cannot be made with the ALGORITHM or the LOCK of the statement.
+    AlterNotSupported = 1845, "0A000";
+    /// A change that cannot be made with the ALGORITHM or the LOCK of the statement, with a reason.
+    AlterNotSupportedReason = 1846, "0A000";
     /// The transaction is read-only.
     ReadOnlyTransaction = 1792, "25006";
     /// ORDER BY or select list that violates DISTINCT or only_full_group_by.

@@ -1,6 +1,6 @@
 //! Mathematical functions, except those that round (see `round`).
 
-use junctor_model::error::{ErrorCode, Result};
+use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::ValueRef;
 
 use super::function;
@@ -22,7 +22,23 @@ pub(super) const TABLE: &[Function] = &[
     function("LOG2", 1, 1, resolve_double, log2).of_numbers(),
     function("LOG10", 1, 1, resolve_double, log10).of_numbers(),
     function("PI", 0, 0, resolve_pi, pi).of_numbers(),
+    function("CAST FLOAT", 1, 1, resolve_float, cast_float),
 ];
+
+fn resolve_float(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    Ok(TypedCall { arguments, result: ResultType::float().with_nullable(true) })
+}
+
+/// CAST to FLOAT. Error: 1690 for a number beyond the range of the type.
+fn cast_float(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let Some(number) = call.double(0)? else { return Ok(ValueRef::Null) };
+    if number.abs() > f64::from(f32::MAX) {
+        let operand = call.arguments[0].describe(call.context.parameters);
+        let text = format!("DOUBLE value is out of range in 'cast({operand} as float)'");
+        return Err(Error::new(ErrorCode::NumericOutOfRange, text));
+    }
+    Ok(ValueRef::Float(number as f32))
+}
 
 /// PI() prints six digits after the point; calculations have all.
 fn resolve_pi(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {

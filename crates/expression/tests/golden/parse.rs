@@ -270,6 +270,7 @@ impl Parser<'_> {
         self.expect(")");
         let length = sizes.first().copied();
         let target = match name.as_str() {
+            "FLOAT" => return Expression::call("CAST FLOAT", vec![operand]),
             "SIGNED" => CastTarget::Signed,
             "UNSIGNED" => CastTarget::Unsigned,
             "DOUBLE" => CastTarget::Double,

@@ -305,7 +305,7 @@ fn form_of_show(show: &Show) -> Form {
         Show::Columns { .. } | Show::Index { .. } | Show::CreateTable(_) => Form::ShowTable,
         Show::CreateView(_) => Form::ShowCreateView,
         Show::CreateDatabase { .. } | Show::Tables { .. } | Show::TableStatus { .. } => Form::ShowDatabase,
-        Show::EngineStatus { .. } => Form::ShowEngine,
+        Show::EngineStatus { .. } | Show::EngineMutex => Form::ShowEngine,
         Show::MasterStatus | Show::ReplicaStatus | Show::BinaryLogs => Form::ShowReplication,
         _ => Form::None,
     }

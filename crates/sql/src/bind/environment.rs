@@ -199,6 +199,8 @@ pub struct Environment<'a> {
     pub numbers: NumberRules,
     /// Whether the statement writes in strict mode: truncation of data and division by zero are errors.
     pub is_strict: bool,
+    /// IGNORE: a subquery with more than one row is NULL with a warning.
+    pub ignores: bool,
     /// The session's rules for days and times.
     pub rules: ValueRules,
     /// The number of rows of a table, as last reported; `None` if it has not been.
@@ -235,6 +237,7 @@ impl<'a> Environment<'a> {
             concat_bytes_max: 1024,
             numbers: NumberRules::default(),
             is_strict: true,
+            ignores: false,
             rules: ValueRules::DEFAULT,
             row_estimate: &|_| None,
             profile: &|_| None,

@@ -17,6 +17,10 @@ use crate::parse::expression_text;
 
 /// The precision of a DECIMAL without one, in digits.
 const DECIMAL_PRECISION_DEFAULT: u32 = 10;
+/// Maximum number of bits of the mantissa with which FLOAT(bits) is FLOAT.
+const FLOAT_BITS_MAX: u32 = 24;
+/// Maximum number of bits of the mantissa in FLOAT(bits). Above [`FLOAT_BITS_MAX`] it is DOUBLE.
+const DOUBLE_BITS_MAX: u32 = 53;
 
 /// Maximum number of members in an ordered comparison of rows. Each member adds two levels to the expression.
 const ROW_MEMBERS_MAX: usize = 32;
@@ -247,7 +251,14 @@ impl Binder<'_> {
                 check_digits(written, precision, scale)?;
                 CastTarget::Decimal { precision: precision as u8, scale: scale as u8 }
             }
-            ast::CastTarget::Float(_) => return Err(Error::not_supported("CAST to FLOAT")),
+            ast::CastTarget::Float(None | Some(0..=FLOAT_BITS_MAX)) => {
+                return Expression::call("CAST FLOAT", vec![operand]);
+            }
+            ast::CastTarget::Float(Some(0..=DOUBLE_BITS_MAX)) => CastTarget::Double,
+            ast::CastTarget::Float(Some(bits)) => {
+                let message = format!("Too-big precision {bits} specified for 'CAST'. Maximum is {DOUBLE_BITS_MAX}.");
+                return Err(Error::new(ErrorCode::TooBigPrecision, message));
+            }
             ast::CastTarget::Date => return Expression::call("CAST DATE", vec![operand]),
             ast::CastTarget::Time(digits) => return cast_temporal("CAST TIME", operand, *digits),
             ast::CastTarget::DateTime(digits) => return cast_temporal("CAST DATETIME", operand, *digits),
@@ -288,7 +299,6 @@ fn has_bytes(
     }
 }
 
-/// A cast to a type with digits after the point of the seconds. Error 1426 for more than 6.
 /// Errors of CAST to DECIMAL: 1427 for more digits after the point than there are, 1426 for more than 65
 /// digits, 1425 for more than 30 after the point.
 fn check_digits(operand: &ast::Expression, precision: u32, scale: u32) -> Result<()> {
@@ -313,6 +323,7 @@ fn check_digits(operand: &ast::Expression, precision: u32, scale: u32) -> Result
     Ok(())
 }
 
+/// A cast to a type with digits after the point of the seconds. Error 1426 for more than 6.
 fn cast_temporal(function: &str, operand: Expression, digits: Option<u32>) -> Result<Expression> {
     let digits = digits.unwrap_or(0);
     if digits > u32::from(DIGITS_MAX) {

@@ -12,7 +12,7 @@ use junctor_signals::row_expressions::RowExpressions;
 
 use super::redefine::{self, CopiedTable, Draft, KeyChanges};
 use super::structure::{CheckedDefinition, DefinitionContext, check_name};
-use super::{check, expression, foreign_key, index, own_table};
+use super::{check, expression, foreign_key, index, manner, own_table};
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
 use crate::parse::definition::TableChange;
@@ -24,8 +24,18 @@ const OPTION_UNKNOWN_TO_ENGINE: u16 = 1031;
 ///
 /// # Errors
 /// The errors of CREATE TABLE and of [`altered`]; 1046, 1044 and 1146 for the table; 3939 for an ambiguous
-/// and 3940 for an unknown DROP CONSTRAINT; 1215 and 1562 for a temporary table.
+/// and 3940 for an unknown DROP CONSTRAINT; 1215 and 1562 for a temporary table; 1221, 1845 and 1846 for
+/// ALGORITHM and LOCK.
 pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
+    manner::check_combination(statement.manner)?;
+    let checked = checked(statement, context)?;
+    if let SchemaChange::AlterTable { alteration, .. } = &checked.change {
+        manner::check(statement, alteration)?;
+    }
+    Ok(checked)
+}
+
+fn checked(statement: &ast::AlterTable, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     let table = &context.table(&statement.table)?.definition;
     let mut changes = Changes {
         table: without_building(table).0,
@@ -76,7 +86,8 @@ pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>)
 /// The errors of a key in CREATE TABLE, and 1146.
 pub fn create_index(statement: &ast::CreateIndex, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     let change = TableChange::AddIndex(statement.index.clone());
-    alter_table(&ast::AlterTable { table: statement.table.clone(), changes: vec![change] }, context)
+    let (table, manner) = (statement.table.clone(), statement.manner);
+    alter_table(&ast::AlterTable { table, changes: vec![change], manner }, context)
 }
 
 /// Checks DROP INDEX, which is ALTER TABLE with one dropped index.
@@ -86,7 +97,8 @@ pub fn create_index(statement: &ast::CreateIndex, context: &DefinitionContext<'_
 /// key, 1553 for an index that a foreign key needs.
 pub fn drop_index(statement: &ast::DropIndex, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     let change = TableChange::DropIndex(statement.name.clone());
-    alter_table(&ast::AlterTable { table: statement.table.clone(), changes: vec![change] }, context)
+    let (table, manner) = (statement.table.clone(), statement.manner);
+    alter_table(&ast::AlterTable { table, changes: vec![change], manner }, context)
 }
 
 /// The alteration that results from the changes processed so far.

@@ -14,6 +14,7 @@ mod foreign_key;
 mod index;
 mod redefine;
 mod key_expression;
+mod manner;
 mod message;
 mod own_table;
 pub(crate) mod access;

@@ -27,7 +27,8 @@ const BIGINT_DIGITS: u32 = 10;
 /// The change that creates a table with this definition.
 ///
 /// # Errors
-/// 1050 for a table that exists, and those of [`temporary`].
+/// 1050 for a table that exists, 3978 for CREATE TABLE ... SELECT with a foreign key, and those of
+/// [`temporary`].
 pub(super) fn checked(
     definition: TableDefinition,
     table: &ast::CreateTable,
@@ -47,7 +48,9 @@ pub(super) fn checked(
         return Ok(CheckedDefinition { notes, ..CheckedDefinition::plain(change) });
     }
     if !definition.foreign_keys.is_empty() {
-        return Err(Error::not_supported("FOREIGN KEY in CREATE TABLE ... SELECT"));
+        let text = "Foreign key creation is not allowed with CREATE TABLE as SELECT and CREATE TABLE with START \
+                    TRANSACTION statement.";
+        return Err(Error::new(ErrorCode::ForeignKeyWithSelect, text));
     }
     if context.dictionary.table_named(&definition.database, &definition.name).is_some() {
         return existing(&definition.name, if_not_exists);

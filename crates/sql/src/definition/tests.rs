@@ -377,6 +377,91 @@ fn rows_are_copied_only_if_their_form_changes() {
 }
 
 #[test]
+fn algorithm_and_lock_are_promises_that_are_kept_or_refused() {
+    let dictionary = with_table(
+        "CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(9), w INT NOT NULL DEFAULT 3, KEY k (v, w), UNIQUE u (w))",
+    );
+    for text in [
+        "ALTER TABLE a ALTER w SET DEFAULT 4, RENAME COLUMN v TO x, MODIFY id INT COMMENT 'c', ALGORITHM=INSTANT",
+        "ALTER TABLE a ALGORITHM=INSTANT, RENAME TO b, RENAME KEY k TO kk",
+        "ALTER TABLE a MODIFY v VARCHAR(12), ALGORITHM INSTANT LOCK DEFAULT",
+        "ALTER TABLE a ADD x INT, DROP v, ADD KEY (x), MODIFY w INT, ALGORITHM=inplace, LOCK=none",
+        "ALTER TABLE a ADD KEY p (v(3)), ALGORITHM=INPLACE, LOCK=NONE",
+        "ALTER TABLE a DROP PRIMARY KEY, ADD PRIMARY KEY (w), ALGORITHM=INPLACE, LOCK=NONE",
+        "ALTER TABLE a MODIFY w BIGINT NOT NULL, LOCK=NONE",
+        "ALTER TABLE a MODIFY w BIGINT NOT NULL, ALGORITHM=COPY, LOCK=SHARED",
+        "ALTER TABLE a DROP PRIMARY KEY, ALGORITHM=COPY, LOCK=EXCLUSIVE",
+        "CREATE INDEX x ON a (w, v) ALGORITHM=INPLACE LOCK=NONE",
+        "DROP INDEX k ON a LOCK=NONE ALGORITHM=`DEFAULT`",
+    ] {
+        assert!(define(text, &dictionary).is_ok(), "{text}: {}", error(text, &dictionary));
+    }
+    let instant =
+        "ERROR 1845 (0A000): ALGORITHM=INSTANT is not supported for this operation. Try ALGORITHM=COPY/INPLACE.";
+    let by_copy = "ERROR 1845 (0A000): ALGORITHM=INPLACE is not supported for this operation. Try ALGORITHM=COPY.";
+    for (text, message) in [
+        ("ALTER TABLE a ADD x INT DEFAULT 1, ALGORITHM=INSTANT", instant),
+        ("ALTER TABLE a DROP KEY k, ALGORITHM=INSTANT", instant),
+        ("CREATE INDEX x ON a (w, v) ALGORITHM=INSTANT", instant),
+        ("DROP INDEX k ON a ALGORITHM=INSTANT", instant),
+        ("ALTER TABLE a ADD CHECK (w > 0), ALGORITHM=INPLACE", by_copy),
+        ("ALTER TABLE a ADD x INT AS (w) STORED, ALGORITHM=INPLACE", by_copy),
+        ("ALTER TABLE a PARTITION BY KEY (id) PARTITIONS 5, ALGORITHM=INPLACE", by_copy),
+        (
+            "ALTER TABLE a ADD CHECK (w > 0), ALGORITHM=INSTANT",
+            "ERROR 1845 (0A000): ALGORITHM=INSTANT is not supported for this operation. Try ALGORITHM=COPY.",
+        ),
+        (
+            "ALTER TABLE a MODIFY v VARCHAR(8), ALGORITHM=INPLACE",
+            "ERROR 1846 (0A000): ALGORITHM=INPLACE is not supported. Reason: Cannot change column type INPLACE. Try \
+             ALGORITHM=COPY.",
+        ),
+        (
+            "ALTER TABLE a DROP PRIMARY KEY, ALGORITHM=INPLACE",
+            "ERROR 1846 (0A000): ALGORITHM=INPLACE is not supported. Reason: Dropping a primary key is not allowed \
+             without also adding a new primary key. Try ALGORITHM=COPY.",
+        ),
+        (
+            "ALTER TABLE a DROP PRIMARY KEY, LOCK=NONE",
+            "ERROR 1846 (0A000): LOCK=NONE is not supported. Reason: Dropping a primary key is not allowed without also \
+             adding a new primary key. Try LOCK=SHARED.",
+        ),
+        (
+            "ALTER TABLE a ADD FOREIGN KEY (w) REFERENCES a (id), ALGORITHM=INPLACE",
+            "ERROR 1846 (0A000): ALGORITHM=INPLACE is not supported. Reason: Adding foreign keys needs \
+             foreign_key_checks=OFF. Try ALGORITHM=COPY.",
+        ),
+        (
+            "ALTER TABLE a ADD FOREIGN KEY (w) REFERENCES a (id), LOCK=NONE",
+            "ERROR 1846 (0A000): LOCK=NONE is not supported. Reason: Adding foreign keys needs foreign_key_checks=OFF. \
+             Try LOCK=SHARED.",
+        ),
+        (
+            "ALTER TABLE a ADD n INT AUTO_INCREMENT UNIQUE, LOCK=NONE",
+            "ERROR 1846 (0A000): LOCK=NONE is not supported. Reason: Adding an auto-increment column requires a lock. Try \
+             LOCK=SHARED.",
+        ),
+        (
+            "ALTER TABLE a RENAME COLUMN v TO x, ALGORITHM=COPY, LOCK=NONE",
+            "ERROR 1846 (0A000): LOCK=NONE is not supported. Reason: COPY algorithm requires a lock. Try LOCK=SHARED.",
+        ),
+        (
+            "ALTER TABLE a RENAME COLUMN v TO x, ALGORITHM=INSTANT, LOCK=NONE",
+            "ERROR 1221 (HY000): Incorrect usage of ALGORITHM=INSTANT and LOCK=NONE/SHARED/EXCLUSIVE",
+        ),
+    ] {
+        assert_eq!(error(text, &dictionary), message, "{text}");
+    }
+    for (text, message) in [
+        ("ALTER TABLE a RENAME b, ALGORITHM=fast, LOCK=NONE", "Unknown ALGORITHM 'fast'"),
+        ("CREATE INDEX x ON a (w) ALGORITHM=COPY LOCK `no lock`", "Unknown LOCK type 'no lock'"),
+        ("DROP INDEX x ON a LOCK all_of_it", "Unknown LOCK type 'all_of_it'"),
+    ] {
+        assert_eq!(parse(text.as_bytes()).expect_err(text).to_string(), message, "{text}");
+    }
+}
+
+#[test]
 fn columns_are_added_moved_renamed_and_dropped_together() {
     let dictionary = with_table(
         "CREATE TABLE a (id INT PRIMARY KEY, v INT, w INT NOT NULL, x INT, KEY k (v, w), UNIQUE u (w), KEY d (x))",

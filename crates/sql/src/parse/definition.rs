@@ -423,6 +423,8 @@ pub struct CreateIndex {
     pub table: ObjectName,
     /// The index, which has a name and is not primary.
     pub index: IndexDefinition,
+    /// ALGORITHM and LOCK.
+    pub manner: AlterManner,
 }
 
 /// DROP INDEX.
@@ -432,6 +434,45 @@ pub struct DropIndex {
     pub table: ObjectName,
     /// The index's name.
     pub name: String,
+    /// ALGORITHM and LOCK.
+    pub manner: AlterManner,
+}
+
+/// How a table change may be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AlterManner {
+    /// ALGORITHM.
+    pub algorithm: AlterAlgorithm,
+    /// LOCK.
+    pub lock: AlterLock,
+}
+
+/// ALGORITHM of a table change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AlterAlgorithm {
+    /// DEFAULT.
+    #[default]
+    Default,
+    /// INSTANT: no row is read or written.
+    Instant,
+    /// INPLACE: sessions read the table meanwhile.
+    InPlace,
+    /// COPY.
+    Copy,
+}
+
+/// LOCK of a table change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AlterLock {
+    /// DEFAULT.
+    #[default]
+    Default,
+    /// NONE: sessions read and write the table meanwhile.
+    None,
+    /// SHARED: sessions read the table meanwhile.
+    Shared,
+    /// EXCLUSIVE.
+    Exclusive,
 }
 
 /// ALTER TABLE.
@@ -441,6 +482,8 @@ pub struct AlterTable {
     pub table: ObjectName,
     /// The changes, in the order of the statement.
     pub changes: Vec<TableChange>,
+    /// ALGORITHM and LOCK.
+    pub manner: AlterManner,
 }
 
 impl AlterTable {

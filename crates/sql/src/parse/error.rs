@@ -40,6 +40,10 @@ pub enum ParseErrorKind {
     DerivedWithoutAlias,
     /// A table function without an alias.
     TableFunctionWithoutAlias,
+    /// A word after ALGORITHM of a table change that names none (1800).
+    UnknownAlterAlgorithm,
+    /// A word after LOCK of a table change that names none (1801).
+    UnknownAlterLock,
     /// The text is longer than [`super::limit::STATEMENT_BYTES_MAX`] bytes (1153).
     StatementTooLong,
 }
@@ -76,6 +80,8 @@ impl ParseErrorKind {
             ParseErrorKind::StatementTooLong => ErrorCode::PacketTooLarge,
             ParseErrorKind::DerivedWithoutAlias => ErrorCode::DerivedWithoutAlias,
             ParseErrorKind::TableFunctionWithoutAlias => ErrorCode::TableFunctionWithoutAlias,
+            ParseErrorKind::UnknownAlterAlgorithm => ErrorCode::UnknownAlterAlgorithm,
+            ParseErrorKind::UnknownAlterLock => ErrorCode::UnknownAlterLock,
         }
     }
 }
@@ -103,6 +109,8 @@ impl fmt::Display for ParseError {
             ParseErrorKind::NameTooLong => write!(formatter, "Identifier name '{near}' is too long"),
             ParseErrorKind::DerivedWithoutAlias => formatter.write_str("Every derived table must have its own alias"),
             ParseErrorKind::TableFunctionWithoutAlias => formatter.write_str("Every table function must have an alias"),
+            ParseErrorKind::UnknownAlterAlgorithm => write!(formatter, "Unknown ALGORITHM '{}'", first_name(near)),
+            ParseErrorKind::UnknownAlterLock => write!(formatter, "Unknown LOCK type '{}'", first_name(near)),
             ParseErrorKind::StatementTooLong => {
                 formatter.write_str("Got a packet bigger than 'max_allowed_packet' bytes")
             }
@@ -111,3 +119,14 @@ impl fmt::Display for ParseError {
 }
 
 impl std::error::Error for ParseError {}
+
+/// The name at the start of a text, without its quotes.
+fn first_name(text: &str) -> &str {
+    match text.strip_prefix('`') {
+        Some(quoted) => quoted.split('`').next().unwrap_or_default(),
+        None => {
+            let is_end = |character: char| !(character.is_alphanumeric() || character == '_' || character == '$');
+            text.split(is_end).next().unwrap_or_default()
+        }
+    }
+}

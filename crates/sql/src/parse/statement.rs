@@ -563,8 +563,11 @@ pub enum Show {
     ErrorCount,
     Engines,
     EngineStatus {
-        engine: String,
+        /// `None` for ALL.
+        engine: Option<String>,
     },
+    /// `SHOW ENGINE ... MUTEX`, `SHOW ENGINE ... LOGS`
+    EngineMutex,
     CharacterSet {
         filter: Option<ShowFilter>,
     },

@@ -464,7 +464,7 @@ pub(crate) fn plan_source(
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Planned<QueryPlan>> {
     plan_query(
-        &Environment { is_strict: !ignore && !environment.modes.is_lenient, ..*environment },
+        &Environment { is_strict: !ignore && !environment.modes.is_lenient, ignores: ignore, ..*environment },
         select,
         find_virtual,
     )

@@ -1,8 +1,9 @@
-//! Subqueries in VALUES, SET and ON DUPLICATE KEY UPDATE of INSERT and REPLACE.
+//! Subqueries in VALUES, SET and ON DUPLICATE KEY UPDATE of INSERT and REPLACE, and values of VALUES and SET
+//! that assign user variables or wait.
 //!
 //! Such a statement becomes an INSERT of the rows of a query. For VALUES the query has one row, with the
-//! values of all subqueries and parameters; the rows of VALUES are made from it. The subqueries of ON
-//! DUPLICATE KEY UPDATE are further columns of the statement's query.
+//! values of all subqueries, stateful values and parameters; the rows of VALUES are made from it. The
+//! subqueries of ON DUPLICATE KEY UPDATE are further columns of the statement's query.
 
 use junctor_model::error::{Error, Result};
 
@@ -14,27 +15,27 @@ use crate::parse::statement::{Insert, InsertSource, Select, SelectItem};
 
 /// An INSERT whose values no longer contain subqueries.
 pub(super) struct Extracted {
-    /// The statement. Each subquery of VALUES is the parameter with the number of its column in `values`.
+    /// The statement. Each subquery and stateful value of VALUES is the parameter with the number of its column in `values`.
     pub insert: Insert,
-    /// The query of the values; `None` if VALUES has no subquery.
+    /// The query of the values; `None` if VALUES has nothing for it.
     pub values: Option<Select>,
     /// The subqueries of ON DUPLICATE KEY UPDATE. In the statement they are parameters from
     /// `first_of_update` on.
     pub of_update: Vec<SelectItem>,
 }
 
-/// Takes the subqueries out of the values of an INSERT. `first_of_update` is the number of the parameter that
+/// Takes the subqueries and the stateful values out of the values of an INSERT. `first_of_update` is the number of the parameter that
 /// stands for the first subquery of ON DUPLICATE KEY UPDATE. Returns `None` if there are none.
 ///
 /// # Errors
-/// 1093 for a subquery of the target; 1235 for a subquery that reads the row.
+/// 1093 for a subquery of the target; 1235 for a subquery and a stateful value that read the row.
 pub(super) fn extract(
     environment: &Environment<'_>,
     insert: &Insert,
     first_of_update: usize,
 ) -> Result<Option<Extracted>> {
     let in_values = match &insert.source {
-        InsertSource::Rows(rows) => rows.iter().flatten().any(Expression::needs_tree),
+        InsertSource::Rows(rows) => rows.iter().flatten().any(|value| value.needs_tree() || value.is_stateful()),
         _ => false,
     };
     let in_update = insert.on_duplicate.iter().any(|assignment| assignment.value.needs_tree());
@@ -51,7 +52,10 @@ pub(super) fn extract(
         check.expressions(rows.iter().flatten())?;
         let mut items = Vec::new();
         for value in rows.iter_mut().flatten() {
-            take(value, true, 0, &mut items)?;
+            match value.is_stateful() {
+                true => take_whole(value, &mut items)?,
+                false => take(value, true, 0, &mut items)?,
+            }
         }
         if items.is_empty() {
             items.push(item(Expression::Literal(Literal::Null)));
@@ -64,6 +68,21 @@ pub(super) fn extract(
         take(&mut assignment.value, false, first_of_update, &mut of_update)?;
     }
     Ok(Some(Extracted { insert, values, of_update }))
+}
+
+/// Moves a stateful value to `items`. It is evaluated once, as a part of the query. Error: 1235 if it reads the
+/// row.
+fn take_whole(value: &mut Expression, items: &mut Vec<SelectItem>) -> Result<()> {
+    let mut reads_row = false;
+    value.visit(&mut |inner| {
+        reads_row |= matches!(inner, Expression::Column(_) | Expression::Default(_) | Expression::InsertedValue(_));
+    });
+    if reads_row {
+        return Err(Error::not_supported("a column in a value of INSERT that assigns a user variable or waits"));
+    }
+    let number = ParameterNumber(items.len() as u32);
+    items.push(item(std::mem::replace(value, Expression::Parameter(number))));
+    Ok(())
 }
 
 /// Moves the subqueries of a value to `items`, and the parameters too if `takes_parameters`. Error: 1235.

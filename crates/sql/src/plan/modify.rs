@@ -170,6 +170,7 @@ fn plan_request(
     let depends_on_level = request.is_single && !request.is_delete;
     let reading = Environment {
         is_strict: !request.ignore && !environment.modes.is_lenient,
+        ignores: request.ignore,
         locks_reads: if depends_on_level { environment.locks_sources } else { true },
         ..*environment
     };

@@ -137,6 +137,7 @@ fn planned_with_rows(
         foreign_key_checks: true,
         numbers: Default::default(),
         is_strict: false,
+        ignores: false,
         rules: Default::default(),
         row_estimate,
         profile: &|_| None,

@@ -279,6 +279,7 @@ pub(super) fn with_environment<T>(
         concat_bytes_max: facts.session.variables.concat_bytes_max(),
         numbers: number_rules(&facts.session.variables),
         is_strict: false,
+        ignores: false,
         rules: facts.session.variables.value_rules().at(session_context.now_us()),
         row_estimate: &|table| facts.engine.estimates.rows(table),
         profile: &|table| facts.engine.settings.statistics.profile(table),

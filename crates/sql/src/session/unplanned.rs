@@ -577,6 +577,7 @@ impl Engine {
             concat_bytes_max: session.variables.concat_bytes_max(),
             numbers: number_rules(&session.variables),
             is_strict: false,
+            ignores: false,
             rules: session.variables.value_rules().at(session_context.now_us()),
             row_estimate: &|table| self.estimates.rows(table),
             profile: &|_| None,

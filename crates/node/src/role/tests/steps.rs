@@ -162,3 +162,28 @@ fn explain_analyze_counts_what_the_operators_did() {
     assert_eq!(node.query(1, query), ["5"]);
     assert_eq!(node.resources_held(), 2, "only sessions hold resources");
 }
+
+#[test]
+fn ignore_takes_null_for_a_subquery_with_several_rows() {
+    let mut node = Node::new(ONE_THREAD, NodeConfig::default());
+    node.open(1, false);
+    node.execute(1, &["CREATE DATABASE d", "USE d", "CREATE TABLE t (id INT PRIMARY KEY, v INT)"]);
+    node.execute(1, &["CREATE TABLE o (id INT PRIMARY KEY)", "INSERT INTO o VALUES (1), (2), (3)"]);
+    node.execute(1, &["INSERT INTO t VALUES (1, 10), (2, 20)"]);
+    for (change, refused, rows) in [
+        ("INTO t VALUES (5, (SELECT id FROM o))", "INSERT", &["1/10", "2/20", "5"][..]),
+        ("INTO t VALUES (7, 70), ((SELECT MAX(id) + 5 FROM o), 80)", "", &["1/10", "2/20", "5", "7/70", "8/80"]),
+        ("t SET v = (SELECT id FROM o WHERE o.id > t.id) WHERE id < 3", "UPDATE", &["1", "2/3", "5", "7/70", "8/80"]),
+        ("FROM t WHERE v > 70 OR id = (SELECT id FROM o)", "DELETE", &["1", "2/3", "5", "7/70"]),
+    ] {
+        if !refused.is_empty() {
+            let statement = format!("{refused} {change}");
+            assert_eq!(node.query(1, &statement), ["#21000Subquery returns more than 1 row"], "{statement}");
+        }
+        let verb = if refused.is_empty() { "INSERT" } else { refused };
+        node.execute(1, &[&format!("{verb} IGNORE {change}")]);
+        let warnings = if refused.is_empty() { "0" } else { "1" };
+        assert_eq!(node.query(1, "SHOW COUNT(*) WARNINGS"), [warnings], "{change}");
+        assert_eq!(node.query(1, "SELECT CONCAT_WS('/', id, v) FROM t ORDER BY id"), rows, "{change}");
+    }
+}

@@ -287,7 +287,14 @@ impl Apply {
             }
             let is_single = matches!(self.plan.form, ApplyForm::Value | ApplyForm::Row { .. });
             if is_single && answer.rows.len() > 1 {
-                return Err(Error::new(ErrorCode::SubqueryRows, "Subquery returns more than 1 row"));
+                let text = "Subquery returns more than 1 row";
+                if !self.plan.ignores {
+                    return Err(Error::new(ErrorCode::SubqueryRows, text));
+                }
+                // Without a row, the value is NULL.
+                answer.rows.clear();
+                run.scratch.note(ErrorCode::SubqueryRows, || text.to_owned());
+                return Ok(true);
             }
             self.running_account.hold(run.memory, batch.memory())?;
             if run.is_spent(batch.len()) {

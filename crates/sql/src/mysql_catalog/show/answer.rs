@@ -4,10 +4,10 @@ use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::fact::ShowContext;
 use super::filter::{Condition, apply_filter, is_like, keep_where};
-use super::layout::{Field, VirtualTable, long, number, text, unsigned};
+use super::layout::{Field, VirtualTable, bytes, long, number, text, unsigned};
 use super::{
-    column_rows, grant_rows, information_schema, junctor_info, mysql_schema, performance_schema, server_rows,
-    table_rows,
+    column_rows, create_text, grant_rows, information_schema, junctor_info, mysql_schema, performance_schema,
+    server_rows, table_rows,
 };
 use crate::parse::expression::VariableScope;
 use crate::parse::statement::{Describe, ObjectName, Show, ShowFilter};
@@ -61,9 +61,14 @@ fn unfiltered<'s>(show: &'s Show, facts: &ShowContext<'_>) -> Result<(VirtualTab
         Show::WarningCount => server_rows::show_warning_count(false, facts),
         Show::ErrorCount => server_rows::show_warning_count(true, facts),
         Show::Engines => server_rows::show_engines(),
+        Show::EngineStatus { engine }
+            if engine.as_deref().is_none_or(|engine| engine.eq_ignore_ascii_case(create_text::ENGINE)) =>
+        {
+            VirtualTable::of_show(ENGINE_STATUS, vec![[create_text::ENGINE, "", ENGINE_STATUS_TEXT].map(bytes).into()])
+        }
         // For features that Junctor lacks, the result has MySQL's columns and no rows, because monitoring
         // tools query them.
-        Show::EngineStatus { .. } => empty(ENGINE_STATUS),
+        Show::EngineStatus { .. } | Show::EngineMutex => empty(ENGINE_STATUS),
         Show::Checksum { .. } => return Err(Error::not_supported("CHECKSUM TABLE here")),
         Show::ProcessList { .. } => return Err(Error::not_supported("SHOW PROCESSLIST here")),
         Show::Plugins => server_rows::show_plugins(),
@@ -150,6 +155,7 @@ fn empty(fields: &[Field]) -> VirtualTable {
 
 const OPEN_TABLES: &[Field] = &[text("Database", 64), text("Table", 64), number("In_use"), number("Name_locked")];
 const ENGINE_STATUS: &[Field] = &[text("Type", 10), text("Name", 512), text("Status", 10)];
+const ENGINE_STATUS_TEXT: &str = "The database junctor_info has the status of Junctor as tables";
 const MASTER_STATUS: &[Field] = &[
     text("File", 255),
     unsigned("Position"),

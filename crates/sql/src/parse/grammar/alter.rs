@@ -1,7 +1,7 @@
 //! RENAME TABLE and ALTER TABLE.
 
 use super::parser::{Parse, Parser};
-use crate::parse::definition::{AlterTable, ColumnPlace, TableChange, TableOption};
+use crate::parse::definition::{AlterManner, AlterTable, ColumnPlace, TableChange, TableOption};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{ObjectName, Statement};
@@ -50,15 +50,16 @@ impl Parser<'_> {
             return self.syntax();
         }
         let mut changes = Vec::new();
+        let mut manner = AlterManner::default();
         loop {
             match self.word() {
-                Some(Keyword::Algorithm | Keyword::Lock) => self.alter_hints()?,
+                Some(Keyword::Algorithm | Keyword::Lock) => self.alter_manner(&mut manner)?,
                 _ => self.table_change(&mut changes)?,
             }
             if !self.accept(TokenKind::Comma) {
-                // MySQL accepts hints after the last change without a comma.
-                self.alter_hints()?;
-                return Ok(Statement::AlterTable(Box::new(AlterTable { table, changes })));
+                // MySQL accepts them after the last change without a comma.
+                self.alter_manner(&mut manner)?;
+                return Ok(Statement::AlterTable(Box::new(AlterTable { table, changes, manner })));
             }
         }
     }

@@ -1,10 +1,12 @@
 //! CREATE and DROP of tables, indexes and databases.
 
-use super::parser::{Parse, Parser};
+use super::parser::{Parse, Parser, Stop};
 use crate::parse::definition::{
-    AlterDatabase, CreateDatabase, CreateIndex, CreateSelect, CreateTable, CreateTableLike, DropDatabase, DropIndex,
-    DropTable, HistogramChange, IndexAlgorithm, IndexColumn, IndexDefinition, IndexKind, PartitionByKey, TableOption,
+    AlterAlgorithm, AlterDatabase, AlterLock, AlterManner, CreateDatabase, CreateIndex, CreateSelect, CreateTable,
+    CreateTableLike, DropDatabase, DropIndex, DropTable, HistogramChange, IndexAlgorithm, IndexColumn, IndexDefinition,
+    IndexKind, PartitionByKey, TableOption,
 };
+use crate::parse::error::ParseErrorKind;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{Show, Statement, TableMaintenance, Unsupported};
@@ -349,15 +351,38 @@ impl Parser<'_> {
         let table = self.object_name()?;
         let mut index = self.index_rest(kind, Some(name))?;
         index.algorithm = index.algorithm.or(algorithm);
-        self.alter_hints()?;
-        Ok(Statement::CreateIndex(Box::new(CreateIndex { table, index })))
+        let mut manner = AlterManner::default();
+        self.alter_manner(&mut manner)?;
+        Ok(Statement::CreateIndex(Box::new(CreateIndex { table, index, manner })))
     }
 
-    /// Skips `ALGORITHM = ...` and `LOCK = ...`, which affect only how MySQL executes the change.
-    pub(super) fn alter_hints(&mut self) -> Parse<()> {
-        while self.accept_any(&[Keyword::Algorithm, Keyword::Lock]).is_some() {
+    /// `ALGORITHM = ...` and `LOCK = ...`, as often as they are there. The last of each counts.
+    pub(super) fn alter_manner(&mut self, manner: &mut AlterManner) -> Parse<()> {
+        while let Some(keyword) = self.accept_any(&[Keyword::Algorithm, Keyword::Lock]) {
             self.accept(TokenKind::Equal);
-            self.name_or_default()?;
+            let start = self.current.start;
+            let word = if self.at_word(Keyword::Default) { self.any_word()? } else { self.name()? };
+            let word = word.to_ascii_uppercase();
+            match keyword {
+                Keyword::Algorithm => {
+                    manner.algorithm = match &*word {
+                        "DEFAULT" => AlterAlgorithm::Default,
+                        "INSTANT" => AlterAlgorithm::Instant,
+                        "INPLACE" => AlterAlgorithm::InPlace,
+                        "COPY" => AlterAlgorithm::Copy,
+                        _ => return Err(Stop::Error(ParseErrorKind::UnknownAlterAlgorithm, start)),
+                    }
+                }
+                _ => {
+                    manner.lock = match &*word {
+                        "DEFAULT" => AlterLock::Default,
+                        "NONE" => AlterLock::None,
+                        "SHARED" => AlterLock::Shared,
+                        "EXCLUSIVE" => AlterLock::Exclusive,
+                        _ => return Err(Stop::Error(ParseErrorKind::UnknownAlterLock, start)),
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -501,8 +526,9 @@ impl Parser<'_> {
         let name = if self.at_word(Keyword::Primary) { self.any_word()? } else { self.name()? };
         self.expect_word(Keyword::On)?;
         let table = self.object_name()?;
-        self.alter_hints()?;
-        Ok(Statement::DropIndex(DropIndex { table, name }))
+        let mut manner = AlterManner::default();
+        self.alter_manner(&mut manner)?;
+        Ok(Statement::DropIndex(DropIndex { table, name, manner }))
     }
 
     /// DROP DATABASE, starting at DATABASE.

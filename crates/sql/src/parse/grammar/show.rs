@@ -123,9 +123,14 @@ impl Parser<'_> {
                 Ok(if keyword == Keyword::Master { Show::MasterStatus } else { Show::ReplicaStatus })
             }
             Keyword::Engine => {
-                let engine = self.name_or_string()?;
-                self.expect_word(Keyword::Status)?;
-                Ok(Show::EngineStatus { engine })
+                let engine = if self.accept_word(Keyword::All) { None } else { Some(self.name_or_string()?) };
+                if self.accept_word(Keyword::Status) {
+                    return Ok(Show::EngineStatus { engine });
+                }
+                match self.accept_word(Keyword::Logs) || self.accept_text("MUTEX") {
+                    true => Ok(Show::EngineMutex),
+                    false => self.syntax(),
+                }
             }
             Keyword::Profile | Keyword::Profiles => self.unsupported("SHOW PROFILE"),
             Keyword::Binlog => self.unsupported("SHOW BINLOG EVENTS"),

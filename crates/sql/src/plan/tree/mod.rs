@@ -330,6 +330,8 @@ pub struct ApplyPlan {
     pub slot: u16,
     /// The same subquery for all outer rows.
     pub grouped: Option<GroupedSubquery>,
+    /// IGNORE: more than one row for a value is NULL with a warning.
+    pub ignores: bool,
 }
 
 /// A subquery that is executed for all outer rows.

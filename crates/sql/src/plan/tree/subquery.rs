@@ -274,7 +274,8 @@ impl<'b> BlockSubqueries<'b> {
             }
         };
         let slot = space.computed(result, "")?.as_column().map_or(0, |column| column.0);
-        Ok((ApplyPlan { block: Arc::new(block), form, slot, grouped }, result))
+        let ignores = self.planner.environment.ignores;
+        Ok((ApplyPlan { block: Arc::new(block), form, slot, grouped, ignores }, result))
     }
 
     /// The comparison of operands with values of the subquery's rows, which get slots.
