@@ -144,8 +144,11 @@ impl Binder<'_> {
                 if arguments.iter().any(|argument| argument.result.is_bytes()) {
                     return Err(Error::not_supported("bit aggregates of binary strings"));
                 }
-                let integer = |value| Expression::cast(CastTarget::Signed, value);
-                arguments = arguments.into_iter().map(integer).collect();
+                let integer = |value: Expression| match value.result.kind {
+                    Kind::String => Expression::call("TEXT BITS", vec![value]),
+                    _ => Ok(Expression::cast(CastTarget::Signed, value)),
+                };
+                arguments = arguments.into_iter().map(integer).collect::<Result<_>>()?;
                 ResultType::integer(true, 21)
             }
             GroupFunctionKind::Variance { .. } => {
