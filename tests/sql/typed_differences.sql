@@ -59,6 +59,16 @@ SELECT IFNULL(f, t), COALESCE(f, s, m), IF(id, f, m), CASE WHEN id = 2 THEN t EL
 SELECT IFNULL(f, i), COALESCE(f, t, b), IF(id = 1, f, 1), IFNULL(f, LENGTH('a')), LEAST(f, t), IFNULL(f, IF(id, t, t)) FROM floats ORDER BY id;
 SELECT f FROM floats UNION ALL SELECT t FROM floats;
 SELECT f FROM floats UNION ALL SELECT i FROM floats;
+-- BIT and a signed integer are a decimal.
+CREATE TABLE signs (id INT PRIMARY KEY, b BIT(1), c BIT(64), i INT, u INT UNSIGNED);
+INSERT INTO signs VALUES (1, 1, 9223372036854775808, -1, 1);
+SELECT IFNULL(b, 0), IFNULL(c, 0), COALESCE(i, c), IF(i, c, i), IFNULL(c, u), LEAST(c, i) FROM signs;
+SELECT c FROM signs UNION ALL SELECT i FROM signs;
+-- Distinct numbers, not distinct texts, are summed.
+CREATE TABLE digits (t VARCHAR(5), b VARBINARY(5));
+INSERT INTO digits VALUES ('1', '1'), ('1.0', '01'), ('a', 'A'), ('b', ''), ('3', '3');
+SELECT SUM(DISTINCT t), AVG(DISTINCT t), SUM(DISTINCT b), COUNT(DISTINCT t), SUM(t) FROM digits;
+SELECT AVG(DISTINCT b) FROM digits GROUP BY t = 'a' ORDER BY 1;
 -- Texts of a column in aggregates of bits have 63 bits, other texts 64.
 CREATE TABLE many (c TEXT, l VARCHAR(30) CHARACTER SET latin1);
 INSERT INTO many VALUES ('18446744073709551608', '-3x');

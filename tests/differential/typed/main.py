@@ -33,6 +33,8 @@ UNKNOWN = {1054, 1146}
 EPISODE_STATEMENTS = 120
 SHRINKS_MAX = 80
 PROGRESS_SECONDS = 60
+# Maximum length of a difference that is recorded.
+RECORDED_MAX = 20_000
 REGISTRY = Path(__file__).parents[3] / "docs/generated/functions.md"
 
 
@@ -297,7 +299,7 @@ def examples(tally, shown_reasons, most):
 def write_record(tally, seed, file):
     """Writes the differences with a reason and the refusals of an episode. The tally has none afterwards."""
     if file is not None:
-        for text in [line(seed, *each) for each in tally.recorded] + tally.refusals:
+        for text in [line(seed, *each) for each in tally.recorded if len(each[1].text) < RECORDED_MAX] + tally.refusals:
             file.write(text + "\n")
         file.flush()
     tally.recorded, tally.refusals = [], []

@@ -97,7 +97,12 @@ pub(crate) fn convert_to(expression: Expression, result: ResultType) -> Expressi
 fn unified_kind(left: Kind, right: Kind, mut types: impl Iterator<Item = ResultType>) -> Kind {
     match merged(left, right) {
         Merged::Kind(kind) => kind,
-        Merged::Signs => match types.all(|result| result.kind != Kind::UInt || result.length <= SAFE_UNSIGNED_DIGITS) {
+        // BIT is unsigned, and a decimal beside a signed integer, however few bits it has.
+        Merged::Signs => match types.all(|result| match result.kind {
+            Kind::Bit => false,
+            Kind::UInt => result.length <= SAFE_UNSIGNED_DIGITS,
+            _ => true,
+        }) {
             true => Kind::Int,
             false => Kind::Decimal,
         },
