@@ -6,7 +6,8 @@
 #
 # EPISODES is the number of episodes with concurrent sessions, of about 40 statements each.
 # TYPED is the number of statements over every type and function, TYPED_SECONDS their bound; TYPED_ONLY=1 sends
-# only them. TYPED_CHECK=--summary lists what was refused and the kinds of differences.
+# only them. TYPED_CHECK=--summary lists what was refused and the kinds of differences; TYPED_RECORD=FILE keeps the
+# differences that have a reason, for typed/record.py.
 # QUERIES is the number of queries of several tables, WRITES of statements that write several tables.
 # KEEP_GOING=--keep-going reports every difference instead of the first one.
 set -eu
@@ -50,7 +51,7 @@ if [ -z "${TYPED_ONLY:-}" ]; then
 fi
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/typed/main.py" $ports --seed "$seed" --statements "${TYPED:-20000}" \
-    --seconds "${TYPED_SECONDS:-100}" ${TYPED_CHECK:-} ${KEEP_GOING:-} || failed=1
+    --seconds "${TYPED_SECONDS:-100}" ${TYPED_CHECK:-} ${TYPED_RECORD:+--record "$TYPED_RECORD"} ${KEEP_GOING:-} || failed=1
 if [ -n "${TYPED_ONLY:-}" ]; then
     exit $failed
 fi

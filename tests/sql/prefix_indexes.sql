@@ -46,4 +46,11 @@ ALTER TABLE t DROP COLUMN y;
 DROP INDEX b ON t;
 SHOW CREATE TABLE t;
 SELECT * FROM t ORDER BY id;
+-- Bytes are compared in the character set of the column.
+CREATE TABLE bytes (id INT PRIMARY KEY, a TINYTEXT CHARACTER SET ascii, l TEXT CHARACTER SET latin1, u TEXT, KEY (a(3)), KEY (l(2)), KEY (u(2)));
+INSERT INTO bytes VALUES (1, 'a', 'ä', 'ä'), (2, 'A', 'Ä', 'Ä'), (3, 'ab', 'äb', 'äb');
+SELECT id FROM bytes WHERE a = 0x61 ORDER BY id;
+SELECT id FROM bytes WHERE l = 0xe4 ORDER BY id;
+SELECT id FROM bytes WHERE u = 0xc3a4 ORDER BY id;
+SELECT id FROM bytes WHERE l = 'ä' ORDER BY id;
 DROP DATABASE cli_prefix_indexes;

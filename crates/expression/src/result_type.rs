@@ -16,6 +16,8 @@ pub const DECIMAL_PRECISION_MAX: u32 = decimal::DECIMAL_PRECISION_MAX as u32;
 /// Number of digits that division adds after the decimal point: the default of MySQL's
 /// `div_precision_increment`.
 pub const DIVISION_SCALE_INCREMENT: u8 = 4;
+/// Maximum bytes of an integer type that gives FLOAT with a FLOAT.
+const NARROW_BYTES_MAX: usize = 3;
 
 /// The class of types of the value that an expression yields. Each of its values is NULL or of this class.
 /// The tables of [`crate::rules`] have a row and a column for each.
@@ -141,6 +143,8 @@ pub struct ResultType {
     pub decimals: u8,
     /// The width up to which zeros precede the number in its text; 0 without ZEROFILL. Only columns have it.
     pub zero_fill: u8,
+    /// Whether the value is an integer of a TINYINT, SMALLINT or MEDIUMINT, which a FLOAT holds.
+    pub is_narrow: bool,
     /// Whether the value can be NULL.
     pub nullable: bool,
 }
@@ -197,6 +201,7 @@ impl ResultType {
             length,
             decimals: DECIMALS_NOT_FIXED,
             zero_fill: 0,
+            is_narrow: false,
             nullable: false,
         }
     }
@@ -215,7 +220,9 @@ impl ResultType {
     pub fn as_number(&self) -> ResultType {
         let integer = |unsigned, length| ResultType::integer(unsigned, length).with_nullable(self.nullable);
         match self.kind {
-            Kind::Null | Kind::Int | Kind::UInt | Kind::Decimal | Kind::Double => ResultType { zero_fill: 0, ..*self },
+            Kind::Null | Kind::Int | Kind::UInt | Kind::Decimal | Kind::Double => {
+                ResultType { zero_fill: 0, is_narrow: false, ..*self }
+            }
             Kind::Float | Kind::String | Kind::Enum | Kind::Set | Kind::Json | Kind::Geometry => {
                 ResultType::double().with_nullable(self.nullable)
             }
@@ -253,8 +260,10 @@ impl ResultType {
         let text = |collation, length| ResultType::string(collation, Coercibility::Implicit, length);
         let column_type = &column.column_type;
         let result = match column_type.form() {
-            Form::Int => ResultType::integer(false, column_type.wire().length),
-            Form::UInt => ResultType::integer(true, column_type.wire().length),
+            Form::Int | Form::UInt => {
+                let integer = ResultType::integer(column_type.form() == Form::UInt, column_type.wire().length);
+                ResultType { is_narrow: column_type.key_bytes().is_some_and(|bytes| bytes <= NARROW_BYTES_MAX), ..integer }
+            }
             Form::Double if column_type.wire().decimals < DECIMALS_NOT_FIXED => {
                 let wire = column_type.wire();
                 ResultType::number(Kind::Double, wire.length, wire.decimals)
@@ -451,6 +460,7 @@ impl ResultType {
             length,
             decimals,
             zero_fill: 0,
+            is_narrow: false,
             nullable: false,
         }
     }

@@ -5,6 +5,7 @@ compares the answers. A difference is printed as the smallest script found.
     python3 main.py --junctor PORT --mariadb PORT [--seed N] [--statements N] [--seconds N] [--keep-going]
 
 With `--examples N`, it also prints N differences for each reason, to judge whether a reason is too wide.
+With `--record FILE`, it writes each difference with a reason into a file, which record.py judges again.
 
 Requires PyMySQL. The exit status is 1 if a difference has no reason in excuses.py."""
 
@@ -22,6 +23,7 @@ from compare import differences, signature
 from episode import Episode, plain
 from excuses import excuse
 from functions import LEFT_OUT, SIGNATURES
+from record import line, refusal
 from tree import Form, Many
 from wire import Server
 
@@ -30,6 +32,9 @@ REFUSED = 1235
 UNKNOWN = {1054, 1146}
 EPISODE_STATEMENTS = 120
 SHRINKS_MAX = 80
+PROGRESS_SECONDS = 60
+# Maximum length of a difference that is recorded.
+RECORDED_MAX = 20_000
 REGISTRY = Path(__file__).parents[3] / "docs/generated/functions.md"
 
 
@@ -59,8 +64,8 @@ def whole(columns, cause=None):
     return statement
 
 
-def judge(found, cause, ours, theirs):
-    """The differences without a reason, and the reasons of the others, each once."""
+def judge(found, cause, ours, theirs, recorded=None):
+    """The differences without a reason, and the reasons of the others, each once. `recorded` gets all of these."""
     unexplained, reasons = [], {}
     for each in found:
         reason = excuse(each.text, *each.concerns(cause, ours, theirs))
@@ -68,20 +73,22 @@ def judge(found, cause, ours, theirs):
             unexplained.append(each)
         else:
             reasons.setdefault(reason, each)
+            if recorded is not None:
+                recorded.append((reason, each, cause, ours, theirs))
     return unexplained, reasons
 
 
-def explained(servers, cause):
+def explained(servers, cause, recorded=None):
     """The reasons why the expressions that a write stores have other values, if all such differences have one."""
     query = cause.computed() if "write" in cause.features else None
     if query is None:
         return {}
     ours, theirs, found = send(servers, query)
-    unexplained, reasons = judge([each for each in found if each.kind != "name"], query, ours, theirs)
+    unexplained, reasons = judge([each for each in found if each.kind != "name"], query, ours, theirs, recorded)
     return {} if unexplained else reasons
 
 
-def explained_alone(servers, statement, unexplained):
+def explained_alone(servers, statement, unexplained, recorded=None):
     """The reasons of the warnings or the error of a query, if each of its expressions alone has one or does not differ."""
     root = statement.root
     is_list = isinstance(root, Form) and root.pattern.startswith("SELECT {}") and len(root.operands[0].items) > 1
@@ -94,7 +101,7 @@ def explained_alone(servers, statement, unexplained):
     for item in root.operands[0].items:
         query = statement.with_root(Form(root.pattern, [Many([item]), *root.operands[1:]], root.name, root.whole))
         ours, theirs, found = send(servers, query)
-        rest, reasons = judge(found, query, ours, theirs)
+        rest, reasons = judge(found, query, ours, theirs, recorded)
         if rest:
             return {}
         found_reasons.update(reasons)
@@ -183,7 +190,7 @@ class Tally:
     def __init__(self):
         self.sent, self.differing, self.grave = 0, 0, 0
         self.refused, self.excused, self.found = (collections.Counter() for _ in range(3))
-        self.examples = []
+        self.examples, self.recorded, self.refusals = [], [], []
 
     def excuse(self, reason, found, cause, ours, theirs):
         """Counts a difference with a reason."""
@@ -222,6 +229,7 @@ def run_episode(servers, seed, seen):
             episode.refuse_change()
         if theirs is None:
             tally.refused[re.sub(r"'[^']*'|\d+", "_", ours.message) if "FUNCTION" not in ours.message else ours.message] += 1
+            tally.refusals.append(refusal(seed, ours.message, statement))
             steps.pop()
             if creates:
                 break
@@ -242,11 +250,11 @@ def run_episode(servers, seed, seen):
                 steps += [statement] if found else []
             if not found:
                 continue
-        unexplained, reasons = judge(found, cause, ours, theirs)
+        unexplained, reasons = judge(found, cause, ours, theirs, tally.recorded)
         for reason, each in reasons.items():
             tally.excuse(reason, each, cause, ours, theirs)
         if unexplained:
-            by_value = explained(servers, cause) or explained_alone(servers, cause, unexplained)
+            by_value = explained(servers, cause, tally.recorded) or explained_alone(servers, cause, unexplained, tally.recorded)
             for reason, each in by_value.items():
                 tally.excuse(reason, each, cause, ours, theirs)
             unexplained = [] if by_value else unexplained
@@ -288,16 +296,27 @@ def examples(tally, shown_reasons, most):
     return texts
 
 
+def write_record(tally, seed, file):
+    """Writes the differences with a reason and the refusals of an episode. The tally has none afterwards."""
+    if file is not None:
+        for text in [line(seed, *each) for each in tally.recorded if len(each[1].text) < RECORDED_MAX] + tally.refusals:
+            file.write(text + "\n")
+        file.flush()
+    tally.recorded, tally.refusals = [], []
+
+
 def work(options, worker, reports):
     database = f"typed_{options.seed}_{worker}"
     servers = [Server("junctor", options.junctor, database), Server("mariadb", options.mariadb, database)]
     for server in servers:
         server.use()
     shown_reasons = collections.Counter()
+    file = open(f"{options.record}.{worker}", "a", encoding="utf-8") if options.record else None
     seed, sent, seen, end = options.seed + worker, 0, collections.Counter(), time.monotonic() + options.seconds
     while sent < options.statements / options.workers and time.monotonic() < end:
         tally, found = run_episode(servers, seed, seen)
         sent += tally.sent
+        write_record(tally, seed, file)
         reports.put((tally, found + examples(tally, shown_reasons, options.examples)))
         seed += options.workers
         if any(server.run("DO 0").kind == "lost" for server in servers):
@@ -328,6 +347,7 @@ def main():
     parser.add_argument("--mariadb", type=int, required=True, metavar="PORT")
     parser.add_argument("--keep-going", action="store_true", help="continue after a difference")
     parser.add_argument("--examples", type=int, default=0, metavar="N", help="print N differences of each reason and worker")
+    parser.add_argument("--record", metavar="FILE", help="append the differences with a reason to FILE.0, FILE.1 ..., one for each worker")
     parser.add_argument("--summary", action="store_true", help="print what was refused, excused and found, with counts")
     options = parser.parse_args()
     functions = check_registry()
@@ -335,7 +355,7 @@ def main():
     workers = [multiprocessing.Process(target=work, args=(options, number, reports), daemon=True) for number in range(options.workers)]
     for worker in workers:
         worker.start()
-    running = len(workers)
+    running, told = len(workers), start
     while running > 0:
         try:
             result = reports.get(timeout=10)
@@ -352,6 +372,9 @@ def main():
             print(text, flush=True)
         if total.differing and not options.keep_going:
             break
+        if options.record and time.monotonic() - told > PROGRESS_SECONDS:
+            told = time.monotonic()
+            print(f"{total.sent} statements after {told - start:.0f} s, {total.differing} differences", flush=True)
     if options.summary:
         for title, counts in (("refused", total.refused), ("excused", total.excused), ("unexplained", total.found)):
             for text, count in counts.most_common(400):

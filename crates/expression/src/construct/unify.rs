@@ -23,11 +23,18 @@ pub(crate) fn unify<'e>(
     for result in types() {
         kind = unified_kind(kind, result.kind, types());
     }
+    let fits_float = |result: ResultType| matches!(result.kind, Kind::Null | Kind::Float | Kind::Year) || result.is_narrow;
+    if kind == Kind::Double && types().all(fits_float) {
+        kind = Kind::Float;
+    }
     let of_kind = || types().filter(|result| result.kind != Kind::Null);
     let length = of_kind().map(|result| result.length).max().unwrap_or(0);
     let result = match kind {
         Kind::Null => ResultType::null(),
-        Kind::Int | Kind::UInt => ResultType::integer(kind == Kind::UInt, length),
+        Kind::Int | Kind::UInt => {
+            let is_narrow = of_kind().all(|result| result.kind == kind && result.is_narrow);
+            ResultType { is_narrow, ..ResultType::integer(kind == Kind::UInt, length) }
+        }
         Kind::Decimal => {
             let scale = of_kind().map(|result| result.scale()).max().unwrap_or(0);
             let integer_digits = of_kind().map(|result| result.integer_digits()).max().unwrap_or(0);
@@ -90,7 +97,12 @@ pub(crate) fn convert_to(expression: Expression, result: ResultType) -> Expressi
 fn unified_kind(left: Kind, right: Kind, mut types: impl Iterator<Item = ResultType>) -> Kind {
     match merged(left, right) {
         Merged::Kind(kind) => kind,
-        Merged::Signs => match types.all(|result| result.kind != Kind::UInt || result.length <= SAFE_UNSIGNED_DIGITS) {
+        // BIT is unsigned, and a decimal beside a signed integer, however few bits it has.
+        Merged::Signs => match types.all(|result| match result.kind {
+            Kind::Bit => false,
+            Kind::UInt => result.length <= SAFE_UNSIGNED_DIGITS,
+            _ => true,
+        }) {
             true => Kind::Int,
             false => Kind::Decimal,
         },

@@ -10,12 +10,17 @@ use super::{ANY, Call, Function, TypedCall};
 use crate::construct::{convert_to, unify};
 use crate::evaluate::compare_values;
 use crate::program::Expression;
+use crate::result_type::{Kind, ResultType};
 
 pub(super) const TABLE: &[Function] =
     &[function("LEAST", 2, ANY, resolve, least), function("GREATEST", 2, ANY, resolve, greatest)];
 
 fn resolve(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    let result = unify(&name.to_ascii_lowercase(), &arguments)?;
+    let mut result = unify(&name.to_ascii_lowercase(), &arguments)?;
+    // An integer and a FLOAT are compared as doubles.
+    if result.kind == Kind::Float && arguments.iter().any(|argument| argument.result.is_narrow) {
+        result = ResultType { decimals: result.decimals, nullable: result.nullable, ..ResultType::double() };
+    }
     let arguments = arguments.into_iter().map(|argument| convert_to(argument, result)).collect();
     Ok(TypedCall { arguments, result })
 }

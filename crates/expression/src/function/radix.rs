@@ -20,6 +20,7 @@ pub(super) const TABLE: &[Function] = &[
     function("BYTES <<", 2, 2, resolve_bytes, |call| shifted(call, true)).of_bytes(),
     function("BYTES >>", 2, 2, resolve_bytes, |call| shifted(call, false)).of_bytes(),
     function("BYTES ~", 1, 1, resolve_bytes, inverted).of_bytes(),
+    function("TEXT BITS", 1, 1, resolve_integer::<21>, text_bits),
 ];
 
 /// Maximum number of digits: 64 bits in base 2, and a sign.
@@ -105,6 +106,11 @@ fn resolve_bytes(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCal
     let length = arguments.iter().take(2).map(|argument| argument.result.length).max().unwrap_or(0);
     let result = ResultType::string(CollationId::BINARY, Coercibility::Coercible, length);
     Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
+}
+
+/// A text as the aggregates of bits read it.
+fn text_bits(call: Call<'_>) -> Result<ValueRef<'_>> {
+    Ok(call.integer(0)?.map_or(ValueRef::Null, ValueRef::Int))
 }
 
 fn of_bytes(call: Call<'_>, combine: fn(u8, u8) -> u8) -> Result<ValueRef<'_>> {

@@ -137,6 +137,12 @@ impl Binder<'_> {
         let mut order = Vec::new();
         let result = match kind {
             GroupFunctionKind::Plain(kind) => {
+                if distinct && matches!(kind, AggregateKind::Sum | AggregateKind::Average(_)) {
+                    // Numbers are distinct, not the texts that they are read from.
+                    let is_text = |value: &Expression| value.result.is_text() || value.result.kind == Kind::Json;
+                    let number = |value| if is_text(&value) { double(value) } else { value };
+                    arguments = arguments.into_iter().map(number).collect();
+                }
                 let operand = arguments.first().map_or_else(ResultType::null, |argument| argument.result);
                 kind.result_type(&operand)
             }
@@ -144,13 +150,14 @@ impl Binder<'_> {
                 if arguments.iter().any(|argument| argument.result.is_bytes()) {
                     return Err(Error::not_supported("bit aggregates of binary strings"));
                 }
-                let integer = |value| Expression::cast(CastTarget::Signed, value);
-                arguments = arguments.into_iter().map(integer).collect();
+                let integer = |value: Expression| match value.result.kind {
+                    Kind::String => Expression::call("TEXT BITS", vec![value]),
+                    _ => Ok(Expression::cast(CastTarget::Signed, value)),
+                };
+                arguments = arguments.into_iter().map(integer).collect::<Result<_>>()?;
                 ResultType::integer(true, 21)
             }
             GroupFunctionKind::Variance { .. } => {
-                let zero = || Expression::constant(Value::Double(0.0), CollationId::BINARY);
-                let double = |value| Expression::arithmetic(ArithmeticOperator::Add, value, zero());
                 arguments = arguments.into_iter().map(double).collect();
                 ResultType::double().with_nullable(true)
             }
@@ -204,6 +211,12 @@ impl Binder<'_> {
 /// The document that an aggregate of JSON makes of a row.
 fn document(function: &str, call: &FunctionCall) -> ast::Expression {
     ast::Expression::call(function, call.arguments.clone())
+}
+
+/// The value as a double.
+fn double(value: Expression) -> Expression {
+    let zero = Expression::constant(Value::Double(0.0), CollationId::BINARY);
+    Expression::arithmetic(ArithmeticOperator::Add, value, zero)
 }
 
 fn shown_call(call: &FunctionCall) -> String {

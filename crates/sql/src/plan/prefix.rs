@@ -63,5 +63,7 @@ fn equal_to(conjunct: &Expression, column: ColumnNumber, collation: CollationId)
         (false, true) => left,
         _ => return None,
     };
-    (*of == collation && value.result.is_text() && is_fixed(value)).then_some(value)
+    // Bytes have no weights in the collation.
+    let has_set = value.result.is_text() && value.result.collation.character_set() == collation.character_set();
+    (*of == collation && has_set && is_fixed(value)).then_some(value)
 }
