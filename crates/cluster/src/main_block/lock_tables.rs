@@ -110,8 +110,8 @@ impl MainBlock {
         of_sessions.map(|locked| locked.connection).find(|connection| self.is_session_lost(*connection))
     }
 
-    /// Keeps the sessions of a node that has just come out of the locked tables. Clients may use it already: a
-    /// node also introduces itself to the next node with the sequencer.
+    /// Keeps the sessions of a node that has just come out of the locked tables. Clients may use it already:
+    /// it also introduces itself to the next node with the sequencer.
     pub(super) fn block_at(&self, node: NodeId, outbox: &mut Outbox<Signal>) {
         let blocks = self.session_blocks.iter().filter(|at| at.node == node);
         for (to, locked) in blocks.flat_map(|to| self.locked.iter().map(move |locked| (to, locked))) {

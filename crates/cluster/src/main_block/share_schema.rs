@@ -513,8 +513,8 @@ impl MainBlock {
         self.stage += 1;
         let blocks = blocks_of(life.0, &introduction);
         if life.0 != self.own.node {
-            // The sessions of the node must leave the tables of waiting changes and the locked ones, too. Each
-            // block gets both before the catalog, so its answer, and thus the welcome, follows them.
+            // The sessions of the node must leave the tables of waiting changes and the locked ones, too.
+            // Each block gets both before the catalog, so its answer, and thus the welcome, follows them.
             self.session_blocks.extend(blocks.iter().filter(|at| at.module == Module::Sql));
             self.withdraw_all(outbox);
             self.block_at(life.0, outbox);
