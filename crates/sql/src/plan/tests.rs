@@ -746,7 +746,9 @@ fn subqueries_run_after_order_and_limit_unless_these_read_them() {
                     is_sorted = true;
                     from
                 }
-                tree::PlanNode::Filter(from, _) | tree::PlanNode::Compute(from, _) | tree::PlanNode::Single(from) => from,
+                tree::PlanNode::Filter(from, _) | tree::PlanNode::Compute(from, _) | tree::PlanNode::Single(from) => {
+                    from
+                }
                 _ => return (above, below),
             };
         }

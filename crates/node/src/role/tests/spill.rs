@@ -425,31 +425,6 @@ fn a_sort_that_begins_again_has_the_warnings_of_one_run() {
 }
 
 #[test]
-fn a_stop_while_a_sort_begins_again_changes_no_later_statement() {
-    let mut node = node();
-    node.open(3, false);
-    let explain = "EXPLAIN FORMAT=TREE SELECT s FROM t ORDER BY s LIMIT 3";
-    let plan = node.query(1, explain);
-    node.execute(1, &[SMALL]);
-    let mut waiting = 0;
-    for steps in (0..600).step_by(15) {
-        node.begin_query(1, "SELECT s FROM t ORDER BY s, id LIMIT 800, 60");
-        (0..steps).for_each(|_| _ = node.step());
-        node.begin_query(2, "LOCK TABLES t WRITE");
-        node.run();
-        let state = "SELECT STATE FROM information_schema.PROCESSLIST WHERE ID = 1";
-        waiting += usize::from(node.query(3, state) == ["Waiting for table metadata lock"]);
-        node.execute(3, &["KILL QUERY 1"]);
-        node.answer(1);
-        node.answer(2);
-        node.execute(2, &["UNLOCK TABLES"]);
-        assert_eq!(node.query(1, explain), plan, "after {steps} steps");
-        node.assert_nothing_left(&steps);
-    }
-    assert!(waiting > 0);
-}
-
-#[test]
 fn a_group_that_no_row_needs_cannot_fail_its_query() {
     let mut node = node();
     node.execute(1, &["CREATE TABLE w (k INT, x DOUBLE)", "INSERT INTO w VALUES (-1, 1.7e308), (-1, 1.7e308), (5, 2)"]);
