@@ -22,10 +22,7 @@ const ALLOWED: &[(&str, Folders)] = &[
             ("parse", &[]),
             ("plan", &["access", "bind", "definition", "parse", "result", "statistics"]),
             ("result", &[]),
-            (
-                "session",
-                &["access", "bind", "definition", "execute", "mysql_catalog", "parse", "plan", "result", "statistics"],
-            ),
+            ("session", &["access", "bind", "definition", "execute", "mysql_catalog", "parse", "plan", "result"]),
             ("statistics", &[]),
         ],
     ),

@@ -205,7 +205,7 @@ pub struct Environment<'a> {
     pub rules: ValueRules,
     /// The number of rows of a table, as last reported; `None` if it has not been.
     pub row_estimate: &'a dyn Fn(&TableDefinition) -> Option<u64>,
-    /// What is known about the values in a table; `None` without a sample.
+    /// The statistics of the values in a table; `None` without a sample.
     pub profile: &'a dyn Fn(&TableDefinition) -> Option<Arc<TableProfile>>,
     /// The values of the parameters in the first execution, as tagged values; empty if they are not known.
     /// They decide how the statement is executed, but never its rows.

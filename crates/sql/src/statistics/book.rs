@@ -14,7 +14,7 @@ use super::histogram::Histogram;
 use super::sample::TableProfile;
 
 /// Tables whose statistics are kept, and their bytes. Beyond these, the statistics that were made first are
-/// forgotten. Those of dropped tables stay until then.
+/// forgotten. Statistics of dropped tables stay until then.
 const TABLES_MAX: usize = 1024;
 const BYTES_MAX: usize = 32 << 20;
 
@@ -40,7 +40,7 @@ struct Analysed {
     version: u32,
     /// Microseconds since 1970 at which it was sampled.
     updated_us: u64,
-    /// What is known about its rows.
+    /// The statistics of its values.
     profile: Arc<TableProfile>,
     /// The histograms of `information_schema.COLUMN_STATISTICS`.
     requested: BTreeMap<ColumnNumber, Arc<RequestedHistogram>>,
@@ -143,7 +143,7 @@ impl StatisticsBook {
         self.version.load(Ordering::Acquire)
     }
 
-    /// What is known about the rows of a table.
+    /// The statistics of a table.
     pub fn profile(&self, table: &TableDefinition) -> Option<Arc<TableProfile>> {
         let tables = self.lock();
         let analysed = tables.get(&table.id)?;

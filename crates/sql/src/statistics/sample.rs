@@ -39,7 +39,7 @@ pub fn sample_rows_max(columns: usize) -> usize {
     (VALUES_MAX / columns.max(1)).clamp(ROWS_MIN, ROWS_MAX)
 }
 
-/// What is known about a column.
+/// The statistics of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnStatistics {
     /// The share of rows with NULL.
@@ -50,7 +50,7 @@ pub struct ColumnStatistics {
     pub histogram: Histogram,
 }
 
-/// What is known about the rows of a table.
+/// The statistics of the values in a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableProfile {
     /// The number of rows of the table.

@@ -35,7 +35,7 @@ pub(super) struct Estimates<'e> {
     pub sources: &'e [SourcePlan<'e>],
     /// The stored rows of a table.
     pub rows: &'e dyn Fn(&TableDefinition) -> Option<u64>,
-    /// What is known about the values of a table.
+    /// The statistics of the values in a table.
     pub profile: &'e dyn Fn(&TableDefinition) -> Option<Arc<TableProfile>>,
     /// The parameters of the first execution, as far as they are known.
     pub values: Parameters<'e>,
