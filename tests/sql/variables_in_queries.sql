@@ -102,6 +102,20 @@ SET @step = 2, @end = 3;
 EXECUTE numbered USING @step, @end;
 EXECUTE numbered USING @step, @end;
 DEALLOCATE PREPARE numbered;
+-- VALUES and SET of INSERT: all values before the first row.
+SET @r = 4;
+INSERT INTO copy (number, r, id) VALUES (@r := @r + 100, @r, 1), (@r := @r + 1, (SELECT MAX(id) FROM t), @r * 2);
+SELECT * FROM copy WHERE number > 100 ORDER BY number;
+REPLACE INTO copy SET number = (@k := 104), r = @k + 1, id = DEFAULT;
+SELECT * FROM copy WHERE number = 104;
+INSERT INTO copy (number, r) VALUES (@k := 104, 5) ON DUPLICATE KEY UPDATE r = r + VALUES(r);
+SELECT * FROM copy WHERE number = 104;
+INSERT INTO copy (number, r) VALUES (200, number + (@k := 1));
+PREPARE inserted FROM 'INSERT INTO copy (number, r, id) VALUES (?, @k := ?, @k), (?, 1, 1)';
+SET @a = 300, @b = 7, @c = 301, @d = 302;
+EXECUTE inserted USING @a, @b, @c;
+EXECUTE inserted USING @b, @c, @d;
+SELECT * FROM copy WHERE number IN (300, 301, 7, 302) ORDER BY number;
 -- A statement that fails keeps what it has assigned.
 SET @f = 0;
 UPDATE t SET n = (@f := @f + 1) + 9223372036854775807 ORDER BY id;

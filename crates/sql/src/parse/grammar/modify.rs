@@ -76,8 +76,8 @@ impl Parser<'_> {
     fn insert_rows(&mut self) -> Parse<InsertSource> {
         let start = self.current.start;
         let row = self.insert_row()?;
-        if self.is_lifting() && row.iter().any(Expression::needs_tree) {
-            // Rows with subqueries are planned one by one.
+        if self.is_lifting() && row.iter().any(|value| value.needs_tree() || value.is_stateful()) {
+            // Rows with subqueries and stateful values are planned one by one.
             return Err(Stop::LiteralsMatter);
         }
         if let Some((first, width)) = self.skip_uniform_rows(start) {
