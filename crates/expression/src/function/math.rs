@@ -22,11 +22,23 @@ pub(super) const TABLE: &[Function] = &[
     function("LOG2", 1, 1, resolve_double, log2).of_numbers(),
     function("LOG10", 1, 1, resolve_double, log10).of_numbers(),
     function("PI", 0, 0, resolve_pi, pi).of_numbers(),
+    function("CAST FLOAT", 1, 1, resolve_float, cast_float).of_numbers(),
 ];
 
 /// PI() prints six digits after the point; calculations have all.
 fn resolve_pi(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     Ok(TypedCall { arguments, result: ResultType::pi() })
+}
+
+fn resolve_float(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    let result = ResultType { kind: Kind::Float, length: 12, ..ResultType::double() };
+    Ok(TypedCall { arguments, result: result.with_nullable(true) })
+}
+
+/// CAST AS FLOAT. Error: 1690 for a number beyond the range.
+fn cast_float(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let Some(number) = call.double(0)?.map(|number| number as f32) else { return Ok(ValueRef::Null) };
+    finite(call, number.into()).map(|_| ValueRef::Float(number))
 }
 
 fn resolve_abs(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
