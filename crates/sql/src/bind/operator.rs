@@ -247,14 +247,7 @@ impl Binder<'_> {
                 check_digits(written, precision, scale)?;
                 CastTarget::Decimal { precision: precision as u8, scale: scale as u8 }
             }
-            ast::CastTarget::Float(bits) => match bits.unwrap_or(0) {
-                0..=FLOAT_BITS_MAX => return Expression::call("CAST FLOAT", vec![operand]),
-                ..=DOUBLE_BITS_MAX => CastTarget::Double,
-                bits => {
-                    let message = format!("Too-big precision {bits} specified for 'CAST'. Maximum is {DOUBLE_BITS_MAX}.");
-                    return Err(Error::new(ErrorCode::TooBigPrecision, message));
-                }
-            },
+            ast::CastTarget::Float(bits) => return cast_float(operand, bits.unwrap_or(0)),
             ast::CastTarget::Date => return Expression::call("CAST DATE", vec![operand]),
             ast::CastTarget::Time(digits) => return cast_temporal("CAST TIME", operand, *digits),
             ast::CastTarget::DateTime(digits) => return cast_temporal("CAST DATETIME", operand, *digits),
@@ -298,6 +291,18 @@ fn has_bytes(
 /// Maximum number of bits of FLOAT(n) that is a FLOAT, and of one that is a DOUBLE.
 const FLOAT_BITS_MAX: u32 = 24;
 const DOUBLE_BITS_MAX: u32 = 53;
+
+/// A cast to FLOAT(bits), which is a DOUBLE from 25 bits on. Error: 1426 for more than 53.
+fn cast_float(operand: Expression, bits: u32) -> Result<Expression> {
+    if bits > DOUBLE_BITS_MAX {
+        let message = format!("Too-big precision {bits} specified for 'CAST'. Maximum is {DOUBLE_BITS_MAX}.");
+        return Err(Error::new(ErrorCode::TooBigPrecision, message));
+    }
+    match bits > FLOAT_BITS_MAX {
+        true => Ok(Expression::cast(CastTarget::Double, operand)),
+        false => Expression::call("CAST FLOAT", vec![operand]),
+    }
+}
 
 /// A cast to a type with digits after the point of the seconds. Error 1426 for more than 6.
 /// Errors of CAST to DECIMAL: 1427 for more digits after the point than there are, 1426 for more than 65
