@@ -1,5 +1,9 @@
 """Compares character sets and collations of two servers: every shared collation with random texts in tables,
-keys, LIKE, grouping and DISTINCT, the operations between columns of different sets, and clients of each set."""
+keys, LIKE, grouping and DISTINCT, the operations between columns of different sets, and clients of each set.
+
+    python3 character_sets.py --junctor PORT --mariadb PORT [--seed N] [--rows N] [--sample N] [--only STEP]
+
+The steps are collations, stores and mixtures; the last one runs only if it is named. Requires PyMySQL."""
 
 import argparse
 import random
@@ -156,9 +160,9 @@ def check_mixtures(servers):
             servers.check(f"SELECT HEX({left}) FROM m UNION SELECT HEX({right}) FROM m")
 
 
-def check_stores(servers):
+def check_stores(servers, collations):
     values = ["'é'", "'€'", "'Ω'", "'😀'", "X'E9'", "X'C3A9'", "X'61E962'", "_latin1 X'80'", "_binary'é'", "12.5", "''", "'a  '"]
-    for collation in COLLATIONS:
+    for collation in collations:
         character_set = collation.split("_")[0]
         for type_name in ["VARCHAR(3)", "CHAR(3)", "TINYTEXT"]:
             servers.both("DROP TABLE IF EXISTS s")
@@ -186,20 +190,22 @@ def main():
     parser.add_argument("--mariadb", type=int, required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rows", type=int, default=20)
+    parser.add_argument("--sample", type=int, default=len(COLLATIONS), help="the number of collations, drawn by the seed")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     chance = random.Random(arguments.seed)
     count, differences = 0, []
+    collations = chance.sample(COLLATIONS, arguments.sample) if arguments.sample < len(COLLATIONS) else COLLATIONS
     for client in ["utf8mb4", "latin1"]:
         servers = Servers([arguments.junctor, arguments.mariadb], client)
         if arguments.only in ["", "collations"]:
-            for name in COLLATIONS:
+            for name in collations:
                 check_collation(servers, chance, name, arguments.rows)
         # Of the mixtures, MariaDB decides several otherwise than MySQL, so they are to be read, not to pass.
         if arguments.only == "mixtures":
             check_mixtures(servers)
         if arguments.only in ["", "stores"]:
-            check_stores(servers)
+            check_stores(servers, collations)
         count += servers.count
         differences += servers.differences
     for client, statement, ours, theirs in differences:

@@ -8,7 +8,8 @@
 # TYPED is the number of statements over every type and function, TYPED_SECONDS their bound; TYPED_ONLY=1 sends
 # only them. TYPED_CHECK=--summary lists what was refused and the kinds of differences; TYPED_RECORD=FILE keeps the
 # differences that have a reason, for typed/record.py.
-# QUERIES is the number of queries of several tables, WRITES of statements that write several tables.
+# QUERIES is the number of queries of several tables, WRITES of statements that write several tables, PREPARED of
+# statements sent as text and prepared, COLLATIONS of collations whose texts are compared.
 # KEEP_GOING=--keep-going reports every difference instead of the first one.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -65,6 +66,11 @@ fi
     failed=1
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/counts.py" $ports || failed=1
+"$folder/venv/bin/python" "$here/prepared.py" --junctor "$port" --seed "$seed" --statements "${PREPARED:-1000}" \
+    ${KEEP_GOING:-} || failed=1
+# shellcheck disable=SC2086
+"$folder/venv/bin/python" "$here/character_sets.py" $ports --seed "$seed" --sample "${COLLATIONS:-2}" --rows 4 ||
+    failed=1
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/sessions.py" $ports || failed=1
 # shellcheck disable=SC2086

@@ -59,6 +59,8 @@ SELECT IFNULL(f, t), COALESCE(f, s, m), IF(id, f, m), CASE WHEN id = 2 THEN t EL
 SELECT IFNULL(f, i), COALESCE(f, t, b), IF(id = 1, f, 1), IFNULL(f, LENGTH('a')), LEAST(f, t), IFNULL(f, IF(id, t, t)) FROM floats ORDER BY id;
 SELECT f FROM floats UNION ALL SELECT t FROM floats;
 SELECT f FROM floats UNION ALL SELECT i FROM floats;
+-- CAST to FLOAT.
+SELECT CAST(1.1 AS FLOAT), CAST(123456789 AS FLOAT), CAST('x' AS FLOAT), CAST(NULL AS FLOAT), CAST(1.1 AS FLOAT) = 1.1, CAST(2.5 AS FLOAT) + 0;
 -- BIT and a signed integer are a decimal.
 CREATE TABLE signs (id INT PRIMARY KEY, b BIT(1), c BIT(64), i INT, u INT UNSIGNED);
 INSERT INTO signs VALUES (1, 1, 9223372036854775808, -1, 1);

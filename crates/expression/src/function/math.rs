@@ -22,7 +22,7 @@ pub(super) const TABLE: &[Function] = &[
     function("LOG2", 1, 1, resolve_double, log2).of_numbers(),
     function("LOG10", 1, 1, resolve_double, log10).of_numbers(),
     function("PI", 0, 0, resolve_pi, pi).of_numbers(),
-    function("CAST FLOAT", 1, 1, resolve_float, cast_float),
+    function("CAST FLOAT", 1, 1, resolve_float, cast_float).of_numbers(),
 ];
 
 fn resolve_float(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {

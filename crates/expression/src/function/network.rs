@@ -140,7 +140,25 @@ fn text_of_ipv6(octets: &[u8; 16]) -> String {
     match octets[..12] {
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF] => format!("::ffff:{last}"),
         [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] if octets[12] | octets[13] != 0 => format!("::{last}"),
-        _ => Ipv6Addr::from(*octets).to_string(),
+        _ => words_of_ipv6(Ipv6Addr::from(*octets).segments()),
+    }
+}
+
+/// The words of an address. As in MySQL, `::` stands for the first of the longest runs of zeros, also for a
+/// single zero, which the standard library prints.
+fn words_of_ipv6(words: [u16; 8]) -> String {
+    let (mut gap, mut start) = (0..0, 0);
+    for (position, word) in words.iter().enumerate() {
+        if *word != 0 {
+            start = position + 1;
+        } else if position + 1 - start > gap.len() {
+            gap = start..position + 1;
+        }
+    }
+    let shown = |words: &[u16]| words.iter().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(":");
+    match gap.is_empty() {
+        true => shown(&words),
+        false => format!("{}::{}", shown(&words[..gap.start]), shown(&words[gap.end..])),
     }
 }
 

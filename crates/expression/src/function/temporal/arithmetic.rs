@@ -185,6 +185,8 @@ fn add_time(call: Call<'_>, subtracts: bool) -> Result<ValueRef<'_>> {
         let mut interval = Interval::default();
         interval.parts[super::unit::MICROSECOND] = added as i64;
         return match shifted(&start.parts(), interval) {
+            // MySQL numbers no day of the year 0.
+            Some(sum) if sum.year == 0 => Ok(ValueRef::Null),
             Some(sum) => finished(call, TemporalKind::DateTime, &sum),
             None => call.field_overflow("datetime"),
         };
