@@ -20,7 +20,7 @@ use super::key_read::KeyReader;
 use super::lock_tables::TableLocks;
 use super::savepoint::Savepoint;
 use super::state::Execution;
-use crate::mysql_catalog::variable::{HighPriorityMode, find};
+use crate::mysql_catalog::variable::{HighPriorityMode, QueryAttribute, find};
 use crate::parse::Dialect;
 use junctor_gateway::Agreed;
 
@@ -150,6 +150,8 @@ pub struct Session {
     pub(crate) compression: Option<&'static str>,
     /// The changes that the next OK packet reports.
     pub(crate) state_changes: Vec<StateChange>,
+    /// The query attributes of the current command.
+    pub(crate) query_attributes: Option<Box<[QueryAttribute]>>,
     /// The open cursors of prepared statements.
     pub(crate) cursors: Vec<Cursor>,
     /// Key readers by the numbers that the client chose.
@@ -221,6 +223,14 @@ impl Session {
             results: self.variables.character_set_results,
             no_backslash_escapes: self.variables.dialect().no_backslash_escapes,
             ..Completion::default()
+        }
+    }
+
+    /// Sets the query attributes of the command that is executed next.
+    #[inline]
+    pub fn set_query_attributes(&mut self, attributes: Vec<QueryAttribute>) {
+        if self.query_attributes.is_some() || !attributes.is_empty() {
+            self.query_attributes = Some(attributes).filter(|attributes| !attributes.is_empty()).map(Vec::into);
         }
     }
 
