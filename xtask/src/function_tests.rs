@@ -37,16 +37,16 @@ pub fn add_tests(page: &str, root: &Path) -> Result<String, String> {
 }
 
 fn with_column(page: &str, sources: &[(&str, BTreeSet<String>)]) -> String {
-    const EXPLANATION: &str = "\nColumn \"tested by\": \"random\" statements, compared with MariaDB \
-                               (`tests/differential/typed`); \"golden\" cases\n(`crates/expression/tests/golden`); \
-                               \"scripts\" (`tests/sql`), most of them compared with MariaDB; \"unit\" tests, named \
-                               for\nfunctions without the others only.\n";
+    const EXPLANATION: &str = "The last column has the kinds of tests that call a function: \"random\" statements, \
+                               compared with MariaDB\n(`tests/differential/typed`); \"golden\" cases \
+                               (`crates/expression/tests/golden`); \"scripts\" (`tests/sql`); \"unit\" tests,\nwhich \
+                               are named only beside functions without the others.";
     let mut explained = false;
     let mut out = String::new();
     for line in page.lines() {
         if line.starts_with("## ") && !explained {
             explained = true;
-            out.push_str(EXPLANATION[1..].trim_end());
+            out.push_str(EXPLANATION);
             out.push_str("\n\n");
         }
         out.push_str(line);
@@ -68,7 +68,13 @@ fn with_column(page: &str, sources: &[(&str, BTreeSet<String>)]) -> String {
 
 /// The keys of a dictionary of Python.
 fn keys(dictionary: &str) -> BTreeSet<String> {
-    dictionary.split('"').collect::<Vec<_>>().windows(2).filter(|pair| pair[1].starts_with(": ")).map(|pair| pair[0].to_owned()).collect()
+    dictionary
+        .split('"')
+        .collect::<Vec<_>>()
+        .windows(2)
+        .filter(|pair| pair[1].starts_with(": "))
+        .map(|pair| pair[0].to_owned())
+        .collect()
 }
 
 /// The names before an opening parenthesis in upper case, and all names in upper case, which may be functions
@@ -124,7 +130,7 @@ mod tests {
         assert!(rows.contains(&"|---|---|---|".to_owned()));
         assert!(rows.contains(&"| LEFT |  | random, golden |".to_owned()));
         assert!(rows.contains(&"| MID |  | unit |".to_owned()));
-        assert_eq!(rows.iter().filter(|row| row.starts_with("Column")).count(), 1);
+        assert_eq!(rows.iter().filter(|row| row.starts_with("The last column")).count(), 1);
         assert!(called("a CURRENT_DATE b").contains("CURRENT_DATE"));
     }
 }

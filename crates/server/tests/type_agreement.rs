@@ -247,14 +247,18 @@ fn a_forced_index_is_read() {
         Connection::log_in_over(node.stream(Protocol::MySql).expect("there is room"), "").expect("root logs in");
     run(&mut session, "CREATE DATABASE typed");
     run(&mut session, "USE typed");
+    let mut unexpected = Vec::new();
     for typed in TYPES.iter().filter(|(_, _, order, _)| *order == Order::Keys) {
         fill(&mut session, typed);
-        for (hint, expected) in [("FORCE", Some("k")), ("IGNORE", None)] {
+        for (hint, is_read) in [("FORCE", true), ("IGNORE", false)] {
             let text = format!("EXPLAIN SELECT id FROM t {hint} INDEX (k) WHERE v >= {} ORDER BY id", typed.3[1]);
             let plan = run(&mut session, &text);
             let key = plan.columns.iter().position(|column| column.name == "key").expect("the column is there");
-            assert_eq!(plan.rows[0][key].as_deref(), expected, "{} {hint}", typed.0);
+            if (plan.rows[0][key].as_deref() == Some("k")) != is_read {
+                unexpected.push(format!("{} {hint}", typed.0));
+            }
         }
     }
+    assert!(unexpected.is_empty(), "{unexpected:?}");
     assert!(node.stop());
 }

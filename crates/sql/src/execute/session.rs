@@ -151,7 +151,7 @@ pub struct Session {
     /// The changes that the next OK packet reports.
     pub(crate) state_changes: Vec<StateChange>,
     /// The query attributes of the current command.
-    pub(crate) query_attributes: Option<Box<[QueryAttribute]>>,
+    pub(crate) query_attributes: Option<Box<QueryAttributes>>,
     /// The open cursors of prepared statements.
     pub(crate) cursors: Vec<Cursor>,
     /// Key readers by the numbers that the client chose.
@@ -163,6 +163,10 @@ pub struct Session {
     /// The number under which the session's own tables are found.
     pub(crate) owner: TableOwner,
 }
+
+/// The query attributes of a command. Few commands have some, so a session has only a pointer.
+#[derive(Debug)]
+pub(crate) struct QueryAttributes(pub Vec<QueryAttribute>);
 
 // Thousands of idle sessions must fit into memory.
 const _: () = assert!(size_of::<Session>() <= 1024);
@@ -230,7 +234,7 @@ impl Session {
     #[inline]
     pub fn set_query_attributes(&mut self, attributes: Vec<QueryAttribute>) {
         if self.query_attributes.is_some() || !attributes.is_empty() {
-            self.query_attributes = Some(attributes).filter(|attributes| !attributes.is_empty()).map(Vec::into);
+            self.query_attributes = (!attributes.is_empty()).then(|| Box::new(QueryAttributes(attributes)));
         }
     }
 

@@ -120,44 +120,49 @@ mod tests {
         out
     }
 
-    fn read(
-        read: impl for<'s> FnOnce(&'s mut dyn FnMut(&[u8], ParameterValue<'_>)) -> Result<(), ProtocolError>,
-    ) -> Vec<String> {
+    fn shown(name: &[u8], value: ParameterValue<'_>) -> String {
+        let text = match value {
+            ParameterValue::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            value => format!("{value:?}"),
+        };
+        format!("{}={text}", String::from_utf8_lossy(name))
+    }
+
+    fn of_payload(payload: &[u8], capabilities: Capabilities) -> Vec<String> {
         let mut seen = Vec::new();
-        read(&mut |name, value| {
-            let text = match value {
-                ParameterValue::Text(text) => String::from_utf8_lossy(text).into_owned(),
-                value => format!("{value:?}"),
-            };
-            seen.push(format!("{}={text}", String::from_utf8_lossy(name)));
-        })
-        .expect("the packet is well-formed");
+        of_query(payload, capabilities, &mut |name, value| seen.push(shown(name, value))).expect("it is well-formed");
+        seen
+    }
+
+    fn behind(block: &ParameterBlock<'_>, count: usize, is_long: &dyn Fn(usize) -> bool) -> Vec<String> {
+        let mut seen = Vec::new();
+        of_execution(block, count, is_long, &mut |name, value| seen.push(shown(name, value)))
+            .expect("it is well-formed");
         seen
     }
 
     #[test]
     fn a_query_has_its_attributes_by_name() {
         let payload = query(&[("a", Some("1")), ("b", None), ("", Some("zwei"))]);
-        let found = read(|sink| of_query(&payload, Capabilities::QUERY_ATTRIBUTES, sink));
-        assert_eq!(found, ["a=1", "b=Null", "=zwei"]);
-        assert!(read(|sink| of_query(&payload, Capabilities::NONE, sink)).is_empty());
-        assert!(read(|sink| of_query(&query(&[]), Capabilities::QUERY_ATTRIBUTES, sink)).is_empty());
-        assert!(read(|sink| of_query(&[code::PING], Capabilities::QUERY_ATTRIBUTES, sink)).is_empty());
+        assert_eq!(of_payload(&payload, Capabilities::QUERY_ATTRIBUTES), ["a=1", "b=Null", "=zwei"]);
+        assert!(of_payload(&payload, Capabilities::NONE).is_empty());
+        assert!(of_payload(&query(&[]), Capabilities::QUERY_ATTRIBUTES).is_empty());
+        assert!(of_payload(&[code::PING], Capabilities::QUERY_ATTRIBUTES).is_empty());
     }
 
     #[test]
     fn the_attributes_of_an_execution_follow_its_parameters() {
         let bytes = block(&[("", Some("p")), ("", None), ("x", Some("y"))]);
         let named = ParameterBlock { bytes: &bytes, named: true };
-        assert_eq!(read(|sink| of_execution(&named, 2, &|_| false, sink)), ["x=y"]);
-        assert!(read(|sink| of_execution(&named, 3, &|_| false, sink)).is_empty());
+        assert_eq!(behind(&named, 2, &|_| false), ["x=y"]);
+        assert!(behind(&named, 3, &|_| false).is_empty());
         let unnamed = ParameterBlock { bytes: &bytes, named: false };
-        assert!(read(|sink| of_execution(&unnamed, 2, &|_| false, sink)).is_empty());
+        assert!(behind(&unnamed, 2, &|_| false).is_empty());
         // The value of the first parameter was sent before.
         let mut long = block(&[("", None), ("x", Some("y"))]);
         long[1] = 0;
         let long = ParameterBlock { bytes: &long, named: true };
-        assert_eq!(read(|sink| of_execution(&long, 1, &|index| index == 0, sink)), ["x=y"]);
+        assert_eq!(behind(&long, 1, &|index| index == 0), ["x=y"]);
     }
 
     #[test]

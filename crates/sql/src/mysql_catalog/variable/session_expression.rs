@@ -130,8 +130,7 @@ pub fn session_value_type(expression: &Expression, value: &Value, collation: Col
             }
         }
     };
-    let is_nullable_call =
-        || is_call(expression, &["DATABASE", "SCHEMA", "BENCHMARK", "MYSQL_QUERY_ATTRIBUTE_STRING"]);
+    let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA", "BENCHMARK", "MYSQL_QUERY_ATTRIBUTE_STRING"]);
     result.with_nullable(is_user_variable || is_nullable_call())
 }
 
@@ -218,7 +217,7 @@ fn query_attribute(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Va
         [_] => return Err(Error::not_supported("a name of a query attribute that is no literal")),
         _ => return Err(wrong_count("mysql_query_attribute_string")),
     };
-    let found = facts.attributes.iter().find(|attribute| attribute.name.as_bytes() == &name[..]);
+    let found = facts.attributes.iter().find(|attribute| attribute.name.as_bytes() == name.as_slice());
     let value = found.and_then(|attribute| attribute.value.as_deref());
     Ok(value.map_or(Value::Null, |value| Value::Bytes(value.into())))
 }
