@@ -46,6 +46,26 @@ INSERT INTO original VALUES
   NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
   NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 CREATE TABLE copy LIKE original;
+-- Geometries and vectors, which clients see as bytes or as objects of their own.
+CREATE TABLE shapes (
+  id INT NOT NULL PRIMARY KEY,
+  c_geometry GEOMETRY, c_point POINT SRID 4326, c_line LINESTRING, c_polygon POLYGON, c_points MULTIPOINT,
+  c_collection GEOMETRYCOLLECTION, c_vector VECTOR(3), c_vector_long VECTOR(2048)
+);
+INSERT INTO shapes VALUES
+ (1, ST_GeomFromText('POINT(1 2)'), ST_GeomFromText('POINT(-90 180)', 4326), ST_GeomFromText('LINESTRING(0 0,1e300 -1e-300)'),
+  ST_GeomFromText('POLYGON((0 0,4 0,4 4,0 4,0 0),(1 1,2 1,2 2,1 2,1 1))'), ST_GeomFromText('MULTIPOINT(0 0,1 1)'),
+  ST_GeomFromText('GEOMETRYCOLLECTION EMPTY'), STRING_TO_VECTOR('[0,-0,3.40282e38]'),
+  STRING_TO_VECTOR(CONCAT('[', REPEAT('0.5,', 2047), '-1e-30]'))),
+ (2, ST_GeomFromText('GEOMETRYCOLLECTION(POINT(1 1),LINESTRING(0 0,1 1))'), ST_GeomFromText('POINT(48.5 9.25)', 4326),
+  ST_GeomFromText('LINESTRING(1.5 2.5,3.5 4.5,5 6)'), ST_GeomFromText('POLYGON((0 0,1 0,1 1,0 0))'),
+  ST_GeomFromText('MULTIPOINT(7 8)'), ST_GeomFromText('GEOMETRYCOLLECTION(POINT(1 1))'), STRING_TO_VECTOR('[1,2.5,-3]'),
+  STRING_TO_VECTOR('[1]')),
+ (3, ST_GeomFromText('MULTIPOLYGON(((0 0,1 0,1 1,0 0)),((5 5,6 5,6 6,5 5)))', 3857), ST_GeomFromText('POINT(0 0)', 4326),
+  ST_GeomFromText('LINESTRING(0 0,0 0)'), ST_GeomFromText('POLYGON((0 0,1 0,1 1,0 0))'), ST_GeomFromText('MULTIPOINT(7 8)'),
+  ST_GeomFromText('GEOMETRYCOLLECTION(POINT(1 1))'), STRING_TO_VECTOR('[0.1,0.2,0.3]'), STRING_TO_VECTOR('[0.1,-0.2]')),
+ (4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+CREATE TABLE shapes_copy LIKE shapes;
 -- Columns with the flags of keys and defaults.
 CREATE TABLE described (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,

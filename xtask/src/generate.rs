@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::function_tests;
+
 const ERROR_TABLE: &str = "crates/model/src/error.rs";
 const COUNTER_TABLE: &str = "crates/signals/src/counter.rs";
 const CRASH_POINT_TABLE: &str = "crates/signals/src/crash_point.rs";
@@ -36,7 +38,11 @@ pub fn pages() -> [Page; 8] {
         ("docs/generated/errors.md", source(ERROR_TABLE).and_then(|source| errors_page(&source))),
         ("docs/generated/counters.md", source(COUNTER_TABLE).and_then(|source| counters_page(&source))),
         ("docs/generated/crash-points.md", source(CRASH_POINT_TABLE).and_then(|source| crash_points_page(&source))),
-        ("docs/generated/functions.md", printed_page(&["junctor-expression", "--example", "functions_page"])),
+        (
+            "docs/generated/functions.md",
+            printed_page(&["junctor-expression", "--example", "functions_page"])
+                .and_then(|page| function_tests::add_tests(&page, &root())),
+        ),
         ("docs/generated/privileges.md", printed_page(&["junctor-sql", "--example", "privileges_page"])),
         ("docs/generated/signals.md", printed_page(&["junctor-signals", "--example", "signals_page"])),
         ("docs/generated/settings.md", printed_page(&["junctor", "--", "settings"])),

@@ -1,6 +1,7 @@
 //! Project commands.
 #![forbid(unsafe_code)]
 
+mod function_tests;
 mod generate;
 mod generate_collation;
 mod tidy;

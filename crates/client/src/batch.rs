@@ -142,7 +142,7 @@ impl<'c> Batch<'c> {
 }
 
 fn owned_values(parameters: &[&dyn ToValue]) -> Vec<Value> {
-    parameters.iter().map(|value| value.to_value().to_value()).collect()
+    parameters.iter().map(|value| value.to_value().into_owned()).collect()
 }
 
 #[cfg(test)]

@@ -78,7 +78,7 @@ impl Column {
     }
 
     fn with(self, rest: &str, values: &[&dyn ToValue]) -> Condition {
-        let values = values.iter().map(|value| value.to_value().to_value()).collect();
+        let values = values.iter().map(|value| value.to_value().into_owned()).collect();
         Condition { text: format!("({}{rest})", self.0), values }
     }
 }

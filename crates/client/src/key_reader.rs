@@ -10,8 +10,8 @@ use junctor_model::value::Value;
 use super::error::{Error, Result};
 use super::pipeline::Pipeline;
 use super::row::{Columns, Row};
-use super::statement::{is_number, parse_prepared};
-use super::value::ToValue;
+use super::statement::parse_prepared;
+use super::value::{ToValue, check};
 use junctor_wire::reply::{KEY_ROWS_HEADER_BYTES, NOT_FOUND};
 use junctor_wire::request::begin_integer_keys;
 use junctor_wire::value::encode_value;
@@ -173,24 +173,23 @@ impl KeyReader {
     /// separate keys and a missing value would shift all later ones.
     fn values_of<K: Key>(&self, keys: &[K]) -> Result<Vec<u8>> {
         let mut values = Vec::with_capacity(keys.len() * 16);
-        let mut is_finite = true;
+        let mut checked = Ok(());
         for key in keys {
             let mut count = 0;
             key.values(&mut |value| {
                 let value = value.to_value();
                 count += 1;
-                is_finite &= is_number(value);
-                encode_value(value, &mut values);
+                if checked.is_ok() {
+                    checked = check(value.as_ref());
+                }
+                encode_value(value.as_ref(), &mut values);
             });
             if count != self.key_columns {
                 let columns = self.key_columns;
                 return Err(Error::value(format!("A key has {count} values, and the primary key {columns} columns")));
             }
         }
-        match is_finite {
-            true => Ok(values),
-            false => Err(Error::value("A value is NaN or infinite".into())),
-        }
+        checked.map(|()| values)
     }
 
     fn parse_found(&self, answer: Vec<u8>) -> Result<FoundRows> {

@@ -32,6 +32,25 @@
 //! # }
 //! ```
 //!
+//! # Types
+//!
+//! | SQL | Rust | with a feature of this crate |
+//! |---|---|---|
+//! | integers, BOOL, YEAR, BIT | the integers of Rust that have the value; `bool` | |
+//! | FLOAT, DOUBLE | `f32`, `f64` | |
+//! | DECIMAL | [`Decimal`]; `f64`, rounded | `rust_decimal`: `rust_decimal::Decimal`, up to 28 digits |
+//! | DATE | [`Temporal`], `String` | `jiff`: `civil::Date`, `civil::DateTime` |
+//! | DATETIME, TIMESTAMP | the same | `jiff`: `civil::DateTime`, of a TIMESTAMP in the session's `time_zone` |
+//! | TIME | the same | `jiff`: `SignedDuration`; `civil::Time` if it is a time of day |
+//! | CHAR, VARCHAR, TEXT, ENUM, SET | `&str`, `String` | |
+//! | BINARY, VARBINARY, BLOB, GEOMETRY | `&[u8]`, `Vec<u8>` | |
+//! | JSON | `&str`, `String` | `serde_json`: `serde_json::Value` |
+//! | VECTOR | `Vec<f32>` | |
+//!
+//! NULL is `None` of an `Option`. [`Value`] and [`ValueRef`] have every value. A value that a type of Rust does
+//! not have, as the zero date, is an error of [`ErrorKind::Value`]; nothing is rounded or cut without a word in
+//! the table. A parameter of `jiff` with nanoseconds is rounded by the column, as a text is.
+//!
 //! [`Options::tls`] encrypts the connection: see [`Tls`].
 //!
 //! Statements, errors and locks have the same meaning as for clients of the MySQL protocol. The driver sends
@@ -54,6 +73,12 @@ mod condition;
 mod table;
 mod select;
 mod key_reader;
+#[cfg(feature = "jiff")]
+mod with_jiff;
+#[cfg(feature = "rust_decimal")]
+mod with_rust_decimal;
+#[cfg(feature = "serde_json")]
+mod with_serde_json;
 
 #[cfg(test)]
 mod scripted;
@@ -63,7 +88,8 @@ pub use batch::Batch;
 pub use condition::{Column, Condition, column, not};
 pub use connection::{Connection, Options};
 pub use error::{Error, ErrorKind, Result};
-pub use junctor_model::value::{Decimal, Value, ValueRef};
+pub use junctor_model::temporal::{Temporal, TemporalKind};
+pub use junctor_model::value::{Bit, Decimal, Value, ValueRef};
 pub use key_reader::{FoundRows, Key, KeyReader};
 pub use row::{ColumnIndex, ColumnMetadata, Columns, Outcome, Row, Rows};
 pub use select::{Aggregate, Direction, Select, average, count, maximum, minimum, sum};
@@ -72,4 +98,4 @@ pub use table::{Delete, Table, Update};
 pub use tls::{Tls, Verification};
 pub use transaction::{Isolation, Transaction, TransactionOptions};
 pub use transport::{TcpTransport, Transport};
-pub use value::{FromValue, ToValue};
+pub use value::{FromValue, Parameter, ToValue};

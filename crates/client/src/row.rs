@@ -9,7 +9,7 @@ use std::sync::Arc;
 use junctor_model::number::parse_decimal;
 use junctor_model::row_encoding::{column_flag, wire_type};
 use junctor_model::temporal::{Parts, Temporal, TemporalKind};
-use junctor_model::value::{Decimal, ValueRef};
+use junctor_model::value::{Bit, Decimal, ValueRef};
 
 use super::error::{Error, Result};
 use super::value::FromValue;
@@ -285,6 +285,7 @@ fn read_value<'a>(column: &ColumnMetadata, bytes: &'a [u8]) -> std::result::Resu
             ValueRef::Temporal(temporal(column, &fields[..usize::from(bytes[0]).min(fields.len())])?)
         }
         wire_type::NEWDECIMAL => ValueRef::Decimal(decimal(length_encoded(bytes)?.0)?),
+        wire_type::BIT => ValueRef::Bit(bit(length_encoded(bytes)?.0)?),
         _ => ValueRef::Bytes(length_encoded(bytes)?.0),
     })
 }
@@ -318,6 +319,13 @@ fn temporal(column: &ColumnMetadata, fields: &[u8]) -> std::result::Result<Tempo
 fn decimal(text: &[u8]) -> std::result::Result<Decimal, Malformed> {
     let parsed = parse_decimal(text);
     if parsed.is_truncated { Err(MALFORMED) } else { parsed.value.ok_or(MALFORMED) }
+}
+
+fn bit(bytes: &[u8]) -> std::result::Result<Bit, Malformed> {
+    let mut word = [0; 8];
+    let at = word.len().checked_sub(bytes.len()).filter(|&at| at < word.len()).ok_or(MALFORMED)?;
+    word[at..].copy_from_slice(bytes);
+    Ok(Bit { number: u64::from_be_bytes(word), bytes: bytes.len() as u8 })
 }
 
 /// The result of a statement, apart from its rows.

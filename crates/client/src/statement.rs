@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::sync::OnceLock;
 
-use junctor_model::value::ValueRef;
-
 use super::error::{Error, Result};
 use super::pipeline::{PendingReply, Pipeline};
 use super::row::{Columns, Outcome, Rows};
-use super::value::ToValue;
-use junctor_wire::request::encode_values;
+use super::value::{ToValue, check};
+use junctor_wire::value::encode_value;
 use junctor_wire::{Reply, Request, next_frame};
 
 /// A prepared statement. It belongs to its connection, and runs in the connection's open transaction, if any.
@@ -67,11 +65,12 @@ impl Statement {
     /// Queues the execution without waiting for its reply.
     pub(crate) fn begin(&self, parameters: &[&dyn ToValue]) -> Result<PendingReply> {
         let count = u16::try_from(parameters.len()).map_err(|_| Error::too_long())?;
-        if !parameters.iter().all(|value| is_number(value.to_value())) {
-            return Err(Error::value("A value is NaN or infinite".into()));
-        }
         let mut values = Vec::with_capacity(parameters.len() * 16);
-        encode_values(parameters.iter().map(|value| value.to_value()), &mut values);
+        for parameter in parameters {
+            let value = parameter.to_value();
+            check(value.as_ref())?;
+            encode_value(value.as_ref(), &mut values);
+        }
         let request = Request::Execute { handle: self.handle, count, values: &values };
         self.pipeline.enqueue(|number, out| request.encode(number, out))
     }
@@ -82,11 +81,6 @@ impl Drop for Statement {
         let request = Request::Close { handle: self.handle };
         self.pipeline.enqueue_and_discard(|number, out| request.encode(number, out));
     }
-}
-
-/// Whether the protocol can carry a value: false for an infinite double and for NaN.
-pub(crate) fn is_number(value: ValueRef<'_>) -> bool {
-    !matches!(value, ValueRef::Double(number) if !number.is_finite())
 }
 
 /// Reads the reply to a preparation: the number of parameters or key columns, and the columns of the rows.

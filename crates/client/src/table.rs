@@ -140,7 +140,7 @@ impl Update<'_> {
         let mut text = String::new();
         push_quoted_name(column, &mut text);
         text.push_str(" = ?");
-        self.assignments.push((text, value.to_value().to_value()));
+        self.assignments.push((text, value.to_value().into_owned()));
         self
     }
 
@@ -148,7 +148,7 @@ impl Update<'_> {
     pub fn add(mut self, column: &str, value: impl ToValue) -> Self {
         let mut quoted = String::new();
         push_quoted_name(column, &mut quoted);
-        self.assignments.push((format!("{quoted} = {quoted} + ?"), value.to_value().to_value()));
+        self.assignments.push((format!("{quoted} = {quoted} + ?"), value.to_value().into_owned()));
         self
     }
 

@@ -594,6 +594,8 @@ errors! {
     NeedsReprepare = 1615, "HY000";
     /// A number outside the range of its type in an expression.
     NumericOutOfRange = 1690, "22003";
+    /// A text that is no set of global transaction identifiers.
+    MalformedTransactionSet = 1772, "HY000";
     /// A malformed packet.
     MalformedPacket = 1835, "HY000";
     /// An unknown name after FORMAT of EXPLAIN.

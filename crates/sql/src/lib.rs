@@ -30,7 +30,7 @@ pub use access::{
 };
 pub use execute::memory::QueryResources;
 pub use execute::{Engine, LockReport, QUERY_LIMIT_TIMER, ServerSettings, Session, SessionOpening, ThreadPoolSettings};
-pub use mysql_catalog::variable::HighPriorityMode;
+pub use mysql_catalog::variable::{HighPriorityMode, QueryAttribute};
 pub use session::{
     BACKGROUND_CONNECTION, KeyReadRequest, KeyReaderRequest, PreparedExecution, PurgeSettings, SqlCommand,
     check_start_variable,

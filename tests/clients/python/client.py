@@ -129,6 +129,23 @@ def load_data(connection, folder):
     connection.close()
 
 
+def attributes(connection):
+    """Query attributes belong to one statement, as text or prepared."""
+    text = "SELECT mysql_query_attribute_string('trace'), mysql_query_attribute_string('n'), mysql_query_attribute_string('x')"
+    for options in ({}, {"prepared": True}):
+        for arguments in ((), (5,)):
+            cursor = connection.cursor(**options)
+            cursor.add_attribute("trace", "Zoë")
+            cursor.add_attribute("n", 7)
+            cursor.execute(text + (", %s" if arguments else ""), arguments)
+            assert cursor.fetchall() == [("Zoë", "7", None) + arguments], options
+            cursor.clear_attributes()
+            cursor.execute(text, ())
+            assert cursor.fetchall() == [(None, None, None)], options
+            cursor.close()
+    connection.close()
+
+
 def main():
     options = {"host": "127.0.0.1", "port": int(sys.argv[1]), "user": "root"}
     connection = pymysql.connect(**options, charset="utf8mb4")
@@ -142,6 +159,7 @@ def main():
     for prepared in (True, False):
         connection = mysql.connector.connect(**options)
         session(connection, mysql.connector.IntegrityError, lambda: connection.cursor(prepared=prepared))
+    attributes(mysql.connector.connect(**options, use_pure=True))
     print("python: everything as expected")
 
 

@@ -22,6 +22,12 @@ CLIENTS = {
 }
 
 
+# Columns of geometries and vectors that a client cannot read from any server.
+SHAPES_LEFT_OUT = {
+    # It takes the bytes of a type that it does not know for ASCII.
+    "pymysql": ("c_vector", "c_vector_long"),
+}
+
 # The description of a column by each client, as numbers of the protocol: type, length, decimals, flags and
 # collation. A client leaves out what it does not keep.
 DESCRIPTIONS = {
@@ -57,25 +63,25 @@ def check_descriptions(name, describe, path):
     connection.close()
 
 
-def round_trip(name, connect, options, left_out):
+def round_trip(name, connect, options, left_out, table="original", copy="copy"):
     connection = connect()
     cursor = connection.cursor()
     cursor.execute("SET time_zone = '+00:00'")
-    cursor.execute("TRUNCATE TABLE copy")
-    cursor.execute("SELECT * FROM original WHERE FALSE")
+    cursor.execute(f"TRUNCATE TABLE {copy}")
+    cursor.execute(f"SELECT * FROM {table} WHERE FALSE")
     columns = [column[0] for column in cursor.description if column[0] not in left_out]
     cursor.fetchall()
     cursor.close()
     cursor = connection.cursor(**options)
     names = ", ".join(columns)
-    cursor.execute(f"SELECT {names} FROM original ORDER BY id")
+    cursor.execute(f"SELECT {names} FROM {table} ORDER BY id")
     rows = cursor.fetchall()
     cursor.close()
     cursor = connection.cursor(**options)
     for row in rows:
         # No cursor takes a Python set.
         values = [",".join(sorted(value)) if isinstance(value, set) else value for value in row]
-        cursor.execute(f"INSERT INTO copy ({names}) VALUES ({', '.join(['%s'] * len(columns))})", values)
+        cursor.execute(f"INSERT INTO {copy} ({names}) VALUES ({', '.join(['%s'] * len(columns))})", values)
     connection.commit()
     cursor.close()
     assert len(rows) == 4, rows
@@ -84,7 +90,7 @@ def round_trip(name, connect, options, left_out):
     cursor = connection.cursor()
     for column in columns:
         cursor.execute(
-            f"SELECT o.id, LEFT(o.{column}, 80), LEFT(c.{column}, 80) FROM original o LEFT JOIN copy c USING (id) "
+            f"SELECT o.id, LEFT(o.{column}, 80), LEFT(c.{column}, 80) FROM {table} o LEFT JOIN {copy} c USING (id) "
             f"WHERE c.id IS NULL OR NOT HEX(o.{column}) <=> HEX(c.{column})"
         )
         different = cursor.fetchall()
@@ -96,3 +102,4 @@ for client, describe in DESCRIPTIONS.items():
     check_descriptions(client, describe, sys.argv[2])
 for client, (connect, options, left_out) in CLIENTS.items():
     round_trip(client, connect, options, left_out)
+    round_trip(client, connect, options, SHAPES_LEFT_OUT.get(client, ()), "shapes", "shapes_copy")

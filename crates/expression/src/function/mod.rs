@@ -27,6 +27,7 @@ mod special;
 mod temporal;
 mod text;
 mod time_to_live;
+mod transaction_set;
 mod trigonometry;
 mod trim;
 mod type_info;

@@ -10,7 +10,7 @@ use junctor_model::value::ValueRef;
 use super::{
     Call, check, cipher, compose, compress, digest, extreme, format_number, geometry, hash, insert_id, json, math,
     network, password, radix, random, regexp, round, search, session_call, special, temporal, text, time_to_live,
-    trigonometry, trim, type_info, user_variable, uuid, vector, wrong_count,
+    transaction_set, trigonometry, trim, type_info, user_variable, uuid, vector, wrong_count,
 };
 use crate::program::Expression;
 use crate::result_type::ResultType;
@@ -119,6 +119,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "Compression", functions: compress::TABLE },
     Family { title: "Addresses", functions: network::TABLE },
     Family { title: "UUID", functions: uuid::TABLE },
+    Family { title: "Sets of transactions", functions: transaction_set::TABLE },
     Family { title: "Vectors", functions: vector::TABLE },
     Family { title: "Types, sizes and files", functions: type_info::TABLE },
     Family { title: "Mathematics", functions: math::TABLE },
@@ -143,6 +144,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "Geometries from text, bytes and parts", functions: geometry::BUILD },
     Family { title: "Parts of geometries", functions: geometry::PART },
     Family { title: "Measures of geometries", functions: geometry::MEASURE },
+    Family { title: "Points on lines", functions: geometry::LINE },
     Family { title: "Relations of geometries", functions: geometry::RELATION },
     Family { title: "GeoJSON", functions: geometry::JSON },
     Family { title: "Geohashes", functions: geometry::CODE },

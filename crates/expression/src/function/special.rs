@@ -37,6 +37,7 @@ pub(super) const SESSION: &[Function] = &[
     session("CURRENT_ROLE", 0, 0),
     session("CONNECTION_ID", 0, 0),
     session("PS_CURRENT_THREAD_ID", 0, 0),
+    session("MYSQL_QUERY_ATTRIBUTE_STRING", 1, 1),
     session("ICU_VERSION", 0, 0),
     session("ROLES_GRAPHML", 0, 0),
     session("RANDOM SEED", 0, 0),

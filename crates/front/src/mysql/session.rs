@@ -2,20 +2,22 @@
 //!
 //! Executes the commands of sessions.
 
+use junctor_model::collation::CharacterSet;
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
 use junctor_signals::client_command::Login;
 use junctor_signals::program::RowProtocol;
 use junctor_sql::result::{Progress, ResultSink};
-use junctor_sql::{PreparedExecution, Session, SqlCommand};
+use junctor_sql::{PreparedExecution, QueryAttribute, Session, SqlCommand};
 
 use super::compression::Algorithm;
 use super::result_encoding::ResultEncoding;
 use super::sink::PacketSink;
-use super::statement_parameters::StatementParameters;
+use super::statement_parameters::{StatementParameters, attribute};
 use super::wire::capability::Capabilities;
 use super::wire::command::{Command, CursorKind, StmtExecute, code};
 use super::wire::error::ProtocolError;
+use super::wire::query_attributes::of_query;
 use crate::protocol::{CommandContext, ProtocolSession, SessionTraits};
 
 /// The state that the MySQL protocol keeps for one session.
@@ -77,6 +79,7 @@ impl ProtocolSession for SessionState {
         }
         let mut sink = PacketSink::new(answer, *capabilities, encoding, Some(0));
         let CommandContext { engine, session, turn, .. } = context;
+        session.set_query_attributes(attributes_of_query(payload, *capabilities, session.client_character_set()));
         let sql_command = match command {
             Command::Query { statement } => SqlCommand::Query(statement),
             Command::StmtPrepare { statement } => SqlCommand::Prepare(statement),
@@ -170,6 +173,14 @@ impl ProtocolSession for SessionState {
     }
 }
 
+/// The query attributes of a command that has been parsed, so that they are well-formed.
+#[inline]
+fn attributes_of_query(payload: &[u8], capabilities: Capabilities, client: CharacterSet) -> Vec<QueryAttribute> {
+    let mut attributes = Vec::new();
+    let _ = of_query(payload, capabilities, &mut |name, value| attributes.push(attribute(client, name, value)));
+    attributes
+}
+
 #[inline]
 fn execute_prepared(
     bound: &mut StatementParameters,
@@ -182,8 +193,12 @@ fn execute_prepared(
     let Some(count) = engine.parameter_count(session, statement) else {
         return unknown_statement(statement, "mysqld_stmt_execute", sink);
     };
-    let progress = match bound.decode(execution, usize::from(count), session.client_character_set(), parameters) {
-        Ok(()) => {
+    let (count, client) = (usize::from(count), session.client_character_set());
+    let attributes = bound.attributes(execution, count, client);
+    let decoded = bound.decode(execution, count, client, parameters);
+    let progress = match decoded.and(attributes) {
+        Ok(attributes) => {
+            session.set_query_attributes(attributes);
             let wants_cursor = execution.cursor == CursorKind::ReadOnly;
             let execution = PreparedExecution { statement, parameters: &mut parameters.bytes, wants_cursor };
             engine.execute_prepared(session, execution, turn, sink)

@@ -9,10 +9,12 @@ use junctor_model::collation::CharacterSet;
 use junctor_model::decimal::DECIMAL_SCALE_MAX;
 use junctor_model::number;
 use junctor_model::value::{Decimal, ValueRef};
+use junctor_sql::QueryAttribute;
 
 use super::wire::command::StmtExecute;
 use super::wire::error::ProtocolError;
 use super::wire::parameter::{DateTimeValue, DateValue, ParameterType, ParameterValue, TimeValue, decode_parameters};
+use super::wire::query_attributes::of_execution;
 use crate::protocol::DecodedParameters;
 
 /// Maximum size of one session's long data in bytes. Data beyond it is dropped, and the execution then fails
@@ -91,6 +93,31 @@ impl StatementParameters {
         builder.append_to(bytes).map_err(|_| ProtocolError::Malformed { field: "parameter_count" })
     }
 
+    /// The query attributes of an execution, which must not be decoded yet.
+    ///
+    /// # Errors
+    /// `Malformed` for inconsistent bytes behind the parameters.
+    pub fn attributes(
+        &self,
+        execution: &StmtExecute<'_>,
+        parameter_count: usize,
+        client: CharacterSet,
+    ) -> Result<Vec<QueryAttribute>, ProtocolError> {
+        if !execution.parameters.named {
+            return Ok(Vec::new());
+        }
+        let known = self.position(execution.statement_id).ok().map(|position| &self.statements[position]);
+        let long = known.map_or(&[][..], |statement| statement.long_data.as_slice());
+        let is_long = |index: usize| long.iter().any(|(parameter, _)| usize::from(*parameter) == index);
+        let mut attributes = Vec::new();
+        let mut push = |name: &[u8], value: ParameterValue<'_>| attributes.push(attribute(client, name, value));
+        match of_execution(&execution.parameters, parameter_count, &is_long, &mut push) {
+            // Clients without parameters and attributes leave the count out, and may send anything.
+            Err(_) if parameter_count == 0 => Ok(Vec::new()),
+            read => read.map(|()| attributes),
+        }
+    }
+
     /// Appends to the long data of a parameter. Data beyond the session's maximum is dropped, and the
     /// execution will fail.
     pub fn append_long_data(&mut self, statement: u32, parameter: u16, data: &[u8]) {
@@ -151,6 +178,33 @@ fn decode_with_long_data<'l>(
     let mut push = |_: usize, value: ParameterValue<'_>| all_finite &= push_value(builder, client, value);
     decode_parameters(&block, parameter_count, bound_types, |index| long(index), &mut push)?;
     Ok(all_finite)
+}
+
+/// A query attribute as the session keeps it: as text.
+pub(crate) fn attribute(client: CharacterSet, name: &[u8], value: ParameterValue<'_>) -> QueryAttribute {
+    let decoded = |bytes: &[u8]| {
+        let mut text = Vec::with_capacity(bytes.len());
+        match client.is_recoded() {
+            true => client.decode(bytes, &mut text),
+            false => text.extend_from_slice(bytes),
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let text = match value {
+        ParameterValue::Null => None,
+        ParameterValue::Signed(value) => Some(value.to_string()),
+        ParameterValue::Unsigned(value) => Some(value.to_string()),
+        ParameterValue::Float(value) => Some(value.to_string()),
+        ParameterValue::Double(value) => Some(value.to_string()),
+        ParameterValue::Text(bytes) => Some(decoded(bytes)),
+        ParameterValue::Decimal(bytes) | ParameterValue::Blob(bytes) => {
+            Some(String::from_utf8_lossy(bytes).into_owned())
+        }
+        ParameterValue::Date(date) => Some(date_text(date)),
+        ParameterValue::DateTime(value) => Some(date_time_text(value)),
+        ParameterValue::Time(value) => Some(time_text(value)),
+    };
+    QueryAttribute { name: decoded(name).into(), value: text.map(Box::from) }
 }
 
 /// Returns whether the value is not an infinite number or NaN, which SQL does not have.

@@ -1,3 +1,5 @@
+use jiff::civil::{Date, DateTime, DateTimeRound};
+use jiff::{RoundMode, SignedDuration, Span, Unit};
 use proptest::prelude::*;
 
 use super::*;
@@ -138,7 +140,96 @@ fn seconds_are_rounded_half_up_with_their_carry() {
     assert_eq!(rounded(TemporalKind::Time, most, 0, 0).0.map(|parts| parts.second), Some(59));
 }
 
+#[test]
+fn every_day_has_the_number_and_the_successor_that_jiff_gives_it() {
+    let epoch = days_of_civil(1, 1, 1);
+    let mut day = Date::constant(1, 1, 1);
+    assert_eq!(Date::constant(1970, 1, 1).duration_since(day), SignedDuration::from_hours(-24 * epoch));
+    for number in epoch.. {
+        let (year, month) = (day.year() as u16, day.month() as u8);
+        assert_eq!(days_of_civil(year.into(), month, day.day() as u8), number, "{day}");
+        assert_eq!(civil_of_days(number), (year.into(), month, day.day() as u8), "{number}");
+        if day.day() == 1 {
+            assert_eq!(days_in_month(year, month), day.days_in_month() as u8, "{day}");
+            assert_eq!(is_leap_year(year), day.in_leap_year(), "{day}");
+        }
+        match day.tomorrow() {
+            Ok(next) => day = next,
+            Err(_) => break,
+        }
+    }
+    assert_eq!(day, Date::constant(9999, 12, 31));
+}
+
+/// Any moment that both MySQL and jiff have.
+fn moment() -> impl Strategy<Value = DateTime> {
+    let seconds = prop_oneof![-62_135_596_800i64..=253_402_300_799, Just(-62_135_596_800), Just(253_402_300_799)];
+    let nanoseconds = prop_oneof![0..1_000_000_000i32, Just(999_999_999), Just(999_999_500), 499_999_990..500_000_010];
+    (seconds, nanoseconds).prop_map(|(seconds, nanoseconds)| {
+        DateTime::constant(1970, 1, 1, 0, 0, 0, 0) + SignedDuration::new(seconds, nanoseconds)
+    })
+}
+
+/// The parts, and the nanoseconds beyond its microseconds.
+fn parts_of(moment: DateTime) -> (Parts, u32) {
+    let nanoseconds = moment.subsec_nanosecond() as u32;
+    let parts = Parts {
+        negative: false,
+        year: moment.year() as u16,
+        month: moment.month() as u8,
+        day: moment.day() as u8,
+        hour: moment.hour() as u16,
+        minute: moment.minute() as u8,
+        second: moment.second() as u8,
+        microsecond: nanoseconds / 1_000,
+    };
+    (parts, nanoseconds % 1_000)
+}
+
 proptest! {
+    #[test]
+    fn a_moment_is_printed_read_and_ordered_as_jiff_does(left in moment(), right in moment()) {
+        let packed = |moment: DateTime| Temporal::from_parts(TemporalKind::DateTime, 6, &parts_of(moment).0);
+        let truncated = |moment: DateTime| {
+            moment.round(DateTimeRound::new().smallest(Unit::Microsecond).mode(RoundMode::Trunc)).unwrap()
+        };
+        let value = packed(left);
+        prop_assert!(value.is_valid());
+        prop_assert_eq!(text(value), truncated(left).strftime("%Y-%m-%d %H:%M:%S.%6f").to_string());
+        let read = parse_date_time(left.strftime("%Y-%m-%dT%H:%M:%S.%9f").to_string().as_bytes(), DateRules::DEFAULT);
+        let (parts, nanoseconds) = parts_of(left);
+        // As in MySQL, digits behind the seventh do not count.
+        prop_assert_eq!((read.parts, read.nanoseconds), (Some(parts), nanoseconds / 100 * 100));
+        prop_assert_eq!(value.packed.cmp(&packed(right).packed), truncated(left).cmp(&truncated(right)));
+    }
+
+    #[test]
+    fn seconds_are_added_as_jiff_adds_them(
+        start in moment(),
+        seconds in prop_oneof![-320_000_000_000i64..320_000_000_000, -100_000i64..100_000],
+    ) {
+        let days = Span::new().days(seconds.div_euclid(86_400));
+        let rest = SignedDuration::from_secs(seconds.rem_euclid(86_400));
+        let sum = start.checked_add(days).and_then(|day| day.checked_add(rest));
+        let expected = sum.ok().filter(|sum| sum.year() >= 1);
+        let sum = add_seconds(&parts_of(start).0, seconds).filter(|parts| parts.year >= 1);
+        prop_assert_eq!(sum, expected.map(|sum| parts_of(sum).0));
+    }
+
+    #[test]
+    fn fractions_are_rounded_as_jiff_rounds_them(start in moment(), digits in 0u8..=6) {
+        let unit = match digits {
+            0 => Unit::Second,
+            1..=3 => Unit::Millisecond,
+            _ => Unit::Microsecond,
+        };
+        let increment = [1, 100, 10, 1, 100, 10, 1][usize::from(digits)];
+        let round = DateTimeRound::new().smallest(unit).increment(increment).mode(RoundMode::HalfExpand);
+        let (parts, nanoseconds) = parts_of(start);
+        let (sum, _) = rounded(TemporalKind::DateTime, parts, nanoseconds, digits);
+        prop_assert_eq!(sum, start.round(round).ok().map(|sum| parts_of(sum).0));
+    }
+
     #[test]
     fn a_printed_value_reads_back(year in 0u16..10_000, month in 1u8..=12, day in 1u8..=31, of_day in 0u32..86_400, microsecond in 0u32..1_000_000) {
         let day = day.min(days_in_month(year, month));

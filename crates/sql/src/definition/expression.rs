@@ -23,7 +23,7 @@ pub(super) enum Purpose<'n> {
 }
 
 /// Functions that have an effect or depend on the connection. No definition may call them.
-const NEVER_ALLOWED: [&str; 15] = [
+const NEVER_ALLOWED: [&str; 16] = [
     "BENCHMARK",
     "FOUND_ROWS",
     "GET_LOCK",
@@ -32,6 +32,7 @@ const NEVER_ALLOWED: [&str; 15] = [
     "LAST_INSERT_ID",
     "LOAD_FILE",
     "MASTER_POS_WAIT",
+    "MYSQL_QUERY_ATTRIBUTE_STRING",
     "NAME_CONST",
     "PS_CURRENT_THREAD_ID",
     "RELEASE_ALL_LOCKS",

@@ -20,7 +20,7 @@ use super::key_read::KeyReader;
 use super::lock_tables::TableLocks;
 use super::savepoint::Savepoint;
 use super::state::Execution;
-use crate::mysql_catalog::variable::{HighPriorityMode, find};
+use crate::mysql_catalog::variable::{HighPriorityMode, QueryAttribute, find};
 use crate::parse::Dialect;
 use junctor_gateway::Agreed;
 
@@ -152,6 +152,8 @@ pub struct Session {
     pub(crate) compression: Option<&'static str>,
     /// The changes that the next OK packet reports.
     pub(crate) state_changes: Vec<StateChange>,
+    /// The query attributes of the current command.
+    pub(crate) query_attributes: Option<Box<QueryAttributes>>,
     /// The open cursors of prepared statements.
     pub(crate) cursors: Vec<Cursor>,
     /// Key readers by the numbers that the client chose.
@@ -163,6 +165,10 @@ pub struct Session {
     /// The number under which the session's own tables are found.
     pub(crate) owner: TableOwner,
 }
+
+/// The query attributes of a command. Few commands have some, so a session has only a pointer.
+#[derive(Debug)]
+pub(crate) struct QueryAttributes(pub Vec<QueryAttribute>);
 
 // Thousands of idle sessions must fit into memory.
 const _: () = assert!(size_of::<Session>() <= 1024);
@@ -223,6 +229,14 @@ impl Session {
             results: self.variables.character_set_results,
             no_backslash_escapes: self.variables.dialect().no_backslash_escapes,
             ..Completion::default()
+        }
+    }
+
+    /// Sets the query attributes of the command that is executed next.
+    #[inline]
+    pub fn set_query_attributes(&mut self, attributes: Vec<QueryAttribute>) {
+        if self.query_attributes.is_some() || !attributes.is_empty() {
+            self.query_attributes = (!attributes.is_empty()).then(|| Box::new(QueryAttributes(attributes)));
         }
     }
 

@@ -55,6 +55,7 @@ impl StatementFacts<'_, '_> {
             error_count: session.error_count,
             seed: session.seed,
             wall_clock_us: turn.wall_clock_us,
+            attributes: session.query_attributes.as_ref().map_or(&[][..], |attributes| attributes.0.as_slice()),
         }
     }
 

@@ -206,7 +206,10 @@ fn by_keys(select: &SelectPlan) -> Result<ReadProgram> {
     let is_plain = matches!(select.final_step, FinalStep::Stream)
         && matches!(select.path, AccessPath::AllRows(_))
         && select.program.filter.is_some() == filter.is_some();
-    if is_hidden || !has_row_plan || !is_plain {
+    if !has_row_plan {
+        return Err(Error::not_supported("reads by key of a TIMESTAMP column"));
+    }
+    if is_hidden || !is_plain {
         return Err(Error::not_supported("reads by key of a table without a primary key"));
     }
     Ok(ReadProgram {

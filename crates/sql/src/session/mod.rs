@@ -131,6 +131,7 @@ impl Engine {
             compression: opening.compression,
             state_changes: Vec::new(),
             cursor_wanted: 0,
+            query_attributes: None,
             query_deadline: None,
             limit_entry: None,
             key_readers: Default::default(),

@@ -7,6 +7,7 @@
 mod build;
 mod code;
 mod json;
+mod line;
 mod measure;
 mod part;
 mod relation;
@@ -22,6 +23,7 @@ use crate::result_type::ResultType;
 pub(super) use build::TABLE as BUILD;
 pub(super) use code::TABLE as CODE;
 pub(super) use json::TABLE as JSON;
+pub(super) use line::TABLE as LINE;
 pub(super) use measure::TABLE as MEASURE;
 pub(super) use part::TABLE as PART;
 pub(super) use relation::TABLE as RELATION;
@@ -37,10 +39,6 @@ const MISSING: &[&str] = &[
     "ST_HAUSDORFFDISTANCE",
     "ST_INTERSECTION",
     "ST_ISSIMPLE",
-    "ST_LINEINTERPOLATEPOINT",
-    "ST_LINEINTERPOLATEPOINTS",
-    "ST_MAKEENVELOPE",
-    "ST_POINTATDISTANCE",
     "ST_POINTONSURFACE",
     "ST_SIMPLIFY",
     "ST_SYMDIFFERENCE",

@@ -39,6 +39,7 @@ pub(super) const TABLE: &[Function] = &[
     function("JSON_REMOVE", 2, ANY, resolve_document, remove),
     function("JSON_MERGE_PATCH", 2, ANY, resolve_document, merge_patch),
     function("JSON_MERGE_PRESERVE", 2, ANY, resolve_document, merge_preserve),
+    function("JSON_MERGE", 2, ANY, resolve_document, merge_preserve),
     function("JSON_STORAGE_SIZE", 1, 1, resolve_integer, storage_size),
     function("JSON_STORAGE_FREE", 1, 1, resolve_integer, storage_free),
     function("JSON_ARRAY_INSERT", 3, ANY, resolve_changes, array_insert),

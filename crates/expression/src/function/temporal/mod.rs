@@ -141,3 +141,6 @@ impl<'r> Call<'r> {
 fn temporal(kind: Kind, digits: u8) -> ResultType {
     ResultType::temporal(kind, digits).with_nullable(true)
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,7 @@ pub mod handshake_response;
 pub mod command;
 pub mod parameter;
 pub mod parameter_type;
+pub mod query_attributes;
 
 pub mod column;
 pub mod reply;

@@ -94,7 +94,8 @@ pub struct ParameterBlock<'a> {
 ///
 /// `bound_types` are the types of this statement's last execution (empty at the first). New types from the
 /// client replace them. `long_data` returns the parameters that arrived by COM_STMT_SEND_LONG_DATA; the block
-/// has no values for these. Query attributes after the parameters are ignored.
+/// has no values for these. Query attributes after the parameters are
+/// left to `query_attributes`.
 ///
 /// # Errors
 /// [`ProtocolError::Malformed`] if a field is truncated, a type is unknown, or no types were ever sent. The
@@ -162,7 +163,7 @@ pub(super) fn skip_query_attributes(fields: &mut FieldReader<'_>) -> Result<(), 
     Ok(())
 }
 
-fn read_count(fields: &mut FieldReader<'_>) -> Result<usize, ProtocolError> {
+pub(super) fn read_count(fields: &mut FieldReader<'_>) -> Result<usize, ProtocolError> {
     const FIELD: &str = "parameter_count";
     match usize::try_from(fields.length_encoded_integer(FIELD)?) {
         Ok(count) if count <= PARAMETER_COUNT_MAX => Ok(count),
@@ -197,7 +198,7 @@ fn read_types(
 }
 
 #[inline]
-fn read_value<'a>(
+pub(super) fn read_value<'a>(
     fields: &mut FieldReader<'a>,
     parameter_type: ParameterType,
 ) -> Result<ParameterValue<'a>, ProtocolError> {

@@ -1,5 +1,6 @@
 //! Tests of the collations: golden orders, properties of compare and keys, LIKE, names.
 
+mod conformance;
 mod encoding;
 mod general_order;
 mod language_order;

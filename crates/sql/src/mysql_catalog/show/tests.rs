@@ -82,6 +82,7 @@ impl World {
             error_count: 1,
             seed: 0,
             wall_clock_us: 0,
+            attributes: &[],
         };
         let warning = |level, code, message: &str| Warning { level, code, message: message.into() };
         let facts = ShowContext {

@@ -26,6 +26,15 @@ const USER_VARIABLE_CHARACTERS: u32 = 65_535;
 /// Maximum length of `user@host` in characters: 32 for the user, 255 for the host.
 const ACCOUNT_CHARACTERS: u32 = 288;
 
+/// A named value that a client sends with a statement; `None` is NULL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueryAttribute {
+    /// The name.
+    pub name: Box<str>,
+    /// The value as text.
+    pub value: Option<Box<str>>,
+}
+
 /// The properties of a session that functions and variables can read.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionContext<'a> {
@@ -62,6 +71,8 @@ pub struct SessionContext<'a> {
     /// Start of the statement, in microseconds since 1970-01-01 UTC. All clock functions in a statement
     /// return times derived from this.
     pub wall_clock_us: u64,
+    /// The query attributes of the command.
+    pub attributes: &'a [QueryAttribute],
 }
 
 impl SessionContext<'_> {
@@ -119,7 +130,7 @@ pub fn session_value_type(expression: &Expression, value: &Value, collation: Col
             }
         }
     };
-    let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA", "BENCHMARK"]);
+    let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA", "BENCHMARK", "MYSQL_QUERY_ATTRIBUTE_STRING"]);
     result.with_nullable(is_user_variable || is_nullable_call())
 }
 
@@ -154,6 +165,7 @@ fn integer_length(expression: &Expression) -> u32 {
 fn text_length(expression: &Expression) -> Option<u32> {
     match expression {
         Expression::UserVariable(_) => Some(USER_VARIABLE_CHARACTERS),
+        _ if is_call(expression, &["MYSQL_QUERY_ATTRIBUTE_STRING"]) => Some(USER_VARIABLE_CHARACTERS),
         _ if is_call(expression, &["DATABASE", "SCHEMA"]) => Some(IDENTIFIER_CHARACTERS_MAX as u32),
         _ if is_call(expression, &["USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_USER"]) => Some(ACCOUNT_CHARACTERS),
         _ => None,
@@ -176,6 +188,7 @@ fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<V
         "CONNECTION_ID" => Some(Value::UInt(u64::from(facts.connection))),
         "LAST_INSERT_ID" if call.arguments.is_empty() => Some(Value::UInt(facts.last_insert_id)),
         "PS_CURRENT_THREAD_ID" => Some(Value::UInt(u64::from(facts.connection))),
+        "MYSQL_QUERY_ATTRIBUTE_STRING" => Some(query_attribute(call, facts)?),
         "ICU_VERSION" => text("73.1".to_owned()),
         "RANDOM SEED" => Some(Value::UInt(facts.seed)),
         "CLOCK MICROSECONDS" => Some(Value::UInt(facts.wall_clock_us)),
@@ -194,6 +207,19 @@ fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<V
         function.check_count(call.arguments.len())?;
     }
     Ok(value)
+}
+
+/// The value of the query attribute with the name; NULL if the command has none. Error: 1235 for a name that
+/// is no literal.
+fn query_attribute(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Value> {
+    let name = match call.arguments.as_slice() {
+        [Expression::Literal(Literal::String(name))] => &name.bytes,
+        [_] => return Err(Error::not_supported("a name of a query attribute that is no literal")),
+        _ => return Err(wrong_count("mysql_query_attribute_string")),
+    };
+    let found = facts.attributes.iter().find(|attribute| attribute.name.as_bytes() == name.as_slice());
+    let value = found.and_then(|attribute| attribute.value.as_deref());
+    Ok(value.map_or(Value::Null, |value| Value::Bytes(value.into())))
 }
 
 /// The active roles as CURRENT_ROLE() returns them.

@@ -54,6 +54,7 @@ fn facts<'a>(variables: &'a SessionVariables, globals: &'a GlobalVariables) -> S
         error_count: 1,
         seed: 0,
         wall_clock_us: 1_795_160_373_123_456,
+        attributes: &[],
     }
 }
 
@@ -570,4 +571,24 @@ fn the_type_of_a_session_value_depends_on_its_source_and_not_on_its_length() {
     assert_eq!(type_of("SELECT NOW(3)", text("2026-11-20 07:39:33.123")), (Kind::String, 23, 31, false));
     assert_eq!(type_of("SELECT DATABASE()", text("d")), (Kind::String, 64, 31, true));
     assert_eq!(type_of("SELECT USER()", text("u@h")), (Kind::String, 288, 31, false));
+}
+
+#[test]
+fn a_query_attribute_is_found_by_its_name() {
+    let globals = server();
+    let variables = SessionVariables::new(&globals, false);
+    let attribute = |name: &str, value: Option<&str>| QueryAttribute { name: name.into(), value: value.map(Box::from) };
+    let attributes = [attribute("trace", Some("t1")), attribute("none", None)];
+    let context = SessionContext { attributes: &attributes, ..facts(&variables, &globals) };
+    let value = |name: &str| {
+        let text = format!("SELECT mysql_query_attribute_string({name})");
+        let Statement::Select(select) = statement(&text) else { panic!("{text}") };
+        let SelectItem::Expression { expression, .. } = &select.projection[0] else { panic!("{text}") };
+        evaluate_session_expression(expression, &context).map_err(|error| error.code.errno())
+    };
+    assert_eq!(value("'trace'"), Ok(Some(Value::Bytes(b"t1".to_vec()))));
+    assert_eq!(value("'none'"), Ok(Some(Value::Null)));
+    assert_eq!(value("'Trace'"), Ok(Some(Value::Null)));
+    assert_eq!(value("@name"), Err(1235));
+    assert_eq!(value("'trace', 1"), Err(1582));
 }

@@ -1,0 +1,114 @@
+//! Points on lines, and the rectangle of two points.
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::geometry::{Geometry, Point, Shape};
+use junctor_model::value::ValueRef;
+
+use super::{check_plane, function, resolve_geometry, unexpected};
+use crate::function::{Call, Function};
+use crate::geometry::measure::{Envelope, length};
+
+pub(in crate::function) const TABLE: &[Function] = &[
+    function("ST_LINEINTERPOLATEPOINT", 2, 2, resolve_geometry, |call| on_line(call, Wanted::AtFraction)),
+    function("ST_LINEINTERPOLATEPOINTS", 2, 2, resolve_geometry, |call| on_line(call, Wanted::AtEachFraction)),
+    function("ST_POINTATDISTANCE", 2, 2, resolve_geometry, |call| on_line(call, Wanted::AtDistance)),
+    function("ST_MAKEENVELOPE", 2, 2, resolve_geometry, make_envelope),
+];
+
+/// The share of a length by which sums of distances may differ from it.
+const ROUNDING: f64 = 1e-12;
+
+/// Points of one result. A greater one would be longer than the longest packet.
+const POINTS_MAX: f64 = 1e6;
+
+/// The points of a line that a function gives.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// The point after a fraction of the length.
+    AtFraction,
+    /// The points after each multiple of a fraction of the length.
+    AtEachFraction,
+    /// The point after a distance.
+    AtDistance,
+}
+
+/// Errors: 3516 for a geometry that is no line, 1690 for a place that is not on it.
+fn on_line(call: Call<'_>, wanted: Wanted) -> Result<ValueRef<'_>> {
+    let (Some(geometry), Some(place)) = (call.geometry(0)?, call.double(1)?) else { return Ok(ValueRef::Null) };
+    let name = call.function_name();
+    let Shape::LineString(line) = &geometry.shape else {
+        return Err(unexpected("LINESTRING", geometry.shape.kind(), &name));
+    };
+    check_plane(&name, &[&geometry])?;
+    let Some(total) = length(&geometry.shape) else { return Ok(ValueRef::Null) };
+    let (most, what) = match wanted {
+        Wanted::AtDistance => (total, "Distance"),
+        _ => (1.0, "Fractional distance"),
+    };
+    if !(0.0..=most).contains(&place) {
+        return Err(super::value_out_of_range(what, &name));
+    }
+    let distance = if wanted == Wanted::AtDistance { place } else { place * total };
+    let shape = match wanted {
+        Wanted::AtEachFraction => Shape::MultiPoint(points_at_each(line, distance, total)?),
+        _ => Shape::Point(Walk::new(line).point_at(distance)),
+    };
+    call.geometry_value(&Geometry { system: geometry.system, shape })
+}
+
+/// The points after each multiple of a distance; the first point for the distance 0. Error: a result of too
+/// many points.
+fn points_at_each(line: &[Point], distance: f64, total: f64) -> Result<Vec<Point>> {
+    let mut walk = Walk::new(line);
+    if distance <= 0.0 {
+        return Ok(vec![walk.point_at(0.0)]);
+    }
+    let count = (total / distance * (1.0 + ROUNDING)).floor();
+    if count > POINTS_MAX {
+        let message = format!("ST_LINEINTERPOLATEPOINTS with more than {POINTS_MAX} points");
+        return Err(Error::new(ErrorCode::StatementTooComplex, message));
+    }
+    Ok((1..=count as usize).map(|number| walk.point_at((number as f64 * distance).min(total))).collect())
+}
+
+/// Goes along a line, to greater distances only.
+struct Walk<'l> {
+    rest: &'l [Point],
+    /// The distance of the first point of `rest` from the start of the line.
+    walked: f64,
+}
+
+impl Walk<'_> {
+    fn new(line: &[Point]) -> Walk<'_> {
+        Walk { rest: line, walked: 0.0 }
+    }
+
+    fn point_at(&mut self, distance: f64) -> Point {
+        while let [from, to, ..] = self.rest {
+            let segment = (to.x - from.x).hypot(to.y - from.y);
+            if distance < self.walked + segment {
+                let share = (distance - self.walked) / segment;
+                return Point { x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share };
+            }
+            self.walked += segment;
+            self.rest = &self.rest[1..];
+        }
+        self.rest.first().copied().unwrap_or(Point { x: 0.0, y: 0.0 })
+    }
+}
+
+/// The point, line or rectangle of two points. Error 1210 for other geometries and for two reference systems.
+fn make_envelope(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let (Some(left), Some(right)) = (call.geometry(0)?, call.geometry(1)?) else { return Ok(ValueRef::Null) };
+    let name = call.function_name();
+    let (Shape::Point(first), Shape::Point(second)) = (&left.shape, &right.shape) else {
+        return Err(Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {name}")));
+    };
+    if left.system != right.system {
+        return Err(Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {name}")));
+    }
+    check_plane(&name, &[&left, &right])?;
+    let both = Shape::MultiPoint(vec![*first, *second]);
+    let shape = Envelope::of(&both).map_or(both, |envelope| envelope.shape());
+    call.geometry_value(&Geometry { system: left.system, shape })
+}
