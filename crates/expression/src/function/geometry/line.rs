@@ -9,9 +9,9 @@ use crate::function::{Call, Function};
 use crate::geometry::measure::{Envelope, length};
 
 pub(in crate::function) const TABLE: &[Function] = &[
-    function("ST_LINEINTERPOLATEPOINT", 2, 2, resolve_geometry, |call| on_line(call, Wanted::AtFraction)),
-    function("ST_LINEINTERPOLATEPOINTS", 2, 2, resolve_geometry, |call| on_line(call, Wanted::AtEachFraction)),
-    function("ST_POINTATDISTANCE", 2, 2, resolve_geometry, |call| on_line(call, Wanted::AtDistance)),
+    function("ST_LINEINTERPOLATEPOINT", 2, 2, resolve_geometry, |call| on_line(call, Wanted::Fraction)),
+    function("ST_LINEINTERPOLATEPOINTS", 2, 2, resolve_geometry, |call| on_line(call, Wanted::EachFraction)),
+    function("ST_POINTATDISTANCE", 2, 2, resolve_geometry, |call| on_line(call, Wanted::Distance)),
     function("ST_MAKEENVELOPE", 2, 2, resolve_geometry, make_envelope),
 ];
 
@@ -25,11 +25,11 @@ const POINTS_MAX: f64 = 1e6;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wanted {
     /// The point after a fraction of the length.
-    AtFraction,
+    Fraction,
     /// The points after each multiple of a fraction of the length.
-    AtEachFraction,
+    EachFraction,
     /// The point after a distance.
-    AtDistance,
+    Distance,
 }
 
 /// Errors: 3516 for a geometry that is no line, 1690 for a place that is not on it.
@@ -42,15 +42,15 @@ fn on_line(call: Call<'_>, wanted: Wanted) -> Result<ValueRef<'_>> {
     check_plane(&name, &[&geometry])?;
     let Some(total) = length(&geometry.shape) else { return Ok(ValueRef::Null) };
     let (most, what) = match wanted {
-        Wanted::AtDistance => (total, "Distance"),
+        Wanted::Distance => (total, "Distance"),
         _ => (1.0, "Fractional distance"),
     };
     if !(0.0..=most).contains(&place) {
         return Err(super::value_out_of_range(what, &name));
     }
-    let distance = if wanted == Wanted::AtDistance { place } else { place * total };
+    let distance = if wanted == Wanted::Distance { place } else { place * total };
     let shape = match wanted {
-        Wanted::AtEachFraction => Shape::MultiPoint(points_at_each(line, distance, total)?),
+        Wanted::EachFraction => Shape::MultiPoint(points_at_each(line, distance, total)?),
         _ => Shape::Point(Walk::new(line).point_at(distance)),
     };
     call.geometry_value(&Geometry { system: geometry.system, shape })
