@@ -129,10 +129,7 @@ impl TreePlanner<'_> {
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
         let block = BlockScope { space: &space, relations, outer, shares_rows: false };
         let locks = self.locks_of(select, &block.relations)?;
-        let mut joined = match &shape {
-            Some(shape) => Some(bind_from(self, shape, &block, tables)?),
-            None => None,
-        };
+        let mut joined = shape.as_ref().map(|shape| bind_from(self, shape, &block, tables)).transpose()?;
         let names = joined.as_ref().map_or_else(Vec::new, |joined| joined.names.clone());
         let view = BlockView { block: &block, names, relations: (0..block.relations.len()).collect() };
         let subqueries = BlockSubqueries::new(self, &view, tables);
