@@ -16,6 +16,11 @@ COLLATIONS = [
     "utf8mb3_general_ci", "utf8mb3_bin", "utf8mb3_unicode_ci", "utf8mb3_unicode_520_ci",
     "latin1_swedish_ci", "latin1_german1_ci", "latin1_german2_ci", "latin1_danish_ci", "latin1_spanish_ci",
     "latin1_general_ci", "latin1_general_cs", "latin1_bin", "ascii_general_ci", "ascii_bin", "binary",
+    # Those of languages, as far as MariaDB 10.11 has them: none over Unicode 9.0.
+    *(f"utf8mb4_{language}_ci" for language in [
+        "esperanto", "estonian", "german2", "icelandic", "latvian", "polish", "roman", "romanian", "sinhala",
+        "slovenian", "spanish", "swedish", "turkish", "vietnamese",
+    ]),
 ]
 SETS = ["utf8mb4", "utf8mb3", "latin1", "ascii", "binary"]
 LETTERS = {

@@ -1,5 +1,5 @@
 """Differences between MariaDB 10.11 and MySQL 8.0, each with its reason. MySQL's manual decides, and a golden
-case or a recorded file holds Junctor to it."""
+case or a recorded file holds Junctor to it. The file is long because each reason tests the shape that it is for."""
 
 import re
 import unicodedata
