@@ -108,8 +108,10 @@ def check_collation(servers, chance, name, rows):
     for _ in range(rows):
         text, other = chance.choice(texts), chance.choice(texts)
         pattern = text_of(chance, letters, 4)
-        # In an index of a Unicode collation, MariaDB misses rows of LIKE 'aö%' that it finds without one.
-        columns = ["u"] if character_set.startswith("utf8") else ["v", "u", "f"]
+        # In an index of a Unicode collation, MariaDB misses rows of LIKE 'aö%' that it finds without one, and in any
+        # padded one those with a character before the space.
+        is_missed = character_set.startswith("utf8") or any(letter < " " for other in texts for letter in other)
+        columns = ["u"] if is_missed else ["v", "u", "f"]
         for column in columns:
             servers.check(f"SELECT id FROM t WHERE {column} LIKE {quoted(pattern)}")
             servers.check(f"SELECT id FROM t WHERE {column} LIKE {quoted(text[:2] + '%')}")
