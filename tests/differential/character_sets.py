@@ -16,6 +16,11 @@ COLLATIONS = [
     "utf8mb3_general_ci", "utf8mb3_bin", "utf8mb3_unicode_ci", "utf8mb3_unicode_520_ci",
     "latin1_swedish_ci", "latin1_german1_ci", "latin1_german2_ci", "latin1_danish_ci", "latin1_spanish_ci",
     "latin1_general_ci", "latin1_general_cs", "latin1_bin", "ascii_general_ci", "ascii_bin", "binary",
+    # Those of languages, as far as MariaDB 10.11 has them: none over Unicode 9.0.
+    *(f"utf8mb4_{language}_ci" for language in [
+        "esperanto", "estonian", "german2", "icelandic", "latvian", "polish", "roman", "romanian", "sinhala",
+        "slovenian", "spanish", "swedish", "turkish", "vietnamese",
+    ]),
 ]
 SETS = ["utf8mb4", "utf8mb3", "latin1", "ascii", "binary"]
 LETTERS = {
@@ -103,8 +108,10 @@ def check_collation(servers, chance, name, rows):
     for _ in range(rows):
         text, other = chance.choice(texts), chance.choice(texts)
         pattern = text_of(chance, letters, 4)
-        # In an index of a Unicode collation, MariaDB misses rows of LIKE 'aö%' that it finds without one.
-        columns = ["u"] if character_set.startswith("utf8") else ["v", "u", "f"]
+        # In an index of a Unicode collation, MariaDB misses rows of LIKE 'aö%' that it finds without one, and in any
+        # padded one those with a character before the space.
+        is_missed = character_set.startswith("utf8") or any(letter < " " for other in texts for letter in other)
+        columns = ["u"] if is_missed else ["v", "u", "f"]
         for column in columns:
             servers.check(f"SELECT id FROM t WHERE {column} LIKE {quoted(pattern)}")
             servers.check(f"SELECT id FROM t WHERE {column} LIKE {quoted(text[:2] + '%')}")

@@ -53,4 +53,6 @@ SELECT id FROM bytes WHERE a = 0x61 ORDER BY id;
 SELECT id FROM bytes WHERE l = 0xe4 ORDER BY id;
 SELECT id FROM bytes WHERE u = 0xc3a4 ORDER BY id;
 SELECT id FROM bytes WHERE l = 'ä' ORDER BY id;
+ALTER TABLE bytes MODIFY u MEDIUMBLOB;
+SELECT id FROM bytes WHERE u = 'ä' ORDER BY id;
 DROP DATABASE cli_prefix_indexes;

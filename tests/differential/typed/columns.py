@@ -48,7 +48,7 @@ OTHER_NAMES = [
     ("NUMERIC(6,3)", "decimal"), ("DEC(4)", "decimal"), ("FIXED(8,2)", "decimal"), ("REAL", "double"), ("DOUBLE PRECISION", "double"), ("FLOAT4", "double"), ("FLOAT8", "double"),
     ("NCHAR(4)", "text"), ("NATIONAL VARCHAR(5)", "text"), ("CHARACTER VARYING(6)", "text"), ("LONG", "text"), ("CHAR BYTE", "bytes"), ("LONG VARBINARY", "bytes"),
 ]
-TEXT_SETS = [""] * 6 + [" COLLATE utf8mb4_bin"] * 3 + [" COLLATE utf8mb4_unicode_ci", " COLLATE utf8mb4_unicode_520_ci", " CHARACTER SET latin1", " CHARACTER SET latin1 COLLATE latin1_bin", " CHARACTER SET ascii", " CHARACTER SET utf8mb3"]
+TEXT_SETS = [""] * 6 + [" COLLATE utf8mb4_bin"] * 3 + [" COLLATE utf8mb4_unicode_ci", " COLLATE utf8mb4_unicode_520_ci", " COLLATE utf8mb4_swedish_ci", " COLLATE utf8mb4_turkish_ci", " CHARACTER SET latin1", " CHARACTER SET latin1 COLLATE latin1_bin", " CHARACTER SET ascii", " CHARACTER SET utf8mb3"]
 GEOMETRIES = ["POINT(1 2)", "POINT(-1.5 1e10)", "LINESTRING(0 0,1 1,2 0)", "POLYGON((0 0,4 0,4 4,0 0))", "GEOMETRYCOLLECTION(POINT(0 0))", "MULTIPOINT(1 1,2 2)"]
 MEMBERS = ["'a','b','c'", "'x','Y','long one','ä'", "'0','1','2'", "'','n'"]
 

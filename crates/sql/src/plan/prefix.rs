@@ -29,7 +29,13 @@ pub(super) fn with_prefixes(filter: Option<Expression>, definition: &TableDefini
         if !prefix.by_weights && collation != CollationId::BINARY {
             continue;
         }
-        for value in filter.conjuncts().iter().filter_map(|conjunct| equal_to(conjunct, base, collation)) {
+        // A text of another set has no weights in the collation: bytes beside a text, or a text beside a column
+        // of texts that became one of bytes.
+        let has_weights = |value: &&Expression| {
+            !prefix.by_weights || value.result.collation.character_set() == collation.character_set()
+        };
+        let values = filter.conjuncts().iter().filter_map(|conjunct| equal_to(conjunct, base, collation));
+        for value in values.filter(has_weights) {
             let hidden = Expression::column(ColumnNumber(position as u16), column, "");
             let (bytes, value) = match prefix.by_weights {
                 true => {
@@ -63,7 +69,5 @@ fn equal_to(conjunct: &Expression, column: ColumnNumber, collation: CollationId)
         (false, true) => left,
         _ => return None,
     };
-    // Bytes have no weights in the collation.
-    let has_set = value.result.is_text() && value.result.collation.character_set() == collation.character_set();
-    (*of == collation && has_set && is_fixed(value)).then_some(value)
+    (*of == collation && value.result.is_text() && is_fixed(value)).then_some(value)
 }
