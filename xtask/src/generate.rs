@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::function_tests;
+use crate::tested_by;
 
 const ERROR_TABLE: &str = "crates/model/src/error.rs";
 const COUNTER_TABLE: &str = "crates/signals/src/counter.rs";
@@ -41,7 +41,7 @@ pub fn pages() -> [Page; 8] {
         (
             "docs/generated/functions.md",
             printed_page(&["junctor-expression", "--example", "functions_page"])
-                .and_then(|page| function_tests::add_tests(&page, &root())),
+                .and_then(|page| tested_by::add_tests(&page, &root())),
         ),
         ("docs/generated/privileges.md", printed_page(&["junctor-sql", "--example", "privileges_page"])),
         ("docs/generated/signals.md", printed_page(&["junctor-signals", "--example", "signals_page"])),

@@ -1,7 +1,7 @@
 //! Project commands.
 #![forbid(unsafe_code)]
 
-mod function_tests;
+mod tested_by;
 mod generate;
 mod generate_collation;
 mod tidy;

@@ -47,9 +47,9 @@
 //! | JSON | `&str`, `String` | `serde_json`: `serde_json::Value` |
 //! | VECTOR | `Vec<f32>` | |
 //!
-//! NULL is `None` of an `Option`. [`Value`] and [`ValueRef`] have every value. A value that a type of Rust does
-//! not have, as the zero date, is an error of [`ErrorKind::Value`]; nothing is rounded or cut without a word in
-//! the table. A parameter of `jiff` with nanoseconds is rounded by the column, as a text is.
+//! NULL is `None` of an `Option`. [`Value`] and [`ValueRef`] have every value. A value that a type of Rust
+//! does not have, as the zero date, is an error of [`ErrorKind::Value`]; nothing is rounded or cut without a
+//! word in the table. A parameter of `jiff` with nanoseconds is rounded by the column, as a text is.
 //!
 //! [`Options::tls`] encrypts the connection: see [`Tls`].
 //!

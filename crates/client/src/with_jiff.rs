@@ -1,7 +1,7 @@
 //! Feature `jiff`: days and times as types of that crate.
 //!
-//! A TIMESTAMP is read as the `civil::DateTime` of the session's `time_zone`, which the driver does not know. It
-//! is therefore no `jiff::Timestamp`.
+//! A TIMESTAMP is read as the `civil::DateTime` of the session's `time_zone`, which the driver does not know.
+//! It is therefore no `jiff::Timestamp`.
 
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Time};

@@ -1,5 +1,5 @@
-//! The Rust driver with all its features: a value of every type of SQL as a parameter, as a row of a statement,
-//! and as a row read by key.
+//! The Rust driver with all its features: a value of every type of SQL as a parameter, as a row of a
+//! statement, and as a row read by key.
 
 use std::fmt::Debug;
 use std::str::FromStr;

@@ -140,15 +140,18 @@ fn fill(session: &mut Session, &(sql_type, key, _, values): &Typed) {
     run(session, &format!("INSERT INTO t (v) VALUES {}", rows.join(", ")));
 }
 
-/// A number or zero-filled number in one form; other texts as they are.
-fn plain(value: &Option<String>, is_number: bool, is_float: bool) -> Option<String> {
-    value.as_ref().map(|text| match text.parse::<f64>() {
+/// A number in one form, without the zeros of ZEROFILL and of fixed digits; other texts as they are.
+fn plain(text: &str, sql_type: &str) -> String {
+    let is_one_of = |names: &[&str]| names.iter().any(|name| sql_type.starts_with(name));
+    match text.parse::<f64>() {
         // The text of a FLOAT has six digits.
-        Ok(number) if is_float => format!("{number:.5e}"),
-        Ok(_) if is_number && text.bytes().all(|byte| byte.is_ascii_digit()) => text.trim_start_matches('0').to_owned(),
-        Ok(number) if is_number => format!("{number:e}"),
-        _ => text.clone(),
-    })
+        Ok(number) if is_one_of(&["FLOAT"]) => format!("{number:.5e}"),
+        Ok(number) if is_one_of(&["DOUBLE"]) => format!("{number:e}"),
+        Ok(_) if is_one_of(&["TINYINT", "BOOL", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "YEAR"]) => {
+            text.parse::<i128>().expect("it is an integer").to_string()
+        }
+        _ => text.to_owned(),
+    }
 }
 
 fn check_wire(session: &mut Session, sql_type: &str) {
@@ -157,11 +160,10 @@ fn check_wire(session: &mut Session, sql_type: &str) {
     let statement = session.prepare(TEXT).expect("it is prepared");
     let binaries = session.execute_encoded(statement, &[]).expect("it is executed");
     session.close_statement(statement).expect("the connection is there");
-    let is_number = ["INT", "BOOL", "FLOAT", "DOUBLE", "YEAR"].iter().any(|name| sql_type.contains(name));
     assert_eq!(texts.rows.len(), binaries.rows.len());
     for (text, binary) in texts.rows.iter().zip(&binaries.rows) {
-        let plain = |value| plain(value, is_number, sql_type == "FLOAT");
-        assert_eq!(plain(&text[1]), plain(&binary[1]), "{sql_type}");
+        let shown = [text, binary].map(|row| row[1].as_deref().map(|text| plain(text, sql_type)));
+        assert_eq!(shown[0], shown[1], "{sql_type}");
     }
     let described = |rows: &Rows| {
         let column = &rows.columns[1];
@@ -249,9 +251,15 @@ fn a_forced_index_is_read() {
     run(&mut session, "USE typed");
     let mut unexpected = Vec::new();
     for typed in TYPES.iter().filter(|(_, _, order, _)| *order == Order::Keys) {
+        // Its literals are in the session's time zone, so that they are no bounds of a range of keys.
+        if typed.0.starts_with("TIMESTAMP") {
+            continue;
+        }
+        // The key of a prefix serves equality.
+        let operator = if typed.1.contains('(') { "=" } else { ">=" };
         fill(&mut session, typed);
         for (hint, is_read) in [("FORCE", true), ("IGNORE", false)] {
-            let text = format!("EXPLAIN SELECT id FROM t {hint} INDEX (k) WHERE v >= {} ORDER BY id", typed.3[1]);
+            let text = format!("EXPLAIN SELECT id FROM t {hint} INDEX (k) WHERE v {operator} {} ORDER BY id", typed.3[1]);
             let plan = run(&mut session, &text);
             let key = plan.columns.iter().position(|column| column.name == "key").expect("the column is there");
             if (plan.rows[0][key].as_deref() == Some("k")) != is_read {

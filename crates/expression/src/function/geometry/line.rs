@@ -1,11 +1,12 @@
-//! Points on lines, and the rectangle of two points.
+//! Points on lines, the rectangle of two points, and how far lines are apart.
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::geometry::{Geometry, Point, Shape};
 use junctor_model::value::ValueRef;
 
-use super::{check_plane, function, resolve_geometry, unexpected};
+use super::{check_plane, function, not_for, resolve_geometry, resolve_number, unexpected};
 use crate::function::{Call, Function};
+use crate::geometry::check_pairs;
 use crate::geometry::measure::{Envelope, length};
 
 pub(in crate::function) const TABLE: &[Function] = &[
@@ -13,6 +14,8 @@ pub(in crate::function) const TABLE: &[Function] = &[
     function("ST_LINEINTERPOLATEPOINTS", 2, 2, resolve_geometry, |call| on_line(call, Wanted::EachFraction)),
     function("ST_POINTATDISTANCE", 2, 2, resolve_geometry, |call| on_line(call, Wanted::Distance)),
     function("ST_MAKEENVELOPE", 2, 2, resolve_geometry, make_envelope),
+    function("ST_FRECHETDISTANCE", 2, 3, resolve_number, |call| apart(call, frechet)),
+    function("ST_HAUSDORFFDISTANCE", 2, 3, resolve_number, |call| apart(call, hausdorff)),
 ];
 
 /// The share of a length by which sums of distances may differ from it.
@@ -111,4 +114,65 @@ fn make_envelope(call: Call<'_>) -> Result<ValueRef<'_>> {
     let both = Shape::MultiPoint(vec![*first, *second]);
     let shape = Envelope::of(&both).map_or(both, |envelope| envelope.shape());
     call.geometry_value(&Geometry { system: left.system, shape })
+}
+
+/// A discrete distance of two geometries, which looks at their points only. Errors: 1235 for a unit of
+/// length, 1436 for too many points, 1690 for a number that is not finite, 3033, 3618, 3704.
+fn apart(call: Call<'_>, measure: fn(&Shape, &Shape) -> Option<f64>) -> Result<ValueRef<'_>> {
+    let name = call.function_name();
+    if call.count() > 2 {
+        return Err(Error::not_supported(&format!("a unit of length in {name}")));
+    }
+    let Some((left, right)) = call.geometries()? else { return Ok(ValueRef::Null) };
+    check_plane(&name, &[&left, &right])?;
+    check_pairs(points_of(&left.shape).len(), points_of(&right.shape).len())?;
+    match measure(&left.shape, &right.shape) {
+        Some(distance) if distance.is_finite() => Ok(ValueRef::Double(distance)),
+        Some(_) => Err(super::value_out_of_range("Result", &name)),
+        None => Err(not_for(ErrorCode::NotForCartesianSystem, "Cartesian", &name, &[&left, &right])),
+    }
+}
+
+fn points_of(shape: &Shape) -> Vec<Point> {
+    let mut points = Vec::new();
+    shape.for_each_point(&mut |point| points.push(point));
+    points
+}
+
+fn between(left: Point, right: Point) -> f64 {
+    (left.x - right.x).hypot(left.y - right.y)
+}
+
+/// The least leash for walks along both lines that go from point to point; `None` for other geometries.
+fn frechet(left: &Shape, right: &Shape) -> Option<f64> {
+    let (Shape::LineString(left), Shape::LineString(right)) = (left, right) else { return None };
+    let mut before: Vec<f64> = Vec::new();
+    for from in left {
+        let mut row: Vec<f64> = Vec::with_capacity(right.len());
+        for (place, to) in right.iter().enumerate() {
+            let diagonal = place.checked_sub(1).and_then(|place| before.get(place));
+            let ways = [before.get(place), row.last(), diagonal];
+            // The first pair of points has no way to it.
+            let shortest = ways.into_iter().flatten().copied().reduce(f64::min).unwrap_or(0.0);
+            row.push(shortest.max(between(*from, *to)));
+        }
+        before = row;
+    }
+    before.last().copied()
+}
+
+/// The greatest distance from a point of the first geometry to the nearest point of the second, as in MySQL;
+/// `None` for other geometries than lines and points of several elements.
+fn hausdorff(left: &Shape, right: &Shape) -> Option<f64> {
+    let is_possible = matches!(
+        (left, right),
+        (Shape::MultiPoint(_), Shape::MultiPoint(_))
+            | (Shape::LineString(_) | Shape::MultiLineString(_), Shape::LineString(_) | Shape::MultiLineString(_))
+    );
+    if !is_possible {
+        return None;
+    }
+    let right = points_of(right);
+    let nearest = |from: Point| right.iter().map(|to| between(from, *to)).fold(f64::INFINITY, f64::min);
+    points_of(left).into_iter().map(nearest).reduce(f64::max)
 }

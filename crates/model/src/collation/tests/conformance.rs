@@ -1,4 +1,4 @@
-//! The collations of UCA 9.0.0 against Unicode's conformance test. `unicode_9_order.txt` says what the file is.
+//! The collations of UCA 9.0.0 against Unicode's conformance test, of which `unicode_9_order.txt` has a part.
 
 use std::cmp::Ordering;
 

@@ -592,3 +592,18 @@ fn a_query_attribute_is_found_by_its_name() {
     assert_eq!(value("@name"), Err(1235));
     assert_eq!(value("'trace', 1"), Err(1582));
 }
+
+#[test]
+fn functions_of_the_session_have_its_facts() {
+    let globals = server();
+    let variables = SessionVariables::new(&globals, false);
+    let value = |text: &str| {
+        let Statement::Select(select) = statement(text) else { panic!("{text}") };
+        let SelectItem::Expression { expression, .. } = &select.projection[0] else { panic!("{text}") };
+        evaluate_session_expression(expression, &facts(&variables, &globals)).ok().flatten()
+    };
+    let text = |text: &str| Some(Value::Bytes(text.into()));
+    assert_eq!(value("SELECT SESSION_USER()"), text("u@127.0.0.1"));
+    assert_eq!(value("SELECT PS_CURRENT_THREAD_ID()"), Some(Value::UInt(7)));
+    assert_eq!(value("SELECT ICU_VERSION()"), text("73.1"));
+}
