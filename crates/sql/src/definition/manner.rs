@@ -1,9 +1,9 @@
 //! ALGORITHM and LOCK of ALTER TABLE, CREATE INDEX and DROP INDEX.
 //!
 //! INSTANT is a promise that no row is read or written, so it is refused where Junctor would. INPLACE and
-//! LOCK=NONE promise that sessions use the table meanwhile. Every copy of Junctor keeps that promise unless it
-//! generates numbers. The check of a new foreign key does not keep it. INPLACE is refused for the changes that
-//! MySQL, too, makes only by COPY.
+//! LOCK=NONE promise that sessions use the table meanwhile. Every copy of Junctor keeps that promise unless
+//! it generates numbers. The check of a new foreign key does not keep it. INPLACE is refused for the changes
+//! that MySQL, too, makes only by COPY.
 
 use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::error::{Error, ErrorCode, Result};

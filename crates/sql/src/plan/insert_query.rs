@@ -15,7 +15,8 @@ use crate::parse::statement::{Insert, InsertSource, Select, SelectItem};
 
 /// An INSERT whose values no longer contain subqueries.
 pub(super) struct Extracted {
-    /// The statement. Each subquery and stateful value of VALUES is the parameter with the number of its column in `values`.
+    /// The statement. Each subquery and stateful value of VALUES is the parameter with the number of its
+    /// column in `values`.
     pub insert: Insert,
     /// The query of the values; `None` if VALUES has nothing for it.
     pub values: Option<Select>,
@@ -24,8 +25,9 @@ pub(super) struct Extracted {
     pub of_update: Vec<SelectItem>,
 }
 
-/// Takes the subqueries and the stateful values out of the values of an INSERT. `first_of_update` is the number of the parameter that
-/// stands for the first subquery of ON DUPLICATE KEY UPDATE. Returns `None` if there are none.
+/// Takes the subqueries and the stateful values out of the values of an INSERT. `first_of_update` is the
+/// number of the parameter that stands for the first subquery of ON DUPLICATE KEY UPDATE. Returns `None` if
+/// there are none.
 ///
 /// # Errors
 /// 1093 for a subquery of the target; 1235 for a subquery and a stateful value that read the row.
@@ -70,8 +72,8 @@ pub(super) fn extract(
     Ok(Some(Extracted { insert, values, of_update }))
 }
 
-/// Moves a stateful value to `items`. It is evaluated once, as a part of the query. Error: 1235 if it reads the
-/// row.
+/// Moves a stateful value to `items`. It is evaluated once, as a part of the query. Error: 1235 if it reads
+/// the row.
 fn take_whole(value: &mut Expression, items: &mut Vec<SelectItem>) -> Result<()> {
     let mut reads_row = false;
     value.visit(&mut |inner| {
