@@ -32,6 +32,10 @@ SELECT OCTET_LENGTH('日本'), CHARACTER_LENGTH('日本'), POWER(2, 10), ANY_VAL
 SELECT CAST(0.1 AS FLOAT(24)), CAST(1.1 AS FLOAT(24)) = 1.1, CAST(1.1 AS FLOAT(25)) = 1.1, CAST(1e39 AS FLOAT(53));
 SELECT CAST(1e39 AS FLOAT);
 SELECT CAST(0.1 AS FLOAT(54));
+-- BIT and a signed integer in one column are a decimal.
+CREATE TABLE signs (c BIT(64), i INT);
+INSERT INTO signs VALUES (9223372036854775808, -1);
+SELECT c FROM signs UNION ALL SELECT i FROM signs;
 -- Minimum bounding rectangles.
 SET @g1 = ST_GeomFromText('POLYGON((0 0,0 3,3 3,3 0,0 0))');
 SET @g2 = ST_GeomFromText('POINT(1 1)');

@@ -53,7 +53,7 @@ SELECT * FROM narrow ORDER BY id;
 -- A decimal is padded with whole groups of nine digits.
 SELECT IFNULL(99999999999999999999999999999999999999999999999999999999999999999.0, 1.000000000000000000000000000001) AS padded;
 -- A FLOAT and an integer of up to three bytes are a FLOAT, with another integer a DOUBLE.
-CREATE TABLE floats (id INT PRIMARY KEY, f FLOAT, t TINYINT, s SMALLINT UNSIGNED, m MEDIUMINT, i INT(5), b BIGINT, y YEAR);
+CREATE TABLE floats (id INT PRIMARY KEY, f FLOAT, t TINYINT, s SMALLINT UNSIGNED, m MEDIUMINT, i INT, b BIGINT, y YEAR);
 INSERT INTO floats VALUES (1, 1.1, 1, 2, 3, 4, 5, 2006), (2, NULL, 1, 2, 3, 4, 5, 2006);
 SELECT IFNULL(f, t), COALESCE(f, s, m), IF(id, f, m), CASE WHEN id = 2 THEN t ELSE f END, IFNULL(f, y) FROM floats ORDER BY id;
 SELECT IFNULL(f, i), COALESCE(f, t, b), IF(id = 1, f, 1), IFNULL(f, LENGTH('a')), LEAST(f, t), IFNULL(f, IF(id, t, t)) FROM floats ORDER BY id;
@@ -65,12 +65,11 @@ SELECT CAST(1.1 AS FLOAT), CAST(123456789 AS FLOAT), CAST('x' AS FLOAT), CAST(NU
 CREATE TABLE signs (id INT PRIMARY KEY, b BIT(1), c BIT(64), i INT, u INT UNSIGNED);
 INSERT INTO signs VALUES (1, 1, 9223372036854775808, -1, 1);
 SELECT IFNULL(b, 0), IFNULL(c, 0), COALESCE(i, c), IF(i, c, i), IFNULL(c, u), LEAST(c, i) FROM signs;
-SELECT c FROM signs UNION ALL SELECT i FROM signs;
 -- Distinct numbers, not distinct texts, are summed.
 CREATE TABLE digits (t VARCHAR(5), b VARBINARY(5));
-INSERT INTO digits VALUES ('1', '1'), ('1.0', '01'), ('a', 'A'), ('b', ''), ('3', '3');
+INSERT INTO digits VALUES ('1', '1'), ('1.0', '01'), ('0', '0'), ('0.0', '00'), ('3', '3');
 SELECT SUM(DISTINCT t), AVG(DISTINCT t), SUM(DISTINCT b), COUNT(DISTINCT t), SUM(t) FROM digits;
-SELECT AVG(DISTINCT b) FROM digits GROUP BY t = 'a' ORDER BY 1;
+SELECT AVG(DISTINCT b) FROM digits GROUP BY t = '3' ORDER BY 1;
 -- Texts of a column in aggregates of bits have 63 bits, other texts 64.
 CREATE TABLE many (c TEXT, l VARCHAR(30) CHARACTER SET latin1);
 INSERT INTO many VALUES ('18446744073709551608', '-3x');

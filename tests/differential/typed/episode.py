@@ -201,7 +201,7 @@ class Episode:
         """A column gets another type."""
         # MySQL and MariaDB copy a CHAR column with its padding in this mode.
         # A document becomes its text, which MariaDB stores as it was written.
-        columns = [column for column in self.columns if not (column.kind.startswith("CHAR") and "PAD_CHAR" in self.mode) and column.family not in ("json", "geometry") and column.generated is None]
+        columns = [column for column in self.columns if not (column.kind.startswith(("CHAR", "NCHAR")) and "PAD_CHAR" in self.mode) and column.family not in ("json", "geometry") and column.generated is None]
         if not columns:
             return plain("SELECT COUNT(*) FROM t")
         column = self.random.choice(columns)

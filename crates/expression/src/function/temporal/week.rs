@@ -41,7 +41,8 @@ fn resolve(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
 
 fn week(call: Call<'_>) -> Result<ValueRef<'_>> {
     // The setting follows the written arguments.
-    let Some(mode) = call.integer(1)? else { return Ok(ValueRef::Null) };
+    // NULL is the mode 0.
+    let mode = call.integer(1)?.unwrap_or(0);
     of_day(call, Mode::of_number(mode), |(_, week)| week)
 }
 
