@@ -259,7 +259,8 @@ fn a_forced_index_is_read() {
         let operator = if typed.1.contains('(') { "=" } else { ">=" };
         fill(&mut session, typed);
         for (hint, is_read) in [("FORCE", true), ("IGNORE", false)] {
-            let text = format!("EXPLAIN SELECT id FROM t {hint} INDEX (k) WHERE v {operator} {} ORDER BY id", typed.3[1]);
+            let text =
+                format!("EXPLAIN SELECT id FROM t {hint} INDEX (k) WHERE v {operator} {} ORDER BY id", typed.3[1]);
             let plan = run(&mut session, &text);
             let key = plan.columns.iter().position(|column| column.name == "key").expect("the column is there");
             if (plan.rows[0][key].as_deref() == Some("k")) != is_read {

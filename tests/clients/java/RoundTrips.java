@@ -29,11 +29,13 @@ public class RoundTrips {
             statement.execute("SET time_zone = '+00:00'");
             statement.execute("TRUNCATE TABLE " + copy);
             List<String> columns = new ArrayList<>();
-            try (ResultSet set = statement.executeQuery("SELECT * FROM " + table + " WHERE FALSE")) {
-                ResultSetMetaData meta = set.getMetaData();
-                for (int i = 1; i <= meta.getColumnCount(); i++) {
-                    if (!meta.getColumnName(i).matches(leftOut)) {
-                        columns.add(meta.getColumnName(i));
+            // SELECT * would describe the columns that the driver does not know.
+            String listed = "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'round_trips' AND TABLE_NAME = '"
+                + table + "' ORDER BY ORDINAL_POSITION";
+            try (ResultSet set = statement.executeQuery(listed)) {
+                while (set.next()) {
+                    if (!set.getString(1).matches(leftOut)) {
+                        columns.add(set.getString(1));
                     }
                 }
             }
@@ -162,13 +164,15 @@ public class RoundTrips {
             roundTrip("Connector/J " + way, mysql, "original", "copy", prepared ? "c_time.*" : "");
             // The driver reads a binary year as digits.
             roundTrip("MariaDB " + way, mariadb, "original", "copy", prepared ? "c_year" : "");
-            roundTrip("Connector/J shapes " + way, mysql, "shapes", "shapes_copy", "");
-            roundTrip("MariaDB shapes " + way, mariadb, "shapes", "shapes_copy", "");
+            // Connector/J does not know the type VECTOR in binary rows.
+            roundTrip("Connector/J shapes " + way, mysql, "shapes", "shapes_copy", prepared ? "c_vector.*" : "");
+            // MariaDB Connector/J does not know the type VECTOR at all.
+            roundTrip("MariaDB shapes " + way, mariadb, "shapes", "shapes_copy", "c_vector.*");
         }
         // Rows by COM_STMT_FETCH, two at a time, while the same connection writes.
         String cursor = "jdbc:mysql" + place + "&connectionTimeZone=UTC&useServerPrepStmts=true&useCursorFetch=true&defaultFetchSize=2";
         roundTrip("Connector/J cursor", cursor, "original", "copy", "c_time.*");
-        roundTrip("Connector/J shapes cursor", cursor, "shapes", "shapes_copy", "");
+        roundTrip("Connector/J shapes cursor", cursor, "shapes", "shapes_copy", "c_vector.*");
         // MariaDB Connector/J has no cursors: it reads the rows of an answer two at a time.
         String rows = "jdbc:mariadb" + place + "&timezone=UTC&useServerPrepStmts=true&defaultFetchSize=2";
         roundTrip("MariaDB row by row", rows, "original", "copy", "c_year");

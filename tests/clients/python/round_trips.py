@@ -2,6 +2,7 @@
 `copy`, and both tables hold the same bytes. round_trips.py PORT METADATA; prints the Python type of each column.
 The clients describe the columns as the file METADATA does."""
 
+import array
 import sys
 
 import MySQLdb
@@ -79,8 +80,9 @@ def round_trip(name, connect, options, left_out, table="original", copy="copy"):
     cursor.close()
     cursor = connection.cursor(**options)
     for row in rows:
-        # No cursor takes a Python set.
+        # No cursor takes a Python set, or the array that mysql-connector-python makes of a vector.
         values = [",".join(sorted(value)) if isinstance(value, set) else value for value in row]
+        values = [value.tobytes() if isinstance(value, array.array) else value for value in values]
         cursor.execute(f"INSERT INTO {copy} ({names}) VALUES ({', '.join(['%s'] * len(columns))})", values)
     connection.commit()
     cursor.close()
