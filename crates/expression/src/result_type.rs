@@ -262,7 +262,10 @@ impl ResultType {
         let result = match column_type.form() {
             Form::Int | Form::UInt => {
                 let integer = ResultType::integer(column_type.form() == Form::UInt, column_type.wire().length);
-                ResultType { is_narrow: column_type.key_bytes().is_some_and(|bytes| bytes <= NARROW_BYTES_MAX), ..integer }
+                ResultType {
+                    is_narrow: column_type.key_bytes().is_some_and(|bytes| bytes <= NARROW_BYTES_MAX),
+                    ..integer
+                }
             }
             Form::Double if column_type.wire().decimals < DECIMALS_NOT_FIXED => {
                 let wire = column_type.wire();

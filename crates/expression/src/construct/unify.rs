@@ -23,7 +23,8 @@ pub(crate) fn unify<'e>(
     for result in types() {
         kind = unified_kind(kind, result.kind, types());
     }
-    let fits_float = |result: ResultType| matches!(result.kind, Kind::Null | Kind::Float | Kind::Year) || result.is_narrow;
+    let fits_float =
+        |result: ResultType| matches!(result.kind, Kind::Null | Kind::Float | Kind::Year) || result.is_narrow;
     if kind == Kind::Double && types().all(fits_float) {
         kind = Kind::Float;
     }
