@@ -724,7 +724,8 @@ def refused_expression(found, statement, ours, theirs):
 
 def nested_set(found, statement, ours, theirs):
     """A regular expression with a set within a set, which PCRE reads as one set."""
-    return bool(re.search(r"(RLIKE|REGEXP) '\[[^]']*\[", statement.text())) and kind_of(found) in ("value", "rows")
+    patterns = [node.operands[1].text for node in nodes(statement.root, {"RLIKE", "REGEXP_SUBSTR", "REGEXP_INSTR", "REGEXP_REPLACE"}) if isinstance(node.operands[1], Literal)]
+    return any(re.search(r"\[[^]]*\[", pattern) for pattern in patterns) and kind_of(found) in ("value", "rows")
 
 
 def compared_check(found, statement, ours, theirs):

@@ -29,8 +29,8 @@ pub(super) fn with_prefixes(filter: Option<Expression>, definition: &TableDefini
         if !prefix.by_weights && collation != CollationId::BINARY {
             continue;
         }
-        // A text of another set has no weights in the collation: bytes beside a text, or a text beside a column
-        // of texts that became one of bytes.
+        // A text of another set has no weights in the collation: bytes beside a text, or a text beside a
+        // column of texts that became one of bytes.
         let has_weights = |value: &&Expression| {
             !prefix.by_weights || value.result.collation.character_set() == collation.character_set()
         };
