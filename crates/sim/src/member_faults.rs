@@ -63,8 +63,8 @@ const CUT_US_MAX: [u64; 4] = [5_000, 60_000, 600_000, 1_500_000];
 /// A node is sound when nothing has touched it for so long. By then, the voters have decided about what
 /// others noticed before.
 const SOUND_AFTER: Duration = Duration::from_millis(900);
-/// Time without other faults in which a node with an armed crash may reach its step. A node that returns needs
-/// more than a change of the membership.
+/// Time without other faults in which a node with an armed crash may reach its step. A node that returns
+/// needs more than a change of the membership.
 const ARMED_MAX: Duration = Duration::from_millis(400);
 /// Maximum time that a clean stop may take.
 const STOP_MAX: Duration = Duration::from_seconds(10);

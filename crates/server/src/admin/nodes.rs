@@ -67,8 +67,8 @@ impl Node {
         self.is_voter && (self.is_member() || matches!(&*self.state, "CONNECTED" | "WAITING"))
     }
 
-    /// The place in a restart of all nodes: management nodes, data nodes, SQL nodes. In each class, the leader
-    /// and the sequencer come last.
+    /// The place in a restart of all nodes: management nodes, data nodes, SQL nodes. In each class, the
+    /// leader and the sequencer come last.
     pub fn rank(&self) -> (u8, bool, u8) {
         let class = match (self.has_data(), self.roles.contains("management")) {
             (true, _) => 1,

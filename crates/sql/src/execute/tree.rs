@@ -82,8 +82,8 @@ impl TreeState {
         self.spill.is_busy()
     }
 
-    /// Whether a step would go on. It would not while the tree waits for a reply, an answer about its file or a
-    /// call.
+    /// Whether a step would go on. It would not while the tree waits for a reply, an answer about its file or
+    /// a call.
     pub fn wants_step(&mut self) -> bool {
         self.yields || self.inner().any(|inner| inner.step_requested().is_some_and(|requested| *requested))
     }

@@ -91,8 +91,8 @@ impl CompoundState {
         self.work.source().filter(|source| source.load.is_some()).map(|source| source.rows_before)
     }
 
-    /// Whether the statement, if it is stopped, must end in a step of its own, because no reply comes soon. It
-    /// waits for its client, or for rows or the file of its query.
+    /// Whether the statement, if it is stopped, must end in a step of its own, because no reply comes soon.
+    /// It waits for its client, or for rows or the file of its query.
     pub(crate) fn ends_in_step(&self) -> bool {
         matches!(self.steps.step, Step::Select) && !self.work.source().is_some_and(Source::can_be_interrupted)
     }

@@ -1,8 +1,8 @@
 //! Groups by hash, with ROLLUP.
 //!
-//! If the groups, or their states, exceed the memory of the query, those in memory are completed, and the rows
-//! of all others go to the temporary file, divided by their keys. Each part is then grouped in the same way.
-//! So no state of an aggregate leaves memory.
+//! If the groups, or their states, exceed the memory of the query, those in memory are completed, and the
+//! rows of all others go to the temporary file, divided by their keys. Each part is then grouped in the same
+//! way. So no state of an aggregate leaves memory.
 
 use std::sync::Arc;
 

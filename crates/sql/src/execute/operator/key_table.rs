@@ -1,5 +1,5 @@
-//! A hash table of byte strings. A large one has 64 parts, each of which grows alone, so that no step is long.
-//! A small one has one part, and an empty one allocates nothing: DISTINCT has a table for each group.
+//! A hash table of byte strings. A large one has 64 parts, each of which grows alone, so that no step is
+//! long. A small one has one part, and an empty one allocates nothing: DISTINCT has a table for each group.
 
 const PARTS: usize = 64;
 /// Number of keys of one part from which the table is divided into [`PARTS`].

@@ -5,8 +5,8 @@
 //! planned both ways. The operator begins with one execution for each outer value, which reads few rows by
 //! keys. It executes the grouped query once that costs less.
 //!
-//! The grouped query computes groups that no outer row needs, so its conditions may neither fail nor warn, and
-//! its aggregates may not warn. A sum can exceed the range of its type, and DISTINCT the memory; then the
+//! The grouped query computes groups that no outer row needs, so its conditions may neither fail nor warn,
+//! and its aggregates may not warn. A sum can exceed the range of its type, and DISTINCT the memory; then the
 //! operator goes on with the subquery itself. The values of the select list are computed only for groups that
 //! an outer row has. The answer for outer values without a group is that of the subquery itself, which the
 //! operator executes once.
@@ -108,8 +108,8 @@ pub(super) struct GroupedDepth(Cell<u8>);
 
 impl TreePlanner<'_> {
     /// The execution of a correlated subquery for all outer rows, if there is one. `first` tells what was
-    /// planned before `single`, the subquery itself. The rows of a table of WITH that changes the state of the
-    /// session are read once, so a subquery that has read them is not planned again.
+    /// planned before `single`, the subquery itself. The rows of a table of WITH that changes the state of
+    /// the session are read once, so a subquery that has read them is not planned again.
     pub(super) fn grouped_subquery(
         &self,
         form: &SubqueryForm<'_>,
@@ -217,8 +217,8 @@ fn is_silent(condition: &Expression) -> bool {
     is_silent_over(condition, &|value| value.as_column().is_some() || is_fixed(value))
 }
 
-/// Whether an aggregate never warns, and fails at most because a sum exceeds the range of its type or DISTINCT
-/// the memory.
+/// Whether an aggregate never warns, and fails at most because a sum exceeds the range of its type or
+/// DISTINCT the memory.
 fn is_silent_function(function: &GroupFunction, space: &SlotSpace) -> bool {
     let is_number =
         |value: &Expression| matches!(value.result.kind, Kind::Int | Kind::UInt | Kind::Decimal | Kind::Double);
