@@ -292,7 +292,7 @@ impl MainBlock {
             }
         }
         // After the batch: a manifest needs the schema with all changes up to its number.
-        self.on_checkpoint_durable(durable, context.turn_start, outbox);
+        self.on_checkpoint_durable(self.durable_for_round(durable), context.turn_start, outbox);
         self.write_records(outbox);
         self.ask_for_durable(outbox);
     }

@@ -91,6 +91,16 @@ impl SchemaShare {
         SchemaShare { ids: first_number, ..SchemaShare::default() }
     }
 
+    /// The number of the first records from another node that are not on every disk yet.
+    pub fn first_undurable(&self) -> Option<CommitNumber> {
+        self.undurable.front().map(|(number, _)| *number)
+    }
+
+    #[cfg(test)]
+    pub fn keep_undurable(&mut self, number: CommitNumber, records: ShareRecords) {
+        self.undurable.push_back((number, records));
+    }
+
     #[cfg(test)]
     pub fn introduce(&mut self, life: Life, introduction: IntroduceNode) {
         self.introductions.push_back((life, introduction));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use junctor_kernel::{
     Context, FileBuffer, FileLane, FileMode, FileOutcome, FileResult, Outbox, Time, WorldRequest, require,
 };
+use junctor_model::id::CommitNumber;
 use junctor_model::stored_manifest::{ListPlace, MANIFEST_USE, Manifest};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::{MainSignal, Signal, crash_point};
@@ -23,13 +24,9 @@ impl MainBlock {
     /// Begins to make the lists and the manifest of the round. Everything else that the manifest names is
     /// durable.
     pub(super) fn begin_manifest(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+        let has_schema = self.has_schema_of_round();
         let Some(round) = &mut self.checkpoints.round else { return };
-        // The schema must include every change up to `begin`, because the log may lose those records.
-        require!(
-            self.records.under_way().is_none_or(|number| number > round.begin),
-            "schema changes up to {} are in the dictionary",
-            round.begin
-        );
+        require!(has_schema, "schema changes up to {} are in the dictionary", round.begin);
         let marks = self
             .counters
             .iter()
@@ -40,6 +37,15 @@ impl MainBlock {
         let lists = RoundLists::new(Arc::clone(&self.catalog), self.next_table, marks, parts);
         round.step = Step::MergeLists(Box::new(lists));
         self.write_manifest(now, outbox);
+    }
+
+    /// Whether the schema includes every change up to the number with which the round began. The log may lose
+    /// those records.
+    pub(super) fn has_schema_of_round(&self) -> bool {
+        let of_others = self.share.first_undurable();
+        let begin = self.checkpoints.round.as_ref().map(|round| round.begin);
+        let is_later = |number: CommitNumber| begin.is_none_or(|begin| number > begin);
+        self.records.under_way().is_none_or(is_later) && of_others.is_none_or(is_later)
     }
 
     /// Goes on merging the lists. Begins to write them, and then the manifest, when they are complete.

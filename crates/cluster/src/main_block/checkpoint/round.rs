@@ -403,26 +403,35 @@ impl MainBlock {
         outbox.crash_point(crash_point::CHECKPOINT_AWAIT.before());
         round.step = Step::AwaitDurable;
         if PlantedBug::EarlyManifest.is_planted() {
-            let newest = round.newest;
-            return self.on_checkpoint_durable(newest, context.turn_start, outbox);
+            return self.begin_manifest(context.turn_start, outbox);
         }
         self.ask_for_durable(outbox);
-        if let Some(epochs) = &self.epochs {
-            // The number may be on disk already, so that no further answer comes.
-            let of_log = !self.counts_for_durability();
-            let durable = if of_log { epochs.durable() } else { epochs.durable_everywhere() };
-            self.on_checkpoint_durable(durable, context.turn_start, outbox);
+        // The number may be on disk already, so that no further answer comes.
+        let everywhere = self.epochs.as_ref().map(|epochs| epochs.durable_everywhere());
+        if let Some(everywhere) = everywhere {
+            self.on_checkpoint_durable(self.durable_for_round(everywhere), context.turn_start, outbox);
         }
     }
 
-    /// Every commit up to `durable` survives a crash.
+    /// The number up to which commits are durable for a checkpoint: as this node's log has them if its disk does
+    /// not count yet, otherwise as all nodes have them.
+    pub(in crate::main_block) fn durable_for_round(&self, everywhere: CommitNumber) -> CommitNumber {
+        match &self.epochs {
+            Some(epochs) if !self.counts_for_durability() => epochs.durable(),
+            _ => everywhere,
+        }
+    }
+
+    /// Every commit up to `durable` survives a crash. A node whose disk does not count yet may know so before it
+    /// installs the records of that time, because they wait for the other nodes.
     pub(in crate::main_block) fn on_checkpoint_durable(
         &mut self,
         durable: CommitNumber,
         now: Time,
         outbox: &mut Outbox<Signal>,
     ) {
-        if self.checkpoints.awaited().is_some_and(|newest| newest <= durable) {
+        let is_durable = self.checkpoints.awaited().is_some_and(|newest| newest <= durable);
+        if is_durable && self.has_schema_of_round() {
             outbox.crash_point(crash_point::CHECKPOINT_AWAIT.after());
             self.begin_manifest(now, outbox);
         }

@@ -5,9 +5,11 @@ use junctor_model::checkpoint::{CheckpointFile, FrameLocation, PageTableLocation
 use junctor_model::id::CommitNumber;
 use junctor_model::stored_lists::{CheckpointLists, decode_partitions, decode_schema};
 use junctor_model::stored_manifest::{ListPlace, MANIFEST_USE, Manifest};
+use junctor_model::stored_mark::CounterMark;
 use junctor_model::value::Value;
 use junctor_signals::checkpoint::{LdmCheckpoint, WriteCheckpointReply};
 use junctor_signals::read_status::{ReadStatus, StatusTable};
+use junctor_signals::share_schema::ShareRecords;
 use junctor_signals::use_user_lock::{UseUserLock, UserLockAction};
 use junctor_storage::checkpoint::append_file_checksum;
 use junctor_storage::log::decode_slot;
@@ -222,6 +224,30 @@ fn a_round_switches_only_when_everything_that_it_wrote_is_durable() {
     assert_eq!(Disk::list_files(&manifest), [3, 4]);
     assert_eq!(Disk::data_files(&manifest), [(1, 200), (2, 200)]);
     assert_eq!(manifest.file(1).and_then(|file| file.checksum), Some(9));
+}
+
+#[test]
+fn a_round_waits_for_records_of_another_node_that_its_lists_must_include() {
+    let mut disk = Disk::default();
+    let mut stage = Stage::with_checkpoints(&mut disk);
+    stage.tick(LIMIT / 4);
+    let asked = stage.asked_files();
+    let (number, table) = (stage.disk.as_ref().expect("a log").target.sequence.stable(), stage.table("t").id);
+    let mark = CounterMark { table, mark: 500, is_exact: false };
+    let marks = vec![Box::from(mark.encode())];
+    let records = ShareRecords { id: 1, dictionary: None, catalog: None, marks, next_place: 0 };
+    stage.main.share.keep_undurable(number, records);
+    stage.disk.as_mut().expect("a log").is_stalled = true;
+    stage.write(&asked, &[], Ok(()));
+    // The log of this node has the number. The others do not have it yet.
+    let mut outbox = Outbox::for_test(stage.own);
+    stage.main.on_checkpoint_durable(number, stage.now, &mut outbox);
+    assert_eq!(stage.states(), [(1, "WAITING".to_owned())]);
+    stage.sync_log();
+    stage.serve_files(&mut disk);
+    assert_eq!(stage.states(), [(1, "DONE".to_owned())]);
+    let manifest = disk.manifest(1).expect("the first generation");
+    assert_eq!((manifest.begin, disk.lists(&manifest).marks), (number, [(table, 500)].into()));
 }
 
 #[test]
