@@ -245,6 +245,11 @@ pub fn take_record<S: WireSignal>(
     Ok((Endpoints { to, from }, signal))
 }
 
+/// The number of the first signal in these records; 0 if they end before it.
+pub fn signal_number(records: &[u8]) -> u16 {
+    records.get(12..14).map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
+}
+
 fn take_u32(bytes: &[u8]) -> Result<(u32, &[u8]), DecodeError> {
     let (number, rest) = bytes.split_first_chunk::<4>().ok_or(DecodeError::Truncated)?;
     Ok((u32::from_le_bytes(*number), rest))

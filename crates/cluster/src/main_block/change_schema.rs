@@ -16,7 +16,9 @@ use junctor_signals::read_rows::OperationId;
 use junctor_signals::{LdmSignal, MainSignal, Signal, SqlSignal};
 
 use super::block::MainBlock;
-use super::state::{AlterationStep, Change, PartitionWork, PartitionWorkKind, Requester, StageWork, WaitingChange};
+use super::state::{
+    AlterationStep, Change, NO_OPERATION, PartitionWork, PartitionWorkKind, Requester, StageWork, WaitingChange,
+};
 use crate::membership::NodeSet;
 
 /// Maximum number of signals sent to ldm instances in one turn.
@@ -353,8 +355,11 @@ pub(super) struct ChangeResult {
     pub rows: u64,
 }
 
-/// Replies to the requester of a change. A failed change returns no notes.
+/// Replies to the requester of a change, unless main of a node asked for it. A failed change returns no notes.
 pub(super) fn reply(requester: &Requester, result: Result<ChangeResult>, outbox: &mut Outbox<Signal>) {
+    if requester.operation == NO_OPERATION {
+        return;
+    }
     let (ChangeResult { notes, rows }, error) = match result {
         Ok(result) => (result, None),
         Err(error) => (ChangeResult::default(), Some(error)),

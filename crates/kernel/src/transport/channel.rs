@@ -15,6 +15,7 @@ use std::fmt;
 
 use super::frame::{BODY_BYTES_MAX, FrameHeader, FrameKind, HEADER_BYTES};
 use crate::block::SignalClass;
+use crate::wire_signal::DecodeError;
 
 /// Bytes of deferrable signals that may wait at the receiver.
 pub const CREDIT_BYTES: u64 = 1 << 20;
@@ -42,6 +43,27 @@ const SPARE_FRAMES_MAX: usize = 16;
 /// Largest capacity of an emptied frame that is kept.
 const SPARE_BYTES_MAX: usize = 2 * FRAME_BYTES;
 
+/// Why the body of a frame does not consist of signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyFault {
+    /// The signal with this number cannot be decoded.
+    Signal(u16, DecodeError),
+    /// The signal with this number is for another node, from another node, or for a block that does not exist.
+    Address(u16),
+    /// The frame has more or fewer bytes than its signals.
+    Length,
+}
+
+impl fmt::Display for BodyFault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Signal(number, error) => write!(formatter, "signal {number:#06x}: {error}"),
+            Self::Address(number) => write!(formatter, "signal {number:#06x} is for no block of this node"),
+            Self::Length => formatter.write_str("its length is wrong"),
+        }
+    }
+}
+
 /// Why a channel cannot go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelFault {
@@ -52,8 +74,8 @@ pub enum ChannelFault {
     Acknowledgement(u64),
     /// The frame is for another channel.
     Channel(u8),
-    /// The body does not consist of signals.
-    Body,
+    /// The body does not consist of signals for this node.
+    Body(BodyFault),
     /// Too many bytes are not acknowledged.
     Overrun,
 }
@@ -71,7 +93,7 @@ impl fmt::Display for ChannelFault {
             Self::Gap(expected, arrived) => write!(formatter, "frame {arrived} arrived in place of {expected}"),
             Self::Acknowledgement(number) => write!(formatter, "the acknowledgement of frame {number} is impossible"),
             Self::Channel(channel) => write!(formatter, "the frame belongs to channel {channel}"),
-            Self::Body => formatter.write_str("a frame does not consist of signals"),
+            Self::Body(fault) => write!(formatter, "a frame does not consist of signals: {fault}"),
             Self::Overrun => formatter.write_str("too many bytes are not acknowledged"),
         }
     }

@@ -17,7 +17,7 @@ use crate::address::NodeId;
 use crate::block::SignalClass;
 use crate::context::{Duration, Time};
 
-use super::channel::{Arrival, Channel, ChannelFault};
+use super::channel::{Arrival, BodyFault, Channel, ChannelFault};
 use super::detection::HEARTBEAT_EVERY;
 use super::frame::{FrameFault, FrameHeader, FrameKind, FrameReader};
 use super::hello::{
@@ -579,7 +579,7 @@ impl Link {
                 (Arrival::Known, _) => Ok(0),
                 (Arrival::New, FrameKind::Part) => {
                     self.parts.extend_from_slice(frame.body);
-                    if self.parts.len() > RECORD_BYTES_MAX { Err(ChannelFault::Body) } else { Ok(0) }
+                    if self.parts.len() > RECORD_BYTES_MAX { Err(ChannelFault::Body(BodyFault::Length)) } else { Ok(0) }
                 }
                 (Arrival::New, _) if self.parts.is_empty() => sink.records(&frame.header, frame.body),
                 (Arrival::New, _) => {

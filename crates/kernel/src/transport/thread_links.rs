@@ -15,10 +15,10 @@ use crate::module::ModuleId;
 use crate::outbox::Outbox;
 use crate::sync::CachePadded;
 use crate::sync::atomic::Ordering;
-use crate::wire_signal::{EncodeError, WireSignal, append_record, take_record};
+use crate::wire_signal::{EncodeError, WireSignal, append_record, signal_number, take_record};
 
 use super::board::{LinkBoard, LinkNews, LinkRoutes};
-use super::channel::ChannelFault;
+use super::channel::{BodyFault, ChannelFault};
 use super::detection::{Detector, Opinion, Probe, ProbeStep};
 use super::figures::{ChannelWords, LinkFigures, ROUND_TRIP_EVERY};
 use super::frame::FrameHeader;
@@ -238,11 +238,13 @@ impl<S: WireSignal> LinkSink for Receiver<'_, S> {
         let mut rest = body;
         for _ in 0..header.signals {
             let before = rest.len();
+            let number = signal_number(rest);
             let record = take_record::<S>(&mut rest, &mut self.ends.decoder, self.buffers);
-            let (Endpoints { to, from }, signal) = record.map_err(|_| ChannelFault::Body)?;
+            let (Endpoints { to, from }, signal) =
+                record.map_err(|error| ChannelFault::Body(BodyFault::Signal(number, error)))?;
             let exists = self.outbox.directory().thread_of(to.module, to.instance).is_some();
             if to.node != self.ends.own || from.node != self.ends.peer || !exists {
-                return Err(ChannelFault::Body);
+                return Err(ChannelFault::Body(BodyFault::Address(number)));
             }
             let envelope = Envelope { to, from, signal };
             if envelope.signal.class() == SignalClass::Reserved {
@@ -253,7 +255,7 @@ impl<S: WireSignal> LinkSink for Receiver<'_, S> {
                 self.ends.arrived.push_back((envelope, cost));
             }
         }
-        if rest.is_empty() { Ok(credits) } else { Err(ChannelFault::Body) }
+        if rest.is_empty() { Ok(credits) } else { Err(ChannelFault::Body(BodyFault::Length)) }
     }
 
     fn hears(&mut self, _nodes: &[u8; 32]) {}

@@ -42,7 +42,7 @@ use junctor_signals::{MainSignal, Signal, SqlSignal, crash_point};
 use super::block::MainBlock;
 use super::change_schema::{ChangeResult, reply};
 use super::definition::replacement_of;
-use super::state::{AlterationStep, FIRST_ACCOUNTS, NO_OPERATION, Requester, Task, WaitingChange};
+use super::state::{AlterationStep, FIRST_ACCOUNTS, Requester, Task, WaitingChange};
 use super::wait_for_tables::note_change_wait;
 use foreign_key_check::ForeignKeyCheck;
 use index_backfill::IndexBackfill;
@@ -392,9 +392,6 @@ impl MainBlock {
             let waiting = self.waiting_change(requester, first, now);
             return self.waiting.push_back(waiting);
         }
-        if requester.operation == NO_OPERATION {
-            return;
-        }
         let result = error.map_or_else(|| Ok(ChangeResult { notes: Vec::new(), rows }), Err);
         reply(&requester, result, outbox);
     }
@@ -592,7 +589,6 @@ impl MainBlock {
             }
             // A job has no slot to lend.
             SqlSignal::NoteLockWait(_) => None,
-            SqlSignal::ChangeSchemaReply(reply) if reply.operation == NO_OPERATION => None,
             SqlSignal::ChangeSchemaReply(reply) if reply.operation == FIRST_ACCOUNTS => {
                 // Without the stored accounts, the next start would let root in without the password.
                 if let Some(error) = reply.error.filter(|_| self.catalog.dictionary.access.version == 0) {

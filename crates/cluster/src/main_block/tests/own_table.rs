@@ -5,7 +5,7 @@ use junctor_model::id::TableOwner;
 use junctor_model::schema::Sharing;
 use junctor_model::value::Value;
 
-use super::super::state::{NO_OPERATION, Requester};
+use super::super::state::Requester;
 use super::*;
 
 const OWNER: TableOwner = TableOwner(7);
@@ -153,14 +153,15 @@ fn an_altered_temporary_table_stays_one_and_leaves_no_record() {
 }
 
 #[test]
-fn an_error_of_a_change_of_main_itself_ends_nothing() {
+fn main_of_another_node_gets_no_reply_to_a_request_of_its_own() {
     let mut stage = Stage::new(&[]);
-    let error = Some(Error::new(ErrorCode::TemporaryFailure, "Got temporary error"));
-    let reply = ChangeSchemaReply { operation: NO_OPERATION, notes: Vec::new(), rows: 0, error };
+    let of_other = Address::new(NodeId(2), Module::Main, 0);
+    let request = Requester::main(of_other).request(SchemaChange::DropOwnTables { tables: vec![TableId(7)] });
     let mut outbox = Outbox::for_test(stage.own);
-    let mut context = stage.context.at(stage.now);
-    stage.main.handle_reply(SqlSignal::ChangeSchemaReply(reply), stage.own, &mut context, &mut outbox);
-    assert!(outbox.take_sent().is_empty());
+    stage.main.on_change_schema(request, &mut stage.context.at(stage.now), &mut outbox);
+    // Only blocks of sql take this reply. The link would end.
+    let sent = outbox.take_sent();
+    assert!(sent.iter().all(|(to, _)| *to != of_other), "{sent:?}");
 }
 
 #[test]

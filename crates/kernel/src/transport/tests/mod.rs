@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::channel::ChannelFault;
+use super::channel::{BodyFault, ChannelFault};
 use super::frame::FrameHeader;
 use super::hello::{ChannelId, ClusterKey, HelloSettings, Identity};
 use super::link::{Actions, Link, LinkEvent, LinkSink};
@@ -37,9 +37,10 @@ impl LinkSink for Numbers {
     fn records(&mut self, header: &FrameHeader, body: &[u8]) -> Result<u64, ChannelFault> {
         let mut rest = body;
         for _ in 0..header.signals {
-            let (length, after) = rest.split_first_chunk::<4>().ok_or(ChannelFault::Body)?;
-            let (record, after) =
-                after.split_at_checked(u32::from_le_bytes(*length) as usize).ok_or(ChannelFault::Body)?;
+            let (length, after) = rest.split_first_chunk::<4>().ok_or(ChannelFault::Body(BodyFault::Length))?;
+            let (record, after) = after
+                .split_at_checked(u32::from_le_bytes(*length) as usize)
+                .ok_or(ChannelFault::Body(BodyFault::Length))?;
             assert_eq!(record[..8], self.next.to_le_bytes(), "records arrive once and in order");
             self.next += 1;
             rest = after;
