@@ -355,7 +355,8 @@ pub(super) struct ChangeResult {
     pub rows: u64,
 }
 
-/// Replies to the requester of a change, unless main of a node asked for it. A failed change returns no notes.
+/// Replies to the requester of a change, unless main of a node asked for it. A failed change returns no
+/// notes.
 pub(super) fn reply(requester: &Requester, result: Result<ChangeResult>, outbox: &mut Outbox<Signal>) {
     if requester.operation == NO_OPERATION {
         return;

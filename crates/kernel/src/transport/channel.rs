@@ -48,7 +48,8 @@ const SPARE_BYTES_MAX: usize = 2 * FRAME_BYTES;
 pub enum BodyFault {
     /// The signal with this number cannot be decoded.
     Signal(u16, DecodeError),
-    /// The signal with this number is for another node, from another node, or for a block that does not exist.
+    /// The signal with this number is for another node, from another node, or for a block that does not
+    /// exist.
     Address(u16),
     /// The frame has more or fewer bytes than its signals.
     Length,

@@ -413,8 +413,8 @@ impl MainBlock {
         }
     }
 
-    /// The number up to which commits are durable for a checkpoint: as this node's log has them if its disk does
-    /// not count yet, otherwise as all nodes have them.
+    /// The number up to which commits are durable for a checkpoint: as this node's log has them if its disk
+    /// does not count yet, otherwise as all nodes have them.
     pub(in crate::main_block) fn durable_for_round(&self, everywhere: CommitNumber) -> CommitNumber {
         match &self.epochs {
             Some(epochs) if !self.counts_for_durability() => epochs.durable(),
@@ -422,8 +422,8 @@ impl MainBlock {
         }
     }
 
-    /// Every commit up to `durable` survives a crash. A node whose disk does not count yet may know so before it
-    /// installs the records of that time, because they wait for the other nodes.
+    /// Every commit up to `durable` survives a crash. A node whose disk does not count yet may know so before
+    /// it installs the records of that time, because they wait for the other nodes.
     pub(in crate::main_block) fn on_checkpoint_durable(
         &mut self,
         durable: CommitNumber,
