@@ -386,7 +386,8 @@ class Maker:
 
 
 def shown(value):
-    """A value as compared. Text is compared without letter case, which groups do not keep."""
+    """A value as compared. Text is compared without letter case and spaces, of which a group keeps those of any of
+    its rows."""
     if isinstance(value, float):
         return "%.7g" % round(value, 7)
     if value is None:
@@ -396,7 +397,7 @@ def shown(value):
         number = float(text)
         return "%.7g" % round(number, 7)
     except ValueError:
-        return text.lower().rstrip(" ")
+        return text.lower().replace(" ", "")
 
 
 def rows_of(cursor, statement, prepared):
