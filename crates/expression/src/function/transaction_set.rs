@@ -53,7 +53,7 @@ fn subtract(call: Call<'_>) -> Result<ValueRef<'_>> {
     })
 }
 
-/// What the first set has and the second does not.
+/// The transactions of the first set that are not in the second.
 fn difference(mut left: Set, right: &Set) -> Set {
     for (source, ranges) in &mut left {
         for &(start, end) in right.get(source).map_or(&[][..], Vec::as_slice) {
