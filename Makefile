@@ -24,6 +24,7 @@
 #   make scale       simulated placements for 4 to 128 CPUs: the plots and figures of docs/scale
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
 #   make typed       random statements over every type and function, compared with MariaDB: make typed TYPED=1000000
+#   make sqllogictest  a sample of the public sqllogictest corpus: make sqllogictest CORPUS=DIR ONE_IN=35
 #   make storage-engine  MariaDB's storage_engine suite on MariaDB and on Junctor; writes docs/storage-engine-suite.md
 #   make statement-forms  100,000 statements shaped, unshaped and prepared: make statement-forms SEED=1 FORMS=100000
 #   make loom        interleavings of the code that shares memory
@@ -45,9 +46,10 @@ TYPED ?= 1000000
 ROWS ?= 10000000
 KILLS ?= 300
 FAULTS ?= 500
+ONE_IN ?= 35
 SEED ?= 1
 
-.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill faults rot history deadlocks long-transactions long-statements load thread-pool scale differential typed storage-engine statement-forms loom models sanitize fuzz tidy tools release
+.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill faults rot history deadlocks long-transactions long-statements load thread-pool scale differential typed sqllogictest storage-engine statement-forms loom models sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -120,6 +122,9 @@ differential: tools release
 typed: tools release
 	TYPED_ONLY=1 TYPED=$(TYPED) TYPED_SECONDS=14400 TYPED_CHECK=--summary KEEP_GOING=--keep-going \
 		timeout 15000 sh tests/differential/run.sh $(TARGET)/release/junctor $(SEED)
+
+sqllogictest: tools release
+	timeout 7200 sh tests/sqllogictest/run.sh $(TARGET)/release/junctor $(or $(CORPUS),$(error CORPUS names the folder "test" of sqllogictest)) $(ONE_IN) $(SEED)
 
 storage-engine: release
 	sh tests/install-tools.sh suite

@@ -29,4 +29,6 @@ SELECT table_name, t.engine FROM information_schema.tables t JOIN a ON a.id = 1 
 insert into b select id+100,id,1 from (select a.id from a left join b on b.aid=a.id where b.id is null) z; select count(*) from b;
 select a.id,b.id from a join b using(id) where a.x=20 order by 1 for update;
 SELECT x, SUM(id) s, GROUPING(x) g FROM a GROUP BY x WITH ROLLUP HAVING g = 1;
+SELECT -x AS id FROM a GROUP BY id, x HAVING id > 2 ORDER BY 1;
+SELECT -x AS y FROM a GROUP BY x HAVING y < -10 ORDER BY 1;
 DROP DATABASE cli_queries;

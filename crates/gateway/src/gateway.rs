@@ -872,6 +872,7 @@ impl Gateway {
         Some((session, event))
     }
 
+    #[inline(always)]
     pub(crate) fn open(&mut self, session: ConnectionId, work: Work) -> Result<OperationId> {
         if self.operations.len() >= self.operations.capacity() {
             if let Work::Read(ReadWork { own_snapshot: Some(handle), .. }) = work {
@@ -884,9 +885,14 @@ impl Gateway {
     }
 
     pub(crate) fn close(&mut self, operation: OperationId) {
-        let removed = self.operations.remove(self.handle_of(operation));
-        if let Some(Operation { work: Work::Read(ReadWork { own_snapshot: Some(handle), .. }), .. }) = removed {
-            self.end_snapshot(handle);
+        let handle = self.handle_of(operation);
+        let snapshot = match self.operations.get_mut(handle) {
+            Some(Operation { work: Work::Read(work), .. }) => work.own_snapshot.take(),
+            _ => None,
+        };
+        self.operations.discard(handle);
+        if let Some(snapshot) = snapshot {
+            self.end_snapshot(snapshot);
         }
     }
 

@@ -183,6 +183,20 @@ impl<T> Pool<T> {
         }
     }
 
+    /// Drops the record where it is and frees its slot. Returns false if it was removed before.
+    #[inline]
+    pub fn discard(&mut self, handle: Handle<T>) -> bool {
+        if self.get(handle).is_none() {
+            return false;
+        }
+        let slot = &mut self.slots[handle.index as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.content = Content::Free { next: self.free };
+        self.free = handle.index;
+        self.len -= 1;
+        true
+    }
+
     /// Removes the record and frees its slot; `None` if it was removed before.
     #[inline]
     pub fn remove(&mut self, handle: Handle<T>) -> Option<T> {

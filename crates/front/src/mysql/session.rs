@@ -17,6 +17,7 @@ use super::statement_parameters::{StatementParameters, attribute};
 use super::wire::capability::Capabilities;
 use super::wire::command::{Command, CursorKind, StmtExecute, code};
 use super::wire::error::ProtocolError;
+use super::wire::field::FieldReader;
 use super::wire::query_attributes::of_query;
 use crate::protocol::{CommandContext, ProtocolSession, SessionTraits};
 
@@ -57,16 +58,30 @@ impl ProtocolSession for SessionState {
         encoding.is_binary = false;
         // KILL may have ended rows early.
         encoding.end_rows();
+        // Nearly every command is one of these two. A move of the parsed form of all commands would cost more
+        // than their parsing.
+        match payload {
+            [code::QUERY, statement @ ..] if !capabilities.contains(Capabilities::QUERY_ATTRIBUTES) => {
+                let mut sink = PacketSink::new(answer, *capabilities, encoding, Some(0));
+                let CommandContext { engine, session, turn, .. } = context;
+                return engine.command(session, SqlCommand::Query(statement), turn, &mut sink);
+            }
+            [code::STMT_EXECUTE, body @ ..] => {
+                let execution = match StmtExecute::parse(FieldReader::new(body), *capabilities) {
+                    Ok(execution) => execution,
+                    Err(error) => return refuse(error, &mut PacketSink::new(answer, *capabilities, encoding, Some(0))),
+                };
+                (encoding.is_binary, encoding.statement) = (true, execution.statement_id);
+                let mut sink = PacketSink::new(answer, *capabilities, encoding, Some(0));
+                return execute_prepared(parameters, &execution, context, &mut sink);
+            }
+            _ => {}
+        }
         let command = match Command::parse(payload, *capabilities) {
             Ok(command) => command,
             Err(error) => return refuse(error, &mut PacketSink::new(answer, *capabilities, encoding, Some(0))),
         };
         match &command {
-            Command::StmtExecute(execution) => {
-                (encoding.is_binary, encoding.statement) = (true, execution.statement_id);
-                let mut sink = PacketSink::new(answer, *capabilities, encoding, Some(0));
-                return execute_prepared(parameters, execution, context, &mut sink);
-            }
             Command::StmtFetch { statement_id, .. } => {
                 encoding.is_binary = true;
                 encoding.begin_fetch(*statement_id);
@@ -79,7 +94,9 @@ impl ProtocolSession for SessionState {
         }
         let mut sink = PacketSink::new(answer, *capabilities, encoding, Some(0));
         let CommandContext { engine, session, turn, .. } = context;
-        session.set_query_attributes(attributes_of_query(payload, *capabilities, session.client_character_set()));
+        if capabilities.contains(Capabilities::QUERY_ATTRIBUTES) {
+            session.set_query_attributes(attributes_of_query(payload, *capabilities, session.client_character_set()));
+        }
         let sql_command = match command {
             Command::Query { statement } => SqlCommand::Query(statement),
             Command::StmtPrepare { statement } => SqlCommand::Prepare(statement),
@@ -122,7 +139,7 @@ impl ProtocolSession for SessionState {
                 sink.error(&Error::new(ErrorCode::UnknownCommand, "Unknown command"));
                 return Progress::Done;
             }
-            // The link handles Quit and ChangeUser, and the match above handles StmtExecute.
+            // The link handles Quit and ChangeUser, and StmtExecute has returned.
             Command::Quit | Command::ChangeUser(_) | Command::StmtExecute(_) => return Progress::Close,
         };
         engine.command(session, sql_command, turn, &mut sink)
@@ -194,11 +211,14 @@ fn execute_prepared(
         return unknown_statement(statement, "mysqld_stmt_execute", sink);
     };
     let (count, client) = (usize::from(count), session.client_character_set());
-    let attributes = bound.attributes(execution, count, client);
-    let decoded = bound.decode(execution, count, client, parameters);
-    let progress = match decoded.and(attributes) {
-        Ok(attributes) => {
-            session.set_query_attributes(attributes);
+    if execution.parameters.named {
+        match bound.attributes(execution, count, client) {
+            Ok(attributes) => session.set_query_attributes(attributes),
+            Err(error) => return refuse(error, sink),
+        }
+    }
+    let progress = match bound.decode(execution, count, client, parameters) {
+        Ok(()) => {
             let wants_cursor = execution.cursor == CursorKind::ReadOnly;
             let execution = PreparedExecution { statement, parameters: &mut parameters.bytes, wants_cursor };
             engine.execute_prepared(session, execution, turn, sink)

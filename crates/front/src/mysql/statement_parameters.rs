@@ -103,9 +103,6 @@ impl StatementParameters {
         parameter_count: usize,
         client: CharacterSet,
     ) -> Result<Vec<QueryAttribute>, ProtocolError> {
-        if !execution.parameters.named {
-            return Ok(Vec::new());
-        }
         let known = self.position(execution.statement_id).ok().map(|position| &self.statements[position]);
         let long = known.map_or(&[][..], |statement| statement.long_data.as_slice());
         let is_long = |index: usize| long.iter().any(|(parameter, _)| usize::from(*parameter) == index);

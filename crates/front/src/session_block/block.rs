@@ -95,8 +95,10 @@ impl SqlBlock {
         self.engine.counters.signals += 1;
         match signal {
             SqlSignal::ExecuteCommand(command) => {
-                if let Some(Held::Command(command)) = self.hold(Held::Command(command), &mut turn) {
+                if self.may_start(&mut turn) {
                     self.on_execute_command(command, &mut turn);
+                } else {
+                    self.hold_back(Held::Command(command), &mut turn);
                 }
             }
             SqlSignal::AskSnapshotReply(reply) => self.on_ask_snapshot_reply(reply, &mut turn),
@@ -153,8 +155,10 @@ impl SqlBlock {
             SqlSignal::ContinueWork(ContinueWork { work }) => match work {
                 METADATA_LOCK_WORK => self.retry_next_waiter(&mut turn),
                 STATEMENT_WORK => {
-                    if self.hold(Held::NextStatement, &mut turn).is_some() {
+                    if self.may_start(&mut turn) {
                         self.start_next_statement(&mut turn);
+                    } else {
+                        self.hold_back(Held::NextStatement, &mut turn);
                     }
                 }
                 HELD_WORK => self.start_held(&mut turn),

@@ -86,26 +86,23 @@ impl SqlBlock {
         matches!(self.remote.source, Source::Host(_))
     }
 
-    /// Holds a statement back until it may choose a snapshot. Returns it if it need not wait.
+    /// Whether a statement may choose a snapshot now. If not, it must be held back.
     #[inline]
-    pub(super) fn hold(&mut self, held: Held, turn: &mut TurnContext<'_>) -> Option<Held> {
-        if self.remote.held.is_empty() {
-            let starts = match self.remote.source {
-                Source::Own => true,
-                // The clock is read after the statement was taken from its socket.
-                Source::Leased => self.engine.gateway.has_lease(turn) || self.remote.is_cut_off,
-                Source::Host(_) => self.remote.is_cut_off,
-            };
-            if starts {
-                return Some(held);
-            }
+    pub(super) fn may_start(&mut self, turn: &mut TurnContext<'_>) -> bool {
+        if !self.remote.held.is_empty() {
+            return false;
         }
-        self.hold_back(held, turn);
-        None
+        match self.remote.source {
+            Source::Own => true,
+            // The clock is read after the statement was taken from its socket.
+            Source::Leased => self.engine.gateway.has_lease(turn) || self.remote.is_cut_off,
+            Source::Host(_) => self.remote.is_cut_off,
+        }
     }
 
+    /// Holds a statement back until it may choose a snapshot.
     #[cold]
-    fn hold_back(&mut self, held: Held, turn: &mut TurnContext<'_>) {
+    pub(super) fn hold_back(&mut self, held: Held, turn: &mut TurnContext<'_>) {
         self.remote.held.push_back(held);
         self.ask_snapshot(turn);
         self.start_snapshot_timer(turn);

@@ -144,6 +144,8 @@ pub struct Binder<'a> {
     /// The select list as written, with its bound values: HAVING and ORDER BY can refer to its aliases.
     /// `None` while names refer only to columns.
     pub named: Option<(&'a [SelectItem], Projection)>,
+    /// The values of GROUP BY. In HAVING, a name of one of their columns is that column, not an alias.
+    pub group_keys: Vec<Expression>,
     /// Whether a column outside an aggregate becomes an ANY_VALUE aggregate.
     pub wraps_bare_columns: bool,
     /// The row that INSERT tried to insert, in ON DUPLICATE KEY UPDATE.
@@ -169,6 +171,7 @@ impl<'a> Binder<'a> {
             subqueries: None,
             first_bare_column: None,
             named: None,
+            group_keys: Vec::new(),
             wraps_bare_columns: false,
             inserted: None,
             inserted_names: Vec::new(),
@@ -323,6 +326,7 @@ impl<'a> Binder<'a> {
     fn column(&mut self, reference: &ast::ColumnReference) -> Result<Expression> {
         if self.clause == Clause::Having
             && reference.table.is_none()
+            && !self.is_grouped(reference)
             && let Some((items, projection)) = &self.named
             && let Some(item) = item_named(items, projection, &reference.name, self.clause)?
         {
@@ -356,6 +360,15 @@ impl<'a> Binder<'a> {
             true => self.padded(found.index, column),
             false => Ok(column),
         }
+    }
+
+    /// Whether the name is that of a column in GROUP BY.
+    fn is_grouped(&self, reference: &ast::ColumnReference) -> bool {
+        !self.group_keys.is_empty()
+            && self
+                .scope
+                .resolve(reference, self.clause.name())
+                .is_ok_and(|found| self.group_keys.contains(&found.expression))
     }
 
     /// The value of a CHAR column in the length of its type, other values unchanged.

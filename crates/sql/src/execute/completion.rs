@@ -84,7 +84,7 @@ pub(crate) fn finish_ok(context: &mut StatementContext<'_, '_>, changed: ChangeC
 /// Ends a statement whose rows have all been sent.
 #[inline]
 pub(crate) fn finish_rows(context: &mut StatementContext<'_, '_>, rows: u64) -> Progress {
-    context.session.execution = Execution::Idle;
+    context.session.set_execution(Execution::Idle);
     context.session.row_count = -1;
     context.session.found_rows = rows;
     if !context.session.interrupted {

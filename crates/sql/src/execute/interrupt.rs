@@ -53,9 +53,9 @@ impl Engine {
     fn stop(&mut self, session: &mut Session, turn: &mut TurnContext<'_>) -> bool {
         match std::mem::take(&mut session.execution) {
             Execution::Idle => return false,
-            Execution::Read(state) => {
+            Execution::Read(mut state) => {
                 self.gateway.end_read(state.operation, turn);
-                abandon_read(self, session, state, turn);
+                abandon_read(self, session, &mut state, turn);
                 if !session.transaction.explicit {
                     self.gateway.forget(&mut session.transaction);
                 }

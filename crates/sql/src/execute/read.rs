@@ -89,8 +89,8 @@ pub(crate) fn start_select(
     context.session.note_evaluated(WarningLevel::Warning, &mut context.engine.work.scratch);
     match started {
         Ok(Started::Sent) => Progress::Waiting,
-        Ok(Started::Empty(state)) => {
-            let progress = finish_select(context, *state);
+        Ok(Started::Empty(mut state)) => {
+            let progress = finish_select(context, &mut state);
             context.engine.work.inputs.clear(context.turn.buffers);
             progress
         }
@@ -141,7 +141,8 @@ fn send_select(
         return Ok(Started::Sent);
     }
     state.is_lookup = is_lookup;
-    send_first_read(context, plan, state, input)?;
+    send_first_read(context, plan, &mut state, input)?;
+    context.session.set_execution(Execution::Read(state));
     Ok(Started::Sent)
 }
 
@@ -149,7 +150,7 @@ fn send_select(
 fn send_first_read(
     context: &mut StatementContext<'_, '_>,
     plan: &SelectPlan,
-    mut state: ReadState,
+    state: &mut ReadState,
     input: &PlanInput<'_>,
 ) -> Result<()> {
     let program = match &plan.path {
@@ -166,15 +167,15 @@ fn send_first_read(
         None => RowBound::Partition(state.rows_max),
     };
     let in_transaction = context.session.transaction.explicit;
-    state.retry = input.input.keep(in_transaction, &context.engine.work.parameters, context.turn);
-    reserve_output(context, plan, program, &mut state);
+    let StatementContext { engine, session, turn, .. } = context;
+    state.retry = input.input.keep_in_session(in_transaction, &mut session.kept_input, &engine.work.parameters, turn);
+    reserve_output(context, plan, program, state);
     if let FinalStepState::Sort(sorter) = &mut state.final_step {
         note_restart(context, sorter, (input, &state.retry));
     }
     match context.send_read(program, input.protocol, bound) {
         Ok(operation) => {
             state.operation = operation;
-            context.session.execution = Execution::Read(state);
             Ok(())
         }
         Err(error) => {
@@ -393,62 +394,71 @@ fn needs_parameters(final_step: &FinalStep) -> bool {
     matches!(final_step, FinalStep::Aggregate { first_parameter, .. } if *first_parameter > 0)
 }
 
+/// What becomes of a query after rows of one partition.
+pub(crate) enum ReadStep {
+    /// The query has ended, or the session has another state.
+    Ended(Progress),
+    /// The query waits, and its state remains that of the session.
+    Waits(Progress),
+}
+
 /// Continues a query with rows of one partition.
+#[inline]
 pub(crate) fn resume_read(
     context: &mut StatementContext<'_, '_>,
-    mut state: ReadState,
+    state: &mut ReadState,
     mut rows: PartitionRows,
-) -> Progress {
-    let taken = take_rows(context, &mut state, &mut rows);
+) -> ReadStep {
+    let taken = take_rows(context, state, &mut rows);
     let PartitionRows { output, next, .. } = rows;
     context.turn.buffers.give(output);
     if let Err(error) = taken {
-        if next != Next::Done {
-            context.engine.gateway.end_read(state.operation, context.turn);
-        }
-        let restart = match &mut state.final_step {
-            FinalStepState::Sort(sorter) if error.code == ErrorCode::OutOfResources => match sorter.restart.take() {
-                Some(RetryInput::None) => std::mem::take(&mut state.retry),
-                own => own.unwrap_or_default(),
-            },
-            _ => RetryInput::None,
-        };
-        abandon_read(context.engine, context.session, state, context.turn);
-        if restart.is_none() || context.session.interrupted {
-            restart.release(context.turn);
-            return fail(context, &error);
-        }
-        context.session.variables.sort_with_files(true);
-        context.session.execution = Execution::Retry(Box::new(RetryState::of_input(restart)));
-        return Progress::Waiting;
+        return ReadStep::Ended(fail_rows(context, state, next, &error));
     }
     match next {
         Next::Done if state.is_lookup => send_row_read(context, state),
-        Next::Done => finish_select(context, state),
+        Next::Done => ReadStep::Ended(finish_select(context, state)),
         // LIMIT is reached, although the partitions may have more rows.
-        _ if is_satisfied(&state) => {
+        _ if is_satisfied(state) => {
             context.engine.gateway.end_read(state.operation, context.turn);
-            finish_select(context, state)
+            ReadStep::Ended(finish_select(context, state))
         }
-        Next::MoreReplies => {
-            context.session.execution = Execution::Read(state);
-            Progress::Waiting
-        }
-        Next::MoreRows => continue_read(context, state),
+        Next::MoreReplies => ReadStep::Waits(Progress::Waiting),
+        Next::MoreRows => ReadStep::Waits(continue_read(context, state)),
     }
+}
+
+/// Fails a query whose rows cannot be taken. A sort that takes too much memory starts again with files.
+#[cold]
+fn fail_rows(context: &mut StatementContext<'_, '_>, state: &mut ReadState, next: Next, error: &Error) -> Progress {
+    if next != Next::Done {
+        context.engine.gateway.end_read(state.operation, context.turn);
+    }
+    let restart = match &mut state.final_step {
+        FinalStepState::Sort(sorter) if error.code == ErrorCode::OutOfResources => match sorter.restart.take() {
+            Some(RetryInput::None) => std::mem::take(&mut state.retry),
+            own => own.unwrap_or_default(),
+        },
+        _ => RetryInput::None,
+    };
+    abandon_read(context.engine, context.session, state, context.turn);
+    if restart.is_none() || context.session.interrupted {
+        restart.release(context.turn);
+        return fail(context, error);
+    }
+    context.session.variables.sort_with_files(true);
+    context.session.execution = Execution::Retry(Box::new(RetryState::of_input(restart)));
+    Progress::Waiting
 }
 
 /// Requests more rows after every partition has replied and some have more. If the output is full, the query
 /// is suspended until the client has received it.
-fn continue_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Progress {
+fn continue_read(context: &mut StatementContext<'_, '_>, state: &mut ReadState) -> Progress {
     state.awaits_room = !context.session.interrupted && context.sink.pending_bytes() >= OUTPUT_PART_BYTES;
-    let operation = state.operation;
-    let awaits_room = state.awaits_room;
-    context.session.execution = Execution::Read(state);
-    if awaits_room {
+    if state.awaits_room {
         return Progress::MoreOutput;
     }
-    context.engine.gateway.continue_read(operation, context.turn);
+    context.engine.gateway.continue_read(state.operation, context.turn);
     Progress::Waiting
 }
 
@@ -519,7 +529,7 @@ fn take_references(state: &mut ReadState, mut output: &[u8]) -> Result<()> {
 }
 
 /// Sends the second read of a query by unique index: the rows to which the entries refer.
-fn send_row_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Progress {
+fn send_row_read(context: &mut StatementContext<'_, '_>, state: &mut ReadState) -> ReadStep {
     state.is_lookup = false;
     let plan = Arc::clone(&state.plan);
     let partition_count = plan.table.definition.partition_count;
@@ -538,34 +548,41 @@ fn send_row_read(context: &mut StatementContext<'_, '_>, mut state: ReadState) -
         rest = after;
     }
     if inputs.is_empty() {
-        return finish_select(context, state);
+        return ReadStep::Ended(finish_select(context, state));
     }
     match context.send_read(&plan.program, state.protocol, RowBound::Partition(state.rows_max)) {
         Ok(operation) => {
             state.operation = operation;
-            context.session.execution = Execution::Read(state);
-            Progress::Waiting
+            ReadStep::Waits(Progress::Waiting)
         }
         Err(error) => {
             context.engine.work.inputs.clear(context.turn.buffers);
             abandon_read(context.engine, context.session, state, context.turn);
-            fail(context, &error)
+            ReadStep::Ended(fail(context, &error))
         }
     }
 }
 
-/// Sends the remainder of the answer after all rows have arrived.
-pub(super) fn finish_select(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Progress {
-    release(context.engine, context.session, &mut state, context.turn);
-    let plan = state.plan;
-    let parameters = state.parameters;
-    let progress = match state.final_step {
-        FinalStepState::Stream => {
-            if !state.header_sent {
-                context.sink.header(&plan.header, &context.session.completion());
-            }
-            finish_rows(context, state.rows)
-        }
+/// Sends the remainder of the answer after all rows have arrived. The state is used up.
+pub(super) fn finish_select(context: &mut StatementContext<'_, '_>, state: &mut ReadState) -> Progress {
+    release(context.engine, context.session, state, context.turn);
+    if !matches!(state.final_step, FinalStepState::Stream) {
+        return finish_combined(context, state);
+    }
+    if !state.header_sent {
+        context.sink.header(&state.plan.header, &context.session.completion());
+    }
+    context.turn.buffers.give(std::mem::take(&mut state.parameters));
+    finish_rows(context, state.rows)
+}
+
+/// Sends the result of a sort or of aggregates.
+#[inline(never)]
+fn finish_combined(context: &mut StatementContext<'_, '_>, state: &mut ReadState) -> Progress {
+    let plan = &state.plan;
+    let parameters = std::mem::take(&mut state.parameters);
+    let progress = match std::mem::replace(&mut state.final_step, FinalStepState::Stream) {
+        FinalStepState::Stream => finish_rows(context, state.rows),
         FinalStepState::Sort(sorter) => {
             reserve_room(context, sorter.bytes());
             context.sink.header(&plan.header, &context.session.completion());
@@ -676,7 +693,7 @@ pub(super) fn send_sorted_rows(context: &mut StatementContext<'_, '_>) -> Progre
 /// Fails a read, or starts the query again if its table was changed meanwhile and no row has been sent.
 pub(crate) fn fail_read(
     context: &mut StatementContext<'_, '_>,
-    mut state: ReadState,
+    state: &mut ReadState,
     error: &Error,
     diagnostics: Option<Box<Diagnostics>>,
 ) -> Progress {
@@ -695,15 +712,16 @@ pub(crate) fn fail_read(
 }
 
 /// Releases a read whose rows are no longer wanted. The data plane has ended it or was asked to.
+/// The state is used up.
 pub(super) fn abandon_read(
     engine: &mut Engine,
     session: &mut Session,
-    mut state: ReadState,
+    state: &mut ReadState,
     turn: &mut TurnContext<'_>,
 ) {
-    release(engine, session, &mut state, turn);
-    turn.buffers.give(state.parameters);
-    if let FinalStepState::Sort(sorter) = state.final_step {
+    release(engine, session, state, turn);
+    turn.buffers.give(std::mem::take(&mut state.parameters));
+    if let FinalStepState::Sort(sorter) = std::mem::replace(&mut state.final_step, FinalStepState::Stream) {
         sorter.retire(&mut engine.work.sorters);
     }
 }

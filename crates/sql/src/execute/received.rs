@@ -176,7 +176,7 @@ impl ReceivedState {
     /// Releases the statement, whose rows are no longer wanted.
     pub(super) fn abandon(self, engine: &mut Engine, session: &mut Session, turn: &mut TurnContext<'_>) {
         match self.target {
-            RowTarget::LockRead(read) => abandon_read(engine, session, read, turn),
+            RowTarget::LockRead(mut read) => abandon_read(engine, session, &mut read, turn),
             RowTarget::SortedAnswer(sorter) => sorter.retire(&mut engine.work.sorters),
             RowTarget::Answer { .. } => {}
         }
@@ -230,7 +230,7 @@ fn run_step(context: &mut StatementContext<'_, '_>, mut state: ReceivedState) ->
         return Progress::Waiting;
     }
     match state.target {
-        RowTarget::LockRead(read) => finish_select(context, read),
+        RowTarget::LockRead(mut read) => finish_select(context, &mut read),
         RowTarget::Answer { rows } => finish_rows(context, rows),
         RowTarget::SortedAnswer(sorter) => {
             context.session.execution = Execution::Sorted(SortedState::of_returned_rows(sorter));

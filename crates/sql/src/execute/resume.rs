@@ -19,7 +19,7 @@ use super::into::{continue_into, resume_into};
 use super::key_read::{fail_key_read, resume_key_read};
 use super::latency::{bucket_rows, summary_rows};
 use super::load_file::resume_load_file;
-use super::read::{PartitionRows, fail_read, resume_read, send_sorted_rows};
+use super::read::{PartitionRows, ReadStep, fail_read, resume_read, send_sorted_rows};
 use super::received::continue_received;
 use super::schema::resume_schema;
 use super::state::{Execution, StatusState};
@@ -43,17 +43,40 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
         }
         return Progress::Waiting;
     }
-    match std::mem::take(&mut context.session.execution) {
-        Execution::Read(state) => match event {
-            Event::Rows { output, is_prefixed, rows, diagnostics, next, .. } => {
-                if let Some(diagnostics) = diagnostics {
-                    context.session.note_diagnostics(WarningLevel::Warning, *diagnostics);
-                }
-                resume_read(context, state, PartitionRows { output, is_prefixed, count: rows, next })
+    match context.session.execution {
+        Execution::Read(_) => resume_query(context, event),
+        _ => resume_other(context, event),
+    }
+}
+
+/// Continues a query of one table. Its state is moved only twice, because a move costs as much as a look-up.
+fn resume_query(context: &mut StatementContext<'_, '_>, event: Event) -> Progress {
+    let mut execution = std::mem::take(&mut context.session.execution);
+    let Execution::Read(state) = &mut execution else {
+        invariant::fail("the session has a query", format_args!("{execution:?}"))
+    };
+    let step = match event {
+        Event::Rows { output, is_prefixed, rows, diagnostics, next, .. } => {
+            if let Some(diagnostics) = diagnostics {
+                context.session.note_diagnostics(WarningLevel::Warning, *diagnostics);
             }
-            Event::ReadFailed { diagnostics, error, .. } => fail_read(context, state, &error, diagnostics),
-            other => unexpected("a query", &other),
-        },
+            resume_read(context, state, PartitionRows { output, is_prefixed, count: rows, next })
+        }
+        Event::ReadFailed { diagnostics, error, .. } => ReadStep::Ended(fail_read(context, state, &error, diagnostics)),
+        other => unexpected("a query", &other),
+    };
+    match step {
+        ReadStep::Ended(progress) => progress,
+        ReadStep::Waits(progress) => {
+            context.session.execution = execution;
+            progress
+        }
+    }
+}
+
+/// Continues any other statement.
+fn resume_other(context: &mut StatementContext<'_, '_>, event: Event) -> Progress {
+    match std::mem::take(&mut context.session.execution) {
         Execution::Keys(state) => match event {
             Event::Rows { output, is_prefixed, partition, next, .. } => {
                 resume_key_read(context, state, (partition, is_prefixed, output), next)
@@ -120,6 +143,7 @@ pub(crate) fn resume(context: &mut StatementContext<'_, '_>, event: Event) -> Pr
             other => unexpected("the statistics of tables", &other),
         },
         Execution::Idle
+        | Execution::Read(_)
         | Execution::Tables(_)
         | Execution::Benchmark(_)
         | Execution::Received(_)

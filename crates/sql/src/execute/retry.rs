@@ -53,6 +53,8 @@ pub(crate) enum RetryInput {
     /// The statement cannot start again.
     #[default]
     None,
+    /// The input that the session keeps.
+    OfSession,
     /// The statement's text.
     Text(Vec<u8>),
     /// The number of a prepared statement, and its parameters.
@@ -63,6 +65,27 @@ pub(crate) enum RetryInput {
     Fill(Box<FillTable>),
     /// A statement about accounts, which others have changed meanwhile.
     Access(AccessRetry),
+}
+
+/// The input of a session's query under way, in memory that the session reuses. A pool would cost more than
+/// the copy.
+#[derive(Debug, Default)]
+pub(crate) struct KeptInput {
+    /// The number of the prepared statement; `None` for a text.
+    prepared: Option<u32>,
+    /// The text, or the parameters.
+    bytes: Vec<u8>,
+}
+
+impl KeptInput {
+    /// Moves the input out.
+    pub(crate) fn take(&mut self) -> RetryInput {
+        let bytes = std::mem::take(&mut self.bytes);
+        match self.prepared {
+            None => RetryInput::Text(bytes),
+            Some(statement) => RetryInput::Prepared(statement, bytes),
+        }
+    }
 }
 
 /// A statement that is about to start again.
@@ -115,6 +138,9 @@ pub(super) fn is_temporary(error: &Error) -> bool {
 /// errors, so several epochs can look like one.
 const REPEATS_PER_EPOCH_MAX: u8 = 8;
 
+/// Maximum length of the input that stays with the session, in bytes, so that idle sessions hold little.
+const OF_SESSION_BYTES_MAX: usize = 256;
+
 /// Maximum length of the input that a running statement keeps for a retry, in bytes. A longer statement fails
 /// instead.
 const KEPT_BYTES_MAX: usize = 16 * 1024;
@@ -144,6 +170,29 @@ impl<'a> StatementInput<'a> {
         self.copy(parameters, turn)
     }
 
+    /// As [`StatementInput::keep`], for a query: a short input stays with the session.
+    #[inline]
+    pub(crate) fn keep_in_session(
+        self,
+        in_transaction: bool,
+        kept: &mut KeptInput,
+        parameters: &[u8],
+        turn: &mut TurnContext<'_>,
+    ) -> RetryInput {
+        let (prepared, bytes) = match self.form {
+            InputForm::Text(text) if text.len() <= OF_SESSION_BYTES_MAX => (None, text),
+            InputForm::Prepared(statement) if parameters.len() <= OF_SESSION_BYTES_MAX => (Some(statement), parameters),
+            _ => return self.keep(in_transaction, parameters, turn),
+        };
+        if in_transaction || !self.may_retry {
+            return RetryInput::None;
+        }
+        kept.prepared = prepared;
+        kept.bytes.clear();
+        kept.bytes.extend_from_slice(bytes);
+        RetryInput::OfSession
+    }
+
     /// Copies the input of a statement that has not begun, whatever its length.
     pub(crate) fn copy(self, parameters: &[u8], turn: &mut TurnContext<'_>) -> RetryInput {
         let mut copy = |bytes: &[u8]| {
@@ -168,7 +217,7 @@ impl RetryInput {
     /// Returns the memory to the thread's buffers.
     pub(crate) fn release(self, turn: &mut TurnContext<'_>) {
         match self {
-            RetryInput::None | RetryInput::Fill(_) | RetryInput::Access(_) => {}
+            RetryInput::None | RetryInput::OfSession | RetryInput::Fill(_) | RetryInput::Access(_) => {}
             RetryInput::Text(buffer) | RetryInput::Prepared(_, buffer) | RetryInput::Keys(_, buffer) => {
                 turn.buffers.give(buffer);
             }

@@ -18,6 +18,7 @@ use super::identity::Identity;
 use super::into::Cursor;
 use super::key_read::KeyReader;
 use super::lock_tables::TableLocks;
+use super::retry::KeptInput;
 use super::savepoint::Savepoint;
 use super::state::Execution;
 use crate::mysql_catalog::variable::{HighPriorityMode, QueryAttribute, find};
@@ -139,6 +140,7 @@ pub struct Session {
     pub(crate) tables_since: u64,
     /// The last epoch of the membership because of which a statement started again, and how often.
     pub(crate) repeated_in: (Epoch, u8),
+    pub(crate) kept_input: KeptInput,
     /// Distinguishes the plans of a session with temporary tables from all others; 0 without such tables.
     pub(crate) private_key: u64,
     /// The savepoints, in the order in which they were set.
@@ -229,6 +231,15 @@ impl Session {
             results: self.variables.character_set_results,
             no_backslash_escapes: self.variables.dialect().no_backslash_escapes,
             ..Completion::default()
+        }
+    }
+
+    /// Sets the state of the statement. The state before is mostly `Idle`, whose drop would cost a call.
+    #[inline]
+    pub(crate) fn set_execution(&mut self, execution: Execution) {
+        match self.execution {
+            Execution::Idle => std::mem::forget(std::mem::replace(&mut self.execution, execution)),
+            _ => self.execution = execution,
         }
     }
 

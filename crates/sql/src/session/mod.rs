@@ -104,6 +104,7 @@ impl Engine {
             connection: opening.connection,
             owner: self.next_owner(opening.connection),
             repeated_in: Default::default(),
+            kept_input: Default::default(),
             private_key: 0,
             user: opening.user.into(),
             host: opening.host.into(),

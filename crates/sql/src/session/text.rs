@@ -344,6 +344,7 @@ impl StatementContext<'_, '_> {
             RetryInput::Access(retry) => {
                 return self.change_accounts(&retry.statement, retry.protocol, retry.tries + 1);
             }
+            RetryInput::OfSession => self.session.kept_input.take(),
             input => input,
         };
         let progress = match &mut input {
@@ -355,7 +356,7 @@ impl StatementContext<'_, '_> {
                 self.execute_prepared(execution, again(InputForm::Prepared(*statement)))
             }
             RetryInput::Keys(reader, keys) => self.retry_key_read(*reader, again(InputForm::Keys(*reader, keys)), keys),
-            RetryInput::None | RetryInput::Fill(_) | RetryInput::Access(_) => {
+            RetryInput::None | RetryInput::OfSession | RetryInput::Fill(_) | RetryInput::Access(_) => {
                 invariant::fail("a retry has an input", format_args!("there is none"))
             }
         };

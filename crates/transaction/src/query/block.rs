@@ -52,8 +52,8 @@ impl QueryBlock {
         }
     }
 
-    /// Handles one signal.
-    #[inline]
+    /// Handles one signal. Inlined, its frame would be part of the handling of every signal of the node.
+    #[inline(never)]
     pub fn handle(
         &mut self,
         signal: QuerySignal,

@@ -6,7 +6,8 @@ use super::capability::Capabilities;
 use super::change_user::ChangeUser;
 use super::error::ProtocolError;
 use super::field::{FieldReader, put_u16, put_u32, put_zero_terminated};
-use super::parameter::{ParameterBlock, skip_query_attributes};
+use super::parameter::ParameterBlock;
+use super::query_attributes::read_before_text;
 
 /// A command of a client. It borrows from the payload from which it was decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,7 +149,7 @@ impl<'a> Command<'a> {
         Ok(match command {
             code::QUERY => {
                 if capabilities.contains(Capabilities::QUERY_ATTRIBUTES) {
-                    skip_query_attributes(&mut fields)?;
+                    read_before_text(&mut fields, &mut |_, _| {})?;
                 }
                 Self::Query { statement: fields.rest() }
             }
@@ -233,8 +234,12 @@ impl<'a> Command<'a> {
 }
 
 impl<'a> StmtExecute<'a> {
+    /// Parses the payload behind the command byte.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Malformed`] if a field is truncated.
     #[inline]
-    fn parse(mut fields: FieldReader<'a>, capabilities: Capabilities) -> Result<Self, ProtocolError> {
+    pub fn parse(mut fields: FieldReader<'a>, capabilities: Capabilities) -> Result<Self, ProtocolError> {
         let statement_id = fields.u32("statement_id")?;
         let flags = fields.u8("flags")?;
         fields.u32("iteration_count")?;

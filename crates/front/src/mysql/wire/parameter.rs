@@ -135,34 +135,6 @@ pub fn decode_parameters<'a>(
     Ok(())
 }
 
-/// Skips the query attributes that precede the text of a COM_QUERY.
-pub(super) fn skip_query_attributes(fields: &mut FieldReader<'_>) -> Result<(), ProtocolError> {
-    let count = read_count(fields)?;
-    if fields.length_encoded_integer("parameter_set_count")? != 1 {
-        return Err(ProtocolError::Malformed { field: "parameter_set_count" });
-    }
-    if count == 0 {
-        return Ok(());
-    }
-    let null_bitmap = fields.bytes(count.div_ceil(8), "null_bitmap")?;
-    if fields.u8("new_types")? != 1 {
-        return Err(ProtocolError::Malformed { field: "new_types" });
-    }
-    let mut types = *fields;
-    for _ in 0..count {
-        fields.bytes(2, "parameter_type")?;
-        fields.length_encoded_bytes("parameter_name")?;
-    }
-    for index in 0..count {
-        let parameter_type = ParameterType::from_bytes(types.array("parameter_type")?)?;
-        types.length_encoded_bytes("parameter_name")?;
-        if null_bitmap[index / 8] & (1 << (index % 8)) == 0 {
-            read_value(fields, parameter_type)?;
-        }
-    }
-    Ok(())
-}
-
 pub(super) fn read_count(fields: &mut FieldReader<'_>) -> Result<usize, ProtocolError> {
     const FIELD: &str = "parameter_count";
     match usize::try_from(fields.length_encoded_integer(FIELD)?) {

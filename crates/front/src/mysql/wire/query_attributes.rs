@@ -23,12 +23,25 @@ pub fn of_query<'a>(
         [code::QUERY, count, ..] if *count > 0 && capabilities.contains(Capabilities::QUERY_ATTRIBUTES) => {}
         _ => return Ok(()),
     }
-    let mut fields = FieldReader::new(&payload[1..]);
-    let count = read_count(&mut fields)?;
+    read_before_text(&mut FieldReader::new(&payload[1..]), sink)
+}
+
+/// Reads the attributes that precede the text of a COM_QUERY. The text is what remains.
+///
+/// # Errors
+/// [`ProtocolError::Malformed`] if a field is truncated or has an unknown value.
+pub(super) fn read_before_text<'a>(
+    fields: &mut FieldReader<'a>,
+    sink: AttributeSink<'_, 'a>,
+) -> Result<(), ProtocolError> {
+    let count = read_count(fields)?;
     if fields.length_encoded_integer("parameter_set_count")? != 1 {
         return Err(ProtocolError::Malformed { field: "parameter_set_count" });
     }
-    read_named(&mut fields, count, 0, &|_| false, sink)
+    match count {
+        0 => Ok(()),
+        _ => read_named(fields, count, 0, &|_| false, sink),
+    }
 }
 
 /// Reads the attributes of a COM_STMT_EXECUTE behind its parameters. `is_long` tells which parameters have no

@@ -172,9 +172,9 @@ impl Source {
             load.close(context);
         }
         match self.inner {
-            Execution::Read(state) => {
+            Execution::Read(mut state) => {
                 context.engine.gateway.end_read(state.operation, context.turn);
-                abandon_read(context.engine, context.session, state, context.turn);
+                abandon_read(context.engine, context.session, &mut state, context.turn);
             }
             Execution::Received(state) => state.abandon(context.engine, context.session, context.turn),
             Execution::Sorted(state) => state.sorter.retire(&mut context.engine.work.sorters),

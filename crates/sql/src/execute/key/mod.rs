@@ -100,6 +100,9 @@ impl Operand {
     }
 }
 
+/// Stored keys are at most this long, so a longer key matches no row.
+const KEY_BYTES_MAX: usize = u16::MAX as usize;
+
 impl KeyBuilder {
     /// Calls `push` with the partition, hash and bytes of each distinct key of the template. Skips keys that
     /// cannot occur in a row.
@@ -168,8 +171,7 @@ impl KeyBuilder {
     /// Records the bytes from `start` on as a key if it can occur in a row, and removes them otherwise.
     #[inline(always)]
     fn finish_key(&mut self, start: usize, is_possible: bool) {
-        // Stored keys are at most this long, so a longer key matches no row.
-        if is_possible && self.bytes.len() - start <= usize::from(u16::MAX) {
+        if is_possible && self.bytes.len() - start <= KEY_BYTES_MAX {
             self.keys.push((key_hash(&self.bytes[start..]), start as u32..self.bytes.len() as u32));
         } else {
             self.bytes.truncate(start);
@@ -629,6 +631,19 @@ pub(crate) fn push_keys(
 ) -> Result<()> {
     let InputWriter { inputs, turn, parameters: sent } = writer;
     let (inputs, sent, buffers) = (&mut **inputs, *sent, &mut *turn.buffers);
+    if let [only] = template.alternatives.as_slice()
+        && only.iter().all(KeyValues::is_single)
+        && definition.partition_columns == template.columns
+    {
+        // A point select. One key has no duplicates.
+        let alternative = KeyAlternative { definition, columns: &template.columns, values: only };
+        key_builder.bytes.clear();
+        if key_builder.append_key(alternative, None, values)? && key_builder.bytes.len() <= KEY_BYTES_MAX {
+            let key = &key_builder.bytes[..];
+            inputs.push_hashed_key(key_hash(key), key, sent, buffers);
+        }
+        return Ok(());
+    }
     let KeyBuilder { integers: gathered, seen, order, .. } = &mut *key_builder;
     if let Some((bytes, keys, integers)) = integer_list(definition, template, values, gathered) {
         let memory = (seen, order);

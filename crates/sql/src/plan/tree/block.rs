@@ -283,6 +283,7 @@ impl TreePlanner<'_> {
         let keys = self.group_keys(select, (&projection, &windows), view, subqueries)?;
         binder.windows = None;
         binder.named = Some((&select.projection, projection.clone()));
+        binder.group_keys = keys.clone();
         let having = match &select.having {
             Some(having) => {
                 let bound = binder.bind_in(Clause::Having, having)?;
