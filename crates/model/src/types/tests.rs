@@ -178,6 +178,13 @@ fn a_floating_column_stores_only_finite_numbers() {
 }
 
 #[test]
+fn a_float_in_a_text_column_has_the_digits_of_a_double() {
+    let digits = Value::Bytes(b"1.100000023841858".to_vec());
+    assert_eq!(stored(DataType::varchar(30, TEXT), ValueRef::Float(1.1)), (digits.clone(), None));
+    assert_eq!(stored(DataType::text_or_blob(2, TEXT), ValueRef::Float(1.1)), (digits, None));
+}
+
+#[test]
 fn bits_in_a_text_column_are_valid_text() {
     let bit = |number, bytes| ValueRef::Bit(crate::value::Bit { number, bytes });
     assert_eq!(stored(DataType::varchar(4, TEXT), bit(0x61ff, 2)), (Value::Bytes(b"a".to_vec()), Some(1366)));
