@@ -1,6 +1,6 @@
-//! Documents where a number, a day or a time is wanted. A scalar of a fitting type is one, and so is a string that
-//! is one entirely. Anything else counts as 0 or NULL, with warning 3156. A number beyond the range of its type is
-//! the nearest limit, with warning 3155.
+//! Documents where a number, a day or a time is wanted. A scalar of a fitting type is one, and so is a string
+//! that is one entirely. Anything else counts as 0 or NULL, with warning 3156. A number beyond the range of
+//! its type is the nearest limit, with warning 3155.
 
 use junctor_model::error::{ErrorCode, Result};
 use junctor_model::json::Json;
@@ -32,8 +32,8 @@ pub(super) fn double_of(document: &[u8], scratch: &Scratch) -> Result<f64> {
     })
 }
 
-/// The document as an integer of 64 bits, signed or not. Decimals round half away from zero, doubles half to even
-/// and to a signed integer; a string counts up to its first character that is not a digit.
+/// The document as an integer of 64 bits, signed or not. Decimals round half away from zero, doubles half to
+/// even and to a signed integer; a string counts up to its first character that is not a digit.
 #[cold]
 pub(super) fn integer_of(document: &[u8], scratch: &Scratch) -> Result<i128> {
     let (least, most) = (i128::from(i64::MIN), i128::from(u64::MAX));

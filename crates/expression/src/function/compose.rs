@@ -214,7 +214,7 @@ fn soundex(call: Call<'_>) -> Result<ValueRef<'_>> {
     })
 }
 
-/// Whether a character beyond ASCII counts as a letter: those of latin1 by its table, all others from U+00C0 on.
+/// Whether a character beyond ASCII counts as a letter: those of latin1 by its table, others from U+00C0 on.
 fn is_wide_letter(letter: char, characters: CharacterSet) -> bool {
     match characters {
         CharacterSet::Latin1 => match letter {

@@ -90,11 +90,6 @@ impl TypeDescriptor for TextOrBlob {
         scratch: &'r Scratch,
     ) -> Result<ValueRef<'r>> {
         let bytes_max = data_type.length as usize;
-        let value = match value {
-            // MySQL converts a FLOAT to a double first.
-            ValueRef::Float(number) => ValueRef::Double(number.into()),
-            value => value,
-        };
         let text = valid_text(value, data_type.collation, target, scratch)?;
         if text.len() <= bytes_max {
             return Ok(ValueRef::Bytes(text));
