@@ -659,6 +659,9 @@ def text_as_bits(found, statement, ours, theirs):
     """An operand of bits that may be a text: an integer up to its first other character, or bytes that give bytes."""
     if not has_operand(statement.root, BITS, TEXTS):
         return False
+    if ours.number == 3513:
+        # Bytes of unlike lengths.
+        return theirs.kind in ("rows", "ok") or theirs.number == 1292
     both = pair(found)
     if statement.root in list(nodes(statement.root, BITS)) and both is not None:
         known = bits_of(statement.root)
@@ -694,6 +697,9 @@ def arithmetic_as_double(found, statement, ours, theirs):
     own, other = (None if value is None else number_of_day(value) for value in both)
     if own is None or other is None:
         return both[0] is None or other is None and (both[1] is None or own is not None)
+    if statement.root.name in ("%", "MOD"):
+        # The remainder of a double by another one has other digits than that of decimals.
+        return True
     is_carried = abs(own) % 100 == 60  # the second after a minute, as a number
     places = [operand.text for operand in statement.root.operands[1:] if isinstance(operand, Literal) and operand.text.startswith("-")]
     if statement.root.name in ("ROUND", "TRUNCATE") and places:
@@ -1072,6 +1078,12 @@ def float_as_text(found, statement, ours, theirs):
     return is_write(statement) and "CAST FLOAT" in statement.names() and both is not None and abs(float(both[0]) - float(both[1])) <= 1e-5 * abs(float(both[0]))
 
 
+def text_of_day(found, statement, ours, theirs):
+    """ADDTIME or SUBTIME of a text of a day without a time."""
+    days = [node.operands[0] for node in nodes(statement.root, {"ADDTIME", "SUBTIME"})]
+    return kind_of(found) in ("value", "rows", "warnings") and any(isinstance(day, Literal) and re.fullmatch(r"'\d{4}-\d\d?-\d\d?'", day.text) for day in days)
+
+
 def wide_count(found, statement, ours, theirs):
     """SUBSTRING_INDEX with a count beyond 32 bits."""
     counts = [node.operands[2] for node in nodes(statement.root, {"SUBSTRING_INDEX"})]
@@ -1296,7 +1308,7 @@ EXCUSES = [
     ("MariaDB takes a zero date for NULL where NO_ZERO_DATE excludes it", lambda f, s, o, t: s.names() & CHOICES and f.startswith("value") and ": b'0000-00-00" in f),
     ("MariaDB loses characters beyond 16 bits in texts made of several", lambda f, s, o, t: f.startswith("value") and not s.text().isascii() and ("\\xc3\\xb0" in f or "\\xc3\\xa6" in f or "\\xc3\\x83" in f)),
         ("negative doubles become unsigned integers modulo 2 to the 64th", lambda f, s, o, t: "CAST UNSIGNED" in s.names() and 1916 in numbers_of(t)),
-    ("a default that loses digits causes a note in MariaDB", lambda f, s, o, t: "create" in s.features and f.startswith("warnings") and numbers_of(t) - numbers_of(o) <= {1265, 1292, 1365} and not numbers_of(o) - numbers_of(t) - ONLY_OURS),
+    ("a default that loses digits causes a note in MariaDB", lambda f, s, o, t: "create" in s.features and f.startswith("warnings") and numbers_of(t) - numbers_of(o) <= {1264, 1265, 1292, 1365} and not numbers_of(o) - numbers_of(t) - ONLY_OURS),
     ("a number beyond hhmmss is no TIME", lambda f, s, o, t: is_write(s) and o.number == 1292 and "Incorrect time value" in o.message and t.kind == "ok"),
     ("MariaDB warns of addresses that are none", lambda f, s, o, t: s.names() & {"IS_IPV4_COMPAT", "IS_IPV4_MAPPED"} and (f.startswith("warnings") and numbers_of(t) - numbers_of(o) == {1292} or "inet6" in t.message)),
     ("SET c = c stores no value in MySQL, so that a zero date stays; here it is error 1292", lambda f, s, o, t: o.number == 1292 and re.search(r"(?:SET|UPDATE) (\w+) = \1(?: |$)", s.text())),
@@ -1410,6 +1422,8 @@ EXCUSES = [
     ("a negated time is a double, which is rounded to 0", lambda f, s, o, t: is_write(s) and (o.kind, t.number) == ("ok", 1264) and has_operand(s.root, {"neg"} | ROUNDING, TEMPORAL_FAMILIES)),
     ("CAST to FLOAT has the digits of a FLOAT in a TEXT column, those of a double in MySQL", float_as_text),
     ("a day and a decimal are a decimal in MySQL, an integer that is cut in MariaDB", lambda f, s, o, t: kind_of(f) == "value" and 1916 in numbers_of(t) and bool(s.names() & ARITHMETIC) and bool(s.families() & TEMPORAL_FAMILIES)),
+    ("an illegal mix of collations in a regular expression has the number for two operands", lambda f, s, o, t: (o.number, t.number) == (1267, 1270) and bool(s.names() & {"REGEXP_REPLACE", "REGEXP_INSTR", "REGEXP_SUBSTR"})),
+    ("ADDTIME and SUBTIME of the text of a day start at its midnight here, and read a time in MySQL", text_of_day),
     ("a time as a length is its hours, and a large number in MariaDB", time_as_length),
     ("QUOTE of a number has the character set of texts, and latin1 in MariaDB", lambda f, s, o, t: pair(f) in ((b"utf8mb4", b"latin1"), (b"utf8mb4_general_ci", b"latin1_swedish_ci")) and "QUOTE" in s.names()),
     ("MariaDB finds the last element of a constant document in the first row only", last_element),
