@@ -1429,6 +1429,7 @@ EXCUSES = [
     ("a day and a decimal are a decimal in MySQL, an integer that is cut in MariaDB", lambda f, s, o, t: kind_of(f) == "value" and 1916 in numbers_of(t) and bool(s.names() & ARITHMETIC) and bool(s.families() & TEMPORAL_FAMILIES)),
     ("an illegal mix of collations in a regular expression has the number for two operands", lambda f, s, o, t: (o.number, t.number) == (1267, 1270) and bool(s.names() & {"REGEXP_REPLACE", "REGEXP_INSTR", "REGEXP_SUBSTR"})),
     ("ADDTIME and SUBTIME of the text of a day start at its midnight here, and read a time in MySQL", text_of_day),
+    ("a column that ALTER TABLE makes JSON has the form of its type, and a column that is generated from it", lambda f, s, o, t: is_write(s) and bool(re.search(r" MODIFY \w+ JSON", s.text())) and same_numbers(f, s, o, t)),
     ("a time as a length is its hours, and a large number in MariaDB", time_as_length),
     ("QUOTE of a number has the character set of texts, and latin1 in MariaDB", lambda f, s, o, t: pair(f) in ((b"utf8mb4", b"latin1"), (b"utf8mb4_general_ci", b"latin1_swedish_ci")) and "QUOTE" in s.names()),
     ("MariaDB finds the last element of a constant document in the first row only", last_element),
