@@ -395,7 +395,8 @@ def shown(value):
     text = str(value)
     try:
         number = float(text)
-        return "%.7g" % round(number, 7)
+        # -0 and 0 are equal: which of them a group shows depends on the order of its rows.
+        return "%.7g" % (round(number, 7) + 0.0)
     except ValueError:
         return text.lower().replace(" ", "")
 

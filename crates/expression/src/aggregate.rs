@@ -335,7 +335,7 @@ impl Accumulator {
 }
 
 fn is_inexact(operand: &ResultType) -> bool {
-    matches!(operand.as_number().kind, Kind::Double)
+    matches!(operand.as_number().kind, Kind::Double | Kind::Null)
 }
 
 #[inline]
@@ -455,6 +455,13 @@ mod tests {
 
     fn text_type() -> ResultType {
         ResultType::string(CollationId::UTF8MB4_GENERAL_CI, Coercibility::Implicit, 20)
+    }
+
+    #[test]
+    fn sums_of_null_are_doubles() {
+        for kind in [AggregateKind::Sum, AggregateKind::Average(4)] {
+            assert_eq!(kind.result_type(&ResultType::null()).kind, Kind::Double);
+        }
     }
 
     /// The results of all kinds over the values, as text.

@@ -360,10 +360,10 @@ impl ResultType {
         self.kind.is_number()
     }
 
-    /// Whether functions that compare several values take these for texts, such as FIELD: texts, NULL, days
-    /// and times.
+    /// Whether functions that compare several values take these for texts, such as FIELD: texts, documents,
+    /// NULL, days and times.
     pub fn is_compared_as_text(&self) -> bool {
-        self.is_text() || self.kind.has_day() || matches!(self.kind, Kind::Null | Kind::Time)
+        self.is_text() || self.kind.has_day() || matches!(self.kind, Kind::Null | Kind::Time | Kind::Json)
     }
 
     /// Whether the values are integers.

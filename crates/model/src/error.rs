@@ -649,6 +649,10 @@ errors! {
     JsonPath = 3143, "42000";
     /// An argument that is no JSON document and no text.
     WrongJsonArgument = 3146, "22032";
+    /// A number of a document beyond the range of the type that it is converted to.
+    JsonNumberOutOfRange = 3155, "22003";
+    /// A value of a document that is no number, day or time, where one is wanted.
+    WrongJsonCast = 3156, "22018";
     /// A JSON path with a wildcard where one value is meant.
     JsonPathWildcard = 3149, "42000";
     /// The path of a whole document where a part is meant.

@@ -17,8 +17,8 @@ pub(super) fn arithmetic<'r>(
     operands: &'r [Expression; 2],
     context: &Context<'r>,
 ) -> Result<ValueRef<'r>> {
-    let left = operands[0].value(context)?.as_number();
-    let right = operands[1].value(context)?.as_number();
+    let left = number_of(operands[0].value(context)?);
+    let right = number_of(operands[1].value(context)?);
     if left.is_null() || right.is_null() {
         return of_null(expression, left, right, context);
     }
@@ -27,6 +27,15 @@ pub(super) fn arithmetic<'r>(
         Kind::Double => doubles(expression, operator, left, right, context),
         Kind::Decimal => decimals(expression, operator, left, right, context),
         _ => unreachable!("the constructor gives arithmetic a numeric type"),
+    }
+}
+
+/// The number that a value is. A text or a document is read where its type of number is known.
+#[inline]
+fn number_of(value: ValueRef<'_>) -> ValueRef<'_> {
+    match value {
+        ValueRef::Json(_) => value,
+        value => value.as_number(),
     }
 }
 
@@ -56,7 +65,7 @@ pub(super) fn negate<'r>(
     operand: &'r Expression,
     context: &Context<'r>,
 ) -> Result<ValueRef<'r>> {
-    let value = operand.value(context)?.as_number();
+    let value = number_of(operand.value(context)?);
     match (value, expression.result.kind) {
         (ValueRef::Null, _) => Ok(ValueRef::Null),
         (value, Kind::Int) => integer_result(expression, Some(-to_integer(value, context.scratch)?), context),

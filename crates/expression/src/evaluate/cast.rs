@@ -5,6 +5,7 @@ use junctor_model::error::{ErrorCode, Result};
 use junctor_model::value::{Decimal, ValueRef};
 
 use super::convert::{to_decimal, to_double, to_integer};
+use super::document;
 use crate::decimal;
 use crate::number::parse_integer;
 use crate::program::{CastTarget, Expression};
@@ -89,6 +90,7 @@ fn invalid_text<'r>(characters: CharacterSet, text: &[u8], scratch: &Scratch) ->
 
 fn cast_signed(value: ValueRef<'_>, scratch: &Scratch) -> Result<i64> {
     match value {
+        ValueRef::Json(document) => Ok(document::integer_of(document, scratch)? as i64),
         ValueRef::Int(value) => Ok(value),
         // Values above the signed range wrap to the same 64 bits, as in MySQL.
         ValueRef::UInt(value) => Ok(value as i64),
@@ -122,6 +124,8 @@ fn cast_signed(value: ValueRef<'_>, scratch: &Scratch) -> Result<i64> {
 
 fn cast_unsigned(value: ValueRef<'_>, scratch: &Scratch) -> Result<u64> {
     match value {
+        // A negative number has the same 64 bits.
+        ValueRef::Json(document) => Ok(document::integer_of(document, scratch)? as u64),
         ValueRef::UInt(value) => Ok(value),
         ValueRef::Int(value) => Ok(value as u64),
         ValueRef::Bytes(text) => {

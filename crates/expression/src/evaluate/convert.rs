@@ -4,6 +4,7 @@ use junctor_model::error::{ErrorCode, Result};
 use junctor_model::scratch::{excerpt, to_text};
 use junctor_model::value::{Bit, Decimal, ValueRef};
 
+use super::document;
 use super::temporal::{rounded_to_seconds, to_temporal};
 
 use crate::decimal;
@@ -14,6 +15,9 @@ use crate::scratch::Scratch;
 /// The value as a double; NULL counts as 0.
 #[inline]
 pub(crate) fn to_double(value: ValueRef<'_>, scratch: &Scratch) -> Result<f64> {
+    if let ValueRef::Json(document) = value {
+        return document::double_of(document, scratch);
+    }
     Ok(match value.to_double() {
         Ok(number) => number,
         Err(text) => {
@@ -42,6 +46,7 @@ pub(crate) fn to_decimal(value: ValueRef<'_>, scratch: &Scratch) -> Result<Decim
             }
             parsed.value.unwrap_or(largest(text.trim_ascii_start().starts_with(b"-")))
         }
+        ValueRef::Json(document) => return document::decimal_of(document, scratch),
         other => return to_decimal(other.as_number(), scratch),
     })
 }
@@ -56,9 +61,10 @@ pub(crate) fn to_integer(value: ValueRef<'_>, scratch: &Scratch) -> Result<i128>
         ValueRef::Double(value) => value.round_ties_even() as i128,
         ValueRef::Decimal(value) => decimal::to_integer(value),
         ValueRef::Temporal(value) => rounded_to_seconds(value).whole_number().into(),
-        ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) | ValueRef::Json(_) => {
+        ValueRef::Float(_) | ValueRef::Bit(_) | ValueRef::Choice(_) => {
             return to_integer(value.as_number(), scratch);
         }
+        ValueRef::Json(document) => return document::integer_of(document, scratch),
         ValueRef::Bytes(text) => {
             let parsed = parse_integer(text, false);
             if parsed.is_truncated {
@@ -83,6 +89,9 @@ pub(crate) fn text_to_signed(text: &[u8], is_column: bool, scratch: &Scratch) ->
 
 /// The value as a number of its own kind. A string becomes an exact integer if possible, otherwise a double.
 pub(crate) fn to_number<'r>(value: ValueRef<'r>, scratch: &Scratch) -> Result<ValueRef<'r>> {
+    if let ValueRef::Json(document) = value {
+        return document::double_of(document, scratch).map(ValueRef::Double);
+    }
     let ValueRef::Bytes(text) = value.as_number() else { return Ok(value.as_number()) };
     let parsed = parse_number(text);
     if parsed.is_truncated {
@@ -130,6 +139,6 @@ pub(crate) fn warn_truncated(type_name: &str, text: &[u8], scratch: &Scratch) ->
 }
 
 /// The largest decimal of 65 digits, or the smallest.
-fn largest(negative: bool) -> Decimal {
+pub(super) fn largest(negative: bool) -> Decimal {
     decimal::largest(decimal::DECIMAL_PRECISION_MAX, 0, negative)
 }

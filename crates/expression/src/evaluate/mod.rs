@@ -9,6 +9,7 @@ mod arithmetic;
 mod cast;
 mod compare;
 mod convert;
+mod document;
 mod temporal;
 mod truth;
 

@@ -9,6 +9,7 @@ use junctor_model::temporal::{
 };
 use junctor_model::value::ValueRef;
 
+use super::document;
 use crate::result_type::Kind;
 use crate::scratch::Scratch;
 
@@ -86,6 +87,10 @@ pub(crate) fn to_temporal(value: ValueRef<'_>, kind: Kind, digits: u8, scratch: 
             let parts = if temporal_kind == TemporalKind::Time { value.to_time() } else { moment_of(value, scratch) };
             Read::from_parts(temporal_kind, parts.parts())
         }
+        (ValueRef::Json(document), _) => match document::temporal_of(document, temporal_kind, scratch)? {
+            Some(read) => read,
+            None => return Ok(None),
+        },
         (ValueRef::Bytes(text), TemporalKind::Time) => parse_time(text),
         (ValueRef::Bytes(text), _) => parse_date_time(text, DateRules::FUZZY),
         (ValueRef::Choice(choice), TemporalKind::Time) => parse_time(&choice.to_choice().text),

@@ -189,8 +189,13 @@ fn soundex(call: Call<'_>) -> Result<ValueRef<'_>> {
         _ => b'0',
     };
     let Some(text) = call.text(0)? else { return Ok(ValueRef::Null) };
-    let text = String::from_utf8_lossy(text);
-    let mut letters = text.chars().filter(|letter| letter.is_ascii_alphabetic() || *letter >= '\u{C0}');
+    let characters = call.character_set(0);
+    // Each byte of a binary string is a character, of which only those of ASCII can be letters.
+    let text: String = match characters {
+        CharacterSet::Binary => text.iter().filter(|byte| byte.is_ascii()).map(|byte| char::from(*byte)).collect(),
+        _ => String::from_utf8_lossy(text).into_owned(),
+    };
+    let mut letters = text.chars().filter(|letter| letter.is_ascii_alphabetic() || is_wide_letter(*letter, characters));
     let Some(first) = letters.next() else { return Ok(ValueRef::Bytes(b"")) };
     call.build(|buffer| {
         let upper = if first.is_ascii() { first.to_ascii_uppercase() } else { first };
@@ -207,6 +212,17 @@ fn soundex(call: Call<'_>) -> Result<ValueRef<'_>> {
         }
         (count..4).for_each(|_| buffer.push(b'0'));
     })
+}
+
+/// Whether a character beyond ASCII counts as a letter: those of latin1 by its table, others from U+00C0 on.
+fn is_wide_letter(letter: char, characters: CharacterSet) -> bool {
+    match characters {
+        CharacterSet::Latin1 => match letter {
+            '\u{C0}'..='\u{FF}' => !matches!(letter, '×' | '÷'),
+            _ => matches!(letter, 'ƒ' | 'Š' | 'Œ' | 'Ž' | 'š' | 'œ' | 'ž' | 'Ÿ'),
+        },
+        _ => letter >= '\u{C0}',
+    }
 }
 
 fn resolve_char(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {

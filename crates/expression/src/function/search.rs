@@ -8,7 +8,7 @@ use super::function;
 use super::{ANY, Call, Function, TypedCall, resolve_integer};
 use crate::construct::aggregate_collations;
 use crate::program::{Expression, Node};
-use crate::result_type::ResultType;
+use crate::result_type::{Coercibility, ResultType};
 
 pub(super) const TABLE: &[Function] = &[
     function("INSTR", 2, 2, resolve_locate, instr),
@@ -42,7 +42,12 @@ fn resolve_field(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCal
 
 /// The common collation of the arguments. Typing the call has already checked that they have one.
 fn collation(call: Call<'_>) -> CollationId {
-    aggregate_collations("", call.arguments).map_or(CollationId::BINARY, |aggregation| aggregation.collation)
+    match aggregate_collations("", call.arguments) {
+        // Numbers and times are compared in latin1, which orders ASCII as this one does.
+        Ok(aggregation) if aggregation.coercibility == Coercibility::Numeric => CollationId::UTF8MB4_GENERAL_CI,
+        Ok(aggregation) => aggregation.collation,
+        Err(_) => CollationId::BINARY,
+    }
 }
 
 fn instr(call: Call<'_>) -> Result<ValueRef<'_>> {

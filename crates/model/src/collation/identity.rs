@@ -99,6 +99,8 @@ impl CollationId {
     pub const UTF8MB4_BIN: Self = Self(46);
     /// Number 63: byte order.
     pub const BINARY: Self = Self(63);
+    /// Number 233: as utf8mb4_unicode_ci, with i and dotless i as different letters, also in letter case.
+    pub const UTF8MB4_TURKISH_CI: Self = Self(233);
     /// Number 255: accent- and case-insensitive by the Unicode collation algorithm 9.0.0; trailing spaces
     /// count.
     pub const UTF8MB4_0900_AI_CI: Self = Self(255);

@@ -22,6 +22,16 @@ pub(super) fn to_lower(letter: char) -> char {
     }
 }
 
+/// As [`to_upper`]; the upper case of i has a dot.
+pub(super) fn to_turkish_upper(letter: char) -> char {
+    if letter == 'i' { '\u{130}' } else { to_upper(letter) }
+}
+
+/// As [`to_lower`]; the lower case of I has no dot.
+pub(super) fn to_turkish_lower(letter: char) -> char {
+    if letter == 'I' { '\u{131}' } else { to_lower(letter) }
+}
+
 /// Appends `text` with every character mapped. Invalid UTF-8 is copied unchanged.
 pub(super) fn append_mapped(text: &[u8], out: &mut Vec<u8>, map: fn(char) -> char) {
     out.reserve(text.len());

@@ -185,6 +185,9 @@ impl CollationId {
         match self.character_set() {
             CharacterSet::Binary => out.extend_from_slice(text),
             CharacterSet::Latin1 => letter_case::append_mapped(text, out, latin1::to_upper),
+            _ if self == Self::UTF8MB4_TURKISH_CI => {
+                letter_case::append_mapped(text, out, letter_case::to_turkish_upper)
+            }
             _ => letter_case::append_mapped(text, out, letter_case::to_upper),
         }
     }
@@ -195,6 +198,9 @@ impl CollationId {
         match self.character_set() {
             CharacterSet::Binary => out.extend_from_slice(text),
             CharacterSet::Latin1 => letter_case::append_mapped(text, out, latin1::to_lower),
+            _ if self == Self::UTF8MB4_TURKISH_CI => {
+                letter_case::append_mapped(text, out, letter_case::to_turkish_lower)
+            }
             _ => letter_case::append_mapped(text, out, letter_case::to_lower),
         }
     }

@@ -23,6 +23,7 @@ mod parse;
 mod print;
 
 use crate::decimal::{MANTISSA_LIMIT, Wide};
+use crate::row_encoding::wire_type;
 use crate::temporal::{Temporal, TemporalKind};
 use crate::value::{Decimal, ValueRef};
 
@@ -105,6 +106,9 @@ impl<'a> Json<'a> {
                 TemporalKind::Time => "TIME",
                 _ => "DATETIME",
             },
+            Json::Opaque { wire_type: wire_type::BIT, .. } => "BIT",
+            // VARCHAR, and all strings and BLOBs.
+            Json::Opaque { wire_type: 15 | 249..=254, .. } => "BLOB",
             Json::Opaque { .. } => "OPAQUE",
         }
     }
@@ -187,7 +191,7 @@ pub fn append_value(value: ValueRef<'_>, out: &mut Vec<u8>) {
         ValueRef::Bit(bit) => {
             let mut bytes = Vec::new();
             bit.append_text(&mut bytes);
-            return Json::Opaque { wire_type: crate::row_encoding::wire_type::BIT, bytes: &bytes }.append(out);
+            return Json::Opaque { wire_type: wire_type::BIT, bytes: &bytes }.append(out);
         }
         ValueRef::Choice(choice) => return Json::String(&choice.to_choice().text).append(out),
         ValueRef::Json(document) => return out.extend_from_slice(document),

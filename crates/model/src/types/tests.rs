@@ -177,6 +177,14 @@ fn a_floating_column_stores_only_finite_numbers() {
     assert_eq!(stored(double, ValueRef::Double(1e254)), (Value::Double(1e254), None));
 }
 
+/// MySQL copies a FLOAT to VARCHAR as a double, to TEXT as a text.
+#[test]
+fn a_float_has_the_digits_of_a_double_in_varchar_only() {
+    let wide = Value::Bytes(b"1.100000023841858".to_vec());
+    assert_eq!(stored(DataType::varchar(30, TEXT), ValueRef::Float(1.1)), (wide, None));
+    assert_eq!(stored(DataType::text_or_blob(2, TEXT), ValueRef::Float(1.1)), (Value::Bytes(b"1.1".to_vec()), None));
+}
+
 #[test]
 fn bits_in_a_text_column_are_valid_text() {
     let bit = |number, bytes| ValueRef::Bit(crate::value::Bit { number, bytes });

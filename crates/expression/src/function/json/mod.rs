@@ -11,9 +11,9 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::json::{self, Json, append_array, append_object, append_value, compare};
 use junctor_model::value::ValueRef;
 
-use super::{ANY, Call, Function, TypedCall, function, generated_text};
+use super::{ANY, Call, Function, TypedCall, function};
 use crate::program::Expression;
-use crate::result_type::{Kind, ResultType};
+use crate::result_type::{Coercibility, Kind, ResultType};
 pub use path::Path as JsonPath;
 use path::{Leg, Path};
 
@@ -64,16 +64,18 @@ fn resolve_integer(_: &'static str, arguments: Vec<Expression>) -> Result<TypedC
     Ok(TypedCall { arguments, result: ResultType::integer(false, 21).with_nullable(true) })
 }
 
-fn resolve_text(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    let mut resolved = generated_text(name, arguments, TEXT_CHARACTERS)?;
-    resolved.result.nullable = true;
-    Ok(resolved)
+fn resolve_text(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    resolve_text_of(TEXT_CHARACTERS, arguments)
 }
 
-fn resolve_value(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    let mut resolved = generated_text(name, arguments, VALUE_CHARACTERS)?;
-    resolved.result.nullable = true;
-    Ok(resolved)
+fn resolve_value(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    resolve_text_of(VALUE_CHARACTERS, arguments)
+}
+
+/// Texts of documents differ by letter case, unlike others.
+fn resolve_text_of(characters: u32, arguments: Vec<Expression>) -> Result<TypedCall> {
+    let result = ResultType::string(CollationId::UTF8MB4_BIN, Coercibility::Coercible, characters);
+    Ok(TypedCall { arguments, result: result.with_nullable(true) })
 }
 
 fn resolve_object(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
@@ -98,11 +100,12 @@ impl<'r> Call<'r> {
         match self.rounded(position)? {
             ValueRef::Null => Ok(None),
             ValueRef::Json(document) => Ok(Some(document)),
-            ValueRef::Bytes(_) if self.is_binary(position) => {
-                let message = "Cannot create a JSON value from a string with CHARACTER SET 'binary'.";
-                Err(Error::new(ErrorCode::InvalidJsonCharacterSet, message))
-            }
+            ValueRef::Bytes(_) if self.is_binary(position) => Err(binary_text()),
             ValueRef::Bytes(text) => self.parsed(text, position).map(Some),
+            choice @ ValueRef::Choice(_) => {
+                let text = crate::scratch::to_text(choice, self.scratch())?;
+                self.parsed(text, position).map(Some)
+            }
             _ => {
                 let number = position + 1;
                 let message = format!(
@@ -228,6 +231,7 @@ fn unquote(call: Call<'_>) -> Result<ValueRef<'_>> {
             }
             _ => call.build(|buffer| json::append_text(document, buffer)),
         },
+        ValueRef::Bytes(_) if call.is_binary(0) => Err(binary_text()),
         value => {
             let text = crate::scratch::to_text(value, call.scratch())?;
             let is_quoted = text.len() >= 2 && text.starts_with(b"\"") && text.ends_with(b"\"");
@@ -242,10 +246,18 @@ fn unquote(call: Call<'_>) -> Result<ValueRef<'_>> {
     }
 }
 
-/// Error 3064 for a value that is no text.
+/// Error 3144: a binary string in place of a text.
+#[cold]
+fn binary_text() -> Box<Error> {
+    let message = "Cannot create a JSON value from a string with CHARACTER SET 'binary'.";
+    Error::new(ErrorCode::InvalidJsonCharacterSet, message)
+}
+
+/// Error 3064 for a value that is no text, 3144 for a binary string.
 fn quote(call: Call<'_>) -> Result<ValueRef<'_>> {
     match call.rounded(0)? {
         ValueRef::Null => Ok(ValueRef::Null),
+        ValueRef::Bytes(_) if call.is_binary(0) => Err(binary_text()),
         text @ (ValueRef::Bytes(_) | ValueRef::Choice(_)) => {
             let text = crate::scratch::to_text(text, call.scratch())?;
             call.build(|buffer| json::append_quoted(text, buffer))
@@ -261,7 +273,11 @@ fn valid(call: Call<'_>) -> Result<ValueRef<'_>> {
     Ok(match call.rounded(0)? {
         ValueRef::Null => ValueRef::Null,
         ValueRef::Json(_) => ValueRef::Int(1),
-        ValueRef::Bytes(text) => ValueRef::Int(json::parse(text, &mut Vec::new()).is_ok().into()),
+        ValueRef::Bytes(_) if call.is_binary(0) => ValueRef::Int(0),
+        text @ (ValueRef::Bytes(_) | ValueRef::Choice(_)) => {
+            let text = crate::scratch::to_text(text, call.scratch())?;
+            ValueRef::Int(json::parse(text, &mut Vec::new()).is_ok().into())
+        }
         _ => ValueRef::Int(0),
     })
 }

@@ -22,6 +22,13 @@ fn letter_case_maps_one_character_to_one() {
 }
 
 #[test]
+fn turkish_letters_keep_their_dots() {
+    let collation = CollationId::UTF8MB4_TURKISH_CI;
+    assert_eq!(upper(collation, "it's ıä"), "İT'S IÄ");
+    assert_eq!(lower(collation, "IT'S İÄ"), "ıt's iä");
+}
+
+#[test]
 fn letter_case_keeps_invalid_bytes() {
     let mut out = Vec::new();
     CollationId::UTF8MB4_GENERAL_CI.append_upper(b"a\xff\xc3b\xe9", &mut out);
