@@ -1,5 +1,5 @@
 -- Partitions of RANGE, LIST and HASH, named partitions, and the statements about single partitions are refused
--- by name; those of KEY that change the number of partitions work.
+-- by name; those of KEY that change the number of partitions work, and REORGANIZE PARTITION without names.
 -- not recorded: MariaDB accepts these statements.
 DROP DATABASE IF EXISTS partitions;
 CREATE DATABASE partitions;

@@ -79,6 +79,7 @@ fn layout() -> Arc<TableLayout> {
         indexes: vec![primary],
         partition_count: 1,
         has_partition_clause: false,
+        placement: None,
         collation: CollationId::DEFAULT,
         comment: "".into(),
         options: Default::default(),

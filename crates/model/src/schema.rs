@@ -458,6 +458,22 @@ impl Sharing {
     }
 }
 
+/// The node groups of a cluster that have the partitions of a table. They take turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// The group of the first partition.
+    pub first: u8,
+    /// Number of groups, at least 1. Groups that were added later have nothing of the table.
+    pub groups: u8,
+}
+
+impl Placement {
+    /// The group of a partition.
+    pub fn group_of(self, partition: u16) -> u8 {
+        ((u32::from(self.first) + u32::from(partition)) % u32::from(self.groups.max(1))) as u8
+    }
+}
+
 /// The definition of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableDefinition {
@@ -483,6 +499,8 @@ pub struct TableDefinition {
     pub partition_count: u16,
     /// Whether the definition has a PARTITION BY clause. SHOW CREATE TABLE repeats the clause.
     pub has_partition_clause: bool,
+    /// The node groups of the partitions; `None` on a node alone, and before main has placed the table.
+    pub placement: Option<Placement>,
     /// The default collation of its string columns.
     pub collation: CollationId,
     /// COMMENT.
@@ -519,6 +537,7 @@ impl TableDefinition {
             partition_columns: indexes[0].columns.clone(),
             partition_count: 1,
             has_partition_clause: false,
+            placement: None,
             collation: CollationId::DEFAULT,
             comment: "".into(),
             options: KeptOptions::default(),

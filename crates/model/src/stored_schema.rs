@@ -17,8 +17,8 @@ use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
 use crate::limit::PARTITIONS_PER_TABLE_MAX;
 use crate::schema::{
     CheckConstraint, ColumnDefinition, ColumnExpression, DatabaseDefinition, Dictionary, ExpressionKind,
-    IndexAttributes, IndexDefinition, IndexKind, IndexState, Sharing, TableDefinition, TableKind, TableLayout,
-    ViewAlgorithm, ViewCheck, ViewDefinition,
+    IndexAttributes, IndexDefinition, IndexKind, IndexState, Placement, Sharing, TableDefinition, TableKind,
+    TableLayout, ViewAlgorithm, ViewCheck, ViewDefinition,
 };
 use crate::stored_type::StoredType;
 use crate::stored_value::StoredValue;
@@ -223,6 +223,9 @@ struct StoredTable {
     partition_count: u16,
     #[serde(default, skip_serializing_if = "is_false")]
     has_partition_clause: bool,
+    /// In a cluster: the node group of the first partition, and how many groups take turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    node_groups: Option<(u8, u8)>,
     collation: Box<str>,
     #[serde(default, skip_serializing_if = "str::is_empty")]
     comment: Box<str>,
@@ -423,6 +426,7 @@ impl From<&TableDefinition> for StoredTable {
             partition_columns: numbers(&table.partition_columns),
             partition_count: table.partition_count,
             has_partition_clause: table.has_partition_clause,
+            node_groups: table.placement.map(|placement| (placement.first, placement.groups)),
             collation: table.collation.name().into(),
             comment: table.comment.clone(),
             options: table.options.iter().map(|(option, value)| (option.name().into(), value)).collect(),
@@ -455,6 +459,9 @@ impl TryFrom<StoredTable> for TableDefinition {
         if has_partitions == stored.view.is_some() {
             return Err(invalid(format_args!("table {} has {} partitions", stored.name, stored.partition_count)));
         }
+        if let Some((first, groups)) = stored.node_groups.filter(|(first, groups)| first >= groups) {
+            return Err(invalid(format_args!("table {} begins in node group {first} of {groups}", stored.name)));
+        }
         let owner = TableOwner(stored.owner.unwrap_or_default());
         Ok(TableDefinition {
             id: TableId(stored.id),
@@ -477,6 +484,7 @@ impl TryFrom<StoredTable> for TableDefinition {
             partition_columns,
             partition_count: stored.partition_count,
             has_partition_clause: stored.has_partition_clause,
+            placement: stored.node_groups.map(|(first, groups)| Placement { first, groups }),
             collation: collation(&stored.collation)?,
             comment: stored.comment,
             options: kept_options(&stored.options)?,
@@ -774,6 +782,7 @@ mod tests {
             partition_columns: column_numbers(vec![0]),
             partition_count: 8,
             has_partition_clause: true,
+            placement: Some(Placement { first: 1, groups: 2 }),
             collation,
             comment: "goods".into(),
             options: kept_options(&[("MAX_ROWS".into(), 1_000), ("ROW_FORMAT".into(), 4)]).expect("known names"),
@@ -901,6 +910,7 @@ mod tests {
         for (from, to, message) in [
             ("\"partition_columns\":[0]", "\"partition_columns\":[6]", "no column 6"),
             ("\"partition_count\":8", "\"partition_count\":0", "0 partitions"),
+            ("\"node_groups\":[1,2]", "\"node_groups\":[2,2]", "begins in node group 2 of 2"),
             ("\"bytes\":4", "\"bytes\":5", "5 bytes"),
             ("utf8mb4_bin", "utf9", "collation utf9"),
             ("6100ff", "6100f", "hexadecimal"),

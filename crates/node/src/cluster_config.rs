@@ -156,13 +156,24 @@ fn nodes(cluster: &ClusterConfig, own: NodeId) -> Result<Vec<MemberNode>, String
 }
 
 fn check_nodes(nodes: &[MemberNode], replicas: u8) -> Result<(), String> {
-    let data = nodes.iter().filter(|it| it.roles.data).count();
-    if data == 0 {
+    let (added, first): (Vec<&MemberNode>, Vec<&MemberNode>) =
+        nodes.iter().filter(|it| it.roles.data).partition(|it| it.roles.added);
+    if first.is_empty() {
         return Err("`nodes` has no node with the role data".into());
     }
-    if !data.is_multiple_of(usize::from(replicas)) {
+    for (data, what) in [(first.len(), "data nodes"), (added.len(), "added data nodes")] {
+        if !data.is_multiple_of(usize::from(replicas)) {
+            return Err(format!(
+                "{data} {what} do not form groups of {replicas} replicas; change `nodes` or NoOfReplicas"
+            ));
+        }
+    }
+    if let (Some(added), Some(last)) = (added.first(), first.last())
+        && added.node < last.node
+    {
         return Err(format!(
-            "{data} data nodes do not form groups of {replicas} replicas; change `nodes` or NoOfReplicas"
+            "node {} is added, so its number must be above {}, the last of the other data nodes",
+            added.node.0, last.node.0
         ));
     }
     let addresses = || nodes.iter().map(|it| &it.address);
@@ -279,6 +290,18 @@ mod tests {
         assert!(error(|cluster| cluster.role = Roles::named("sql")).contains("roles data"));
         assert!(error(|cluster| cluster.replicas = 3).contains("groups of 3 replicas"));
         assert!(error(|cluster| cluster.nodes[1].node = NodeId(1)).contains("twice"));
+        let add = |node: &str| {
+            let node = parse_node(node).unwrap();
+            error(|cluster| cluster.nodes.push(node.clone()))
+        };
+        assert!(add("4 data,added 127.0.0.1:4104").contains("1 added data nodes do not form groups of 2"));
+        assert!(
+            error(|cluster| {
+                cluster.replicas = 1;
+                cluster.nodes[0].roles.added = true;
+            })
+            .contains("node 1 is added, so its number must be above 2")
+        );
         assert!(error(|cluster| cluster.nodes[1].address = "127.0.0.1:4101".into()).contains("two nodes"));
         assert!(error(|cluster| cluster.tls[0] = Some("a".into())).contains("tls_private_key"));
         let mut in_memory = config(|_| ());

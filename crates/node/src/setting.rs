@@ -557,7 +557,7 @@ pub static SETTINGS: &[Setting] = &[
         Number(value) => |config| config.send.delay_us_max = value as u32),
     setting!("node_id", SettingKind::Count(1, 255), "none", "The number of this node in its cluster. Without it the node is alone.",
         Number(value) => |config| config.cluster.node_id = Some(value as u8)),
-    setting!("role", SettingKind::Text("data, sql, management, several of them with commas, or all"), "as in nodes",
+    setting!("role", SettingKind::Text("data, sql, management, several of them with commas, or all; data,added in an added group"), "as in nodes",
         "What this node does for the cluster: holds data, serves clients, votes.",
         Text(value) => |config| config.cluster.role = Roles::named(&value)),
     setting!("cluster_name", SettingKind::Text("text"), "junctor", "The name of the cluster, the same on all of its nodes.",
@@ -635,7 +635,8 @@ impl Setting {
             SettingKind::Bytes(from, to) => format!("a size from {} to {}", show_bytes(from), show_bytes(to)),
             SettingKind::Users => "a list of \"NAME:PASSWORD\"".to_string(),
             SettingKind::Nodes => {
-                "a list of \"ID ROLES HOST:PORT [DOMAIN]\", with roles such as data, sql, management, data,sql or all"
+                "a list of \"ID ROLES HOST:PORT [DOMAIN]\", with roles such as data, sql, management, data,sql, all, \
+                 or data,added for a node of an added group"
                     .to_string()
             }
             SettingKind::Reserved(reason) => format!("nothing: {reason}"),

@@ -308,10 +308,6 @@ pub fn start_and_report(
     // A node without data has no log, only its place in the cluster.
     config.is_durable &= cluster.as_ref().is_none_or(|it| it.own.roles.data);
     let started = cluster.as_ref().map(|plan| cluster_start::begin(&config, plan)).transpose()?;
-    if let Some(started) = &started {
-        let groups = started.settings.unstarted().groups().count() as u16;
-        config.partitions_per_node = config.partitions_per_node.saturating_mul(groups);
-    }
     let mut shared = Shared::new(&config, accounts(&config), &plan).map_err(StartError)?;
     let mut links = None;
     if let Some(ClusterStart { settings, links: own, log_lines }) = started {

@@ -256,7 +256,8 @@ struct ServeOptions {
 }
 
 fn roles(text: &str) -> Result<Roles, String> {
-    Roles::named(text).ok_or_else(|| "data, sql, management, several of them with commas, or all".into())
+    let allowed = "data, sql, management, several of them with commas, or all; data,added in an added group";
+    Roles::named(text).ok_or_else(|| allowed.into())
 }
 
 fn node(text: &str) -> Result<MemberNode, String> {

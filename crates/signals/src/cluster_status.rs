@@ -19,6 +19,7 @@ macro_rules! figures {
 figures! {
     Epoch = "Cluster_epoch": "The epoch of the installed membership.";
     Leader = "Cluster_leader": "The node that leads the voters; 0 if the node knows none.";
+    NodeGroups = "Cluster_node_groups": "Node groups in which tables are placed; 0 if the node knows no membership.";
     LinksLost = "Links_lost": "Lives of other nodes that have ended for the links of this node, since its start.";
     LinksOpened = "Links_opened": "Lives of other nodes to which all channels were opened, since the start.";
     LinksRefused = "Links_refused": "Causes of refused connections that the log has, since the start.";
@@ -67,7 +68,8 @@ impl ClusterStatus {
         !self.is_led.load(Ordering::Relaxed)
     }
 
-    fn get(&self, figure: ClusterFigure) -> u64 {
+    /// A figure.
+    pub fn get(&self, figure: ClusterFigure) -> u64 {
         self.figures[figure as usize].load(Ordering::Relaxed)
     }
 

@@ -160,7 +160,8 @@ impl Cluster {
     /// Makes the memory of a new life of every node.
     fn make_memory(&mut self) -> Result<(), String> {
         if let Some(members) = &self.members {
-            let memory: Result<Vec<_>, String> = members.all().map(|node| members.begin_life(node, None)).collect();
+            let nodes = (1..=self.plans.len() as u8).map(NodeId);
+            let memory: Result<Vec<_>, String> = nodes.map(|node| members.begin_life(node, None)).collect();
             *self.memory.borrow_mut() = memory?;
             return Ok(());
         }

@@ -83,18 +83,23 @@ impl RunParameters {
     /// Adds the nodes without data. Data nodes have equal placements, because they need equal numbers of
     /// blocks. Nodes with lower numbers make the connections, so each kind may come first.
     fn draw_roles(&mut self, world: &WorldPlan, plan: &MembersPlan, random: &mut Random) -> Result<(), String> {
-        let (data, first) = (self.nodes.len(), self.nodes[0].clone());
+        let (all_data, first) = (self.nodes.len(), self.nodes[0].clone());
+        let added_max = usize::from(plan.added_groups_max).min(all_data / self.replicas - 1);
+        let added = self.replicas * added_max;
+        let data = all_data - added;
         let sql = random.below(u64::from(plan.sql_max) + 1) as usize;
         let voting = data - usize::from(data.is_multiple_of(2));
         let management =
             (random.below(u64::from(plan.management_max) + 1) as usize).max(3_usize.saturating_sub(voting));
         let serves = sql == 0 || random.one_in(2);
         let kinds = [
-            (data, Roles { data: true, sql: serves, management: false }),
+            (data, Roles { data: true, sql: serves, ..Roles::default() }),
+            (added, Roles { data: true, sql: serves, added: true, ..Roles::default() }),
             (management, Roles { management: true, ..Roles::default() }),
             (sql, Roles { sql: true, ..Roles::default() }),
         ];
-        let turn = random.below(kinds.len() as u64) as usize;
+        // Added nodes come behind the other ones with data.
+        let turn = [0, 2, 3][random.below(3) as usize];
         self.nodes.clear();
         for (count, roles) in kinds.into_iter().cycle().skip(turn).take(kinds.len()) {
             for _ in 0..count {
@@ -249,7 +254,8 @@ mod tests {
 
     #[test]
     fn a_cluster_with_voters_has_at_least_three_and_equal_data_nodes() {
-        let members = MembersPlan { management_max: 2, sql_max: 2, faults_max: 1, loses_groups: false };
+        let members =
+            MembersPlan { management_max: 2, sql_max: 2, added_groups_max: 0, faults_max: 1, loses_groups: false };
         let plan = WorldPlan { fails_over: true, groups_max: 2, members: Some(members), ..world("random") };
         for seed in 0..50 {
             let draw = RunParameters::new(seed, &plan).unwrap();

@@ -57,6 +57,8 @@ const PAUSE_US_MAX: u64 = 400_000;
 const RETRY_AFTER: Duration = Duration::from_millis(5);
 /// Maximum time until a node that is down starts again, in microseconds.
 const DOWN_US_MAX: [u64; 4] = [3_000, 100_000, 700_000, 2_000_000];
+/// Maximum time until a node of an added group starts first, in microseconds.
+const GROWTH_US_MAX: u64 = 400_000;
 /// Maximum duration of a cut or a pause, in microseconds. Less than the silence after which a group counts as
 /// lost.
 const CUT_US_MAX: [u64; 4] = [5_000, 60_000, 600_000, 1_500_000];
@@ -184,6 +186,21 @@ impl<'a> MemberDriver<'a> {
         self.finish(simulation)
     }
 
+    /// Ends the nodes of added groups, which were never members.
+    pub fn hold_added(&self, simulation: &mut ClusterSimulation) {
+        self.members.added().into_iter().for_each(|node| simulation.crash(node, NodeEnd::Process));
+    }
+
+    /// Starts the nodes of added groups, each after a while.
+    pub fn grow(&mut self, simulation: &mut ClusterSimulation) {
+        self.members.grow();
+        let now = simulation.now();
+        for node in self.members.added() {
+            let after = Duration::from_micros(self.random.below(GROWTH_US_MAX));
+            self.state.down.insert(node, now.plus(after));
+        }
+    }
+
     /// What went wrong, if something did.
     pub fn failed(&self) -> Option<&str> {
         self.failed.as_deref()
@@ -301,7 +318,11 @@ impl<'a> MemberDriver<'a> {
             let is_untouched = self.state.touched.get(&node).is_none_or(|at| now >= at.plus(SOUND_AFTER));
             is_left(&node) && simulation.is_up(node) && is_untouched && self.is_complete(&membership, node)
         };
-        let mut groups = membership.groups();
+        // A group is about to open once all of its nodes are complete.
+        let is_ready = |group: &u8| {
+            membership.nodes.iter().filter(|it| it.group == *group).all(|it| it.is_serving() && it.is_durable)
+        };
+        let mut groups = membership.groups().chain(membership.closed_group().filter(is_ready));
         let members: Vec<NodeId> =
             membership.nodes.iter().map(|record| record.node).filter(|node| is_sound(*node)).collect();
         let in_group = |node: &NodeId, group| membership.record(*node).is_some_and(|record| record.group == group);

@@ -1,7 +1,7 @@
 //! Nodes that are members of a cluster by the vote of others: their roles, the start of each life from its
 //! disk, and how far the cluster is.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -35,6 +35,8 @@ pub struct Members {
     config: NodeConfig,
     plans: Vec<PlacementPlan>,
     memory: NodeMemory,
+    /// Whether the nodes of added groups run.
+    has_grown: Cell<bool>,
     /// Number of lives that each node has begun.
     lives: RefCell<Vec<u32>>,
     lines: RefCell<VecDeque<String>>,
@@ -56,14 +58,12 @@ impl Members {
             domain: "".into(),
         };
         let nodes: Arc<[MemberNode]> = roles.iter().enumerate().map(node).collect();
-        let groups = nodes.iter().filter(|it| it.roles.data).count().div_ceil(replicas);
-        let mut config = config.clone();
-        config.partitions_per_node = config.partitions_per_node.saturating_mul(groups as u16);
         Self {
             replicas: replicas as u8,
-            config,
+            config: config.clone(),
             plans: plans.to_vec(),
             memory,
+            has_grown: Cell::new(false),
             lives: RefCell::new(vec![0; nodes.len()]),
             lines: RefCell::default(),
             queues: nodes.iter().map(|_| sync_channel(LINES_WAITING_MAX)).collect(),
@@ -71,19 +71,34 @@ impl Members {
         }
     }
 
-    /// All nodes.
+    /// The nodes that are there. Those of added groups are when the cluster has grown.
+    fn present(&self) -> impl Iterator<Item = &MemberNode> {
+        self.nodes.iter().filter(|it| !it.roles.added || self.has_grown.get())
+    }
+
+    /// All nodes that are there.
     pub fn all(&self) -> impl Iterator<Item = NodeId> + use<'_> {
-        self.nodes.iter().map(|it| it.node)
+        self.present().map(|it| it.node)
+    }
+
+    /// The nodes of groups that are added.
+    pub fn added(&self) -> Vec<NodeId> {
+        self.nodes.iter().filter(|it| it.roles.added).map(|it| it.node).collect()
+    }
+
+    /// From now on the nodes of added groups are there.
+    pub fn grow(&self) {
+        self.has_grown.set(true);
     }
 
     /// The nodes with data, ascending. As many as there are replicas form a group.
     pub fn data(&self) -> Vec<NodeId> {
-        self.nodes.iter().filter(|it| it.roles.data).map(|it| it.node).collect()
+        self.present().filter(|it| it.roles.data).map(|it| it.node).collect()
     }
 
     /// The nodes that serve clients.
     pub fn serving_clients(&self) -> Vec<NodeId> {
-        self.nodes.iter().filter(|it| it.roles.sql).map(|it| it.node).collect()
+        self.present().filter(|it| it.roles.sql).map(|it| it.node).collect()
     }
 
     /// The nodes that vote.
@@ -167,6 +182,12 @@ impl Members {
         let Some(membership) = self.membership(simulation) else { return Some("no membership".to_owned()) };
         if membership.started != membership.epoch {
             return Some(format!("epoch {} has not started everywhere", membership.epoch));
+        }
+        if let Some(group) = membership.closed_group() {
+            return Some(format!("group {group} is not open"));
+        }
+        if let Some(node) = self.data().into_iter().find(|node| membership.record(*node).is_none()) {
+            return Some(format!("node {} has no group", node.0));
         }
         for record in &membership.nodes {
             let node = record.node;

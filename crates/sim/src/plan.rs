@@ -58,6 +58,8 @@ pub struct MembersPlan {
     pub management_max: u8,
     /// Maximum number of nodes that only serve clients.
     pub sql_max: u8,
+    /// Maximum number of node groups that are added while the sessions run. The first group is never added.
+    pub added_groups_max: u8,
     /// Maximum number of faults in a run.
     pub faults_max: u64,
     /// Whether groups are lost as a whole, and all nodes. Commits then wait for the disks.
@@ -166,10 +168,11 @@ impl Plan {
             world.fails_over,
             world.is_cluster,
         );
-        if let Some(MembersPlan { management_max, sql_max, faults_max, loses_groups }) = &world.members {
+        if let Some(members) = &world.members {
+            let MembersPlan { management_max, sql_max, added_groups_max, faults_max, loses_groups } = members;
             text.push_str(&format!(
-                "\n[world.members]\nmanagement_max = {management_max}\nsql_max = {sql_max}\nfaults_max = {faults_max}\n\
-                 loses_groups = {loses_groups}\n"
+                "\n[world.members]\nmanagement_max = {management_max}\nsql_max = {sql_max}\n\
+                 added_groups_max = {added_groups_max}\nfaults_max = {faults_max}\nloses_groups = {loses_groups}\n"
             ));
         }
         if let Some(restarts) = &self.restarts {
@@ -216,6 +219,7 @@ impl MembersPlan {
         let plan = Self {
             management_max: keys.number("management_max", 0, 3)? as u8,
             sql_max: keys.number("sql_max", 0, 3)? as u8,
+            added_groups_max: keys.optional_number("added_groups_max", 0, 2)? as u8,
             faults_max: keys.number("faults_max", 0, 1_000)?,
             loses_groups: keys.flag("loses_groups")?,
         };

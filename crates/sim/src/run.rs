@@ -222,18 +222,22 @@ fn run_members(
 ) -> Result<(), String> {
     let faults = plan.world.members.as_ref().map_or((0, false), |members| (members.faults_max, members.loses_groups));
     let mut workloads = make_workloads(plan)?;
-    MemberDriver::new(members, 0, (0, false), &mut outcome.faults).finish(&mut cluster.simulation)?;
+    let mut driver = MemberDriver::new(members, 0, (0, false), &mut outcome.faults);
+    driver.hold_added(&mut cluster.simulation);
+    driver.finish(&mut cluster.simulation)?;
     set_up(&workloads, parameters, cluster)?;
     check_at_rest(cluster).map_err(|faults| format!("after the setup: {}", faults.join("; ")))?;
     let mut fleet = make_fleet((plan, cluster), parameters, &mut workloads, parameters.client_seed);
     cluster.simulation.set_socket_faults(parameters.simulation.sockets.clone());
     let mut driver = MemberDriver::new(members, parameters.restart_seed, faults, &mut outcome.faults);
+    driver.grow(&mut cluster.simulation);
     let end = fleet.run(&mut borrowed(&mut workloads), &mut cluster.simulation, &mut driver);
     outcome.clients.add(fleet.report());
     if let Some(fault) = driver.failed() {
         return Err(fault.to_owned());
     }
     end?;
+    members.note(cluster.simulation.now(), "the sessions have ended");
     cluster.simulation.set_socket_faults(calm_sockets(parameters));
     driver.finish(&mut cluster.simulation)?;
     check_members((members, cluster), parameters, &mut workloads, outcome)?;

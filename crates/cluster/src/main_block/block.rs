@@ -93,9 +93,9 @@ pub struct MainBlock {
     pub(super) next_table: TableId,
     /// The place of the next partition.
     pub(super) next_place: usize,
-    /// The chains of a cluster: for each, all nodes that are configured, the primary first. Empty on a node
-    /// alone, and on one without data.
-    pub(super) chains: Vec<Vec<NodeId>>,
+    /// The chains of each node group: for each, all nodes that are configured, the primary first. Empty on a
+    /// node alone, and on one without data.
+    pub(super) groups: Vec<Vec<Vec<NodeId>>>,
     /// The AUTO_INCREMENT counter of each table.
     pub(super) counters: BTreeMap<TableId, Counter>,
     /// Whether the node stops, so that marks are lowered to the next number.
@@ -167,7 +167,7 @@ impl MainBlock {
         let first_number = gateway.incarnation().first_number();
         let settings = configuration.epochs.clone();
         let fixed = settings.as_ref().and_then(|settings| settings.fixed.as_ref());
-        let chains = fixed.map(|membership| membership.chains.clone()).unwrap_or_default();
+        let groups = fixed.map(|membership| membership.chains_of_groups()).unwrap_or_default();
         let epochs = settings.map(|settings| Box::new(Epochs::new(own, settings, &subscribers, &recv_blocks)));
         MainBlock {
             own,
@@ -183,7 +183,7 @@ impl MainBlock {
             catalog: Arc::new(Catalog::with_access(access)),
             next_table: TableId(1),
             next_place: 0,
-            chains,
+            groups,
             counters: BTreeMap::new(),
             are_marks_exact: false,
             life: 0,

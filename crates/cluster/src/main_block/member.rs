@@ -146,7 +146,7 @@ impl MainBlock {
         let now = context.turn_start;
         let has_lease_timer = self.epochs.is_some() || settings.voters().contains(&settings.own);
         if self.epochs.is_some() {
-            self.chains = settings.unstarted().chains;
+            self.groups = settings.chains_of_groups();
         }
         let member = Member::new(settings, now);
         self.member = Some(Box::new(ClusterMember {
@@ -383,6 +383,7 @@ impl ClusterMember {
         status.set(ClusterFigure::DataNodes, data as u64);
         status.set(ClusterFigure::ReadyDataNodes, ready as u64);
         status.set(ClusterFigure::Epoch, membership.map_or(0, |membership| u64::from(membership.epoch.0)));
+        status.set(ClusterFigure::NodeGroups, membership.map_or(0, |membership| membership.open_groups.into()));
         status.set(ClusterFigure::Leader, u64::from(self.member.leader().0));
         status.set(ClusterFigure::LinksUp, self.member.links_up() as u64);
     }

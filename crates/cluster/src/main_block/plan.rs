@@ -17,7 +17,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{ForeignKey, check_key_name, foreign_keys_of_expiring_rows};
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
-use junctor_model::schema::{DatabaseDefinition, Sharing, TableDefinition, TableKind, TableLayout};
+use junctor_model::schema::{DatabaseDefinition, Placement, Sharing, TableDefinition, TableKind, TableLayout};
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, SchemaChange, TableRename};
 
@@ -326,16 +326,19 @@ impl MainBlock {
         plan: &mut Plan,
     ) -> Vec<PartitionWork> {
         let mut works = Vec::new();
-        for table in tables {
+        for mut table in tables {
             plan.tables_made += 1;
             let (id, partition_count) = (table.id, table.partition_count);
+            let first = self.next_place + plan.partitions_placed;
+            let placement = self.placement_at(first);
+            table.placement = placement;
             catalog.dictionary.put_table(table);
             let Some(layout) = catalog.dictionary.table(id).map(Arc::clone) else {
                 junctor_kernel::invariant::fail("a table that was added is in the catalog", format_args!("{id:?}"))
             };
             for index in 0..partition_count {
                 let partition = PartitionId { table: id, index };
-                let chain = self.place(self.next_place + plan.partitions_placed);
+                let chain = self.chain_at(placement, first + usize::from(index));
                 plan.partitions_placed += 1;
                 catalog.distribution.put(partition, chain.clone());
                 works.push(PartitionWork {
@@ -351,21 +354,35 @@ impl MainBlock {
 
     /// Number of places for partitions: ldm instances of this node, and in a cluster of all nodes.
     pub(super) fn places(&self) -> usize {
-        self.chains.len().max(1) * usize::from(self.ldm_instances)
+        let chains: usize = self.groups.iter().map(Vec::len).sum();
+        chains.max(1) * usize::from(self.ldm_instances)
     }
 
-    /// The chain of the partition that is placed as number `position`. Partitions are assigned to the ldm
-    /// instances in turn, and in a cluster to its chains. These name all nodes that are configured; whoever
-    /// uses a chain leaves out the nodes that do not serve.
-    pub(super) fn place(&self, position: usize) -> Vec<Address> {
-        if !self.chains.is_empty() {
-            let chain = &self.chains[position % self.chains.len()];
-            let instance = (position / self.chains.len() % usize::from(self.ldm_instances)) as u16;
-            return chain.iter().map(|node| Address::new(*node, Module::Ldm, instance)).collect();
-        }
-        let instance = (position % usize::from(self.ldm_instances)) as u16;
-        let nodes = std::iter::once(self.own.node).chain(self.configuration.backup_nodes.iter().copied());
-        nodes.map(|node| Address::new(node, Module::Ldm, instance)).collect()
+    /// The node groups of a table whose first partition has the place `position`: all groups that are open.
+    /// `None` on a node alone.
+    pub(super) fn placement_at(&self, position: usize) -> Option<Placement> {
+        let open = match self.membership() {
+            Some(membership) => usize::from(membership.open_groups).min(self.groups.len()),
+            None => self.groups.len(),
+        };
+        (open > 0).then(|| Placement { first: (position % open) as u8, groups: open as u8 })
+    }
+
+    /// The chain of the partition at the place `position` of a table with this placement, whose first
+    /// partition has a place of the first group. In a group, partitions are assigned to the chains in turn,
+    /// and then to the ldm instances. Chains name all nodes that are configured; whoever uses a chain leaves
+    /// out the nodes that do not serve.
+    pub(super) fn chain_at(&self, placement: Option<Placement>, position: usize) -> Vec<Address> {
+        let Some(placement) = placement else {
+            let instance = (position % usize::from(self.ldm_instances)) as u16;
+            let nodes = std::iter::once(self.own.node).chain(self.configuration.backup_nodes.iter().copied());
+            return nodes.map(|node| Address::new(node, Module::Ldm, instance)).collect();
+        };
+        let groups = usize::from(placement.groups);
+        let chains = &self.groups[position % groups];
+        let seat = position / groups;
+        let instance = (seat / chains.len() % usize::from(self.ldm_instances)) as u16;
+        chains[seat % chains.len()].iter().map(|node| Address::new(*node, Module::Ldm, instance)).collect()
     }
 
     /// Removes tables and their hidden tables from the catalog.

@@ -53,6 +53,7 @@ impl MainBlock {
             id: replacement.id,
             version,
             kind: TableKind::Base,
+            placement: replacement.placement,
             indexes: replacement.indexes.clone(),
             next_index: replacement.next_index,
             ..new

@@ -17,7 +17,7 @@ use junctor_kernel::{Address, NodeId, require};
 use junctor_model::access::{AccessControl, AccountDefinition};
 use junctor_model::alteration::without_building;
 use junctor_model::id::{PartitionId, TableId};
-use junctor_model::schema::{Sharing, TableDefinition, TableKind, TableLayout};
+use junctor_model::schema::{Placement, Sharing, TableDefinition, TableKind, TableLayout};
 use junctor_model::stored_lists::CheckpointLists;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
@@ -105,19 +105,49 @@ impl MainBlock {
             (table, Counter::restored(&layout.definition, mark))
         });
         let counters = counters.collect();
+        let (partitions, next_place) = self.place_again(&mut catalog)?;
+        Ok(RestoredSchema { catalog: Arc::new(catalog), partitions, undone, next_table, next_place, counters })
+    }
+
+    /// Gives each partition its chain in the node group that has its rows, and a chain and an ldm in turn.
+    /// Returns the partitions, and the place of the next one.
+    fn place_again(&self, catalog: &mut Catalog) -> Result<(Vec<RestoredPartition>, usize), Box<str>> {
         let mut partitions = Vec::new();
-        for layout in catalog.dictionary.tables() {
+        let mut next_place = 0;
+        let tables: Vec<Arc<TableLayout>> = catalog.dictionary.tables().cloned().collect();
+        for mut layout in tables {
+            let definition = &layout.definition;
+            if definition.partition_count == 0 {
+                continue;
+            }
+            let placement = match definition.placement {
+                // A node alone may have the directory of a cluster with one group.
+                Some(Placement { groups: 1, .. }) if self.groups.is_empty() => None,
+                placement => placement.or_else(|| self.placement_at(next_place)),
+            };
+            if let Some(Placement { first, groups }) = placement {
+                let (first, groups) = (usize::from(first), usize::from(groups));
+                if groups > self.groups.len() {
+                    let has = self.groups.len();
+                    let text = format!("table {} is spread over {groups} node groups, of {has}", definition.id);
+                    return Err(text.into());
+                }
+                next_place += (first + groups - next_place % groups) % groups;
+            }
+            if definition.placement.is_none() && placement.is_some() {
+                let id = definition.id;
+                catalog.dictionary.put_table(TableDefinition { placement, ..definition.clone() });
+                layout = catalog.dictionary.table(id).cloned().unwrap_or(layout);
+            }
             for index in 0..layout.definition.partition_count {
                 let partition = PartitionId { table: layout.definition.id, index };
-                let chain = self.place(partitions.len());
-                partitions.push(RestoredPartition { partition, layout: Arc::clone(layout), chain });
+                let chain = self.chain_at(placement, next_place);
+                next_place += 1;
+                catalog.distribution.put(partition, chain.clone());
+                partitions.push(RestoredPartition { partition, layout: Arc::clone(&layout), chain });
             }
         }
-        for restored in &partitions {
-            catalog.distribution.put(restored.partition, restored.chain.clone());
-        }
-        let next_place = partitions.len() % self.places();
-        Ok(RestoredSchema { catalog: Arc::new(catalog), partitions, undone, next_table, next_place, counters })
+        Ok((partitions, next_place % self.places()))
     }
 
     /// Adds the accounts of the configuration that are lacking. No change stores them.

@@ -244,22 +244,61 @@ impl Member {
                 _ => {}
             }
         }
-        None
+        if let Some(group) = membership.closed_group() {
+            let change = MembershipChange::OpenGroup { group, epoch };
+            return membership.apply(&change).is_ok().then(|| (change, format!("node group {group}: opens")));
+        }
+        self.next_group(membership, &own).filter(|_| admits)
     }
 
-    /// Whether a node that is away may join: it is waiting, and hears all members as they hear it.
+    /// The next group of the configuration that the membership lacks, if all of its nodes may join.
+    fn next_group(&self, membership: &Membership, own: &NodeReport) -> Option<(MembershipChange, String)> {
+        let groups = self.settings.groups();
+        let nodes = groups.get(usize::from(membership.open_groups))?;
+        let may_join = |node: &NodeId| {
+            let report = self.report_of(*node, own);
+            report.is_some_and(|report| self.is_ready_to_join(membership, (*node, Incarnation(0)), report, own))
+        };
+        // A node without data that does not know the new ones would find no rows there.
+        let knows_them = |(other, peer): (&NodeId, &Peer)| {
+            let is_linked = |node: &&NodeId| {
+                let (one, other) = (self.settings.node(*other), self.settings.node(**node));
+                one.zip(other).is_some_and(|(one, other)| one.is_linked_with(other))
+            };
+            let hears = |report: &NodeReport, node| NodeSet::from_words(report.hears).contains(node);
+            let do_hear = |report: NodeReport| nodes.iter().filter(is_linked).all(|node| hears(&report, *node));
+            peer.up.is_none() || peer.report.is_some_and(do_hear)
+        };
+        if !nodes.iter().all(may_join) || !self.peers.iter().all(knows_them) {
+            return None;
+        }
+        let names: Vec<String> = nodes.iter().map(|node| node.0.to_string()).collect();
+        let reason = format!("node group {}: added, nodes {}", membership.open_groups, names.join(", "));
+        let change = MembershipChange::AddGroup { nodes: nodes.iter().copied().collect() };
+        membership.apply(&change).is_ok().then_some((change, reason))
+    }
+
+    /// Whether a node that is away may join.
     fn may_join(&self, membership: &Membership, record: &NodeRecord, report: &NodeReport, own: &NodeReport) -> bool {
+        // The disk of an evicted node that stands for its group waits for another durable node.
+        !record.is_durable && self.is_ready_to_join(membership, (record.node, record.incarnation), report, own)
+    }
+
+    /// Whether a node whose lives up to `last` were admitted waits with a later one, and hears all members as
+    /// they hear it.
+    fn is_ready_to_join(
+        &self,
+        membership: &Membership,
+        (node, last): (NodeId, Incarnation),
+        report: &NodeReport,
+        own: &NodeReport,
+    ) -> bool {
         let hears = |report: &NodeReport, node: NodeId| NodeSet::from_words(report.hears).contains(node);
         let is_linked = |member: &NodeRecord| {
             let of_member = self.report_of(member.node, own);
-            hears(report, member.node) && of_member.is_some_and(|it| hears(it, record.node))
+            hears(report, member.node) && of_member.is_some_and(|it| hears(it, node))
         };
-        // The disk of an evicted node that stands for its group waits for another durable node.
-        report.disk.is_some()
-            && !record.is_durable
-            && report.incarnation > record.incarnation
-            && self.hears(record.node)
-            && membership.members().all(is_linked)
+        report.disk.is_some() && report.incarnation > last && self.hears(node) && membership.members().all(is_linked)
     }
 
     fn report_of<'a>(&'a self, node: NodeId, own: &'a NodeReport) -> Option<&'a NodeReport> {

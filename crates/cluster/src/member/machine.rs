@@ -19,7 +19,7 @@ use super::settings::{MemberSettings, VoterStart};
 use crate::membership::lease::{self, BootTime, EntryId, EvictionReport, LeaseHolder};
 use crate::membership::membership::RestartCut;
 use crate::membership::replication::node_of;
-use crate::membership::{Membership, NodeSet, Replication};
+use crate::membership::{Membership, NodeRecord, NodeSet, Replication};
 
 /// Time after the end of a leader in which the next one campaigns with each tick. Then elections take their
 /// course by timeouts.
@@ -821,6 +821,16 @@ impl Member {
         let before = self.installed.as_ref();
         if before.is_some_and(|(installed, _)| *installed >= index) {
             return;
+        }
+        let groups = self.settings.groups();
+        let is_unknown = |record: &&NodeRecord| {
+            let group = groups.get(usize::from(record.group));
+            !group.is_some_and(|group| group.contains(&record.node))
+        };
+        if let Some(NodeRecord { node, group, .. }) = membership.nodes.iter().find(is_unknown) {
+            let advice = "give all nodes the same `nodes` and NoOfReplicas";
+            let text = format!("node {} of node group {group} has another group in `nodes`, or none; {advice}", node.0);
+            return self.stop(text);
         }
         let own = self.settings.own;
         let earlier = before.map(|(_, before)| Arc::clone(before));

@@ -46,13 +46,17 @@ impl Member {
             let of_group = || membership.nodes.iter().filter(move |record| record.group == group);
             let count = |matches: &dyn Fn(&NodeRecord) -> bool| of_group().filter(|record| matches(record)).count();
             let serving = count(&|record| self.state_of(record.node, Some(record)) == "SERVING");
-            let state = if serving > 0 { "SERVING" } else { "DOWN" };
+            let state = match membership.closed_group() == Some(group) {
+                true => "JOINING",
+                false if serving > 0 => "SERVING",
+                false => "DOWN",
+            };
             let numbers = [count(&|_| true), serving, count(&|record| record.is_durable)];
             let mut row = vec![Value::UInt(u64::from(group)), Value::Bytes(state.as_bytes().to_vec())];
             row.extend(numbers.map(|number| Value::UInt(number as u64)));
             row
         };
-        membership.groups().map(row).collect()
+        membership.groups().chain(membership.closed_group()).map(row).collect()
     }
 
     /// A row for each link of this node, in the order of the table's columns.

@@ -8,6 +8,7 @@ use junctor_kernel::{Duration, NodeId};
 use junctor_model::id::{Epoch, Incarnation};
 
 use crate::membership::Membership;
+use crate::membership::rotations;
 
 /// The roles of a node in the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,13 +19,15 @@ pub struct Roles {
     pub sql: bool,
     /// It votes first, and holds nothing.
     pub management: bool,
+    /// A data node that does not vote, of a group that is added to the cluster after its first start.
+    pub added: bool,
 }
 
 impl Roles {
     /// Reads `all`, or roles with commas between them.
     pub fn named(text: &str) -> Option<Roles> {
         if text == "all" {
-            return Some(Roles { data: true, sql: true, management: true });
+            return Some(Roles { data: true, sql: true, management: true, added: false });
         }
         let mut roles = Roles::default();
         for name in text.split(',') {
@@ -32,18 +35,22 @@ impl Roles {
                 "data" => roles.data = true,
                 "sql" => roles.sql = true,
                 "management" => roles.management = true,
+                "added" => roles.added = true,
                 _ => return None,
             }
         }
-        Some(roles)
+        // A node that votes has voted since the first start.
+        let is_possible = !roles.added || (roles.data && !roles.management);
+        is_possible.then_some(roles)
     }
 }
 
 impl fmt::Display for Roles {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = [(self.data, "data"), (self.sql, "sql"), (self.management, "management")];
+        let names = [(self.data, "data"), (self.sql, "sql"), (self.management, "management"), (self.added, "added")];
         let names: Vec<&str> = names.into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
-        formatter.write_str(&if names.len() == 3 { "all".into() } else { names.join(",") })
+        let is_all = self.data && self.sql && self.management;
+        formatter.write_str(&if is_all { "all".into() } else { names.join(",") })
     }
 }
 
@@ -125,10 +132,24 @@ impl MemberSettings {
     pub fn unstarted(&self) -> Membership {
         unstarted(&self.nodes, self.replicas)
     }
+
+    /// The nodes of each group, also of those that are added after the first start. As many data nodes as
+    /// there are replicas form a group, in the order of their ids.
+    pub fn groups(&self) -> Vec<Vec<NodeId>> {
+        let is_data = |it: &&MemberNode| it.roles.data;
+        let data: Vec<NodeId> = self.nodes.iter().filter(is_data).map(|it| it.node).collect();
+        data.chunks(usize::from(self.replicas.max(1))).map(<[NodeId]>::to_vec).collect()
+    }
+
+    /// The chains of each group.
+    pub fn chains_of_groups(&self) -> Vec<Vec<Vec<NodeId>>> {
+        self.groups().iter().map(|group| rotations(group)).collect()
+    }
 }
 
+/// The data nodes of the first start.
 fn data_nodes(nodes: &[MemberNode]) -> Vec<NodeId> {
-    nodes.iter().filter(|it| it.roles.data).map(|it| it.node).collect()
+    nodes.iter().filter(|it| it.roles.data && !it.roles.added).map(|it| it.node).collect()
 }
 
 /// As [`MemberSettings::voters`].
@@ -157,9 +178,7 @@ fn unstarted(nodes: &[MemberNode], replicas: u8) -> Membership {
     let groups: Vec<(NodeId, u8)> = members.iter().enumerate().flat_map::<Vec<_>, _>(of_group).collect();
     let mut chains = Vec::new();
     for first in 0..usize::from(replicas.max(1)) {
-        let with_primary = |group: &&&[NodeId]| first < group.len();
-        let chain = |group: &&[NodeId]| group[first..].iter().chain(&group[..first]).copied().collect();
-        chains.extend(members.iter().filter(with_primary).map(chain));
+        chains.extend(members.iter().filter_map(|group| rotations(group).into_iter().nth(first)));
     }
     // The first voter tends to lead. The numbers are better given elsewhere.
     let leader = voters(nodes, replicas).first().copied();
@@ -187,10 +206,10 @@ mod tests {
 
     #[test]
     fn roles_are_read_and_shown() {
-        for text in ["data", "sql", "management", "data,sql", "data,management", "all"] {
+        for text in ["data", "sql", "management", "data,sql", "data,management", "all", "data,sql,added"] {
             assert_eq!(Roles::named(text).unwrap().to_string(), text);
         }
-        for text in ["", "data,", "Data", "sql,other"] {
+        for text in ["", "data,", "Data", "sql,other", "added", "sql,added", "data,management,added"] {
             assert_eq!(Roles::named(text), None, "{text}");
         }
     }
@@ -203,6 +222,14 @@ mod tests {
         assert_eq!(voters_of(&["all", "all", "all"], 3), [1, 2, 3]);
         let many = ["data"; 10];
         assert_eq!(voters_of(&many, 2), [1, 3, 5, 7, 9, 2, 4]);
+    }
+
+    #[test]
+    fn added_nodes_form_groups_behind_the_others_and_do_not_vote() {
+        let nodes = nodes(&["data", "data", "management", "sql", "data,added", "data,sql,added"]);
+        assert_eq!(voters(&nodes, 2).into_iter().map(|node| node.0).collect::<Vec<_>>(), [3, 1, 2]);
+        let membership = unstarted(&nodes, 2);
+        assert_eq!((membership.nodes.len(), membership.open_groups, membership.chains.len()), (2, 1, 2));
     }
 
     #[test]

@@ -10,6 +10,8 @@ use super::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
 
 /// The version of the layout, in the first byte.
 const VERSION: u8 = 1;
+/// The version of memberships with a closed group, which earlier releases do not know.
+const CLOSED_GROUP_VERSION: u8 = 2;
 /// Bytes of an item of each list.
 const RECORD_BYTES: usize = 1 + 1 + 4 + 1 + 1 + 4 + 4 + 4;
 const CHAIN_BYTES_MIN: usize = 4;
@@ -97,6 +99,14 @@ impl MembershipChange {
                     put_u64(&mut out, disk.stable.0);
                 }
             }
+            MembershipChange::AddGroup { nodes } => {
+                out.push(8);
+                put_nodes(&mut out, *nodes);
+            }
+            MembershipChange::OpenGroup { group, epoch } => {
+                out.extend([9, *group]);
+                put_u32(&mut out, epoch.0);
+            }
         }
         out
     }
@@ -133,6 +143,8 @@ impl MembershipChange {
                 };
                 MembershipChange::Restart { present: take_list(reader, DISK_BYTES, disk)? }
             }
+            8 => MembershipChange::AddGroup { nodes: take_nodes(reader)? },
+            9 => MembershipChange::OpenGroup { group: reader.u8()?, epoch: take_epoch(reader)? },
             _ => return Err(Malformed("the kind of change is unknown")),
         };
         reader.end()?;
@@ -174,8 +186,9 @@ fn take_record(reader: &mut Reader<'_>) -> Result<NodeRecord, Malformed> {
 impl Membership {
     /// The bytes of the membership.
     pub fn encode(&self) -> Vec<u8> {
-        let Membership { epoch, nodes, chains, sequencer, started, restarted, cuts } = self;
-        let mut out = vec![VERSION];
+        let Membership { epoch, nodes, open_groups: _, chains, sequencer, started, restarted, cuts } = self;
+        let version = if self.closed_group().is_some() { CLOSED_GROUP_VERSION } else { VERSION };
+        let mut out = vec![version];
         put_u32(&mut out, epoch.0);
         out.push(sequencer.0);
         put_u32(&mut out, started.0);
@@ -201,7 +214,11 @@ impl Membership {
     /// The bytes are no membership that this release knows.
     pub fn decode(bytes: &[u8]) -> Result<Membership, Malformed> {
         let reader = &mut Reader::new(bytes);
-        take_version(reader)?;
+        let closed_groups = match reader.u8()? {
+            VERSION => 0,
+            CLOSED_GROUP_VERSION => 1,
+            _ => return Err(Malformed("the version is unknown")),
+        };
         let epoch = take_epoch(reader)?;
         let sequencer = take_node(reader)?;
         let (started, restarted) = (take_epoch(reader)?, take_epoch(reader)?);
@@ -211,7 +228,9 @@ impl Membership {
             Ok(RestartCut { epoch: take_epoch(reader)?, cut: take_number(reader)? })
         })?;
         reader.end()?;
-        let membership = Membership { epoch, nodes, chains, sequencer, started, restarted, cuts };
+        let groups = nodes.iter().map(|record| record.group.saturating_add(1)).max().unwrap_or_default();
+        let open_groups = groups.saturating_sub(closed_groups);
+        let membership = Membership { epoch, nodes, open_groups, chains, sequencer, started, restarted, cuts };
         if !membership.nodes.is_sorted_by(|one, other| one.node < other.node) {
             return Err(Malformed("the nodes do not ascend"));
         }
@@ -256,6 +275,8 @@ mod tests {
             (nodes(), epoch()).prop_map(|(nodes, epoch)| MembershipChange::MarkDurable { nodes, epoch }),
             epoch().prop_map(|epoch| MembershipChange::NoteStarted { epoch }),
             node().prop_map(|sequencer| MembershipChange::Renew { sequencer }),
+            nodes().prop_map(|nodes| MembershipChange::AddGroup { nodes }),
+            (any::<u8>(), epoch()).prop_map(|(group, epoch)| MembershipChange::OpenGroup { group, epoch }),
             proptest::collection::vec(disk, 0..5).prop_map(|present| MembershipChange::Restart { present }),
         ]
     }

@@ -116,7 +116,7 @@ pub enum MembershipChange {
         /// The epoch of the sequencer that asks.
         epoch: Epoch,
     },
-    /// Every member has started the current epoch. This change alone begins no epoch.
+    /// Every member has started the current epoch. This change begins no epoch.
     NoteStarted {
         /// The epoch.
         epoch: Epoch,
@@ -130,6 +130,20 @@ pub enum MembershipChange {
     Restart {
         /// Every disk that is present.
         present: Vec<PresentDisk>,
+    },
+    /// Adds data nodes as the next group. They join as nodes do that return. Nothing depends on them until
+    /// the group opens. This change begins no epoch.
+    AddGroup {
+        /// The nodes, which no group has yet.
+        nodes: NodeSet,
+    },
+    /// The group that was added serves and is durable. From now on tables are placed in it, and it must not
+    /// be lost.
+    OpenGroup {
+        /// The group.
+        group: u8,
+        /// The epoch in which the leader found that.
+        epoch: Epoch,
     },
 }
 
@@ -152,6 +166,10 @@ pub enum ChangeRefused {
     NotDurable(u8),
     /// The node's disk stands for its group until another node of the group becomes durable. It joins then.
     KeepsMark(NodeId),
+    /// A group was added that is not open yet.
+    GroupNotOpen(u8),
+    /// A node has a group already, or the group has no nodes.
+    WrongGroup,
     /// All 24-bit epochs are used up.
     EpochsExhausted,
 }
@@ -163,6 +181,9 @@ pub struct Membership {
     pub epoch: Epoch,
     /// All data nodes, members or not, in ascending order.
     pub nodes: Vec<NodeRecord>,
+    /// Number of groups that are open: they have partitions, and must not be lost. The last group is closed
+    /// after it was added, until its nodes serve.
+    pub open_groups: u8,
     /// The replicas of each group of partitions, the primary first. Joining nodes are last.
     pub chains: Vec<Vec<NodeId>>,
     /// The node that numbers commits.
@@ -206,6 +227,7 @@ impl Membership {
         Membership {
             epoch,
             nodes: nodes.iter().enumerate().map(record).collect(),
+            open_groups: nodes.iter().map(|(_, group)| group.saturating_add(1)).max().unwrap_or_default(),
             chains,
             sequencer,
             started: Epoch(0),
@@ -249,12 +271,9 @@ impl Membership {
         life(self) == life(other)
     }
 
-    /// The groups, ascending.
-    pub fn groups(&self) -> impl Iterator<Item = u8> {
-        let mut groups: Vec<u8> = self.nodes.iter().map(|record| record.group).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        groups.into_iter()
+    /// The open groups, ascending.
+    pub fn groups(&self) -> impl Iterator<Item = u8> + Clone + use<> {
+        0..self.open_groups
     }
 
     /// The number to which a disk recovers: the stable number of its log, or the least cut of the restarts
@@ -264,15 +283,16 @@ impl Membership {
         later.fold(disk.stable, CommitNumber::min)
     }
 
-    /// The nodes that are last in chains: those that serve since a later epoch than others, then those that
-    /// do not serve yet.
+    /// The nodes that are last in chains: those that serve since a later epoch than others of their group,
+    /// then those that do not serve yet.
     pub fn late(&self) -> Vec<NodeId> {
         let since = |record: &NodeRecord| match record.is_serving() {
             true => (record.serving_since, record.admitted),
             false => (Epoch(u32::MAX), record.admitted),
         };
-        let first = self.members().map(|record| since(record).0).min();
-        let mut late: Vec<&NodeRecord> = self.members().filter(|record| Some(since(record).0) != first).collect();
+        let first = |group| self.members().filter(|it| it.group == group).map(|it| since(it).0).min();
+        let is_late = |record: &&NodeRecord| Some(since(record).0) != first(record.group);
+        let mut late: Vec<&NodeRecord> = self.members().filter(is_late).collect();
         late.sort_by_key(|record| since(record));
         late.into_iter().map(|record| record.node).collect()
     }
@@ -301,6 +321,11 @@ impl Membership {
                 next.sequencer = *sequencer;
             }
             MembershipChange::Restart { present } => next.restart(present)?,
+            MembershipChange::AddGroup { nodes } => {
+                next.add_group(*nodes)?;
+                return Ok(next);
+            }
+            MembershipChange::OpenGroup { group, epoch } => next.open_group(*group, *epoch)?,
         }
         if self.epoch.0 == EPOCH_MAX {
             return Err(ChangeRefused::EpochsExhausted);
@@ -313,7 +338,7 @@ impl Membership {
         Epoch(self.epoch.0 + 1)
     }
 
-    fn check_planned(&self) -> Result<(), ChangeRefused> {
+    pub(super) fn check_planned(&self) -> Result<(), ChangeRefused> {
         if self.started == self.epoch { Ok(()) } else { Err(ChangeRefused::EpochNotStarted) }
     }
 
@@ -355,7 +380,8 @@ impl Membership {
         for node in nodes.iter() {
             let group = self.record_mut(node)?.group;
             let is_in_group = |record: &NodeRecord| record.group == group && record.is_durable && record.node != node;
-            let has_other_durable = self.nodes.iter().any(is_in_group);
+            // No row is lost with the disks of a closed group.
+            let has_other_durable = self.nodes.iter().any(is_in_group) || group >= self.open_groups;
             let record = self.record_mut(node)?;
             record.state = NodeState::Away;
             record.is_durable &= !has_other_durable;
@@ -419,7 +445,7 @@ impl Membership {
     }
 
     /// Checks a request of an epoch's sequencer: it counts only in that epoch.
-    fn check_request(&self, epoch: Epoch) -> Result<(), ChangeRefused> {
+    pub(super) fn check_request(&self, epoch: Epoch) -> Result<(), ChangeRefused> {
         if epoch != self.epoch {
             return Err(ChangeRefused::OldEpoch);
         }
@@ -727,6 +753,39 @@ mod tests {
         }
         assert_eq!(membership.cuts.len(), CUTS_MAX);
         assert_eq!(membership.recovers_to(&disk(1, 1, number(900, 1))), number(1, 3));
+    }
+
+    #[test]
+    fn an_added_group_is_nothing_that_others_depend_on_until_it_opens() {
+        let add = MembershipChange::AddGroup { nodes: set(&[7, 8]) };
+        let mut membership = created().apply(&add).unwrap();
+        assert_eq!((membership.epoch, membership.open_groups, membership.closed_group()), (Epoch(1), 2, Some(2)));
+        let another = MembershipChange::AddGroup { nodes: set(&[9]) };
+        assert_eq!(membership.apply(&another), Err(ChangeRefused::GroupNotOpen(2)));
+        let again = MembershipChange::AddGroup { nodes: set(&[4]) };
+        assert_eq!(created().apply(&again), Err(ChangeRefused::WrongGroup));
+        let open = |membership: &Membership| {
+            membership.apply(&MembershipChange::OpenGroup { group: 2, epoch: membership.epoch })
+        };
+        for node in [7, 8] {
+            assert_eq!(open(&membership), Err(ChangeRefused::WrongState(NodeId(node))));
+            membership = noted(admit(&membership, node).unwrap());
+            membership = noted(serve(&membership, node).unwrap());
+            membership = noted(mark(&membership, node).unwrap());
+        }
+        // Neither its nodes nor its disks are missed.
+        let without = noted(evict(&membership, &[7, 8]).unwrap());
+        assert!(admit(&without, 7).is_ok());
+        let present = [disk(1, 1, number(1, 9)), disk(3, 1, number(1, 9))];
+        assert!(restart(&without, &present).is_ok());
+        let opened = noted(open(&membership).unwrap());
+        let group: Vec<u8> = opened.chains_of_groups()[2].iter().flatten().map(|node| node.0).collect();
+        assert_eq!((group, opened.late()), (vec![7, 8, 8, 7], vec![]));
+        assert_eq!(evict(&opened, &[7, 8]), Err(ChangeRefused::GroupLost(2)));
+        assert_eq!(restart(&opened, &present), Err(ChangeRefused::DisksMissing(2)));
+        for membership in [membership, opened] {
+            assert_eq!(Membership::decode(&membership.encode()), Ok(membership));
+        }
     }
 
     #[test]

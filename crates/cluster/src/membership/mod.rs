@@ -3,6 +3,7 @@
 //!
 //! - [`node_set`]: a set of node ids.
 //! - [`membership`]: the value that raft replicates, and its transitions.
+//! - [`group`]: the groups that are added to it.
 //! - [`codec`]: its bytes.
 //! - [`replication`]: a voter, which replicates it.
 //! - [`lease`]: leases of data nodes, and the end of the leases of evicted ones.
@@ -12,12 +13,14 @@
 
 pub mod codec;
 pub mod detector;
+pub mod group;
 pub mod lease;
 #[allow(clippy::module_inception)]
 pub mod membership;
 pub mod node_set;
 pub mod replication;
 
+pub use group::rotations;
 pub use membership::{ChangeRefused, Membership, MembershipChange, NodeRecord, NodeState};
 pub use node_set::NodeSet;
 pub use replication::Replication;

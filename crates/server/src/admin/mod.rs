@@ -1,9 +1,10 @@
 //! `junctor admin`: prepares and operates the nodes of a cluster.
 //!
 //! [`keys`] makes what nodes need before they start. All other commands log in to a node that serves clients,
-//! and execute statements: [`session`] logs in, [`table`] prints, [`nodes`] knows the states of nodes, and
-//! [`operate`] has the commands.
+//! and execute statements: [`session`] logs in, [`table`] prints, [`nodes`] knows the states of nodes,
+//! [`operate`] has the commands, and [`add`] the growth of a cluster.
 
+mod add;
 mod keys;
 mod nodes;
 mod operate;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use add::AddOptions;
 use keys::{CERTIFICATE_HELP, CertificateOptions};
 use operate::{EventsOptions, RestartOptions, RollingOptions, ShowOptions, StatusOptions, StopOptions};
 
@@ -43,6 +45,9 @@ pub enum AdminCommand {
     Stop(StopOptions),
     /// Stop a node and let its supervisor start it again.
     Restart(RestartOptions),
+    /// Wait until the added node groups serve, and spread all tables over all node groups.
+    #[command(after_help = add::ADD_HELP)]
+    Add(AddOptions),
     /// Restart all nodes, one after the other, while the cluster serves.
     #[command(after_help = operate::ROLLING_HELP)]
     RollingRestart(RollingOptions),
@@ -61,6 +66,7 @@ pub fn run(command: &AdminCommand) -> Result<()> {
         AdminCommand::Events(options) => operate::events(options),
         AdminCommand::Stop(options) => operate::stop(options),
         AdminCommand::Restart(options) => operate::restart(options),
+        AdminCommand::Add(options) => add::add(options),
         AdminCommand::RollingRestart(options) => operate::rolling_restart(options),
     }
 }

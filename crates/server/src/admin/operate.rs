@@ -24,7 +24,7 @@ Try it:
   junctor admin rolling-restart --host 10.0.0.4 --user root --password-file root.password";
 
 /// Interval between two looks at the cluster.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+pub const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Maximum time until the state of a node is known.
 const STATE_MAX: Duration = Duration::from_secs(10);
 
@@ -32,10 +32,10 @@ const STATE_MAX: Duration = Duration::from_secs(10);
 #[derive(Debug, Args)]
 pub struct Common {
     #[command(flatten)]
-    login: LoginOptions,
+    pub login: LoginOptions,
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// The options of `junctor admin show`.

@@ -45,6 +45,13 @@ pub struct LoginOptions {
 #[derive(Debug)]
 pub struct ServerError(mysql::MySqlError);
 
+impl ServerError {
+    /// MySQL's error number.
+    pub fn code(&self) -> u16 {
+        self.0.code
+    }
+}
+
 impl std::fmt::Display for ServerError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "error {}: {}", self.0.code, self.0.message)
@@ -65,6 +72,14 @@ impl Session {
     /// # Errors
     /// The node cannot be reached, or refuses the login.
     pub fn open(options: &LoginOptions) -> Result<Session> {
+        Session::open_for(options, ANSWER_MAX)
+    }
+
+    /// As [`Session::open`], for statements that take up to this time.
+    ///
+    /// # Errors
+    /// As [`Session::open`].
+    pub fn open_for(options: &LoginOptions, answer_max: Duration) -> Result<Session> {
         let password = match &options.password_file {
             Some(file) => Some(first_line(file)?),
             None => options.password.clone().or_else(|| std::env::var("MYSQL_PWD").ok()),
@@ -77,7 +92,7 @@ impl Session {
             .user(Some(&options.user))
             .pass(password)
             .tcp_connect_timeout(Some(CONNECT_MAX))
-            .read_timeout(Some(ANSWER_MAX))
+            .read_timeout(Some(answer_max))
             .write_timeout(Some(ANSWER_MAX));
         let mut session = Session { login: login.into(), connection: None };
         session.connect()?;

@@ -8,6 +8,7 @@ mod client;
 mod dev;
 mod failover;
 mod groups;
+mod grow;
 mod links;
 mod locks;
 mod membership;

@@ -34,6 +34,7 @@ mod persisted_settings;
 mod phantom;
 mod schema_change;
 mod script;
+mod spread_tables;
 mod unique_race;
 mod user_lock;
 
@@ -56,6 +57,7 @@ pub use phantom::Phantom;
 pub use read_while_write::ReadWhileWrite;
 pub use schema_change::SchemaChange;
 pub use script::{Audit, Diagnosis, Script};
+pub use spread_tables::SpreadTables;
 pub use unique_race::UniqueRace;
 pub use user_lock::UserLock;
 
@@ -153,6 +155,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "deadlock_storm" => Box::new(DeadlockStorm::new(sessions, rounds, rows)),
         "multi_step_write" => Box::new(MultiStepWrite::new(sessions, rounds, rows)),
         "interruption" => Box::new(Interruption::new(sessions, rounds, rows)),
+        "spread_tables" => Box::new(SpreadTables::new(sessions, rounds)),
         "user_lock" => Box::new(UserLock::new(sessions, rounds, rows)),
         "long_transaction" => Box::new(LongTransaction::new(sessions, rounds, rows)),
         _ => Box::new(Histories::new(Level::from_name(name.strip_prefix("history_")?)?, sessions, rounds, rows)),

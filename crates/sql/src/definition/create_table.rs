@@ -77,6 +77,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
         partition_columns,
         partition_count: partition_count(partitioning, context.default_partition_count)?,
         has_partition_clause: partitioning.is_some(),
+        placement: None,
         collation: options.collation,
         comment: options.comment,
         options: options.kept,

@@ -27,6 +27,8 @@ pub struct DefinitionContext<'a> {
     pub database: Option<&'a str>,
     /// Number of partitions of a table whose statement has no PARTITIONS clause.
     pub default_partition_count: u16,
+    /// Number of node groups in which new tables are placed; 1 on a node alone.
+    pub node_groups: u16,
     /// The account in the form of error 1044: `'user'@'host'`.
     pub account: &'a str,
     /// The session's `foreign_key_checks`: whether the parent of a new foreign key must exist and match.

@@ -7,7 +7,7 @@ use junctor_model::alteration::ColumnSource;
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
-use junctor_model::schema::{DatabaseDefinition, Dictionary, IndexKind, TableDefinition};
+use junctor_model::schema::{DatabaseDefinition, Dictionary, IndexKind, Placement, TableDefinition};
 use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 
@@ -23,6 +23,7 @@ fn context(dictionary: &Dictionary) -> DefinitionContext<'_> {
         dictionary,
         database: Some("t"),
         default_partition_count: 4,
+        node_groups: 1,
         account: "'u'@'%'",
         foreign_key_checks: true,
         replaces_unknown_engines: true,
@@ -530,6 +531,30 @@ fn wrong_changes_of_columns_have_mysqls_errors() {
         ),
     ] {
         assert_eq!(error(text, &dictionary), message, "{text}");
+    }
+}
+
+#[test]
+fn a_table_is_spread_only_if_a_node_group_lacks_it() {
+    let definitions = [
+        ("CREATE TABLE a (id INT PRIMARY KEY)", 8),
+        ("CREATE TABLE a (id INT PRIMARY KEY) PARTITION BY KEY (id) PARTITIONS 3", 3),
+    ];
+    for (text, partitions) in definitions {
+        let mut dictionary = with_table(text);
+        let mut table = dictionary.table_named("t", "a").expect("it exists").definition.clone();
+        for (groups, is_spread) in [(1, true), (2, false)] {
+            table.placement = Some(Placement { first: 0, groups });
+            dictionary.put_table(table.clone());
+            let reorganize = b"ALTER TABLE a REORGANIZE PARTITION, ALGORITHM=INPLACE";
+            let statement = parse(reorganize).expect("it parses").statement;
+            let Statement::AlterTable(alter) = &statement else { panic!("ALTER TABLE") };
+            let context = DefinitionContext { node_groups: 2, default_partition_count: 8, ..context(&dictionary) };
+            let change = alter_table(alter, &context).expect("it is possible").change;
+            let SchemaChange::AlterTable { alteration, .. } = change else { panic!("{change:?}") };
+            let copied = alteration.copy().map(|(redefinition, _)| redefinition.new.partition_count);
+            assert_eq!(copied, is_spread.then_some(partitions), "{text}, {groups}");
+        }
     }
 }
 

@@ -577,6 +577,8 @@ pub enum TableChange {
     AddPartitions(u64),
     /// COALESCE PARTITION, as the number of partitions to remove.
     CoalescePartitions(u64),
+    /// REORGANIZE PARTITION without names: spreads the rows over all node groups.
+    ReorganizePartitions,
     /// ORDER BY, which has no effect here.
     OrderBy,
     /// FORCE, which has no effect here.

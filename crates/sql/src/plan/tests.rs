@@ -47,6 +47,7 @@ fn dictionary() -> Dictionary {
             dictionary: &dictionary,
             database: Some("t"),
             default_partition_count: 2,
+            node_groups: 1,
             account: "",
             foreign_key_checks: true,
             replaces_unknown_engines: true,

@@ -9,6 +9,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::Value;
+use junctor_signals::cluster_status::ClusterFigure;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
 use junctor_signals::journal::{LogEvent, LogKind};
@@ -463,13 +464,15 @@ impl Engine {
             return Err(in_read_only_transaction());
         }
         let account = session.identity.account.to_string();
+        let node_groups = self.settings.cluster.get(ClusterFigure::NodeGroups).max(1) as u16;
         let now_us = session.variables.timestamp_us.unwrap_or(wall_clock_us);
         let context = DefinitionContext {
             dictionary: &self.gateway.catalog().dictionary,
             owner: session.owner,
             query,
             database: session.database(),
-            default_partition_count: self.settings.partition_count_default,
+            default_partition_count: self.settings.partition_count_default.saturating_mul(node_groups),
+            node_groups,
             account: &account,
             foreign_key_checks: session.variables.foreign_key_checks,
             replaces_unknown_engines: session.variables.sql_mode.replaces_unknown_engines(),

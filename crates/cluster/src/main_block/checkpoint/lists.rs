@@ -279,6 +279,7 @@ mod tests {
                 partition_columns: Vec::new(),
                 partition_count: 8,
                 has_partition_clause: false,
+                placement: None,
                 collation,
                 comment: "".into(),
                 options: Default::default(),

@@ -66,6 +66,7 @@ fn layout() -> Arc<TableLayout> {
         partition_columns: vec![ColumnNumber(0)],
         partition_count: 1,
         has_partition_clause: false,
+        placement: None,
         collation: CollationId::DEFAULT,
         comment: "".into(),
         options: Default::default(),

@@ -8,11 +8,13 @@ use junctor_model::schema::Dictionary;
 use junctor_model::stored_lists::CheckpointLists;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
+use junctor_signals::change_schema::Catalog;
 use junctor_storage::log::RecordKind;
 use proptest::prelude::*;
 
 use super::super::restore::RestoredSchema;
 use super::*;
+use crate::membership::rotations;
 
 /// The durable records of all runs of the node.
 #[derive(Clone, Default)]
@@ -96,6 +98,59 @@ fn a_restart_restores_the_schema_and_continues_at_the_marks() {
     stage.create("c", vec![primary()]);
     assert_eq!(stage.table("c").id, TableId(4));
     stage.check();
+}
+
+/// The chains of groups of two nodes.
+fn groups(count: u8) -> Vec<Vec<Vec<NodeId>>> {
+    let chains = |group: u8| rotations(&[NodeId(2 * group + 1), NodeId(2 * group + 2)]);
+    (0..count).map(chains).collect()
+}
+
+/// The nodes that have each partition.
+fn places(catalog: &Catalog) -> BTreeMap<PartitionId, BTreeSet<NodeId>> {
+    let nodes = |chain: &Vec<Address>| chain.iter().map(|at| at.node).collect();
+    catalog.distribution.chains().map(|(partition, chain)| (*partition, nodes(chain))).collect()
+}
+
+fn create_odd(name: &str) -> SchemaChange {
+    let SchemaChange::CreateTable { mut definition, if_not_exists, auto_increment } =
+        create_table(name, vec![primary(), unique("u")], false)
+    else {
+        unreachable!("it is a table")
+    };
+    definition.partition_count = 3;
+    SchemaChange::CreateTable { definition, if_not_exists, auto_increment }
+}
+
+#[test]
+fn partitions_stay_in_their_groups_although_tables_were_dropped_and_a_group_was_added() {
+    let mut stage = Stage::durable();
+    stage.main.groups = groups(2);
+    stage.create_database();
+    for name in ["a", "b", "c"] {
+        assert_eq!(stage.change(create_odd(name)).error, None);
+    }
+    // An odd number of partitions goes, so that those behind begin in another place.
+    let SchemaChange::CreateTable { mut definition, if_not_exists, auto_increment } = create_odd("d") else {
+        unreachable!("it is a table")
+    };
+    definition.indexes.truncate(1);
+    let change = SchemaChange::CreateTable { definition, if_not_exists, auto_increment };
+    assert_eq!(stage.change(change).error, None);
+    assert_eq!(stage.change(create_odd("e")).error, None);
+    assert_eq!(stage.change(drop_table("d")).error, None);
+    let before = places(stage.main.catalog());
+    let records = stage.records();
+    let restore = |groups| {
+        let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
+        stage.main.groups = groups;
+        stage.main.restore(None, &records.dictionary, &records.marks)
+    };
+    assert_eq!(places(&restore(groups(2)).expect("it is whole").catalog), before);
+    assert_eq!(places(&restore(groups(3)).expect("it is whole").catalog), before);
+    let refused = restore(groups(1)).expect_err("half of the rows are elsewhere");
+    assert!(refused.contains("is spread over 2 node groups, of 1"), "{refused}");
+    assert!(restore(Vec::new()).is_err());
 }
 
 #[test]

@@ -70,6 +70,11 @@ impl Draft<'_> {
         let partition_count = match &self.partitioning {
             _ if self.old.is_temporary() => 1,
             Partitioning::Kept => self.old.partition_count,
+            Partitioning::Spread if self.old.has_partition_clause => self.old.partition_count,
+            Partitioning::Spread => {
+                let default = create_table::partition_count(None, context.default_partition_count)?;
+                default.max(self.old.partition_count)
+            }
             Partitioning::Removed => create_table::partition_count(None, context.default_partition_count)?,
             Partitioning::Count(count) if *count > u64::from(PARTITIONS_PER_TABLE_MAX) => {
                 return Err(create_table::too_many_partitions());
@@ -179,7 +184,7 @@ impl Draft<'_> {
         primary: &IndexDefinition,
         has_hidden_key: bool,
     ) -> Result<(bool, Vec<ColumnNumber>)> {
-        let is_kept = matches!(self.partitioning, Partitioning::Kept | Partitioning::Count(_));
+        let is_kept = matches!(self.partitioning, Partitioning::Kept | Partitioning::Count(_) | Partitioning::Spread);
         let old = self.old;
         if is_kept && old.has_partition_clause && old.partition_columns != old.primary().columns {
             let kept = old.partition_columns.iter().map(|column| self.new_number(*column));

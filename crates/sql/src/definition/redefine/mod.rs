@@ -46,6 +46,7 @@ pub(super) fn redefines(change: &TableChange, table: &TableDefinition) -> bool {
         | TableChange::RemovePartitioning
         | TableChange::AddPartitions(_)
         | TableChange::CoalescePartitions(_)
+        | TableChange::ReorganizePartitions
         | TableChange::OrderBy
         | TableChange::Force => true,
         TableChange::AddIndex(index) => index.kind == ast::IndexKind::Primary || index::has_prefixes(index),
@@ -104,6 +105,8 @@ enum Partitioning {
     Kept,
     Removed,
     Count(u64),
+    /// Over all node groups.
+    Spread,
     By(ast::PartitionByKey),
 }
 
@@ -323,6 +326,12 @@ impl<'a> Draft<'a> {
                     return Err(Error::new(ErrorCode::DropLastPartition, text));
                 }
                 self.partitioning = Partitioning::Count(before - count);
+            }
+            TableChange::ReorganizePartitions => {
+                let groups = self.old.placement.map_or(1, |placement| u16::from(placement.groups));
+                if groups < context.node_groups {
+                    self.partitioning = Partitioning::Spread;
+                }
             }
             TableChange::OrderBy => {
                 let text = format!(

@@ -74,7 +74,7 @@ pub struct ServerSettings {
     pub max_allowed_packet: u32,
     /// Number of AUTO_INCREMENT values that are reserved together.
     pub auto_increment_prefetch: u64,
-    /// Number of partitions of a table whose definition gives none.
+    /// Number of partitions in each node group of a table whose definition gives none.
     pub partition_count_default: u16,
     /// Maximum bytes of memory for sorting one statement's result.
     pub sort_buffer_bytes_max: usize,

@@ -1,5 +1,7 @@
 //! The rows of the tables of `information_schema`.
 
+use std::collections::BTreeSet;
+
 use junctor_model::access::Privilege;
 use junctor_model::collation::CollationId;
 use junctor_model::foreign_key::columns_named;
@@ -429,10 +431,19 @@ fn partitions(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
             row[14] = Value::UInt(statistics.data_bytes);
             row[16] = Value::UInt(statistics.index_bytes);
             row[22] = bytes("");
+            row[23] = node_groups(table, part).map_or(Value::Null, bytes);
             rows.push(row);
         }
     }
     rows
+}
+
+/// The node group of a partition, or those of all partitions of a table without PARTITION BY.
+fn node_groups(table: &TableDefinition, part: u16) -> Option<String> {
+    let placement = table.placement?;
+    let parts = if table.has_partition_clause { part..part + 1 } else { 0..table.partition_count };
+    let groups: BTreeSet<u8> = parts.map(|part| placement.group_of(part)).collect();
+    Some(groups.into_iter().map(|group| group.to_string()).collect::<Vec<_>>().join(","))
 }
 
 fn character_sets(_: &ShowContext<'_>) -> Vec<Vec<Value>> {

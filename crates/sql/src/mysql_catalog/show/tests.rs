@@ -48,6 +48,7 @@ impl World {
                 dictionary: &dictionary,
                 database: Some("t"),
                 default_partition_count: 2,
+                node_groups: 1,
                 account: "'u'@'%'",
                 foreign_key_checks: true,
                 replaces_unknown_engines: true,

@@ -9,7 +9,6 @@ use crate::parse::statement::{ObjectName, Statement};
 /// The changes of single partitions, by their first word. DROP and ADD have other meanings, too.
 const SINGLE_PARTITIONS: &[(&[u8], &str)] = &[
     (b"TRUNCATE", "ALTER TABLE ... TRUNCATE PARTITION"),
-    (b"REORGANIZE", "ALTER TABLE ... REORGANIZE PARTITION"),
     (b"EXCHANGE", "ALTER TABLE ... EXCHANGE PARTITION"),
     (b"ANALYZE", "ALTER TABLE ... ANALYZE PARTITION"),
     (b"CHECK", "ALTER TABLE ... CHECK PARTITION"),
@@ -112,6 +111,16 @@ impl Parser<'_> {
                 true => TableChange::RemovePartitioning,
                 false => return self.syntax(),
             },
+            _ if self.at_bare(b"REORGANIZE") && self.next_is_word(Keyword::Partition) => {
+                self.advance();
+                self.advance();
+                self.accept_binary_log_option();
+                let is_manner = matches!(self.word(), Some(Keyword::Algorithm | Keyword::Lock));
+                if !is_manner && Self::is_name(self.current) {
+                    return self.unsupported("ALTER TABLE ... REORGANIZE PARTITION");
+                }
+                TableChange::ReorganizePartitions
+            }
             _ if self.accept_bare(b"COALESCE") => {
                 self.expect_word(Keyword::Partition)?;
                 self.accept_binary_log_option();

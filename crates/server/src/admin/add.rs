@@ -1,0 +1,216 @@
+//! `junctor admin add`: the growth of a cluster by node groups.
+#![allow(clippy::disallowed_methods, reason = "this process operates nodes, and is none itself")]
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use clap::{Args, value_parser};
+
+use super::Result;
+use super::nodes::{self, Node};
+use super::operate::{Common, LOOK_EVERY};
+use super::session::{ServerError, Session};
+use super::table::Table;
+
+/// Shown after the options of `junctor admin add`.
+pub const ADD_HELP: &str = "\
+Before, do this while the cluster serves:
+  1. Add the new data nodes to `nodes` of all nodes, as many as there are replicas, with numbers above those of all data
+     nodes and the role `added`: \"5 data,added db5:4100\". They keep the role for ever: it says that they do not vote.
+  2. Restart the other nodes, one after the other: `junctor admin rolling-restart`.
+  3. Start the new nodes. They join once all nodes have links to them.
+
+The command waits until the new node groups serve with a disk that counts. From then on new tables are placed in all
+node groups. It then spreads each table over all of them by ALTER TABLE ... REORGANIZE PARTITION: the rows are copied
+while clients use the table, which for a moment waits for their transactions. Each table needs room for its rows twice
+meanwhile. The command may be stopped and repeated at any time: a table is moved as a whole or not at all.
+
+Try it:
+  junctor admin add --host 10.0.0.4 --user root --password-file root.password";
+
+/// MySQL's errors for something that passes: a deadlock, a change of the membership, a lost snapshot, a lock
+/// wait timeout.
+const PASSING: [u16; 4] = [1213, 1296, 1412, 1205];
+/// MySQL's error for an unknown table.
+const NO_SUCH_TABLE: u16 = 1146;
+
+/// All tables of users.
+const TABLES: &str = "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_TYPE = 'BASE TABLE' \
+                      AND TABLE_SCHEMA NOT IN ('information_schema', 'junctor_info', 'mysql', 'performance_schema', \
+                      'sys') ORDER BY TABLE_SCHEMA, TABLE_NAME";
+
+/// The options of `junctor admin add`.
+#[derive(Debug, Args)]
+pub struct AddOptions {
+    /// Maximum time for each step, in seconds: until the new nodes serve, and for each table
+    #[arg(long, value_name = "SECONDS", default_value_t = 86_400, value_parser = value_parser!(u64).range(1..=864_000))]
+    timeout: u64,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Prints steps, as lines for people or of JSON.
+struct Steps {
+    is_json: bool,
+    began: Instant,
+}
+
+impl Steps {
+    fn tell(&self, what: &str, step: &str) {
+        let seconds = self.began.elapsed().as_secs_f64();
+        match self.is_json {
+            true => println!("{}", serde_json::json!({ "what": what, "step": step, "seconds": seconds })),
+            false => println!("{seconds:7.1} s  {what}: {step}"),
+        }
+    }
+}
+
+/// `junctor admin add`.
+pub fn add(options: &AddOptions) -> Result<()> {
+    let AddOptions { timeout, common } = options;
+    let timeout = Duration::from_secs(*timeout);
+    let mut session = Session::open_for(&common.login, timeout)?;
+    let steps = Steps { is_json: common.json, began: Instant::now() };
+    if !nodes::read(&mut session)?.iter().any(is_added) {
+        return Err("no node of the cluster has the role `added`; see `junctor admin add --help`".into());
+    }
+    let groups = await_groups(&mut session, timeout, &steps)?;
+    let tables = session.query(TABLES)?;
+    for row in 0..tables.rows.len() {
+        let (database, name) = (tables.cell(row, "TABLE_SCHEMA").text(), tables.cell(row, "TABLE_NAME").text());
+        spread(&mut session, (&database, &name), (groups, timeout), &steps)?;
+    }
+    steps.tell("cluster", &format!("all {} tables are in {groups} node groups", tables.rows.len()));
+    Ok(())
+}
+
+fn is_added(node: &Node) -> bool {
+    node.roles.split(',').any(|role| role == "added")
+}
+
+/// Waits until all nodes that are added serve with their disks, and their groups are open. Returns the number
+/// of groups.
+fn await_groups(session: &mut Session, timeout: Duration, steps: &Steps) -> Result<usize> {
+    let deadline = Instant::now() + timeout;
+    let mut told: Vec<(u8, String)> = Vec::new();
+    loop {
+        let look = nodes::read(session)
+            .and_then(|nodes| Ok((nodes, session.query("SELECT node_group, state FROM junctor_info.node_groups")?)));
+        let last = match look {
+            Ok((nodes, groups)) => {
+                let states: Vec<(u8, String)> =
+                    nodes.iter().filter(|node| is_added(node)).map(|node| (node.id, state_of(node))).collect();
+                for (node, state) in states.iter().filter(|state| !told.contains(state)) {
+                    steps.tell(&format!("node {node}"), state);
+                }
+                told = states;
+                if nodes.iter().filter(|node| is_added(node)).all(|node| node.has_data() && node.is_whole())
+                    && !is_one_closed(&groups)
+                {
+                    return Ok(groups.rows.len());
+                }
+                "some of them do not".to_owned()
+            }
+            Err(error) => error.to_string(),
+        };
+        if Instant::now() >= deadline {
+            let seconds = timeout.as_secs();
+            return Err(format!("the added nodes did not all serve within {seconds} s: {last}").into());
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+}
+
+fn state_of(node: &Node) -> String {
+    match (node.group, &*node.state) {
+        (Some(_), "SERVING") if node.is_durable => "serves".to_owned(),
+        (Some(_), "SERVING") => "serves, and its disk does not count yet".to_owned(),
+        (Some(_), "JOINING") => "copies schema and rows".to_owned(),
+        (None, "DOWN") => "has not started".to_owned(),
+        (None, _) => "waits until all nodes have links to it".to_owned(),
+        (Some(_), other) => other.to_ascii_lowercase(),
+    }
+}
+
+fn is_one_closed(groups: &Table) -> bool {
+    (0..groups.rows.len()).any(|row| groups.cell(row, "state").text() == "JOINING")
+}
+
+/// Whether each node group has a partition of a table, or each partition is in another group.
+fn is_spread(session: &mut Session, (database, name): (&str, &str), groups: usize) -> Result<bool> {
+    let literal = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"));
+    let partitions = session.query(&format!(
+        "SELECT NODEGROUP FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+        literal(database),
+        literal(name)
+    ))?;
+    let count = partitions.rows.len();
+    let lists: Vec<String> = (0..count).map(|row| partitions.cell(row, "NODEGROUP").text()).collect();
+    let found: BTreeSet<&str> = lists.iter().flat_map(|list| list.split(',')).collect();
+    Ok(found.len() >= if count > 1 { groups.min(count) } else { groups } || count == 0)
+}
+
+/// Spreads a table over all node groups. Tries again after errors that pass.
+fn spread(
+    session: &mut Session,
+    (database, name): (&str, &str),
+    (groups, timeout): (usize, Duration),
+    steps: &Steps,
+) -> Result<()> {
+    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
+    let statement = format!("ALTER TABLE {}.{} REORGANIZE PARTITION", quoted(database), quoted(name));
+    let table = format!("table {database}.{name}");
+    let deadline = Instant::now() + timeout;
+    loop {
+        let step = is_spread(session, (database, name), groups).and_then(|is_done| {
+            if is_done {
+                return Ok(true);
+            }
+            session.execute(&statement)?;
+            is_spread(session, (database, name), groups)
+        });
+        let obstacle = match step {
+            Ok(true) => {
+                steps.tell(&table, "is in all node groups");
+                return Ok(());
+            }
+            Ok(false) => "the node that runs schema changes does not know the group yet".to_owned(),
+            Err(error) => match error.downcast_ref::<ServerError>().map(ServerError::code) {
+                Some(NO_SUCH_TABLE) => return Ok(()),
+                Some(code) if !PASSING.contains(&code) => return Err(format!("{table}: {error}").into()),
+                // The connection is lost: the node may have stopped.
+                _ => error.to_string(),
+            },
+        };
+        if Instant::now() >= deadline {
+            return Err(format!("{table}: {obstacle}").into());
+        }
+        steps.tell(&table, &format!("tries again: {obstacle}"));
+        std::thread::sleep(LOOK_EVERY * 5);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_added_nodes_are_told() {
+        let node = |state: &str, group, is_durable| Node {
+            id: 5,
+            roles: "data,added".into(),
+            state: state.into(),
+            group,
+            is_durable,
+            has_office: false,
+            is_voter: false,
+            incarnation: None,
+            epoch: 1,
+        };
+        assert!(is_added(&node("DOWN", None, false)));
+        assert_eq!(state_of(&node("DOWN", None, false)), "has not started");
+        assert_eq!(state_of(&node("WAITING", None, false)), "waits until all nodes have links to it");
+        assert_eq!(state_of(&node("SERVING", Some(1), true)), "serves");
+        assert_eq!(state_of(&node("SILENT", Some(1), true)), "silent");
+    }
+}
