@@ -11,10 +11,11 @@ use crate::collation::unicode_padded::Version;
 use crate::collation::{CharacterSet, CollationId, character, general_ci};
 
 /// Characters that some collation treats specially.
-const PARTICULAR: [&str; 44] = [
+const PARTICULAR: [&str; 52] = [
     " ", " ", " ", "  ", "\u{1f}", "\u{1e}", "\t", "\0", "!", "a", "A", "b", "B", "z", "_", "7", "á", "Å", "ß", "s",
     "æ", "e", "½", "Ⅷ", "v", "\u{301}", "\u{200b}", "가", "\u{1100}", "\u{11a8}", "一", "㐀", "𠀀", "😀", "😁",
-    "\u{fffd}", "\u{fffe}", "\u{fdfa}", "l\u{b7}", "เก", "ä", "€", "ü", "\u{81}",
+    "\u{fffd}", "\u{fffe}", "\u{fdfa}", "l\u{b7}", "เก", "ä", "€", "ü", "\u{81}", "c", "ch", "Ch", "ddzs", "lj", "ǈ", "я",
+    "\u{307}\u{300}",
 ];
 
 /// Texts of valid and invalid characters. Their pieces come from a small set, so that two texts often have
@@ -67,6 +68,11 @@ fn weights(collation: CollationId, text: &[u8]) -> Vec<u32> {
         return units(&|code, buffer| language.of(code, buffer));
     }
     match collation.name() {
+        // A letter of a language may have several characters. `language_order` tests their order.
+        name if name.contains("0900") && name.matches('_').count() > 3 => {
+            let key = key(collation, text);
+            key.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).collect()
+        }
         "utf8mb4_general_ci" | "utf8mb3_general_ci" | "ascii_general_ci" => {
             characters(text).map(general_ci::weight).collect()
         }
