@@ -1,11 +1,11 @@
 //! `utf8mb4_<language>_0900_ai_ci` and `_as_cs`: the weights of `utf8mb4_0900_ai_ci` and `_as_cs` with the
 //! letters of a language in its order.
 //!
-//! The rules are those of CLDR 30, on which MySQL's collations rest (`language_rules.rs`). As in MySQL, a letter
-//! that moves gets the weights of the letter before it and one more weight, above those of all letters of the
-//! default table: a primary, secondary or tertiary one. A letter may be a sequence of characters, such as ch.
-//! The longest sequence counts. A composed letter whose base has moved moves with it; a letter with a combining
-//! mark after it does not become the composed one.
+//! The rules are those of CLDR 30, on which MySQL's collations rest (`language_rules.rs`). As in MySQL, a
+//! letter that moves gets the weights of the letter before it and one more weight, above those of all letters
+//! of the default table: a primary, secondary or tertiary one. A letter may be a sequence of characters, such
+//! as ch. The longest sequence counts. A composed letter whose base has moved moves with it; a letter with a
+//! combining mark after it does not become the composed one.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;
@@ -90,8 +90,7 @@ pub(super) fn compare(language: Language, left: &[u8], right: &[u8]) -> Ordering
     let tailoring = language.tailoring();
     let mut order = tailoring.weights(left, None).cmp(tailoring.weights(right, None));
     for level in language.levels() {
-        order = order
-            .then_with(|| tailoring.weights(left, Some(*level)).cmp(tailoring.weights(right, Some(*level))));
+        order = order.then_with(|| tailoring.weights(left, Some(*level)).cmp(tailoring.weights(right, Some(*level))));
     }
     order
 }

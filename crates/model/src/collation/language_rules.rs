@@ -1,6 +1,6 @@
-//! The rules of languages, in the notation of UTS #35: `<` puts a letter after another one, `<<` gives it another
-//! accent, `<<<` another case, `=` nothing; `[1]` before a letter means the place before it, and `/` is followed
-//! by letters that the letter has in addition.
+//! The rules of languages, in the notation of UTS #35: `<` puts a letter after another one, `<<` gives it
+//! another accent, `<<<` another case, `=` nothing; `[1]` before a letter means the place before it, and `/`
+//! is followed by letters that the letter has in addition.
 
 /// The rules of a language.
 pub(super) struct Rules {

@@ -7,8 +7,8 @@ use super::language_rules::Order;
 use super::unicode_levels::{self, Level};
 use super::unicode_primary;
 
-/// The weights below those that make a letter follow another one, by level. The greatest of the default table is
-/// less.
+/// The weights below those that make a letter follow another one, by level. The greatest of the default table
+/// is less.
 const FOLLOWING: [u16; 3] = [0x54A4, 0x0125, 0x0020];
 /// The weights of a level that differs only in a level above it.
 const COMMON: [u16; 3] = [0, 0x20, 2];
@@ -109,9 +109,7 @@ impl Tailoring {
             return Some((Unit::Character(code), bytes));
         }
         let sequence = self.sequence(code, &text[bytes..]);
-        Some(sequence.map_or((Unit::Character(code), bytes), |(weights, more)| {
-            (Unit::Sequence(weights), bytes + more)
-        }))
+        Some(sequence.map_or((Unit::Character(code), bytes), |(weights, more)| (Unit::Sequence(weights), bytes + more)))
     }
 
     /// The longest letter with these first characters, and the bytes behind the first character.
@@ -265,8 +263,8 @@ fn place_of(level: Level) -> usize {
     }
 }
 
-/// The ranges of primary weights that move. In the default table, Latin letters are followed by the Greek, the
-/// Coptic, the Cyrillic and the Glagolitic ones.
+/// The ranges of primary weights that move. In the default table, Latin letters are followed by the Greek,
+/// the Coptic, the Cyrillic and the Glagolitic ones.
 fn moved_scripts(order: Order) -> Vec<(u16, u16, i32)> {
     let first = |letter: char| unicode_primary::weights_of_character(letter.into()).next().unwrap_or_default();
     let (cyrillic, end) = (first('а'), first('ⰰ'));
@@ -288,8 +286,8 @@ fn decompositions() -> impl Iterator<Item = (char, &'static str)> {
     })
 }
 
-/// The marks that a composed letter has besides these parts; `None` if it lacks one of the parts, or has a mark
-/// that blocks one of the parts.
+/// The marks that a composed letter has besides these parts; `None` if it lacks one of the parts, or has a
+/// mark that blocks one of the parts.
 fn more_marks(parts: &[char], composed: &str) -> Option<String> {
     let mut own = parts.iter().peekable();
     let mut others = composed.chars();

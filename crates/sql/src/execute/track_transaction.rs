@@ -7,7 +7,8 @@ use crate::mysql_catalog::variable::{IsolationChoice, find};
 use crate::result::StateChange;
 use junctor_model::value::Value;
 
-/// What SET TRANSACTION and START TRANSACTION have chosen for one transaction; `None` for the session's value.
+/// What SET TRANSACTION and START TRANSACTION have chosen for one transaction; `None` for the session's
+/// value.
 type Choices = (Option<IsolationChoice>, Option<bool>);
 
 /// The transaction of a session whose client wants to know it.

@@ -367,10 +367,8 @@ mod tests {
         let order = HintKind::JoinOrder(JoinOrderKind::Order, vec![table("t1", None), table("t2", Some("x"))]);
         let indexes = vec!["i".to_owned(), "PRIMARY".to_owned()];
         let index = HintKind::Index(Some(IndexHintKind::Ignore), table("t", None), indexes);
-        let setting = HintKind::SetVariable {
-            name: "sort_buffer_size".to_owned(),
-            value: HintValue::Text("16M".to_owned()),
-        };
+        let setting =
+            HintKind::SetVariable { name: "sort_buffer_size".to_owned(), value: HintValue::Text("16M".to_owned()) };
         assert_eq!(
             kinds,
             [

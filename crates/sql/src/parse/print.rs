@@ -3,11 +3,11 @@
 
 use junctor_model::quoted_name::quoted_name;
 
-use super::json_table::VALUE_CHARACTERS_MAX;
 use super::expression::{
     BinaryOperator, Case, CastTarget, ColumnReference, Expression, FunctionCall, InList, IsTest, Literal,
     StringLiteral, TemporalKind, TrimSide, UnaryOperator,
 };
+use super::json_table::VALUE_CHARACTERS_MAX;
 
 /// The expression as text. Columns have no qualifiers. `None` if the expression has a part that no definition
 /// may contain.

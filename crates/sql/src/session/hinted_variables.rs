@@ -12,7 +12,8 @@ use crate::parse::statement::{SetItem, Statement};
 use crate::plan::STATEMENT_VARIABLES;
 
 impl StatementContext<'_, '_> {
-    /// Sets the variables that the hints of a query name, until the statement ends. A wrong value is a warning.
+    /// Sets the variables that the hints of a query name, until the statement ends. A wrong value is a
+    /// warning.
     #[cold]
     pub(super) fn set_hinted(&mut self, statement: &Statement) {
         self.session.end_hinted();

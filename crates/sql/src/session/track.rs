@@ -47,7 +47,10 @@ impl StatementContext<'_, '_> {
                 _ => {}
             }
         }
-        if items.iter().any(|item| matches!(item, SetItem::SystemVariable { name, .. } if name.eq_ignore_ascii_case(TRANSACTION))) {
+        if items
+            .iter()
+            .any(|item| matches!(item, SetItem::SystemVariable { name, .. } if name.eq_ignore_ascii_case(TRANSACTION)))
+        {
             self.session.track_transaction();
         }
         names.retain(|name| is_wanted(name));

@@ -1,6 +1,7 @@
-//! JSON schemas of draft 4. Keywords, and the order in which they are tested, are those of MySQL's validator: the
-//! members of an object in the order of the document, then the object, then `enum`, `allOf`, `anyOf`, `oneOf`
-//! and `not`. As there, a keyword whose value has a wrong type, and a pattern that is none, are ignored.
+//! JSON schemas of draft 4. Keywords, and the order in which they are tested, are those of MySQL's validator:
+//! the members of an object in the order of the document, then the object, then `enum`, `allOf`, `anyOf`,
+//! `oneOf` and `not`. As there, a keyword whose value has a wrong type, and a pattern that is none, are
+//! ignored.
 
 use fancy_regex::Regex;
 use junctor_model::error::{Error, Result};
@@ -501,9 +502,9 @@ fn name_of(part: &[u8]) -> Option<Vec<u8>> {
 fn has_reference(document: &[u8]) -> bool {
     match Json::of(document) {
         Json::Array(elements) => elements.into_iter().any(has_reference),
-        Json::Object(members) => members
-            .into_iter()
-            .any(|(key, part)| key == b"$ref" && name_of(part).is_some() || has_reference(part)),
+        Json::Object(members) => {
+            members.into_iter().any(|(key, part)| key == b"$ref" && name_of(part).is_some() || has_reference(part))
+        }
         _ => false,
     }
 }
@@ -589,22 +590,46 @@ mod tests {
             (r#"{"required": ["a"]}"#, r#"{"a": null}"#, "{}", "required # #"),
             (r#"{"minProperties": 1}"#, r#"{"a": 1}"#, "{}", "minProperties # #"),
             (r#"{"maxProperties": 1}"#, r#"{"a": 1}"#, r#"{"a": 1, "b": 1}"#, "maxProperties # #"),
-            (r#"{"properties": {"a/b c": {"type": "null"}}}"#, "{}", r#"{"a/b c": 1}"#,
-             "type #/a~1b%20c #/properties/a~1b%20c"),
-            (r#"{"properties": {"a": {}}, "additionalProperties": false}"#, r#"{"a": 1}"#, r#"{"b": 1}"#,
-             "additionalProperties #/b #"),
-            (r#"{"additionalProperties": {"type": "string"}}"#, r#"{"a": "x"}"#, r#"{"a": 1}"#,
-             "type #/a #/additionalProperties"),
-            (r#"{"patternProperties": {"^a": {"type": "string"}}}"#, r#"{"b": 1}"#, r#"{"ab": 1}"#,
-             "patternProperties #/ab #"),
+            (
+                r#"{"properties": {"a/b c": {"type": "null"}}}"#,
+                "{}",
+                r#"{"a/b c": 1}"#,
+                "type #/a~1b%20c #/properties/a~1b%20c",
+            ),
+            (
+                r#"{"properties": {"a": {}}, "additionalProperties": false}"#,
+                r#"{"a": 1}"#,
+                r#"{"b": 1}"#,
+                "additionalProperties #/b #",
+            ),
+            (
+                r#"{"additionalProperties": {"type": "string"}}"#,
+                r#"{"a": "x"}"#,
+                r#"{"a": 1}"#,
+                "type #/a #/additionalProperties",
+            ),
+            (
+                r#"{"patternProperties": {"^a": {"type": "string"}}}"#,
+                r#"{"b": 1}"#,
+                r#"{"ab": 1}"#,
+                "patternProperties #/ab #",
+            ),
             (r#"{"dependencies": {"a": ["b"]}}"#, r#"{"a": 1, "b": 2}"#, r#"{"a": 1}"#, "dependencies # #"),
-            (r#"{"dependencies": {"a": {"maxProperties": 1}}}"#, r#"{"a": 1}"#, r#"{"a": 1, "b": 1}"#,
-             "dependencies # #"),
+            (
+                r#"{"dependencies": {"a": {"maxProperties": 1}}}"#,
+                r#"{"a": 1}"#,
+                r#"{"a": 1, "b": 1}"#,
+                "dependencies # #",
+            ),
             (r#"{"items": {"type": "integer"}}"#, "[1, 2]", "[1, \"x\"]", "type #/1 #/items"),
             (r#"{"items": [{}, {"type": "null"}]}"#, "[1, null, 3]", "[1, 2]", "type #/1 #/items/1"),
             (r#"{"items": [{}], "additionalItems": false}"#, "[1]", "[1, 2]", "items #/1 #"),
-            (r#"{"items": [{}], "additionalItems": {"type": "null"}}"#, "[1, null]", "[1, 2]",
-             "type #/1 #/additionalItems"),
+            (
+                r#"{"items": [{}], "additionalItems": {"type": "null"}}"#,
+                "[1, null]",
+                "[1, 2]",
+                "type #/1 #/additionalItems",
+            ),
             (r#"{"minItems": 1}"#, "[1]", "[]", "minItems # #"),
             (r#"{"maxItems": 1}"#, "[1]", "[1, 2]", "maxItems # #"),
             (r#"{"uniqueItems": true}"#, "[1, 2]", "[1, 2, 1, 2]", "uniqueItems #/2 #"),

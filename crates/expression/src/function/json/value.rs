@@ -1,6 +1,6 @@
-//! JSON_VALUE. Its arguments are the document and the path, and, if clauses are written, five more: NULL of the
-//! type after RETURNING, and for ON EMPTY and ON ERROR each an [`Otherwise`] as a number, and the value of
-//! DEFAULT.
+//! JSON_VALUE. Its arguments are the document and the path, and, if clauses are written, five more: NULL of
+//! the type after RETURNING, and for ON EMPTY and ON ERROR each an [`Otherwise`] as a number, and the value
+//! of DEFAULT.
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -79,8 +79,8 @@ pub(super) fn resolve(_: &'static str, mut arguments: Vec<Expression>) -> Result
     Ok(TypedCall { arguments, result })
 }
 
-/// Errors: 3144 and 3146 for a document of another type; with ERROR ON EMPTY 3966; with ERROR ON ERROR 1690 for
-/// a value that does not fit the type, 3141 for an invalid document, 3967 for several values.
+/// Errors: 3144 and 3146 for a document of another type; with ERROR ON EMPTY 3966; with ERROR ON ERROR 1690
+/// for a value that does not fit the type, 3141 for an invalid document, 3967 for several values.
 pub(super) fn value(call: Call<'_>) -> Result<ValueRef<'_>> {
     // Errors of the argument itself are not those of reading it.
     let argument = call.rounded(0)?;
@@ -164,8 +164,8 @@ fn type_name(result: &ResultType) -> &'static str {
     }
 }
 
-/// A part of a document as a value of the type. Fractions are rounded. A text must be a value of the type as a
-/// whole.
+/// A part of a document as a value of the type. Fractions are rounded. A text must be a value of the type as
+/// a whole.
 fn fitted<'r>(part: &'r [u8], result: &ResultType, scratch: &'r Scratch) -> Result<Fit<ValueRef<'r>>> {
     let json = Json::of(part);
     if result.kind == Kind::Json {
@@ -308,11 +308,7 @@ fn default_value(written: ValueRef<'_>, result: &ResultType) -> Result<Value> {
     })
 }
 
-fn default_fit<'r>(
-    written: ValueRef<'r>,
-    result: &ResultType,
-    scratch: &'r Scratch,
-) -> Result<Fit<ValueRef<'r>>> {
+fn default_fit<'r>(written: ValueRef<'r>, result: &ResultType, scratch: &'r Scratch) -> Result<Fit<ValueRef<'r>>> {
     let name = type_name(result);
     Ok(match result.kind {
         Kind::Json => {
@@ -322,8 +318,9 @@ fn default_fit<'r>(
             match failure {
                 None => Ok(ValueRef::Json(document)),
                 Some(json::JsonError::Invalid(defect, at)) => {
-                    let message =
-                        format!("Invalid JSON text in argument 1 to function json_value: \"{defect}\" at position {at}.");
+                    let message = format!(
+                        "Invalid JSON text in argument 1 to function json_value: \"{defect}\" at position {at}."
+                    );
                     return Err(Error::new(ErrorCode::InvalidJsonArgument, message));
                 }
                 Some(json::JsonError::TooDeep) => {
@@ -346,19 +343,20 @@ fn default_fit<'r>(
             };
             default_moment(read, result).map(ValueRef::Temporal)
         }
-        kind => number(written, result).and_then(|value| match value {
-            ValueRef::Decimal(kept) if !is_same(kept, written) => Err(Misfit::Value),
-            value => Ok(value),
-        })
-        .map_err(|misfit| match (misfit, kind) {
-            (Misfit::Text(_), Kind::Int) => Misfit::Text("Truncated incorrect INTEGER SIGNED"),
-            (Misfit::Text(_), Kind::UInt) => Misfit::Text("Truncated incorrect INTEGER UNSIGNED"),
-            (Misfit::Text(_), Kind::Year) => Misfit::Text("Truncated incorrect YEAR"),
-            (Misfit::Text(_), Kind::Decimal) => Misfit::Text("Truncated incorrect DECIMAL"),
-            (Misfit::Text(_), _) => Misfit::Text("Truncated incorrect DOUBLE"),
-            (_, Kind::Year) => Misfit::Value,
-            _ => Misfit::Default(name),
-        }),
+        kind => number(written, result)
+            .and_then(|value| match value {
+                ValueRef::Decimal(kept) if !is_same(kept, written) => Err(Misfit::Value),
+                value => Ok(value),
+            })
+            .map_err(|misfit| match (misfit, kind) {
+                (Misfit::Text(_), Kind::Int) => Misfit::Text("Truncated incorrect INTEGER SIGNED"),
+                (Misfit::Text(_), Kind::UInt) => Misfit::Text("Truncated incorrect INTEGER UNSIGNED"),
+                (Misfit::Text(_), Kind::Year) => Misfit::Text("Truncated incorrect YEAR"),
+                (Misfit::Text(_), Kind::Decimal) => Misfit::Text("Truncated incorrect DECIMAL"),
+                (Misfit::Text(_), _) => Misfit::Text("Truncated incorrect DOUBLE"),
+                (_, Kind::Year) => Misfit::Value,
+                _ => Misfit::Default(name),
+            }),
     })
 }
 
@@ -370,8 +368,8 @@ fn default_moment(read: Read, result: &ResultType) -> Fit<Temporal> {
     }
     let kept = moment(read, result)?;
     let parts = read.parts.unwrap_or_default();
-    let is_exact = read.nanoseconds == 0
-        && (result.kind == Kind::Date || kept.parts().microsecond == parts.microsecond);
+    let is_exact =
+        read.nanoseconds == 0 && (result.kind == Kind::Date || kept.parts().microsecond == parts.microsecond);
     if is_exact { Ok(kept) } else { Err(Misfit::Default("TIME")) }
 }
 
@@ -383,5 +381,5 @@ fn is_same(kept: Decimal, written: ValueRef<'_>) -> bool {
         ValueRef::Bytes(text) => parse_decimal(text).value,
         _ => return true,
     };
-    original.is_some_and(|original| original == kept || ValueRef::Decimal(original) == ValueRef::Decimal(kept))
+    original.is_some_and(|original| original == kept)
 }

@@ -132,13 +132,7 @@ impl<'t> Document<'t> {
         }
     }
 
-    fn add(
-        &mut self,
-        kind: NodeKind,
-        parent: u32,
-        range: Range<usize>,
-        name: Range<usize>,
-    ) -> Result<u32, String> {
+    fn add(&mut self, kind: NodeKind, parent: u32, range: Range<usize>, name: Range<usize>) -> Result<u32, String> {
         if self.nodes.len() >= NODES_MAX {
             return Err(self.defect(range.start, "too many nodes"));
         }

@@ -13,7 +13,7 @@ use super::path::{Axis, Name, Operator, Part, Start, Step, Test};
 use crate::number::parse_double;
 
 /// Maximum number of nodes that an evaluation visits.
-const VISITS_MAX: u32 = 1 << 24;
+const VISITS_MAX: u32 = 1 << 22;
 
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
@@ -194,10 +194,12 @@ impl<'d, 't> Evaluation<'d, 't> {
             (Found::Nodes(_), Found::Truth(_)) | (Found::Truth(_), _) | (_, Found::Truth(_)) => {
                 holds(self.truth(left).cmp(&self.truth(right)))
             }
-            (Found::Nodes(nodes), Found::Number(number)) => self
-                .any_text(nodes, |text| number_of(text).partial_cmp(number).is_some_and(holds)),
-            (Found::Number(number), Found::Nodes(nodes)) => self
-                .any_text(nodes, |text| number.partial_cmp(&number_of(text)).is_some_and(holds)),
+            (Found::Nodes(nodes), Found::Number(number)) => {
+                self.any_text(nodes, |text| number_of(text).partial_cmp(number).is_some_and(holds))
+            }
+            (Found::Number(number), Found::Nodes(nodes)) => {
+                self.any_text(nodes, |text| number.partial_cmp(&number_of(text)).is_some_and(holds))
+            }
             (Found::Nodes(nodes), Found::Text(other)) => {
                 self.any_text(nodes, |text| holds(self.collation.compare(text, other)))
             }
@@ -237,9 +239,7 @@ impl<'d, 't> Evaluation<'d, 't> {
                 let texts = nodes()?.iter().flat_map(|node| self.document.texts(*node));
                 Found::Number(texts.map(|text| parse_double(text).value).sum())
             }
-            Name::StringLength => {
-                Found::Number(self.collation.character_set().character_count(&text(0)) as f64)
-            }
+            Name::StringLength => Found::Number(self.collation.character_set().character_count(&text(0)) as f64),
             Name::Contains => {
                 let (whole, part) = (text(0), text(1));
                 let found = part.is_empty() || whole.windows(part.len()).any(|window| window == part);

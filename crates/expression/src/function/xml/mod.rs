@@ -1,7 +1,7 @@
 //! EXTRACTVALUE and UPDATEXML: parts of XML texts, found by a subset of XPath 1.0.
 //!
-//! As in MySQL, texts are fragments without a declared character set, entities are not replaced, names have no
-//! namespaces, and a relative path begins at the root.
+//! As in MySQL, texts are fragments without a declared character set, entities are not replaced, names have
+//! no namespaces, and a relative path begins at the root.
 
 mod document;
 mod evaluate;
@@ -18,10 +18,8 @@ use crate::scratch::STRING_BYTES_MAX;
 use document::{Document, NodeKind};
 use evaluate::{Evaluation, Found};
 
-pub(super) const TABLE: &[Function] = &[
-    function("EXTRACTVALUE", 2, 2, resolve, extract_value),
-    function("UPDATEXML", 3, 3, resolve, update_xml),
-];
+pub(super) const TABLE: &[Function] =
+    &[function("EXTRACTVALUE", 2, 2, resolve, extract_value), function("UPDATEXML", 3, 3, resolve, update_xml)];
 
 fn resolve(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let collation = aggregate_collations(&name.to_ascii_lowercase(), &arguments)?;

@@ -15,8 +15,8 @@ pub(super) enum Step {
     Binary(Operator, Box<[Step; 2]>),
     Negate(Box<Step>),
     Call(Name, Vec<Step>),
-    /// The nodes that parts of a path lead to, from those of an expression; from the root for `None`, from the
-    /// current node for a path in a predicate.
+    /// The nodes that parts of a path lead to, from those of an expression; from the root for `None`, from
+    /// the current node for a path in a predicate.
     Path(Start, Vec<Part>),
 }
 
@@ -133,12 +133,7 @@ const OPERATORS: [&[(&str, Operator)]; 6] = [
     &[("or", Operator::Or)],
     &[("and", Operator::And)],
     &[("=", Operator::Equal), ("!=", Operator::NotEqual)],
-    &[
-        ("<=", Operator::LessOrEqual),
-        ("<", Operator::Less),
-        (">=", Operator::GreaterOrEqual),
-        (">", Operator::Greater),
-    ],
+    &[("<=", Operator::LessOrEqual), ("<", Operator::Less), (">=", Operator::GreaterOrEqual), (">", Operator::Greater)],
     &[("+", Operator::Add), ("-", Operator::Subtract)],
     &[("*", Operator::Multiply), ("div", Operator::Divide), ("mod", Operator::Remainder)],
 ];

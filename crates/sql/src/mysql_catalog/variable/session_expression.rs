@@ -135,8 +135,10 @@ pub fn session_value_type(expression: &Expression, value: &Value, collation: Col
             }
         }
     };
-    let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA", "BENCHMARK", "MYSQL_QUERY_ATTRIBUTE_STRING"])
-        || is_call(expression, &["STATEMENT_DIGEST", "STATEMENT_DIGEST_TEXT"]);
+    let is_nullable_call = || {
+        is_call(expression, &["DATABASE", "SCHEMA", "BENCHMARK", "MYSQL_QUERY_ATTRIBUTE_STRING"])
+            || is_call(expression, &["STATEMENT_DIGEST", "STATEMENT_DIGEST_TEXT"])
+    };
     result.with_nullable(is_user_variable || is_nullable_call())
 }
 

@@ -16,8 +16,8 @@ const COLLATION: &str = "utf8mb4_0900_bin";
 type Action = (JsonOtherwise, Expression);
 
 impl Parser<'_> {
-    /// `document, path [RETURNING type] [action ON EMPTY] [action ON ERROR])`. Clauses become arguments: NULL of
-    /// the type, and the two actions, each with the value of its DEFAULT. Without them the call has two
+    /// `document, path [RETURNING type] [action ON EMPTY] [action ON ERROR])`. Clauses become arguments: NULL
+    /// of the type, and the two actions, each with the value of its DEFAULT. Without them the call has two
     /// arguments.
     pub(super) fn json_value(&mut self, mut call: FunctionCall) -> Parse<Expression> {
         call.arguments.push(self.expression()?);
