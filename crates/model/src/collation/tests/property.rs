@@ -143,6 +143,15 @@ fn weights(collation: CollationId, text: &[u8]) -> Vec<u32> {
     }
 }
 
+/// All collations, of the languages only some with particular rules.
+fn tested() -> impl Iterator<Item = CollationId> {
+    // cs, de_pb, hu, lt and ru; da, hr and vi with levels.
+    let particular = [256, 266, 268, 274, 290, 298, 300, 306];
+    CollationId::ALL
+        .into_iter()
+        .filter(move |collation| !is_of_language(*collation) || particular.contains(&collation.number()))
+}
+
 /// Whether this is `utf8mb4_<language>_0900_ai_ci` or `_as_cs`.
 fn is_of_language(collation: CollationId) -> bool {
     collation.name().contains("_0900_") && collation.name().matches('_').count() > 3
@@ -181,7 +190,7 @@ proptest! {
 
     #[test]
     fn compare_is_the_order_of_the_keys_and_of_the_weights((left, right) in pair()) {
-        for collation in CollationId::ALL {
+        for collation in tested() {
             let order = collation.compare(&left, &right);
             prop_assert_eq!(order, key(collation, &left).cmp(&key(collation, &right)), "keys, {}", collation);
             prop_assert_eq!(order, expected(collation, &left, &right), "weights, {}", collation);
@@ -192,7 +201,7 @@ proptest! {
 
     #[test]
     fn a_key_never_exceeds_the_computed_maximum_length(text in text()) {
-        for collation in CollationId::ALL {
+        for collation in tested() {
             let bound = collation.weight_key_bytes_max(collation.character_set().character_count(&text));
             let mut key = Vec::with_capacity(bound);
             let capacity = key.capacity();
@@ -208,7 +217,7 @@ proptest! {
             let special = |byte: &u8| matches!(byte, b'%' | b'_' | b'\\');
             text.iter().flat_map(|byte| special(byte).then_some(b'\\').into_iter().chain([*byte])).collect()
         };
-        for collation in CollationId::ALL {
+        for collation in tested() {
             prop_assert!(collation.like(&start, &escaped(&start), Some('\\')), "itself, {}", collation);
             // If `start` ends in an incomplete character, joining the parts may make another character there.
             if collation == CollationId::BINARY || character::is_valid_utf8mb4(&start) {
@@ -238,7 +247,7 @@ fn decoding_and_keys_hold_for_every_code_point() {
         assert_eq!(character::decode(&text), Some((u32::from(letter), text.len())));
         // Beyond these letters, languages have the weights of the default table.
         let is_rare = |collation: &CollationId| letter >= '\u{3000}' && is_of_language(*collation);
-        for collation in CollationId::ALL.into_iter().filter(|collation| !is_rare(collation)) {
+        for collation in tested().filter(|collation| !is_rare(collation)) {
             let bound = collation.weight_key_bytes_max(collation.character_set().character_count(&text));
             assert!(key(collation, &text).len() <= bound, "{collation} {letter:?}");
         }
