@@ -14,8 +14,8 @@
 //!   which handle result rows; [`received`], which processes many of them in steps;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
 //!   [`compound`], [`into`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`benchmark`],
-//!   [`table_statistics`], [`lock_tables`], [`schema`], [`track_transaction`]; [`table_use`], which separates statements from schema
-//!   changes.
+//!   [`table_statistics`], [`lock_tables`], [`schema`], [`track_transaction`]; [`table_use`], which separates
+//!   statements from schema changes.
 
 mod benchmark;
 mod bound;
