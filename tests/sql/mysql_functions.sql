@@ -65,3 +65,6 @@ SELECT ST_ASWKT(ST_MPolyFromWKB(@polygons)), ST_ASWKT(ST_MultiPolygonFromWKB(@po
 SELECT ST_LineFromText('POINT(1 2)');
 SELECT ST_PointFromWKB(@line);
 DROP DATABASE sql_mysql_functions;
+-- Normalised statements, and the thread of the session.
+SELECT STATEMENT_DIGEST_TEXT('SELECT a FROM t WHERE b = 5') AS t;
+SELECT CONCAT(LENGTH(STATEMENT_DIGEST('SELECT 1')), '/', PS_THREAD_ID(CONNECTION_ID()) = PS_CURRENT_THREAD_ID()) AS v;

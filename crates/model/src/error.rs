@@ -645,6 +645,14 @@ errors! {
     WrongLiteral = 1525, "HY000";
     /// A text that is no JSON document, as the argument of a function.
     InvalidJsonArgument = 3141, "22032";
+    /// A JSON document of another type than the function needs.
+    InvalidJsonType = 3853, "22032";
+    /// A path of JSON_VALUE with ERROR ON EMPTY that finds nothing.
+    MissingJsonValue = 3966, "22035";
+    /// A path of JSON_VALUE with ERROR ON ERROR that finds several values.
+    MultipleJsonValues = 3967, "22034";
+    /// The argument of STATEMENT_DIGEST is no statement.
+    DigestOfNoStatement = 3676, "HY000";
     /// A JSON path that cannot be read.
     JsonPath = 3143, "42000";
     /// An argument that is no JSON document and no text.

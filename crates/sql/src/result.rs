@@ -75,6 +75,10 @@ pub enum StateChange {
     Database(Box<str>),
     /// A system variable and its value.
     Variable(&'static str, Box<str>),
+    /// The letters of the transaction's state.
+    TransactionState([u8; 8]),
+    /// The statements that begin the transaction.
+    TransactionCharacteristics(Box<str>),
     /// Anything.
     Any,
 }
@@ -90,6 +94,10 @@ pub trait ResultSink {
     fn output(&mut self) -> &mut Vec<u8>;
     /// Ends the rows.
     fn end_rows(&mut self, completion: &Completion);
+    /// Whether the end of rows can report changes of the session's state.
+    fn ends_rows_with_changes(&self) -> bool {
+        false
+    }
     /// Answers the execution that has opened a cursor. Only protocols with cursors implement it.
     fn cursor_opened(&mut self, _header: &ResultHeader, _completion: &Completion) {}
     /// Ends the rows of a fetch. `is_end` tells whether the cursor has no more rows.

@@ -34,6 +34,7 @@ mod type_info;
 mod user_variable;
 mod uuid;
 mod vector;
+mod xml;
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -46,7 +47,7 @@ use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
 use crate::scratch::Scratch;
 
-pub use json::JsonPath;
+pub use json::{JsonOtherwise, JsonPath};
 pub use page::functions_page;
 use registry::{Body, Reads, TypedCall, function};
 pub use registry::{Family, Function, Setting, Volatility, all, find};

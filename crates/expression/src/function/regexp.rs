@@ -294,6 +294,23 @@ fn compile(name: &str, pattern: &[u8], (kind, collation): (&[u8], CollationId)) 
         .map_err(failed)
 }
 
+/// A pattern of a JSON schema, which is case-sensitive. `None` for one that is no regular expression.
+pub(super) fn search_pattern(pattern: &[u8]) -> Option<Regex> {
+    if pattern.len() > PATTERN_BYTES_MAX {
+        return None;
+    }
+    let builder = RegexBuilder::new(std::str::from_utf8(pattern).ok()?)
+        .backtrack_limit(BACKTRACKS_MAX)
+        .delegate_size_limit(COMPILED_BYTES_MAX)
+        .build();
+    builder.ok()
+}
+
+/// Whether a part of the text matches. Error: 3699.
+pub(super) fn is_found(pattern: &Regex, text: &str) -> Result<bool> {
+    pattern.is_match(text).map_err(failed)
+}
+
 /// The pattern in the syntax of the crate: `\Q...\E` quotes, and a point matches no line terminator at all,
 /// unless only `\n` is one.
 fn translated(pattern: &str, keeps_point: bool) -> String {

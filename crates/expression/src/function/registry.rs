@@ -10,7 +10,7 @@ use junctor_model::value::ValueRef;
 use super::{
     Call, check, cipher, compose, compress, digest, extreme, format_number, geometry, hash, insert_id, json, math,
     network, password, radix, random, regexp, round, search, session_call, special, temporal, text, time_to_live,
-    transaction_set, trigonometry, trim, type_info, user_variable, uuid, vector, wrong_count,
+    transaction_set, trigonometry, trim, type_info, user_variable, uuid, vector, wrong_count, xml,
 };
 use crate::program::Expression;
 use crate::result_type::ResultType;
@@ -141,6 +141,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "Days and times from text", functions: temporal::READ_FORMAT },
     Family { title: "Time zones", functions: temporal::ZONE },
     Family { title: "JSON", functions: json::TABLE },
+    Family { title: "XML", functions: xml::TABLE },
     Family { title: "Geometries from text, bytes and parts", functions: geometry::BUILD },
     Family { title: "Parts of geometries", functions: geometry::PART },
     Family { title: "Measures of geometries", functions: geometry::MEASURE },

@@ -329,6 +329,10 @@ fn tokens(sql: &str) -> Vec<Token> {
             let length = number_length(rest);
             tokens.push(Token::Number(rest[..length].into()));
             rest = &rest[length..];
+        } else if first == '`' {
+            let (name, after) = rest[1..].split_once('`').unwrap_or_else(|| panic!("not SQL: {rest}"));
+            tokens.push(Token::Word(name.into()));
+            rest = after;
         } else if first.is_alphabetic() || first == '_' {
             let length = rest.find(|other: char| !other.is_alphanumeric() && other != '_').unwrap_or(rest.len());
             tokens.push(Token::Word(rest[..length].to_ascii_uppercase()));

@@ -22,6 +22,8 @@ use super::wire::status::StatusFlags;
 const TRACK_SYSTEM_VARIABLES: u8 = 0;
 const TRACK_SCHEMA: u8 = 1;
 const TRACK_STATE_CHANGE: u8 = 2;
+const TRACK_CHARACTERISTICS: u8 = 4;
+const TRACK_TRANSACTION: u8 = 5;
 
 /// Maximum length of a single copy in bytes.
 const COPY_BYTES_MAX: usize = 1024;
@@ -140,7 +142,17 @@ impl ResultSink for PacketSink<'_> {
     fn end_rows(&mut self, completion: &Completion) {
         self.finish_rows();
         let capabilities = self.capabilities;
-        self.packet(|out| result_end(completion).encode(capabilities, out));
+        if completion.state_changes.is_empty() {
+            return self.packet(|out| result_end(completion).encode(capabilities, out));
+        }
+        let changes = encode_state_changes(&completion.state_changes);
+        let status = status_flags(completion) | StatusFlags::SESSION_STATE_CHANGED;
+        let ok = OkReply { status, warning_count: completion.warnings, ..OkReply::default() };
+        self.packet(|out| ok.encode_as_result_end_with_changes(&changes, out));
+    }
+
+    fn ends_rows_with_changes(&self) -> bool {
+        self.capabilities.contains(Capabilities::DEPRECATE_EOF)
     }
 
     fn cursor_opened(&mut self, header: &ResultHeader, completion: &Completion) {
@@ -313,6 +325,14 @@ fn encode_state_changes(changes: &[StateChange]) -> Vec<u8> {
             StateChange::Database(name) => {
                 put_length_encoded_bytes(&mut data, name.as_bytes());
                 TRACK_SCHEMA
+            }
+            StateChange::TransactionState(letters) => {
+                put_length_encoded_bytes(&mut data, letters);
+                TRACK_TRANSACTION
+            }
+            StateChange::TransactionCharacteristics(statements) => {
+                put_length_encoded_bytes(&mut data, statements.as_bytes());
+                TRACK_CHARACTERISTICS
             }
             StateChange::Any => {
                 put_length_encoded_bytes(&mut data, b"1");

@@ -80,13 +80,55 @@ const IDENTITIES: &[Identity] = {
         unpadded(263, "utf8mb4_es_0900_ai_ci", Utf8mb4),
         unpadded(264, "utf8mb4_sv_0900_ai_ci", Utf8mb4),
         unpadded(265, "utf8mb4_tr_0900_ai_ci", Utf8mb4),
+        unpadded(266, "utf8mb4_cs_0900_ai_ci", Utf8mb4),
+        unpadded(267, "utf8mb4_da_0900_ai_ci", Utf8mb4),
+        unpadded(268, "utf8mb4_lt_0900_ai_ci", Utf8mb4),
+        unpadded(269, "utf8mb4_sk_0900_ai_ci", Utf8mb4),
+        unpadded(270, "utf8mb4_es_trad_0900_ai_ci", Utf8mb4),
         unpadded(271, "utf8mb4_la_0900_ai_ci", Utf8mb4),
         unpadded(273, "utf8mb4_eo_0900_ai_ci", Utf8mb4),
+        unpadded(274, "utf8mb4_hu_0900_ai_ci", Utf8mb4),
+        unpadded(275, "utf8mb4_hr_0900_ai_ci", Utf8mb4),
         unpadded(277, "utf8mb4_vi_0900_ai_ci", Utf8mb4),
         unpadded(278, "utf8mb4_0900_as_cs", Utf8mb4),
+        unpadded(279, "utf8mb4_de_pb_0900_as_cs", Utf8mb4),
+        unpadded(280, "utf8mb4_is_0900_as_cs", Utf8mb4),
+        unpadded(281, "utf8mb4_lv_0900_as_cs", Utf8mb4),
+        unpadded(282, "utf8mb4_ro_0900_as_cs", Utf8mb4),
+        unpadded(283, "utf8mb4_sl_0900_as_cs", Utf8mb4),
+        unpadded(284, "utf8mb4_pl_0900_as_cs", Utf8mb4),
+        unpadded(285, "utf8mb4_et_0900_as_cs", Utf8mb4),
+        unpadded(286, "utf8mb4_es_0900_as_cs", Utf8mb4),
+        unpadded(287, "utf8mb4_sv_0900_as_cs", Utf8mb4),
+        unpadded(288, "utf8mb4_tr_0900_as_cs", Utf8mb4),
+        unpadded(289, "utf8mb4_cs_0900_as_cs", Utf8mb4),
+        unpadded(290, "utf8mb4_da_0900_as_cs", Utf8mb4),
+        unpadded(291, "utf8mb4_lt_0900_as_cs", Utf8mb4),
+        unpadded(292, "utf8mb4_sk_0900_as_cs", Utf8mb4),
+        unpadded(293, "utf8mb4_es_trad_0900_as_cs", Utf8mb4),
+        unpadded(294, "utf8mb4_la_0900_as_cs", Utf8mb4),
+        unpadded(296, "utf8mb4_eo_0900_as_cs", Utf8mb4),
+        unpadded(297, "utf8mb4_hu_0900_as_cs", Utf8mb4),
+        unpadded(298, "utf8mb4_hr_0900_as_cs", Utf8mb4),
+        unpadded(300, "utf8mb4_vi_0900_as_cs", Utf8mb4),
         unpadded(305, "utf8mb4_0900_as_ci", Utf8mb4),
+        unpadded(306, "utf8mb4_ru_0900_ai_ci", Utf8mb4),
+        unpadded(307, "utf8mb4_ru_0900_as_cs", Utf8mb4),
         unpadded(309, "utf8mb4_0900_bin", Utf8mb4),
+        unpadded(310, "utf8mb4_nb_0900_ai_ci", Utf8mb4),
+        unpadded(311, "utf8mb4_nb_0900_as_cs", Utf8mb4),
+        unpadded(312, "utf8mb4_nn_0900_ai_ci", Utf8mb4),
+        unpadded(313, "utf8mb4_nn_0900_as_cs", Utf8mb4),
+        unpadded(314, "utf8mb4_sr_latn_0900_ai_ci", Utf8mb4),
+        unpadded(315, "utf8mb4_sr_latn_0900_as_cs", Utf8mb4),
+        unpadded(316, "utf8mb4_bs_0900_ai_ci", Utf8mb4),
+        unpadded(317, "utf8mb4_bs_0900_as_cs", Utf8mb4),
+        unpadded(318, "utf8mb4_bg_0900_ai_ci", Utf8mb4),
+        unpadded(319, "utf8mb4_bg_0900_as_cs", Utf8mb4),
         unpadded(320, "utf8mb4_gl_0900_ai_ci", Utf8mb4),
+        unpadded(321, "utf8mb4_gl_0900_as_cs", Utf8mb4),
+        unpadded(322, "utf8mb4_mn_cyrl_0900_ai_ci", Utf8mb4),
+        unpadded(323, "utf8mb4_mn_cyrl_0900_as_cs", Utf8mb4),
     ]
 };
 
@@ -104,6 +146,8 @@ impl CollationId {
     /// Number 255: accent- and case-insensitive by the Unicode collation algorithm 9.0.0; trailing spaces
     /// count.
     pub const UTF8MB4_0900_AI_CI: Self = Self(255);
+    /// Number 309: code point order; trailing spaces count.
+    pub const UTF8MB4_0900_BIN: Self = Self(309);
     /// The collation of a column without an explicit one.
     pub const DEFAULT: Self = Self::UTF8MB4_0900_AI_CI;
     /// All collations, by ascending number.
@@ -192,7 +236,7 @@ impl CollationId {
 
     /// Whether letters differ from their other case.
     pub fn is_case_sensitive(self) -> bool {
-        self.is_code_point_order() || matches!(self.0, 49 | 278)
+        self.is_code_point_order() || self.0 == 49 || self.name().ends_with("_as_cs")
     }
 
     /// Whether this is the default collation of its character set.

@@ -7,8 +7,8 @@
 //! |---|---|---|
 //! | `binary`, `utf8mb4_0900_bin` | the byte | none |
 //! | `utf8mb4_0900_ai_ci` | primary weights of UCA 9.0.0, 0 to 18 per character | none |
-//! | `utf8mb4_..._0900_ai_ci` of languages | the same, other letters in the order of the language | none |
 //! | `utf8mb4_0900_as_ci`, `utf8mb4_0900_as_cs` | its weights of two and three levels | none |
+//! | `utf8mb4_..._0900_ai_ci`, `_as_cs` of languages | the same, other letters in the order of the language | none |
 //! | `..._general_ci` of Unicode and ASCII | one per character, one for supplementary ones | trailing spaces ignored |
 //! | `..._unicode_ci`, `..._unicode_520_ci` | primary weights of UCA 4.0.0 and 5.2.0 | trailing spaces ignored |
 //! | `utf8mb4_swedish_ci` and the like | those of 4.0.0, other letters in the order of the language | trailing spaces ignored |
@@ -24,6 +24,7 @@ mod character_set;
 mod general_ci;
 mod identity;
 mod language;
+mod language_rules;
 mod latin1;
 mod letter_case;
 mod lookup;
@@ -33,6 +34,7 @@ mod padded_units;
 mod padding;
 mod rule;
 mod table;
+mod tailoring;
 mod unicode_levels;
 mod unicode_padded;
 mod unicode_primary;

@@ -81,9 +81,10 @@ impl CollationId {
                 self.append_weights(&prefix[..end.unwrap_or(prefix.len())], out);
                 out.truncate(out.len() - padding::END_BYTES);
             }
-            Rule::UnicodePrimary | Rule::Language(_) | Rule::Binary | Rule::CodePoints => {
+            Rule::UnicodePrimary | Rule::Binary | Rule::CodePoints => {
                 self.append_weights(prefix, out);
             }
+            Rule::Language(language) => language::append_prefix_key(language, prefix, out),
             // The weights of the other levels follow those of the rest of the text.
             Rule::UnicodeLevels(_) => {
                 unicode_primary::append_weight_key(prefix, out);
@@ -134,7 +135,10 @@ impl CollationId {
             Rule::GeneralCi => characters.saturating_mul(3).saturating_add(padding::END_BYTES),
             Rule::PaddedBytes => characters.saturating_mul(4).saturating_add(padding::END_BYTES),
             Rule::UnicodePrimary => characters.saturating_mul(unicode_primary::KEY_BYTES_PER_CHARACTER_MAX),
-            Rule::Language(_) => characters.saturating_mul(language::KEY_BYTES_PER_CHARACTER_MAX),
+            Rule::Language(language) => {
+                let bytes = characters.saturating_mul(language.key_bytes_per_character_max());
+                bytes.saturating_add(language.separator_bytes())
+            }
             Rule::UnicodeLevels(levels) => characters
                 .saturating_mul(unicode_levels::KEY_BYTES_PER_CHARACTER_MAX)
                 .saturating_add(levels.len() * unicode_levels::SEPARATOR_BYTES),

@@ -74,6 +74,11 @@ pub(super) fn weights_of(mut text: &[u8], level: Level) -> impl Iterator<Item = 
     characters.flat_map(move |code| entries(code).weights(level))
 }
 
+/// The weights of one level of a character.
+pub(super) fn weights_of_character(code: u32, level: Level) -> impl Iterator<Item = u16> {
+    entries(code).weights(level)
+}
+
 /// The entries of one character: a slice of the table, or computed.
 #[derive(Clone, Copy)]
 struct Entries {

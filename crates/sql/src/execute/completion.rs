@@ -15,6 +15,7 @@ use crate::result::{Completion, Progress, ResultHeader};
 #[cold]
 pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Progress {
     context.session.execution = Execution::Idle;
+    context.session.end_hinted_statement();
     // Later statements of the same text are not executed.
     context.session.next_statement_at = 0;
     // A session that ends with its statement tells the client why.
@@ -58,8 +59,12 @@ pub(crate) struct ChangeCounts {
 /// Ends a statement without result rows.
 pub(crate) fn finish_ok(context: &mut StatementContext<'_, '_>, changed: ChangeCounts) -> Progress {
     context.session.execution = Execution::Idle;
+    context.session.end_hinted_statement();
     context.session.row_count = i64::try_from(changed.affected_rows).unwrap_or(i64::MAX);
     if !context.session.interrupted {
+        if context.session.tracker.is_some() {
+            context.tell_transaction();
+        }
         let mut completion = Completion {
             affected_rows: changed.affected_rows,
             last_insert_id: changed.last_insert_id,
@@ -85,10 +90,28 @@ pub(crate) fn finish_ok(context: &mut StatementContext<'_, '_>, changed: ChangeC
 #[inline]
 pub(crate) fn finish_rows(context: &mut StatementContext<'_, '_>, rows: u64) -> Progress {
     context.session.set_execution(Execution::Idle);
+    context.session.end_hinted_statement();
     context.session.row_count = -1;
     context.session.found_rows = rows;
+    if context.session.tracker.is_some() {
+        return finish_tracked_rows(context);
+    }
     if !context.session.interrupted {
         context.sink.end_rows(&context.session.completion());
+    }
+    Progress::Done
+}
+
+/// Ends rows for a client that wants to know the session's transaction.
+#[cold]
+fn finish_tracked_rows(context: &mut StatementContext<'_, '_>) -> Progress {
+    if !context.session.interrupted {
+        context.tell_after_rows();
+        let mut completion = context.session.completion();
+        if context.sink.ends_rows_with_changes() {
+            completion.state_changes = std::mem::take(&mut context.session.state_changes);
+        }
+        context.sink.end_rows(&completion);
     }
     Progress::Done
 }

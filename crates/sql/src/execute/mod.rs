@@ -14,8 +14,8 @@
 //!   which handle result rows; [`received`], which processes many of them in steps;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
 //!   [`compound`], [`into`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`benchmark`],
-//!   [`table_statistics`], [`lock_tables`], [`schema`]; [`table_use`], which separates statements from schema
-//!   changes.
+//!   [`table_statistics`], [`lock_tables`], [`schema`], [`track_transaction`]; [`table_use`], which separates
+//!   statements from schema changes.
 
 mod benchmark;
 mod bound;
@@ -54,6 +54,7 @@ mod sorter;
 mod state;
 mod table_statistics;
 mod table_use;
+mod track_transaction;
 mod transaction;
 mod tree;
 mod unique_key;
@@ -86,6 +87,7 @@ pub(crate) use schema::{
     AccessOutcome, AccessRetry, AfterSchemaChange, FillTable, FilledTable, note_change_wait, send_schema_change,
     start_access_change, start_schema_change, undo_creation,
 };
+pub(crate) use session::HintedVariables;
 pub use session::{Session, SessionOpening};
 pub(crate) use settings::READ_ROUTING;
 pub use settings::{ServerSettings, ThreadPoolSettings};

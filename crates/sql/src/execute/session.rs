@@ -21,12 +21,13 @@ use super::lock_tables::TableLocks;
 use super::retry::KeptInput;
 use super::savepoint::Savepoint;
 use super::state::Execution;
+use super::track_transaction::TransactionTracker;
 use crate::mysql_catalog::variable::{HighPriorityMode, QueryAttribute, find};
 use crate::parse::Dialect;
 use junctor_gateway::Agreed;
 
 use crate::mysql_catalog::show::{Warning, WarningLevel};
-use crate::mysql_catalog::variable::SessionVariables;
+use crate::mysql_catalog::variable::{Note, SessionVariables};
 use crate::plan::{OperationKind, PreparedStatements, TableUse};
 use crate::result::{Completion, StateChange};
 
@@ -154,6 +155,10 @@ pub struct Session {
     pub(crate) compression: Option<&'static str>,
     /// The changes that the next OK packet reports.
     pub(crate) state_changes: Vec<StateChange>,
+    /// The variables that SET_VAR has set for the current statement.
+    pub(crate) hinted: Option<Box<HintedVariables>>,
+    /// The transaction, for a client that wants to know it.
+    pub(crate) tracker: Option<Box<TransactionTracker>>,
     /// The query attributes of the current command.
     pub(crate) query_attributes: Option<Box<QueryAttributes>>,
     /// The open cursors of prepared statements.
@@ -171,6 +176,14 @@ pub struct Session {
 /// The query attributes of a command. Few commands have some, so a session has only a pointer.
 #[derive(Debug)]
 pub(crate) struct QueryAttributes(pub Vec<QueryAttribute>);
+
+/// The variables before a statement with SET_VAR.
+#[derive(Debug)]
+pub(crate) struct HintedVariables {
+    pub before: SessionVariables,
+    /// The numbers and texts of the warnings of the hints.
+    pub warnings: Vec<Note>,
+}
 
 // Thousands of idle sessions must fit into memory.
 const _: () = assert!(size_of::<Session>() <= 1024);
@@ -446,10 +459,17 @@ impl Session {
         self.savepoints.clear();
         self.tables.clear();
         self.transaction.explicit = !self.variables.autocommit;
+        if let Some(tracker) = &mut self.tracker {
+            tracker.end();
+        }
     }
 
     /// Begins a transaction of several statements.
     pub(crate) fn begin_transaction(&mut self, read_only: Option<bool>) {
+        if let Some(tracker) = &mut self.tracker {
+            let (isolation, access) = self.variables.next_choices();
+            tracker.begin((isolation, read_only.or(access)));
+        }
         let characteristics = self.variables.begin_transaction();
         self.transaction_number = self.transaction_number.wrapping_add(1);
         self.is_open = true;
@@ -462,6 +482,9 @@ impl Session {
     pub(crate) fn chain_transaction(&mut self) {
         self.is_open = true;
         self.transaction.explicit = true;
+        if let Some(tracker) = &mut self.tracker {
+            tracker.begin_explicitly(false);
+        }
     }
 
     /// Must be called before a statement that uses tables. With autocommit off, the first such statement
@@ -474,6 +497,22 @@ impl Session {
         match self.variables.autocommit {
             true => self.transaction.isolation = self.variables.begin_transaction().isolation.isolation(),
             false => self.begin_transaction(None),
+        }
+    }
+
+    /// As [`Self::end_hinted`], for a statement that may have no hints.
+    #[inline]
+    pub(crate) fn end_hinted_statement(&mut self) {
+        if self.hinted.is_some() {
+            self.end_hinted();
+        }
+    }
+
+    /// Gives the variables that SET_VAR has set for a statement their values from before it.
+    #[cold]
+    pub(crate) fn end_hinted(&mut self) {
+        if let Some(hinted) = self.hinted.take() {
+            self.variables.restore(hinted.before);
         }
     }
 

@@ -166,6 +166,7 @@ impl StatementContext<'_, '_> {
         if !self.session.transaction.explicit {
             return None;
         }
+        self.tell_use(plan);
         // A snapshot cannot show the rows of a table that was created after it.
         if plan.reads_rows() && wanted.iter().any(|used| self.session.transaction.is_older_than(used.table)) {
             return Some(fail(self, &Error::table_definition_changed()));
@@ -191,12 +192,20 @@ impl StatementContext<'_, '_> {
         if !self.session.transaction.explicit {
             return Ok(());
         }
+        self.tell_use(plan);
         let wanted: Vec<TableUse> = used.into_iter().filter(|used| !self.session.has_used(*used)).collect();
         if wanted.iter().any(|used| self.session.transaction.is_older_than(used.table)) {
             return Err(Error::table_definition_changed());
         }
         self.use_tables(wanted);
         Ok(())
+    }
+
+    /// Notes the tables of a statement for a client that wants to know its transaction.
+    fn tell_use(&mut self, plan: &Plan) {
+        if let Some(tracker) = &mut self.session.tracker {
+            plan.table_uses().for_each(|used| tracker.note_use(used.writes));
+        }
     }
 
     fn use_tables(&mut self, wanted: Vec<TableUse>) {

@@ -136,6 +136,9 @@ fn begin(
     consistent_snapshot: bool,
 ) -> Result<()> {
     session.begin_transaction(read_only);
+    if let Some(tracker) = &mut session.tracker {
+        tracker.begin_explicitly(consistent_snapshot);
+    }
     if !consistent_snapshot {
         return Ok(());
     }

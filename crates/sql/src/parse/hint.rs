@@ -1,5 +1,7 @@
 //! Optimizer hints: the comment `/*+ ... */` after SELECT.
 
+use std::fmt;
+
 use super::dialect::Dialect;
 use super::lexer::{Lexer, Token, TokenKind, is_blank_byte};
 use super::literal::decode_integer;
@@ -39,8 +41,8 @@ pub enum HintKind {
     SetVariable {
         /// The system variable.
         name: String,
-        /// Its value, if it is a number.
-        number: Option<u64>,
+        /// Its value.
+        value: HintValue,
     },
     /// JOIN_FIXED_ORDER: tables are joined in the order of FROM.
     FixedOrder,
@@ -52,6 +54,34 @@ pub enum HintKind {
     Tables(Vec<HintTable>),
     /// A hint that changes nothing here.
     Nothing,
+}
+
+/// The value of a variable in SET_VAR.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum HintValue {
+    Number(u64),
+    /// A string without its quotes, or a word.
+    Text(String),
+}
+
+impl HintValue {
+    /// The value, if it is a number.
+    pub fn number(&self) -> Option<u64> {
+        match self {
+            HintValue::Number(number) => Some(*number),
+            HintValue::Text(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for HintValue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HintValue::Number(number) => write!(formatter, "{number}"),
+            HintValue::Text(text) => write!(formatter, "'{text}'"),
+        }
+    }
 }
 
 /// The hints about the order of joins.
@@ -279,15 +309,18 @@ impl<'a> Reader<'a> {
     fn setting(&mut self) -> Option<HintKind> {
         let name = self.name()?;
         self.expect(TokenKind::Equal)?;
-        let number = match self.current.kind {
-            TokenKind::Integer => Some(self.number()?),
-            TokenKind::String | TokenKind::Decimal | TokenKind::Name | TokenKind::Keyword(_) => {
-                self.advance();
-                None
+        let bytes = match self.current.kind {
+            TokenKind::Integer => {
+                let value = HintValue::Number(self.number()?);
+                return Some(HintKind::SetVariable { name, value });
             }
+            TokenKind::String => unquoted(self.bytes()),
+            TokenKind::Decimal | TokenKind::Name | TokenKind::Keyword(_) => self.bytes().to_vec(),
             _ => return None,
         };
-        Some(HintKind::SetVariable { name, number })
+        let value = HintValue::Text(String::from_utf8(bytes).ok()?);
+        self.advance();
+        Some(HintKind::SetVariable { name, value })
     }
 
     fn strategy(&mut self) -> Option<()> {
@@ -334,7 +367,8 @@ mod tests {
         let order = HintKind::JoinOrder(JoinOrderKind::Order, vec![table("t1", None), table("t2", Some("x"))]);
         let indexes = vec!["i".to_owned(), "PRIMARY".to_owned()];
         let index = HintKind::Index(Some(IndexHintKind::Ignore), table("t", None), indexes);
-        let setting = HintKind::SetVariable { name: "sort_buffer_size".to_owned(), number: None };
+        let setting =
+            HintKind::SetVariable { name: "sort_buffer_size".to_owned(), value: HintValue::Text("16M".to_owned()) };
         assert_eq!(
             kinds,
             [

@@ -1,7 +1,10 @@
-//! The syntax tree of JSON_TABLE.
+//! The syntax tree of JSON_TABLE, and a limit of JSON_VALUE.
 
 use super::definition::ColumnDefinition;
 use super::expression::Expression;
+
+/// Characters of the text that JSON_VALUE returns with RETURNING CHAR and no length.
+pub const VALUE_CHARACTERS_MAX: u32 = u32::MAX / 4;
 
 /// `JSON_TABLE(document, path COLUMNS (...))`
 #[derive(Clone, Debug, PartialEq)]

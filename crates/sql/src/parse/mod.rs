@@ -7,6 +7,7 @@
 pub mod account;
 pub mod definition;
 pub mod dialect;
+mod digest;
 pub mod error;
 pub mod expression;
 pub mod grammar;
@@ -32,6 +33,7 @@ pub mod window;
 mod tests;
 
 pub use dialect::Dialect;
+pub use digest::digest_text;
 pub use error::{ParseError, ParseErrorKind};
 pub use expression::{Expression, Literal, ParameterNumber};
 pub use grammar::{

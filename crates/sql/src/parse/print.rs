@@ -7,6 +7,7 @@ use super::expression::{
     BinaryOperator, Case, CastTarget, ColumnReference, Expression, FunctionCall, InList, IsTest, Literal,
     StringLiteral, TemporalKind, TrimSide, UnaryOperator,
 };
+use super::json_table::VALUE_CHARACTERS_MAX;
 
 /// The expression as text. Columns have no qualifiers. `None` if the expression has a part that no definition
 /// may contain.
@@ -302,6 +303,10 @@ impl Printer<'_> {
                 self.unit(kind)?;
                 self.all((", ", "", ")"), [standard])
             }
+            ("JSON_VALUE", [document, path, clauses @ ..]) => {
+                self.all(("json_value(", ", ", ""), [document, path])?;
+                self.json_value_clauses(clauses)
+            }
             ("MEMBER OF", [value, array]) => self.all(("", " member of (", ")"), [value, array]),
             ("CURRENT_TIMESTAMP" | "LOCALTIME" | "LOCALTIMESTAMP", _) => self.all(("now(", ",", ")"), arguments),
             ("CURRENT_DATE", _) => self.all(("curdate(", ",", ")"), arguments),
@@ -313,6 +318,40 @@ impl Printer<'_> {
                 self.all(("(", ",", ")"), arguments)
             }
         }
+    }
+
+    /// The clauses of JSON_VALUE, from its arguments behind the path.
+    fn json_value_clauses(&mut self, clauses: &[Expression]) -> Option<()> {
+        let returning = match clauses.first() {
+            None => "char(512)".to_owned(),
+            Some(Expression::Collate { operand, .. }) => match &**operand {
+                Expression::Cast { target: CastTarget::Char { length, .. }, .. } => without_maximum("char", *length),
+                _ => return None,
+            },
+            Some(Expression::Cast { target: CastTarget::Char { length, character_set }, .. }) => {
+                let set = character_set.as_deref().unwrap_or("utf8mb4");
+                format!("{} charset {}", without_maximum("char", *length), set.to_ascii_lowercase())
+            }
+            Some(Expression::Cast { target: CastTarget::Binary(length), .. }) => without_maximum("binary", *length),
+            Some(Expression::Cast { target, .. }) => cast_target(target),
+            Some(_) => return None,
+        };
+        self.text(" returning ");
+        self.text(&returning);
+        let actions = clauses.get(1..).unwrap_or_default().chunks_exact(2);
+        let is_default = |action: &[Expression]| action[0] == Expression::Literal(Literal::Integer(0));
+        if !actions.clone().all(is_default) {
+            for (action, place) in actions.zip([" on empty", " on error"]) {
+                match &action[0] {
+                    Expression::Literal(Literal::Integer(1)) => self.all((" default ", "", ""), [&action[1]])?,
+                    Expression::Literal(Literal::Integer(2)) => self.text(" error"),
+                    _ => self.text(" null"),
+                }
+                self.text(place);
+            }
+        }
+        self.text(")");
+        Some(())
     }
 
     /// The unit of an interval, which is a literal among the arguments.
@@ -375,6 +414,14 @@ fn cast_target(target: &CastTarget) -> String {
     }
 }
 
+/// A type of JSON_VALUE; without its length if none was written.
+fn without_maximum(name: &str, length: Option<u32>) -> String {
+    match length {
+        Some(length) if length < VALUE_CHARACTERS_MAX => format!("{name}({length})"),
+        _ => name.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -414,6 +461,19 @@ mod tests {
             ("x'41' = DATE '2020-01-02'", "(0x41 = DATE'2020-01-02')"),
             ("1.50 + 1e3 + -2", "((1.50 + 1e3) + -2)"),
             ("a MOD 2 XOR TRUE", "((`a` % 2) xor true)"),
+            ("JSON_VALUE(a, '$.b')", "json_value(`a`, _utf8mb4'$.b' returning char(512))"),
+            (
+                "JSON_VALUE(a, '$' RETURNING CHAR ERROR ON EMPTY)",
+                "json_value(`a`, _utf8mb4'$' returning char error on empty null on error)",
+            ),
+            (
+                "JSON_VALUE(a, '$' RETURNING DECIMAL(4,2) DEFAULT -1 ON EMPTY DEFAULT '2' ON ERROR)",
+                "json_value(`a`, _utf8mb4'$' returning decimal(4,2) default -1 on empty default _utf8mb4'2' on error)",
+            ),
+            (
+                "JSON_VALUE(a, '$' RETURNING CHAR(3) CHARSET ascii NULL ON ERROR)",
+                "json_value(`a`, _utf8mb4'$' returning char(3) charset ascii)",
+            ),
             ("POSITION('x' IN a)", "locate(_utf8mb4'x',`a`)"),
             ("IF(a, b, NULL)", "if(`a`,`b`,NULL)"),
         ] {

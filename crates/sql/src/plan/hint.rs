@@ -43,6 +43,17 @@ const WITHOUT_EFFECT: [&str; 26] = [
     "windowing_use_high_precision",
 ];
 
+/// The variables of SET_VAR that the session sets for the statement.
+pub const STATEMENT_VARIABLES: [&str; 7] = [
+    "cte_max_recursion_depth",
+    "lock_wait_timeout",
+    "max_error_count",
+    "sql_mode",
+    "sql_select_limit",
+    "time_zone",
+    "timestamp",
+];
+
 /// The variables of SET_VAR on which plans depend, with their least and greatest values.
 const OF_PLANS: [(&str, u64, u64); 2] = [("div_precision_increment", 0, 30), ("group_concat_max_len", 4, u64::MAX)];
 
@@ -155,14 +166,15 @@ impl HintedSelect {
         }
         match &hint.kind {
             HintKind::ExecutionTime(limit) => self.limit(hint, *limit, *is_outermost),
-            HintKind::SetVariable { name, number } if name.eq_ignore_ascii_case(EXECUTION_TIME) => {
-                let limit = number.map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX));
+            HintKind::SetVariable { name, value } if name.eq_ignore_ascii_case(EXECUTION_TIME) => {
+                let limit = value.number().map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX));
                 self.limit(hint, limit, *is_outermost);
             }
-            HintKind::SetVariable { name, number } => {
+            HintKind::SetVariable { name, .. } if *is_outermost && is_of_statement(name) => {}
+            HintKind::SetVariable { name, value } => {
                 let of_plan = OF_PLANS.iter().position(|(known, ..)| known.eq_ignore_ascii_case(name));
                 if let Some(position) = of_plan.filter(|_| *is_outermost) {
-                    self.set_number(position, *number);
+                    self.set_number(position, value.number());
                 } else if !WITHOUT_EFFECT.iter().any(|known| known.eq_ignore_ascii_case(name)) {
                     self.unset.push(name.to_ascii_lowercase());
                 }
@@ -262,6 +274,10 @@ impl HintedSelect {
             self.warn_unresolved(hint, &table.name, (names, Some(&index)));
         }
     }
+}
+
+fn is_of_statement(name: &str) -> bool {
+    STATEMENT_VARIABLES.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Calls `run` for the member of FROM with a name; `None` if there is none.

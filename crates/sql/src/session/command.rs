@@ -116,6 +116,8 @@ impl StatementContext<'_, '_> {
         let collation = self.session.variables.collation_connection.number();
         self.session.variables = SessionVariables::new(&self.engine.globals, self.session.is_interactive);
         self.session.variables.choose_collation(collation);
+        self.session.tracker = None;
+        self.session.track_transaction();
         self.session.last_insert_id = 0;
         self.session.insert_id_argument = None;
         self.session.found_rows = 0;

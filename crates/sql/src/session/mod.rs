@@ -9,6 +9,7 @@ mod account;
 mod command;
 mod estimates;
 mod facts;
+mod hinted_variables;
 mod implicit_parameters;
 mod prepared;
 mod key_reader;
@@ -131,6 +132,8 @@ impl Engine {
             tls: opening.tls,
             compression: opening.compression,
             state_changes: Vec::new(),
+            hinted: None,
+            tracker: None,
             cursor_wanted: 0,
             query_attributes: None,
             query_deadline: None,
@@ -159,6 +162,7 @@ impl Engine {
             found_rows: 0,
         };
         session.transaction_ended();
+        session.track_transaction();
         self.rights_of(&mut session);
         if let Some(database) = opening.database {
             self.check_login_database(&session, database)?;
@@ -259,6 +263,7 @@ impl Engine {
         sink: &mut dyn ResultSink,
     ) -> Progress {
         session.query_deadline = None;
+        session.end_hinted_statement();
         self.context(session, turn, sink).execute_command(command)
     }
 
@@ -283,6 +288,7 @@ impl Engine {
         sink: &mut dyn ResultSink,
     ) -> Progress {
         session.query_deadline = None;
+        session.end_hinted_statement();
         self.context(session, turn, sink).execute_command_prepared(execution)
     }
 

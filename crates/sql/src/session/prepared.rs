@@ -152,7 +152,6 @@ impl StatementContext<'_, '_> {
         self.begin_input(input);
         std::mem::swap(&mut self.engine.work.parameters, parameters);
         let values = Parameters::from_bytes(&self.engine.work.parameters);
-        let settings = self.session.plan_settings();
         let Some(statement) = self.session.statements.get(id) else {
             let message = format!("Unknown prepared statement handler ({id}) given to mysqld_stmt_execute");
             return fail(self, &Error::new(ErrorCode::UnknownPreparedStatement, message));
@@ -160,6 +159,16 @@ impl StatementContext<'_, '_> {
         if values.count() != usize::from(statement.parameter_count) {
             return fail(self, &message::wrong_arguments("mysqld_stmt_execute"));
         }
+        let hinted;
+        let (statement, values) = match statement.has_hints() {
+            true => {
+                hinted = Arc::clone(statement);
+                self.set_hinted(&hinted.statement);
+                (&hinted, Parameters::from_bytes(&self.engine.work.parameters))
+            }
+            false => (statement, values),
+        };
+        let settings = self.session.plan_settings();
         // EXECUTE is a text statement, so its rows are text.
         let protocol = match input.form {
             InputForm::Text(_) => self.session.text_protocol,

@@ -140,6 +140,9 @@ impl StatementContext<'_, '_> {
         if let Some(progress) = self.execute_named(&statement, input) {
             return progress;
         }
+        if matches!(&statement, Statement::Select(select) if select.has_hints) {
+            self.set_hinted(&statement);
+        }
         let session_values = self.lift_session_values(&mut statement, ParameterNumber(0));
         self.engine.work.parameters.clear();
         let evaluated = self.evaluate_session_values(&session_values);
@@ -300,6 +303,10 @@ impl StatementContext<'_, '_> {
                 None => (ErrorCode::UnresolvedHintName, format!("Unresolved name '{name}' for SET_VAR hint")),
             };
             self.session.warn(WarningLevel::Warning, code.errno(), text.into());
+        }
+        let hinted_variables = self.session.hinted.as_mut().map(|hinted| std::mem::take(&mut hinted.warnings));
+        for (errno, text) in hinted_variables.unwrap_or_default() {
+            self.session.warn(WarningLevel::Warning, errno, text);
         }
         self.execute_plan(&hinted.plan, input)
     }

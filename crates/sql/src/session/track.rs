@@ -13,6 +13,9 @@ use crate::result::StateChange;
 /// The variables that SET NAMES and SET CHARACTER SET change.
 const NAMES: [&str; 3] = ["character_set_client", "character_set_connection", "character_set_results"];
 
+/// The variable whose change begins and ends the tracking of transactions.
+const TRANSACTION: &str = "session_track_transaction_info";
+
 impl StatementContext<'_, '_> {
     /// Notes that the session has another database.
     pub(super) fn track_database(&mut self) {
@@ -43,6 +46,12 @@ impl StatementContext<'_, '_> {
                 SetItem::Names { .. } | SetItem::CharacterSet(_) => names.extend(NAMES),
                 _ => {}
             }
+        }
+        if items
+            .iter()
+            .any(|item| matches!(item, SetItem::SystemVariable { name, .. } if name.eq_ignore_ascii_case(TRANSACTION)))
+        {
+            self.session.track_transaction();
         }
         names.retain(|name| is_wanted(name));
         names.sort_unstable();

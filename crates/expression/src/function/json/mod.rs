@@ -2,7 +2,9 @@
 
 mod path;
 mod pretty;
+mod schema;
 mod search;
+mod value;
 
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ use crate::program::Expression;
 use crate::result_type::{Coercibility, Kind, ResultType};
 pub use path::Path as JsonPath;
 use path::{Leg, Path};
+use schema::{Misfit, Schema};
+pub use value::Otherwise as JsonOtherwise;
 
 pub(super) const TABLE: &[Function] = &[
     function("JSON_EXTRACT", 2, ANY, resolve_document, extract),
@@ -45,7 +49,10 @@ pub(super) const TABLE: &[Function] = &[
     function("JSON_ARRAY_INSERT", 3, ANY, resolve_changes, array_insert),
     function("JSON_PRETTY", 1, 1, resolve_text, pretty_text),
     function("JSON_SEARCH", 3, ANY, resolve_document, search::search),
-    function("JSON_VALUE", 2, 2, resolve_value, value),
+    function("JSON_SCHEMA_VALID", 2, 2, resolve_truth, schema_valid),
+    function("JSON_SCHEMA_VALIDATION_REPORT", 2, 2, resolve_document, schema_report),
+    // The arguments behind the path are those of the clauses. Its texts have the collation of RETURNING.
+    function("JSON_VALUE", 2, 7, value::resolve, value::value).of_collation(),
     function("CAST JSON", 1, 1, resolve_document, cast),
 ];
 
@@ -53,8 +60,6 @@ pub(super) const TABLE: &[Function] = &[
 const TEXT_CHARACTERS: u32 = u32::MAX / 4;
 /// MySQL's code of VARCHAR, which documents have for binary strings.
 const BINARY_STRING: u8 = 15;
-/// Characters of the type that JSON_VALUE returns.
-const VALUE_CHARACTERS: u32 = 512;
 
 fn resolve_document(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     Ok(TypedCall { arguments, result: ResultType::json().with_nullable(true) })
@@ -68,14 +73,14 @@ fn resolve_text(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall
     resolve_text_of(TEXT_CHARACTERS, arguments)
 }
 
-fn resolve_value(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
-    resolve_text_of(VALUE_CHARACTERS, arguments)
-}
-
 /// Texts of documents differ by letter case, unlike others.
 fn resolve_text_of(characters: u32, arguments: Vec<Expression>) -> Result<TypedCall> {
     let result = ResultType::string(CollationId::UTF8MB4_BIN, Coercibility::Coercible, characters);
     Ok(TypedCall { arguments, result: result.with_nullable(true) })
+}
+
+fn resolve_truth(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    Ok(TypedCall { arguments, result: ResultType::boolean().with_nullable(true) })
 }
 
 fn resolve_object(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
@@ -97,7 +102,13 @@ impl<'r> Call<'r> {
     /// The argument as a document; a text is read. Errors: 3141 for a text that is none, 3144 for a binary
     /// string.
     pub(super) fn document(&self, position: usize) -> Result<Option<&'r [u8]>> {
-        match self.rounded(position)? {
+        let value = self.rounded(position)?;
+        self.document_of(value, position)
+    }
+
+    /// The value of an argument as a document. Errors as [`Self::document`].
+    fn document_of(&self, value: ValueRef<'r>, position: usize) -> Result<Option<&'r [u8]>> {
+        match value {
             ValueRef::Null => Ok(None),
             ValueRef::Json(document) => Ok(Some(document)),
             ValueRef::Bytes(_) if self.is_binary(position) => Err(binary_text()),
@@ -637,23 +648,44 @@ fn pretty_text(call: Call<'_>) -> Result<ValueRef<'_>> {
     call.build(|buffer| pretty::append_pretty(document, 0, buffer))
 }
 
-/// The scalar at the path as text; NULL for other values, and for text that is too long.
-fn value(call: Call<'_>) -> Result<ValueRef<'_>> {
-    let (Some(document), Some(path)) = (call.document(0)?, call.path(1)?) else { return Ok(ValueRef::Null) };
-    let mut found = Vec::new();
-    path.find(document, &mut |value| found.push(value));
-    let [only] = found[..] else { return Ok(ValueRef::Null) };
-    let text = match Json::of(only) {
-        Json::Null | Json::Array(_) | Json::Object(_) => return Ok(ValueRef::Null),
-        Json::String(text) => text,
-        Json::Temporal(_) | Json::Opaque { .. } => {
-            let quoted = call.scratch().build_text(|buffer| json::append_text(only, buffer))?;
-            &quoted[1..quoted.len() - 1]
-        }
-        _ => call.scratch().build_text(|buffer| json::append_text(only, buffer))?,
+/// The schema in the first argument and the document in the second; `None` if one is NULL. Errors: 3853 for a
+/// schema that is no object, 1235 for `$ref`.
+fn schema_misfit(call: Call<'_>) -> Result<Option<Option<Misfit>>> {
+    let Some(written) = call.document(0)? else { return Ok(None) };
+    if !matches!(Json::of(written), Json::Object(_)) {
+        let name = call.function_name();
+        let message = format!("Invalid JSON type in argument 1 to function {name}; an object is required.");
+        return Err(Error::new(ErrorCode::InvalidJsonType, message));
+    }
+    let mut key = b"schema ".to_vec();
+    key.extend_from_slice(written);
+    let schema = call.scratch().cached(&key, || Schema::read(written))?;
+    let Some(document) = call.document(1)? else { return Ok(None) };
+    schema.misfit(document).map(Some)
+}
+
+fn schema_valid(call: Call<'_>) -> Result<ValueRef<'_>> {
+    Ok(schema_misfit(call)?.map_or(ValueRef::Null, |misfit| ValueRef::Int(misfit.is_none().into())))
+}
+
+fn schema_report(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let Some(misfit) = schema_misfit(call)? else { return Ok(ValueRef::Null) };
+    let json = |value: Json<'_>| {
+        let mut document = Vec::new();
+        value.append(&mut document);
+        document
     };
-    let characters = String::from_utf8_lossy(text).chars().count();
-    Ok(if characters > VALUE_CHARACTERS as usize { ValueRef::Null } else { ValueRef::Bytes(text) })
+    let mut members = vec![("valid", json(Json::Boolean(misfit.is_none())))];
+    if let Some(misfit) = misfit {
+        let texts = [
+            ("reason", misfit.reason()),
+            ("schema-location", misfit.schema_location()),
+            ("document-location", misfit.document_location()),
+            ("schema-failed-keyword", misfit.keyword.to_owned()),
+        ];
+        members.extend(texts.map(|(key, text)| (key, json(Json::String(text.as_bytes())))));
+    }
+    call.json(|buffer| append_object(members.iter().map(|(key, value)| (key.as_bytes(), &value[..])).collect(), buffer))
 }
 
 /// Documents are stored whole, so no update leaves space behind.

@@ -54,7 +54,16 @@ impl<'a> OkReply<'a> {
     /// Appends the payload with changes of the session's state, which `status` must announce. The text then
     /// has a length even if it is empty.
     pub fn encode_with_changes(&self, changes: &[u8], out: &mut Vec<u8>) {
-        self.encode_with_header(OK_HEADER, out);
+        self.encode_changes(OK_HEADER, changes, out);
+    }
+
+    /// As [`Self::encode_with_changes`], in the form that ends a result for clients with DEPRECATE_EOF.
+    pub fn encode_as_result_end_with_changes(&self, changes: &[u8], out: &mut Vec<u8>) {
+        self.encode_changes(EOF_HEADER, changes, out);
+    }
+
+    fn encode_changes(&self, header: u8, changes: &[u8], out: &mut Vec<u8>) {
+        self.encode_with_header(header, out);
         if self.info.is_empty() {
             out.push(0);
         }

@@ -238,6 +238,161 @@ fn languages_have_their_letters_in_order() {
     }
 }
 
+/// Orders of letters of several characters, of scripts, and of three levels, by the rules of CLDR.
+const SEQUENCES: [(&str, &[&[&str]]); 22] = [
+    (
+        "cs_0900_ai_ci",
+        &[&["c", "C"], &["cz"], &["č"], &["d"], &["h"], &["hz"], &["ch", "CH", "cH"], &["cha"], &["i"], &["r"], &["ř"]],
+    ),
+    ("cs_0900_as_cs", &[&["h"], &["H"], &["hz"], &["ch"], &["cH"], &["Ch"], &["CH"], &["cha"], &["i"]]),
+    ("sk_0900_ai_ci", &[&["a"], &["ä"], &["b"], &["h"], &["ch", "Ch"], &["i"], &["o"], &["ô"], &["p"]]),
+    (
+        "da_0900_ai_ci",
+        &[
+            &["a"],
+            &["ab"],
+            &["th", "þ"],
+            &["y", "ü"],
+            &["z"],
+            &["æ", "Ä"],
+            &["ø", "ö"],
+            &["å", "aa", "AA", "Aa"],
+            &["åb", "aab"],
+        ],
+    ),
+    (
+        "da_0900_as_cs",
+        &[
+            &["A"],
+            &["a"],
+            &["B"],
+            &["b"],
+            &["z"],
+            &["Æ"],
+            &["æ"],
+            &["Ø"],
+            &["ø"],
+            &["Å"],
+            &["AA"],
+            &["Aa"],
+            &["å"],
+            &["aa"],
+        ],
+    ),
+    ("nb_0900_ai_ci", &[&["a"], &["z"], &["æ", "ę"], &["ø"], &["å", "aa"]]),
+    (
+        "es_trad_0900_ai_ci",
+        &[&["c"], &["cz"], &["ch", "CH"], &["d"], &["l"], &["lz"], &["ll", "Ll"], &["m"], &["n"], &["ñ"]],
+    ),
+    (
+        "hr_0900_ai_ci",
+        &[
+            &["č"],
+            &["ć"],
+            &["d"],
+            &["dž", "ǆ", "DŽ"],
+            &["đ"],
+            &["l"],
+            &["lj", "ǉ", "LJ"],
+            &["m"],
+            &["z"],
+            &["ž"],
+            &["я"],
+            &["α"],
+        ],
+    ),
+    ("hr_0900_as_cs", &[&["lz"], &["lj"], &["ǉ"], &["Lj"], &["ǈ"], &["LJ"], &["Ǉ"], &["m"]]),
+    (
+        "hu_0900_ai_ci",
+        &[
+            &["c"],
+            &["cz"],
+            &["cs", "CS"],
+            &["cscs", "ccs"],
+            &["d"],
+            &["dz"],
+            &["dzs"],
+            &["dzsdzs", "ddzs"],
+            &["e"],
+            &["o", "ó"],
+            &["ö", "ő"],
+            &["p"],
+        ],
+    ),
+    ("hu_0900_as_cs", &[&["o"], &["O"], &["ó"], &["ö"], &["Ö"], &["ő"], &["Ő"], &["p"], &["zs"], &["Zs"], &["ZS"]]),
+    ("lt_0900_ai_ci", &[&["a", "ą"], &["c"], &["č"], &["i", "y", "į"], &["iz", "yz"], &["s"], &["š"], &["z"], &["ž"]]),
+    ("lt_0900_as_cs", &[&["i"], &["i\u{300}", "i\u{307}\u{300}"], &["į"], &["y"], &["Y"], &["iz"]]),
+    ("ru_0900_ai_ci", &[&["7"], &["а", "А"], &["е", "ё"], &["я"], &["a"], &["z"], &["α"], &["ა"]]),
+    ("bg_0900_as_cs", &[&["а"], &["А"], &["я"], &["a"], &["A"]]),
+    ("mn_cyrl_0900_ai_ci", &[&["я"], &["a"]]),
+    (
+        "sv_0900_as_cs",
+        &[
+            &["th"],
+            &["þ"],
+            &["y"],
+            &["Y"],
+            &["ü"],
+            &["Ü"],
+            &["z"],
+            &["å"],
+            &["Å"],
+            &["ä"],
+            &["Ä"],
+            &["æ"],
+            &["Æ"],
+            &["ö"],
+        ],
+    ),
+    (
+        "vi_0900_as_cs",
+        &[
+            &["a"],
+            &["A"],
+            &["à"],
+            &["À"],
+            &["ả"],
+            &["ã"],
+            &["á"],
+            &["ạ"],
+            &["az"],
+            &["ă"],
+            &["ằ"],
+            &["ẳ"],
+            &["ẵ"],
+            &["ắ"],
+            &["ặ"],
+            &["â"],
+            &["b"],
+        ],
+    ),
+    ("de_pb_0900_as_cs", &[&["ad"], &["ae"], &["Ae"], &["AE"], &["ä"], &["Ä"], &["af"]]),
+    ("tr_0900_as_cs", &[&["h"], &["ı"], &["I"], &["i"], &["İ"], &["j"]]),
+    ("is_0900_as_cs", &[&["a"], &["A"], &["az"], &["á"], &["Á"], &["b"]]),
+    ("sr_latn_0900_ai_ci", &[&["n"], &["nz"], &["nj", "ǌ"], &["o"]]),
+];
+
+#[test]
+fn letters_of_several_characters_and_levels_are_in_order() {
+    for (collation, classes) in SEQUENCES {
+        assert_classes_rise(named(&format!("utf8mb4_{collation}")), classes);
+    }
+}
+
+#[test]
+fn a_prefix_key_ends_before_a_letter_of_several_characters_may_begin() {
+    let key_of = |collation: CollationId, prefix: &str| {
+        let mut key = Vec::new();
+        collation.append_prefix_key(prefix.as_bytes(), &mut key);
+        key
+    };
+    let czech = named("utf8mb4_cs_0900_ai_ci");
+    assert_eq!(key_of(czech, "abč").len(), 3 * 2 + 2);
+    for prefix in ["abc", "abC", "abch", "abçx"] {
+        assert_eq!(key_of(czech, prefix), key_of(czech, "ab"), "{prefix}");
+    }
+}
+
 #[test]
 fn a_letter_with_a_mark_after_it_is_not_the_letter_of_a_language() {
     let swedish = named("utf8mb4_sv_0900_ai_ci");

@@ -47,13 +47,55 @@ fn names_and_numbers_are_those_of_mysql() {
         (263, "utf8mb4_es_0900_ai_ci"),
         (264, "utf8mb4_sv_0900_ai_ci"),
         (265, "utf8mb4_tr_0900_ai_ci"),
+        (266, "utf8mb4_cs_0900_ai_ci"),
+        (267, "utf8mb4_da_0900_ai_ci"),
+        (268, "utf8mb4_lt_0900_ai_ci"),
+        (269, "utf8mb4_sk_0900_ai_ci"),
+        (270, "utf8mb4_es_trad_0900_ai_ci"),
         (271, "utf8mb4_la_0900_ai_ci"),
         (273, "utf8mb4_eo_0900_ai_ci"),
+        (274, "utf8mb4_hu_0900_ai_ci"),
+        (275, "utf8mb4_hr_0900_ai_ci"),
         (277, "utf8mb4_vi_0900_ai_ci"),
         (278, "utf8mb4_0900_as_cs"),
+        (279, "utf8mb4_de_pb_0900_as_cs"),
+        (280, "utf8mb4_is_0900_as_cs"),
+        (281, "utf8mb4_lv_0900_as_cs"),
+        (282, "utf8mb4_ro_0900_as_cs"),
+        (283, "utf8mb4_sl_0900_as_cs"),
+        (284, "utf8mb4_pl_0900_as_cs"),
+        (285, "utf8mb4_et_0900_as_cs"),
+        (286, "utf8mb4_es_0900_as_cs"),
+        (287, "utf8mb4_sv_0900_as_cs"),
+        (288, "utf8mb4_tr_0900_as_cs"),
+        (289, "utf8mb4_cs_0900_as_cs"),
+        (290, "utf8mb4_da_0900_as_cs"),
+        (291, "utf8mb4_lt_0900_as_cs"),
+        (292, "utf8mb4_sk_0900_as_cs"),
+        (293, "utf8mb4_es_trad_0900_as_cs"),
+        (294, "utf8mb4_la_0900_as_cs"),
+        (296, "utf8mb4_eo_0900_as_cs"),
+        (297, "utf8mb4_hu_0900_as_cs"),
+        (298, "utf8mb4_hr_0900_as_cs"),
+        (300, "utf8mb4_vi_0900_as_cs"),
         (305, "utf8mb4_0900_as_ci"),
+        (306, "utf8mb4_ru_0900_ai_ci"),
+        (307, "utf8mb4_ru_0900_as_cs"),
         (309, "utf8mb4_0900_bin"),
+        (310, "utf8mb4_nb_0900_ai_ci"),
+        (311, "utf8mb4_nb_0900_as_cs"),
+        (312, "utf8mb4_nn_0900_ai_ci"),
+        (313, "utf8mb4_nn_0900_as_cs"),
+        (314, "utf8mb4_sr_latn_0900_ai_ci"),
+        (315, "utf8mb4_sr_latn_0900_as_cs"),
+        (316, "utf8mb4_bs_0900_ai_ci"),
+        (317, "utf8mb4_bs_0900_as_cs"),
+        (318, "utf8mb4_bg_0900_ai_ci"),
+        (319, "utf8mb4_bg_0900_as_cs"),
         (320, "utf8mb4_gl_0900_ai_ci"),
+        (321, "utf8mb4_gl_0900_as_cs"),
+        (322, "utf8mb4_mn_cyrl_0900_ai_ci"),
+        (323, "utf8mb4_mn_cyrl_0900_as_cs"),
     ];
     assert_eq!(known.len(), CollationId::ALL.len());
     for (number, name) in known {
@@ -87,7 +129,7 @@ fn old_utf8_names_are_those_of_utf8mb3() {
 #[test]
 fn unsupported_names_of_mysql_are_distinguished_from_unknown_names() {
     assert_eq!(CollationId::from_number(28), Err(CollationLookupError::Unsupported));
-    for name in ["gbk_chinese_ci", "utf8mb4_hu_0900_ai_ci", "utf8mb4_sv_0900_as_cs", "latin2_bin", "utf8_swedish_ci"] {
+    for name in ["gbk_chinese_ci", "utf8mb4_ja_0900_as_cs", "utf8mb4_zh_0900_as_cs", "latin2_bin", "utf8_swedish_ci"] {
         assert_eq!(CollationId::from_name(name), Err(CollationLookupError::Unsupported), "{name}");
     }
     assert_eq!(CharacterSet::from_name("utf16"), Err(CollationLookupError::Unsupported));

@@ -27,6 +27,7 @@ mod alteration;
 mod connection;
 mod cursor;
 mod foreign_key;
+mod hinted_variables;
 mod interrupt;
 mod load;
 mod metadata_lock;

@@ -52,3 +52,61 @@ fn a_client_without_tracking_gets_no_changes() {
     node.execute(1, &["CREATE DATABASE d", "SET session_track_state_change = ON"]);
     assert_eq!(query(&mut node, "USE d"), "");
 }
+
+/// The report of a transaction's state.
+fn state(letters: &str) -> String {
+    format!("\\x05\\t\\x08{letters}")
+}
+
+/// The report of a transaction's characteristics.
+fn characteristics(statements: &str) -> String {
+    let bytes = [&[4, statements.len() as u8 + 1, statements.len() as u8], statements.as_bytes()].concat();
+    bytes.escape_ascii().to_string()
+}
+
+#[test]
+fn an_ok_packet_reports_the_state_and_the_characteristics_of_the_transaction() {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    node.open_with(1, 0x200 | 1 << 23);
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)"]);
+    let both = |letters: &str, statements: &str| state(letters) + &characteristics(statements);
+    let none = "________";
+    assert_eq!(query(&mut node, "SET session_track_transaction_info = 'CHARACTERISTICS'"), both(none, ""));
+    assert_eq!(query(&mut node, "INSERT INTO d.t VALUES (1)"), "", "a transaction by itself is not told");
+    assert_eq!(query(&mut node, "START TRANSACTION"), both("T_______", "START TRANSACTION;"));
+    assert_eq!(query(&mut node, "INSERT INTO d.t VALUES (2)"), state("T___W___"));
+    assert_eq!(query(&mut node, "INSERT INTO d.t VALUES (3)"), "", "nothing new");
+    node.query(1, "SELECT * FROM d.t");
+    assert_eq!(query(&mut node, "DO 1"), state("T_R_W_S_"), "an EOF packet has no changes");
+    assert_eq!(query(&mut node, "COMMIT AND CHAIN"), both("T_______", "START TRANSACTION;"));
+    assert_eq!(query(&mut node, "ROLLBACK"), both(none, ""));
+    assert_eq!(query(&mut node, "SET TRANSACTION READ ONLY"), characteristics("SET TRANSACTION READ ONLY;"));
+    let isolation = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED;";
+    let chosen = format!("{isolation} SET TRANSACTION READ ONLY;");
+    assert_eq!(query(&mut node, isolation), characteristics(&chosen));
+    let begun = format!("{isolation} START TRANSACTION READ WRITE;");
+    assert_eq!(query(&mut node, "START TRANSACTION READ WRITE"), both("T_______", &begun));
+    assert_eq!(query(&mut node, "COMMIT"), both(none, ""));
+    query(&mut node, "SET autocommit = 0");
+    assert_eq!(query(&mut node, "INSERT INTO d.t VALUES (4)"), state("I___W___"));
+    assert_eq!(query(&mut node, "COMMIT"), state(none));
+    query(&mut node, "SET autocommit = 1");
+    assert_eq!(query(&mut node, "LOCK TABLES d.t WRITE"), state("_______L"));
+    assert_eq!(query(&mut node, "UNLOCK TABLES"), state(none));
+    assert_eq!(query(&mut node, "SET session_track_transaction_info = 'OFF'"), "");
+    assert_eq!(query(&mut node, "START TRANSACTION"), "");
+}
+
+#[test]
+fn the_end_of_rows_reports_the_transaction_to_clients_without_eof() {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    // CLIENT_SESSION_TRACK and CLIENT_DEPRECATE_EOF.
+    node.open_with(1, 0x200 | 1 << 23 | 1 << 24);
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)"]);
+    node.execute(1, &["SET session_track_transaction_info = 'STATE'", "START TRANSACTION"]);
+    node.begin(1, b"\x03SELECT * FROM d.t");
+    node.run();
+    let answer = node.answer(1).expect("an answer").escape_ascii().to_string();
+    assert!(answer.ends_with(&state("T_R___S_")), "{answer}");
+    assert_eq!(query(&mut node, "DO 1"), "");
+}

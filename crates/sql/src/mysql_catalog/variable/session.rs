@@ -216,6 +216,11 @@ impl SessionVariables {
         }
     }
 
+    /// The characteristics that SET TRANSACTION has chosen for the next transaction alone.
+    pub fn next_choices(&self) -> (Option<IsolationChoice>, Option<bool>) {
+        (self.next_isolation, self.next_read_only)
+    }
+
     /// Returns the characteristics for a transaction that begins now, and discards a SET TRANSACTION that
     /// applies to this transaction only.
     #[inline]
@@ -231,6 +236,13 @@ impl SessionVariables {
     pub fn forget_next_transaction(&mut self) {
         self.next_isolation = None;
         self.next_read_only = None;
+    }
+
+    /// Takes the values of another copy, except those that a query may change: user variables, and the
+    /// characteristics of the next transaction.
+    pub fn restore(&mut self, before: SessionVariables) {
+        let (user, next) = (self.user.take(), self.next_choices());
+        *self = SessionVariables { user, next_isolation: next.0, next_read_only: next.1, ..before };
     }
 
     /// The value of a user variable; NULL if it is not set.

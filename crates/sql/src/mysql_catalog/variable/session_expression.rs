@@ -17,14 +17,19 @@ use super::clock::moment;
 use super::global::GlobalVariables;
 use super::read::read_variable;
 use super::session::SessionVariables;
-use crate::parse::Expression;
 use crate::parse::expression::{FunctionCall, Literal};
+use crate::parse::{Expression, digest_text, parse_in};
+use sha2::Digest;
 
 /// Length in characters that is announced to clients for the text in a user variable; the same as for a text
 /// parameter.
 const USER_VARIABLE_CHARACTERS: u32 = 65_535;
 /// Maximum length of `user@host` in characters: 32 for the user, 255 for the host.
 const ACCOUNT_CHARACTERS: u32 = 288;
+/// Default of `max_digest_length`.
+const DIGEST_BYTES_DEFAULT: usize = 1024;
+/// Characters of a digest: a hash of 32 bytes in hexadecimal digits.
+const DIGEST_CHARACTERS: u32 = 64;
 
 /// A named value that a client sends with a statement; `None` is NULL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,7 +135,10 @@ pub fn session_value_type(expression: &Expression, value: &Value, collation: Col
             }
         }
     };
-    let is_nullable_call = || is_call(expression, &["DATABASE", "SCHEMA", "BENCHMARK", "MYSQL_QUERY_ATTRIBUTE_STRING"]);
+    let is_nullable_call = || {
+        is_call(expression, &["DATABASE", "SCHEMA", "BENCHMARK", "MYSQL_QUERY_ATTRIBUTE_STRING"])
+            || is_call(expression, &["STATEMENT_DIGEST", "STATEMENT_DIGEST_TEXT"])
+    };
     result.with_nullable(is_user_variable || is_nullable_call())
 }
 
@@ -166,6 +174,8 @@ fn text_length(expression: &Expression) -> Option<u32> {
     match expression {
         Expression::UserVariable(_) => Some(USER_VARIABLE_CHARACTERS),
         _ if is_call(expression, &["MYSQL_QUERY_ATTRIBUTE_STRING"]) => Some(USER_VARIABLE_CHARACTERS),
+        _ if is_call(expression, &["STATEMENT_DIGEST"]) => Some(DIGEST_CHARACTERS),
+        _ if is_call(expression, &["STATEMENT_DIGEST_TEXT"]) => Some(USER_VARIABLE_CHARACTERS),
         _ if is_call(expression, &["DATABASE", "SCHEMA"]) => Some(IDENTIFIER_CHARACTERS_MAX as u32),
         _ if is_call(expression, &["USER", "SESSION_USER", "SYSTEM_USER", "CURRENT_USER"]) => Some(ACCOUNT_CHARACTERS),
         _ => None,
@@ -188,6 +198,12 @@ fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<V
         "CONNECTION_ID" => Some(Value::UInt(u64::from(facts.connection))),
         "LAST_INSERT_ID" if call.arguments.is_empty() => Some(Value::UInt(facts.last_insert_id)),
         "PS_CURRENT_THREAD_ID" => Some(Value::UInt(u64::from(facts.connection))),
+        "PS_THREAD_ID" => Some(thread_of(call, facts)?),
+        "STATEMENT_DIGEST_TEXT" => Some(digest(call, facts)?.map_or(Value::Null, |text| Value::Bytes(text.into()))),
+        "STATEMENT_DIGEST" => Some(digest(call, facts)?.map_or(Value::Null, |text| {
+            let hash = sha2::Sha256::digest(text.as_bytes());
+            Value::Bytes(hash.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect())
+        })),
         "MYSQL_QUERY_ATTRIBUTE_STRING" => Some(query_attribute(call, facts)?),
         "ICU_VERSION" => text("73.1".to_owned()),
         "RANDOM SEED" => Some(Value::UInt(facts.seed)),
@@ -220,6 +236,43 @@ fn query_attribute(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Va
     let found = facts.attributes.iter().find(|attribute| attribute.name.as_bytes() == name.as_slice());
     let value = found.and_then(|attribute| attribute.value.as_deref());
     Ok(value.map_or(Value::Null, |value| Value::Bytes(value.into())))
+}
+
+/// The normalised text of the statement in the argument; `None` for NULL. Errors: 3676 for a text that is no
+/// statement, 1235 for an argument that is neither a literal nor a user variable.
+fn digest(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<String>> {
+    let text = match call.arguments.as_slice() {
+        [Expression::Literal(Literal::Null)] => return Ok(None),
+        [Expression::Literal(Literal::String(text))] => text.bytes.clone(),
+        [Expression::UserVariable(name)] => match facts.variables.user_variable(name) {
+            Value::Null => return Ok(None),
+            value => text_of(&value).into_bytes(),
+        },
+        [_] => return Err(Error::not_supported("a digest of neither a literal nor a user variable")),
+        _ => return Err(wrong_count(&call.name.to_ascii_uppercase())),
+    };
+    let dialect = facts.variables.dialect();
+    if let Err(error) = parse_in(&text, dialect) {
+        let message = format!("Could not parse argument to digest function: \"{error}\".");
+        return Err(Error::new(ErrorCode::DigestOfNoStatement, message));
+    }
+    let bytes_max = match facts.globals.value_named("max_digest_length") {
+        Value::UInt(bytes) => bytes as usize,
+        _ => DIGEST_BYTES_DEFAULT,
+    };
+    Ok(Some(digest_text(&text, dialect, bytes_max)))
+}
+
+/// The thread of a connection has its number. Error: 1235 for another connection than the session's.
+fn thread_of(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Value> {
+    let own = Value::UInt(u64::from(facts.connection));
+    match call.arguments.as_slice() {
+        [Expression::Literal(Literal::Null)] => Ok(Value::Null),
+        [Expression::Literal(Literal::Integer(number))] if *number == i128::from(facts.connection) => Ok(own),
+        [Expression::Function(inner)] if inner.name.eq_ignore_ascii_case("CONNECTION_ID") => Ok(own),
+        [_] => Err(Error::not_supported("PS_THREAD_ID of another connection")),
+        _ => Err(wrong_count("PS_THREAD_ID")),
+    }
 }
 
 /// The active roles as CURRENT_ROLE() returns them.

@@ -77,6 +77,9 @@ impl Parser<'_> {
     /// The arguments of a call, with their parentheses.
     pub(super) fn call_arguments(&mut self, mut call: FunctionCall) -> Parse<Expression> {
         self.expect(TokenKind::Open)?;
+        if call.name.eq_ignore_ascii_case("JSON_VALUE") {
+            return self.json_value(call);
+        }
         let is_count = call.name.eq_ignore_ascii_case("COUNT");
         if is_count && self.accept(TokenKind::Star) {
             call.star = true;
@@ -97,9 +100,6 @@ impl Parser<'_> {
                 self.grow()?;
                 let operand = Box::new(Expression::Function(Box::new(call)));
                 return Ok(Expression::ConvertUsing { operand, character_set });
-            }
-            if call.name.eq_ignore_ascii_case("JSON_VALUE") && self.current.kind != TokenKind::Close {
-                return self.unsupported("clauses of JSON_VALUE");
             }
             if call.name.eq_ignore_ascii_case("WEIGHT_STRING") && self.accept_word(Keyword::As) {
                 self.weighed_as(&mut call)?;
@@ -245,7 +245,7 @@ impl Parser<'_> {
         Ok(expression)
     }
 
-    fn cast_target(&mut self) -> Parse<CastTarget> {
+    pub(super) fn cast_target(&mut self) -> Parse<CastTarget> {
         let Some(keyword) = self.word() else { return self.syntax() };
         self.advance();
         let target = match keyword {

@@ -16,6 +16,7 @@ mod foreign_key;
 mod function;
 mod grant;
 mod json_table;
+mod json_value;
 mod load;
 mod modify;
 mod operator;

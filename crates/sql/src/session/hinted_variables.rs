@@ -1,0 +1,74 @@
+//! SET_VAR: the variables that a hint sets for its statement.
+
+use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::Value;
+
+use super::facts::StatementFacts;
+use crate::execute::{HintedVariables, StatementContext};
+use crate::mysql_catalog::variable::{Note, SessionVariables, SetSituation, set};
+use crate::parse::expression::{Expression, Literal, StringLiteral};
+use crate::parse::hint::{HintKind, HintValue};
+use crate::parse::statement::{SetItem, Statement};
+use crate::plan::STATEMENT_VARIABLES;
+
+impl StatementContext<'_, '_> {
+    /// Sets the variables that the hints of a query name, until the statement ends. A wrong value is a
+    /// warning.
+    #[cold]
+    pub(super) fn set_hinted(&mut self, statement: &Statement) {
+        self.session.end_hinted();
+        let Statement::Select(select) = statement else { return };
+        let Some(hints) = &select.hints else { return };
+        let mut hinted: Option<Box<HintedVariables>> = None;
+        let mut names: Vec<&'static str> = Vec::new();
+        for hint in &hints.list {
+            let HintKind::SetVariable { name, value } = &hint.kind else { continue };
+            let known = STATEMENT_VARIABLES.into_iter().find(|known| known.eq_ignore_ascii_case(name));
+            let Some(name) = known else { continue };
+            let hinted = hinted.get_or_insert_with(|| {
+                Box::new(HintedVariables { before: self.session.variables.clone(), warnings: Vec::new() })
+            });
+            if names.contains(&name) {
+                let text = format!("Hint SET_VAR({name}={value}) is ignored as conflicting/duplicated");
+                hinted.warnings.push((ErrorCode::ConflictingHint.errno(), text.into()));
+                continue;
+            }
+            names.push(name);
+            match self.with_hinted(name, value) {
+                Ok((variables, notes)) => {
+                    self.session.variables = variables;
+                    hinted.warnings.extend(notes);
+                }
+                Err(error) => hinted.warnings.push((error.code.errno(), error.message)),
+            }
+        }
+        self.session.hinted = hinted;
+    }
+
+    /// The variables of the session with another value of one, and the warnings of its assignment.
+    fn with_hinted(&self, name: &str, value: &HintValue) -> Result<(SessionVariables, Vec<Note>)> {
+        let literal = match value {
+            HintValue::Number(number) => Literal::Integer((*number).into()),
+            HintValue::Text(text) => {
+                Literal::String(StringLiteral { bytes: text.clone().into_bytes(), ..StringLiteral::default() })
+            }
+        };
+        let value = Some(Expression::Literal(literal));
+        let items = [SetItem::SystemVariable { scope: None, name: name.to_owned(), value }];
+        let (mut variables, mut globals) = (self.session.variables.clone(), self.engine.globals.clone());
+        let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
+        let database_collation = facts.session_context().database_collation;
+        let situation = SetSituation { in_transaction: self.session.is_open, database_collation };
+        let effects = set(&items, &mut variables, &mut globals, situation, &mut |expression, _, _| {
+            Ok(match expression {
+                Expression::Literal(Literal::Integer(number)) => match i64::try_from(*number) {
+                    Ok(number) => Value::Int(number),
+                    Err(_) => Value::UInt(*number as u64),
+                },
+                Expression::Literal(Literal::String(text)) => Value::Bytes(text.bytes.clone()),
+                _ => return Err(Error::not_supported("this value in SET_VAR")),
+            })
+        })?;
+        Ok((variables, effects.notes))
+    }
+}
