@@ -1,9 +1,10 @@
 //! `junctor admin`: prepares and operates the nodes of a cluster.
 //!
 //! [`keys`] makes what nodes need before they start. All other commands log in to a node that serves clients,
-//! and execute statements: [`session`] logs in, [`table`] prints, [`nodes`] knows the states of nodes, and
-//! [`operate`] has the commands.
+//! and execute statements: [`session`] logs in, [`table`] prints, [`nodes`] knows the states of nodes,
+//! [`operate`] has the commands, and [`backup`] the one that copies data.
 
+mod backup;
 mod keys;
 mod nodes;
 mod operate;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use backup::{BACKUP_HELP, BackupOptions};
 use keys::{CERTIFICATE_HELP, CertificateOptions};
 use operate::{EventsOptions, RestartOptions, RollingOptions, ShowOptions, StatusOptions, StopOptions};
 
@@ -46,6 +48,9 @@ pub enum AdminCommand {
     /// Restart all nodes, one after the other, while the cluster serves.
     #[command(after_help = operate::ROLLING_HELP)]
     RollingRestart(RollingOptions),
+    /// Copy the data of a cluster, as of one commit, to a store.
+    #[command(after_help = BACKUP_HELP)]
+    Backup(BackupOptions),
 }
 
 /// Runs a subcommand.
@@ -62,5 +67,6 @@ pub fn run(command: &AdminCommand) -> Result<()> {
         AdminCommand::Stop(options) => operate::stop(options),
         AdminCommand::Restart(options) => operate::restart(options),
         AdminCommand::RollingRestart(options) => operate::rolling_restart(options),
+        AdminCommand::Backup(options) => backup::backup(options),
     }
 }

@@ -70,7 +70,7 @@ pub(crate) use engine::SHAPE_SEED;
 pub(crate) use estimates::TableEstimates;
 pub(crate) use identity::{Identity, granted_roles, must_change_password};
 pub(crate) use insert::start_insert;
-pub(crate) use interrupt::no_such_thread;
+pub(crate) use junctor_signals::interrupt_session::no_such_thread;
 pub(crate) use into::{start_cursor, start_into};
 pub(crate) use key_read::{KeyReadPlan, KeyReader, start_key_read};
 pub(crate) use latency::Latencies;

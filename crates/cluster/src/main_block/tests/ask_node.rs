@@ -4,7 +4,7 @@ use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::transport::link::Death;
 use junctor_model::id::{Epoch, Incarnation, TableOwner};
 use junctor_model::value::Value;
-use junctor_signals::ask_node::{AskNode, AskNodeReply, NodeQuestion, StopNode};
+use junctor_signals::ask_node::{AskNode, AskNodeReply, ControlNode, NodeQuestion};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_status::{ReadStatus, STATUS_ROWS_MAX, StatusTable};
 
@@ -65,8 +65,9 @@ impl Stage {
 
     fn stop_node(&mut self, node: u8) -> Vec<(Address, Signal)> {
         let (operation, reply_to, node) = (OperationId(1), self.sql, Some(NodeId(node)));
-        let signal = StopNode { operation, reply_to, node, restarts: false, is_forced: false };
-        self.send_from(self.sql, MainSignal::StopNode(signal))
+        let question = Box::new(NodeQuestion::Stop { restarts: false, is_forced: false });
+        let signal = ControlNode { operation, reply_to, node, question };
+        self.send_from(self.sql, MainSignal::ControlNode(signal))
     }
 }
 
@@ -82,7 +83,7 @@ fn asked(sent: &[(Address, Signal)]) -> Vec<(u8, u8, u64)> {
 /// Whether the statement that stops a node has succeeded; `None` if it has no answer.
 fn is_stopped(sent: &[(Address, Signal)]) -> Option<bool> {
     sent.iter().find_map(|(_, signal)| match signal {
-        Signal::Sql(SqlSignal::StopNodeReply(reply)) => Some(reply.error.is_none()),
+        Signal::Sql(SqlSignal::ControlNodeReply(reply)) => Some(reply.error.is_none()),
         _ => None,
     })
 }
