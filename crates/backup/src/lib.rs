@@ -4,8 +4,8 @@
 //! that checkpoint begins. The server keeps both until the copy is complete. Its blocks do no other work for
 //! a backup. A restored directory recovers like one whose server was killed at the end of the copied log.
 //!
-//! The nodes of a cluster each copy their part in this way, and the parts together are a backup with all commits
-//! up to one number. A restore makes one directory of them.
+//! The nodes of a cluster each copy their part in this way, and the parts together are a backup with all
+//! commits up to one number. A restore makes one directory of them.
 //!
 //! A stopped directory can be checked for damage.
 //!
@@ -29,8 +29,8 @@ mod store;
 mod take;
 
 pub use check::{CheckOptions, CheckReport, check};
-pub use data_directory::Files;
 pub use cluster::{CopiedPart, complete_cluster, new_name};
+pub use data_directory::Files;
 pub use error::BackupError;
 pub use part::{NodePart, copy_part};
 pub use restore::{RestoreOptions, RestoreSummary, restore, restore_newest};

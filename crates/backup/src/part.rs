@@ -28,8 +28,8 @@ pub struct NodePart {
 }
 
 /// Copies the part of a node. `await_copy` gets the newest commit of the node's checkpoint, waits until all
-/// nodes keep their files, and returns the commit that the copy must include; `None` ends the copy. Returns the
-/// last commit that the copy includes.
+/// nodes keep their files, and returns the commit that the copy must include; `None` ends the copy. Returns
+/// the last commit that the copy includes.
 ///
 /// # Errors
 /// The store or a file fails, or nobody waits for the copy any more. The part does not exist then.

@@ -284,11 +284,8 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
             files,
             log,
         };
-        let summary = BackupSummary {
-            bytes: contents.bytes(),
-            stored_bytes: contents.stored_bytes(&self.name),
-            name: self.name,
-        };
+        let summary =
+            BackupSummary { bytes: contents.bytes(), stored_bytes: contents.stored_bytes(&self.name), name: self.name };
         Ok((contents, summary, last))
     }
 

@@ -94,8 +94,8 @@ fn is_of_cluster(name: &str) -> bool {
     [NODE_FILE, NEW_NODE_FILE, SHARED_SETTINGS].contains(&name) || VOTER_FILES.contains(&name)
 }
 
-/// Checks that the folder of a node alone, and that of a node of a cluster, are started as such. A folder that
-/// was restored from a backup becomes either.
+/// Checks that the folder of a node alone, and that of a node of a cluster, are started as such. A folder
+/// that was restored from a backup becomes either.
 fn check_place(data: &Path, is_in_cluster: bool) -> Result<(), StartError> {
     let was_in_cluster = data.join(NODE_FILE).exists();
     let restored = data.join(RESTORED_FILE);

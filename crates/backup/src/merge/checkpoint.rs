@@ -10,8 +10,7 @@ use std::os::unix::fs::FileExt;
 use junctor_model::checkpoint::{CheckpointFile, FrameLocation, PageTableLocation, checkpoint_path};
 use junctor_model::id::{CommitNumber, PartitionId, TableId};
 use junctor_model::stored_lists::{
-    append_mark, append_partition, append_schema_part, begin_partitions, begin_schema, decode_partitions,
-    decode_schema,
+    append_mark, append_partition, append_schema_part, begin_partitions, begin_schema, decode_partitions, decode_schema,
 };
 use junctor_model::stored_manifest::{ListPlace, Manifest};
 use junctor_model::stored_schema::DictionaryChange;
@@ -112,11 +111,7 @@ pub(super) async fn write(
     Ok(merged)
 }
 
-async fn read_manifest(
-    store: &BackupStore,
-    name: &str,
-    contents: &Contents,
-) -> Result<Option<Manifest>, BackupError> {
+async fn read_manifest(store: &BackupStore, name: &str, contents: &Contents) -> Result<Option<Manifest>, BackupError> {
     let Some(stored) = &contents.manifest else { return Ok(None) };
     let bytes = read_object(store, name, &stored.object, Vec::new()).await?;
     Manifest::decode(&bytes).map(Some).map_err(|error| BackupError::refused(error.to_string()))
@@ -191,11 +186,7 @@ impl MovedFiles {
     }
 
     /// Writes the page table of a partition and its frames again.
-    fn move_table(
-        &self,
-        partition: PartitionId,
-        table: &PageTableLocation,
-    ) -> Result<PageTableLocation, BackupError> {
+    fn move_table(&self, partition: PartitionId, table: &PageTableLocation) -> Result<PageTableLocation, BackupError> {
         let place = &table.location;
         let (number, file, bytes) = self.read(place)?;
         let (header, mut pages) = decode_page_table(&bytes).map_err(|error| damaged(place, &error))?;

@@ -1,8 +1,8 @@
 //! The logs of all parts as one new log.
 //!
 //! Each log is read twice, as recovery reads it: the first reading finds the records that count, and the
-//! second one writes them. A commit may have records in several parts. So its number of participants is counted
-//! anew. The new log has one life, whose streams are those of all lives of all parts.
+//! second one writes them. A commit may have records in several parts. So its number of participants is
+//! counted anew. The new log has one life, whose streams are those of all lives of all parts.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

@@ -231,7 +231,8 @@ fn the_logs_of_all_groups_become_one_up_to_the_number_that_all_have() {
 
 #[test]
 fn long_logs_are_cut_into_groups() {
-    let records: Vec<Formed> = (1..=200).map(|counter| commit(counter as u16 % 2, counter, 1, (1, counter as u32))).collect();
+    let records: Vec<Formed> =
+        (1..=200).map(|counter| commit(counter as u16 % 2, counter, 1, (1, counter as u32))).collect();
     let target = folder("long");
     let found = block_on(async {
         let store = BackupStore::in_memory();

@@ -1,6 +1,7 @@
 //! Questions to main of other nodes, for statements about the whole cluster: rows of status tables, stops of
-//! nodes, KILL, and steps of backups. A node that does not answer in time is left out. Nodes without data have no links to each other,
-//! so a data or management node passes their questions on. It asks the node itself, and no third one.
+//! nodes, KILL, and steps of backups. A node that does not answer in time is left out. Nodes without data
+//! have no links to each other, so a data or management node passes their questions on. It asks the node
+//! itself, and no third one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +13,9 @@ use junctor_model::id::{ConnectionId, Incarnation};
 use junctor_model::value::Value;
 use junctor_signals::ask_node::{AskNode, AskNodeReply, ControlNode, ControlNodeReply, NodeQuestion};
 use junctor_signals::inbox::ContinueWork;
-use junctor_signals::interrupt_session::{InterruptSession, InterruptSessionReply, KillOutcome, KillReach, no_such_thread};
+use junctor_signals::interrupt_session::{
+    InterruptSession, InterruptSessionReply, KillOutcome, KillReach, no_such_thread,
+};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, STATUS_ROWS_MAX, StatusTable};
 use junctor_signals::{MainSignal, Module, Signal, SqlSignal};
@@ -170,7 +173,8 @@ impl MainBlock {
             let mut lost = question.awaited.iter().filter(|it| is_request && !is_linked(it));
             if let Some(lost) = lost.next() {
                 let has_ended = lost.via.0 == lost.node;
-                question.error = if has_ended { end_of(&question.question, lost.node) } else { Some(does_not_answer(lost.node)) };
+                question.error =
+                    if has_ended { end_of(&question.question, lost.node) } else { Some(does_not_answer(lost.node)) };
             }
             question.awaited.retain(is_linked);
             let passes_on = matches!(question.asker, Asker::Node { .. });
@@ -232,9 +236,7 @@ impl MainBlock {
             }
             NodeQuestion::Status { table } => (self.rows_of_node(table, context), None),
             NodeQuestion::Stop { restarts, is_forced } => (Vec::new(), self.stop_by(restarts, is_forced, outbox).err()),
-            NodeQuestion::Backup { step } => {
-                (Vec::new(), self.on_backup_step(step, context.turn_start, outbox).err())
-            }
+            NodeQuestion::Backup { step } => (Vec::new(), self.on_backup_step(step, context.turn_start, outbox).err()),
         };
         send_reply(AskNodeReply { id, node, rows, error }, from, outbox);
     }
@@ -305,7 +307,13 @@ impl MainBlock {
                     killed = Some((*connection, KillOutcome::Unknown));
                     let (connection, closes_connection) = (*connection, *closes_connection);
                     let reach: KillReach = reach.clone();
-                    SqlSignal::InterruptSession(InterruptSession { operation, reply_to, connection, closes_connection, reach })
+                    SqlSignal::InterruptSession(InterruptSession {
+                        operation,
+                        reply_to,
+                        connection,
+                        closes_connection,
+                        reach,
+                    })
                 }
                 _ => {
                     let (table, only) = (StatusTable::Processes, Box::default());
@@ -336,12 +344,7 @@ impl MainBlock {
         });
     }
 
-    fn on_gathered(
-        &mut self,
-        operation: OperationId,
-        outbox: &mut Outbox<Signal>,
-        take: impl FnOnce(&mut Gathering),
-    ) {
+    fn on_gathered(&mut self, operation: OperationId, outbox: &mut Outbox<Signal>, take: impl FnOnce(&mut Gathering)) {
         let gatherings = &mut self.questions.gatherings;
         let Some(index) = gatherings.iter().position(|it| it.operation == operation) else { return };
         take(&mut gatherings[index]);

@@ -143,8 +143,7 @@ impl BackupDesk {
         }
         state.last_number += 1;
         let order = PartOrder { number: state.last_number, store, name };
-        state.part =
-            Some(Part { order, is_taken: false, has_ended: false, newest: None, until: None, result: None });
+        state.part = Some(Part { order, is_taken: false, has_ended: false, newest: None, until: None, result: None });
         self.note_progress(0, 0, 0);
         self.0.changed.notify_all();
         Ok(())

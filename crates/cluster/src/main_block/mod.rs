@@ -5,10 +5,10 @@
 //!   locks, tables locked by sessions, alterations, and the transactions in which they fill indexes.
 //! - Takes: `ChangeSchema`, `CancelSchemaChange`, `BlockTablesReply`, `RecallTables`, `ChangePartitionReply`,
 //!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `UnlockTables`, `UseUserLock`,
-//!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `ControlNode`, `AppendRecordsReply`, `CommitStable`,
-//!   `AwaitDurableReply`, `ContinueWork`; as the requester of a read or statement `ReadRowsReply`,
-//!   `ExecuteStatementReply` and `EndTransactionReply`; during recovery `RecoverLogReply`, `ReplayLogReply`,
-//!   `BuildIndexesReply` and `StartLogReply`.
+//!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `ReadStatusReply`, `ControlNode`,
+//!   `InterruptSessionReply`, `AppendRecordsReply`, `CommitStable`, `AwaitDurableReply`, `ContinueWork`; as
+//!   the requester of a read or statement `ReadRowsReply`, `ExecuteStatementReply` and `EndTransactionReply`;
+//!   during recovery `RecoverLogReply`, `ReplayLogReply`, `BuildIndexesReply` and `StartLogReply`.
 //! - Sends: `AppendRecords` and `AwaitDurable` to log, `CommitStable` to the tc that owns the number,
 //!   `BlockTables`, `UnblockTables` and `ApplyGlobals` to every sql block, `ReadRows` to ldm and query,
 //!   `ExecuteStatement`, `InterruptStatement` and `EndTransaction` to tc, `ChangePartition` to the ldm

@@ -380,8 +380,9 @@ impl Member {
     }
 }
 
-/// The disks that count by the membership, and lack commits that they have had: another one has a checkpoint of
-/// them, which is written when all have them. Such a disk was put back to an earlier state, or has lost writes.
+/// The disks that count by the membership, and lack commits that they have had: another one has a checkpoint
+/// of them, which is written when all have them. Such a disk was put back to an earlier state, or has lost
+/// writes.
 fn behind(membership: &Membership, present: &[PresentDisk], waiting: &[(NodeId, NodeReport)]) -> NodeSet {
     let checkpoint = |disk: &PresentDisk| {
         let report = waiting.iter().find(|(node, _)| *node == disk.node).and_then(|(_, report)| report.disk);

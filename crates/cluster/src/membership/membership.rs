@@ -428,8 +428,8 @@ impl Membership {
     }
 
     /// The disks that count at a restart: durable by the last membership, and not older than their node's
-    /// last known start. The first start of a cluster may be from restored disks. They all have the commits of
-    /// one backup, and empty ones beside them do not count.
+    /// last known start. The first start of a cluster may be from restored disks. They all have the commits
+    /// of one backup, and empty ones beside them do not count.
     pub fn counted_disks<'a>(&'a self, present: &'a [PresentDisk]) -> impl Iterator<Item = &'a PresentDisk> + Clone {
         let is_first = self.epoch == Epoch(0);
         let restored = present.iter().map(|disk| disk.stable).max().filter(|_| is_first).unwrap_or_default();

@@ -1,7 +1,8 @@
 //! `junctor admin backup`: lets a node of each group copy its part, and makes the parts a backup.
 //!
-//! The nodes first keep the files of their newest checkpoints, all of them. The newest commit of any of these is
-//! the number that every copy must include. The backup ends at the least number that a copy includes.
+//! The nodes first keep the files of their newest checkpoints, all of them. Every copy must include the newest
+//! commit of any of these, and all commits that were acknowledged before. The backup ends at the least number
+//! that a copy includes.
 #![allow(clippy::disallowed_methods, reason = "this process operates nodes, and is none itself")]
 
 use std::collections::BTreeMap;
@@ -125,11 +126,14 @@ fn copiers(nodes: &[Node]) -> Result<Vec<Node>> {
 impl Backup {
     fn run(&mut self) -> Result<()> {
         for node in self.ids() {
-            let statement = format!("BACKUP NODE {node} BEGIN {} {}", quoted(&self.store), quoted(&self.name));
+            let statement = format!("BACKUP NODE {node} BEGIN {} AS {}", quoted(&self.store), quoted(&self.name));
             self.session.execute(&statement)?;
         }
         let pinned = self.await_parts(None, |part| part.newest)?;
-        let until = pinned.values().copied().max().unwrap_or(0);
+        // What was acknowledged before the backup is in it, on disk or not.
+        let stable = self.session.query("SELECT MAX(stable_commit) FROM junctor_info.replication_lag")?;
+        let stable = stable.rows.first().and_then(|row| row.first()).and_then(|cell| cell.number());
+        let until = pinned.values().copied().chain(stable).max().unwrap_or(0);
         let last = self.await_parts(Some(until), |part| part.last)?;
         for node in self.ids() {
             self.session.execute(&format!("BACKUP NODE {node} END {}", quoted(&self.name)))?;
@@ -204,9 +208,8 @@ impl Backup {
         for copier in &self.copiers {
             let now = found.iter().find(|node| node.id == copier.id);
             // A node without data may not know the state of another one for a moment.
-            let is_lost = now.is_none_or(|now| {
-                now.is_known() && (now.state != "SERVING" || now.incarnation > copier.incarnation)
-            });
+            let is_lost = now
+                .is_none_or(|now| now.is_known() && (now.state != "SERVING" || now.incarnation > copier.incarnation));
             if is_lost {
                 return Err(format!("node {} was lost", copier.id).into());
             }
@@ -217,15 +220,17 @@ impl Backup {
     /// The parts of the nodes that answer.
     fn parts(&mut self) -> Result<BTreeMap<u8, Part>> {
         let table = self.session.query(&format!(
-            "SELECT node_id, state, checkpoint_commit, last_commit, bytes_copied, bytes_total, bytes_stored, error FROM \
-             junctor_info.backups WHERE backup_name = {}",
+            "SELECT node_id, state, checkpoint_commit, last_commit, bytes_copied, bytes_total, bytes_stored, error \
+             FROM junctor_info.backups WHERE backup_name = {}",
             quoted(&self.name)
         ))?;
         let ids = self.ids();
         let mut parts = BTreeMap::new();
         for row in 0..table.rows.len() {
             let number = |column: &str| table.cell(row, column).number();
-            let Some(node) = number("node_id").map(|node| node as u8).filter(|node| ids.contains(node)) else { continue };
+            let Some(node) = number("node_id").map(|node| node as u8).filter(|node| ids.contains(node)) else {
+                continue;
+            };
             let error = table.cell(row, "error");
             let part = Part {
                 state: table.cell(row, "state").text(),
@@ -242,9 +247,10 @@ impl Backup {
     }
 
     fn tell(&mut self, node: u8, part: &Part) -> Result<()> {
-        let is_known = self.told.get(&node).is_some_and(|(state, at)| {
-            *state == part.state && (part.state != "COPYING" || at.elapsed() < TELL_EVERY)
-        });
+        let is_known = self
+            .told
+            .get(&node)
+            .is_some_and(|(state, at)| *state == part.state && (part.state != "COPYING" || at.elapsed() < TELL_EVERY));
         if is_known {
             return Ok(());
         }
@@ -260,7 +266,9 @@ impl Backup {
                 });
                 writeln!(out, "{line}")?;
             }
-            false => writeln!(out, "{seconds:7.1} s  node {node}: {state}, {copied} of {total} bytes of the checkpoint")?,
+            false => {
+                writeln!(out, "{seconds:7.1} s  node {node}: {state}, {copied} of {total} bytes of the checkpoint")?
+            }
         }
         out.flush()?;
         Ok(())

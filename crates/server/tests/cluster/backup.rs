@@ -1,5 +1,5 @@
-//! Backups of clusters: the copy has all commits up to one number, and is restored to one node and to clusters
-//! of other sizes.
+//! Backups of clusters: the copy has all commits up to one number, and is restored to one node and to
+//! clusters of other sizes.
 
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -229,13 +229,13 @@ fn a_backup_ends_with_an_error_when_a_node_that_copies_is_killed() {
 fn steps_of_a_backup_that_do_not_fit_are_refused() {
     let (mut cluster, store) = filled("backup-steps");
     let mut session = cluster.session(CLIENT);
-    session.query(&format!("BACKUP NODE 2 BEGIN '{}' 'held'", text(&store))).expect("it begins");
+    session.query(&format!("BACKUP NODE 2 BEGIN '{}' AS 'held'", text(&store))).expect("it begins");
     session.query("BACKUP NODE 2 COPY 'held' UNTIL 18446744073709551615").expect("it goes on");
-    let begin = format!("BACKUP NODE 2 BEGIN '{}' 'other'", text(&store));
+    let begin = format!("BACKUP NODE 2 BEGIN '{}' AS 'other'", text(&store));
     for (statement, why) in [
         (&*begin, "takes part in one already"),
         ("BACKUP NODE 2 COPY 'other' UNTIL 1", "has no part"),
-        ("BACKUP NODE 5 BEGIN 's' 'n'", "has not all rows"),
+        ("BACKUP NODE 5 BEGIN 's' AS 'n'", "has not all rows"),
         ("BACKUP NODE 9 END 'n'", "1210"),
         ("BACKUP NODE 2 END 'held'", "before its copy was complete"),
         ("BACKUP NODE 2 END 'held'", "has no part"),
@@ -273,9 +273,9 @@ impl Single {
         command.args(["serve", "--port", "0", "--data-dir"]).arg(&folder).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the program runs");
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines().map_while(Result::ok);
-        let address = lines.into_iter().find_map(|line| {
-            line.strip_prefix("ready: mysql ").and_then(|rest| rest.split(' ').next()?.parse().ok())
-        });
+        let address = lines
+            .into_iter()
+            .find_map(|line| line.strip_prefix("ready: mysql ").and_then(|rest| rest.split(' ').next()?.parse().ok()));
         Single { child, address: address.expect("the node serves"), folder }
     }
 

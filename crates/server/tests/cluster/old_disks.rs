@@ -46,9 +46,8 @@ fn insert(session: &mut Connection<TcpStream>, first: u32) {
 fn await_checkpoint(cluster: &mut Cluster, node: u8) {
     let mut session = cluster.session(node);
     let last = value(&mut session, "SELECT MAX(stable_commit) FROM junctor_info.replication_lag");
-    let query = format!(
-        "SELECT COUNT(*) FROM junctor_info.checkpoints WHERE state = 'DONE' AND begin_number >= {last}"
-    );
+    let query =
+        format!("SELECT COUNT(*) FROM junctor_info.checkpoints WHERE state = 'DONE' AND begin_number >= {last}");
     wait_until("a checkpoint", || (value(&mut session, &query) != "0").then_some(()));
 }
 
@@ -59,6 +58,12 @@ fn copy(from: &Path, to: &Path) {
 
 fn data(cluster: &Cluster, node: u8) -> PathBuf {
     cluster.folder().join(format!("data-{node}"))
+}
+
+/// All nodes lose power: nobody evicts another one before.
+fn end_together(cluster: &mut Cluster) {
+    (1..=3).for_each(|node| cluster.stop(node));
+    (1..=3).for_each(|node| cluster.kill(node));
 }
 
 /// Starts all nodes as a supervisor does, until both serve with their rows on disk.
@@ -99,7 +104,7 @@ fn a_disk_that_was_put_back_copies_and_no_commit_is_lost() {
         retry(&mut session, "INSERT INTO d.later VALUES (7)");
         drop(session);
         await_checkpoint(&mut cluster, other);
-        (1..=3).for_each(|node| cluster.kill(node));
+        end_together(&mut cluster);
         for name in OF_CLUSTER {
             let _ = std::fs::remove_file(kept.join(name));
             if folder.join(name).exists() {
@@ -111,7 +116,11 @@ fn a_disk_that_was_put_back_copies_and_no_commit_is_lost() {
         await_return(&mut cluster);
         for node in [1, 2] {
             let mut session = cluster.session(node);
-            assert_eq!(value(&mut session, "SELECT CONCAT(COUNT(*), ' ', SUM(a)) FROM d.t"), "200 19900", "node {node}");
+            assert_eq!(
+                value(&mut session, "SELECT CONCAT(COUNT(*), ' ', SUM(a)) FROM d.t"),
+                "200 19900",
+                "node {node}"
+            );
             assert_eq!(value(&mut session, "SELECT a FROM d.later"), "7", "node {node}");
         }
         let log: String = (1..=3).map(|node| cluster.log(node)).collect();
@@ -153,7 +162,7 @@ fn a_disk_whose_schema_is_behind_copies_from_the_others() {
         insert(&mut session, 100);
         drop(session);
         await_checkpoint(&mut cluster, old);
-        (1..=3).for_each(|node| cluster.kill(node));
+        end_together(&mut cluster);
         forget_last_table(&data(&cluster, old));
         await_return(&mut cluster);
         for node in [1, 2] {
@@ -162,6 +171,9 @@ fn a_disk_whose_schema_is_behind_copies_from_the_others() {
             assert_eq!(value(&mut session, "SELECT a FROM d.later"), "7", "node {node}");
         }
         let log = cluster.log(old);
-        assert!(log.contains("its disk lacks changes of the schema") || log.contains("this node's disk lacks changes"), "{log}");
+        assert!(
+            log.contains("its disk lacks changes of the schema") || log.contains("this node's disk lacks changes"),
+            "{log}"
+        );
     }
 }

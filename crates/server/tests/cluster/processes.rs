@@ -55,7 +55,8 @@ fn sessions_of_all_nodes_are_seen_and_killed_at_each() {
     assert!(second.contains("1317") || second.contains("2013") || second.contains("UnexpectedEof"), "{second}");
     assert!(five.query("SELECT 1").is_err(), "the connection has ended");
     // A session that has ended, one that never was, and nodes that have none or are not configured.
-    for id in [ids[2].clone(), (5 << 24 | 0x00ff_ffff).to_string(), (3 << 24 | 1).to_string(), (99 << 24 | 1).to_string()]
+    for id in
+        [ids[2].clone(), (5 << 24 | 0x00ff_ffff).to_string(), (3 << 24 | 1).to_string(), (99 << 24 | 1).to_string()]
     {
         for session in [&mut one, &mut four] {
             wait_until("the session is gone", || session.query(&format!("KILL {id}")).err());

@@ -218,9 +218,7 @@ impl StatementContext<'_, '_> {
     pub(crate) fn start_node_backup(&mut self, BackupStatement { node, step }: &BackupStatement) -> Progress {
         let step = match step {
             BackupPart::Begin { store, name } => BackupStep::Begin { store: (**store).into(), name: (**name).into() },
-            BackupPart::Copy { name, until } => {
-                BackupStep::Copy { name: (**name).into(), until: CommitNumber(*until) }
-            }
+            BackupPart::Copy { name, until } => BackupStep::Copy { name: (**name).into(), until: CommitNumber(*until) },
             BackupPart::End { name } => BackupStep::End { name: (**name).into() },
         };
         self.control_node(Some(*node), NodeQuestion::Backup { step })

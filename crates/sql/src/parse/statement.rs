@@ -109,7 +109,7 @@ pub struct StopStatement {
     pub is_forced: bool,
 }
 
-/// `BACKUP NODE number {BEGIN 'store' 'name' | COPY 'name' UNTIL number | END 'name'}`
+/// `BACKUP NODE number {BEGIN 'store' AS 'name' | COPY 'name' UNTIL number | END 'name'}`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupStatement {
     /// The node.
