@@ -1,13 +1,16 @@
 //! The list of contents: the last object of a backup, without which the backup does not exist. JSON in the
 //! form of a pair file (`docs/format.md`, "Backups").
 
+use junctor_model::id::CommitNumber;
 use junctor_storage::log::{decode_slot, encode_slot};
 use serde::{Deserialize, Serialize};
 
 use crate::BackupError;
 
-/// The version of the list that is written.
+/// The version of the list of a node's backup.
 const CONTENTS_FORMAT_VERSION: u32 = 1;
+/// The version of the list of a cluster's backup.
+const CLUSTER_FORMAT_VERSION: u32 = 2;
 /// The kind in the header of the pair file.
 const CONTENTS_USE: u16 = 4;
 
@@ -31,6 +34,39 @@ pub struct Contents {
     pub files: Vec<StoredFile>,
     /// The log that this backup holds.
     pub log: StoredLog,
+}
+
+/// The parts of a backup of a cluster: one of each node group.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClusterContents {
+    /// Version of this list.
+    pub format: u32,
+    /// The backup has every commit up to this number, and none above it.
+    pub cut: u64,
+    /// The parts, by node group.
+    pub parts: Vec<PartContents>,
+}
+
+/// What one node has copied.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PartContents {
+    /// The node group.
+    pub group: u8,
+    /// The node.
+    pub node: u8,
+    /// The objects of the node.
+    pub contents: Contents,
+}
+
+/// A complete backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredBackup {
+    /// Of a node.
+    Node(Contents),
+    /// Of a cluster.
+    Cluster(ClusterContents),
 }
 
 /// The manifest of the checkpoint.
@@ -89,30 +125,62 @@ pub struct Object {
 }
 
 impl Contents {
+    /// The version that is written.
+    pub const fn version() -> u32 {
+        CONTENTS_FORMAT_VERSION
+    }
+}
+
+impl ClusterContents {
+    /// The list of these parts, which have every commit up to this number.
+    pub fn new(cut: CommitNumber, parts: Vec<PartContents>) -> ClusterContents {
+        ClusterContents { format: CLUSTER_FORMAT_VERSION, cut: cut.0, parts }
+    }
+}
+
+impl StoredBackup {
     /// The bytes of the object.
     pub fn encode(&self) -> Vec<u8> {
+        let content = match self {
+            StoredBackup::Node(contents) => serde_json::to_vec(contents),
+            StoredBackup::Cluster(contents) => serde_json::to_vec(contents),
+        };
         // Serialising a structure of strings and numbers cannot fail.
-        encode_slot(CONTENTS_USE, 1, &serde_json::to_vec(self).expect("a list of contents is JSON"))
+        encode_slot(CONTENTS_USE, 1, &content.expect("a list of contents is JSON"))
     }
 
     /// The list that the bytes of an object describe.
     ///
     /// # Errors
     /// Both copies are damaged, or a later release has written them.
-    pub fn decode(backup: &str, bytes: &[u8]) -> Result<Contents, BackupError> {
+    pub fn decode(backup: &str, bytes: &[u8]) -> Result<StoredBackup, BackupError> {
         let damaged = || BackupError::refused(format!("the list of contents of backup '{backup}' is damaged"));
         let slot = decode_slot(CONTENTS_USE, bytes).map_err(|error| BackupError::refused(error.to_string()))?;
         let content = slot.ok_or_else(damaged)?.content;
         let StoredVersion { format } = serde_json::from_slice(&content).map_err(|_| damaged())?;
-        if format != CONTENTS_FORMAT_VERSION {
-            return Err(BackupError::refused(format!("backup '{backup}' has the unknown format version {format}")));
+        match format {
+            CONTENTS_FORMAT_VERSION => serde_json::from_slice(&content).map(StoredBackup::Node),
+            CLUSTER_FORMAT_VERSION => serde_json::from_slice(&content).map(StoredBackup::Cluster),
+            _ => {
+                let text = format!("backup '{backup}' has the unknown format version {format}");
+                return Err(BackupError::refused(text));
+            }
         }
-        serde_json::from_slice(&content).map_err(|_| damaged())
+        .map_err(|_| damaged())
     }
 
-    /// The version that is written.
-    pub const fn version() -> u32 {
-        CONTENTS_FORMAT_VERSION
+    /// UTC time of its end, in microseconds since 1970: that of the part that ended first.
+    pub fn wall_clock_us(&self) -> u64 {
+        self.nodes().map(|contents| contents.log.wall_clock_us).min().unwrap_or(0)
+    }
+
+    /// The contents of each node.
+    pub fn nodes(&self) -> impl Iterator<Item = &Contents> {
+        let (node, parts) = match self {
+            StoredBackup::Node(contents) => (Some(contents), &[][..]),
+            StoredBackup::Cluster(cluster) => (None, &cluster.parts[..]),
+        };
+        node.into_iter().chain(parts.iter().map(|part| &part.contents))
     }
 }
 

@@ -163,6 +163,16 @@ impl<F: Files> LogReader<'_, F> {
     /// # Errors
     /// A file cannot be read, or a later version of Junctor wrote the group.
     pub async fn next_group(&mut self) -> Result<Option<RawGroup>, BackupError> {
+        let end = self.scan.clone();
+        let found = self.find_group().await?;
+        if found.is_none() {
+            // The log may grow behind this position. The bytes there are read again then.
+            (self.scan, self.start, self.bytes) = (end, 0, Vec::new());
+        }
+        Ok(found)
+    }
+
+    async fn find_group(&mut self) -> Result<Option<RawGroup>, BackupError> {
         loop {
             match self.scan.step(&self.bytes[self.start..]) {
                 ScanStep::Group(group) => {

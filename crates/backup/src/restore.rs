@@ -9,7 +9,7 @@ use clap::Args;
 use junctor_kernel::CrashWatch;
 use junctor_model::checkpoint::{CHECKPOINT_FOLDER, checkpoint_path};
 use junctor_model::id::CommitNumber;
-use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE, Identity};
+use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE, Identity, RESTORED_FILE};
 use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
 use junctor_model::stored_settings::SETTINGS_USE;
 use junctor_signals::crash_point::BACKUP_RESTORE;
@@ -19,9 +19,10 @@ use junctor_storage::log::{
 
 use crate::BackupError;
 use crate::clock::{utc_moment_us, utc_text};
-use crate::contents::{Contents, Object};
+use crate::contents::{ClusterContents, Contents, Object, StoredBackup};
 use crate::crash::{reach, watch_of_environment};
 use crate::data_directory::sync_folder;
+use crate::merge;
 use crate::object::read_object;
 use crate::progress::Progress;
 use crate::store::BackupStore;
@@ -64,12 +65,23 @@ pub fn restore(options: &RestoreOptions) -> Result<RestoreSummary, BackupError> 
     block_on(async {
         let (store, crashes) = (BackupStore::open(&options.store)?, watch_of_environment()?);
         let until_us = options.until.as_deref().map(utc_moment_us).transpose()?;
-        let plan = Plan::new(&store, options.name.as_deref(), until_us).await?;
+        let name = match &options.name {
+            Some(name) => name.clone(),
+            None => newest(&store).await?,
+        };
+        let source = match store.stored(&name).await? {
+            StoredBackup::Node(_) => Source::Node(Plan::new(&store, name, until_us).await?),
+            StoredBackup::Cluster(_) if until_us.is_some() => {
+                let text = format!("backup '{name}' is one of a cluster, which can only be restored to its end");
+                return Err(BackupError::refused(text));
+            }
+            StoredBackup::Cluster(cluster) => Source::Cluster(name, cluster),
+        };
         // The directory gets its name once it is complete.
         let folder = temporary_folder(&options.data_dir)?;
         // From here on, the restored log differs from the original one. A new id distinguishes the two.
         let target = Target { folder: &folder, log_id: random()?, crashes: &crashes };
-        let summary = plan.write(&store, target).await;
+        let summary = source.write(&store, target).await;
         let summary = summary.and_then(|summary| {
             reach(&crashes, BACKUP_RESTORE.before())?;
             std::fs::rename(&folder, &options.data_dir).map_err(BackupError::of_file(&options.data_dir))?;
@@ -93,20 +105,55 @@ pub fn restore(options: &RestoreOptions) -> Result<RestoreSummary, BackupError> 
 /// The store or a file fails, or an object is damaged.
 pub async fn restore_newest(store: &BackupStore, folder: &Path, log_id: u64) -> Result<RestoreSummary, BackupError> {
     let crashes = CrashWatch::default();
-    Plan::new(store, None, None).await?.write(store, Target { folder, log_id, crashes: &crashes }).await
+    let name = newest(store).await?;
+    let source = match store.stored(&name).await? {
+        StoredBackup::Node(_) => Source::Node(Plan::new(store, name, None).await?),
+        StoredBackup::Cluster(cluster) => Source::Cluster(name, cluster),
+    };
+    source.write(store, Target { folder, log_id, crashes: &crashes }).await
+}
+
+/// What is restored.
+enum Source {
+    Node(Plan),
+    Cluster(Box<str>, ClusterContents),
+}
+
+impl Source {
+    /// Writes the directory. Its identity comes last.
+    async fn write(&self, store: &BackupStore, target: Target<'_>) -> Result<RestoreSummary, BackupError> {
+        for below in [CHECKPOINT_FOLDER, LOG_FOLDER] {
+            make_folder(&target.folder.join(below))?;
+        }
+        let (summary, segment_bytes) = match self {
+            Source::Node(plan) => (plan.write(store, target).await?, plan.contents.segment_bytes),
+            Source::Cluster(name, cluster) => {
+                let segment_bytes = cluster.parts.first().map_or(0, |part| part.contents.segment_bytes);
+                (merge::write(store, name, cluster, target).await?, segment_bytes)
+            }
+        };
+        for below in [CHECKPOINT_FOLDER, LOG_FOLDER] {
+            sync_folder(&target.folder.join(below))?;
+        }
+        target.write_file(RESTORED_FILE, summary.name.as_bytes())?;
+        let identity = Identity { format: DIRECTORY_FORMAT_VERSION, log_id: target.log_id, segment_bytes };
+        target.write_file("identity.1", &encode_slot(IDENTITY_USE, 1, &identity.encode()))?;
+        sync_folder(target.folder)?;
+        Ok(summary)
+    }
 }
 
 /// Where a restore writes.
 #[derive(Clone, Copy)]
-struct Target<'a> {
-    folder: &'a Path,
+pub(crate) struct Target<'a> {
+    pub folder: &'a Path,
     /// The id of the restored log.
-    log_id: u64,
-    crashes: &'a CrashWatch,
+    pub log_id: u64,
+    pub crashes: &'a CrashWatch,
 }
 
 impl Target<'_> {
-    fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), BackupError> {
+    pub fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), BackupError> {
         reach(self.crashes, BACKUP_RESTORE.before())?;
         let path = self.folder.join(name);
         let mut file = NewFile::create(&path)?;
@@ -127,11 +174,7 @@ struct Plan {
 }
 
 impl Plan {
-    async fn new(store: &BackupStore, name: Option<&str>, until_us: Option<u64>) -> Result<Plan, BackupError> {
-        let mut name: Box<str> = match name {
-            Some(name) => name.into(),
-            None => newest(store).await?,
-        };
+    async fn new(store: &BackupStore, mut name: Box<str>, until_us: Option<u64>) -> Result<Plan, BackupError> {
         let mut contents = store.contents(&name).await?;
         // The backups that continue the restored one, in order.
         let mut later = Vec::new();
@@ -165,12 +208,9 @@ impl Plan {
         Ok(Plan { name, contents, logs, until_us })
     }
 
-    /// Writes the directory. Its identity comes last.
+    /// Writes everything but the identity.
     async fn write(&self, store: &BackupStore, target: Target<'_>) -> Result<RestoreSummary, BackupError> {
         let (contents, Target { folder, log_id, crashes }) = (&self.contents, target);
-        for below in [CHECKPOINT_FOLDER, LOG_FOLDER] {
-            make_folder(&folder.join(below))?;
-        }
         let progress = Progress::new("checkpoint", contents.files.iter().map(|file| file.object.bytes).sum());
         for file in &contents.files {
             reach(crashes, BACKUP_RESTORE.before())?;
@@ -203,12 +243,6 @@ impl Plan {
                 last.stable
             )));
         }
-        for below in [CHECKPOINT_FOLDER, LOG_FOLDER] {
-            sync_folder(&folder.join(below))?;
-        }
-        let identity = Identity { format: DIRECTORY_FORMAT_VERSION, log_id, segment_bytes: contents.segment_bytes };
-        target.write_file("identity.1", &encode_slot(IDENTITY_USE, 1, &identity.encode()))?;
-        sync_folder(folder)?;
         Ok(RestoreSummary { name: self.name.clone(), last_commit: last.stable, until: utc_text(last.wall_clock_us) })
     }
 
@@ -331,13 +365,13 @@ impl Write for LogWriter {
 }
 
 /// A new file.
-struct NewFile {
+pub(crate) struct NewFile {
     file: File,
     path: PathBuf,
 }
 
 impl NewFile {
-    fn create(path: &Path) -> Result<NewFile, BackupError> {
+    pub fn create(path: &Path) -> Result<NewFile, BackupError> {
         let file = File::create_new(path).map_err(BackupError::of_file(path))?;
         Ok(NewFile { file, path: path.to_owned() })
     }
@@ -362,7 +396,7 @@ impl Write for NewFile {
 async fn newest(store: &BackupStore) -> Result<Box<str>, BackupError> {
     let mut newest: Option<(u64, i64, Box<str>)> = None;
     for name in store.backups().await? {
-        let end = store.contents(&name).await?.log.wall_clock_us;
+        let end = store.stored(&name).await?.wall_clock_us();
         newest = newest.max(Some((end, store.completed_us(&name).await?, name)));
     }
     let (_, _, name) = newest.ok_or_else(|| BackupError::refused("the store has no complete backup"))?;

@@ -59,6 +59,14 @@ impl LockedServer {
         folder.ok_or_else(|| BackupError::refused("the server keeps its data in memory only: it has no files to copy"))
     }
 
+    /// Number of node groups of the server's cluster; 0 if it is in none.
+    ///
+    /// # Errors
+    /// The connection broke.
+    pub fn node_groups(&mut self) -> Result<u64, BackupError> {
+        Ok(self.session.query_first("SELECT COUNT(*) FROM junctor_info.node_groups")?.unwrap_or(0))
+    }
+
     /// `BackupDataDir`: the store of backups by default; `None` without one.
     ///
     /// # Errors

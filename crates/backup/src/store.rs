@@ -11,11 +11,19 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
 use crate::BackupError;
-use crate::contents::Contents;
+use crate::contents::{Contents, StoredBackup};
 
 const CONTENTS_NAME: &str = "contents";
 /// How the address of a bucket begins.
 const S3: &str = "s3://";
+
+/// The list of what a node has copied for a backup of its cluster.
+const PART_NAME: &str = "part";
+
+/// The name of an object of a node's part.
+pub fn part_object(node: u8, object: &str) -> String {
+    format!("node-{node}/{object}")
+}
 
 /// A store of backups.
 #[derive(Clone, Debug)]
@@ -95,14 +103,52 @@ impl BackupStore {
     ///
     /// # Errors
     /// The backup does not exist or is incomplete, its list is damaged, or the store fails.
+    pub async fn stored(&self, backup: &str) -> Result<StoredBackup, BackupError> {
+        let found = self.list_at(backup, CONTENTS_NAME).await?;
+        found.ok_or_else(|| BackupError::refused(format!("the store has no complete backup '{backup}'")))
+    }
+
+    /// The list in an object of a backup; `None` if there is no such object.
+    async fn list_at(&self, backup: &str, name: &str) -> Result<Option<StoredBackup>, BackupError> {
+        match self.objects.get(&self.path(backup, name)).await {
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            found => StoredBackup::decode(backup, &found?.bytes().await?).map(Some),
+        }
+    }
+
+    /// The list of contents of a backup of a node.
+    ///
+    /// # Errors
+    /// As [`BackupStore::stored`]; or it is one of a cluster.
     pub async fn contents(&self, backup: &str) -> Result<Contents, BackupError> {
-        let found = match self.objects.get(&self.path(backup, CONTENTS_NAME)).await {
-            Err(object_store::Error::NotFound { .. }) => {
-                return Err(BackupError::refused(format!("the store has no complete backup '{backup}'")));
+        match self.stored(backup).await? {
+            StoredBackup::Node(contents) => Ok(contents),
+            StoredBackup::Cluster(_) => {
+                Err(BackupError::refused(format!("backup '{backup}' is one of a cluster, which has no increments")))
             }
-            found => found?,
-        };
-        Contents::decode(backup, &found.bytes().await?)
+        }
+    }
+
+    /// The contents that a node has copied for a backup of its cluster; `None` if this store has none.
+    ///
+    /// # Errors
+    /// The list is damaged, or the store fails.
+    pub async fn part(&self, backup: &str, node: u8) -> Result<Option<Contents>, BackupError> {
+        let found = self.list_at(backup, &part_object(node, PART_NAME)).await?;
+        Ok(found.and_then(|found| match found {
+            StoredBackup::Node(contents) => Some(contents),
+            StoredBackup::Cluster(_) => None,
+        }))
+    }
+
+    /// Writes the list of what a node has copied.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn put_part(&self, backup: &str, node: u8, contents: Contents) -> Result<(), BackupError> {
+        let bytes = StoredBackup::Node(contents).encode();
+        self.objects.put(&self.path(backup, &part_object(node, PART_NAME)), bytes.into()).await?;
+        Ok(())
     }
 
     /// The time at which a backup was completed, in microseconds since 1970, by the clock of the store.
@@ -118,17 +164,17 @@ impl BackupStore {
     ///
     /// # Errors
     /// The store fails.
-    pub async fn put_contents(&self, backup: &str, contents: &Contents) -> Result<(), BackupError> {
+    pub async fn put_contents(&self, backup: &str, contents: &StoredBackup) -> Result<(), BackupError> {
         self.objects.put(&self.path(backup, CONTENTS_NAME), contents.encode().into()).await?;
         Ok(())
     }
 
-    /// Whether any object of this backup exists.
+    /// Whether any object of this backup exists below a path; of all if it is empty.
     ///
     /// # Errors
     /// The store fails.
-    pub async fn has_objects(&self, backup: &str) -> Result<bool, BackupError> {
-        let mut objects = self.objects.list(Some(&self.path(backup, "")));
+    pub async fn has_objects(&self, backup: &str, below: &str) -> Result<bool, BackupError> {
+        let mut objects = self.objects.list(Some(&self.path(backup, below)));
         Ok(objects.next().await.transpose()?.is_some())
     }
 }

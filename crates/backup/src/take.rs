@@ -1,7 +1,7 @@
 //! Takes a backup of a running server.
 
 use std::collections::BTreeMap;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use junctor_kernel::CrashWatch;
@@ -13,16 +13,21 @@ use junctor_signals::crash_point;
 
 use crate::BackupError;
 use crate::clock::utc_text;
-use crate::contents::{self, Contents, Object, StoredFile, StoredLog};
+use crate::contents::{self, Contents, Object, StoredBackup, StoredFile, StoredLog};
 use crate::crash::{reach, watch_of_environment};
 use crate::data_directory::{DataDirectory, Files, FolderFiles, RawGroup};
 use crate::object::ObjectWriter;
 use crate::progress::Progress;
 use crate::server::{LockedServer, ServerOptions};
-use crate::store::BackupStore;
+use crate::store::{BackupStore, part_object};
 
 /// Bytes of a checkpoint's file that are read at a time.
 const READ_BYTES: usize = 1 << 20;
+/// Maximum length of the name of a backup in bytes.
+const NAME_BYTES_MAX: usize = 100;
+/// How often, and how many times, a part looks for the next groups of the log.
+const LOG_WAIT: Duration = Duration::from_millis(20);
+const LOG_WAITS_MAX: u32 = 1500;
 
 /// Options of a backup.
 #[derive(Clone, Debug, Args)]
@@ -71,6 +76,10 @@ pub fn backup(options: &BackupOptions) -> Result<BackupSummary, BackupError> {
             })?,
         };
         let store = BackupStore::create(&address)?;
+        if server.node_groups()? > 1 {
+            let text = "the server has the rows of its node group only; use junctor admin backup";
+            return Err(BackupError::refused(text));
+        }
         let name = options.name.clone().unwrap_or_else(default_name);
         let kind = CopyKind { incremental: options.incremental, level: options.level };
         let copied = Copier { store: &store, crashes: &crashes }.copy(files, &name, kind).await?;
@@ -110,8 +119,9 @@ impl Copier<'_> {
     /// # Errors
     /// The store or a file fails, or there is no backup that the copy can continue.
     pub async fn copy<F: Files>(&self, files: F, name: &str, kind: CopyKind) -> Result<CopiedBackup, BackupError> {
+        check_name(name)?;
         let running = BackupInProgress::begin(*self, DataDirectory::new(files), name, kind).await?;
-        let (contents, summary) = running.run().await?;
+        let (contents, summary, _) = running.run().await?;
         Ok(CopiedBackup { contents, summary })
     }
 }
@@ -124,7 +134,7 @@ impl CopiedBackup {
     /// The store fails.
     pub async fn complete(self, store: &BackupStore, crashes: &CrashWatch) -> Result<BackupSummary, BackupError> {
         reach(crashes, crash_point::BACKUP_LIST.before())?;
-        store.put_contents(&self.summary.name, &self.contents).await?;
+        store.put_contents(&self.summary.name, &StoredBackup::Node(self.contents)).await?;
         reach(crashes, crash_point::BACKUP_LIST.after())?;
         Ok(self.summary)
     }
@@ -139,11 +149,13 @@ pub fn list(address: &str) -> Result<Vec<[String; 4]>, BackupError> {
         let store = BackupStore::open(address)?;
         let mut lines = Vec::new();
         for name in store.backups().await? {
-            let contents = store.contents(&name).await?;
-            let base = contents.base.as_deref().unwrap_or("-").to_owned();
-            let own = contents.files.iter().filter(|file| file.backup == name).map(|file| file.object.stored_bytes);
-            let bytes = own.sum::<u64>() + contents.log.object.stored_bytes;
-            lines.push([name.into(), base, utc_text(contents.log.wall_clock_us), bytes.to_string()]);
+            let stored = store.stored(&name).await?;
+            let base = match &stored {
+                StoredBackup::Node(contents) => contents.base.as_deref().unwrap_or("-"),
+                StoredBackup::Cluster(_) => "-",
+            };
+            let bytes: u64 = stored.nodes().map(|contents| contents.stored_bytes(&name)).sum();
+            lines.push([name.clone().into(), base.into(), utc_text(stored.wall_clock_us()), bytes.to_string()]);
         }
         Ok(lines)
     })
@@ -157,8 +169,18 @@ pub fn block_on<T>(future: impl Future<Output = Result<T, BackupError>>) -> Resu
         .block_on(future)
 }
 
+/// Refuses names that are no name of a folder.
+pub fn check_name(name: &str) -> Result<(), BackupError> {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    if name.is_empty() || name.len() > NAME_BYTES_MAX || name.starts_with('.') || !name.chars().all(is_letter) {
+        let text = "a backup's name consists of letters, digits, '-', '_' and '.'";
+        return Err(BackupError::refused(text));
+    }
+    Ok(())
+}
+
 /// A backup that is being taken.
-struct BackupInProgress<'a, F> {
+pub(crate) struct BackupInProgress<'a, F> {
     store: &'a BackupStore,
     crashes: &'a CrashWatch,
     directory: DataDirectory<F>,
@@ -166,20 +188,38 @@ struct BackupInProgress<'a, F> {
     name: Box<str>,
     level: i32,
     base: Option<(Box<str>, Contents)>,
+    /// As a part of the backup of a cluster.
+    pub(crate) part: Option<PartInProgress<'a>>,
+}
+
+/// What the part of a node in a backup of its cluster has beside that of a node alone.
+pub(crate) struct PartInProgress<'a> {
+    /// The node.
+    pub node: u8,
+    /// The last commit that the copy of the log must include.
+    pub until: CommitNumber,
+    /// Told of progress.
+    pub watch: &'a dyn CopyWatch,
+}
+
+/// Watches a copy.
+pub trait CopyWatch {
+    /// So many bytes of all are copied, and so many are in the store.
+    fn note(&self, copied: u64, total: u64, stored: u64);
+
+    /// Whether the copy is of no use any more.
+    fn has_ended(&self) -> bool;
 }
 
 impl<'a, F: Files> BackupInProgress<'a, F> {
-    async fn begin(
+    pub(crate) async fn begin(
         Copier { store, crashes }: Copier<'a>,
         directory: DataDirectory<F>,
         name: &str,
         CopyKind { incremental, level }: CopyKind,
     ) -> Result<BackupInProgress<'a, F>, BackupError> {
         let identity = directory.identity().await?;
-        if name.is_empty() || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter)) {
-            return Err(BackupError::refused("a backup's name consists of letters, digits, '-', '_' and '.'"));
-        }
-        if store.has_objects(name).await? {
+        if store.has_objects(name, "").await? {
             return Err(BackupError::refused(format!("the store has objects of a backup '{name}' already")));
         }
         let mut base = None;
@@ -189,14 +229,40 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
                 return Err(BackupError::refused("the store has no backup of this server that could be the base"));
             }
         }
-        Ok(BackupInProgress { store, crashes, directory, identity, name: name.into(), level, base })
+        let (name, part) = (name.into(), None);
+        Ok(BackupInProgress { store, crashes, directory, identity, name, level, base, part })
     }
 
-    async fn run(self) -> Result<(Contents, BackupSummary), BackupError> {
+    /// The part of a node in a backup of its cluster, which copies nothing yet.
+    pub(crate) async fn begin_part(
+        Copier { store, crashes }: Copier<'a>,
+        directory: DataDirectory<F>,
+        name: &str,
+        (node, level, watch): (u8, i32, &'a dyn CopyWatch),
+    ) -> Result<BackupInProgress<'a, F>, BackupError> {
+        let identity = directory.identity().await?;
+        if store.has_objects(name, &part_object(node, "")).await? {
+            return Err(BackupError::refused(format!("the store has objects of a backup '{name}' already")));
+        }
+        let part = Some(PartInProgress { node, until: CommitNumber(0), watch });
+        Ok(BackupInProgress { store, crashes, directory, identity, name: name.into(), level, base: None, part })
+    }
+
+    /// The newest commit of the newest checkpoint; 0 without one.
+    pub(crate) async fn newest(&self) -> Result<CommitNumber, BackupError> {
+        let Some(slot) = self.directory.manifest().await? else { return Ok(CommitNumber(0)) };
+        Ok(decode_manifest(&slot.content)?.newest)
+    }
+
+    /// The name of an object.
+    fn object(&self, name: &str) -> String {
+        self.part.as_ref().map_or_else(|| name.to_owned(), |part| part_object(part.node, name))
+    }
+
+    /// Copies everything. Returns also the last commit that the copy includes.
+    pub(crate) async fn run(self) -> Result<(Contents, BackupSummary, CommitNumber), BackupError> {
         let slot = self.directory.manifest().await?;
-        let decode =
-            |content: &[u8]| Manifest::decode(content).map_err(|error| BackupError::refused(error.to_string()));
-        let manifest = slot.as_ref().map(|slot| decode(&slot.content)).transpose()?;
+        let manifest = slot.as_ref().map(|slot| decode_manifest(&slot.content)).transpose()?;
         let mut stored_manifest = None;
         if let Some(slot) = &slot {
             let object = self.put("manifest.zst", &slot.content).await?;
@@ -207,13 +273,7 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
             None => None,
         };
         let files = self.copy_files(manifest.as_ref()).await?;
-        let log = self.copy_log(manifest.as_ref()).await?;
-        let own = files.iter().filter(|file| file.backup == self.name).map(|file| file.object.stored_bytes);
-        let summary = BackupSummary {
-            name: self.name.clone(),
-            bytes: files.iter().map(|file| file.object.bytes).sum::<u64>() + log.object.bytes,
-            stored_bytes: own.sum::<u64>() + log.object.stored_bytes,
-        };
+        let (log, last) = self.copy_log(manifest.as_ref()).await?;
         let contents = Contents {
             format: Contents::version(),
             base: self.base.map(|(name, _)| name),
@@ -224,11 +284,23 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
             files,
             log,
         };
-        Ok((contents, summary))
+        let summary =
+            BackupSummary { bytes: contents.bytes(), stored_bytes: contents.stored_bytes(&self.name), name: self.name };
+        Ok((contents, summary, last))
+    }
+
+    /// Tells the watch of a part how far it is. Fails if the part has ended.
+    fn note(&self, copied: u64, total: u64, stored: u64) -> Result<(), BackupError> {
+        let Some(part) = &self.part else { return Ok(()) };
+        part.watch.note(copied, total, stored);
+        match part.watch.has_ended() {
+            true => Err(BackupError::refused("nobody waits for the copy any more")),
+            false => Ok(()),
+        }
     }
 
     async fn put(&self, name: &str, content: &[u8]) -> Result<Object, BackupError> {
-        let mut object = ObjectWriter::create(self.store, &self.name, name, self.level).await?;
+        let mut object = ObjectWriter::create(self.store, &self.name, &self.object(name), self.level).await?;
         object.write(content).await?;
         object.finish().await
     }
@@ -241,7 +313,9 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
             None => BTreeMap::new(),
         };
         let missing = files.iter().filter(|file| !known.contains_key(&file.number));
-        let progress = Progress::new("checkpoint", missing.map(|file| file.bytes).sum());
+        let total = missing.map(|file| file.bytes).sum();
+        let progress = self.part.is_none().then(|| Progress::new("checkpoint", total));
+        let (mut copied, mut stored_bytes) = (0, 0);
         let mut stored = Vec::new();
         for file in files {
             if let Some(known) = known.get(&file.number)
@@ -251,7 +325,7 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
                 continue;
             }
             let name = format!("checkpoint/{}.data.zst", file.number);
-            let mut object = ObjectWriter::create(self.store, &self.name, &name, self.level).await?;
+            let mut object = ObjectWriter::create(self.store, &self.name, &self.object(&name), self.level).await?;
             let mut offset = 0;
             while offset < file.bytes {
                 reach(self.crashes, crash_point::BACKUP_FRAME.before())?;
@@ -264,12 +338,19 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
                 object.write(&bytes).await?;
                 reach(self.crashes, crash_point::BACKUP_FRAME.after())?;
                 offset += bytes.len() as u64;
-                progress.add(bytes.len() as u64);
+                copied += bytes.len() as u64;
+                self.note(copied, total, stored_bytes)?;
+                if let Some(progress) = &progress {
+                    progress.add(bytes.len() as u64);
+                }
             }
             let object = object.finish().await?;
+            stored_bytes += object.stored_bytes;
             stored.push(StoredFile { number: file.number, backup: self.name.clone(), object });
         }
-        progress.finish();
+        if let Some(progress) = &progress {
+            progress.finish();
+        }
         Ok(stored)
     }
 
@@ -296,7 +377,7 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
     /// Copies the log to its current end. The copy begins at the end of the base, so that a restore can reach
     /// every moment since then. It begins at `replay_from` if the server has trimmed the log after the base,
     /// or lost groups that the base has.
-    async fn copy_log(&self, manifest: Option<&Manifest>) -> Result<StoredLog, BackupError> {
+    async fn copy_log(&self, manifest: Option<&Manifest>) -> Result<(StoredLog, CommitNumber), BackupError> {
         let (replay_from, newest) =
             manifest.map_or((0, CommitNumber(0)), |manifest| (manifest.replay_from, manifest.newest));
         let base = self.base.as_ref().map(|(_, contents)| &contents.log);
@@ -316,7 +397,7 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
             let text = format!("the log ends at commit {stable}, but the checkpoint contains commit {newest}");
             return Err(BackupError::refused(text));
         }
-        Ok(log)
+        Ok((log, stable))
     }
 
     /// Copies the groups from a position on. Returns them with the stable number of the last group. `None` if
@@ -346,16 +427,51 @@ impl<'a, F: Files> BackupInProgress<'a, F> {
         if log.end != first || base.is_some_and(|base| base.last_checksum != previous) {
             return Ok(None);
         }
-        let mut object = ObjectWriter::create(self.store, &self.name, "log.zst", self.level).await?;
-        while let Some(found) = group {
-            reach(self.crashes, crash_point::BACKUP_LOG.before())?;
-            object.write(&found.bytes).await?;
-            reach(self.crashes, crash_point::BACKUP_LOG.after())?;
-            stable = log.add(&found, reader.position());
+        let mut object = ObjectWriter::create(self.store, &self.name, &self.object("log.zst"), self.level).await?;
+        let until = self.part.as_ref().map_or(CommitNumber(0), |part| part.until);
+        let mut waits_left = LOG_WAITS_MAX;
+        loop {
+            while let Some(found) = group {
+                reach(self.crashes, crash_point::BACKUP_LOG.before())?;
+                object.write(&found.bytes).await?;
+                reach(self.crashes, crash_point::BACKUP_LOG.after())?;
+                stable = log.add(&found, reader.position());
+                group = reader.next_group().await?;
+            }
+            if stable >= until {
+                break;
+            }
+            if waits_left == 0 {
+                let text = format!("the log ends at commit {stable}, and does not reach commit {until}");
+                return Err(BackupError::refused(text));
+            }
+            // The node writes the number with its next group, or when its log is idle.
+            waits_left -= 1;
+            if let Some(part) = self.part.as_ref().filter(|part| part.watch.has_ended()) {
+                return Err(BackupError::refused(format!("nobody waits for the copy of node {}", part.node)));
+            }
+            tokio::time::sleep(LOG_WAIT).await;
             group = reader.next_group().await?;
         }
         log.object = object.finish().await?;
         Ok(Some((log, stable)))
+    }
+}
+
+fn decode_manifest(content: &[u8]) -> Result<Manifest, BackupError> {
+    Manifest::decode(content).map_err(|error| BackupError::refused(error.to_string()))
+}
+
+impl Contents {
+    /// Bytes of the data directory that the list describes.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.object.bytes).sum::<u64>() + self.log.object.bytes
+    }
+
+    /// Bytes that the backup of this name has added to the store.
+    pub fn stored_bytes(&self, name: &str) -> u64 {
+        let own = self.files.iter().filter(|file| &*file.backup == name).map(|file| file.object.stored_bytes);
+        own.sum::<u64>() + self.log.object.stored_bytes
     }
 }
 
@@ -373,7 +489,7 @@ impl StoredLog {
 async fn newest_of_log(store: &BackupStore, log_id: u64) -> Result<Option<(Box<str>, Contents)>, BackupError> {
     let mut newest: Option<(Box<str>, Contents)> = None;
     for name in store.backups().await? {
-        let contents = store.contents(&name).await?;
+        let StoredBackup::Node(contents) = store.stored(&name).await? else { continue };
         let is_newer = newest.as_ref().is_none_or(|(_, found)| contents.log.end >= found.log.end);
         if contents.log_id == log_id && is_newer {
             newest = Some((name, contents));
@@ -383,7 +499,7 @@ async fn newest_of_log(store: &BackupStore, log_id: u64) -> Result<Option<(Box<s
 }
 
 #[expect(clippy::disallowed_methods, reason = "a tool, not a block, names a file by the time")]
-fn default_name() -> String {
+pub(crate) fn default_name() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     utc_text(now.as_micros() as u64).replace(['-', ':'], "").replace(' ', "-")
 }

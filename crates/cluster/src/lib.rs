@@ -9,5 +9,7 @@ pub mod member;
 pub mod membership;
 pub mod rep;
 
-pub use main_block::{CheckpointSettings, EpochSettings, MainBlock, MainConfiguration, MainLog, Supervision};
+pub use main_block::{
+    BackupDesk, CheckpointSettings, EpochSettings, MainBlock, MainConfiguration, MainLog, PartOrder, Supervision,
+};
 pub use rep::RepBlock;

@@ -112,11 +112,11 @@ pub enum Event {
         /// The error, if it failed.
         error: Option<Box<Error>>,
     },
-    /// A node has begun to stop, or does not stop.
-    NodeStops {
+    /// A node has done what it was asked to do, or has begun to stop.
+    NodeControlled {
         /// The operation.
         operation: OperationId,
-        /// Why it does not stop.
+        /// Why it has not.
         error: Option<Box<Error>>,
     },
     /// A request about a file of the statement ended.

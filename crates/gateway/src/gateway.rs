@@ -8,7 +8,7 @@ use junctor_kernel::{Address, Directory, Handle, NodeId, Pool, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, ConnectionId, Epoch, Incarnation, PartitionId, StatementNumber, TableId};
 use junctor_signals::Module;
-use junctor_signals::ask_node::{StopNode, StopNodeReply};
+use junctor_signals::ask_node::{ControlNode, ControlNodeReply, NodeQuestion};
 use junctor_signals::change_schema::{Catalog, ChangeSchemaReply, PublishCatalog, PublishCatalogReply};
 use junctor_signals::client_command::ContinueStatement;
 use junctor_signals::commit_transaction::coordinator;
@@ -449,23 +449,29 @@ impl Gateway {
         turn.outbox.send(self.main, Signal::Main(MainSignal::CancelUserLock(signal)));
     }
 
-    /// Stops a node of the cluster; `None` for the own one. [`Event::NodeStops`] is the answer.
+    /// Lets a node of the cluster do something; `None` for the own one. [`Event::NodeControlled`] is the
+    /// answer.
     ///
     /// # Errors
     /// `OutOfResources` if no operation record is free; nothing was started.
-    pub fn stop_node(
+    pub fn control_node(
         &mut self,
         session: ConnectionId,
         node: Option<u8>,
-        (restarts, is_forced): (bool, bool),
+        question: NodeQuestion,
         turn: &mut TurnContext<'_>,
     ) -> Result<OperationId> {
-        let operation = self.open(session, Work::StopNode)?;
+        let operation = self.open(session, Work::ControlNode)?;
         let (reply_to, node) = (self.own, node.map(NodeId));
-        let signal = StopNode { operation, reply_to, node, restarts, is_forced };
+        let signal = ControlNode { operation, reply_to, node, question: question.into() };
         // `main` may be that of a data node, which runs the statements of a node without data.
-        turn.outbox.send(Address::new(self.own.node, Module::Main, 0), Signal::Main(MainSignal::StopNode(signal)));
+        turn.outbox.send(Address::new(self.own.node, Module::Main, 0), Signal::Main(MainSignal::ControlNode(signal)));
         Ok(operation)
+    }
+
+    /// The node of this gateway.
+    pub fn node(&self) -> NodeId {
+        self.own.node
     }
 
     /// Releases all user-level locks of a session that ends.
@@ -639,8 +645,9 @@ impl Gateway {
             StatusTable::Transactions | StatusTable::LockWaits => &[Module::Tc],
             StatusTable::Locks | StatusTable::MemoryUsage => &[Module::Ldm],
             StatusTable::TableStatistics => &[Module::Ldm, Module::Main, Module::Sql],
-            StatusTable::Processes
-            | StatusTable::MetadataLocks
+            // Main knows the sessions of the other nodes.
+            StatusTable::Processes => &[Module::Sql, Module::Main],
+            StatusTable::MetadataLocks
             | StatusTable::Routing
             | StatusTable::ThreadPoolGroups
             | StatusTable::ThreadPoolQueues
@@ -658,6 +665,7 @@ impl Gateway {
             | StatusTable::Restarts
             | StatusTable::ReplicationLag
             | StatusTable::Events
+            | StatusTable::Backups
             | StatusTable::Nodes => &[Module::Main],
             StatusTable::Counters => &[Module::Main, Module::Recv, Module::Sql, Module::Tc, Module::Ldm, Module::Query],
         };
@@ -797,10 +805,10 @@ impl Gateway {
             SqlSignal::InterruptSessionReply(reply) => self.on_interrupt_session_reply(reply),
             SqlSignal::SetGlobalsReply(reply) => self.on_set_globals_reply(reply),
             SqlSignal::ApplyGlobalsReply(reply) => self.on_apply_globals_reply(reply),
-            SqlSignal::StopNodeReply(StopNodeReply { operation, error }) => {
+            SqlSignal::ControlNodeReply(ControlNodeReply { operation, error }) => {
                 let record = self.operations.remove(self.handle_of(operation))?;
-                require!(matches!(record.work, Work::StopNode), "the operation that stops a node gets the reply");
-                Some((record.session, Event::NodeStops { operation, error }))
+                require!(matches!(record.work, Work::ControlNode), "the operation that asked a node gets the reply");
+                Some((record.session, Event::NodeControlled { operation, error }))
             }
             SqlSignal::UseUserLockReply(UseUserLockReply { operation, value, error }) => {
                 let record = self.operations.remove(self.handle_of(operation))?;

@@ -80,7 +80,7 @@ pub(crate) enum Work {
         outstanding: u32,
     },
     UserLock,
-    StopNode,
+    ControlNode,
     File(Box<FileWork>),
     Status {
         outstanding: u32,

@@ -10,6 +10,10 @@ pub const DIRECTORY_FORMAT_VERSION: u32 = 1;
 /// The use of the pair file `identity`, as in its header.
 pub const IDENTITY_USE: u16 = 1;
 
+/// A file of a directory that a restore has made and that no server has used yet, as one that may become that
+/// of a node of a new cluster.
+pub const RESTORED_FILE: &str = "restored";
+
 /// The properties of a data directory that never change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use junctor_cluster::member::node_file::{NEW_NODE_FILE, NODE_FILE, VOTER_FILES};
 use junctor_model::checkpoint::CHECKPOINT_FOLDER;
+use junctor_model::stored_identity::RESTORED_FILE;
 use junctor_storage::log::{BLOCK_BYTES, GroupKind, LOG_FOLDER, decode_header};
 
 use crate::cluster_join::SHARED_SETTINGS;
@@ -93,10 +94,17 @@ fn is_of_cluster(name: &str) -> bool {
     [NODE_FILE, NEW_NODE_FILE, SHARED_SETTINGS].contains(&name) || VOTER_FILES.contains(&name)
 }
 
-/// Checks that the folder of a node alone, and that of a node of a cluster, are started as such.
+/// Checks that the folder of a node alone, and that of a node of a cluster, are started as such. A folder
+/// that was restored from a backup becomes either.
 fn check_place(data: &Path, is_in_cluster: bool) -> Result<(), StartError> {
     let was_in_cluster = data.join(NODE_FILE).exists();
+    let restored = data.join(RESTORED_FILE);
     match (was_in_cluster, is_in_cluster) {
+        (false, true) if restored.exists() => Ok(()),
+        (false, false) if restored.exists() => {
+            fs::remove_file(&restored).map_err(|error| failed("write", data, &error))?;
+            sync(data)
+        }
         (true, false) => Err(StartError(format!(
             "the data directory {} belongs to a node of a cluster; start it with the settings of the cluster",
             data.display()

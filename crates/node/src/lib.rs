@@ -21,6 +21,7 @@ mod memory_transport;
 
 pub use config_file::ConfigError;
 pub use embedded::{Node, NodeBuilder};
+pub use junctor_cluster::{BackupDesk, PartOrder};
 pub use junctor_front::Protocol;
 pub use junctor_signals::restart_progress;
 /// The rights that each form of statement needs.

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::placement::{PlacementPlan, ThreadConfig, Topology};
-use junctor_cluster::Supervision;
+use junctor_cluster::{BackupDesk, Supervision};
 use junctor_front::account::{Account, Accounts, Credential};
 use junctor_front::{EXTRA_LISTENER, Protocol, Readiness};
 use junctor_kernel::real::{Node, NodeOptions, RunningNode, StopHandle};
@@ -214,6 +214,11 @@ impl RunningServer {
     pub fn stop_handle(&self) -> StopRequest {
         let wants_stop = self.supervision.is_member.then(|| Arc::clone(&self.supervision.wants_stop));
         StopRequest { handle: self.node.stop_handle(), wants_stop }
+    }
+
+    /// The part of the node in a backup of its cluster, for a thread that copies its files.
+    pub fn backup_desk(&self) -> BackupDesk {
+        self.supervision.backup.clone()
     }
 
     /// Whether a statement has requested a stop after which the process is started again.

@@ -16,6 +16,7 @@ use junctor_node::config_file;
 use junctor_node::setting::{NodeConfig, default_data_directory, parse_bytes, parse_user};
 
 use crate::admin::{self, AdminCommand};
+use crate::backup_part::copy_parts;
 use crate::dev::{self, DevOptions};
 use crate::restart_report::RestartReport;
 
@@ -436,7 +437,7 @@ fn check(options: &CheckOptions) -> ExitCode {
 }
 
 /// Runs a node until a signal or a statement stops it. Returns the status of the process.
-#[expect(clippy::disallowed_methods, reason = "a thread that waits for signals, outside of the node")]
+#[expect(clippy::disallowed_methods, reason = "threads that wait for signals and copy files, outside of the node")]
 fn serve(options: ServeOptions) -> Result<ExitCode, Box<dyn std::error::Error>> {
     if options.end_with_parent {
         dev::end_with_parent()?;
@@ -468,6 +469,10 @@ fn serve(options: ServeOptions) -> Result<ExitCode, Box<dyn std::error::Error>> 
     let links = server.link_address().map(|address| format!(" links {address}")).unwrap_or_default();
     writeln!(out, "ready:{mysql}{socket}{extra}{native}{http}{links} placement: {}", server.placement())?;
     out.flush()?;
+    if let Some(node) = config.cluster.node_id {
+        let (desk, folder) = (server.backup_desk(), PathBuf::from(config.data_folder()));
+        std::thread::spawn(move || copy_parts(&desk, node, folder));
+    }
     let stopper = server.stop_handle();
     let (signals, caught) = (stop.handle(), Arc::new(AtomicI32::new(0)));
     let signal = Arc::clone(&caught);

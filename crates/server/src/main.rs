@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod backup_part;
 mod cli;
 mod dev;
 mod restart_report;

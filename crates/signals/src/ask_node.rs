@@ -1,15 +1,17 @@
 //! Questions from main to main of another node: rows of status tables about the whole cluster, and requests
-//! to stop. And the request of a session to stop a node.
+//! of sessions to one node: to stop, to stop a session, to take part in a backup.
 
 use junctor_kernel::{Address, NodeId};
 use junctor_model::error::Error;
+use junctor_model::id::{CommitNumber, ConnectionId};
 use junctor_model::value::Value;
 
+use crate::interrupt_session::KillReach;
 use crate::read_rows::OperationId;
 use crate::read_status::StatusTable;
 
 /// What main asks main of another node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeQuestion {
     /// The rows that the node itself has of a table.
     Status {
@@ -23,18 +25,67 @@ pub enum NodeQuestion {
         /// Whether it stops although its group then has no replica that serves.
         is_forced: bool,
     },
+    /// The node is to stop a session, or the statement of a session.
+    Kill {
+        /// The session.
+        connection: ConnectionId,
+        /// True for KILL CONNECTION, false for KILL QUERY.
+        closes_connection: bool,
+        /// Which sessions the killing session may stop.
+        reach: KillReach,
+    },
+    /// The node is to copy its data to a backup of the cluster.
+    Backup {
+        /// The step.
+        step: BackupStep,
+    },
 }
 
 choices! {
     NodeQuestion {
         0 Status { table };
         1 Stop { restarts, is_forced };
+        2 Kill { connection, closes_connection, reach };
+        3 Backup { step };
+    }
+}
+
+/// A step of a node's part of a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackupStep {
+    /// Keeps the files of the newest checkpoint and the log until the end.
+    Begin {
+        /// The store: a folder, or `s3://BUCKET/PREFIX`.
+        store: Box<str>,
+        /// The name of the backup.
+        name: Box<str>,
+    },
+    /// Copies the checkpoint, and the log until every commit up to this number is in the copy. A node whose
+    /// part has begun to copy notes that somebody waits for it.
+    Copy {
+        /// The name of the backup.
+        name: Box<str>,
+        /// The number.
+        until: CommitNumber,
+    },
+    /// Ends the part. It is an error if the part is not complete.
+    End {
+        /// The name of the backup.
+        name: Box<str>,
+    },
+}
+
+choices! {
+    BackupStep {
+        0 Begin { store, name };
+        1 Copy { name, until };
+        2 End { name };
     }
 }
 
 /// Asks a node. If the receiver is another node, it passes the question on: nodes without data have no links
 /// to each other.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct AskNode {
     /// Returned in the reply.
     pub id: u64,
@@ -55,32 +106,30 @@ pub struct AskNodeReply {
     pub node: NodeId,
     /// The rows of a status table.
     pub rows: Vec<Vec<Value>>,
-    /// Why the node does not stop.
+    /// Why the node does not do what the session wants.
     pub error: Option<Box<Error>>,
 }
 
 layout! { AskNodeReply { id, node, rows, error } }
 
-/// A session wants a node to stop. From sql to main of its own node.
-#[derive(Clone, Copy, Debug)]
-pub struct StopNode {
+/// A session wants a node to do something. From sql to main of its own node.
+#[derive(Debug)]
+pub struct ControlNode {
     /// Returned in the reply.
     pub operation: OperationId,
     /// Receiver of the reply.
     pub reply_to: Address,
     /// The node; `None` for the own one, whose group may lose its last replica.
     pub node: Option<NodeId>,
-    /// Whether its supervisor is to start it again.
-    pub restarts: bool,
-    /// Whether it stops although its group then has no replica that serves.
-    pub is_forced: bool,
+    /// What it is to do.
+    pub question: Box<NodeQuestion>,
 }
 
-/// The reply to [`StopNode`]: the node has begun to stop, or it does not.
+/// The reply to [`ControlNode`]: the node does it, or has begun to stop.
 #[derive(Debug)]
-pub struct StopNodeReply {
+pub struct ControlNodeReply {
     /// Copied from the request.
     pub operation: OperationId,
-    /// Why it does not stop.
+    /// Why it does not.
     pub error: Option<Box<Error>>,
 }

@@ -211,7 +211,7 @@ inbox! {
         BeginEpoch: Reserved, 64, local;
         AskSnapshotReply: Reserved, 64, crosses 17;
         ResolveCommitReply: Reserved, 4, local;
-        StopNodeReply: Reserved, 16, local;
+        ControlNodeReply: Reserved, 16, local;
         UseHost: Reserved, 4, local;
         SequencerLost: Reserved, 64, local;
         ContinueWork: Reserved, 64, local;
@@ -300,7 +300,9 @@ inbox! {
         ReadStatus: Reserved, 64, crosses 11;
         AskNode: Reserved, 64, crosses 36;
         AskNodeReply: Reserved, 64, crosses 37;
-        StopNode: Reserved, 64, local;
+        ControlNode: Reserved, 64, local;
+        ReadStatusReply: Reserved, 64, local;
+        InterruptSessionReply: Reserved, 64, local;
         BlockTablesReply: Reserved, 64, crosses 12;
         RecallTables: Reserved, 1, crosses 13;
         CancelSchemaChange: Reserved, 64, crosses 14;

@@ -1,8 +1,11 @@
 //! KILL. Only the sql block that owns a session knows the session. The killing session's sql block therefore
-//! asks every sql block of the node.
+//! asks every sql block of the node. For a session of another node, main of that node asks them.
+
+use std::fmt::Display;
 
 use junctor_kernel::Address;
 use junctor_model::access::AccountName;
+use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
 
 use crate::read_rows::OperationId;
@@ -23,7 +26,7 @@ pub struct InterruptSession {
 }
 
 /// Which sessions a session may stop.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KillReach {
     /// Every session.
     All,
@@ -32,6 +35,9 @@ pub enum KillReach {
     /// Sessions of this account.
     Own(Box<AccountName>),
 }
+
+layout! { AccountName { user, host } }
+choices! { KillReach { 0 All; 1 AllButSystemUsers(account); 2 Own(account); } }
 
 /// The reply to [`InterruptSession`], sent immediately. Undoing the interrupted statement may take longer.
 #[derive(Debug)]
@@ -52,4 +58,23 @@ pub enum KillOutcome {
     Denied,
     /// It was stopped.
     Stopped,
+}
+
+impl KillOutcome {
+    /// The error of KILL of this connection: 1094 or 1095.
+    pub fn error(self, connection: ConnectionId) -> Option<Box<Error>> {
+        match self {
+            KillOutcome::Unknown => Some(no_such_thread(&connection.0)),
+            KillOutcome::Denied => {
+                let message = format!("You are not owner of thread {}", connection.0);
+                Some(Error::new(ErrorCode::KillDenied, message))
+            }
+            KillOutcome::Stopped => None,
+        }
+    }
+}
+
+/// Error 1094.
+pub fn no_such_thread(connection: &dyn Display) -> Box<Error> {
+    Error::new(ErrorCode::NoSuchThread, format!("Unknown thread id: {connection}"))
 }

@@ -27,8 +27,9 @@ pub enum StatusTable {
     /// partition, rows, versions, versions to purge, bytes of rows, of the row map, of overflow pages, of the
     /// hash index, of ordered indexes.
     MemoryUsage,
-    /// `information_schema.PROCESSLIST`: from every sql. Columns: connection id, user, host, database (or
-    /// NULL), command, seconds in its state, state (empty between commands), statement (or NULL).
+    /// `information_schema.PROCESSLIST`: from every sql block of every node. Columns: connection id, user,
+    /// host, database (or NULL), command, seconds in its state, state (empty between commands), statement (or
+    /// NULL).
     Processes,
     /// `junctor_info.metadata_locks`: from every sql block. Columns: sql instance, connection id, table id,
     /// database, table, mode (`READ`, `WRITE`, `CHANGE`), state (`GRANTED`, `WAITING`), milliseconds waited
@@ -106,6 +107,11 @@ pub enum StatusTable {
     /// `junctor_info.events`: from main of every node of a cluster. Columns: node, number of the event,
     /// microseconds since 1970-01-01 UTC, kind, description.
     Events,
+    /// `junctor_info.backups`: from main of every data node of a cluster, a row for its last part of a
+    /// backup. Columns: node, name, store, state (`PINNED`, `COPYING`, `COPIED`, `FAILED`), the newest commit
+    /// of its checkpoint and the last one of its log (both NULL if unknown), bytes copied, to copy, and
+    /// stored, error (or NULL).
+    Backups,
     /// For SHOW and `information_schema`: the rows of `MemoryUsage` from every ldm; from main a row for each
     /// AUTO_INCREMENT counter above 1; from every sql block a row for each range of numbers that it holds.
     /// The columns of the latter two: NULL, table id, NULL, next number, and for a range its end.
@@ -140,6 +146,7 @@ choices! {
         23 Restarts;
         24 ReplicationLag;
         25 Events;
+        26 Backups;
     }
 }
 

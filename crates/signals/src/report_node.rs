@@ -14,9 +14,12 @@ pub struct WaitingDisk {
     pub started: Epoch,
     /// The stable number of the last group of its log.
     pub stable: CommitNumber,
+    /// The newest commit of its checkpoint; 0 without one. A checkpoint of a disk that counts is written when
+    /// every disk that counts has this commit.
+    pub checkpoint: CommitNumber,
 }
 
-layout! { WaitingDisk { started, stable } }
+layout! { WaitingDisk { started, stable, checkpoint } }
 
 /// The voter of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
-//! Questions to main of other nodes, for statements about the whole cluster: rows of status tables, and stops
-//! of nodes. A node that does not answer in time is left out. Nodes without data have no links to each other,
-//! so a data or management node passes their questions on. It asks the node itself, and no third one.
+//! Questions to main of other nodes, for statements about the whole cluster: rows of status tables, stops of
+//! nodes, KILL, and steps of backups. A node that does not answer in time is left out. Nodes without data
+//! have no links to each other, so a data or management node passes their questions on. It asks the node
+//! itself, and no third one.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,14 +9,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use junctor_kernel::{Address, Context, Duration, NodeId, Outbox, Time, WorldRequest};
 use junctor_model::error::{Error, ErrorCode};
-use junctor_model::id::Incarnation;
+use junctor_model::id::{ConnectionId, Incarnation};
 use junctor_model::value::Value;
-use junctor_signals::ask_node::{AskNode, AskNodeReply, NodeQuestion, StopNode, StopNodeReply};
+use junctor_signals::ask_node::{AskNode, AskNodeReply, ControlNode, ControlNodeReply, NodeQuestion};
 use junctor_signals::inbox::ContinueWork;
+use junctor_signals::interrupt_session::{
+    InterruptSession, InterruptSessionReply, KillOutcome, KillReach, no_such_thread,
+};
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply, STATUS_ROWS_MAX, StatusTable};
 use junctor_signals::{MainSignal, Module, Signal, SqlSignal};
 
+use super::backup_part::BackupDesk;
 use super::block::MainBlock;
 use crate::member::EventKind;
 
@@ -32,7 +37,7 @@ const ANSWER_WAIT_MAX: Duration = Duration::from_millis(1000);
 /// Time until the node stops, for the answer to the statement that stops it.
 const STOP_AFTER: Duration = Duration::from_millis(20);
 
-/// How the process of the node and main tell each other about stops.
+/// How the process of the node and main tell each other about stops and backups.
 #[derive(Clone, Debug, Default)]
 pub struct Supervision {
     /// Whether the node belongs to a cluster.
@@ -44,13 +49,30 @@ pub struct Supervision {
     /// Set by the process when it is to stop in order. Main of a node of a cluster looks at it with each
     /// tick.
     pub wants_stop: Arc<AtomicBool>,
+    /// The part of the node in a backup of its cluster.
+    pub backup: BackupDesk,
 }
 
 /// The questions that wait for answers.
 #[derive(Debug, Default)]
 pub(super) struct Questions {
     list: Vec<Question>,
+    /// Answers of this node that its sql blocks give.
+    gatherings: Vec<Gathering>,
     last_id: u64,
+}
+
+/// An answer to another node, to which every sql block of this one contributes.
+#[derive(Debug)]
+struct Gathering {
+    operation: OperationId,
+    /// The node that asks, and its number of the question.
+    asker: (NodeId, u64),
+    /// Sql blocks that have not answered.
+    outstanding: usize,
+    rows: Vec<Vec<Value>>,
+    /// The session to stop, and what became of it.
+    killed: Option<(ConnectionId, KillOutcome)>,
 }
 
 #[derive(Debug)]
@@ -79,15 +101,15 @@ struct Awaited {
 enum Asker {
     /// To a session that reads a status table.
     Reader { operation: OperationId, reply_to: Address },
-    /// To a session that stops a node.
-    Stopper { operation: OperationId, reply_to: Address },
+    /// To a session that wants a node to do something.
+    Controller { operation: OperationId, reply_to: Address },
     /// To main of another node, about this node.
     Node { id: u64, to: NodeId, about: NodeId },
 }
 
 impl Questions {
     pub fn new(first_number: u64) -> Questions {
-        Questions { list: Vec::new(), last_id: first_number }
+        Questions { list: Vec::new(), gatherings: Vec::new(), last_id: first_number }
     }
 
     fn is_full(&self) -> bool {
@@ -139,18 +161,20 @@ impl MainBlock {
             let is_late = now >= question.deadline;
             if is_late {
                 question.unsent.clear();
-                if let (NodeQuestion::Stop { .. }, Some(awaited)) = (question.question, question.awaited.first()) {
+                if let Some(awaited) = question.awaited.first().filter(|_| is_request(&question.question)) {
                     question.error = Some(does_not_answer(awaited.node));
                 }
                 question.awaited.clear();
             }
             let Some(cluster) = member.as_ref() else { continue };
-            let is_stop = matches!(question.question, NodeQuestion::Stop { .. });
+            let is_request = is_request(&question.question);
             let is_linked = |it: &Awaited| cluster.linked_life(it.via.0) == Some(it.via.1);
-            // A node that is to stop may end before its answer arrives. The end of a relay tells nothing.
-            let mut lost = question.awaited.iter().filter(|it| !is_linked(it));
-            if let Some(lost) = lost.find(|it| is_stop && it.via.0 != it.node) {
-                question.error = Some(does_not_answer(lost.node));
+            // The end of a relay tells nothing.
+            let mut lost = question.awaited.iter().filter(|it| is_request && !is_linked(it));
+            if let Some(lost) = lost.next() {
+                let has_ended = lost.via.0 == lost.node;
+                question.error =
+                    if has_ended { end_of(&question.question, lost.node) } else { Some(does_not_answer(lost.node)) };
             }
             question.awaited.retain(is_linked);
             let passes_on = matches!(question.asker, Asker::Node { .. });
@@ -161,12 +185,12 @@ impl MainBlock {
                 let way = [Some(node), relay].into_iter().flatten();
                 let mut way = way.filter_map(|via| Some((via, cluster.linked_life(via)?)));
                 let Some(via) = way.next() else {
-                    question.error = is_stop.then(|| does_not_answer(node));
+                    question.error = is_request.then(|| does_not_answer(node));
                     continue;
                 };
                 left -= 1;
                 question.awaited.push(Awaited { node, via });
-                let ask = AskNode { id: question.id, node, question: question.question };
+                let ask = AskNode { id: question.id, node, question: question.question.clone() };
                 outbox.send(Address::new(via.0, Module::Main, 0), Signal::Main(MainSignal::AskNode(ask)));
             }
         }
@@ -207,8 +231,12 @@ impl MainBlock {
         }
         let (rows, error) = match question {
             _ if node != self.own.node => (Vec::new(), Some(does_not_answer(node))),
+            NodeQuestion::Status { table: StatusTable::Processes } | NodeQuestion::Kill { .. } => {
+                return self.gather((from, id), &question, outbox);
+            }
             NodeQuestion::Status { table } => (self.rows_of_node(table, context), None),
             NodeQuestion::Stop { restarts, is_forced } => (Vec::new(), self.stop_by(restarts, is_forced, outbox).err()),
+            NodeQuestion::Backup { step } => (Vec::new(), self.on_backup_step(step, context.turn_start, outbox).err()),
         };
         send_reply(AskNodeReply { id, node, rows, error }, from, outbox);
     }
@@ -236,26 +264,97 @@ impl MainBlock {
         self.advance_questions(now, outbox);
     }
 
-    /// A session stops a node.
-    pub(super) fn on_stop_node(&mut self, signal: StopNode, now: Time, outbox: &mut Outbox<Signal>) {
-        let StopNode { operation, reply_to, node, restarts, is_forced } = signal;
+    /// A session wants a node to do something.
+    pub(super) fn on_control_node(&mut self, signal: ControlNode, now: Time, outbox: &mut Outbox<Signal>) {
+        let ControlNode { operation, reply_to, node, question } = signal;
         let other = node.filter(|node| *node != self.own.node);
         let is_known = |node: NodeId| self.member.as_ref().is_some_and(|it| it.others().any(|other| other == node));
-        let error = match other {
-            None => self.stop_by(restarts, is_forced || node.is_none(), outbox).err(),
-            Some(node) if !is_known(node) => {
-                let statement = if restarts { "RESTART NODE" } else { "SHUTDOWN NODE" };
-                Some(Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {statement}")))
+        let error = match (other, *question) {
+            (None, NodeQuestion::Stop { restarts, is_forced }) => {
+                self.stop_by(restarts, is_forced || node.is_none(), outbox).err()
             }
-            Some(node) if self.questions.is_full() => Some(does_not_answer(node)),
-            Some(node) => {
-                let what = if restarts { "restart" } else { "stop" };
-                self.note_event(EventKind::Stopping, format!("node {}: is asked to {what} by a statement", node.0));
-                let asked = (Asker::Stopper { operation, reply_to }, NodeQuestion::Stop { restarts, is_forced });
+            (None, NodeQuestion::Backup { step }) => self.on_backup_step(step, now, outbox).err(),
+            // The sql block has asked the blocks of its own node itself.
+            (None, question) => Some(unknown(&question)),
+            (Some(node), question) if !is_known(node) => Some(unknown(&question)),
+            (Some(node), _) if self.questions.is_full() => Some(does_not_answer(node)),
+            (Some(node), question) => {
+                if let NodeQuestion::Stop { restarts, .. } = question {
+                    let what = if restarts { "restart" } else { "stop" };
+                    self.note_event(EventKind::Stopping, format!("node {}: is asked to {what} by a statement", node.0));
+                }
+                let asked = (Asker::Controller { operation, reply_to }, question);
                 return self.ask(asked, [node].into(), Vec::new(), (now, outbox));
             }
         };
-        reply_to_stopper(operation, reply_to, error, outbox);
+        reply_to_controller(operation, reply_to, error, outbox);
+    }
+
+    /// Asks the sql blocks of this node, for another one.
+    fn gather(&mut self, (from, id): (NodeId, u64), question: &NodeQuestion, outbox: &mut Outbox<Signal>) {
+        if self.questions.gatherings.len() >= QUESTIONS_MAX || self.sql_blocks.is_empty() {
+            let error = unknown(question);
+            let error = matches!(question, NodeQuestion::Kill { .. }).then_some(error);
+            return send_reply(AskNodeReply { id, node: self.own.node, rows: Vec::new(), error }, from, outbox);
+        }
+        self.questions.last_id += 1;
+        let operation = OperationId(self.questions.last_id);
+        let reply_to = self.own;
+        let mut killed = None;
+        for to in &self.sql_blocks {
+            let signal = match question {
+                NodeQuestion::Kill { connection, closes_connection, reach } => {
+                    killed = Some((*connection, KillOutcome::Unknown));
+                    let (connection, closes_connection) = (*connection, *closes_connection);
+                    let reach: KillReach = reach.clone();
+                    SqlSignal::InterruptSession(InterruptSession {
+                        operation,
+                        reply_to,
+                        connection,
+                        closes_connection,
+                        reach,
+                    })
+                }
+                _ => {
+                    let (table, only) = (StatusTable::Processes, Box::default());
+                    SqlSignal::ReadStatus(ReadStatus { operation, reply_to, table, only })
+                }
+            };
+            outbox.send(*to, Signal::Sql(signal));
+        }
+        let outstanding = self.sql_blocks.len();
+        let gathering = Gathering { operation, asker: (from, id), outstanding, rows: Vec::new(), killed };
+        self.questions.gatherings.push(gathering);
+    }
+
+    /// A sql block has answered with the rows of its sessions.
+    pub(super) fn on_read_status_reply(&mut self, reply: ReadStatusReply, outbox: &mut Outbox<Signal>) {
+        self.on_gathered(reply.operation, outbox, |gathering| {
+            let left = STATUS_ROWS_MAX.saturating_sub(gathering.rows.len());
+            gathering.rows.extend(reply.rows.into_iter().take(left));
+        });
+    }
+
+    /// A sql block has answered whether it has stopped a session.
+    pub(super) fn on_interrupt_session_reply(&mut self, reply: &InterruptSessionReply, outbox: &mut Outbox<Signal>) {
+        self.on_gathered(reply.operation, outbox, |gathering| {
+            if let Some((_, outcome)) = &mut gathering.killed {
+                *outcome = reply.outcome.max(*outcome);
+            }
+        });
+    }
+
+    fn on_gathered(&mut self, operation: OperationId, outbox: &mut Outbox<Signal>, take: impl FnOnce(&mut Gathering)) {
+        let gatherings = &mut self.questions.gatherings;
+        let Some(index) = gatherings.iter().position(|it| it.operation == operation) else { return };
+        take(&mut gatherings[index]);
+        gatherings[index].outstanding -= 1;
+        if gatherings[index].outstanding > 0 {
+            return;
+        }
+        let Gathering { asker: (to, id), rows, killed, .. } = gatherings.swap_remove(index);
+        let error = killed.and_then(|(connection, outcome)| outcome.error(connection));
+        send_reply(AskNodeReply { id, node: self.own.node, rows, error }, to, outbox);
     }
 
     /// Begins to stop this node. Errors: 3707 if nothing would start it again, 1296 if the cluster would lose
@@ -295,6 +394,7 @@ impl MainBlock {
                 self.restart_info.set_now(now);
                 Some(self.restart_info.rows_of(self.own.node))
             }
+            StatusTable::Backups => Some(self.backup_rows()),
             _ => None,
         }
         .unwrap_or_default()
@@ -329,13 +429,39 @@ fn answer(question: Question, outbox: &mut Outbox<Signal>) {
             let reply = ReadStatusReply { operation, rows };
             outbox.send(reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
         }
-        Asker::Stopper { operation, reply_to } => reply_to_stopper(operation, reply_to, error, outbox),
+        Asker::Controller { operation, reply_to } => reply_to_controller(operation, reply_to, error, outbox),
         Asker::Node { id, to, about } => send_reply(AskNodeReply { id, node: about, rows, error }, to, outbox),
     }
 }
 
-fn reply_to_stopper(operation: OperationId, to: Address, error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
-    outbox.send(to, Signal::Sql(SqlSignal::StopNodeReply(StopNodeReply { operation, error })));
+fn reply_to_controller(operation: OperationId, to: Address, error: Option<Box<Error>>, outbox: &mut Outbox<Signal>) {
+    outbox.send(to, Signal::Sql(SqlSignal::ControlNodeReply(ControlNodeReply { operation, error })));
+}
+
+/// Whether one node is to do something. The others are asked for rows.
+fn is_request(question: &NodeQuestion) -> bool {
+    !matches!(question, NodeQuestion::Status { .. })
+}
+
+/// The error of a request that names no node, or no session of one.
+fn unknown(question: &NodeQuestion) -> Box<Error> {
+    let statement = match question {
+        NodeQuestion::Kill { connection, .. } => return no_such_thread(&connection.0),
+        NodeQuestion::Stop { restarts: true, .. } => "RESTART NODE",
+        NodeQuestion::Backup { .. } => "BACKUP NODE",
+        _ => "SHUTDOWN NODE",
+    };
+    Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {statement}"))
+}
+
+/// The error of a request to a node that has ended before its answer; `None` if that fulfils the request.
+fn end_of(question: &NodeQuestion, node: NodeId) -> Option<Box<Error>> {
+    match question {
+        NodeQuestion::Stop { .. } => None,
+        // Its sessions have ended with it.
+        NodeQuestion::Kill { .. } => Some(unknown(question)),
+        _ => Some(does_not_answer(node)),
+    }
 }
 
 fn send_reply(reply: AskNodeReply, to: NodeId, outbox: &mut Outbox<Signal>) {

@@ -19,6 +19,7 @@ use super::alteration::{AlterationJob, JOB_WORK};
 use super::ask_node::{ASK_WORK, Questions, STOP_TIMER, Supervision};
 use super::ask_outcome::AskedOutcomes;
 use super::backup_lock::BackupLocks;
+use super::backup_part::BackupPart;
 use super::checkpoint::{CHECKPOINT_TIMER, CHECKPOINT_WORK, CheckpointSettings, Checkpoints};
 use super::epochs::{DURABLE_WORK, EPOCH_TIMER, EPOCH_WORK, EpochSettings, Epochs};
 use super::lock_tables::LockedTables;
@@ -134,6 +135,8 @@ pub struct MainBlock {
     pub(super) knows_all_locks: bool,
     pub(super) early_locks: VecDeque<EarlyRequest>,
     pub(super) backup_locks: BackupLocks,
+    /// The part of this node in a backup of the cluster.
+    pub(super) backup_part: BackupPart,
     /// Tables locked by sessions.
     pub(super) locked: Vec<LockedTables>,
     pub(super) user_lock_timer_runs: bool,
@@ -208,6 +211,7 @@ impl MainBlock {
             knows_all_locks: false,
             early_locks: VecDeque::new(),
             backup_locks: BackupLocks::default(),
+            backup_part: BackupPart::default(),
             locked: Vec::new(),
             user_lock_timer_runs: false,
             counted: MainCounters::default(),
@@ -278,7 +282,9 @@ impl MainBlock {
             MainSignal::AskNodeReply(signal) => {
                 self.on_ask_node_reply(from.node, signal, context.turn_start, outbox);
             }
-            MainSignal::StopNode(signal) => self.on_stop_node(signal, context.turn_start, outbox),
+            MainSignal::ControlNode(signal) => self.on_control_node(signal, context.turn_start, outbox),
+            MainSignal::ReadStatusReply(signal) => self.on_read_status_reply(signal, outbox),
+            MainSignal::InterruptSessionReply(signal) => self.on_interrupt_session_reply(&signal, outbox),
             MainSignal::BlockTablesReply(signal) => self.on_block_tables_reply(signal, context, outbox),
             MainSignal::RecallTables(signal) => self.on_recall_tables(signal, outbox),
             MainSignal::CancelSchemaChange(signal) => self.on_cancel_schema_change(signal, context, outbox),

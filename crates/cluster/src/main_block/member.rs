@@ -54,8 +54,8 @@ enum FileWork {
 }
 
 impl ClusterMember {
-    pub(super) fn note_recovered(&mut self, stable: CommitNumber) {
-        self.member.note_recovered(stable);
+    pub(super) fn note_recovered(&mut self, stable: CommitNumber, checkpoint: CommitNumber) {
+        self.member.note_recovered(stable, checkpoint);
     }
 
     /// Whether this node serves clients.
@@ -130,6 +130,11 @@ impl ClusterMember {
     /// See [`Member::takes_majority`].
     pub(super) fn takes_majority(&self, node: NodeId) -> bool {
         self.member.takes_majority(node)
+    }
+
+    /// Whether no life of this node was admitted before this one.
+    pub(super) fn has_never_started(&self) -> bool {
+        self.member.settings().started == Epoch(0)
     }
 
     /// The installed membership.
@@ -217,6 +222,7 @@ impl MainBlock {
         }
         self.ask_outcomes_again(now, outbox);
         self.schedule_questions(outbox);
+        self.abandon_backup_part(now, outbox);
         if self.configuration.supervision.wants_stop.load(Ordering::Relaxed) {
             self.begin_stop(now, outbox);
         }

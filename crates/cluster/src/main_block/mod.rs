@@ -5,10 +5,10 @@
 //!   locks, tables locked by sessions, alterations, and the transactions in which they fill indexes.
 //! - Takes: `ChangeSchema`, `CancelSchemaChange`, `BlockTablesReply`, `RecallTables`, `ChangePartitionReply`,
 //!   `PublishCatalogReply`, `ReserveAutoIncrement`, `SetGlobals`, `UnlockTables`, `UseUserLock`,
-//!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `StopNode`, `AppendRecordsReply`, `CommitStable`,
-//!   `AwaitDurableReply`, `ContinueWork`; as the requester of a read or statement `ReadRowsReply`,
-//!   `ExecuteStatementReply` and `EndTransactionReply`; during recovery `RecoverLogReply`, `ReplayLogReply`,
-//!   `BuildIndexesReply` and `StartLogReply`.
+//!   `CancelUserLock`, `ReleaseUserLocks`, `ReadStatus`, `ReadStatusReply`, `ControlNode`,
+//!   `InterruptSessionReply`, `AppendRecordsReply`, `CommitStable`, `AwaitDurableReply`, `ContinueWork`; as
+//!   the requester of a read or statement `ReadRowsReply`, `ExecuteStatementReply` and `EndTransactionReply`;
+//!   during recovery `RecoverLogReply`, `ReplayLogReply`, `BuildIndexesReply` and `StartLogReply`.
 //! - Sends: `AppendRecords` and `AwaitDurable` to log, `CommitStable` to the tc that owns the number,
 //!   `BlockTables`, `UnblockTables` and `ApplyGlobals` to every sql block, `ReadRows` to ldm and query,
 //!   `ExecuteStatement`, `InterruptStatement` and `EndTransaction` to tc, `ChangePartition` to the ldm
@@ -24,7 +24,8 @@
 //! the node's part in the epochs of a cluster; [`rejoin`], the copy of all rows; [`recover`], the start of a
 //! durable node; [`restore`], the schema from the log; [`reserve_auto_increment`]; [`persisted_settings`],
 //! SET GLOBAL and SET PERSIST; [`member`], the node's part in a cluster; [`ask_node`], questions to other
-//! nodes; [`use_user_lock`], [`own_user_locks`], [`user_locks`] and [`backup_lock`].
+//! nodes; [`use_user_lock`], [`own_user_locks`], [`user_locks`], [`backup_lock`] and
+//! [`backup_part`].
 
 pub mod block;
 mod state;
@@ -44,6 +45,7 @@ mod alteration;
 mod ask_node;
 mod ask_outcome;
 mod backup_lock;
+mod backup_part;
 mod definition;
 mod foreign_key;
 mod reserve_auto_increment;
@@ -62,6 +64,7 @@ mod use_user_lock;
 mod user_locks;
 
 pub use ask_node::Supervision;
+pub use backup_part::{BackupDesk, PartOrder};
 pub use block::{MainBlock, MainConfiguration};
 pub use checkpoint::CheckpointSettings;
 pub use epochs::EpochSettings;

@@ -378,7 +378,8 @@ impl MainBlock {
         if let (Some(member), Some(recovery)) = (&mut self.member, &mut self.recovery)
             && recovery.limit.0 == u64::MAX
         {
-            member.note_recovered(recovered.last_commit_kept);
+            let checkpoint = recovery.manifest.as_ref().map_or(CommitNumber(0), |manifest| manifest.newest);
+            member.note_recovered(recovered.last_commit_kept, checkpoint);
             recovery.recovered = *recovered;
             recovery.step = Step::AwaitCut;
             return;
@@ -390,6 +391,15 @@ impl MainBlock {
     pub(super) fn on_cut_known(&mut self, cut: CommitNumber, is_joining: bool, outbox: &mut Outbox<Signal>) {
         let Some(recovery) = self.recovery.as_mut().filter(|it| matches!(it.step, Step::AwaitCut)) else { return };
         if is_joining {
+            let is_restored = self.member.as_ref().is_some_and(|member| member.has_never_started());
+            if is_restored && recovery.recovered.last_commit_kept.0 > 0 {
+                return halt(
+                    "the data directory was restored from a backup, but the cluster has started without it, and this \
+                     node would copy the rows of the others over it; start the node with an empty directory, or \
+                     restore all nodes of a new cluster from the same backup",
+                    outbox,
+                );
+            }
             // The rows of the disk are too old: the node copies all of them.
             return self.begin_next_life(outbox);
         }
@@ -546,7 +556,7 @@ impl MainBlock {
         let Some(recovery) = &mut self.recovery else { return };
         let segment_bytes = self.configuration.segment_bytes;
         if let Some(member) = &mut self.member {
-            member.note_recovered(CommitNumber(0));
+            member.note_recovered(CommitNumber(0), CommitNumber(0));
         }
         let log_id = context.random.word();
         recovery.identity = Some(Identity { format: DIRECTORY_FORMAT_VERSION, log_id, segment_bytes });
@@ -624,7 +634,7 @@ impl MainBlock {
         match &mut self.member {
             // A node with a log has said so before, and waits for the cluster now.
             Some(_) if self.configuration.log.is_some() => {}
-            Some(member) => member.note_recovered(CommitNumber(0)),
+            Some(member) => member.note_recovered(CommitNumber(0), CommitNumber(0)),
             // The first epoch opens the node.
             None if self.configuration.log.is_none() || self.epochs.is_some() => {}
             None => self.open_to_clients(outbox),

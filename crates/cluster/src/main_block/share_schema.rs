@@ -432,8 +432,21 @@ impl MainBlock {
         if own != its {
             refusal = Some(format!("it has {its:?} instances of ldm and tc, and the others have {own:?}"));
         } else if record.is_serving() && self.has_changed_nothing() && introduction.version != version {
-            refusal =
-                Some(format!("it has version {} of the schema, and the others have {version}", introduction.version));
+            let its = introduction.version;
+            // After a start of all nodes, one of the two disks has lost what was on it. Its node ends. As a
+            // later life, it is evicted and copies all rows, if another node of its group has them.
+            if its > version {
+                let message = format!(
+                    "this node's disk lacks changes of the schema: it has version {version}, and node {} has {its}; it \
+                     copies all rows when it starts again",
+                    from.0
+                );
+                return outbox.request(junctor_kernel::WorldRequest::Halt { message: message.into() });
+            }
+            refusal = Some(format!(
+                "its disk lacks changes of the schema: it has version {its}, and the others have {version}; it copies \
+                 all rows when it starts again"
+            ));
         }
         if let Some(refusal) = refusal {
             return self.welcome(life.0, introduction, Some(refusal.into()), outbox);

@@ -189,7 +189,7 @@ impl MainBlock {
         self.early_locks = early;
     }
 
-    fn lock_for_backup(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) {
+    pub(super) fn lock_for_backup(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) {
         let is_first = !self.backup_locks.is_held();
         if is_first {
             outbox.crash_point(crash_point::BACKUP_PIN.before());
@@ -201,7 +201,7 @@ impl MainBlock {
     }
 
     /// Releases the backup lock of a session. If no other session holds one, trims the log and deletes files.
-    fn unlock_for_backup(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) -> Result<()> {
+    pub(super) fn unlock_for_backup(&mut self, connection: ConnectionId, outbox: &mut Outbox<Signal>) -> Result<()> {
         let was_held = self.backup_locks.is_held();
         let unlocked = self.backup_locks.unlock(connection);
         if was_held && !self.backup_locks.is_held() {
@@ -231,7 +231,9 @@ impl MainBlock {
             | StatusTable::Arbitration
             | StatusTable::Restarts
             | StatusTable::ReplicationLag
-            | StatusTable::Events => return self.ask_all(&request, context, outbox),
+            | StatusTable::Events
+            | StatusTable::Backups
+            | StatusTable::Processes => return self.ask_all(&request, context, outbox),
             StatusTable::LogSpaces => self.log_space_rows(),
             StatusTable::Checkpoints => status_rows(&self.checkpoints, context.turn_start),
             StatusTable::RestartInfo => self.restart_info.rows(),

@@ -392,7 +392,16 @@ impl Member {
             let (incarnation, started, stable) = (report.incarnation, disk.started, disk.stable);
             Some(PresentDisk { node: *node, incarnation, started, stable })
         };
-        let present: Vec<PresentDisk> = waiting.iter().filter_map(disk).collect();
+        let mut present: Vec<PresentDisk> = waiting.iter().filter_map(disk).collect();
+        let behind = behind(membership, &present, &waiting);
+        present.retain(|disk| !behind.contains(disk.node));
+        if self.behind != behind {
+            self.behind = behind;
+            for node in behind.iter() {
+                let line = format!("node {}: its disk lacks commits that it has had, and does not count", node.0);
+                self.tell(EventKind::Admitted, line);
+            }
+        }
         let change = MembershipChange::Restart { present };
         if !is_mesh || membership.apply(&change).is_err() {
             self.partial_since = None;
@@ -408,4 +417,17 @@ impl Member {
         let is_over = self.now.since(since) >= self.settings.partial_start_after;
         is_over.then(|| (change, format!("data nodes start without {}", missing.join(", "))))
     }
+}
+
+/// The disks that count by the membership, and lack commits that they have had: another one has a checkpoint
+/// of them, which is written when all have them. Such a disk was put back to an earlier state, or has lost
+/// writes.
+fn behind(membership: &Membership, present: &[PresentDisk], waiting: &[(NodeId, NodeReport)]) -> NodeSet {
+    let checkpoint = |disk: &PresentDisk| {
+        let report = waiting.iter().find(|(node, _)| *node == disk.node).and_then(|(_, report)| report.disk);
+        report.map(|report| report.checkpoint)
+    };
+    let counted = membership.counted_disks(present);
+    let newest = counted.clone().filter_map(checkpoint).max().unwrap_or_default();
+    counted.filter(|disk| disk.stable < newest).map(|disk| disk.node).collect()
 }

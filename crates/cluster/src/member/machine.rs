@@ -156,6 +156,8 @@ pub struct Member {
     pub(super) leader: NodeId,
     /// Set once the data of this node is recovered: the stable number of its log.
     recovered: Option<CommitNumber>,
+    /// The newest commit of its checkpoint.
+    checkpoint: CommitNumber,
     /// `None` without epochs.
     progress: Option<EpochProgress>,
     /// Whether the node has the schema and the rows of the cluster.
@@ -172,6 +174,8 @@ pub struct Member {
     pub(super) leading_since: Option<Time>,
     /// Since when a restart of all nodes is possible without some of them.
     pub(super) partial_since: Option<Time>,
+    /// The nodes whose disks lack commits, at a restart of all nodes.
+    pub(super) behind: NodeSet,
     /// Since when members do not hear each other, as this leader knows.
     pub(super) cut_since: Option<Time>,
     /// Whether the data nodes must start again.
@@ -214,6 +218,7 @@ impl Member {
             installed: None,
             leader: NodeId(0),
             recovered: None,
+            checkpoint: CommitNumber(0),
             progress: None,
             has_copies: true,
             is_admitted: false,
@@ -222,6 +227,7 @@ impl Member {
             has_left: false,
             leading_since: None,
             partial_since: None,
+            behind: NodeSet::EMPTY,
             cut_since: None,
             must_restart: false,
             announced: 0,
@@ -285,9 +291,10 @@ impl Member {
         })
     }
 
-    /// The data of this node is recovered up to this number: the node asks for its admission.
-    pub fn note_recovered(&mut self, stable: CommitNumber) {
-        self.recovered = Some(stable);
+    /// The data of this node is recovered up to this number: the node asks for its admission. `checkpoint` is
+    /// the newest commit of its checkpoint.
+    pub fn note_recovered(&mut self, stable: CommitNumber, checkpoint: CommitNumber) {
+        (self.recovered, self.checkpoint) = (Some(stable), checkpoint);
     }
 
     /// The epochs of this node are as far as this.
@@ -574,7 +581,8 @@ impl Member {
         let hears: NodeSet = self.settings.nodes.iter().map(|it| it.node).filter(|node| self.hears(*node)).collect();
         let has_data = self.settings.node(own).is_some_and(|it| it.roles.data);
         let disk = self.recovered.filter(|_| has_data && !self.is_admitted);
-        let disk = disk.map(|stable| WaitingDisk { started: self.started, stable });
+        let (started, checkpoint) = (self.started, self.checkpoint);
+        let disk = disk.map(|stable| WaitingDisk { started, stable, checkpoint });
         let has_started = !has_data || (self.is_admitted && self.is_admission_durable());
         let epoch = self.membership().map_or(Epoch(0), |membership| membership.epoch);
         NodeReport {

@@ -330,7 +330,8 @@ impl Membership {
         if self.epoch.0 == EPOCH_MAX {
             return Err(ChangeRefused::EpochsExhausted);
         }
-        next.epoch = self.next_epoch();
+        // A restart from restored disks begins behind their numbers.
+        next.epoch = if next.restarted > self.epoch { next.restarted } else { self.next_epoch() };
         Ok(next)
     }
 
@@ -453,11 +454,14 @@ impl Membership {
     }
 
     /// The disks that count at a restart: durable by the last membership, and not older than their node's
-    /// last known start.
+    /// last known start. The first start of a cluster may be from restored disks. They all have the commits
+    /// of one backup, and empty ones beside them do not count.
     pub fn counted_disks<'a>(&'a self, present: &'a [PresentDisk]) -> impl Iterator<Item = &'a PresentDisk> + Clone {
-        present.iter().filter(|disk| {
+        let is_first = self.epoch == Epoch(0);
+        let restored = present.iter().map(|disk| disk.stable).max().filter(|_| is_first).unwrap_or_default();
+        present.iter().filter(move |disk| {
             let counts = |record: &NodeRecord| record.is_durable && disk.started >= record.known_start;
-            self.record(disk.node).is_some_and(counts)
+            disk.stable >= restored && self.record(disk.node).is_some_and(counts)
         })
     }
 
@@ -479,7 +483,11 @@ impl Membership {
     fn restart(&mut self, present: &[PresentDisk]) -> Result<(), ChangeRefused> {
         let cut = self.restart_cut(present)?;
         let counted: NodeSet = self.counted_disks(present).map(|disk| disk.node).collect();
-        let epoch = self.next_epoch();
+        // The numbers of the epoch are above those of disks that another cluster has written.
+        let epoch = self.next_epoch().max(Epoch(cut.epoch().0 + 1));
+        if epoch.0 > EPOCH_MAX {
+            return Err(ChangeRefused::EpochsExhausted);
+        }
         for record in &mut self.nodes {
             let disk = present.iter().find(|disk| disk.node == record.node && counted.contains(disk.node));
             record.state = if disk.is_some() { NodeState::Serving } else { NodeState::Away };

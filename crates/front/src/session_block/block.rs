@@ -175,7 +175,7 @@ impl SqlBlock {
             | SqlSignal::SetGlobalsReply(_)
             | SqlSignal::ApplyGlobalsReply(_)
             | SqlSignal::UseUserLockReply(_)
-            | SqlSignal::StopNodeReply(_)) => {
+            | SqlSignal::ControlNodeReply(_)) => {
                 if let Some((connection, event)) = self.engine.gateway.on_reply(reply) {
                     self.resume(connection, event, &mut turn);
                 }

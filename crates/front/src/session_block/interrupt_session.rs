@@ -3,8 +3,9 @@
 use junctor_gateway::TurnContext;
 use junctor_model::error::Error;
 use junctor_model::id::ConnectionId;
-use junctor_signals::inbox::{Signal, SqlSignal};
+use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
 use junctor_signals::interrupt_session::*;
+use junctor_signals::module::Module;
 use junctor_sql::result::Progress;
 
 use super::block::SqlBlock;
@@ -25,7 +26,12 @@ impl SqlBlock {
             }
         };
         let reply = InterruptSessionReply { operation, outcome };
-        turn.outbox.send(reply_to, Signal::Sql(SqlSignal::InterruptSessionReply(reply)));
+        // Main asks for a session of another node.
+        let signal = match reply_to.module == Module::Main {
+            true => Signal::Main(MainSignal::InterruptSessionReply(reply)),
+            false => Signal::Sql(SqlSignal::InterruptSessionReply(reply)),
+        };
+        turn.outbox.send(reply_to, signal);
     }
 
     /// Ends a session that has exceeded a time limit. If no command is in progress, the client gets `error`.

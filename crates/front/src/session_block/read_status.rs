@@ -6,7 +6,8 @@ use junctor_gateway::TurnContext;
 use junctor_kernel::Time;
 use junctor_model::value::Value;
 use junctor_signals::counter::counter_rows;
-use junctor_signals::inbox::{Signal, SqlSignal};
+use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
+use junctor_signals::module::Module;
 use junctor_signals::read_status::*;
 
 use junctor_sql::parse::without_passwords;
@@ -33,7 +34,12 @@ impl SqlBlock {
             _ => self.process_rows(turn.turn_start),
         };
         let reply = ReadStatusReply { operation: request.operation, rows };
-        turn.outbox.send(request.reply_to, Signal::Sql(SqlSignal::ReadStatusReply(reply)));
+        // Main asks for a session of another node.
+        let signal = match request.reply_to.module == Module::Main {
+            true => Signal::Main(MainSignal::ReadStatusReply(reply)),
+            false => Signal::Sql(SqlSignal::ReadStatusReply(reply)),
+        };
+        turn.outbox.send(request.reply_to, signal);
     }
 
     /// The rows of SHOW PROCESSLIST, ordered by connection.

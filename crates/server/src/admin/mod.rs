@@ -2,9 +2,10 @@
 //!
 //! [`keys`] makes what nodes need before they start. All other commands log in to a node that serves clients,
 //! and execute statements: [`session`] logs in, [`table`] prints, [`nodes`] knows the states of nodes,
-//! [`operate`] has the commands, and [`add`] the growth of a cluster.
+//! [`operate`] has the commands, [`add`] the growth of a cluster, and [`backup`] the one that copies data.
 
 mod add;
+mod backup;
 mod keys;
 mod nodes;
 mod operate;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 use add::AddOptions;
+use backup::{BACKUP_HELP, BackupOptions};
 use keys::{CERTIFICATE_HELP, CertificateOptions};
 use operate::{EventsOptions, RestartOptions, RollingOptions, ShowOptions, StatusOptions, StopOptions};
 
@@ -51,6 +53,9 @@ pub enum AdminCommand {
     /// Restart all nodes, one after the other, while the cluster serves.
     #[command(after_help = operate::ROLLING_HELP)]
     RollingRestart(RollingOptions),
+    /// Copy the data of a cluster, as of one commit, to a store.
+    #[command(after_help = BACKUP_HELP)]
+    Backup(BackupOptions),
 }
 
 /// Runs a subcommand.
@@ -68,5 +73,6 @@ pub fn run(command: &AdminCommand) -> Result<()> {
         AdminCommand::Restart(options) => operate::restart(options),
         AdminCommand::Add(options) => add::add(options),
         AdminCommand::RollingRestart(options) => operate::rolling_restart(options),
+        AdminCommand::Backup(options) => backup::backup(options),
     }
 }

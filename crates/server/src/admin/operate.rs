@@ -157,6 +157,7 @@ pub fn status(options: &StatusOptions) -> Result<()> {
         ("replication_lag", "ORDER BY node_id"),
         // Each node has its phases in the order in which they began, and no column for it.
         ("restarts", ""),
+        ("backups", "ORDER BY node_id"),
     ] {
         let filter = options.node.map(|node| format!("WHERE node_id = {node}")).unwrap_or_default();
         let mut table = session.query(&format!("SELECT * FROM junctor_info.{name} {filter} {order}"))?;

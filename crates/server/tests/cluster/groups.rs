@@ -142,26 +142,26 @@ fn figures(cluster: &mut Cluster, node: u8) -> Vec<String> {
     queries.iter().map(|query| value(&mut session, query)).collect()
 }
 
-const ACCOUNTS: u64 = 60;
-const BALANCE: u64 = 1000;
+pub const ACCOUNTS: u64 = 60;
+pub const BALANCE: u64 = 1000;
 
 /// A client that moves money between accounts of all groups, and notes each transfer.
-struct Transfers {
+pub struct Transfers {
     is_over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<Noted>,
 }
 
 /// The transfers that were acknowledged, and those that were refused.
 #[derive(Default)]
-struct Noted {
-    done: Vec<u64>,
+pub struct Noted {
+    pub done: Vec<u64>,
     refused: Vec<u64>,
     /// How many could have been either.
     unknown: usize,
 }
 
 impl Transfers {
-    fn begin(cluster: &mut Cluster, first: u64) -> Transfers {
+    pub fn begin(cluster: &mut Cluster, first: u64) -> Transfers {
         let is_over = Arc::new(AtomicBool::new(false));
         let (mut session, ends) = (cluster.session(CLIENT), Arc::clone(&is_over));
         let thread = std::thread::spawn(move || {
@@ -184,7 +184,7 @@ impl Transfers {
         Transfers { is_over, thread }
     }
 
-    fn end(self, noted: &mut Noted) {
+    pub fn end(self, noted: &mut Noted) {
         self.is_over.store(true, Ordering::Relaxed);
         let Noted { done, refused, unknown } = self.thread.join().expect("only expected errors");
         assert!(!done.is_empty());
@@ -213,7 +213,7 @@ fn transfer(session: &mut Connection<TcpStream>, number: u64, random: &mut Rando
 }
 
 /// Creates the accounts.
-fn open_accounts(cluster: &mut Cluster) {
+pub fn open_accounts(cluster: &mut Cluster) {
     let mut session = cluster.session(CLIENT);
     session.query("CREATE DATABASE d").expect("a database");
     session

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod alter;
+mod backup;
 #[path = "../accounts/client.rs"]
 mod client;
 mod dev;
@@ -14,8 +15,10 @@ mod locks;
 mod membership;
 mod nodes;
 mod operate;
+mod old_disks;
 mod own_tables;
 mod pause;
+mod processes;
 mod rejoin;
 mod stops;
 mod tables;

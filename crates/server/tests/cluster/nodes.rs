@@ -27,6 +27,8 @@ struct Node {
     address: Arc<Mutex<Option<SocketAddr>>>,
     options: Vec<String>,
     config: PathBuf,
+    /// Where the process kills itself.
+    crash_point: Option<String>,
 }
 
 /// A row of `junctor_info.nodes`.
@@ -98,7 +100,7 @@ impl Cluster {
         let ids = 1..=roles.len() as u8;
         let nodes = ids.map(|id| {
             let config = folder.join("cluster.toml");
-            Node { id, child: None, address: Arc::default(), options: Vec::new(), config }
+            Node { id, child: None, address: Arc::default(), options: Vec::new(), config, crash_point: None }
         });
         let nodes = nodes.collect();
         Cluster { folder, nodes }
@@ -125,6 +127,11 @@ impl Cluster {
     /// Options that a node gets with its next start.
     pub fn set_options(&mut self, node: u8, options: &[&str]) {
         self.node(node).options = options.iter().map(|option| (*option).to_owned()).collect();
+    }
+
+    /// The crash point at which a node kills itself after its next start; none if it is empty.
+    pub fn set_crash_point(&mut self, node: u8, point: &str) {
+        self.node(node).crash_point = (!point.is_empty()).then(|| point.to_owned());
     }
 
     /// The configuration file of a node, instead of `cluster.toml`.
@@ -156,6 +163,9 @@ impl Cluster {
         let node = self.node(id);
         let mut command = Command::new(env!("CARGO_BIN_EXE_junctor"));
         command.args(["serve", "--node-id", &id.to_string(), "--config"]).arg(&node.config).arg("--data-dir").arg(data);
+        if let Some(point) = &node.crash_point {
+            command.env("JUNCTOR_CRASH_AT", point);
+        }
         command.args(&node.options).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().expect("the program runs");
         let output = BufReader::new(child.stdout.take().expect("standard output is a pipe"));
@@ -193,6 +203,11 @@ impl Cluster {
     /// Where a node serves clients.
     pub fn address(&mut self, node: u8) -> SocketAddr {
         self.node(node).address.lock().expect("no thread has panicked").expect("the node serves")
+    }
+
+    /// Where a node serves clients, if it does.
+    pub fn address_now(&mut self, node: u8) -> Option<SocketAddr> {
+        *self.node(node).address.lock().expect("no thread has panicked")
     }
 
     /// A session with a node, which serves.

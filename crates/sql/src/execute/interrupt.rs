@@ -4,8 +4,8 @@
 
 use junctor_gateway::TurnContext;
 use junctor_model::access::Privilege;
-use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::ConnectionId;
+use junctor_signals::ask_node::NodeQuestion;
 use junctor_signals::interrupt_session::{KillOutcome, KillReach};
 use junctor_signals::read_rows::OperationId;
 
@@ -219,6 +219,12 @@ impl StatementContext<'_, '_> {
             () => KillReach::All,
         };
         let (own, killed) = (self.session.connection, (connection, !query_only));
+        // A connection id begins with the number of its node.
+        let node = (connection.0 >> 24) as u8;
+        if node != self.engine.gateway.node().0 && node != 0 {
+            let question = NodeQuestion::Kill { connection, closes_connection: !query_only, reach: reach() };
+            return self.control_node(Some(node), question);
+        }
         match self.engine.gateway.interrupt_session(own, killed, reach, self.turn) {
             Ok(operation) => {
                 self.session.execution = Execution::Killing(KillState { operation, connection });
@@ -231,17 +237,8 @@ impl StatementContext<'_, '_> {
 
 /// Continues KILL after every sql block has replied.
 pub(super) fn resume_kill(context: &mut StatementContext<'_, '_>, state: KillState, outcome: KillOutcome) -> Progress {
-    match outcome {
-        KillOutcome::Stopped => finish_ok(context, ChangeCounts::default()),
-        KillOutcome::Unknown => fail(context, &no_such_thread(&state.connection)),
-        KillOutcome::Denied => {
-            let message = format!("You are not owner of thread {}", state.connection.0);
-            fail(context, &Error::new(ErrorCode::KillDenied, message))
-        }
+    match outcome.error(state.connection) {
+        None => finish_ok(context, ChangeCounts::default()),
+        Some(error) => fail(context, &error),
     }
-}
-
-/// Error 1094.
-pub(crate) fn no_such_thread(connection: &dyn std::fmt::Display) -> Box<Error> {
-    Error::new(ErrorCode::NoSuchThread, format!("Unknown thread id: {connection}"))
 }

@@ -128,10 +128,10 @@ fn resume_other(context: &mut StatementContext<'_, '_>, event: Event) -> Progres
             Event::UserLock { .. } => finish_ok(context, ChangeCounts::default()),
             other => unexpected("the backup lock", &other),
         },
-        Execution::StoppingNode(_) => match event {
-            Event::NodeStops { error: Some(error), .. } => fail(context, &error),
-            Event::NodeStops { .. } => finish_ok(context, ChangeCounts::default()),
-            other => unexpected("a stop", &other),
+        Execution::ControllingNode(_) => match event {
+            Event::NodeControlled { error: Some(error), .. } => fail(context, &error),
+            Event::NodeControlled { .. } => finish_ok(context, ChangeCounts::default()),
+            other => unexpected("a request to a node", &other),
         },
         Execution::Schema(state) => resume_schema(context, *state, event),
         Execution::Status(state) => match event {
@@ -250,7 +250,7 @@ pub(super) fn operation_of(event: &Event) -> OperationId {
         | Event::Interrupted { operation, .. }
         | Event::GlobalsSet { operation, .. }
         | Event::UserLock { operation, .. }
-        | Event::NodeStops { operation, .. }
+        | Event::NodeControlled { operation, .. }
         | Event::File { operation, .. }
         | Event::SchemaChanged { operation, .. }
         | Event::AutoIncrement { operation, .. }

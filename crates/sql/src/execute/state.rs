@@ -73,8 +73,8 @@ pub(crate) enum Execution {
     LoadFile(Box<LoadFileState>),
     /// Waits until the main block has taken or released the backup lock.
     BackupLock(OperationId),
-    /// Waits until a node has begun to stop.
-    StoppingNode(OperationId),
+    /// Waits until a node has begun to stop, has stopped a session, or has taken a step of a backup.
+    ControllingNode(OperationId),
     /// Waits for a step of a schema change.
     Schema(Box<SchemaState>),
     /// Waits for the rows of a status table.
@@ -118,7 +118,7 @@ impl Execution {
             Execution::Killing(_) => "killing",
             Execution::UserLock(_) => "User lock",
             Execution::BackupLock(_) => "Waiting for backup lock",
-            Execution::StoppingNode(_) => "stopping a node",
+            Execution::ControllingNode(_) => "asking a node",
             Execution::SettingGlobals { .. } => "setting variables",
             Execution::Tables(_) => "Waiting for table metadata lock",
             Execution::Schema(state) => state.name(),
@@ -141,7 +141,7 @@ impl Execution {
             Execution::Ending(awaited, _)
             | Execution::Undoing(awaited)
             | Execution::BackupLock(awaited)
-            | Execution::StoppingNode(awaited) => *awaited == operation,
+            | Execution::ControllingNode(awaited) => *awaited == operation,
             Execution::Killing(state) => state.operation == operation,
             Execution::SettingGlobals { operation: awaited, .. } => *awaited == operation,
             Execution::UserLock(state) => state.operation == operation,

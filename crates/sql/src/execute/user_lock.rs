@@ -9,7 +9,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::CommitNumber;
 use junctor_model::value::Value;
+use junctor_signals::ask_node::{BackupStep, NodeQuestion};
 use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::use_user_lock::UserLockAction;
@@ -22,7 +24,7 @@ use super::retry::{RetryInput, RetryState};
 use super::state::Execution;
 use crate::mysql_catalog::show::StatisticsSnapshot;
 use crate::mysql_catalog::variable::text_of;
-use crate::parse::statement::StopStatement;
+use crate::parse::statement::{BackupPart, BackupStatement, StopStatement};
 use crate::result::Progress;
 
 /// Maximum number of characters in a lock name. A longer name is error 3057.
@@ -209,9 +211,24 @@ impl StatementContext<'_, '_> {
 impl StatementContext<'_, '_> {
     /// Starts SHUTDOWN and RESTART.
     pub(crate) fn start_stop(&mut self, StopStatement { node, restarts, is_forced }: StopStatement) -> Progress {
-        match self.engine.gateway.stop_node(self.session.connection, node, (restarts, is_forced), self.turn) {
+        self.control_node(node, NodeQuestion::Stop { restarts, is_forced })
+    }
+
+    /// Starts a step of a node's part of a backup.
+    pub(crate) fn start_node_backup(&mut self, BackupStatement { node, step }: &BackupStatement) -> Progress {
+        let step = match step {
+            BackupPart::Begin { store, name } => BackupStep::Begin { store: (**store).into(), name: (**name).into() },
+            BackupPart::Copy { name, until } => BackupStep::Copy { name: (**name).into(), until: CommitNumber(*until) },
+            BackupPart::End { name } => BackupStep::End { name: (**name).into() },
+        };
+        self.control_node(Some(*node), NodeQuestion::Backup { step })
+    }
+
+    /// Lets a node do something; `None` for the own one.
+    pub(super) fn control_node(&mut self, node: Option<u8>, question: NodeQuestion) -> Progress {
+        match self.engine.gateway.control_node(self.session.connection, node, question, self.turn) {
             Ok(operation) => {
-                self.session.execution = Execution::StoppingNode(operation);
+                self.session.execution = Execution::ControllingNode(operation);
                 Progress::Waiting
             }
             Err(error) => fail(self, &error),

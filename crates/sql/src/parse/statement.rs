@@ -69,6 +69,8 @@ pub enum Statement {
     ReloadTls,
     /// SHUTDOWN or RESTART, of this node or another one.
     Stop(StopStatement),
+    /// A step of a node's part of a backup of the cluster.
+    Backup(Box<BackupStatement>),
     /// FLUSH of the things named.
     Flush(Vec<FlushKind>),
     Kill(Box<Kill>),
@@ -105,6 +107,39 @@ pub struct StopStatement {
     pub restarts: bool,
     /// Whether it stops although its group then has no replica that serves.
     pub is_forced: bool,
+}
+
+/// `BACKUP NODE number {BEGIN 'store' AS 'name' | COPY 'name' UNTIL number | END 'name'}`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupStatement {
+    /// The node.
+    pub node: u8,
+    /// What it is to do.
+    pub step: BackupPart,
+}
+
+/// A step of a node's part of a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackupPart {
+    /// Keeps the files of the node.
+    Begin {
+        /// The store.
+        store: String,
+        /// The name of the backup.
+        name: String,
+    },
+    /// Copies them.
+    Copy {
+        /// The name of the backup.
+        name: String,
+        /// The commit number that the copy includes.
+        until: u64,
+    },
+    /// Lets the node go on without them.
+    End {
+        /// The name of the backup.
+        name: String,
+    },
 }
 
 /// A part of MySQL that the parser recognises but this version does not support.

@@ -112,6 +112,7 @@ impl StatementContext<'_, '_> {
             }
             Statement::Flush(kinds) => self.flush(kinds),
             Statement::Stop(stop) => self.start_stop(*stop),
+            Statement::Backup(backup) => self.start_node_backup(backup),
             Statement::Kill(kill) => match self.connection_to_kill(&kill.connection) {
                 Ok(connection) => self.start_kill(connection, kill.query_only),
                 Err(error) => fail(self, &error),

@@ -179,6 +179,15 @@ impl FrameBuilder {
     }
 }
 
+/// Moves a whole frame to another file, at the same place. Returns its new checksum. For restores.
+pub fn move_frame(frame: &mut [u8], file: u32) -> u32 {
+    require!(frame.len() >= FRAME_HEADER_BYTES, "a frame has its header: {} bytes", frame.len());
+    set_u32(frame, 16, file);
+    let checksum = checksum_without(frame, CHECKSUM_AT);
+    set_u32(frame, CHECKSUM_AT, checksum);
+    checksum
+}
+
 /// A decoded frame whose checksum and structure are correct.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {

@@ -14,12 +14,14 @@ mod page_table;
 pub use error::CheckpointError;
 pub use frame::{
     Cell, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, FRAME_VERSION, Frame, FrameBuilder, FrameHeader, FrameRow, decode_frame,
+    move_frame,
 };
 pub use junctor_model::checkpoint::{FrameLocation, PageTableLocation};
 pub use live_bytes::LiveBytes;
 pub(crate) use page_table::encode_page_table;
 pub use page_table::{
-    PAGE_TABLE_VERSION, PageEntries, PageTableHeader, StoredFrame, decode_page_table, page_table_checksum,
+    PAGE_TABLE_VERSION, PageEntries, PageTableHeader, StoredFrame, decode_page_table, page_table_bytes,
+    page_table_checksum,
 };
 
 /// Row ids in a cell: the unit in which changes are remembered, and which a round reads in one turn.

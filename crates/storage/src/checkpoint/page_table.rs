@@ -84,6 +84,14 @@ pub(crate) fn encode_page_table<F: IntoIterator<Item = StoredFrame>>(
     checksum
 }
 
+/// The bytes of a page table, and its checksum. For restores, which give frames other files.
+pub fn page_table_bytes(header: &PageTableHeader, pages: Vec<PageEntries>) -> (Vec<u8>, u32) {
+    let mut bytes = Vec::new();
+    let pages = pages.into_iter().map(|PageEntries { page, written, frames }| (page, written, frames));
+    let checksum = encode_page_table(header, pages, &mut bytes);
+    (bytes, checksum)
+}
+
 fn encode_page(page: u32, written: CommitNumber, frames: impl Iterator<Item = StoredFrame>, out: &mut Vec<u8>) {
     let at = out.len();
     out.extend_from_slice(&page.to_le_bytes());

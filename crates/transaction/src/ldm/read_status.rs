@@ -46,6 +46,7 @@ impl LdmBlock {
             | StatusTable::Restarts
             | StatusTable::ReplicationLag
             | StatusTable::Events
+            | StatusTable::Backups
             | StatusTable::Nodes
             | StatusTable::UserLocks => Vec::new(),
         };

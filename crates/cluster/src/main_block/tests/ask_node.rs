@@ -4,9 +4,10 @@ use junctor_kernel::transport::board::LinkNews;
 use junctor_kernel::transport::link::Death;
 use junctor_model::id::{Epoch, Incarnation, TableOwner};
 use junctor_model::value::Value;
-use junctor_signals::ask_node::{AskNode, AskNodeReply, NodeQuestion, StopNode};
+use junctor_signals::ask_node::{AskNode, AskNodeReply, ControlNode, NodeQuestion};
 use junctor_signals::inbox::ContinueWork;
-use junctor_signals::read_status::{ReadStatus, STATUS_ROWS_MAX, StatusTable};
+use junctor_signals::interrupt_session::{InterruptSessionReply, KillOutcome, KillReach};
+use junctor_signals::read_status::{ReadStatus, ReadStatusReply, STATUS_ROWS_MAX, StatusTable};
 
 use super::super::ask_node::ASK_WORK;
 use super::*;
@@ -65,8 +66,9 @@ impl Stage {
 
     fn stop_node(&mut self, node: u8) -> Vec<(Address, Signal)> {
         let (operation, reply_to, node) = (OperationId(1), self.sql, Some(NodeId(node)));
-        let signal = StopNode { operation, reply_to, node, restarts: false, is_forced: false };
-        self.send_from(self.sql, MainSignal::StopNode(signal))
+        let question = Box::new(NodeQuestion::Stop { restarts: false, is_forced: false });
+        let signal = ControlNode { operation, reply_to, node, question };
+        self.send_from(self.sql, MainSignal::ControlNode(signal))
     }
 }
 
@@ -82,7 +84,7 @@ fn asked(sent: &[(Address, Signal)]) -> Vec<(u8, u8, u64)> {
 /// Whether the statement that stops a node has succeeded; `None` if it has no answer.
 fn is_stopped(sent: &[(Address, Signal)]) -> Option<bool> {
     sent.iter().find_map(|(_, signal)| match signal {
-        Signal::Sql(SqlSignal::StopNodeReply(reply)) => Some(reply.error.is_none()),
+        Signal::Sql(SqlSignal::ControlNodeReply(reply)) => Some(reply.error.is_none()),
         _ => None,
     })
 }
@@ -134,4 +136,45 @@ fn tables_of_an_earlier_life_of_a_node_have_no_session() {
     let is_lost = |owner| stage.main.is_owner_lost(owner);
     assert_eq!([owner(1, 6), owner(1, 5)].map(is_lost), [false, true]);
     assert!(is_lost(owner(2, 1)), "node 2 is not there");
+}
+
+#[test]
+fn every_sql_block_contributes_to_an_answer_about_sessions() {
+    let mut stage = Stage::of_cluster(&["sql", "data", "sql"]);
+    stage.link(2);
+    let connection = ConnectionId(1 << 24 | 5);
+    for (outcome, errno) in
+        [(KillOutcome::Stopped, None), (KillOutcome::Unknown, Some(1094)), (KillOutcome::Denied, Some(1095))]
+    {
+        let question = NodeQuestion::Kill { connection, closes_connection: true, reach: KillReach::All };
+        let sent = stage.send_from(main_of(2), MainSignal::AskNode(AskNode { id: 5, node: NodeId(1), question }));
+        let asked: Vec<OperationId> = sent
+            .iter()
+            .filter_map(|(_, signal)| match signal {
+                Signal::Sql(SqlSignal::InterruptSession(signal)) => Some(signal.operation),
+                _ => None,
+            })
+            .collect();
+        assert!(!asked.is_empty() && asked.len() == sent.len(), "{sent:?}");
+        let mut answers = Vec::new();
+        for (index, operation) in asked.iter().enumerate() {
+            let outcome = if index == 0 { outcome } else { KillOutcome::Unknown };
+            let reply = InterruptSessionReply { operation: *operation, outcome };
+            answers.extend(stage.send_from(stage.sql, MainSignal::InterruptSessionReply(reply)));
+        }
+        let [(to, Signal::Main(MainSignal::AskNodeReply(reply)))] = &answers[..] else { panic!("{answers:?}") };
+        assert_eq!((to.node, reply.id), (NodeId(2), 5));
+        assert_eq!(reply.error.as_ref().map(|error| error.code.errno()), errno);
+    }
+    let question = NodeQuestion::Status { table: StatusTable::Processes };
+    let sent = stage.send_from(main_of(2), MainSignal::AskNode(AskNode { id: 6, node: NodeId(1), question }));
+    let mut answers = Vec::new();
+    let count = sent.len();
+    for (_, signal) in &sent {
+        let Signal::Sql(SqlSignal::ReadStatus(request)) = signal else { panic!("{signal:?}") };
+        let reply = ReadStatusReply { operation: request.operation, rows: vec![vec![Value::UInt(1)]] };
+        answers.extend(stage.send_from(stage.sql, MainSignal::ReadStatusReply(reply)));
+    }
+    let [(_, Signal::Main(MainSignal::AskNodeReply(reply)))] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(reply.rows.len(), count);
 }

@@ -1,5 +1,6 @@
 //! Whole clusters of members, over a network without delays, with disks that survive their nodes.
 
+mod disks;
 mod silence;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -23,6 +24,8 @@ struct Disk {
     voter: u64,
     started: Epoch,
     incarnation: u32,
+    stable: CommitNumber,
+    checkpoint: CommitNumber,
 }
 
 #[derive(Default)]
@@ -94,7 +97,7 @@ impl Cluster {
             partial_start_after: Duration::from_millis(500),
         };
         let mut member = Member::new(settings, self.now);
-        member.note_recovered(CommitNumber(0));
+        member.note_recovered(place.disk.stable, place.disk.checkpoint);
         (place.member, place.stopped, place.is_paused, place.has_left) = (Some(member), None, false, false);
         for other in self.living() {
             if other.0 != node && !self.is_cut(other.0, node) {

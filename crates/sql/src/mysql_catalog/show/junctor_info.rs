@@ -274,6 +274,20 @@ const EVENTS: &[Field] = &[
     text("description", 512),
 ];
 
+/// The last part of a backup that every data node has copied, or copies.
+const BACKUPS: &[Field] = &[
+    unsigned("node_id"),
+    text("backup_name", 128),
+    text("store", 512),
+    text("state", 16),
+    unsigned("checkpoint_commit").or_null(),
+    unsigned("last_commit").or_null(),
+    unsigned("bytes_copied"),
+    unsigned("bytes_total"),
+    unsigned("bytes_stored"),
+    text("error", 512).or_null(),
+];
+
 /// Measured costs and chosen locations of reads, one row for each sql block and kind of read. A cost without
 /// samples is NULL.
 const ROUTING: &[Field] = &[
@@ -324,6 +338,7 @@ const OPERATION_LATENCY_BUCKETS: &[Field] =
 
 const TABLES: &[(&str, &[Field])] = &[
     ("arbitration", ARBITRATION),
+    ("backups", BACKUPS),
     ("checkpoints", CHECKPOINTS),
     ("counters", COUNTERS),
     ("cpustat_1sec", CPUSTAT),
@@ -394,6 +409,7 @@ pub struct ThreadStatus {
 pub fn status_table(name: &str) -> Option<StatusTable> {
     match name.to_ascii_lowercase().as_str() {
         "arbitration" => Some(StatusTable::Arbitration),
+        "backups" => Some(StatusTable::Backups),
         "checkpoints" => Some(StatusTable::Checkpoints),
         "counters" => Some(StatusTable::Counters),
         "events" => Some(StatusTable::Events),
@@ -425,6 +441,7 @@ pub fn status_table(name: &str) -> Option<StatusTable> {
 pub fn status_columns(table: StatusTable) -> VirtualTable {
     let (name, fields) = match table {
         StatusTable::Arbitration => ("arbitration", ARBITRATION),
+        StatusTable::Backups => ("backups", BACKUPS),
         StatusTable::Checkpoints => ("checkpoints", CHECKPOINTS),
         StatusTable::Counters => ("counters", COUNTERS),
         StatusTable::Events => ("events", EVENTS),

@@ -5,7 +5,8 @@ use crate::parse::expression::Expression;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::statement::{
-    Describe, Explain, FlushKind, Kill, StartTransaction, Statement, StopStatement, TableLock, TransactionEnd,
+    BackupPart, BackupStatement, Describe, Explain, FlushKind, Kill, StartTransaction, Statement, StopStatement,
+    TableLock, TransactionEnd,
 };
 
 impl Parser<'_> {
@@ -191,6 +192,27 @@ impl Parser<'_> {
         let Ok(number) = u8::try_from(self.long_number()?) else { return self.syntax() };
         let is_forced = self.accept_word(Keyword::Force);
         Ok(Statement::Stop(StopStatement { node: Some(number), restarts, is_forced }))
+    }
+
+    /// BACKUP NODE number {BEGIN 'store' AS 'name' | COPY 'name' UNTIL number | END 'name'}, by which
+    /// `junctor admin backup` directs the nodes.
+    pub(super) fn backup(&mut self) -> Parse<Statement> {
+        self.advance();
+        self.expect_text("NODE")?;
+        let Ok(node) = u8::try_from(self.long_number()?) else { return self.syntax() };
+        let step = if self.accept_word(Keyword::Begin) {
+            let store = self.string_as_name()?;
+            self.expect_word(Keyword::As)?;
+            BackupPart::Begin { store, name: self.string_as_name()? }
+        } else if self.accept_text("COPY") {
+            let name = self.string_as_name()?;
+            self.expect_text("UNTIL")?;
+            BackupPart::Copy { name, until: self.long_number()? }
+        } else {
+            self.expect_word(Keyword::End)?;
+            BackupPart::End { name: self.string_as_name()? }
+        };
+        Ok(Statement::Backup(Box::new(BackupStatement { node, step })))
     }
 
     pub(super) fn kill(&mut self) -> Parse<Statement> {

@@ -101,6 +101,7 @@ impl Parser<'_> {
             }
             Keyword::Flush => self.flush(),
             Keyword::Shutdown | Keyword::Restart => self.stop(keyword == Keyword::Restart),
+            Keyword::Backup => self.backup(),
             _ => self.unsupported_statement(keyword),
         }
     }

@@ -1,0 +1,102 @@
+//! Starts of all nodes from disks that a backup was restored to, and from disks that were put back.
+
+use super::*;
+
+fn number(epoch: u32, counter: u64) -> CommitNumber {
+    CommitNumber::new(Epoch(epoch), counter)
+}
+
+impl Cluster {
+    /// What the disk of a node has: the stable number of its log, and the newest commit of its checkpoint.
+    fn set_disk(&mut self, node: u8, stable: CommitNumber, checkpoint: CommitNumber) {
+        let disk = &mut self.places.get_mut(&NodeId(node)).unwrap().disk;
+        (disk.stable, disk.checkpoint) = (stable, checkpoint);
+    }
+
+    fn cut(&self, at: u8) -> Option<CommitNumber> {
+        self.membership(at)?.cuts.last().map(|cut| cut.cut)
+    }
+}
+
+#[test]
+fn a_disk_that_lacks_commits_which_another_has_in_a_checkpoint_is_not_counted_but_copies() {
+    for behind in [1, 2] {
+        let mut cluster = formed(&SMALL);
+        cluster.kill_all();
+        let other = 3 - behind;
+        cluster.set_disk(other, number(1, 200), number(1, 150));
+        cluster.set_disk(behind, number(1, 100), number(1, 90));
+        (1..=4).for_each(|node| cluster.start(node));
+        cluster.run_until("the other one starts alone", |it| it.serve(&[other]));
+        assert_eq!(cluster.cut(4), Some(number(1, 200)), "nothing is lost");
+        let record = *cluster.membership(4).unwrap().record(NodeId(behind)).unwrap();
+        assert!(!record.is_durable);
+        let said = |place: &Place| place.log.iter().any(|line| line.contains("its disk lacks commits"));
+        assert!(cluster.places.values().any(said));
+        cluster.run_until("it copies and serves", |it| it.serve(&[1, 2]) && it.is_settled());
+    }
+}
+
+#[test]
+fn a_disk_without_another_of_its_group_is_not_given_up() {
+    let mut cluster = formed(&["data", "data", "data", "data", "management"]);
+    cluster.kill_all();
+    for node in [1, 2] {
+        cluster.set_disk(node, number(1, 200), number(1, 150));
+    }
+    for node in [3, 4] {
+        cluster.set_disk(node, number(1, 100), number(1, 90));
+    }
+    (1..=5).for_each(|node| cluster.start(node));
+    for _ in 0..200 {
+        cluster.step();
+        assert!(cluster.membership(5).is_none_or(|it| it.restarted <= Epoch(1)), "{:?}", cluster.membership(5));
+    }
+    // Without checkpoints nothing proves that they lack something: the cut is theirs.
+    cluster.kill_all();
+    for node in [1, 2] {
+        cluster.set_disk(node, number(1, 200), number(1, 100));
+    }
+    (1..=5).for_each(|node| cluster.start(node));
+    cluster.run_until("all start", |it| it.serve(&[1, 2, 3, 4]) && it.is_settled());
+    assert_eq!(cluster.cut(5), Some(number(1, 100)));
+}
+
+#[test]
+fn a_new_cluster_starts_behind_the_numbers_of_restored_disks() {
+    let restored = number(7, 55);
+    let mut cluster = Cluster::new(&SMALL, Duration::from_millis(50));
+    cluster.kill_all();
+    for node in [1, 2] {
+        cluster.set_disk(node, restored, number(7, 20));
+    }
+    (1..=4).for_each(|node| cluster.start(node));
+    cluster.run_until("all start", |it| it.serve(&[1, 2]) && it.is_settled());
+    assert_eq!((cluster.cut(4), cluster.membership(4).unwrap().epoch), (Some(restored), Epoch(8)));
+    // Its later starts are like those of any cluster.
+    cluster.kill_all();
+    (1..=4).for_each(|node| cluster.start(node));
+    cluster.run_until("all start", |it| it.serve(&[1, 2]) && it.is_settled());
+    assert_eq!(cluster.membership(4).unwrap().epoch, Epoch(9));
+}
+
+#[test]
+fn empty_disks_beside_restored_ones_copy_and_never_cut_them() {
+    let restored = number(7, 55);
+    let mut cluster = Cluster::new(&SMALL, Duration::from_millis(50));
+    cluster.kill_all();
+    cluster.set_disk(2, restored, number(7, 20));
+    (1..=4).for_each(|node| cluster.start(node));
+    cluster.run_until("node 2 starts alone", |it| it.serve(&[2]));
+    assert_eq!(cluster.cut(4), Some(restored));
+    cluster.run_until("node 1 copies", |it| it.serve(&[1, 2]) && it.is_settled());
+    // A group of empty disks beside a restored one would be a cluster without a part of its rows.
+    let mut cluster = Cluster::new(&["data", "data", "data", "data", "management"], Duration::from_millis(50));
+    cluster.kill_all();
+    cluster.set_disk(2, restored, number(7, 20));
+    (1..=5).for_each(|node| cluster.start(node));
+    for _ in 0..200 {
+        cluster.step();
+        assert!(cluster.membership(5).is_none_or(|it| it.epoch == Epoch(0)), "{:?}", cluster.membership(5));
+    }
+}
