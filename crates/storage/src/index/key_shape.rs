@@ -182,15 +182,17 @@ fn short_matches(stored: &[u8], is_signed: bool, key: &[u8]) -> bool {
         && key.iter().zip(stored.iter().rev()).enumerate().all(|(at, (key, stored))| key ^ flip(at) == *stored)
 }
 
-/// The position of a fixed column in an image (`docs/format.md`, "Row image"); `None` for a variable column.
+/// The position of a fixed column in an image (`docs/format.md`, "Row image"); `None` for a variable column and
+/// for one that ALTER TABLE added without touching the rows.
 fn fixed_part(definitions: &[ColumnDefinition], column: ColumnNumber) -> Option<FixedPart> {
-    let bytes = definitions[usize::from(column.0)].column_type.fixed_bytes()?;
-    let is_nullable = |definition: &&ColumnDefinition| definition.nullable;
-    let before = &definitions[..usize::from(column.0)];
-    let null_bit = before.iter().filter(is_nullable).count();
-    let fixed: usize = before.iter().filter_map(|definition| definition.column_type.fixed_bytes()).sum();
+    let own = definitions.get(usize::from(column.0)).filter(|own| own.added.is_none())?;
+    let bytes = own.column_type.fixed_bytes()?;
+    let is_nullable = |definition: &&ColumnDefinition| definition.nullable && definition.added.is_none();
+    let before = definitions[..usize::from(column.0)].iter().filter(|definition| definition.added.is_none());
+    let null_bit = before.clone().filter(is_nullable).count();
+    let fixed: usize = before.filter_map(|definition| definition.column_type.fixed_bytes()).sum();
     let start = 1 + definitions.iter().filter(is_nullable).count().div_ceil(8) + fixed;
-    let (null_byte, null_mask) = match definitions[usize::from(column.0)].nullable {
+    let (null_byte, null_mask) = match own.nullable {
         true => (1 + null_bit / 8, 1 << (null_bit % 8)),
         false => (0, 0),
     };
