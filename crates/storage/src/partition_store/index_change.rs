@@ -78,7 +78,7 @@ impl PartitionStore {
         self.primary = KeyShape::new(columns, &layout.definition.primary().columns);
         for entry in &mut self.ordered {
             if let Some(definition) = layout.definition.index(entry.id) {
-                entry.shape = KeyShape::new(columns, &definition.columns);
+                entry.shape = KeyShape::of_index(columns, definition);
             }
         }
         for definition in &layout.definition.indexes {
