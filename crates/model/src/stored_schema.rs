@@ -611,10 +611,10 @@ impl From<&ColumnDefinition> for StoredColumn {
             invisible: column.invisible,
             comment: column.comment.clone(),
             display_width: column.display_width,
-            added: column.added.as_ref().map(|added| StoredAddition {
-                order: added.order,
-                value: StoredValue::from(&added.value),
-            }),
+            added: column
+                .added
+                .as_ref()
+                .map(|added| StoredAddition { order: added.order, value: StoredValue::from(&added.value) }),
         }
     }
 }

@@ -41,7 +41,8 @@ pub(super) struct AddedSlot {
 impl AddedSlot {
     /// The added columns of a table, in the order in which they were added.
     pub fn all(columns: &[ColumnDefinition]) -> Box<[AddedSlot]> {
-        let added = columns.iter().enumerate().filter_map(|(position, column)| Some((position, column.added.as_ref()?)));
+        let added =
+            columns.iter().enumerate().filter_map(|(position, column)| Some((position, column.added.as_ref()?)));
         let mut added: Vec<(usize, &AddedColumn)> = added.map(|(position, added)| (position, &**added)).collect();
         added.sort_by_key(|(_, added)| added.order);
         added.iter().map(|(position, added)| AddedSlot::new(&columns[*position], *position, &added.value)).collect()

@@ -166,7 +166,10 @@ impl Workload for AddedColumns {
         }
         self.rounds_left[session] -= 1;
         if session.is_multiple_of(3) {
-            return Step::Run(Statement::plain(format!("SELECT id FROM grown WHERE writes >= 0 AND id < {}", self.rows)));
+            return Step::Run(Statement::plain(format!(
+                "SELECT id FROM grown WHERE writes >= 0 AND id < {}",
+                self.rows
+            )));
         }
         let (statement, is_counted) = self.draw_write(random);
         self.is_writing[session] = is_counted;

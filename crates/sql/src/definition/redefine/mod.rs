@@ -473,7 +473,8 @@ impl<'a> Draft<'a> {
             column.definition.added = old.and_then(|old| old.added.clone());
         }
         let added = self.old.columns.iter().filter_map(|column| column.added.as_ref());
-        let (count, orders) = (added.clone().count(), added.map(|added| added.order.saturating_add(1)).max().unwrap_or(0)..);
+        let (count, orders) =
+            (added.clone().count(), added.map(|added| added.order.saturating_add(1)).max().unwrap_or(0)..);
         let new = self.columns.iter_mut().filter(|column| column.old.is_none());
         for (order, (column, position)) in orders.zip(new.zip(count..)) {
             let ColumnSource::Value(value) = column.source(context)? else { return Ok(false) };

@@ -514,7 +514,8 @@ impl KeyBuilder {
         }
         let length = self.key.len();
         self.key.push(column.null());
-        let ceiling = if length < BOUND_BYTES_MAX { Some(self.append_truncated_key()) } else { self.append_successor() };
+        let ceiling =
+            if length < BOUND_BYTES_MAX { Some(self.append_truncated_key()) } else { self.append_successor() };
         self.key.truncate(length);
         ceiling
     }

@@ -115,14 +115,16 @@ fn ranges_of_descending_columns_have_the_keys_of_their_values() {
         let found = ranges_of(RangeTemplate { columns, descending, prefix: vec![], value_sets: vec![set] }, false);
         for value in values.iter().filter(|value| nullable == 1 || value.is_some()) {
             let mut key = Vec::new();
-            let (column, value_ref) = (&table().columns[usize::from(nullable)], value.map_or(ValueRef::Null, ValueRef::Int));
+            let (column, value_ref) =
+                (&table().columns[usize::from(nullable)], value.map_or(ValueRef::Null, ValueRef::Int));
             junctor_model::key::append_value(column.column_type.key_part(), column.nullable, value_ref, &mut key);
             complement(&mut key);
             let is_found = found.iter().any(|(from, to)| *from <= key && to.as_ref().is_none_or(|to| key < *to));
             let above = |(bound, inclusive): (f64, bool), value: f64| value > bound || inclusive && value == bound;
             let below = |(bound, inclusive): (f64, bool), value: f64| value < bound || inclusive && value == bound;
             let is_wanted = value.is_some_and(|value| {
-                lower.is_none_or(|bound| above(bound, value as f64)) && upper.is_none_or(|bound| below(bound, value as f64))
+                lower.is_none_or(|bound| above(bound, value as f64))
+                    && upper.is_none_or(|bound| below(bound, value as f64))
             });
             assert_eq!(is_found, is_wanted, "{value:?} within {lower:?} and {upper:?}: {found:?}");
         }
