@@ -53,8 +53,8 @@ CREATE TABLE d (c VARCHAR(50), b BLOB, PRIMARY KEY (c(2), b(3)));
 INSERT INTO d VALUES ('ßabc', 'abcd'), ('ssabc', 'abcd');
 INSERT INTO d VALUES ('ß', 'abc');
 INSERT INTO d VALUES ('ßaxx', 'abcx');
-SELECT c, b FROM d WHERE c = 'ßabc' ORDER BY c, b;
-SELECT c, b FROM d WHERE c = 'SSABC' AND b = 'abcd' ORDER BY c, b;
+SELECT c, b FROM d WHERE c = 'ßabc' ORDER BY HEX(c), b;
+SELECT c, b FROM d WHERE c = 'SSABC' AND b = 'abcd' ORDER BY HEX(c), b;
 -- Errors.
 CREATE TABLE e (a INT, PRIMARY KEY (a(3)));
 CREATE TABLE e (a VARCHAR(5), PRIMARY KEY (a(6)));

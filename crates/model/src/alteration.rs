@@ -46,8 +46,8 @@ pub struct Redefinition {
     /// foreign keys of the result, and the other fields of the alteration only tell which foreign keys are
     /// new. Otherwise it has the old indexes and foreign keys.
     pub new: TableDefinition,
-    /// The rows are copied to a table of the new form. Otherwise the existing rows have the new form. New columns
-    /// are then among those that rows need not have, and the alteration adds and drops no indexes.
+    /// The rows are copied to a table of the new form. Otherwise the existing rows have the new form. New
+    /// columns are then among those that rows need not have, and the alteration adds and drops no indexes.
     pub copy: Option<Vec<ColumnSource>>,
     /// The old and the new name of each renamed column.
     pub renamed_columns: Vec<(Box<str>, Box<str>)>,

@@ -171,8 +171,8 @@ impl RowFormat {
         }
     }
 
-    /// Appends the values of the added columns to the image that begins at `start`. `out` ends at `start` after
-    /// an error.
+    /// Appends the values of the added columns to the image that begins at `start`. `out` ends at `start`
+    /// after an error.
     #[inline(never)]
     pub(super) fn append_added(&self, values: &[ValueRef<'_>], start: usize, out: &mut Vec<u8>) -> Result<()> {
         let mut end = out.len();

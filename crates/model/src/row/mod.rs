@@ -455,8 +455,9 @@ impl<'a> RowView<'a> {
 }
 
 /// Whether an image without overflow references is valid: known flags, unused null bits zero, ends that
-/// ascend to exactly the end of the variable data, every variable value in its wire form, NULL columns zero or
-/// the mark of NULL, and after them only values of added columns. Reading a valid image through a [`RowView`] cannot fail.
+/// ascend to exactly the end of the variable data, every variable value in its wire form, NULL columns zero
+/// or the mark of NULL, and after them only values of added columns. Reading a valid image through a
+/// [`RowView`] cannot fail.
 pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
     let Some(flags) = image.first() else { return false };
     let wide = flags & FLAG_WIDE != 0;

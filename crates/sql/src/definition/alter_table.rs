@@ -144,8 +144,8 @@ impl Changes {
                 TableChange::AddIndex(index) => index.kind == ast::IndexKind::Primary,
                 _ => false,
             }) || self.alteration.drop_indexes.iter().any(|name| name.eq_ignore_ascii_case(index::PRIMARY));
-        // An index is built before the last step of an alteration, so its columns must be there. INPLACE and COPY
-        // write the new columns into the rows, as in MySQL.
+        // An index is built before the last step of an alteration, so its columns must be there. INPLACE and
+        // COPY write the new columns into the rows, as in MySQL.
         let changes_keys = !self.alteration.drop_indexes.is_empty()
             || written.iter().any(|change| as_index(change).is_some() || as_foreign_key(change).is_some());
         let may_add = !changes_keys && matches!(algorithm, AlterAlgorithm::Default | AlterAlgorithm::Instant);

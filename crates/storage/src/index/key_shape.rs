@@ -196,8 +196,8 @@ fn short_matches(stored: &[u8], is_signed: bool, key: &[u8]) -> bool {
         && key.iter().zip(stored.iter().rev()).enumerate().all(|(at, (key, stored))| key ^ flip(at) == *stored)
 }
 
-/// The position of a fixed column in an image (`docs/format.md`, "Row image"); `None` for a variable column and
-/// for one that ALTER TABLE added without touching the rows.
+/// The position of a fixed column in an image (`docs/format.md`, "Row image"); `None` for a variable column
+/// and for one that ALTER TABLE added without touching the rows.
 fn fixed_part(definitions: &[ColumnDefinition], column: ColumnNumber) -> Option<FixedPart> {
     let own = definitions.get(usize::from(column.0)).filter(|own| own.added.is_none())?;
     let bytes = own.column_type.fixed_bytes()?;

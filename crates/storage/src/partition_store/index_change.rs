@@ -63,8 +63,8 @@ impl PartitionStore {
     }
 
     /// Installs a new definition of the table, with the same columns in the rows. Other columns may have come
-    /// between them (`docs/decisions/0060-added-columns.md`). Drops indexes that the definition lacks, and adds
-    /// new ones as `add_index` does.
+    /// between them (`docs/decisions/0060-added-columns.md`). Drops indexes that the definition lacks, and
+    /// adds new ones as `add_index` does.
     pub fn replace_layout(&mut self, layout: Arc<TableLayout>) {
         let is_kept = |entry: &LocalIndex| layout.definition.index(entry.id).is_some_and(IndexDefinition::is_ordered);
         self.ordered.retain(is_kept);

@@ -466,7 +466,8 @@ impl<'a> Draft<'a> {
             && kept().enumerate().all(is_kept)
     }
 
-    /// Gives each new column the value of rows that do not have one. Returns false if the rows must be copied.
+    /// Gives each new column the value of rows that do not have one. Returns false if the rows must be
+    /// copied.
     fn add_columns(&mut self, context: &DefinitionContext<'_>) -> Result<bool> {
         for column in &mut self.columns {
             let old = column.old.map(|old| &self.old.columns[usize::from(old.0)]);
@@ -498,8 +499,8 @@ impl<'a> Draft<'a> {
         Some(ColumnNumber(position as u16))
     }
 
-    /// The definition, if the rows keep their form. Indexes and foreign keys are the old ones. With `may_add`, new
-    /// columns need no values in the rows.
+    /// The definition, if the rows keep their form. Indexes and foreign keys are the old ones. With
+    /// `may_add`, new columns need no values in the rows.
     pub fn in_place(&mut self, may_add: bool, context: &DefinitionContext<'_>) -> Result<Option<Redefinition>> {
         for column in &mut self.columns {
             // The columns of the primary key are NOT NULL, whatever the statement says.

@@ -3,6 +3,8 @@
 //! Builds the keys and key ranges of one execution from the templates of its plan, and adds them to the
 //! inputs of the partitions. Once its buffers have grown, it allocates nothing.
 
+mod range_column;
+
 use std::ops::Range;
 
 use junctor_expression::{Parameters, Scratch};
@@ -17,6 +19,7 @@ use junctor_signals::input::KeyRange;
 
 use super::bound::{KeyFit, append_key_floor};
 use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, RangeTemplate, ScopeTemplate, ValueSet};
+use range_column::RangeColumn;
 
 /// Maximum length of a range's bound, in bytes. A longer bound is truncated, which widens the range; the
 /// filter removes the additional rows.
@@ -520,7 +523,8 @@ impl KeyBuilder {
         ceiling
     }
 
-    /// Appends a lower bound for the keys above all keys that begin with `self.key`; `None` if there are none.
+    /// Appends a lower bound for the keys above all keys that begin with `self.key`; `None` if there are
+    /// none.
     fn append_lower_after(&mut self) -> Option<Range<u32>> {
         // Other keys begin with the bytes of a bound that is cut off.
         if self.key.len() > BOUND_BYTES_MAX { Some(self.append_truncated_key()) } else { self.append_successor() }
@@ -600,39 +604,6 @@ impl KeyBuilder {
             }
         }
         spans.truncate(kept + 1);
-    }
-}
-
-/// A column of an index of which ranges are built.
-#[derive(Clone, Copy)]
-struct RangeColumn<'d> {
-    definition: &'d ColumnDefinition,
-    /// Whether its part of the key is complemented.
-    descending: bool,
-}
-
-impl<'d> RangeColumn<'d> {
-    #[inline]
-    fn of(definition: &'d TableDefinition, template: &RangeTemplate, column: ColumnNumber) -> RangeColumn<'d> {
-        let descending = template.descending.contains(&column);
-        RangeColumn { definition: &definition.columns[usize::from(column.0)], descending }
-    }
-
-    /// The key part of NULL.
-    #[inline]
-    fn null(self) -> u8 {
-        if self.descending { !0 } else { 0 }
-    }
-
-    /// As [`append_key_floor`], with the bytes of the index.
-    #[inline]
-    fn append_floor(self, value: ValueRef<'_>, key: &mut Vec<u8>) -> KeyFit {
-        let start = key.len();
-        let fit = append_key_floor(self.definition, value, key);
-        if self.descending {
-            complement(&mut key[start..]);
-        }
-        fit
     }
 }
 
