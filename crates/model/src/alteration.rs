@@ -46,7 +46,8 @@ pub struct Redefinition {
     /// foreign keys of the result, and the other fields of the alteration only tell which foreign keys are
     /// new. Otherwise it has the old indexes and foreign keys.
     pub new: TableDefinition,
-    /// The rows are copied to a table of the new form. Otherwise the existing rows have the new form.
+    /// The rows are copied to a table of the new form. Otherwise the existing rows have the new form. New
+    /// columns are then among those that rows need not have, and the alteration adds and drops no indexes.
     pub copy: Option<Vec<ColumnSource>>,
     /// The old and the new name of each renamed column.
     pub renamed_columns: Vec<(Box<str>, Box<str>)>,
@@ -161,6 +162,13 @@ fn redefined(dictionary: &Dictionary, old: &TableDefinition, redefinition: &Rede
     check_parent_columns(dictionary, old, redefinition)?;
     Ok(match redefinition.copy {
         Some(_) => redefinition.new.clone(),
+        // The numbers of the columns may be others.
+        None if redefinition.new.columns.len() != old.columns.len() => {
+            if building_indexes(old).next().is_some() {
+                return Err(Error::table_definition_changed());
+            }
+            TableDefinition { version: old.version, next_index: old.next_index, ..redefinition.new.clone() }
+        }
         // The indexes in state Building belong to the same alteration.
         None => TableDefinition {
             version: old.version,
@@ -234,7 +242,7 @@ pub fn apply_drops(table: &mut TableDefinition, alteration: &Alteration) -> Resu
 /// The position of a visible index with this name.
 fn index_position(table: &TableDefinition, name: &str) -> Option<usize> {
     let position = table.indexes.iter().position(|index| index.name.eq_ignore_ascii_case(name))?;
-    let is_hidden = position == 0 && table.columns[usize::from(table.primary().columns[0].0)].hidden;
+    let is_hidden = position == 0 && table.columns[usize::from(table.primary().columns[0].0)].is_hidden_key();
     (!is_hidden).then_some(position)
 }
 

@@ -10,7 +10,7 @@
 use crate::collation::CollationId;
 use crate::id::ColumnNumber;
 use crate::row::RowView;
-use crate::schema::ColumnDefinition;
+use crate::schema::{ColumnDefinition, IndexDefinition};
 use crate::types::Packed;
 use crate::value::ValueRef;
 
@@ -76,6 +76,69 @@ pub fn append_row_key(columns: &[ColumnDefinition], key: &[ColumnNumber], row: R
         append_value(column.column_type.key_part(), column.nullable, value, out);
     }
     any_null
+}
+
+/// Like [`append_row_key`], for the entries of an ordered index, whose descending parts are complemented. The
+/// keys that find single rows, those of the primary key and of unique entries, are never complemented.
+pub fn append_entry_key(
+    columns: &[ColumnDefinition],
+    key: &[ColumnNumber],
+    descending: &[ColumnNumber],
+    row: RowView<'_>,
+    out: &mut Vec<u8>,
+) {
+    for index in key {
+        let column = &columns[usize::from(index.0)];
+        let start = out.len();
+        append_value(column.column_type.key_part(), column.nullable, row.column(*index), out);
+        if descending.contains(index) {
+            complement(&mut out[start..]);
+        }
+    }
+}
+
+/// Reverses the order of key bytes.
+#[inline]
+pub fn complement(bytes: &mut [u8]) {
+    bytes.iter_mut().for_each(|byte| *byte = !*byte);
+}
+
+/// Complements the descending ones of the leading columns of an index in a key that has these columns.
+pub fn complement_descending(columns: &[ColumnDefinition], index: &IndexDefinition, key: &mut [u8]) {
+    let mut at = 0;
+    for column in &index.columns {
+        if at == key.len() {
+            break;
+        }
+        let length = part_length(&columns[usize::from(column.0)], &key[at..]);
+        if index.attributes.descending.contains(column) {
+            complement(&mut key[at..at + length]);
+        }
+        at += length;
+    }
+}
+
+/// Length in bytes of a key's first part: fixed for numbers, up to and including the end mark for strings.
+pub fn part_length(column: &ColumnDefinition, bytes: &[u8]) -> usize {
+    let marker = usize::from(column.nullable);
+    if marker == 1 && bytes.first() == Some(&0) {
+        return 1;
+    }
+    let rest = &bytes[marker..];
+    let length = match column.column_type.key_part() {
+        KeyPart::Integer { bytes, .. } => usize::from(bytes),
+        KeyPart::Double => 8,
+        KeyPart::Encoded(form) => form.bytes(),
+        // A zero byte of data is escaped as 00 FF; 00 00 ends the part.
+        KeyPart::Text(_) => {
+            let mut at = 0;
+            while at + 1 < rest.len() && !(rest[at] == 0 && rest[at + 1] == 0) {
+                at += if rest[at] == 0 { 2 } else { 1 };
+            }
+            at + 2
+        }
+    };
+    (marker + length).min(bytes.len())
 }
 
 /// Appends weights, or any other bytes, as one key part: escaped and terminated.

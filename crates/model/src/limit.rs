@@ -5,6 +5,9 @@
 pub const PARTITIONS_PER_TABLE_MAX: u16 = 256;
 /// Columns of one table.
 pub const COLUMNS_MAX: usize = 1017;
+/// Columns of one table that ALTER TABLE added without touching the rows. A read of such a column passes over
+/// the values of those added before it.
+pub const ADDED_COLUMNS_MAX: usize = 64;
 /// Indexes of one table, the primary key included.
 pub const INDEXES_MAX: usize = 64;
 /// Columns of one index.

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::foreign_key::ForeignKey;
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
 use crate::number::parse_integer;
+use crate::row::AddedColumn;
 use crate::row_encoding::{append_text, append_text_in};
 use crate::scratch::{Scratch, to_text};
 use crate::table_options::KeptOptions;
@@ -55,6 +56,8 @@ pub struct ColumnDefinition {
     pub comment: Box<str>,
     /// The display width as written (`INT(11)`). SHOW and ZEROFILL use it.
     pub display_width: Option<u16>,
+    /// Set if ALTER TABLE added the column without touching the rows.
+    pub added: Option<Box<AddedColumn>>,
 }
 
 impl ColumnDefinition {
@@ -173,6 +176,7 @@ impl ColumnDefinition {
             invisible: false,
             comment: "".into(),
             display_width: None,
+            added: None,
         }
     }
 

@@ -15,6 +15,7 @@ use crate::collation::CollationId;
 use crate::foreign_key::{ForeignKey, ReferentialAction};
 use crate::id::{ColumnNumber, IndexId, SchemaVersion, TableId, TableOwner};
 use crate::limit::PARTITIONS_PER_TABLE_MAX;
+use crate::row::{AddedColumn, is_valid_addition};
 use crate::schema::{
     CheckConstraint, ColumnDefinition, ColumnExpression, DatabaseDefinition, Dictionary, ExpressionKind,
     IndexAttributes, IndexDefinition, IndexKind, IndexState, Placement, Sharing, TableDefinition, TableKind,
@@ -317,6 +318,16 @@ struct StoredColumn {
     comment: Box<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     display_width: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    added: Option<StoredAddition>,
+}
+
+/// What rows without a value have in a column that ALTER TABLE added.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredAddition {
+    order: u16,
+    value: StoredValue,
 }
 
 /// The text of an expression, by its purpose.
@@ -608,6 +619,10 @@ impl From<&ColumnDefinition> for StoredColumn {
             invisible: column.invisible,
             comment: column.comment.clone(),
             display_width: column.display_width,
+            added: column
+                .added
+                .as_ref()
+                .map(|added| StoredAddition { order: added.order, value: StoredValue::from(&added.value) }),
         }
     }
 }
@@ -616,7 +631,7 @@ impl TryFrom<StoredColumn> for ColumnDefinition {
     type Error = StoredSchemaError;
 
     fn try_from(stored: StoredColumn) -> Result<ColumnDefinition, StoredSchemaError> {
-        Ok(ColumnDefinition {
+        let column = ColumnDefinition {
             column_type: stored.r#type.try_into()?,
             default: stored.default.map(Value::try_from).transpose()?,
             name: stored.name,
@@ -629,7 +644,15 @@ impl TryFrom<StoredColumn> for ColumnDefinition {
             invisible: stored.invisible,
             comment: stored.comment,
             display_width: stored.display_width,
-        })
+            added: None,
+        };
+        let Some(StoredAddition { order, value }) = stored.added else { return Ok(column) };
+        let value = Value::try_from(value)?;
+        if !is_valid_addition(&column, &value) {
+            let text = format!("the value of rows without column '{}' is not of its type", column.name);
+            return Err(StoredSchemaError::Invalid(text.into()));
+        }
+        Ok(ColumnDefinition { added: Some(Box::new(AddedColumn { order, value })), ..column })
     }
 }
 
@@ -763,7 +786,10 @@ mod tests {
             columns: vec![
                 key,
                 label,
-                ColumnDefinition::new("amount", DataType::double()),
+                ColumnDefinition {
+                    added: Some(Box::new(AddedColumn { order: 2, value: Value::Double(0.5) })),
+                    ..ColumnDefinition::new("amount", DataType::double())
+                },
                 ColumnDefinition::new("code", DataType::char(4, CollationId::BINARY)),
                 ColumnDefinition {
                     expression: Some(ColumnExpression { text: "lower('B')".into(), kind: ExpressionKind::Default }),

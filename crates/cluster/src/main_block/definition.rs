@@ -61,6 +61,8 @@ pub(super) fn with_ids(mut table: TableDefinition, first: TableId) -> Vec<TableD
     table.id = first;
     table.version = SchemaVersion(1);
     table.kind = TableKind::Base;
+    // A new table has no rows from before its columns.
+    table.columns.iter_mut().for_each(|column| column.added = None);
     let mut next = first;
     let mut indexes = std::mem::take(&mut table.indexes);
     let mut hidden = Vec::new();

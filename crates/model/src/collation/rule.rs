@@ -61,6 +61,12 @@ impl CollationId {
         }
     }
 
+    /// Whether equal texts have, one by one, characters of equal weight, but for spaces at their ends. Their
+    /// first characters are then equal, too.
+    pub fn has_one_weight_a_character(self) -> bool {
+        matches!(self.rule(), Rule::GeneralCi | Rule::PaddedBytes | Rule::CodePoints | Rule::Binary)
+    }
+
     /// Appends the weight key of `text` to `out`: at most
     /// [`weight_key_bytes_max`](Self::weight_key_bytes_max) bytes with the order of the text. With that much
     /// spare capacity, `out` is not reallocated.

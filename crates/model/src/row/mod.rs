@@ -10,6 +10,13 @@
 //! length-encoded integer of MySQL's protocol, or the single mark FB for NULL. The encoder of text-protocol
 //! rows therefore copies adjacent columns at once. End `i` is the offset of the first byte after variable
 //! column `i`, from the start of the variable data: a `u16`, or a `u32` in a wide image.
+//!
+//! The values of columns that ALTER TABLE added without touching the rows come last ([`added`]). They move no
+//! other column, so reads of the others do not know them.
+
+mod added;
+
+pub use added::{AddedColumn, is_valid_addition};
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,6 +28,7 @@ use crate::row_encoding::{NULL_MARK, append_length_prefixed, length_bytes, wire_
 use crate::schema::ColumnDefinition;
 use crate::types::{Members, Packed};
 use crate::value::ValueRef;
+use added::AddedSlot;
 
 /// Bit of the flags byte: variable ends are `u32`.
 pub const FLAG_WIDE: u8 = 1;
@@ -35,6 +43,8 @@ pub struct RowFormat {
     variable_columns: Box<[u16]>,
     /// The columns of the kind [`SlotKind::Packed`].
     packed: Box<[PackedColumn]>,
+    /// The columns of the kind [`SlotKind::Added`].
+    added: Box<[AddedSlot]>,
     /// Offset of the first byte after the null bits.
     fixed_start: u32,
     /// Offset of the variable ends.
@@ -51,7 +61,7 @@ pub(crate) struct Slot {
     null_mask: u8,
     /// Offset in the image of the byte with the null bit.
     null_byte: u16,
-    /// Offset in the image, or the ordinal among the variable or packed columns.
+    /// Offset in the image, or the ordinal among the variable, packed or added columns.
     position: u32,
 }
 
@@ -92,6 +102,8 @@ pub(crate) enum SlotKind {
     /// A document in the variable part.
     Json,
     Variable,
+    /// Its value follows the variable data, or is absent.
+    Added,
 }
 
 /// One row, borrowed: the format, and an image without overflow references that [`check_image`] accepts.
@@ -112,12 +124,15 @@ pub(crate) enum Field<'a> {
     /// registers.
     Packed(usize),
     Json(&'a [u8]),
+    /// The ordinal of an added column, NULL or not.
+    Added(usize),
 }
 
 impl RowFormat {
     /// Derives the format from a table's columns.
     pub fn new(columns: &[ColumnDefinition]) -> RowFormat {
-        let nullable_count = columns.iter().filter(|column| column.nullable).count();
+        let added = AddedSlot::all(columns);
+        let nullable_count = columns.iter().filter(|column| column.nullable && column.added.is_none()).count();
         let fixed_start = 1 + nullable_count.div_ceil(8);
         let mut slots = Vec::with_capacity(columns.len());
         let mut variable_columns = Vec::new();
@@ -125,6 +140,11 @@ impl RowFormat {
         let mut position = fixed_start;
         let mut null_bit = 0;
         for (index, column) in columns.iter().enumerate() {
+            if column.added.is_some() {
+                let ordinal = added.iter().position(|slot| slot.column() == index).unwrap_or_default();
+                slots.push(Slot { kind: SlotKind::Added, null_mask: 0, null_byte: 0, position: ordinal as u32 });
+                continue;
+            }
             let (null_mask, null_byte) = match column.nullable {
                 true => (1 << (null_bit % 8), 1 + null_bit / 8),
                 false => (0, 0),
@@ -155,6 +175,7 @@ impl RowFormat {
             slots: slots.into(),
             variable_columns: variable_columns.into(),
             packed: packed.into(),
+            added,
             fixed_start: fixed_start as u32,
             ends_start: position as u32,
             narrow_start,
@@ -193,6 +214,13 @@ impl RowFormat {
             if !written {
                 out.truncate(start);
                 return Err(value_does_not_fit(index, value.is_null()));
+            }
+        }
+        if !self.added.is_empty() {
+            self.append_added(values, start, out)?;
+            if out.len() - start > limit::ROW_BYTES_MAX {
+                out.truncate(start);
+                return Err(row_too_large());
             }
         }
         Ok(())
@@ -262,7 +290,7 @@ impl RowFormat {
     fn write_value(&self, slot: &Slot, value: ValueRef<'_>, (start, wide): (usize, bool), out: &mut Vec<u8>) -> bool {
         if value.is_null() {
             if slot.null_mask == 0 {
-                return false;
+                return slot.kind == SlotKind::Added;
             }
             out[start + usize::from(slot.null_byte)] |= slot.null_mask;
         }
@@ -283,17 +311,17 @@ impl RowFormat {
             return true;
         }
         let bits = match (value, slot.kind) {
-            (ValueRef::Null, _) => return true,
+            // Added columns are appended afterwards.
+            (ValueRef::Null, _) | (_, SlotKind::Added) => return true,
             (value, SlotKind::Packed) => {
                 let column = &self.packed[position];
                 let at = start + column.position as usize;
                 return column.form.write(value, &mut out[at..at + column.form.bytes()]);
             }
-            (ValueRef::Double(value), SlotKind::Double) => value.to_bits(),
-            (_, SlotKind::Double) => return false,
-            (ValueRef::Int(value), kind) if kind.holds(i128::from(value)) => value as u64,
-            (ValueRef::UInt(value), kind) if kind.holds(i128::from(value)) => value,
-            _ => return false,
+            (value, kind) => match number_bits(value, kind) {
+                Some(bits) => bits,
+                None => return false,
+            },
         };
         let width = slot.kind.fixed_bytes().unwrap_or(0);
         out[start + position..][..width].copy_from_slice(&bits.to_le_bytes()[..width]);
@@ -326,6 +354,7 @@ impl<'a> RowView<'a> {
             Field::Null => ValueRef::Null,
             Field::Packed(ordinal) => self.packed_value(ordinal),
             Field::Json(document) => ValueRef::Json(document),
+            Field::Added(ordinal) => self.format.added_value(self.image, ordinal),
         }
     }
 
@@ -344,6 +373,7 @@ impl<'a> RowView<'a> {
             SlotKind::Variable => Field::Bytes(value_of_wire(&self.image[self.format.var_extent(self.image, at, at)])),
             SlotKind::Double => Field::Double(f64::from_le_bytes(bytes_at(self.image, at))),
             SlotKind::Packed => Field::Packed(at),
+            SlotKind::Added => Field::Added(at),
             SlotKind::Json => {
                 let extent = self.format.var_extent(self.image, at, at);
                 Field::Json(value_of_wire(&self.image[extent]))
@@ -395,7 +425,7 @@ impl<'a> RowView<'a> {
         &self.image[self.format.var_extent(self.image, usize::from(first), usize::from(last))]
     }
 
-    /// Whether any column is NULL.
+    /// Whether any column but the added ones is NULL.
     #[inline]
     pub(crate) fn has_null(&self) -> bool {
         self.image[1..self.format.fixed_start as usize].iter().any(|bits| *bits != 0)
@@ -405,7 +435,10 @@ impl<'a> RowView<'a> {
     #[inline]
     pub fn is_null(&self, column: ColumnNumber) -> bool {
         let slot = &self.format.slots[usize::from(column.0)];
-        self.image[usize::from(slot.null_byte)] & slot.null_mask != 0
+        match slot.kind {
+            SlotKind::Added => self.column(column).is_null(),
+            _ => self.image[usize::from(slot.null_byte)] & slot.null_mask != 0,
+        }
     }
 
     /// The bytes of the whole row.
@@ -422,8 +455,9 @@ impl<'a> RowView<'a> {
 }
 
 /// Whether an image without overflow references is valid: known flags, unused null bits zero, ends that
-/// ascend to exactly the end of the image, every variable value in its wire form, and NULL columns zero or
-/// the mark of NULL. Reading a valid image through a [`RowView`] cannot fail.
+/// ascend to exactly the end of the variable data, every variable value in its wire form, NULL columns zero
+/// or the mark of NULL, and after them only values of added columns. Reading a valid image through a
+/// [`RowView`] cannot fail.
 pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
     let Some(flags) = image.first() else { return false };
     let wide = flags & FLAG_WIDE != 0;
@@ -448,16 +482,23 @@ pub fn check_image(format: &RowFormat, image: &[u8]) -> bool {
         before = end;
     }
     // A wide image whose data fits in 16 bits would be a second encoding of the same row.
-    if before != data_bytes || (wide && data_bytes <= usize::from(u16::MAX)) {
+    if wide && before <= usize::from(u16::MAX) {
         return false;
     }
     format.slots.iter().all(|slot| is_well_formed(format, slot, image))
+        && format.is_added_well_formed(&image[header + before..])
 }
 
 impl RowFormat {
     /// Whether a column is a JSON document.
     pub(crate) fn is_json(&self, slot: Slot) -> bool {
         slot.kind == SlotKind::Json
+    }
+
+    /// The form that the values of an added column would have in another column: its kind, and the form of
+    /// packed ones. `None` for other columns.
+    pub(crate) fn added_form(&self, slot: Slot) -> Option<(SlotKind, Option<Packed>)> {
+        (slot.kind == SlotKind::Added).then(|| self.added[slot.position as usize].form())
     }
 
     /// The form of a packed column.
@@ -486,19 +527,7 @@ impl Slot {
     /// Whether a binary-protocol row encodes the column in this wire type without conversion: a number of the
     /// same width, or a string with its length.
     pub(crate) fn is_of_wire_type(self, wire_type: u8) -> bool {
-        match self.kind {
-            SlotKind::Int8 | SlotKind::UInt8 => wire_type == wire_type::TINY,
-            SlotKind::Int16 | SlotKind::UInt16 => wire_type == wire_type::SHORT,
-            SlotKind::Int24 | SlotKind::UInt24 => wire_type == wire_type::INT24,
-            SlotKind::Int32 | SlotKind::UInt32 => wire_type == wire_type::LONG,
-            SlotKind::Int64 | SlotKind::UInt64 => wire_type == wire_type::LONGLONG,
-            SlotKind::Double => wire_type == wire_type::DOUBLE,
-            SlotKind::Packed | SlotKind::Json => false,
-            SlotKind::Variable => {
-                use wire_type::{BLOB, GEOMETRY, STRING, VAR_STRING, VECTOR};
-                matches!(wire_type, VAR_STRING | STRING | BLOB | VECTOR | GEOMETRY)
-            }
-        }
+        self.kind.is_of_wire_type(wire_type)
     }
 
     /// Bytes of the number in a binary row: its width, but 4 for a width of 3; 0 for a string.
@@ -511,6 +540,28 @@ impl Slot {
 }
 
 impl SlotKind {
+    /// As [`Slot::is_of_wire_type`].
+    pub(crate) fn is_of_wire_type(self, wire_type: u8) -> bool {
+        match self {
+            SlotKind::Int8 | SlotKind::UInt8 => wire_type == wire_type::TINY,
+            SlotKind::Int16 | SlotKind::UInt16 => wire_type == wire_type::SHORT,
+            SlotKind::Int24 | SlotKind::UInt24 => wire_type == wire_type::INT24,
+            SlotKind::Int32 | SlotKind::UInt32 => wire_type == wire_type::LONG,
+            SlotKind::Int64 | SlotKind::UInt64 => wire_type == wire_type::LONGLONG,
+            SlotKind::Double => wire_type == wire_type::DOUBLE,
+            SlotKind::Packed | SlotKind::Json | SlotKind::Added => false,
+            SlotKind::Variable => {
+                use wire_type::{BLOB, GEOMETRY, STRING, VAR_STRING, VECTOR};
+                matches!(wire_type, VAR_STRING | STRING | BLOB | VECTOR | GEOMETRY)
+            }
+        }
+    }
+
+    fn is_unsigned(self) -> bool {
+        use SlotKind::{UInt8, UInt16, UInt24, UInt32, UInt64};
+        matches!(self, UInt8 | UInt16 | UInt24 | UInt32 | UInt64)
+    }
+
     /// The bytes in the fixed part; `None` in the variable part.
     pub(crate) fn fixed_bytes(self) -> Option<usize> {
         match self {
@@ -519,7 +570,7 @@ impl SlotKind {
             SlotKind::Int24 | SlotKind::UInt24 => Some(3),
             SlotKind::Int32 | SlotKind::UInt32 => Some(4),
             SlotKind::Int64 | SlotKind::UInt64 | SlotKind::Double => Some(8),
-            SlotKind::Variable | SlotKind::Json | SlotKind::Packed => None,
+            SlotKind::Variable | SlotKind::Json | SlotKind::Packed | SlotKind::Added => None,
         }
     }
 
@@ -533,8 +584,20 @@ impl SlotKind {
             SlotKind::Int8 | SlotKind::Int16 | SlotKind::Int24 | SlotKind::Int32 | SlotKind::Int64 => {
                 value >= -(1i128 << (bits - 1)) && value < 1i128 << (bits - 1)
             }
-            SlotKind::Double | SlotKind::Packed | SlotKind::Json | SlotKind::Variable => false,
+            SlotKind::Double | SlotKind::Packed | SlotKind::Json | SlotKind::Variable | SlotKind::Added => false,
         }
+    }
+}
+
+/// The bits of a number in a column of this kind; `None` if it does not fit.
+#[inline(always)]
+fn number_bits(value: ValueRef<'_>, kind: SlotKind) -> Option<u64> {
+    match (value, kind) {
+        (ValueRef::Double(value), SlotKind::Double) => Some(value.to_bits()),
+        (_, SlotKind::Double) => None,
+        (ValueRef::Int(value), kind) if kind.holds(i128::from(value)) => Some(value as u64),
+        (ValueRef::UInt(value), kind) if kind.holds(i128::from(value)) => Some(value),
+        _ => None,
     }
 }
 
@@ -573,13 +636,7 @@ fn is_well_formed(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
         SlotKind::Variable | SlotKind::Json => {
             // A length has exactly one valid form, so equal values have equal images.
             let wire = &image[format.var_extent(image, at, at)];
-            let (prefix_bytes, length) = match *wire {
-                [length, ..] if length < NULL_MARK => (1, usize::from(length)),
-                [0xFC, a, b, ..] => (3, usize::from(u16::from_le_bytes([a, b]))),
-                [0xFD, a, b, c, ..] => (4, u32::from_le_bytes([a, b, c, 0]) as usize),
-                [0xFE, a, b, c, d, 0, 0, 0, 0, ..] => (9, u32::from_le_bytes([a, b, c, d]) as usize),
-                _ => return false,
-            };
+            let Some((prefix_bytes, length)) = prefix_of(wire) else { return false };
             let is_whole = prefix_bytes + length == wire.len() && length_bytes(length) == prefix_bytes;
             is_whole && (slot.kind != SlotKind::Json || crate::json::is_valid(&wire[prefix_bytes..]))
         }
@@ -592,6 +649,17 @@ fn is_well_formed(format: &RowFormat, slot: &Slot, image: &[u8]) -> bool {
             }
         }
         kind => !is_null || image[at..][..kind.fixed_bytes().unwrap_or(0)].iter().all(|byte| *byte == 0),
+    }
+}
+
+/// Bytes of a length-encoded integer, and the length that it states; `None` for NULL and damaged bytes.
+fn prefix_of(wire: &[u8]) -> Option<(usize, usize)> {
+    match *wire {
+        [length, ..] if length < NULL_MARK => Some((1, usize::from(length))),
+        [0xFC, a, b, ..] => Some((3, usize::from(u16::from_le_bytes([a, b])))),
+        [0xFD, a, b, c, ..] => Some((4, u32::from_le_bytes([a, b, c, 0]) as usize)),
+        [0xFE, a, b, c, d, 0, 0, 0, 0, ..] => Some((9, u32::from_le_bytes([a, b, c, d]) as usize)),
+        _ => None,
     }
 }
 

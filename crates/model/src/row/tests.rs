@@ -145,11 +145,27 @@ pub(crate) fn value_of(column_type: &DataType, nullable: bool) -> BoxedStrategy<
 }
 
 pub(crate) fn table_and_row() -> impl Strategy<Value = (Vec<ColumnDefinition>, Vec<Value>)> {
-    prop::collection::vec((column_type(), any::<bool>()), 1..20).prop_flat_map(|shape| {
-        let columns: Vec<_> =
-            shape.iter().map(|(column_type, nullable)| column(column_type.clone(), *nullable)).collect();
-        let values: Vec<_> = shape.iter().map(|(column_type, nullable)| value_of(column_type, *nullable)).collect();
-        (Just(columns), values)
+    let added = prop::option::weighted(0.3, any::<u16>());
+    prop::collection::vec((column_type(), any::<bool>(), added), 1..20).prop_flat_map(|shape| {
+        let values =
+            || shape.iter().map(|(column_type, nullable, _)| value_of(column_type, *nullable)).collect::<Vec<_>>();
+        let (missing, values) = (values(), values());
+        let is_missing = prop::collection::vec(any::<bool>(), shape.len());
+        (Just(shape), missing, values, is_missing).prop_map(|(shape, missing, mut values, is_missing)| {
+            let mut columns = Vec::new();
+            for (position, (column_type, nullable, order)) in shape.into_iter().enumerate() {
+                let mut column = column(column_type, nullable);
+                if let Some(order) = order {
+                    let value = missing[position].clone();
+                    column.added = Some(Box::new(AddedColumn { order, value }));
+                    if is_missing[position] {
+                        values[position] = missing[position].clone();
+                    }
+                }
+                columns.push(column);
+            }
+            (columns, values)
+        })
     })
 }
 
@@ -174,6 +190,20 @@ proptest! {
     }
 
     #[test]
+    fn a_row_from_before_its_added_columns_is_the_image_of_their_first_values((columns, mut values) in table_and_row()) {
+        let is_old = |column: &ColumnDefinition| column.added.is_none();
+        let old_columns: Vec<_> = columns.iter().filter(|column| is_old(column)).cloned().collect();
+        let old_values: Vec<_> =
+            columns.iter().zip(&values).filter(|(column, _)| is_old(column)).map(|(_, value)| value.clone()).collect();
+        for (column, value) in columns.iter().zip(&mut values) {
+            if let Some(added) = &column.added {
+                *value = added.value.clone();
+            }
+        }
+        prop_assert_eq!(encode(&RowFormat::new(&old_columns), &old_values), encode(&RowFormat::new(&columns), &values));
+    }
+
+    #[test]
     fn a_modified_image_that_passes_the_check_can_be_read(
         (columns, values) in table_and_row(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
@@ -195,6 +225,37 @@ proptest! {
             prop_assert_eq!(encode(&format, &read), image);
         }
     }
+}
+
+#[test]
+fn added_columns_follow_the_variable_data_in_the_order_of_their_additions() {
+    let added = |column: ColumnDefinition, order, value| {
+        let added = Some(Box::new(AddedColumn { order, value }));
+        ColumnDefinition { added, ..column }
+    };
+    let columns = [
+        added(column(DataType::integer(2, false), true), 7, Value::Int(5)),
+        column(DataType::varchar(9, CollationId::BINARY), false),
+        added(column(DataType::varchar(9, CollationId::BINARY), true), 3, Value::Null),
+    ];
+    let format = RowFormat::new(&columns);
+    let image = |first, last| encode(&format, &[first, Value::Bytes(b"a".to_vec()), last]);
+    assert_eq!(image(Value::Int(5), Value::Null), [0, 2, 0, 1, b'a']);
+    assert_eq!(image(Value::Int(5), Value::Bytes(b"b".to_vec())), [0, 2, 0, 1, b'a', 1, b'b']);
+    assert_eq!(image(Value::Int(-2), Value::Null), [0, 2, 0, 1, b'a', 0xFB, 2, 0xFE, 0xFF]);
+    assert_eq!(image(Value::Null, Value::Null), [0, 2, 0, 1, b'a', 0xFB, 0xFB]);
+    for wrong in [
+        // A last value that rows do without.
+        &[0, 2, 0, 1, b'a', 0xFB][..],
+        &[0, 2, 0, 1, b'a', 0xFB, 2, 5, 0],
+        // Another width, a length beyond the end, one value too many.
+        &[0, 2, 0, 1, b'a', 0xFB, 1, 6],
+        &[0, 2, 0, 1, b'a', 2, b'b'],
+        &[0, 2, 0, 1, b'a', 0xFB, 2, 6, 0, 0xFB],
+    ] {
+        assert!(!check_image(&format, wrong), "{wrong:?}");
+    }
+    assert_eq!(format.added_extent(&image(Value::Int(-2), Value::Null)), 5..9);
 }
 
 #[test]

@@ -71,7 +71,7 @@ pub(super) fn append_binary_number(field: Field<'_>, wire_bytes: u8, out: &mut V
         Field::Int(value) => value as u64,
         Field::UInt(value) => value,
         Field::Double(value) => value.to_bits(),
-        Field::Null | Field::Bytes(_) | Field::Packed(_) | Field::Json(_) => return,
+        Field::Null | Field::Bytes(_) | Field::Packed(_) | Field::Json(_) | Field::Added(_) => return,
     };
     match wire_bytes {
         4 => out.extend_from_slice(&(bits as u32).to_le_bytes()),

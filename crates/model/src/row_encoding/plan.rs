@@ -9,7 +9,7 @@ use super::result_column::{ResultColumn, wire_type};
 use super::stored::{append_binary_date, append_binary_date_time, append_date, append_date_time};
 use super::text::{append_formatted, append_text_field, append_text_value, filled_width, is_formatted};
 use crate::id::ColumnNumber;
-use crate::row::{PackedPlace, RowFormat, RowView, Slot};
+use crate::row::{PackedPlace, RowFormat, RowView, Slot, SlotKind};
 use crate::types::Packed;
 
 /// How to encode a result row whose columns are plain table columns. Strings are stored in their wire form,
@@ -18,6 +18,8 @@ use crate::types::Packed;
 pub struct RowPlan {
     steps: Box<[Step]>,
     columns: Box<[(ColumnNumber, u8)]>,
+    /// Whether a column is one that ALTER TABLE added without touching the rows. Its NULL has no bit.
+    has_added: bool,
 }
 
 // With a tag of its own, which costs fewer instructions than one between the values of a field.
@@ -77,8 +79,21 @@ impl RowPlan {
         let results: Vec<(ColumnNumber, &ResultColumn)> = columns.into_iter().collect();
         let columns: Box<[_]> = results.iter().map(|(column, result)| (*column, result.wire_type)).collect();
         let mut steps: Vec<Step> = Vec::with_capacity(columns.len());
+        let mut has_added = false;
         for ((column, wire_type), (_, result)) in columns.iter().zip(&results) {
             let slot = format.slot(*column);
+            if let Some((kind, packed)) = format.added_form(slot) {
+                let is_printed = match packed {
+                    Some(packed) => !matches!(packed, Packed::Timestamp(_)),
+                    None => kind == SlotKind::Json || kind.is_of_wire_type(*wire_type),
+                };
+                if is_formatted(result) || !is_printed {
+                    return None;
+                }
+                steps.push(Step::Encoded { slot, wire_type: *wire_type });
+                has_added = true;
+                continue;
+            }
             let is_stored_so = slot.is_of_wire_type(*wire_type) || format.packed(slot) == Some(Packed::Float);
             if is_formatted(result) && is_stored_so {
                 let width = filled_width(result);
@@ -110,7 +125,7 @@ impl RowPlan {
                 (None, _) => steps.push(Step::Number { slot, wire_bytes: slot.wire_bytes() }),
             }
         }
-        Some(RowPlan { steps: steps.into(), columns })
+        Some(RowPlan { steps: steps.into(), columns, has_added })
     }
 
     /// Appends a row of the text protocol as a whole packet.
@@ -144,7 +159,7 @@ impl RowPlan {
     pub fn append_binary(&self, row: RowView<'_>, out: &mut Vec<u8>) {
         let packet = begin_binary_row(self.columns.len(), out);
         // A NULL has no bytes in a binary row, so runs of strings cannot be copied as they are.
-        if row.has_null() {
+        if self.has_added || row.has_null() {
             for (ordinal, (column, wire_type)) in self.columns.iter().enumerate() {
                 packet.append(ordinal, row.column(*column), *wire_type, out);
             }

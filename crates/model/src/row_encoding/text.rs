@@ -67,7 +67,9 @@ pub(super) fn append_text_field(field: Field<'_>, out: &mut Vec<u8>) {
         Field::UInt(value) => append_unsigned_prefixed(value, out),
         Field::Null => out.push(NULL_MARK),
         Field::Double(value) => append_short(out, |out| append_double(value, out)),
-        Field::Packed(_) | Field::Json(_) => unreachable!("columns without a wire form have steps of their own"),
+        Field::Packed(_) | Field::Json(_) | Field::Added(_) => {
+            unreachable!("columns without a wire form have steps of their own")
+        }
     }
 }
 

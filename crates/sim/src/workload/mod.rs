@@ -15,6 +15,7 @@ use crate::backup_program::BackupProgram;
 use crate::ledger::Durability;
 use crate::statement::{Reply, Statement};
 
+mod added_columns;
 mod alteration;
 mod auto_increment;
 mod backup;
@@ -38,6 +39,7 @@ mod spread_tables;
 mod unique_race;
 mod user_lock;
 
+pub use added_columns::AddedColumns;
 pub use alteration::Alteration;
 pub use auto_increment::AutoIncrement;
 pub use backup::Backup;
@@ -147,6 +149,7 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "auto_increment" => Box::new(AutoIncrement::new(sessions, rounds)),
         "schema_change" => Box::new(SchemaChange::new(sessions, rounds, rows)),
         "persisted_settings" => Box::new(PersistedSettings::new(sessions, rounds)),
+        "added_columns" => Box::new(AddedColumns::new(sessions, rounds, rows)),
         "alteration" => Box::new(Alteration::new(sessions, rounds, rows)),
         "failed_change" => Box::new(FailedChange::new(sessions, rounds)),
         "backup" => Box::new(Backup::new(rounds)),

@@ -15,7 +15,7 @@ use super::structure::{CheckedDefinition, DefinitionContext, check_name};
 use super::{check, expression, foreign_key, index, manner, own_table};
 use crate::mysql_catalog::variable::Note;
 use crate::parse::definition as ast;
-use crate::parse::definition::TableChange;
+use crate::parse::definition::{AlterAlgorithm, TableChange};
 
 /// MySQL's number for "Table storage engine ... doesn't have this option".
 const OPTION_UNKNOWN_TO_ENGINE: u16 = 1031;
@@ -57,7 +57,7 @@ fn checked(statement: &ast::AlterTable, context: &DefinitionContext<'_>) -> Resu
     }
     let mut written = statement.changes.clone();
     if written.iter().any(|change| redefine::redefines(change, table)) {
-        match changes.redefine(&mut written, context)? {
+        match changes.redefine(&mut written, statement.manner.algorithm, context)? {
             Redefined::WithCopy => return changes.defined(table, context),
             Redefined::InPlace => {}
         }
@@ -130,7 +130,12 @@ fn as_foreign_key(change: &TableChange) -> Option<&ast::ForeignKey> {
 impl Changes {
     /// Processes the changes of columns and options. Adds the keys among the attributes of new columns to
     /// `written`.
-    fn redefine(&mut self, written: &mut Vec<TableChange>, context: &DefinitionContext<'_>) -> Result<Redefined> {
+    fn redefine(
+        &mut self,
+        written: &mut Vec<TableChange>,
+        algorithm: AlterAlgorithm,
+        context: &DefinitionContext<'_>,
+    ) -> Result<Redefined> {
         let old = self.table.clone();
         let mut draft = Draft::new(written, &old, context, &mut self.notes)?;
         written.splice(0..0, std::mem::take(&mut draft.keys));
@@ -139,7 +144,13 @@ impl Changes {
                 TableChange::AddIndex(index) => index.kind == ast::IndexKind::Primary,
                 _ => false,
             }) || self.alteration.drop_indexes.iter().any(|name| name.eq_ignore_ascii_case(index::PRIMARY));
-        if let Some(redefinition) = draft.in_place(changes_primary, context)? {
+        // An index is built before the last step of an alteration, so its columns must be there. INPLACE and
+        // COPY write the new columns into the rows, as in MySQL.
+        let changes_keys = !self.alteration.drop_indexes.is_empty()
+            || written.iter().any(|change| as_index(change).is_some() || as_foreign_key(change).is_some());
+        let may_add = !changes_keys && matches!(algorithm, AlterAlgorithm::Default | AlterAlgorithm::Instant);
+        let in_place = if changes_primary { None } else { draft.in_place(may_add, context)? };
+        if let Some(redefinition) = in_place {
             self.table = redefinition.new.clone();
             self.alteration.redefinition = Some(Box::new(redefinition));
             return Ok(Redefined::InPlace);

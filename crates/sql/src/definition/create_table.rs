@@ -221,12 +221,12 @@ fn define_indexes(
     }
     if primaries == 1 {
         for part in indexes[0].columns.clone() {
-            let position = usize::from(part.0);
-            if table.columns[position].nullable == Some(true) {
+            let base = index::base_of(columns, part);
+            if table.columns[base].nullable == Some(true) {
                 return Err(message::primary_null());
             }
-            columns[position].nullable = false;
-            check_primary_column(&columns[position])?;
+            (columns[base].nullable, columns[usize::from(part.0)].nullable) = (false, false);
+            check_primary_column(&columns[base])?;
         }
     } else {
         indexes.insert(0, hidden_key(columns));

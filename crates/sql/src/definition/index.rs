@@ -144,9 +144,6 @@ fn prefix_of<'p>(
     if length as usize > bytes_max {
         return Err(message::key_too_long());
     }
-    if index.kind == ast::IndexKind::Primary {
-        return Err(Error::not_supported("a prefix in the primary key"));
-    }
     let by_weights = index.kind == ast::IndexKind::Plain && !is_binary;
     Ok(Some(KeyPrefix { column: &part.name, length, by_weights }))
 }
@@ -170,6 +167,13 @@ pub(super) fn prefix_column(prefix: KeyPrefix<'_>, column: &ColumnDefinition) ->
         expression: Some(ColumnExpression { text: text.into(), kind: ExpressionKind::Virtual }),
         ..ColumnDefinition::new(&prefix.column_name(), column_type)
     }
+}
+
+/// The position of the column of a key part, or of the column whose prefixes the part has.
+pub(super) fn base_of(columns: &[ColumnDefinition], part: ColumnNumber) -> usize {
+    let position = usize::from(part.0);
+    let base = columns[position].key_prefix().and_then(|prefix| find(columns, prefix.column).ok());
+    base.map_or(position, |(base, _)| base)
 }
 
 /// The visible column with this name. Error 1072.

@@ -91,9 +91,12 @@ fn only_by_copy(statement: &AlterTable, alteration: &Alteration) -> Option<OnlyB
     if new.columns.iter().zip(sources).any(has_other_type) {
         return Some(Some(COLUMN_TYPE));
     }
+    let is_known = |column: &ColumnDefinition| {
+        old.columns.iter().any(|old| old.name == column.name && old.expression == column.expression)
+    };
     let is_stored = |(column, source): (&ColumnDefinition, &ColumnSource)| {
         let is_stored = column.expression.as_ref().is_some_and(|expression| expression.kind == ExpressionKind::Stored);
-        is_stored && *source == ColumnSource::Computed
+        is_stored && *source == ColumnSource::Computed && !is_known(column)
     };
     let is_enforced_before = |name: &str| old.checks.iter().any(|check| check.enforced && *check.name == *name);
     let partitions =

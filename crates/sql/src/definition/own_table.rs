@@ -148,7 +148,7 @@ pub(super) fn column_of(column: &ResultColumn, context: &DefinitionContext<'_>) 
     let mut definition = match found {
         Some(found) => {
             let is_computed = found.expression.is_some();
-            let mut kept = ColumnDefinition { expression: None, invisible: false, ..found };
+            let mut kept = ColumnDefinition { expression: None, invisible: false, added: None, ..found };
             if std::mem::take(&mut kept.auto_increment) {
                 kept.default = Some(Value::Int(0));
             }

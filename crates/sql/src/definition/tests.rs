@@ -359,7 +359,15 @@ fn rows_are_copied_only_if_their_form_changes() {
         assert_eq!(redefined.new.indexes, redefined.old.indexes, "{text}");
     }
     for text in [
-        "ALTER TABLE a ADD COLUMN x INT",
+        "ALTER TABLE a ADD COLUMN x INT, DROP COLUMN v",
+        "ALTER TABLE a ADD COLUMN x INT UNIQUE",
+        "ALTER TABLE a ADD COLUMN x INT DEFAULT (1 + 1)",
+        "ALTER TABLE a ADD COLUMN x INT AS (w)",
+        "ALTER TABLE a ADD COLUMN x DATE NOT NULL",
+        "ALTER TABLE a ADD COLUMN x INT CHECK (x > 1)",
+        "ALTER TABLE a ADD COLUMN x INT, DROP KEY k",
+        "ALTER TABLE a ADD COLUMN x INT, ALGORITHM=COPY",
+        "ALTER TABLE a ADD COLUMN x INT, ALGORITHM=INPLACE",
         "ALTER TABLE a DROP COLUMN v",
         "ALTER TABLE a MODIFY v VARCHAR(8)",
         "ALTER TABLE a MODIFY v VARCHAR(9) NOT NULL",
@@ -378,6 +386,28 @@ fn rows_are_copied_only_if_their_form_changes() {
 }
 
 #[test]
+fn rows_need_not_have_the_values_of_added_columns() {
+    let dictionary = with_table(
+        "CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(9), w INT NOT NULL DEFAULT 3, KEY k (v DESC, w), UNIQUE u (w))",
+    );
+    let text = "ALTER TABLE a ADD COLUMN x INT DEFAULT 5 FIRST, ADD COLUMN y VARCHAR(9) NOT NULL AFTER v, COMMENT 'c'";
+    let redefined = redefined(text, &dictionary);
+    assert_eq!((&redefined.copy, column_names(&redefined.new)), (&None, vec!["x", "id", "v", "y", "w"]));
+    let added = |name: &str| {
+        let column = redefined.new.columns.iter().find(|column| *column.name == *name);
+        column.and_then(|column| column.added.as_deref().cloned()).map(|added| (added.order, added.value))
+    };
+    assert_eq!(added("x"), Some((0, Value::Int(5))));
+    assert_eq!(added("y"), Some((1, Value::Bytes(Vec::new()))));
+    assert_eq!(added("w"), None);
+    let numbers = |columns: &[ColumnNumber]| columns.iter().map(|column| column.0).collect::<Vec<_>>();
+    let keys: Vec<_> = redefined.new.indexes.iter().map(|index| numbers(&index.columns)).collect();
+    assert_eq!(keys, [vec![1], vec![2, 4], vec![4]]);
+    assert_eq!(numbers(&redefined.new.indexes[1].attributes.descending), [2]);
+    assert_eq!(numbers(&redefined.new.partition_columns), [1]);
+}
+
+#[test]
 fn algorithm_and_lock_are_promises_that_are_kept_or_refused() {
     let dictionary = with_table(
         "CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(9), w INT NOT NULL DEFAULT 3, KEY k (v, w), UNIQUE u (w))",
@@ -386,6 +416,7 @@ fn algorithm_and_lock_are_promises_that_are_kept_or_refused() {
         "ALTER TABLE a ALTER w SET DEFAULT 4, RENAME COLUMN v TO x, MODIFY id INT COMMENT 'c', ALGORITHM=INSTANT",
         "ALTER TABLE a ALGORITHM=INSTANT, RENAME TO b, RENAME KEY k TO kk",
         "ALTER TABLE a MODIFY v VARCHAR(12), ALGORITHM INSTANT LOCK DEFAULT",
+        "ALTER TABLE a ADD x INT NOT NULL DEFAULT 1 AFTER id, ADD y DATETIME DEFAULT NOW(), ALGORITHM=INSTANT",
         "ALTER TABLE a ADD x INT, DROP v, ADD KEY (x), MODIFY w INT, ALGORITHM=inplace, LOCK=none",
         "ALTER TABLE a ADD KEY p (v(3)), ALGORITHM=INPLACE, LOCK=NONE",
         "ALTER TABLE a DROP PRIMARY KEY, ADD PRIMARY KEY (w), ALGORITHM=INPLACE, LOCK=NONE",
@@ -401,7 +432,8 @@ fn algorithm_and_lock_are_promises_that_are_kept_or_refused() {
         "ERROR 1845 (0A000): ALGORITHM=INSTANT is not supported for this operation. Try ALGORITHM=COPY/INPLACE.";
     let by_copy = "ERROR 1845 (0A000): ALGORITHM=INPLACE is not supported for this operation. Try ALGORITHM=COPY.";
     for (text, message) in [
-        ("ALTER TABLE a ADD x INT DEFAULT 1, ALGORITHM=INSTANT", instant),
+        ("ALTER TABLE a ADD x INT DEFAULT (1 + 1), ALGORITHM=INSTANT", instant),
+        ("ALTER TABLE a DROP v, ALGORITHM=INSTANT", instant),
         ("ALTER TABLE a DROP KEY k, ALGORITHM=INSTANT", instant),
         ("CREATE INDEX x ON a (w, v) ALGORITHM=INSTANT", instant),
         ("DROP INDEX k ON a ALGORITHM=INSTANT", instant),
@@ -486,7 +518,10 @@ fn columns_are_added_moved_renamed_and_dropped_together() {
 #[test]
 fn a_table_without_a_primary_key_keeps_its_hidden_key_or_gets_one() {
     let dictionary = with_table("CREATE TABLE a (v INT)");
-    let kept = redefined("ALTER TABLE a ADD w INT", &dictionary);
+    let added = redefined("ALTER TABLE a ADD w INT", &dictionary);
+    assert_eq!(column_names(&added.new), ["v", "w", create_table::HIDDEN_KEY_NAME]);
+    assert_eq!((added.copy, &added.new.primary().columns[..]), (None, &[ColumnNumber(2)][..]));
+    let kept = redefined("ALTER TABLE a ADD w INT, ALGORITHM=COPY", &dictionary);
     assert_eq!(column_names(&kept.new), ["v", "w", create_table::HIDDEN_KEY_NAME]);
     assert_eq!(kept.copy.expect("the form changes").last(), Some(&ColumnSource::Column(ColumnNumber(1))));
     let gone = redefined("ALTER TABLE a ADD id INT AUTO_INCREMENT PRIMARY KEY FIRST", &dictionary);

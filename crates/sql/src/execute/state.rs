@@ -27,7 +27,7 @@ use super::table_statistics::TableStatisticsState;
 use super::transaction::AfterTransactionEnd;
 use super::tree::TreeState;
 use super::unique_key::UniqueKeyState;
-use super::user_lock::UserLockState;
+use super::user_lock::{UserLockState, state_name};
 use crate::bind::ParameterKind;
 use crate::plan::{ChangePlan, ComputePlan, InsertPlan, Plan, SelectPlan, TableUse};
 use crate::result::KeyRows;
@@ -98,8 +98,6 @@ impl Execution {
             Execution::Idle | Execution::Retry(_) => "",
             Execution::Received(_) | Execution::Sorted(_) => "sending",
             Execution::Read(state) if state.awaits_room => "sending",
-            Execution::Tree(state) if state.awaits_call() => "User lock",
-            Execution::Compound(state) if state.awaits_call() => "User lock",
             Execution::Read(_)
             | Execution::Keys(_)
             | Execution::Write(_)
@@ -109,14 +107,14 @@ impl Execution {
             | Execution::TableStatistics(_)
             | Execution::Discarding(_)
             | Execution::Into(_)
-            | Execution::Tree(_)
             | Execution::Benchmark(_)
-            | Execution::LoadFile(_)
-            | Execution::Compound(_) => "executing",
+            | Execution::LoadFile(_) => "executing",
+            Execution::Tree(state) => state.call_name().unwrap_or("executing"),
+            Execution::Compound(state) => state.call_name().unwrap_or("executing"),
             Execution::Ending(..) => "ending the transaction",
             Execution::Undoing(_) => "undoing to a savepoint",
             Execution::Killing(_) => "killing",
-            Execution::UserLock(_) => "User lock",
+            Execution::UserLock(state) => state_name(state.is_sleep),
             Execution::BackupLock(_) => "Waiting for backup lock",
             Execution::ControllingNode(_) => "asking a node",
             Execution::SettingGlobals { .. } => "setting variables",

@@ -22,7 +22,7 @@ use super::resume::{resume, run_requested_step, unexpected};
 use super::retry::{RetryInput, RetryState, is_temporary};
 use super::session::Session;
 use super::state::{Execution, PlanInput};
-use super::user_lock::action_of;
+use super::user_lock::{action_of, state_name};
 use crate::mysql_catalog::show::WarningLevel;
 use crate::mysql_catalog::variable::unsigned_of;
 use crate::plan::tree::PlanNode;
@@ -68,6 +68,11 @@ impl TreeState {
     /// Whether a row waits for a call of SLEEP or of a user-level lock.
     pub fn awaits_call(&self) -> bool {
         self.call.is_some()
+    }
+
+    /// The text of SHOW PROCESSLIST while a row waits for such a call.
+    pub fn call_name(&self) -> Option<&'static str> {
+        self.call.as_ref().map(|(_, call)| state_name(call.function == "SLEEP"))
     }
 
     /// Whether a leaf or a call waits for a reply of this operation.

@@ -98,6 +98,8 @@ pub(crate) enum LockCallMode {
 pub(crate) struct UserLockState {
     pub operation: OperationId,
     is_get: bool,
+    /// Whether the call is SLEEP.
+    pub is_sleep: bool,
     calls: PendingCalls,
 }
 
@@ -255,9 +257,10 @@ pub(super) fn request_next(context: &mut StatementContext<'_, '_>, mut calls: Pe
         }
     };
     let is_get = matches!(action, UserLockAction::Get { .. });
+    let is_sleep = matches!(action, UserLockAction::Sleep { .. });
     match context.engine.gateway.use_user_lock(context.session.connection, action, context.turn) {
         Ok(operation) => {
-            let state = UserLockState { operation, is_get, calls };
+            let state = UserLockState { operation, is_get, is_sleep, calls };
             context.session.execution = Execution::UserLock(Box::new(state));
             Progress::Waiting
         }
@@ -287,6 +290,11 @@ pub(super) fn resume_user_lock(
     }
     calls.results.values.push(value);
     request_next(context, calls)
+}
+
+/// What a session waits for in SHOW PROCESSLIST during SLEEP or a call of user-level locks.
+pub(super) fn state_name(is_sleep: bool) -> &'static str {
+    if is_sleep { "User sleep" } else { "User lock" }
 }
 
 /// Error of a lock call in a statement that uses a table. Such a statement may start more than once, but a

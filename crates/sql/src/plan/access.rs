@@ -42,6 +42,8 @@ pub struct KeyTemplate {
 pub struct RangeTemplate {
     /// The columns of the index, in key order.
     pub columns: Vec<ColumnNumber>,
+    /// Those whose parts of the keys are in descending order.
+    pub descending: Vec<ColumnNumber>,
     /// The values of the leading columns; at most one entry has several values.
     pub prefix: Vec<KeyValues>,
     /// The allowed values of the column after the prefix; empty allows all.
@@ -112,9 +114,7 @@ pub(super) struct AccessRequest<'a> {
     /// a unique index before the rows.
     pub for_write: bool,
     /// The columns of ORDER BY, if reading the rows in index order would save work.
-    pub order: Option<&'a [ColumnNumber]>,
-    /// Whether the order is descending.
-    pub descending: bool,
+    pub order: Option<&'a [OrderColumn]>,
     /// Called if several indexes leave rows out.
     pub profile: FindProfile<'a>,
 }
@@ -124,7 +124,8 @@ struct Candidate<'d> {
     /// Any equality or list outweighs a range, and a range outweighs a saved sort. Ties go to the first
     /// index.
     score: usize,
-    gives_order: bool,
+    /// How the rows are read in the order of the request, if they have it.
+    walk: Option<Walk>,
     index: &'d IndexDefinition,
     ranges: RangeTemplate,
     implied: Vec<usize>,
@@ -153,18 +154,19 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
     let mut candidates = Vec::new();
     for index in definition.indexes.iter().filter(|index| index.is_ordered() && usable(index)) {
         let (ranges, implied) = ranges_of(definition, index, &restrictions);
-        let gives_order = request.order.is_some_and(|order| order_is_served(&ranges, order));
+        let walk = request.order.and_then(|order| walk_in_order(&ranges, order));
+        let gives_order = walk.is_some();
         let of_ranges = RANGE_SCORE * usize::from(!ranges.value_sets.is_empty());
         let score = 4 * ranges.prefix.len() + of_ranges + usize::from(gives_order);
         if score > 0 {
-            candidates.push(Candidate { score, gives_order, index, ranges, implied });
+            candidates.push(Candidate { score, walk, index, ranges, implied });
         }
     }
     let is_by_statistics = candidates.iter().filter(|candidate| candidate.score >= RANGE_SCORE).count() > 1;
     let profile = if is_by_statistics { (request.profile)(definition) } else { None };
     Ok(match best_of(candidates, profile.as_deref()) {
-        Some(Candidate { index, ranges, implied, gives_order, .. }) => {
-            let descending = request.descending && gives_order;
+        Some(Candidate { index, ranges, implied, walk, .. }) => {
+            let descending = walk == Some(Walk::Down);
             let access = Access::IndexRanges { index: index.id, descending };
             let path = AccessPath::Ranges { index: index.id, descending, ranges, scope };
             ChosenPath { path, access, implied, is_by_statistics }
@@ -185,9 +187,9 @@ fn best_of<'d>(mut candidates: Vec<Candidate<'d>>, profile: Option<&TableProfile
     };
     if let Some(mut least) = share(&candidates[best]) {
         // A saved sort may be worth more than fewer rows, because a limit may end the read early.
-        let keeps_order = candidates[best].gives_order;
+        let keeps_order = candidates[best].walk.is_some();
         for (place, candidate) in candidates.iter().enumerate() {
-            let Some(share) = share(candidate).filter(|_| candidate.gives_order || !keeps_order) else { continue };
+            let Some(share) = share(candidate).filter(|_| candidate.walk.is_some() || !keeps_order) else { continue };
             if share < CLEARLY_FEWER * least {
                 (best, least) = (place, share);
             }
@@ -196,13 +198,37 @@ fn best_of<'d>(mut candidates: Vec<Candidate<'d>>, profile: Option<&TableProfile
     Some(candidates.swap_remove(best))
 }
 
-/// Whether the rows of these ranges, taken in key order, are ordered by these columns.
-pub(super) fn order_is_served(ranges: &RangeTemplate, order: &[ColumnNumber]) -> bool {
+/// A column of ORDER BY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OrderColumn {
+    pub column: ColumnNumber,
+    /// DESC.
+    pub descending: bool,
+}
+
+/// The direction in which an index is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Walk {
+    Up,
+    Down,
+}
+
+/// The direction in which the rows of these ranges are read in this order; `None` if no direction gives it.
+pub(super) fn walk_in_order(ranges: &RangeTemplate, order: &[OrderColumn]) -> Option<Walk> {
     // Columns bound to a single value do not affect the order.
     let fixed = ranges.prefix.iter().take_while(|values| values.is_single()).count();
-    let is_fixed = |column: &ColumnNumber| ranges.columns[..fixed].contains(column);
     let mut rest = ranges.columns[fixed..].iter();
-    order.iter().filter(|column| !is_fixed(column)).all(|column| rest.next() == Some(column))
+    let mut found = None;
+    for OrderColumn { column, descending } in order.iter().filter(|it| !ranges.columns[..fixed].contains(&it.column)) {
+        if rest.next() != Some(column) {
+            return None;
+        }
+        let walk = if *descending == ranges.descending.contains(column) { Walk::Up } else { Walk::Down };
+        if *found.get_or_insert(walk) != walk {
+            return None;
+        }
+    }
+    Some(found.unwrap_or(Walk::Up))
 }
 
 fn check_hints(definition: &TableDefinition, hints: &[IndexHint]) -> Result<()> {
@@ -377,7 +403,8 @@ fn ranges_of(
     index: &IndexDefinition,
     restrictions: &[Restriction],
 ) -> (RangeTemplate, Vec<usize>) {
-    let mut ranges = RangeTemplate { columns: index.columns.clone(), prefix: Vec::new(), value_sets: Vec::new() };
+    let (columns, descending) = (index.columns.clone(), index.attributes.descending.clone());
+    let mut ranges = RangeTemplate { columns, descending, prefix: Vec::new(), value_sets: Vec::new() };
     let mut implied = Vec::new();
     let mut has_list = false;
     for column in &index.columns {

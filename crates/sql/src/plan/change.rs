@@ -256,7 +256,7 @@ fn plan_change(
     let sort = bind_order(binder, request.order_by, &[], &nothing)?;
     let (returning, header) = returning_of(binder, request.returning, layout, &sort)?;
     let order = plain_order(&sort);
-    let order_columns = order.as_ref().map(|(columns, _)| columns.as_slice());
+    let order_columns = order.as_deref();
     let access_request = AccessRequest {
         dictionary: binder.environment.dictionary,
         layout,
@@ -265,13 +265,12 @@ fn plan_change(
         hints: &request.reference.index_hints,
         for_write: true,
         order: order_columns.filter(|columns| request.limit.is_some() && keys_keep_order(layout, columns)),
-        descending: order.as_ref().is_some_and(|(_, descending)| *descending),
         profile: binder.environment.profile,
     };
     let mut chosen = choose(&access_request)?;
     chosen.implied.extend(implied);
     let limit = request.limit.map(Quantity::of).transpose()?;
-    let in_order = sort.is_empty() || is_ordered(&chosen, order_columns, access_request.descending, layout);
+    let in_order = sort.is_empty() || is_ordered(&chosen, order_columns, layout);
     let is_single = is_single_row(&chosen.path);
     // IGNORE skips individual rows, so each row needs its own write.
     let may_violate = request.touches_unique || request.has_checks || maintained.foreign_keys.is_some();

@@ -246,7 +246,7 @@ fn has_nullable(definition: &TableDefinition, index: &IndexDefinition) -> bool {
 
 /// Whether the primary key is the hidden number of a table that declares no primary key.
 fn has_hidden_key(definition: &TableDefinition) -> bool {
-    definition.primary().columns.iter().all(|column| definition.columns[usize::from(column.0)].hidden)
+    definition.primary().columns.iter().all(|column| definition.columns[usize::from(column.0)].is_hidden_key())
 }
 
 /// The columns of MySQL's clustered key: the primary key, else the first unique key without nullable columns,

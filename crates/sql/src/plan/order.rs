@@ -3,9 +3,9 @@
 use junctor_expression::Expression;
 use junctor_expression::Node;
 use junctor_model::error::{ErrorCode, Result};
-use junctor_model::id::ColumnNumber;
 use junctor_signals::program::{Projection, SortKey};
 
+use super::access::OrderColumn;
 use crate::bind::{Binder, Clause, SelectList, item_named, message};
 use crate::parse::expression as ast;
 use crate::parse::statement::{OrderItem, Select, SelectItem};
@@ -103,13 +103,11 @@ fn padded(item: &Expression) -> Option<&Expression> {
     }
 }
 
-/// The columns of ORDER BY and their common direction (true is descending); `None` if a key is not a column
-/// or the directions differ.
-pub(super) fn plain_order(sort: &[SortKey]) -> Option<(Vec<ColumnNumber>, bool)> {
-    let descending = sort.first()?.descending;
+/// The columns of ORDER BY; `None` if there is none, or a key is not a column.
+pub(super) fn plain_order(sort: &[SortKey]) -> Option<Vec<OrderColumn>> {
     let column = |key: &SortKey| match key.value.node {
-        Node::Column { index, .. } if key.descending == descending => Some(index),
+        Node::Column { index, .. } => Some(OrderColumn { column: index, descending: key.descending }),
         _ => None,
     };
-    Some((sort.iter().map(column).collect::<Option<_>>()?, descending))
+    sort.iter().map(column).collect::<Option<Vec<_>>>().filter(|order| !order.is_empty())
 }

@@ -18,7 +18,8 @@ pub(super) struct WithPrefixes {
 }
 
 /// Adds to an equality of a text column the equality of its prefix, for each index of prefixes. Equal texts
-/// have equal weights, so the first bytes of the weights are equal, too. Errors: those of the constructors.
+/// have equal weights, so the first bytes of the weights are equal, too; in some collations the first
+/// characters are. Errors: those of the constructors.
 pub(super) fn with_prefixes(filter: Option<Expression>, definition: &TableDefinition) -> Result<WithPrefixes> {
     let Some(filter) = filter else { return Ok(WithPrefixes { filter, implied: 0..0 }) };
     let mut conjuncts = Vec::new();
@@ -26,13 +27,14 @@ pub(super) fn with_prefixes(filter: Option<Expression>, definition: &TableDefini
         let Some(prefix) = column.key_prefix() else { continue };
         let Some(base) = definition.column(prefix.column) else { continue };
         let KeyPart::Text(collation) = definition.columns[usize::from(base.0)].column_type.key_part() else { continue };
-        if !prefix.by_weights && collation != CollationId::BINARY {
+        if !prefix.by_weights && !collation.has_one_weight_a_character() {
             continue;
         }
-        // A text of another set has no weights in the collation: bytes beside a text, or a text beside a
-        // column of texts that became one of bytes.
+        // A text of another set has other characters, and no weights in the collation: bytes beside a text,
+        // or a text beside a column of texts that became one of bytes.
         let has_weights = |value: &&Expression| {
-            !prefix.by_weights || value.result.collation.character_set() == collation.character_set()
+            collation == CollationId::BINARY && !prefix.by_weights
+                || value.result.collation.character_set() == collation.character_set()
         };
         let values = filter.conjuncts().iter().filter_map(|conjunct| equal_to(conjunct, base, collation));
         for value in values.filter(has_weights) {

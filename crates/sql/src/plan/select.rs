@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use junctor_expression::Expression;
 use junctor_model::error::{Error, Result};
-use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{Dictionary, TableLayout};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
@@ -12,7 +11,7 @@ use junctor_signals::program::{
     Aggregate, LockMode, Output, Projection, ReadProgram, SortKey, WhenLocked, WriteAction, WriteProgram,
 };
 
-use super::access::{AccessPath, AccessRequest, ChosenPath, ScopeTemplate, choose, order_is_served};
+use super::access::{AccessPath, AccessRequest, ChosenPath, OrderColumn, ScopeTemplate, Walk, choose, walk_in_order};
 use super::functional::{WithKeyExpressions, with_key_expressions};
 use super::operand::{LimitTemplate, is_fixed, reads_parameter};
 use super::operation_kind::OperationKind;
@@ -129,7 +128,7 @@ pub(super) fn plan_select(
     }
     let conjuncts = filter.as_ref().map_or(&[][..], Expression::conjuncts);
     let order = plain_order(&sort).filter(|_| !select.distinct);
-    let order_columns = order.as_ref().map(|(columns, _)| columns.as_slice());
+    let order_columns = order.as_deref();
     let request = AccessRequest {
         dictionary: environment.dictionary,
         layout,
@@ -142,13 +141,12 @@ pub(super) fn plan_select(
             // rows of a table with one partition need no merge.
             (select.limit.is_some() || layout.definition.partition_count == 1) && keys_keep_order(layout, columns)
         }),
-        descending: order.as_ref().is_some_and(|(_, descending)| *descending),
         profile: environment.profile,
     };
     let mut chosen = choose(&request)?;
     chosen.implied.extend(implied);
     let is_single = is_single_row(&chosen.path);
-    let in_order = is_ordered(&chosen, order_columns, request.descending, layout);
+    let in_order = is_ordered(&chosen, order_columns, layout);
     let final_step = match (is_aggregate, select.distinct) {
         (true, _) => FinalStep::Aggregate {
             aggregates: list.aggregates.clone(),
@@ -206,7 +204,6 @@ impl LeafRequest<'_> {
             hints: &self.reference.index_hints,
             for_write: self.lock.is_some(),
             order: None,
-            descending: false,
             profile: environment.profile,
         })
     }
@@ -432,24 +429,20 @@ fn is_one_partition(path: &AccessPath, layout: &TableLayout) -> bool {
     layout.definition.partition_count == 1 || matches!(scope, ScopeTemplate::Bound(_))
 }
 
-/// Whether the path returns rows in the order and direction of these columns within each partition.
-pub(super) fn is_ordered(
-    chosen: &ChosenPath,
-    order: Option<&[ColumnNumber]>,
-    descending: bool,
-    layout: &TableLayout,
-) -> bool {
+/// Whether the path returns rows in this order within each partition.
+pub(super) fn is_ordered(chosen: &ChosenPath, order: Option<&[OrderColumn]>, layout: &TableLayout) -> bool {
     match (&chosen.path, order) {
-        (AccessPath::Ranges { ranges, descending: walks_down, .. }, Some(order)) => {
-            *walks_down == descending && order_is_served(ranges, order) && keys_keep_order(layout, order)
+        (AccessPath::Ranges { ranges, descending, .. }, Some(order)) => {
+            let walk = if *descending { Walk::Down } else { Walk::Up };
+            walk_in_order(ranges, order) == Some(walk) && keys_keep_order(layout, order)
         }
         _ => false,
     }
 }
 
 /// Whether index keys of these columns are never truncated, so that they are ordered like the values.
-pub(super) fn keys_keep_order(layout: &TableLayout, columns: &[ColumnNumber]) -> bool {
-    columns.iter().all(|column| {
+pub(super) fn keys_keep_order(layout: &TableLayout, columns: &[OrderColumn]) -> bool {
+    columns.iter().all(|OrderColumn { column, .. }| {
         let column_type = &layout.definition.columns[usize::from(column.0)].column_type;
         column_type.collation().is_none()
             || !column_type.is_text_or_blob() && column_type.length() <= ORDERED_CHARACTERS_MAX

@@ -2,15 +2,17 @@
 
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
-use junctor_model::key::{KeyPart, append_row_key};
+use junctor_model::key::{KeyPart, append_entry_key, append_row_key};
 use junctor_model::row::RowView;
-use junctor_model::schema::ColumnDefinition;
+use junctor_model::schema::{ColumnDefinition, IndexDefinition};
 use junctor_model::value::ValueRef;
 
 /// The key columns of one index.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyShape {
     columns: Box<[ColumnNumber]>,
+    /// The columns whose parts of the key are complemented. Such a key is always built.
+    descending: Box<[ColumnNumber]>,
     /// Set if the key is one integer column that is never NULL. Such a key is compared without building it.
     integer: Option<IntegerKey>,
     /// The offsets of the columns, if all of them are in the fixed part. A stored image contains the fixed
@@ -64,7 +66,16 @@ impl KeyShape {
             Some([DirectPart::Integer(integer)]) => Some(*integer),
             _ => None,
         };
-        KeyShape { columns: columns.into(), integer, fixed, direct }
+        KeyShape { columns: columns.into(), descending: Box::default(), integer, fixed, direct }
+    }
+
+    /// The shape of the entries of an ordered index.
+    pub(crate) fn of_index(definitions: &[ColumnDefinition], index: &IndexDefinition) -> KeyShape {
+        let shape = KeyShape::new(definitions, &index.columns);
+        match &index.attributes.descending[..] {
+            [] => shape,
+            descending => KeyShape { descending: descending.into(), integer: None, direct: None, ..shape },
+        }
     }
 
     /// Whether key values can be read from a stored image whose long values are in overflow pages.
@@ -129,7 +140,10 @@ impl KeyShape {
         if let Some(integer) = self.integer {
             return integer.append(row.image(), out);
         }
-        append_row_key(definitions, &self.columns, row, out);
+        match self.descending.is_empty() {
+            true => _ = append_row_key(definitions, &self.columns, row, out),
+            false => append_entry_key(definitions, &self.columns, &self.descending, row, out),
+        }
     }
 }
 
@@ -182,15 +196,17 @@ fn short_matches(stored: &[u8], is_signed: bool, key: &[u8]) -> bool {
         && key.iter().zip(stored.iter().rev()).enumerate().all(|(at, (key, stored))| key ^ flip(at) == *stored)
 }
 
-/// The position of a fixed column in an image (`docs/format.md`, "Row image"); `None` for a variable column.
+/// The position of a fixed column in an image (`docs/format.md`, "Row image"); `None` for a variable column
+/// and for one that ALTER TABLE added without touching the rows.
 fn fixed_part(definitions: &[ColumnDefinition], column: ColumnNumber) -> Option<FixedPart> {
-    let bytes = definitions[usize::from(column.0)].column_type.fixed_bytes()?;
-    let is_nullable = |definition: &&ColumnDefinition| definition.nullable;
-    let before = &definitions[..usize::from(column.0)];
-    let null_bit = before.iter().filter(is_nullable).count();
-    let fixed: usize = before.iter().filter_map(|definition| definition.column_type.fixed_bytes()).sum();
+    let own = definitions.get(usize::from(column.0)).filter(|own| own.added.is_none())?;
+    let bytes = own.column_type.fixed_bytes()?;
+    let is_nullable = |definition: &&ColumnDefinition| definition.nullable && definition.added.is_none();
+    let before = definitions[..usize::from(column.0)].iter().filter(|definition| definition.added.is_none());
+    let null_bit = before.clone().filter(is_nullable).count();
+    let fixed: usize = before.filter_map(|definition| definition.column_type.fixed_bytes()).sum();
     let start = 1 + definitions.iter().filter(is_nullable).count().div_ceil(8) + fixed;
-    let (null_byte, null_mask) = match definitions[usize::from(column.0)].nullable {
+    let (null_byte, null_mask) = match own.nullable {
         true => (1 + null_bit / 8, 1 << (null_bit % 8)),
         false => (0, 0),
     };

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use junctor_model::id::{IndexId, RowId};
-use junctor_model::schema::{IndexDefinition, TableLayout};
+use junctor_model::schema::{IndexDefinition, TableDefinition, TableLayout};
 
 use super::{LocalIndex, PartitionStore, key_view};
+use crate::index::KeyShape;
 use crate::invariant::require;
 use crate::page::{MemoryNeed, OutOfMemory};
 
@@ -61,17 +62,25 @@ impl PartitionStore {
         self.ordered.retain(|entry| entry.id != index);
     }
 
-    /// Installs a new definition of the table, with the same columns. Drops indexes that the definition
-    /// lacks, and adds new ones as `add_index` does.
+    /// Installs a new definition of the table, with the same columns in the rows. Other columns may have come
+    /// between them (`docs/decisions/0060-added-columns.md`). Drops indexes that the definition lacks, and
+    /// adds new ones as `add_index` does.
     pub fn replace_layout(&mut self, layout: Arc<TableLayout>) {
         let is_kept = |entry: &LocalIndex| layout.definition.index(entry.id).is_some_and(IndexDefinition::is_ordered);
         self.ordered.retain(is_kept);
+        let in_rows = |layout: &TableLayout| layout.definition.columns.len() - layout.row_format.added_column_count();
         require!(
-            layout.definition.id == self.layout.definition.id
-                && layout.definition.columns.len() == self.layout.definition.columns.len(),
+            layout.definition.id == self.layout.definition.id && in_rows(&layout) == in_rows(&self.layout),
             "a new layout of a partition is of the same table and has the columns of its rows"
         );
         self.layout = Arc::clone(&layout);
+        let TableDefinition { columns, .. } = &layout.definition;
+        self.primary = KeyShape::new(columns, &layout.definition.primary().columns);
+        for entry in &mut self.ordered {
+            if let Some(definition) = layout.definition.index(entry.id) {
+                entry.shape = KeyShape::of_index(columns, definition);
+            }
+        }
         for definition in &layout.definition.indexes {
             self.add_index(definition);
         }

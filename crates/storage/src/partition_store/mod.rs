@@ -227,7 +227,7 @@ impl LocalIndex {
         let bytes = definition.columns.iter().map(|column| key_bytes_max(&columns[usize::from(column.0)])).sum();
         LocalIndex {
             id: definition.id,
-            shape: KeyShape::new(columns, &definition.columns),
+            shape: KeyShape::of_index(columns, definition),
             tree: OrderedIndex::new(pool, bytes),
             is_complete: true,
         }

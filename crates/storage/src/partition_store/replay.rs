@@ -140,8 +140,8 @@ impl PartitionStore {
         if row.0 >= ROWS_PER_PARTITION_MAX {
             return Err(ReplayError::InvalidRow(row));
         }
-        // Every version of a table's definition has the same columns, so images of older versions have the
-        // present format too.
+        // Later versions of a table's definition only add columns that old rows do without, so images of
+        // older versions have the present format too.
         if !check_image(&self.layout.row_format, image) {
             return Err(ReplayError::InvalidImage(row));
         }

@@ -109,6 +109,8 @@ fn trailer_bytes(stored: &[u8]) -> usize {
 fn choose_ranges(format: &RowFormat, image: &[u8]) -> Vec<Range<usize>> {
     let mut values: Vec<Range<usize>> =
         (0..format.var_column_count()).map(|ordinal| format.var_extent(image, ordinal, ordinal)).collect();
+    // The values of added columns move together.
+    values.extend(Some(format.added_extent(image)).filter(|added| !added.is_empty()));
     values.sort_by_key(|range| (std::cmp::Reverse(range.len()), range.start));
     let mut left = image.len() + COUNT_BYTES;
     let mut chosen = Vec::new();

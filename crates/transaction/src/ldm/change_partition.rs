@@ -155,14 +155,15 @@ impl LdmBlock {
         let Some(mut store) = slot.guard.try_enter(&mut slot.token) else { return false };
         store.replace_layout(Arc::clone(layout));
         drop(store);
-        // Plans that do not know a new unique index would write rows without its entries, so they must be
-        // refused.
+        // Plans that do not know a new unique index would write rows without its entries, and those that do
+        // not know a new column would remove its values. They must be refused.
         let unique = |layout: &TableLayout| -> Vec<IndexId> {
             let is_unique = |index: &&IndexDefinition| matches!(index.kind, IndexKind::Unique { .. });
             layout.definition.indexes.iter().filter(is_unique).map(|index| index.id).collect()
         };
         let before = unique(&slot.layout);
-        if unique(layout).iter().any(|index| !before.contains(index)) {
+        let has_new_columns = layout.definition.columns.len() != slot.layout.definition.columns.len();
+        if has_new_columns || unique(layout).iter().any(|index| !before.contains(index)) {
             slot.writers_version = layout.definition.version;
         }
         slot.layout = Arc::clone(layout);

@@ -20,7 +20,7 @@ use junctor_model::foreign_key::{
     ChildKey, ForeignKeyWork, ParentKey, ParentLookup, ReferentialAction, RowWrite, no_parent,
 };
 use junctor_model::id::{ColumnNumber, IndexId, PartitionId, TableId};
-use junctor_model::key::append_escaped;
+use junctor_model::key::{append_escaped, complement_descending};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::{IndexKind, TableDefinition, TableLayout};
 use junctor_signals::Signal;
@@ -306,10 +306,21 @@ impl TcBlock {
         buffers: &mut BufferPool,
     ) -> Vec<RoundPart> {
         let definition = &program.table.definition;
+        let turned = match program.access {
+            Access::IndexRanges { index, .. } => {
+                definition.index(index).filter(|index| !index.attributes.descending.is_empty())
+            }
+            _ => None,
+        };
         let part = |index| {
             let partition = PartitionId { table: definition.id, index };
             let mut part = begin_part(partition, program, Part::Checked, parameters, buffers);
             for key in keys.clone() {
+                let mut key = std::borrow::Cow::Borrowed(key);
+                if let Some(index) = turned {
+                    complement_descending(&definition.columns, index, key.to_mut());
+                }
+                let key = &*key;
                 let range = KeyRange { lower: Some((key, true)), upper: Some((key, true)) };
                 input::push_range(&mut part.input, range);
             }

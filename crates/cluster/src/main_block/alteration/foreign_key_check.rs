@@ -11,7 +11,7 @@ use junctor_kernel::invariant;
 use junctor_model::error::{Error, Result};
 use junctor_model::foreign_key::{ForeignKey, ParentKey, ParentLookup, ParentTable, key_of_parent, no_parent};
 use junctor_model::id::ColumnNumber;
-use junctor_model::key::{append_escaped, append_row_key};
+use junctor_model::key::{append_escaped, append_row_key, complement_descending};
 use junctor_model::row::RowView;
 use junctor_model::schema::{Dictionary, TableLayout};
 use junctor_model::value::ValueRef;
@@ -181,8 +181,12 @@ impl ForeignKeyCheck {
                     append_escaped(key, &mut entry_key);
                     inputs.push_key(&entry_key, &[], buffers);
                 }
-                ParentLookup::Range(_) => {
-                    let range = KeyRange { lower: Some((key, true)), upper: Some((key, true)) };
+                ParentLookup::Range(index) => {
+                    let mut key = key.clone();
+                    if let Some(index) = table.definition.index(*index) {
+                        complement_descending(&table.definition.columns, index, &mut key);
+                    }
+                    let range = KeyRange { lower: Some((&key, true)), upper: Some((&key, true)) };
                     inputs.push_range(PartitionScope::All, range, &[], buffers);
                 }
             }

@@ -43,6 +43,7 @@ fn layout() -> Arc<TableLayout> {
         invisible: false,
         comment: "".into(),
         display_width: None,
+        added: None,
     };
     let text = DataType::varchar(200, CollationId::BINARY);
     let text = ColumnDefinition { name: "text".into(), column_type: text, ..id.clone() };

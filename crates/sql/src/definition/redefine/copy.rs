@@ -40,7 +40,9 @@ impl Draft<'_> {
         context: &DefinitionContext<'_>,
         notes: &mut Vec<Note>,
     ) -> Result<CopiedTable> {
-        let mut columns: Vec<ColumnDefinition> = self.columns.iter().map(|column| column.definition.clone()).collect();
+        // Every row of the copy has all columns.
+        let copied = |column: &NewColumn| ColumnDefinition { added: None, ..column.definition.clone() };
+        let mut columns: Vec<ColumnDefinition> = self.columns.iter().map(copied).collect();
         let mut indexes = self.kept_indexes(keys.alteration)?;
         let has_hidden_key = self.define_primary(&mut columns, &mut indexes, keys, notes)?;
         for written in keys.indexes.iter().filter(|written| written.kind != ast::IndexKind::Primary) {
@@ -166,13 +168,13 @@ impl Draft<'_> {
             return Ok(true);
         }
         for part in indexes[0].columns.clone() {
-            let position = usize::from(part.0);
-            let written = self.columns[position].written.as_ref();
+            let base = index::base_of(columns, part);
+            let written = self.columns[base].written.as_ref();
             if written.is_some_and(|written| written.nullable == Some(true)) {
                 return Err(message::primary_null());
             }
-            columns[position].nullable = false;
-            create_table::check_primary_column(&columns[position])?;
+            (columns[base].nullable, columns[usize::from(part.0)].nullable) = (false, false);
+            create_table::check_primary_column(&columns[base])?;
         }
         Ok(false)
     }
@@ -242,7 +244,7 @@ impl Draft<'_> {
 }
 
 impl NewColumn {
-    fn source(&self, context: &DefinitionContext<'_>) -> Result<ColumnSource> {
+    pub(super) fn source(&self, context: &DefinitionContext<'_>) -> Result<ColumnSource> {
         let definition = &self.definition;
         if definition.is_generated() {
             return Ok(ColumnSource::Computed);

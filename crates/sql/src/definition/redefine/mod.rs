@@ -10,10 +10,12 @@ use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
-use junctor_model::limit::COLUMNS_MAX;
+use junctor_model::limit::{ADDED_COLUMNS_MAX, COLUMNS_MAX};
+use junctor_model::row::{AddedColumn, is_valid_addition};
 use junctor_model::schema::{CheckConstraint, ColumnDefinition, ExpressionKind, IndexDefinition, TableDefinition};
 use junctor_model::table_options::KeptOptions;
 use junctor_model::temporal::ValueRules;
+use junctor_model::types::Form;
 
 pub(super) use copy::CopiedTable;
 
@@ -452,8 +454,8 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether the rows of the old table have the form of the new one, if no key of the statement changes the
-    /// primary key.
-    fn keeps_rows(&self) -> bool {
+    /// primary key. New columns have it if they `may_add` themselves.
+    fn keeps_rows(&self, may_add: bool) -> bool {
         let visible = self.old.columns.iter().filter(|column| !column.is_hidden_key()).count();
         let is_kept = |(position, new): (usize, &NewColumn)| {
             let Some(old) = new.old.filter(|old| usize::from(old.0) == position) else { return false };
@@ -465,10 +467,36 @@ impl<'a> Draft<'a> {
                 && old.auto_increment == new.auto_increment
                 && new.column_type.has_values_of(&old.column_type)
         };
+        let kept = || self.columns.iter().filter(|column| column.old.is_some());
         matches!(self.partitioning, Partitioning::Kept)
             && !self.checks_rows
-            && self.columns.len() == visible
-            && self.columns.iter().enumerate().all(is_kept)
+            && (may_add || self.columns.len() == visible)
+            && kept().count() == visible
+            && kept().enumerate().all(is_kept)
+    }
+
+    /// Gives each new column the value of rows that do not have one. Returns false if the rows must be
+    /// copied.
+    fn add_columns(&mut self, context: &DefinitionContext<'_>) -> Result<bool> {
+        for column in &mut self.columns {
+            let old = column.old.map(|old| &self.old.columns[usize::from(old.0)]);
+            column.definition.added = old.and_then(|old| old.added.clone());
+        }
+        let added = self.old.columns.iter().filter_map(|column| column.added.as_ref());
+        let (count, orders) =
+            (added.clone().count(), added.map(|added| added.order.saturating_add(1)).max().unwrap_or(0)..);
+        let new = self.columns.iter_mut().filter(|column| column.old.is_none());
+        for (order, (column, position)) in orders.zip(new.zip(count..)) {
+            let ColumnSource::Value(value) = column.source(context)? else { return Ok(false) };
+            // The copy decides about the implied values of the other types.
+            let has_value = column.definition.nullable || column.definition.default.is_some();
+            let is_known = has_value || column.definition.default_now || has_plain_implicit_default(&column.definition);
+            if !is_known || position >= ADDED_COLUMNS_MAX || !is_valid_addition(&column.definition, &value) {
+                return Ok(false);
+            }
+            column.definition.added = Some(Box::new(AddedColumn { order, value }));
+        }
+        Ok(true)
     }
 
     /// The column of the new table that has the values of a column of the old one.
@@ -480,29 +508,49 @@ impl<'a> Draft<'a> {
         Some(ColumnNumber(position as u16))
     }
 
-    /// The definition, if the rows keep their form. Indexes and foreign keys are the old ones.
-    pub fn in_place(&mut self, changes_primary: bool, context: &DefinitionContext<'_>) -> Result<Option<Redefinition>> {
-        if changes_primary {
-            return Ok(None);
-        }
+    /// The definition, if the rows keep their form. Indexes and foreign keys are the old ones. With
+    /// `may_add`, new columns need no values in the rows.
+    pub fn in_place(&mut self, may_add: bool, context: &DefinitionContext<'_>) -> Result<Option<Redefinition>> {
         for column in &mut self.columns {
             // The columns of the primary key are NOT NULL, whatever the statement says.
-            let is_primary = column.old.is_some_and(|old| self.old.primary().columns.contains(&old));
+            let is_part = |old: ColumnNumber, part: &ColumnNumber| {
+                old == *part || index::base_of(&self.old.columns, *part) == usize::from(old.0)
+            };
+            let is_primary =
+                column.old.is_some_and(|old| self.old.primary().columns.iter().any(|part| is_part(old, part)));
             if column.written.as_ref().is_some_and(|written| is_primary && written.nullable == Some(true)) {
                 return Err(message::primary_null());
             }
             column.definition.nullable &= !is_primary;
         }
-        if !self.keeps_rows() {
+        if !self.keeps_rows(may_add) {
             return Ok(None);
         }
         self.set_defaults()?;
+        if !self.add_columns(context)? {
+            return Ok(None);
+        }
         let hidden = self.old.columns.iter().filter(|column| column.is_hidden_key()).cloned();
         let columns: Vec<ColumnDefinition> =
             self.columns.iter().map(|column| column.definition.clone()).chain(hidden).collect();
-        check_rows_and_keys(&columns, &self.old.indexes)?;
+        let renumbered = |columns: &[ColumnNumber]| -> Vec<ColumnNumber> {
+            columns.iter().filter_map(|column| self.new_number(*column)).collect()
+        };
+        let mut indexes = self.old.indexes.clone();
+        for index in &mut indexes {
+            index.columns = renumbered(&index.columns);
+            index.attributes.descending = renumbered(&index.attributes.descending);
+        }
+        let mut foreign_keys = self.old.foreign_keys.clone();
+        for key in &mut foreign_keys {
+            key.columns = renumbered(&key.columns);
+        }
+        check_rows_and_keys(&columns, &indexes)?;
         let mut new = TableDefinition {
             columns,
+            indexes,
+            partition_columns: renumbered(&self.old.partition_columns),
+            foreign_keys,
             collation: self.collation,
             comment: self.comment.clone(),
             options: self.options.clone(),
@@ -581,6 +629,17 @@ fn check_rows_and_keys(columns: &[ColumnDefinition], indexes: &[IndexDefinition]
         index::check_key_bytes(parts.map(|part| (&*part.name, &part.column_type)))?;
     }
     Ok(())
+}
+
+/// Whether the implied default is a number or a text, which every mode accepts.
+fn has_plain_implicit_default(column: &ColumnDefinition) -> bool {
+    match column.column_type.form() {
+        Form::Int | Form::UInt | Form::Double | Form::Float | Form::Decimal | Form::Bit | Form::Enum | Form::Set => {
+            true
+        }
+        Form::Bytes => column.column_type.collation().is_some(),
+        Form::Temporal(_) | Form::Json | Form::Geometry => false,
+    }
 }
 
 /// Whether an index has a part that is no column of users.

@@ -124,6 +124,11 @@ impl Source {
         matches!(&self.inner, Execution::Tree(state) if state.awaits_call())
     }
 
+    /// The text of SHOW PROCESSLIST while the query waits for such a call.
+    pub fn call_name(&self) -> Option<&'static str> {
+        if let Execution::Tree(state) = &self.inner { state.call_name() } else { None }
+    }
+
     /// Whether the statement cannot start again, because its query has done what must not happen twice.
     pub fn has_called(&self) -> bool {
         self.has_called

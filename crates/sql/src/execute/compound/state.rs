@@ -102,6 +102,11 @@ impl CompoundState {
         self.work.source().is_some_and(Source::awaits_call)
     }
 
+    /// The text of SHOW PROCESSLIST while the query waits for such a call.
+    pub(crate) fn call_name(&self) -> Option<&'static str> {
+        self.work.source()?.call_name()
+    }
+
     /// Makes the statement fail before its next step, unless it is already committing or rolling back.
     /// Returns the operation that may be waiting for a lock.
     pub(crate) fn stop(&mut self) -> Option<OperationId> {

@@ -3,14 +3,15 @@
 //! Builds the keys and key ranges of one execution from the templates of its plan, and adds them to the
 //! inputs of the partitions. Once its buffers have grown, it allocates nothing.
 
+mod range_column;
+
 use std::ops::Range;
 
 use junctor_expression::{Parameters, Scratch};
 use junctor_gateway::{PartitionInputs, PartitionScope, TurnContext};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
-use junctor_model::key::KeyPart;
-use junctor_model::key::{IntegerKeys, append_escaped};
+use junctor_model::key::{IntegerKeys, append_escaped, complement, part_length};
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::schema::{ColumnDefinition, TableDefinition};
 use junctor_model::value::ValueRef;
@@ -18,6 +19,7 @@ use junctor_signals::input::KeyRange;
 
 use super::bound::{KeyFit, append_key_floor};
 use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, RangeTemplate, ScopeTemplate, ValueSet};
+use range_column::RangeColumn;
 
 /// Maximum length of a range's bound, in bytes. A longer bound is truncated, which widens the range; the
 /// filter removes the additional rows.
@@ -340,17 +342,17 @@ impl KeyBuilder {
     ) -> Result<()> {
         self.key.clear();
         for (column, part) in template.columns.iter().zip(&template.prefix) {
-            let column = &definition.columns[usize::from(column.0)];
+            let column = RangeColumn::of(definition, template, *column);
             let value = match part {
-                KeyValues::Null if column.nullable => {
-                    self.key.push(0);
+                KeyValues::Null if column.definition.nullable => {
+                    self.key.push(column.null());
                     continue;
                 }
                 KeyValues::Null => return Ok(()),
                 KeyValues::One(operand) => operand.value(values)?,
                 KeyValues::List(_) | KeyValues::Parameters(_) => member.unwrap_or(ValueRef::Null),
             };
-            if append_key_floor(column, value, &mut self.key) != KeyFit::Exact {
+            if column.append_floor(value, &mut self.key) != KeyFit::Exact {
                 return Ok(());
             }
         }
@@ -360,7 +362,7 @@ impl KeyBuilder {
         }
         for set in &template.value_sets {
             if let Some(column) = next {
-                self.add_value_set(definition, *column, set, values)?;
+                self.add_value_set(RangeColumn::of(definition, template, *column), set, values)?;
             }
         }
         Ok(())
@@ -373,70 +375,63 @@ impl KeyBuilder {
         self.add_span(lower, upper)
     }
 
-    fn add_value_set(
-        &mut self,
-        definition: &TableDefinition,
-        column: ColumnNumber,
-        set: &ValueSet,
-        values: &Values<'_>,
-    ) -> Result<()> {
+    fn add_value_set(&mut self, column: RangeColumn<'_>, set: &ValueSet, values: &Values<'_>) -> Result<()> {
         let length = self.key.len();
-        let definition = &definition.columns[usize::from(column.0)];
         let outcome = match set {
-            ValueSet::Interval(interval) => self.add_interval(definition, interval, values),
-            ValueSet::Values(KeyValues::Null) if definition.nullable => {
-                self.key.push(0);
+            ValueSet::Interval(interval) if column.descending => self.add_descending_interval(column, interval, values),
+            ValueSet::Interval(interval) => self.add_interval(column.definition, interval, values),
+            ValueSet::Values(KeyValues::Null) if column.definition.nullable => {
+                self.key.push(column.null());
                 self.add_prefix_span()
             }
             ValueSet::Values(KeyValues::Null) => Ok(()),
             ValueSet::Values(KeyValues::One(operand)) => {
                 let value = operand.value(values)?;
-                self.add_point(definition, value)
+                self.add_point(column, value)
             }
             ValueSet::Values(KeyValues::List(list)) => list.iter().try_for_each(|operand| {
                 let value = operand.value(values)?;
                 self.key.truncate(length);
-                self.add_point(definition, value)
+                self.add_point(column, value)
             }),
             ValueSet::Values(KeyValues::Parameters(ordinal)) => {
                 values.parameters.list(*ordinal).try_for_each(|value| {
                     self.key.truncate(length);
-                    self.add_point(definition, value)
+                    self.add_point(column, value)
                 })
             }
             ValueSet::Prefix { pattern, escape } => {
                 let pattern = pattern.value(values)?;
-                self.add_like_prefix(definition, pattern, *escape)
+                self.add_like_prefix(column, pattern, *escape)
             }
         };
         self.key.truncate(length);
         outcome
     }
 
-    fn add_point(&mut self, column: &ColumnDefinition, value: ValueRef<'_>) -> Result<()> {
-        match append_key_floor(column, value, &mut self.key) {
+    fn add_point(&mut self, column: RangeColumn<'_>, value: ValueRef<'_>) -> Result<()> {
+        match column.append_floor(value, &mut self.key) {
             KeyFit::Exact => self.add_prefix_span(),
             _ => Ok(()),
         }
     }
 
-    fn add_like_prefix(
-        &mut self,
-        column: &ColumnDefinition,
-        pattern: ValueRef<'_>,
-        escape: Option<char>,
-    ) -> Result<()> {
+    fn add_like_prefix(&mut self, column: RangeColumn<'_>, pattern: ValueRef<'_>, escape: Option<char>) -> Result<()> {
         let ValueRef::Bytes(pattern) = pattern else { return Ok(()) };
-        if column.nullable {
+        let start = self.key.len();
+        if column.definition.nullable {
             self.key.push(1);
         }
         // Only string columns have LIKE ranges.
-        let Some(collation) = column.column_type.collation() else { return Ok(()) };
+        let Some(collation) = column.definition.column_type.collation() else { return Ok(()) };
         let mut weights = Vec::new();
         collation.append_prefix_key(fixed_prefix(pattern, escape), &mut weights);
         append_escaped(&weights, &mut self.key);
         // Any text may follow the prefix, so remove the key's two-byte end mark.
         self.key.truncate(self.key.len() - 2);
+        if column.descending {
+            complement(&mut self.key[start..]);
+        }
         self.add_prefix_span()
     }
 
@@ -450,7 +445,7 @@ impl KeyBuilder {
                     KeyFit::Null | KeyFit::TooHigh => return Ok(()),
                     KeyFit::TooLow => self.append_floor(column),
                     KeyFit::Exact if *inclusive => self.append_truncated_key(),
-                    KeyFit::Exact | KeyFit::Above => match self.append_successor() {
+                    KeyFit::Exact | KeyFit::Above => match self.append_lower_after() {
                         Some(lower) => lower,
                         None => return Ok(()),
                     },
@@ -473,6 +468,68 @@ impl KeyBuilder {
             }
         };
         self.add_span(lower, upper)
+    }
+
+    /// Adds the range of an interval of a descending column: greater values come first, and NULL comes last.
+    fn add_descending_interval(
+        &mut self,
+        column: RangeColumn<'_>,
+        interval: &Interval,
+        values: &Values<'_>,
+    ) -> Result<()> {
+        let length = self.key.len();
+        let lower = match &interval.upper {
+            None => self.append_truncated_key(),
+            Some((operand, inclusive)) => {
+                let value = operand.value(values)?;
+                match column.append_floor(value, &mut self.key) {
+                    KeyFit::Null | KeyFit::TooLow => return Ok(()),
+                    KeyFit::Exact if !*inclusive => match self.append_lower_after() {
+                        Some(lower) => lower,
+                        None => return Ok(()),
+                    },
+                    KeyFit::TooHigh | KeyFit::Exact | KeyFit::Above => self.append_truncated_key(),
+                }
+            }
+        };
+        self.key.truncate(length);
+        let upper = match &interval.lower {
+            None => self.append_ceiling(column),
+            Some((operand, inclusive)) => {
+                let value = operand.value(values)?;
+                match column.append_floor(value, &mut self.key) {
+                    KeyFit::Null | KeyFit::TooHigh => return Ok(()),
+                    KeyFit::TooLow => self.append_ceiling(column),
+                    KeyFit::Exact if *inclusive => self.append_successor(),
+                    KeyFit::Exact | KeyFit::Above if self.key.len() <= BOUND_BYTES_MAX => {
+                        Some(self.append_truncated_key())
+                    }
+                    KeyFit::Exact | KeyFit::Above => self.append_successor(),
+                }
+            }
+        };
+        self.add_span(lower, upper)
+    }
+
+    /// Appends to `bytes` the least key above all keys that begin with `self.key` and have a value other than
+    /// NULL in the next column, which is descending.
+    fn append_ceiling(&mut self, column: RangeColumn<'_>) -> Option<Range<u32>> {
+        if !column.definition.nullable {
+            return self.append_successor();
+        }
+        let length = self.key.len();
+        self.key.push(column.null());
+        let ceiling =
+            if length < BOUND_BYTES_MAX { Some(self.append_truncated_key()) } else { self.append_successor() };
+        self.key.truncate(length);
+        ceiling
+    }
+
+    /// Appends a lower bound for the keys above all keys that begin with `self.key`; `None` if there are
+    /// none.
+    fn append_lower_after(&mut self) -> Option<Range<u32>> {
+        // Other keys begin with the bytes of a bound that is cut off.
+        if self.key.len() > BOUND_BYTES_MAX { Some(self.append_truncated_key()) } else { self.append_successor() }
     }
 
     /// Appends to `bytes` the least key that begins with `self.key` and has a value other than NULL in the
@@ -587,7 +644,7 @@ fn partition_from_columns(
     for column in &definition.partition_columns {
         let mut at = 0;
         for known in columns {
-            let length = part_length(definition, *known, &key[at..]);
+            let length = part_length(&definition.columns[usize::from(known.0)], &key[at..]);
             if known == column {
                 partition_key.extend_from_slice(&key[at..at + length]);
             }
@@ -595,30 +652,6 @@ fn partition_from_columns(
         }
     }
     KeyPartition::Number(partition_of(key_hash(partition_key), definition.partition_count))
-}
-
-/// Length in bytes of a key's first column: fixed for numbers, up to and including the end mark for strings.
-fn part_length(definition: &TableDefinition, column: ColumnNumber, bytes: &[u8]) -> usize {
-    let column = &definition.columns[usize::from(column.0)];
-    let marker = usize::from(column.nullable);
-    if marker == 1 && bytes.first() == Some(&0) {
-        return 1;
-    }
-    let rest = &bytes[marker..];
-    let length = match column.column_type.key_part() {
-        KeyPart::Integer { bytes, .. } => usize::from(bytes),
-        KeyPart::Double => 8,
-        KeyPart::Encoded(form) => form.bytes(),
-        // A zero byte of data is escaped as 00 FF; 00 00 ends the part.
-        KeyPart::Text(_) => {
-            let mut at = 0;
-            while at + 1 < rest.len() && !(rest[at] == 0 && rest[at + 1] == 0) {
-                at += if rest[at] == 0 { 2 } else { 1 };
-            }
-            at + 2
-        }
-    };
-    (marker + length).min(bytes.len())
 }
 
 /// Adds the primary keys of a template to the partitions' inputs.

@@ -37,8 +37,11 @@ fn interval(lower: Option<(i64, bool)>, upper: Option<(i64, bool)>) -> ValueSet 
 type Range = (Vec<u8>, Option<Vec<u8>>);
 
 fn ranges(columns: &[u16], prefix: Vec<KeyValues>, value_sets: Vec<ValueSet>, descending: bool) -> Vec<Range> {
-    let template =
-        RangeTemplate { columns: columns.iter().map(|index| ColumnNumber(*index)).collect(), prefix, value_sets };
+    let columns = columns.iter().map(|index| ColumnNumber(*index)).collect();
+    ranges_of(RangeTemplate { columns, descending: Vec::new(), prefix, value_sets }, descending)
+}
+
+fn ranges_of(template: RangeTemplate, descending: bool) -> Vec<Range> {
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::NONE, scratch: &scratch };
     let mut found = Vec::new();
@@ -94,6 +97,53 @@ fn null_sorts_first_and_matches_no_comparison() {
     assert!(ranges(&[1], vec![KeyValues::One(Operand::Constant(Value::Null))], vec![], false).is_empty());
     let null_bound = ValueSet::Interval(Interval { lower: Some((Operand::Constant(Value::Null), true)), upper: None });
     assert!(ranges(&[0], vec![], vec![null_bound], false).is_empty());
+}
+
+#[test]
+fn ranges_of_descending_columns_have_the_keys_of_their_values() {
+    let values = [i64::MIN, -128, -1, 0, 1, 2, 126, 127].map(|value| (value != i64::MIN).then_some(value));
+    let bounds = [-500.0, -128.0, -1.0, 0.0, 0.5, 1.0, 1.5, 127.0, 500.0];
+    let bounds = bounds.iter().flat_map(|bound| [Some((*bound, true)), Some((*bound, false))]).chain([None]);
+    for (nullable, (lower, upper)) in [0u16, 1].into_iter().flat_map(|nullable| {
+        let uppers = bounds.clone();
+        let pairs = bounds.clone().flat_map(move |lower| uppers.clone().map(move |upper| (lower, upper)));
+        pairs.map(move |pair| (nullable, pair))
+    }) {
+        let operand = |(bound, inclusive)| (Operand::Constant(Value::Double(bound)), inclusive);
+        let set = ValueSet::Interval(Interval { lower: lower.map(operand), upper: upper.map(operand) });
+        let (columns, descending) = (vec![ColumnNumber(nullable)], vec![ColumnNumber(nullable)]);
+        let found = ranges_of(RangeTemplate { columns, descending, prefix: vec![], value_sets: vec![set] }, false);
+        for value in values.iter().filter(|value| nullable == 1 || value.is_some()) {
+            let mut key = Vec::new();
+            let (column, value_ref) =
+                (&table().columns[usize::from(nullable)], value.map_or(ValueRef::Null, ValueRef::Int));
+            junctor_model::key::append_value(column.column_type.key_part(), column.nullable, value_ref, &mut key);
+            complement(&mut key);
+            let is_found = found.iter().any(|(from, to)| *from <= key && to.as_ref().is_none_or(|to| key < *to));
+            let above = |(bound, inclusive): (f64, bool), value: f64| value > bound || inclusive && value == bound;
+            let below = |(bound, inclusive): (f64, bool), value: f64| value < bound || inclusive && value == bound;
+            let is_wanted = value.is_some_and(|value| {
+                lower.is_none_or(|bound| above(bound, value as f64))
+                    && upper.is_none_or(|bound| below(bound, value as f64))
+            });
+            assert_eq!(is_found, is_wanted, "{value:?} within {lower:?} and {upper:?}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn null_and_prefixes_of_descending_columns_are_complemented() {
+    let of = |column: u16, prefix: Vec<KeyValues>, value_sets| {
+        let columns = vec![ColumnNumber(column), ColumnNumber(0)];
+        ranges_of(RangeTemplate { descending: columns.clone(), columns, prefix, value_sets }, false)
+    };
+    assert_eq!(of(1, vec![KeyValues::Null], vec![]), [(vec![0xFF], None)]);
+    assert_eq!(of(1, vec![], vec![ValueSet::Values(KeyValues::Null)]), [(vec![0xFF], None)]);
+    let pattern = Operand::Constant(Value::Bytes(b"ab%".to_vec()));
+    let like = of(2, vec![], vec![ValueSet::Prefix { pattern, escape: None }]);
+    assert_eq!(like, [(vec![!b'a', !b'b'], Some(vec![!b'a', !b'b' + 1]))]);
+    let one = of(0, vec![KeyValues::One(constant(1))], vec![]);
+    assert_eq!(one, [(vec![!0x81], Some(vec![!0x81 + 1]))]);
 }
 
 #[test]
