@@ -70,7 +70,7 @@ pub fn restore(options: &RestoreOptions) -> Result<RestoreSummary, BackupError> 
             None => newest(&store).await?,
         };
         let source = match store.stored(&name).await? {
-            StoredBackup::Node(_) => Source::Node(Plan::new(&store, name, until_us).await?),
+            StoredBackup::Node(_) => Source::Node(Box::new(Plan::new(&store, name, until_us).await?)),
             StoredBackup::Cluster(_) if until_us.is_some() => {
                 let text = format!("backup '{name}' is one of a cluster, which can only be restored to its end");
                 return Err(BackupError::refused(text));
@@ -107,7 +107,7 @@ pub async fn restore_newest(store: &BackupStore, folder: &Path, log_id: u64) -> 
     let crashes = CrashWatch::default();
     let name = newest(store).await?;
     let source = match store.stored(&name).await? {
-        StoredBackup::Node(_) => Source::Node(Plan::new(store, name, None).await?),
+        StoredBackup::Node(_) => Source::Node(Box::new(Plan::new(store, name, None).await?)),
         StoredBackup::Cluster(cluster) => Source::Cluster(name, cluster),
     };
     source.write(store, Target { folder, log_id, crashes: &crashes }).await
@@ -115,7 +115,7 @@ pub async fn restore_newest(store: &BackupStore, folder: &Path, log_id: u64) -> 
 
 /// What is restored.
 enum Source {
-    Node(Plan),
+    Node(Box<Plan>),
     Cluster(Box<str>, ClusterContents),
 }
 

@@ -189,7 +189,7 @@ impl MovedFiles {
     fn move_table(&self, partition: PartitionId, table: &PageTableLocation) -> Result<PageTableLocation, BackupError> {
         let place = &table.location;
         let (number, file, bytes) = self.read(place)?;
-        let (header, mut pages) = decode_page_table(&bytes).map_err(|error| damaged(place, &error))?;
+        let (header, mut pages) = decode_page_table(&bytes).map_err(|error| damaged(place, error))?;
         if bytes.get(4..8) != Some(&table.checksum.to_le_bytes()) || header.partition != partition {
             return Err(damaged(place, "it is another page table"));
         }
@@ -208,7 +208,7 @@ impl MovedFiles {
         for frame in &mut page.frames {
             let place = frame.location;
             let (number, file, mut bytes) = self.read(&place)?;
-            let found = decode_frame(&bytes).map_err(|error| damaged(&place, &error))?;
+            let found = decode_frame(&bytes).map_err(|error| damaged(&place, error))?;
             if found.checksum != frame.checksum || found.location != place {
                 return Err(damaged(&place, "it is another frame"));
             }

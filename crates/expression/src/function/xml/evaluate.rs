@@ -211,8 +211,8 @@ impl<'d, 't> Evaluation<'d, 't> {
         })
     }
 
-    fn any_text(&self, nodes: &[u32], mut holds: impl FnMut(&[u8]) -> bool) -> bool {
-        nodes.iter().flat_map(|node| self.document.texts(*node)).any(|text| holds(text))
+    fn any_text(&self, nodes: &[u32], holds: impl FnMut(&[u8]) -> bool) -> bool {
+        nodes.iter().flat_map(|node| self.document.texts(*node)).any(holds)
     }
 
     fn call(&self, name: Name, arguments: &[Step], place: Place) -> Result<Found> {

@@ -272,7 +272,7 @@ impl<'t> Reader<'t> {
             }
             self.expect(")")?;
         }
-        (*least..=*greatest).contains(&arguments.len()).then(|| Some(Step::Call(*name, arguments)))
+        (*least..=*greatest).contains(&arguments.len()).then_some(Some(Step::Call(*name, arguments)))
     }
 
     fn name(&mut self) -> &'t [u8] {
