@@ -113,7 +113,7 @@ pub async fn restore_newest(store: &BackupStore, folder: &Path, log_id: u64) -> 
     source.write(store, Target { folder, log_id, crashes: &crashes }).await
 }
 
-/// What is restored.
+/// The backup from which a directory is made.
 enum Source {
     Node(Box<Plan>),
     Cluster(Box<str>, ClusterContents),

@@ -204,7 +204,7 @@ pub(crate) struct PartInProgress<'a> {
 
 /// Watches a copy.
 pub trait CopyWatch {
-    /// So many bytes of all are copied, and so many are in the store.
+    /// The copy has read `copied` bytes of `total`, and `stored` bytes are in the store.
     fn note(&self, copied: u64, total: u64, stored: u64);
 
     /// Whether the copy is of no use any more.

@@ -71,7 +71,7 @@ impl Members {
         }
     }
 
-    /// The nodes that are there. Those of added groups are when the cluster has grown.
+    /// The nodes that are there. Nodes of added groups are when the cluster has grown.
     fn present(&self) -> impl Iterator<Item = &MemberNode> {
         self.nodes.iter().filter(|it| !it.roles.added || self.has_grown.get())
     }

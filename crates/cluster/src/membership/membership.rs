@@ -1,6 +1,7 @@
 //! The membership of the cluster: the value that raft replicates, and its transitions. Each transition is a
 //! pure function of the value before and the change, so every voter computes the same value. A change whose
-//! precondition does not hold is refused, and leaves the value as it is.
+//! precondition does not hold is refused, and leaves the value as it is. The file is long because it has all
+//! of them.
 //!
 //! The rules are numbered as in `docs/decisions/0016-cluster-models.md`.
 

@@ -1,8 +1,8 @@
 //! `junctor admin backup`: lets a node of each group copy its part, and makes the parts a backup.
 //!
-//! The nodes first keep the files of their newest checkpoints, all of them. Every copy must include the newest
-//! commit of any of these, and all commits that were acknowledged before. The backup ends at the least number
-//! that a copy includes.
+//! The nodes first keep the files of their newest checkpoints, all of them. Every copy must include the
+//! newest commit of any of these, and all commits that were acknowledged before. The backup ends at the least
+//! number that a copy includes.
 #![allow(clippy::disallowed_methods, reason = "this process operates nodes, and is none itself")]
 
 use std::collections::BTreeMap;
@@ -108,7 +108,7 @@ pub fn backup(options: &BackupOptions) -> Result<()> {
     }
 }
 
-/// A node of each group that has all its rows on disk. Those that lead or number commits have enough to do.
+/// A node of each group that has all its rows on disk. Nodes that lead or number commits have enough to do.
 fn copiers(nodes: &[Node]) -> Result<Vec<Node>> {
     let mut groups: Vec<u64> = nodes.iter().filter_map(|node| node.group).collect();
     groups.sort_unstable();
@@ -130,7 +130,7 @@ impl Backup {
             self.session.execute(&statement)?;
         }
         let pinned = self.await_parts(None, |part| part.newest)?;
-        // What was acknowledged before the backup is in it, on disk or not.
+        // Commits that were acknowledged before the backup are in it, on disk or not.
         let stable = self.session.query("SELECT MAX(stable_commit) FROM junctor_info.replication_lag")?;
         let stable = stable.rows.first().and_then(|row| row.first()).and_then(|cell| cell.number());
         let until = pinned.values().copied().chain(stable).max().unwrap_or(0);
