@@ -1,3 +1,4 @@
+-- with comments
 -- SET_VAR: variables that a hint sets for its statement.
 -- not recorded: MariaDB does not have them.
 SELECT /*+ SET_VAR(time_zone = '+05:00') */ @@time_zone, FROM_UNIXTIME(0);
