@@ -9,6 +9,7 @@ SHOW WARNINGS;
 SELECT CAST(1 AS UNSIGNED) - 2;
 SELECT /*+ SET_VAR(sql_mode = 'NO_UNSIGNED_SUBTRACTION') */ CAST(1 AS UNSIGNED) - 2 AS d;
 SELECT /*+ SET_VAR(sql_select_limit = 1) */ 1 UNION SELECT 2;
+SELECT 1 UNION SELECT /*+ SET_VAR(time_zone = '+05:00') */ FROM_UNIXTIME(0);
 SELECT /*+ SET_VAR(time_zone = 'nowhere') */ 1;
 SHOW WARNINGS;
 SELECT /*+ SET_VAR(max_error_count = 0) */ 1 / 0;

@@ -7,6 +7,7 @@ use junctor_model::schema::TableLayout;
 
 use crate::bind::Environment;
 use crate::parse::hint::{Hint, HintKind, HintTable, Hints};
+use crate::parse::query::{DerivedSource, FromItem};
 use crate::parse::statement::{IndexHint, IndexHintKind, Select, TableReference};
 
 /// The variable that is the same as the hint MAX_EXECUTION_TIME.
@@ -77,6 +78,21 @@ struct Addressed {
     block: usize,
     is_outermost: bool,
     hint: Hint,
+}
+
+/// Adds the hints of the outermost queries of a statement: of all operands of UNION and the like.
+pub fn outermost_hints<'s>(select: &'s Select, found: &mut Vec<&'s Hints>) {
+    match &select.from {
+        Some(FromItem::Derived(derived)) if derived.alias.is_none() => match &derived.source {
+            DerivedSource::Select(query) => outermost_hints(query, found),
+            DerivedSource::Set { first, rest } => {
+                outermost_hints(first, found);
+                rest.iter().for_each(|operand| outermost_hints(&operand.query, found));
+            }
+            DerivedSource::Values(_) | DerivedSource::JsonTable(_) => {}
+        },
+        _ => found.extend(select.hints.as_deref()),
+    }
 }
 
 /// Applies the hints of a query and of those in it; `None` if there are none.

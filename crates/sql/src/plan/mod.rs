@@ -39,7 +39,7 @@ pub use conflict::{Conflict, KeyLock};
 pub use explain::{
     ExplainFormat, ExplainRequest, LeafMeasure, Measures, OperatorMeasure, explain_operators, explain_plan,
 };
-pub use hint::STATEMENT_VARIABLES;
+pub use hint::{STATEMENT_VARIABLES, outermost_hints};
 pub use insert::{AutoColumn, InsertPlan, InsertReturning, InsertValue, RowSteps, UniformRowForm};
 pub(crate) use insert::{plan_fill, plan_source};
 pub use load::{FieldWidth, LoadPlan, LoadTarget};

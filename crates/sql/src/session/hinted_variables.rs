@@ -9,7 +9,7 @@ use crate::mysql_catalog::variable::{Note, SessionVariables, SetSituation, set};
 use crate::parse::expression::{Expression, Literal, StringLiteral};
 use crate::parse::hint::{HintKind, HintValue};
 use crate::parse::statement::{SetItem, Statement};
-use crate::plan::STATEMENT_VARIABLES;
+use crate::plan::{STATEMENT_VARIABLES, outermost_hints};
 
 impl StatementContext<'_, '_> {
     /// Sets the variables that the hints of a query name, until the statement ends. A wrong value is a
@@ -18,10 +18,11 @@ impl StatementContext<'_, '_> {
     pub(super) fn set_hinted(&mut self, statement: &Statement) {
         self.session.end_hinted();
         let Statement::Select(select) = statement else { return };
-        let Some(hints) = &select.hints else { return };
+        let mut hints = Vec::new();
+        outermost_hints(select, &mut hints);
         let mut hinted: Option<Box<HintedVariables>> = None;
         let mut names: Vec<&'static str> = Vec::new();
-        for hint in &hints.list {
+        for hint in hints.iter().flat_map(|hints| &hints.list) {
             let HintKind::SetVariable { name, value } = &hint.kind else { continue };
             let known = STATEMENT_VARIABLES.into_iter().find(|known| known.eq_ignore_ascii_case(name));
             let Some(name) = known else { continue };
