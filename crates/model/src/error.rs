@@ -268,6 +268,8 @@ errors! {
     TableFull = 1114, "HY000";
     /// An unknown character set.
     UnknownCharacterSet = 1115, "42000";
+    /// More than 61 tables in a query.
+    TooManyTables = 1116, "HY000";
     /// More than 1,017 columns.
     TooManyColumns = 1117, "HY000";
     /// A row longer than the maximum, or a definition of such rows.

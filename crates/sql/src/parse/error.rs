@@ -38,6 +38,8 @@ pub enum ParseErrorKind {
     NameTooLong,
     /// A query in FROM has no alias (1248).
     DerivedWithoutAlias,
+    /// A query has more than 61 tables (1116).
+    TooManyTables,
     /// A table function without an alias.
     TableFunctionWithoutAlias,
     /// A word after ALGORITHM of a table change that names none (1800).
@@ -79,6 +81,7 @@ impl ParseErrorKind {
             ParseErrorKind::NameTooLong => ErrorCode::IdentifierTooLong,
             ParseErrorKind::StatementTooLong => ErrorCode::PacketTooLarge,
             ParseErrorKind::DerivedWithoutAlias => ErrorCode::DerivedWithoutAlias,
+            ParseErrorKind::TooManyTables => ErrorCode::TooManyTables,
             ParseErrorKind::TableFunctionWithoutAlias => ErrorCode::TableFunctionWithoutAlias,
             ParseErrorKind::UnknownAlterAlgorithm => ErrorCode::UnknownAlterAlgorithm,
             ParseErrorKind::UnknownAlterLock => ErrorCode::UnknownAlterLock,
@@ -108,6 +111,9 @@ impl fmt::Display for ParseError {
             }
             ParseErrorKind::NameTooLong => write!(formatter, "Identifier name '{near}' is too long"),
             ParseErrorKind::DerivedWithoutAlias => formatter.write_str("Every derived table must have its own alias"),
+            ParseErrorKind::TooManyTables => {
+                formatter.write_str("Too many tables; MySQL can only use 61 tables in a join")
+            }
             ParseErrorKind::TableFunctionWithoutAlias => formatter.write_str("Every table function must have an alias"),
             ParseErrorKind::UnknownAlterAlgorithm => write!(formatter, "Unknown ALGORITHM '{}'", first_name(near)),
             ParseErrorKind::UnknownAlterLock => write!(formatter, "Unknown LOCK type '{}'", first_name(near)),

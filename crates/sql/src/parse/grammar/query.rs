@@ -318,7 +318,7 @@ impl Parser<'_> {
     fn table_or_query(&mut self) -> Parse<FromItem> {
         self.joined_tables += 1;
         if self.joined_tables > JOINED_TABLES_MAX {
-            return self.unsupported("more than 61 tables in a query");
+            return Err(Stop::Error(ParseErrorKind::TooManyTables, self.current.start));
         }
         if self.at_word(Keyword::JsonTable) {
             return self.json_table();

@@ -268,6 +268,17 @@ fn nesting_beyond_the_limit_is_an_error_and_no_overflow() {
 }
 
 #[test]
+fn a_query_has_at_most_61_tables() {
+    let query = |tables: usize| {
+        let tables: Vec<String> = (0..tables).map(|number| format!("t AS t{number}")).collect();
+        format!("SELECT 1 FROM {}", tables.join(", "))
+    };
+    assert!(parse_in(query(61).as_bytes(), Dialect::default()).is_ok());
+    let (kind, _) = error_of(&query(62));
+    assert_eq!(kind.code().errno(), 1116);
+}
+
+#[test]
 fn long_runs_of_and_and_or_are_one_node() {
     let text = format!("a{} {}", " OR a".repeat(50_000), " AND b".repeat(50_000));
     let Expression::Or(operands) = expression(&text) else { panic!("no run") };
