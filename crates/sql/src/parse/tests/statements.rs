@@ -342,7 +342,6 @@ fn a_semicolon_separates_statements() {
 #[test]
 fn unsupported_statements_are_named() {
     for (text, what) in [
-        ("ALTER TABLE t REORGANIZE PARTITION", "ALTER TABLE ... REORGANIZE PARTITION"),
         ("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", "ALTER TABLE ... EXCHANGE PARTITION"),
         ("ALTER TABLE t ADD PARTITION (PARTITION p)", "ALTER TABLE ... ADD PARTITION with definitions"),
         ("ALTER TABLE t DISCARD PARTITION p TABLESPACE", "ALTER TABLE ... DISCARD PARTITION"),
