@@ -345,6 +345,8 @@ impl StatementContext<'_, '_> {
 
     /// Executes a statement from the copy of its input.
     pub(super) fn execute_input(&mut self, input: RetryInput, may_retry: bool) -> Progress {
+        // Its text is read in the modes of the session, as before.
+        self.session.end_hinted_statement();
         let again = |form| StatementInput { form, may_retry, is_restart: true };
         let mut input = match input {
             RetryInput::Fill(fill) => return self.fill_table(*fill),

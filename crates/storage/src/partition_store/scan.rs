@@ -1,8 +1,10 @@
 //! Scans: by an ordered index in key order, and by row id.
 
+use std::borrow::Cow;
 use std::ops::{Bound, ControlFlow};
 
 use junctor_model::id::{CommitNumber, IndexId, RowId, TransactionId};
+use junctor_model::key::complement_descending;
 use junctor_model::row::RowView;
 
 use super::{LocalIndex, PartitionStore, Reader};
@@ -288,6 +290,17 @@ impl PartitionStore {
         let mut key = Vec::new();
         entry.shape.append(self.definitions(), view, &mut key);
         bounds.contains(&key)
+    }
+
+    /// A primary key in the form of the entries of its ordered index, if it has one: descending parts are
+    /// complemented there.
+    pub fn ordered_primary_key<'k>(&self, key: &'k [u8]) -> Cow<'k, [u8]> {
+        let primary = self.layout().definition.primary();
+        let mut key = Cow::Borrowed(key);
+        if !primary.attributes.descending.is_empty() && self.ordered.iter().any(|entry| entry.id == primary.id) {
+            complement_descending(self.definitions(), primary, key.to_mut());
+        }
+        key
     }
 
     /// Appends the row's key in an index of this partition; false if the index does not exist here.

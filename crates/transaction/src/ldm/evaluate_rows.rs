@@ -156,7 +156,8 @@ impl Evaluation<'_> {
             }
             if self.work.request.reading.locks_ranges && row.is_none_or(|row| self.is_gone(row)) {
                 let primary = self.store.layout().definition.primary().id;
-                lock_range(self.locks, &self.work.request, primary, RangeBounds::prefix(key.key))?;
+                let key = self.store.ordered_primary_key(key.key);
+                lock_range(self.locks, &self.work.request, primary, RangeBounds::prefix(&key))?;
             }
             self.work.item = reader.position();
             if self.has_enough() {

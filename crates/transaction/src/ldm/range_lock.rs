@@ -57,10 +57,12 @@ pub(super) fn register_insert_wait(
     let mut keys: Vec<NewKey> = Vec::new();
     for index in locks.locked_indexes(partition) {
         let mut bytes = Vec::new();
-        if index == primary {
+        if !store.append_index_key(index, view, &mut bytes) {
+            if index != primary {
+                continue;
+            }
+            // The primary key has no ordered index.
             bytes.extend_from_slice(key.key);
-        } else if !store.append_index_key(index, view, &mut bytes) {
-            continue;
         }
         keys.push((index, bytes.into_boxed_slice()));
     }

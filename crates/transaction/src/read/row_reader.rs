@@ -250,6 +250,11 @@ impl RowReader {
         if view.reader.snapshot < store.snapshot_floor() {
             return Err(snapshot_too_old());
         }
+        if view.program.table.definition.columns.len() != store.layout().definition.columns.len() {
+            // A part whose session has ended the read does not keep columns from being added, which can change
+            // the numbers of others.
+            return Err(Error::table_definition_changed());
+        }
         self.emitter.scratch.set_strict(view.program.is_strict);
         self.emitter.scratch.set_value_rules(view.program.rules);
         match view.program.access {

@@ -69,3 +69,22 @@ fn wrong_values_and_second_values_are_warnings() {
         assert_eq!(node.query(1, count), [warnings], "{hints}");
     }
 }
+
+#[test]
+fn the_end_of_an_inner_query_is_not_the_end_of_the_statement() {
+    let mut node = node_with_table();
+    node.execute(1, &["CREATE TABLE u (id INT PRIMARY KEY)"]);
+    let join = "t.id FROM t LEFT JOIN u ON u.id = 99999999999 ORDER BY t.id";
+    assert_eq!(node.query(1, &format!("SELECT /*+ SET_VAR(sql_select_limit = 1) */ {join}")), ["1"]);
+    assert_eq!(node.query(1, "SELECT @@sql_select_limit"), ["18446744073709551615"]);
+    assert_eq!(node.query(1, &format!("SELECT {join}")), ["1", "2"]);
+}
+
+#[test]
+fn a_statement_that_starts_again_is_read_as_before() {
+    let mut node = node_with_table();
+    let query = "SELECT /*+ SET_VAR(sql_mode = 'ANSI_QUOTES') */ CONCAT(GET_LOCK('a', 1), \"x\")";
+    assert_eq!(node.query(1, query), ["1x"]);
+    assert_eq!(node.query(1, "SELECT RELEASE_LOCK('a')"), ["1"]);
+    assert_eq!(node.query(1, "SELECT @@sql_mode LIKE '%ANSI%'"), ["0"]);
+}

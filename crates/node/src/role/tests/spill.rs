@@ -119,6 +119,7 @@ fn a_sort_of_one_table_begins_again_with_a_file() {
     let mut node = node();
     for text in [
         "SELECT s FROM t ORDER BY s DESC, id LIMIT 800, 60",
+        "SELECT /*+ SET_VAR(time_zone = '+00:00') */ s FROM t ORDER BY s DESC, id LIMIT 800, 60",
         "SELECT DISTINCT s FROM t ORDER BY s LIMIT 700, 60",
         "SELECT id FROM t WHERE g = 3 OR id > 40 ORDER BY s, id LIMIT 750, 60",
         "EXECUTE p",

@@ -226,6 +226,8 @@ impl Source {
     ) {
         let noted = (context.session.warning_count, context.session.error_count, context.session.diagnostics.len());
         context.session.execution = std::mem::take(&mut self.inner);
+        // The end of the query is not the end of the statement that the hints are for.
+        let hinted = context.session.hinted.take();
         let mut sink = RowCollector { rows: Vec::new(), error: None, collects: self.collects };
         let progress = step(&mut StatementContext {
             engine: context.engine,
@@ -233,6 +235,7 @@ impl Source {
             turn: context.turn,
             sink: &mut sink,
         });
+        context.session.hinted = hinted;
         self.inner = std::mem::take(&mut context.session.execution);
         self.has_ended = matches!(progress, Progress::Done | Progress::Close);
         match self.collected.is_empty() {

@@ -238,11 +238,12 @@ impl SessionVariables {
         self.next_read_only = None;
     }
 
-    /// Takes the values of another copy, except those that a query may change: user variables, and the
-    /// characteristics of the next transaction.
+    /// Takes the values of another copy, except those that a query may change: user variables, the
+    /// characteristics of the next transaction, and how the query sorts when it starts again.
     pub fn restore(&mut self, before: SessionVariables) {
-        let (user, next) = (self.user.take(), self.next_choices());
+        let (user, next, sorts_with_files) = (self.user.take(), self.next_choices(), self.sorts_with_files);
         *self = SessionVariables { user, next_isolation: next.0, next_read_only: next.1, ..before };
+        self.sort_with_files(sorts_with_files);
     }
 
     /// The value of a user variable; NULL if it is not set.
