@@ -45,7 +45,9 @@ fn insert(session: &mut Connection<TcpStream>, first: u32) {
 /// Waits until a node has a checkpoint of what it has now.
 fn await_checkpoint(cluster: &mut Cluster, node: u8) {
     let mut session = cluster.session(node);
-    let last = value(&mut session, "SELECT MAX(stable_commit) FROM junctor_info.replication_lag");
+    // The columns count the commits of an epoch; a commit number has the epoch in front of 40 bits.
+    let last = "SELECT MAX((epoch << 40) + stable_commit) FROM junctor_info.replication_lag";
+    let last = value(&mut session, last);
     let query =
         format!("SELECT COUNT(*) FROM junctor_info.checkpoints WHERE state = 'DONE' AND begin_number >= {last}");
     wait_until("a checkpoint", || (value(&mut session, &query) != "0").then_some(()));
