@@ -70,7 +70,8 @@ pub(super) async fn write(
         reach(target.crashes, BACKUP_RESTORE.before())?;
         let has_schema = index == checkpoint.schema_part;
         log.streams.clear();
-        let second = SecondReading { plan, participants: &participants, has_schema, node_groups: target.node_groups, log };
+        let second =
+            SecondReading { plan, participants: &participants, has_schema, node_groups: target.node_groups, log };
         log = read_log(store, name, &part.contents, second).await?.log;
         reach(target.crashes, BACKUP_RESTORE.after())?;
     }

@@ -232,9 +232,8 @@ impl Member {
             return Some((mark, String::new()));
         }
         let number = of_sequencer.map_or(CommitNumber(0), |report| report.durable);
-        let is_due = self.durable_noted.is_none_or(|(noted, at)| {
-            noted != epoch || self.now.since(at) >= NOTE_DURABLE_EVERY
-        });
+        let is_due =
+            self.durable_noted.is_none_or(|(noted, at)| noted != epoch || self.now.since(at) >= NOTE_DURABLE_EVERY);
         if number > membership.durable && is_due {
             self.durable_noted = Some((epoch, self.now));
             return Some((MembershipChange::NoteDurable { number, epoch }, String::new()));

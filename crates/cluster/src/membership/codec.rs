@@ -292,9 +292,8 @@ mod tests {
             node().prop_map(|sequencer| MembershipChange::Renew { sequencer }),
             nodes().prop_map(|nodes| MembershipChange::AddGroup { nodes }),
             (any::<u8>(), epoch()).prop_map(|(group, epoch)| MembershipChange::OpenGroup { group, epoch }),
-            (any::<u64>(), epoch()).prop_map(|(number, epoch)| {
-                MembershipChange::NoteDurable { number: CommitNumber(number), epoch }
-            }),
+            (any::<u64>(), epoch())
+                .prop_map(|(number, epoch)| { MembershipChange::NoteDurable { number: CommitNumber(number), epoch } }),
             proptest::collection::vec(disk, 0..5).prop_map(|present| MembershipChange::Restart { present }),
         ]
     }

@@ -123,7 +123,8 @@ impl Simulation {
         }
         let of_latest = |node: &&Node| node.is_alive && node.mirror.started() == latest.epoch;
         let sequencers = self.nodes.iter().filter(of_latest).filter_map(|node| node.sequencer.as_ref());
-        let number = sequencers.filter(|it| it.epoch() == latest.epoch).map(|it| it.durable()).max().unwrap_or_default();
+        let number =
+            sequencers.filter(|it| it.epoch() == latest.epoch).map(|it| it.durable()).max().unwrap_or_default();
         if number > latest.durable && self.random.one_in(8) {
             self.propose(&MembershipChange::NoteDurable { number, epoch: latest.epoch });
             return;
