@@ -9,7 +9,7 @@ use clap::Args;
 use junctor_kernel::CrashWatch;
 use junctor_model::checkpoint::{CHECKPOINT_FOLDER, checkpoint_path};
 use junctor_model::id::CommitNumber;
-use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE, Identity, RESTORED_FILE};
+use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE, Identity, RESTORED_FILE, RESTORED_NODE};
 use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
 use junctor_model::stored_settings::SETTINGS_USE;
 use junctor_signals::crash_point::BACKUP_RESTORE;
@@ -144,7 +144,8 @@ impl Source {
         for below in [CHECKPOINT_FOLDER, LOG_FOLDER] {
             sync_folder(&target.folder.join(below))?;
         }
-        target.write_file(RESTORED_FILE, summary.name.as_bytes())?;
+        let of = if matches!(self, Source::Node(_)) { RESTORED_NODE } else { "cluster" };
+        target.write_file(RESTORED_FILE, format!("{}\n{of}\n", summary.name).as_bytes())?;
         let identity = Identity { format: DIRECTORY_FORMAT_VERSION, log_id: target.log_id, segment_bytes };
         target.write_file("identity.1", &encode_slot(IDENTITY_USE, 1, &identity.encode()))?;
         sync_folder(target.folder)?;

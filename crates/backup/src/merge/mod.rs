@@ -60,8 +60,8 @@ pub async fn write(
     Ok(RestoreSummary { name: name.into(), last_commit: cut, until: utc_text(until_us.unwrap_or(0)) })
 }
 
-/// Gives each table its node groups in the new cluster. The result depends on the table's id alone, so a later
-/// change of a table keeps its partitions where they are.
+/// Gives each table its node groups in the new cluster. The result depends on the table's id alone, so a
+/// later change of a table keeps its partitions where they are.
 ///
 /// The version of the schema grows by the number of groups. So nodes that are restored for different numbers
 /// of groups do not start together: the schema of one of them is behind.

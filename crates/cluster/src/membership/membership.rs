@@ -470,14 +470,15 @@ impl Membership {
         self.check_planned()
     }
 
-    /// The disks that count at a restart: those with a mark that have all commits that every such disk has had.
+    /// The disks that count at a restart: those with a mark that have all commits which every such disk has
+    /// had.
     pub fn counted_disks<'a>(&'a self, present: &'a [PresentDisk]) -> impl Iterator<Item = &'a PresentDisk> + Clone {
         self.marked_disks(present).filter(|disk| disk.stable >= self.durable)
     }
 
-    /// The disks that are durable by the last membership, and not older than their node's last known start. The
-    /// first start of a cluster may be from restored disks. They all have the commits of one backup, and empty
-    /// ones beside them do not count.
+    /// The disks that are durable by the last membership, and not older than their node's last known start.
+    /// The first start of a cluster may be from restored disks. They all have the commits of one backup, and
+    /// empty ones beside them do not count.
     pub fn marked_disks<'a>(&'a self, present: &'a [PresentDisk]) -> impl Iterator<Item = &'a PresentDisk> + Clone {
         let is_first = self.epoch == Epoch(0);
         let restored = present.iter().map(|disk| disk.stable).max().filter(|_| is_first).unwrap_or_default();

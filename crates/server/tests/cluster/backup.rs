@@ -253,6 +253,30 @@ fn steps_of_a_backup_that_do_not_fit_are_refused() {
     assert!(is_done, "{said}");
 }
 
+#[test]
+fn the_backup_of_a_node_alone_is_refused_by_a_cluster_of_two_groups() {
+    let mut target = Cluster::new("backup-alone", &ROLES, "");
+    let store = target.folder().join("store");
+    let single = Single::serve(target.folder().join("single"));
+    let port = single.address.port().to_string();
+    let (is_done, said) = run(&["backup", text(&store), "--port", &port]);
+    assert!(is_done, "{said}");
+    drop(single);
+    let folder = target.folder().join("data-1");
+    let (is_done, said) = run(&["restore", text(&store), text(&folder), "--node-groups", "2"]);
+    assert!(!is_done && said.contains("no node group"), "{said}");
+    let (is_done, said) = run(&["restore", text(&store), text(&folder)]);
+    assert!(is_done, "{said}");
+    // The first start leaves a file of the membership, so the second one may decide otherwise.
+    for count in [1, 2] {
+        target.start(1);
+        wait_until("it refuses", || {
+            (target.log(1).matches("a cluster of one node group").count() >= count).then_some(())
+        });
+        target.kill(1);
+    }
+}
+
 /// A node alone, with a restored directory.
 struct Single {
     child: Child,

@@ -62,8 +62,8 @@ fn data(cluster: &Cluster, node: u8) -> PathBuf {
     cluster.folder().join(format!("data-{node}"))
 }
 
-/// Puts a copy in the place of a node's disk, which stays beside it as `newest`. The node keeps its place in the
-/// cluster.
+/// Puts a copy in the place of a node's disk, which stays beside it as `newest`. The node keeps its place in
+/// the cluster.
 fn put_back(kept: &Path, folder: &Path) {
     for name in OF_CLUSTER {
         let _ = std::fs::remove_file(kept.join(name));
