@@ -9,7 +9,7 @@ use clap::Args;
 use junctor_kernel::CrashWatch;
 use junctor_model::checkpoint::{CHECKPOINT_FOLDER, checkpoint_path};
 use junctor_model::id::CommitNumber;
-use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE, Identity, RESTORED_FILE};
+use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE, Identity, RESTORED_FILE, RESTORED_NODE};
 use junctor_model::stored_manifest::{MANIFEST_USE, Manifest};
 use junctor_model::stored_settings::SETTINGS_USE;
 use junctor_signals::crash_point::BACKUP_RESTORE;
@@ -43,6 +43,10 @@ pub struct RestoreOptions {
     /// Restore the commits up to this time in UTC, between the backup and the end of its increments
     #[arg(long, value_name = "YYYY-MM-DD hh:mm:ss")]
     pub until: Option<String>,
+    /// Node groups of the new cluster over which the tables of a cluster's backup are spread; a node alone
+    /// needs the default [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
+    pub node_groups: Option<u8>,
 }
 
 /// Contents of a restored directory.
@@ -70,6 +74,10 @@ pub fn restore(options: &RestoreOptions) -> Result<RestoreSummary, BackupError> 
             None => newest(&store).await?,
         };
         let source = match store.stored(&name).await? {
+            StoredBackup::Node(_) if options.node_groups.is_some() => {
+                let text = format!("backup '{name}' is one of a node alone, whose tables are in no node group");
+                return Err(BackupError::refused(text));
+            }
             StoredBackup::Node(_) => Source::Node(Box::new(Plan::new(&store, name, until_us).await?)),
             StoredBackup::Cluster(_) if until_us.is_some() => {
                 let text = format!("backup '{name}' is one of a cluster, which can only be restored to its end");
@@ -80,7 +88,8 @@ pub fn restore(options: &RestoreOptions) -> Result<RestoreSummary, BackupError> 
         // The directory gets its name once it is complete.
         let folder = temporary_folder(&options.data_dir)?;
         // From here on, the restored log differs from the original one. A new id distinguishes the two.
-        let target = Target { folder: &folder, log_id: random()?, crashes: &crashes };
+        let node_groups = options.node_groups.unwrap_or(1);
+        let target = Target { folder: &folder, log_id: random()?, node_groups, crashes: &crashes };
         let summary = source.write(&store, target).await;
         let summary = summary.and_then(|summary| {
             reach(&crashes, BACKUP_RESTORE.before())?;
@@ -110,7 +119,7 @@ pub async fn restore_newest(store: &BackupStore, folder: &Path, log_id: u64) -> 
         StoredBackup::Node(_) => Source::Node(Box::new(Plan::new(store, name, None).await?)),
         StoredBackup::Cluster(cluster) => Source::Cluster(name, cluster),
     };
-    source.write(store, Target { folder, log_id, crashes: &crashes }).await
+    source.write(store, Target { folder, log_id, node_groups: 1, crashes: &crashes }).await
 }
 
 /// The backup from which a directory is made.
@@ -135,7 +144,8 @@ impl Source {
         for below in [CHECKPOINT_FOLDER, LOG_FOLDER] {
             sync_folder(&target.folder.join(below))?;
         }
-        target.write_file(RESTORED_FILE, summary.name.as_bytes())?;
+        let of = if matches!(self, Source::Node(_)) { RESTORED_NODE } else { "cluster" };
+        target.write_file(RESTORED_FILE, format!("{}\n{of}\n", summary.name).as_bytes())?;
         let identity = Identity { format: DIRECTORY_FORMAT_VERSION, log_id: target.log_id, segment_bytes };
         target.write_file("identity.1", &encode_slot(IDENTITY_USE, 1, &identity.encode()))?;
         sync_folder(target.folder)?;
@@ -149,6 +159,8 @@ pub(crate) struct Target<'a> {
     pub folder: &'a Path,
     /// The id of the restored log.
     pub log_id: u64,
+    /// Node groups over which the tables of a cluster's backup are spread.
+    pub node_groups: u8,
     pub crashes: &'a CrashWatch,
 }
 
@@ -210,7 +222,7 @@ impl Plan {
 
     /// Writes everything but the identity.
     async fn write(&self, store: &BackupStore, target: Target<'_>) -> Result<RestoreSummary, BackupError> {
-        let (contents, Target { folder, log_id, crashes }) = (&self.contents, target);
+        let (contents, Target { folder, log_id, crashes, .. }) = (&self.contents, target);
         let progress = Progress::new("checkpoint", contents.files.iter().map(|file| file.object.bytes).sum());
         for file in &contents.files {
             reach(crashes, BACKUP_RESTORE.before())?;

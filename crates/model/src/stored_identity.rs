@@ -13,6 +13,8 @@ pub const IDENTITY_USE: u16 = 1;
 /// A file of a directory that a restore has made and that no server has used yet, as one that may become that
 /// of a node of a new cluster.
 pub const RESTORED_FILE: &str = "restored";
+/// The second line of that file, if the backup is one of a node alone: its tables are in no node group.
+pub const RESTORED_NODE: &str = "node";
 
 /// The properties of a data directory that never change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

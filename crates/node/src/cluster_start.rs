@@ -13,6 +13,7 @@ use junctor_consensus::{recover, voter_of};
 use junctor_kernel::transport::security::LinkSecurity;
 use junctor_kernel::{Duration, LinkFigures, LinkOptions, NodeId};
 use junctor_model::id::{Epoch, Incarnation};
+use junctor_model::stored_identity::{RESTORED_FILE, RESTORED_NODE};
 use junctor_signals::Module;
 use junctor_tls::session::Tls;
 
@@ -33,6 +34,12 @@ pub(crate) struct ClusterStart {
     pub settings: Arc<MemberSettings>,
     pub links: LinkOptions,
     pub log_lines: LogLines,
+}
+
+/// Whether the directory was restored from the backup of a node alone.
+fn is_of_node_alone(data: &Path) -> bool {
+    let restored = fs::read_to_string(data.join(RESTORED_FILE)).unwrap_or_default();
+    restored.lines().nth(1) == Some(RESTORED_NODE)
 }
 
 /// Begins the next life of the node, whose folder is locked.
@@ -57,6 +64,13 @@ pub(crate) fn begin(config: &NodeConfig, plan: &ClusterPlan) -> Result<ClusterSt
         standstill_max: Duration::from_millis(u64::from(config.cluster.standstill_max_ms)),
         partial_start_after: Duration::from_millis(u64::from(config.cluster.partial_start_ms)),
     };
+    if settings.groups().len() > 1 && file.started == Epoch(0) && is_of_node_alone(data) {
+        return Err(StartError(format!(
+            "the data directory {} was restored from the backup of a node alone, which can become a cluster of one \
+             node group; add groups later",
+            data.display()
+        )));
+    }
     let listener = TcpListener::bind(plan.link_address)
         .map_err(|error| StartError(format!("cannot listen on {} for the other nodes: {error}", plan.link_address)))?;
     let links = LinkOptions {

@@ -84,6 +84,8 @@ pub struct NodeReport {
     pub admits: bool,
     /// On the node with the sequencer: a node that stands still while others advance.
     pub slow: Option<SlowNode>,
+    /// On the node with the sequencer: every disk that counts has the commits up to this number; 0 elsewhere.
+    pub durable: CommitNumber,
     /// The voter of the node.
     pub voter: VoterReport,
     /// The node stops: it must not stand for its group any more.
@@ -94,7 +96,8 @@ pub struct NodeReport {
 
 layout! {
     NodeReport {
-        incarnation, hears, leader, index, started, leases_over, disk, has_copies, markable, admits, slow, voter,
+        incarnation, hears, leader, index, started, leases_over, disk, has_copies, markable, admits, slow, durable,
+        voter,
         is_stopping, is_leaving,
     }
 }

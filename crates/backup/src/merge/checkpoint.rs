@@ -97,7 +97,8 @@ pub(super) async fn write(
         moved.sync()?;
     }
     merged.begin = merged.begins.iter().copied().min().unwrap_or_default();
-    if let Some(schema) = schema {
+    if let Some(mut schema) = schema {
+        super::place(&mut schema, target.node_groups);
         let mut bytes = Vec::new();
         begin_schema(&mut bytes);
         append_schema_part(&schema, &mut bytes);

@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use junctor_model::id::CommitNumber;
+use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::crash_point::BACKUP_RESTORE;
 use junctor_storage::log::{
     BLOCK_BYTES, Decision, GROUP_BYTES_MAX, GROUP_HEADER_BYTES, Group, GroupError, GroupHeader, GroupKind, LOG_FOLDER,
@@ -69,7 +70,8 @@ pub(super) async fn write(
         reach(target.crashes, BACKUP_RESTORE.before())?;
         let has_schema = index == checkpoint.schema_part;
         log.streams.clear();
-        let second = SecondReading { plan, participants: &participants, has_schema, log };
+        let second =
+            SecondReading { plan, participants: &participants, has_schema, node_groups: target.node_groups, log };
         log = read_log(store, name, &part.contents, second).await?.log;
         reach(target.crashes, BACKUP_RESTORE.after())?;
     }
@@ -117,6 +119,7 @@ struct SecondReading<'a> {
     plan: RecoveryPlan,
     participants: &'a Participants,
     has_schema: bool,
+    node_groups: u8,
     log: NewLog,
 }
 
@@ -137,7 +140,14 @@ impl Reading for SecondReading<'_> {
         }
         let participants = self.participants.get(&header.number).copied().unwrap_or(0);
         let stream = self.log.stream_of(incarnation, stream)?;
-        self.log.add(stream, &RecordHeader { participants, ..header }, record.body)
+        let header = RecordHeader { participants, ..header };
+        if header.kind == RecordKind::Dictionary {
+            let change = DictionaryChange::decode(record.body);
+            let mut change = change.map_err(|error| invalid(format!("a schema change: {error}")))?;
+            super::place(&mut change, self.node_groups);
+            return self.log.add(stream, &header, &change.encode());
+        }
+        self.log.add(stream, &header, record.body)
     }
 }
 

@@ -5,13 +5,15 @@
 //! may differ from that of the cluster that was copied.
 //!
 //! [`checkpoint`] gives the files of all checkpoints numbers of their own. [`log`] writes the records of all
-//! logs to one new log, up to the cut of the backup.
+//! logs to one new log, up to the cut of the backup. Both store the node groups of each table ([`place`]).
 
 mod checkpoint;
 mod log;
 
 use junctor_model::id::CommitNumber;
+use junctor_model::schema::Placement;
 use junctor_model::stored_manifest::{ListPlace, MANIFEST_USE, Manifest};
+use junctor_model::stored_schema::DictionaryChange;
 use junctor_model::stored_settings::SETTINGS_USE;
 use junctor_storage::log::encode_slot;
 
@@ -56,6 +58,19 @@ pub async fn write(
     }
     let until_us = cluster.parts.iter().map(|part| part.contents.log.wall_clock_us).min();
     Ok(RestoreSummary { name: name.into(), last_commit: cut, until: utc_text(until_us.unwrap_or(0)) })
+}
+
+/// Gives each table its node groups in the new cluster. The result depends on the table's id alone, so a
+/// later change of a table keeps its partitions where they are.
+///
+/// The version of the schema grows by the number of groups. So nodes that are restored for different numbers
+/// of groups do not start together: the schema of one of them is behind.
+fn place(change: &mut DictionaryChange, groups: u8) {
+    change.version += u64::from(groups);
+    for table in change.tables.iter_mut().filter(|table| table.partition_count > 0) {
+        let first = (table.id.0 % u32::from(groups)) as u8;
+        table.placement = Some(Placement { first, groups });
+    }
 }
 
 #[cfg(test)]

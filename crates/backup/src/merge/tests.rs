@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 
 use junctor_model::id::{CommitNumber, Epoch, PartitionId, RowId, SchemaVersion, TableId, TransactionId};
 use junctor_model::stored_identity::{DIRECTORY_FORMAT_VERSION, IDENTITY_USE, Identity};
+use junctor_model::stored_schema::DictionaryChange;
 use junctor_storage::log::{
     BLOCK_BYTES, Decision, GroupHeader, GroupKind, LOG_FOLDER, LogAnalysis, MAIN_STREAM, Piece, RecordBuffer,
     RecordHeader, RecordKind, SectionHeader, StreamId, StreamReader, decode_group, encode_group, encode_slot,
@@ -99,7 +100,8 @@ fn node(records: &[Formed], stable: CommitNumber) -> Node {
                 buffer.begin_section(&SectionHeader { partition, origin: 0, row_format: SchemaVersion(1) });
                 buffer.put(RowId(*row), &[7; 3000]);
             }
-            RecordKind::Dictionary | RecordKind::Mark => buffer.append_body(b"of main"),
+            RecordKind::Dictionary => buffer.append_body(&DictionaryChange::default().encode()),
+            RecordKind::Mark => buffer.append_body(b"of main"),
             RecordKind::ChunkCommit | RecordKind::ChunkUndo => {}
         }
         buffer.end();

@@ -259,7 +259,8 @@ impl Epochs {
         let started = self.started_everywhere;
         let sequencer = self.sequencer.as_ref().filter(|sequencer| sequencer.epoch() == started);
         let markable = sequencer.map_or(NodeSet::EMPTY, Sequencer::durable_candidates);
-        EpochProgress { started, leases_over, markable, admits: true, slow: None }
+        let durable = sequencer.map_or(CommitNumber(0), Sequencer::durable);
+        EpochProgress { started, leases_over, markable, admits: true, slow: None, durable }
     }
 
     /// On the node with the sequencer: a node that has stood still for `limit` while others advance.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use junctor_kernel::{Duration, NodeId, Time};
-use junctor_model::id::Incarnation;
+use junctor_model::id::{CommitNumber, Incarnation};
 use junctor_signals::install_membership::{InstallMembership, LeasesOver};
 use junctor_signals::report_node::{NodeReport, SlowNode};
 
@@ -21,6 +21,8 @@ const REPORT_MAX: Duration = Duration::from_millis(15);
 /// Silence after which all nodes of a group count as lost. The others stop, because nothing of the group can
 /// be read or changed.
 const GROUP_SILENCE_MAX: Duration = Duration::from_millis(3000);
+/// Interval at which the membership notes what all disks have, while commits go on.
+const NOTE_DURABLE_EVERY: Duration = Duration::from_millis(5000);
 /// Maximum number of nodes that get the membership at a time; the others get it with the next tick.
 const ANNOUNCED_MAX: usize = 32;
 
@@ -229,6 +231,13 @@ impl Member {
         if !nodes.is_empty() && membership.apply(&mark).is_ok() {
             return Some((mark, String::new()));
         }
+        let number = of_sequencer.map_or(CommitNumber(0), |report| report.durable);
+        let is_due =
+            self.durable_noted.is_none_or(|(noted, at)| noted != epoch || self.now.since(at) >= NOTE_DURABLE_EVERY);
+        if number > membership.durable && is_due {
+            self.durable_noted = Some((epoch, self.now));
+            return Some((MembershipChange::NoteDurable { number, epoch }, String::new()));
+        }
         for record in &membership.nodes {
             let (node, Some(report)) = (record.node, report(record)) else { continue };
             match record.state {
@@ -419,15 +428,15 @@ impl Member {
     }
 }
 
-/// The disks that count by the membership, and lack commits that they have had: another one has a checkpoint
-/// of them, which is written when all have them. Such a disk was put back to an earlier state, or has lost
-/// writes.
+/// The disks with a mark that lack commits which they have had: the membership has noted them, or another one
+/// has a checkpoint of them, which is written when all have them. Such a disk was put back to an earlier
+/// state, or has lost writes.
 fn behind(membership: &Membership, present: &[PresentDisk], waiting: &[(NodeId, NodeReport)]) -> NodeSet {
     let checkpoint = |disk: &PresentDisk| {
         let report = waiting.iter().find(|(node, _)| *node == disk.node).and_then(|(_, report)| report.disk);
         report.map(|report| report.checkpoint)
     };
-    let counted = membership.counted_disks(present);
-    let newest = counted.clone().filter_map(checkpoint).max().unwrap_or_default();
-    counted.filter(|disk| disk.stable < newest).map(|disk| disk.node).collect()
+    let marked = membership.marked_disks(present);
+    let newest = marked.clone().filter_map(checkpoint).max().unwrap_or_default().max(membership.durable);
+    marked.filter(|disk| disk.stable < newest).map(|disk| disk.node).collect()
 }

@@ -89,6 +89,8 @@ pub struct EpochProgress {
     pub admits: bool,
     /// On the node with the sequencer: a node that stands still while others advance.
     pub slow: Option<SlowNode>,
+    /// On the node with the sequencer: every disk that counts has the commits up to this number.
+    pub durable: CommitNumber,
 }
 
 /// Work for the caller, in the order of the fields.
@@ -176,6 +178,8 @@ pub struct Member {
     pub(super) partial_since: Option<Time>,
     /// The nodes whose disks lack commits, at a restart of all nodes.
     pub(super) behind: NodeSet,
+    /// The epoch and the time in which this leader last noted what all disks have.
+    pub(super) durable_noted: Option<(Epoch, Time)>,
     /// Since when members do not hear each other, as this leader knows.
     pub(super) cut_since: Option<Time>,
     /// Whether the data nodes must start again.
@@ -228,6 +232,7 @@ impl Member {
             leading_since: None,
             partial_since: None,
             behind: NodeSet::EMPTY,
+            durable_noted: None,
             cut_since: None,
             must_restart: false,
             announced: 0,
@@ -601,6 +606,7 @@ impl Member {
             markable: self.progress.map_or([u64::MAX; 4], |progress| progress.markable.to_words()),
             admits: self.progress.is_none_or(|progress| progress.admits),
             slow: self.progress.and_then(|progress| progress.slow),
+            durable: self.progress.map_or(CommitNumber(0), |progress| progress.durable),
             is_stopping: self.leaving_since.is_some(),
             is_leaving: self.leaving_since.is_some_and(|since| self.now.since(since) >= LEAVE_AFTER),
             voter: VoterReport {

@@ -12,6 +12,8 @@ use super::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
 const VERSION: u8 = 1;
 /// The version of memberships with a closed group, which earlier releases do not know.
 const CLOSED_GROUP_VERSION: u8 = 2;
+/// Added to the version of a membership with the number that all disks have.
+const DURABLE_VERSIONS: u8 = 2;
 /// Bytes of an item of each list.
 const RECORD_BYTES: usize = 1 + 1 + 4 + 1 + 1 + 4 + 4 + 4;
 const CHAIN_BYTES_MIN: usize = 4;
@@ -107,6 +109,11 @@ impl MembershipChange {
                 out.extend([9, *group]);
                 put_u32(&mut out, epoch.0);
             }
+            MembershipChange::NoteDurable { number, epoch } => {
+                out.push(10);
+                put_u64(&mut out, number.0);
+                put_u32(&mut out, epoch.0);
+            }
         }
         out
     }
@@ -145,6 +152,7 @@ impl MembershipChange {
             }
             8 => MembershipChange::AddGroup { nodes: take_nodes(reader)? },
             9 => MembershipChange::OpenGroup { group: reader.u8()?, epoch: take_epoch(reader)? },
+            10 => MembershipChange::NoteDurable { number: take_number(reader)?, epoch: take_epoch(reader)? },
             _ => return Err(Malformed("the kind of change is unknown")),
         };
         reader.end()?;
@@ -186,9 +194,10 @@ fn take_record(reader: &mut Reader<'_>) -> Result<NodeRecord, Malformed> {
 impl Membership {
     /// The bytes of the membership.
     pub fn encode(&self) -> Vec<u8> {
-        let Membership { epoch, nodes, open_groups: _, chains, sequencer, started, restarted, cuts } = self;
+        let Membership { epoch, nodes, open_groups: _, chains, sequencer, started, restarted, cuts, durable } = self;
         let version = if self.closed_group().is_some() { CLOSED_GROUP_VERSION } else { VERSION };
-        let mut out = vec![version];
+        let has_durable = durable.0 > 0;
+        let mut out = vec![version + if has_durable { DURABLE_VERSIONS } else { 0 }];
         put_u32(&mut out, epoch.0);
         out.push(sequencer.0);
         put_u32(&mut out, started.0);
@@ -205,6 +214,9 @@ impl Membership {
             put_u32(&mut out, cut.epoch.0);
             put_u64(&mut out, cut.cut.0);
         }
+        if has_durable {
+            put_u64(&mut out, durable.0);
+        }
         out
     }
 
@@ -214,7 +226,9 @@ impl Membership {
     /// The bytes are no membership that this release knows.
     pub fn decode(bytes: &[u8]) -> Result<Membership, Malformed> {
         let reader = &mut Reader::new(bytes);
-        let closed_groups = match reader.u8()? {
+        let version = reader.u8()?;
+        let has_durable = version > DURABLE_VERSIONS;
+        let closed_groups = match version - if has_durable { DURABLE_VERSIONS } else { 0 } {
             VERSION => 0,
             CLOSED_GROUP_VERSION => 1,
             _ => return Err(Malformed("the version is unknown")),
@@ -227,10 +241,11 @@ impl Membership {
         let cuts = take_list(reader, CUT_BYTES, |reader| {
             Ok(RestartCut { epoch: take_epoch(reader)?, cut: take_number(reader)? })
         })?;
+        let durable = if has_durable { take_number(reader)? } else { CommitNumber(0) };
         reader.end()?;
         let groups = nodes.iter().map(|record| record.group.saturating_add(1)).max().unwrap_or_default();
         let open_groups = groups.saturating_sub(closed_groups);
-        let membership = Membership { epoch, nodes, open_groups, chains, sequencer, started, restarted, cuts };
+        let membership = Membership { epoch, nodes, open_groups, chains, sequencer, started, restarted, cuts, durable };
         if !membership.nodes.is_sorted_by(|one, other| one.node < other.node) {
             return Err(Malformed("the nodes do not ascend"));
         }
@@ -277,6 +292,8 @@ mod tests {
             node().prop_map(|sequencer| MembershipChange::Renew { sequencer }),
             nodes().prop_map(|nodes| MembershipChange::AddGroup { nodes }),
             (any::<u8>(), epoch()).prop_map(|(group, epoch)| MembershipChange::OpenGroup { group, epoch }),
+            (any::<u64>(), epoch())
+                .prop_map(|(number, epoch)| { MembershipChange::NoteDurable { number: CommitNumber(number), epoch } }),
             proptest::collection::vec(disk, 0..5).prop_map(|present| MembershipChange::Restart { present }),
         ]
     }

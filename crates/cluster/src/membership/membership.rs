@@ -146,6 +146,13 @@ pub enum MembershipChange {
         /// The epoch in which the leader found that.
         epoch: Epoch,
     },
+    /// Every disk that counts has the commits up to this number. This change begins no epoch.
+    NoteDurable {
+        /// The number.
+        number: CommitNumber,
+        /// The epoch of the sequencer that has found it.
+        epoch: Epoch,
+    },
 }
 
 /// Why a change was refused.
@@ -195,6 +202,9 @@ pub struct Membership {
     pub restarted: Epoch,
     /// Cuts of restarts, ascending by epoch and by number.
     pub cuts: Vec<RestartCut>,
+    /// Every disk that counts has the commits up to this number at least. A disk that ends below was put back
+    /// to an earlier state or has lost writes, and does not count.
+    pub durable: CommitNumber,
 }
 
 impl Membership {
@@ -234,6 +244,7 @@ impl Membership {
             started: Epoch(0),
             restarted: epoch,
             cuts: Vec::new(),
+            durable: CommitNumber(0),
         }
     }
 
@@ -327,6 +338,11 @@ impl Membership {
                 return Ok(next);
             }
             MembershipChange::OpenGroup { group, epoch } => next.open_group(*group, *epoch)?,
+            MembershipChange::NoteDurable { number, epoch } => {
+                next.check_request(*epoch)?;
+                next.durable = next.durable.max(*number);
+                return Ok(next);
+            }
         }
         if self.epoch.0 == EPOCH_MAX {
             return Err(ChangeRefused::EpochsExhausted);
@@ -454,10 +470,16 @@ impl Membership {
         self.check_planned()
     }
 
-    /// The disks that count at a restart: durable by the last membership, and not older than their node's
-    /// last known start. The first start of a cluster may be from restored disks. They all have the commits
-    /// of one backup, and empty ones beside them do not count.
+    /// The disks that count at a restart: those with a mark that have all commits which every such disk has
+    /// had.
     pub fn counted_disks<'a>(&'a self, present: &'a [PresentDisk]) -> impl Iterator<Item = &'a PresentDisk> + Clone {
+        self.marked_disks(present).filter(|disk| disk.stable >= self.durable)
+    }
+
+    /// The disks that are durable by the last membership, and not older than their node's last known start.
+    /// The first start of a cluster may be from restored disks. They all have the commits of one backup, and
+    /// empty ones beside them do not count.
+    pub fn marked_disks<'a>(&'a self, present: &'a [PresentDisk]) -> impl Iterator<Item = &'a PresentDisk> + Clone {
         let is_first = self.epoch == Epoch(0);
         let restored = present.iter().map(|disk| disk.stable).max().filter(|_| is_first).unwrap_or_default();
         present.iter().filter(move |disk| {
@@ -795,6 +817,23 @@ mod tests {
         for membership in [membership, opened] {
             assert_eq!(Membership::decode(&membership.encode()), Ok(membership));
         }
+    }
+
+    #[test]
+    fn a_disk_below_the_number_that_all_disks_have_had_never_counts() {
+        let note = |number, epoch| MembershipChange::NoteDurable { number, epoch: Epoch(epoch) };
+        let membership = created().apply(&note(number(1, 8), 1)).unwrap();
+        assert_eq!((membership.epoch, membership.durable), (Epoch(1), number(1, 8)));
+        assert_eq!(membership.apply(&note(number(1, 9), 2)), Err(ChangeRefused::OldEpoch));
+        assert_eq!(membership.apply(&note(number(1, 7), 1)).unwrap().durable, number(1, 8), "it never falls");
+        let present = [disk(1, 1, number(1, 9)), disk(2, 1, number(1, 7)), disk(4, 1, number(1, 8))];
+        let after = restart(&membership, &present).unwrap();
+        assert_eq!(after.cuts, [RestartCut { epoch: Epoch(2), cut: number(1, 8) }]);
+        assert!(!after.record(NodeId(2)).unwrap().is_durable);
+        // The other one was evicted, so the old disk is the only one with a mark.
+        let without = noted(evict(&membership, &[1]).unwrap());
+        assert_eq!(restart(&without, &present), Err(ChangeRefused::DisksMissing(0)));
+        assert_eq!(Membership::decode(&without.encode()), Ok(without));
     }
 
     #[test]

@@ -121,6 +121,14 @@ impl Simulation {
             }
             return;
         }
+        let of_latest = |node: &&Node| node.is_alive && node.mirror.started() == latest.epoch;
+        let sequencers = self.nodes.iter().filter(of_latest).filter_map(|node| node.sequencer.as_ref());
+        let number =
+            sequencers.filter(|it| it.epoch() == latest.epoch).map(|it| it.durable()).max().unwrap_or_default();
+        if number > latest.durable && self.random.one_in(8) {
+            self.propose(&MembershipChange::NoteDurable { number, epoch: latest.epoch });
+            return;
+        }
         let joined = self.nodes.iter().find(|node| {
             let is_joining = latest.record(NodeId(node.id)).is_some_and(|it| it.state == NodeState::Joining);
             is_joining && node.copies_left.is_empty() && node.mirror.started() == latest.epoch

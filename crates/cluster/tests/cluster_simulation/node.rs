@@ -258,9 +258,17 @@ impl Node {
         self.ldms[usize::from(ldm_of(row.0))].visible(row, snapshot)
     }
 
-    /// The log syncs what is stable. The disk keeps versions that the memory has purged, because no
-    /// checkpoint is above G.
+    /// The log syncs what is stable.
     pub fn sync_disk(&mut self) {
+        self.write_log();
+        let stable = self.mirror.stable();
+        self.disk.stable = stable;
+        self.mirror.set_durable(stable);
+    }
+
+    /// The log writes the versions of the memory. The disk keeps those that the memory purges, because no
+    /// checkpoint is above G.
+    pub fn write_log(&mut self) {
         let stable = self.mirror.stable();
         let durable = self.mirror.durable_everywhere();
         for (row, versions) in self.ldms.iter().flat_map(|ldm| ldm.kept(stable)) {
@@ -271,8 +279,6 @@ impl Node {
             let old = on_disk.iter().take_while(is_old).count();
             on_disk.drain(..old.saturating_sub(1));
         }
-        self.disk.stable = stable;
-        self.mirror.set_durable(stable);
     }
 
     /// A joined node has the checkpoint of its copies, which replaces what the disk had before.

@@ -507,6 +507,9 @@ impl Simulation {
     fn purge(&mut self) {
         let index = self.any_node();
         let horizon = self.nodes[index].mirror.horizon();
+        if self.nodes[index].has_checkpoint && self.nodes[index].is_alive {
+            self.nodes[index].write_log();
+        }
         self.nodes[index].ldms.iter_mut().for_each(|ldm| ldm.purge(horizon));
         let least = self.nodes.iter().filter(|node| node.is_alive).map(|node| node.mirror.horizon()).min();
         let disks = self.nodes.iter().map(|node| node.disk.stable).min();

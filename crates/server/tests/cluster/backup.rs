@@ -42,11 +42,12 @@ fn back_up(cluster: &mut Cluster, store: &Path, name: &str) -> (bool, String) {
     output(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program runs"))
 }
 
-/// The data directories of a new cluster, made from the newest backup, or from the one of this name.
-fn restore(store: &Path, target: &Cluster, nodes: std::ops::RangeInclusive<u8>) {
+/// The data directories of a new cluster with this number of node groups, made from the newest backup.
+fn restore(store: &Path, target: &Cluster, (nodes, groups): (std::ops::RangeInclusive<u8>, u8)) {
     for node in nodes {
         let folder = target.folder().join(format!("data-{node}"));
-        let (is_done, said) = run(&["restore", text(store), text(&folder)]);
+        let groups = groups.to_string();
+        let (is_done, said) = run(&["restore", text(store), text(&folder), "--node-groups", &groups]);
         assert!(is_done, "{said}");
         let (is_sound, said) = run(&["check", text(&folder)]);
         assert!(is_sound, "{said}");
@@ -146,14 +147,17 @@ fn a_backup_during_transfers_has_one_state_for_one_node_and_for_other_clusters()
     assert_eq!(value(&mut single.session(), "SELECT COUNT(*) FROM d.counted"), "41");
     drop(single);
     // To one group of two nodes, and to three groups of one.
-    for (name, data, settings) in [("backup-pair", 2, ""), ("backup-three", 3, "NoOfReplicas = 1")] {
+    for (name, data, groups, settings) in [("backup-pair", 2, 1, ""), ("backup-three", 3, 3, "NoOfReplicas = 1")] {
         let roles: Vec<&str> = std::iter::repeat_n("data,sql", data).chain(["management", "sql"]).collect();
         let mut target = Cluster::new(name, &roles, settings);
         let client = roles.len() as u8;
-        restore(&store, &target, 1..=data as u8);
+        restore(&store, &target, (1..=data as u8, groups));
         target.start_serving([1, client]);
         (2..=data as u8).for_each(|node| target.await_address(node));
         check(&mut target.session(client), &noted, &before);
+        let spread = "SELECT COUNT(DISTINCT NODEGROUP) FROM information_schema.PARTITIONS \
+                      WHERE TABLE_SCHEMA = 'd' AND TABLE_NAME = 'counted'";
+        assert_eq!(value(&mut target.session(client), spread), groups.to_string(), "{name}");
         target.await_rows(client, "all disks count", is_whole);
         // The disks have it, too, with the numbers of the new cluster.
         (1..=client).for_each(|node| target.kill(node));
@@ -173,7 +177,7 @@ fn an_empty_disk_beside_restored_ones_gets_their_rows() {
     drop(cluster);
     let roles = ["data,sql", "data,sql", "management", "sql"];
     let mut target = Cluster::new("backup-empty-target", &roles, "");
-    restore(&store, &target, 1..=1);
+    restore(&store, &target, (1..=1, 1));
     target.start_serving([1, 4]);
     target.await_rows(4, "node 2 has copied all rows", is_whole);
     target.await_address(2);
@@ -247,6 +251,30 @@ fn steps_of_a_backup_that_do_not_fit_are_refused() {
     // The log is trimmed again, and another backup succeeds.
     let (is_done, said) = back_up(&mut cluster, &store, "next");
     assert!(is_done, "{said}");
+}
+
+#[test]
+fn the_backup_of_a_node_alone_is_refused_by_a_cluster_of_two_groups() {
+    let mut target = Cluster::new("backup-alone", &ROLES, "");
+    let store = target.folder().join("store");
+    let single = Single::serve(target.folder().join("single"));
+    let port = single.address.port().to_string();
+    let (is_done, said) = run(&["backup", text(&store), "--port", &port]);
+    assert!(is_done, "{said}");
+    drop(single);
+    let folder = target.folder().join("data-1");
+    let (is_done, said) = run(&["restore", text(&store), text(&folder), "--node-groups", "2"]);
+    assert!(!is_done && said.contains("no node group"), "{said}");
+    let (is_done, said) = run(&["restore", text(&store), text(&folder)]);
+    assert!(is_done, "{said}");
+    // The first start leaves a file of the membership, so the second one may decide otherwise.
+    for count in [1, 2] {
+        target.start(1);
+        wait_until("it refuses", || {
+            (target.log(1).matches("a cluster of one node group").count() >= count).then_some(())
+        });
+        target.kill(1);
+    }
 }
 
 /// A node alone, with a restored directory.

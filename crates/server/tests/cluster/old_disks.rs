@@ -45,7 +45,9 @@ fn insert(session: &mut Connection<TcpStream>, first: u32) {
 /// Waits until a node has a checkpoint of what it has now.
 fn await_checkpoint(cluster: &mut Cluster, node: u8) {
     let mut session = cluster.session(node);
-    let last = value(&mut session, "SELECT MAX(stable_commit) FROM junctor_info.replication_lag");
+    // The columns count the commits of an epoch; a commit number has the epoch in front of 40 bits.
+    let last = "SELECT MAX((epoch << 40) + stable_commit) FROM junctor_info.replication_lag";
+    let last = value(&mut session, last);
     let query =
         format!("SELECT COUNT(*) FROM junctor_info.checkpoints WHERE state = 'DONE' AND begin_number >= {last}");
     wait_until("a checkpoint", || (value(&mut session, &query) != "0").then_some(()));
@@ -58,6 +60,19 @@ fn copy(from: &Path, to: &Path) {
 
 fn data(cluster: &Cluster, node: u8) -> PathBuf {
     cluster.folder().join(format!("data-{node}"))
+}
+
+/// Puts a copy in the place of a node's disk, which stays beside it as `newest`. The node keeps its place in
+/// the cluster.
+fn put_back(kept: &Path, folder: &Path) {
+    for name in OF_CLUSTER {
+        let _ = std::fs::remove_file(kept.join(name));
+        if folder.join(name).exists() {
+            copy(&folder.join(name), &kept.join(name));
+        }
+    }
+    std::fs::rename(folder, folder.with_file_name("newest")).expect("it can be renamed");
+    std::fs::rename(kept, folder).expect("it can be renamed");
 }
 
 /// All nodes lose power: nobody evicts another one before.
@@ -105,14 +120,7 @@ fn a_disk_that_was_put_back_copies_and_no_commit_is_lost() {
         drop(session);
         await_checkpoint(&mut cluster, other);
         end_together(&mut cluster);
-        for name in OF_CLUSTER {
-            let _ = std::fs::remove_file(kept.join(name));
-            if folder.join(name).exists() {
-                copy(&folder.join(name), &kept.join(name));
-            }
-        }
-        std::fs::remove_dir_all(&folder).expect("it can be removed");
-        copy(&kept, &folder);
+        put_back(&kept, &folder);
         await_return(&mut cluster);
         for node in [1, 2] {
             let mut session = cluster.session(node);
@@ -125,6 +133,39 @@ fn a_disk_that_was_put_back_copies_and_no_commit_is_lost() {
         }
         let log: String = (1..=3).map(|node| cluster.log(node)).collect();
         assert!(log.contains(&format!("node {old}: its disk lacks commits that it has had")), "{log}");
+    }
+}
+
+#[test]
+fn a_disk_that_was_put_back_does_not_count_when_the_other_was_evicted() {
+    let mut cluster = filled("old-disk-alone");
+    let (folder, kept) = (data(&cluster, 2), cluster.folder().join("kept"));
+    await_checkpoint(&mut cluster, 2);
+    cluster.stop(2);
+    copy(&folder, &kept);
+    cluster.signal(2, rustix::process::Signal::CONT);
+    insert(&mut cluster.session(2), 100);
+    await_checkpoint(&mut cluster, 2);
+    cluster.kill(1);
+    insert(&mut cluster.session(2), 200);
+    await_checkpoint(&mut cluster, 2);
+    [2, 3].into_iter().for_each(|node| cluster.stop(node));
+    [2, 3].into_iter().for_each(|node| cluster.kill(node));
+    put_back(&kept, &folder);
+    (1..=3).for_each(|node| cluster.start(node));
+    // The disk of node 1 has no mark, and the one of node 2 is too old: nothing starts.
+    wait_until("the leader names the disk", || {
+        let log: String = (1..=3).map(|node| cluster.log(node)).collect();
+        log.contains("node 2: its disk lacks commits that it has had").then_some(())
+    });
+    assert!([1, 2].into_iter().all(|node| cluster.address_now(node).is_none()), "nothing is served");
+    end_together(&mut cluster);
+    std::fs::rename(cluster.folder().join("newest"), &kept).expect("it can be renamed");
+    put_back(&kept, &folder);
+    await_return(&mut cluster);
+    for node in [1, 2] {
+        let rows = value(&mut cluster.session(node), "SELECT CONCAT(COUNT(*), ' ', SUM(a)) FROM d.t");
+        assert_eq!(rows, "300 44850", "node {node}");
     }
 }
 

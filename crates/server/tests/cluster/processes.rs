@@ -43,7 +43,7 @@ fn sessions_of_all_nodes_are_seen_and_killed_at_each() {
     }
     // Its statement, then its connection.
     let sleeping = std::thread::spawn(move || {
-        let first = value(&mut five, "SELECT SLEEP(300)");
+        let first = error(&mut five, "SELECT SLEEP(300)");
         (first, format!("{:?}", five.query("SELECT SLEEP(301)").expect_err("it is killed")), five)
     });
     await_statement(&mut four, &ids[2], "SELECT SLEEP(300)");
@@ -51,7 +51,7 @@ fn sessions_of_all_nodes_are_seen_and_killed_at_each() {
     await_statement(&mut one, &ids[2], "SELECT SLEEP(301)");
     one.query(&format!("KILL {}", ids[2])).expect("it is there");
     let (first, second, mut five) = sleeping.join().expect("both end");
-    assert_eq!(first, "1", "SLEEP is interrupted");
+    assert!(first.contains("1317"), "{first}");
     assert!(second.contains("1317") || second.contains("2013") || second.contains("UnexpectedEof"), "{second}");
     assert!(five.query("SELECT 1").is_err(), "the connection has ended");
     // A session that has ended, one that never was, and nodes that have none or are not configured.

@@ -38,6 +38,42 @@ fn a_disk_that_lacks_commits_which_another_has_in_a_checkpoint_is_not_counted_bu
 }
 
 #[test]
+fn a_disk_that_was_put_back_never_stands_for_its_group_alone() {
+    let mut cluster = formed(&SMALL);
+    // The other node is evicted before, so the disk of node 2 is the only one with a mark.
+    cluster.kill(1);
+    cluster.run_until("node 2 goes on", |it| it.serve(&[2]) && it.is_settled());
+    let epoch = cluster.membership(2).unwrap().epoch;
+    let durable = CommitNumber::new(epoch, 30);
+    let progress = EpochProgress {
+        started: epoch,
+        leases_over: epoch,
+        markable: NodeSet::EMPTY,
+        admits: false,
+        slow: None,
+        durable,
+    };
+    cluster.places.get_mut(&NodeId(2)).unwrap().member.as_mut().unwrap().set_progress(progress);
+    cluster.run_until("the membership notes it", |it| it.membership(4).is_some_and(|it| it.durable == durable));
+    cluster.kill_all();
+    cluster.set_disk(1, number(1, 100), number(1, 90));
+    cluster.set_disk(2, CommitNumber::new(epoch, 29), number(1, 90));
+    (1..=4).for_each(|node| cluster.start(node));
+    for _ in 0..200 {
+        cluster.step();
+        assert!(cluster.membership(4).is_none_or(|it| it.epoch <= epoch), "{:?}", cluster.membership(4));
+    }
+    let said = |place: &Place| place.log.iter().any(|line| line.contains("node 2: its disk lacks commits"));
+    assert!(cluster.places.values().any(said));
+    // The right disk is back.
+    cluster.kill_all();
+    cluster.set_disk(2, durable, number(1, 90));
+    (1..=4).for_each(|node| cluster.start(node));
+    cluster.run_until("it starts, and the other one copies", |it| it.serve(&[1, 2]) && it.is_settled());
+    assert_eq!(cluster.cut(4), Some(durable));
+}
+
+#[test]
 fn a_disk_without_another_of_its_group_is_not_given_up() {
     let mut cluster = formed(&["data", "data", "data", "data", "management"]);
     cluster.kill_all();

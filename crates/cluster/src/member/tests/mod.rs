@@ -535,7 +535,14 @@ fn a_node_that_the_sequencer_finds_slow_is_evicted_with_the_reason() {
         let (sequencer, epoch) = (membership.sequencer, membership.epoch);
         let slow_node = Some(SlowNode { node: NodeId(slow), is_disk });
         let (markable, admits) = (NodeSet::EMPTY, true);
-        let progress = EpochProgress { started: epoch, leases_over: epoch, markable, admits, slow: slow_node };
+        let progress = EpochProgress {
+            started: epoch,
+            leases_over: epoch,
+            markable,
+            admits,
+            slow: slow_node,
+            durable: CommitNumber(0),
+        };
         let member = cluster.places.get_mut(&sequencer).unwrap().member.as_mut().unwrap();
         member.set_progress(progress);
         let is_evicted =
