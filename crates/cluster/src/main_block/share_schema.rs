@@ -712,7 +712,8 @@ impl MainBlock {
         }
     }
 
-    fn install_catalog(&mut self, catalog: Arc<Catalog>) {
+    fn install_catalog(&mut self, mut catalog: Arc<Catalog>) {
+        self.add_placements(&mut catalog);
         self.counters.retain(|table, _| catalog.dictionary.table(*table).is_some());
         let base = catalog.dictionary.tables().filter(|layout| layout.definition.kind == TableKind::Base);
         for layout in base {
