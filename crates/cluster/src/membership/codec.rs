@@ -10,7 +10,7 @@ use super::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
 
 /// The version of the layout, in the first byte.
 const VERSION: u8 = 1;
-/// The version of memberships with a closed group, which earlier releases do not know.
+/// The version of memberships with a closed group, which programs of version 1 refuse.
 const CLOSED_GROUP_VERSION: u8 = 2;
 /// Bytes of an item of each list.
 const RECORD_BYTES: usize = 1 + 1 + 4 + 1 + 1 + 4 + 4 + 4;
