@@ -4,6 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
 pub use junctor_cluster::member::{MemberNode, Roles};
+use junctor_cluster::membership::MEMBERS_MAX;
 use junctor_kernel::NodeId;
 use junctor_kernel::transport::hello::ClusterKey;
 
@@ -161,6 +162,10 @@ fn check_nodes(nodes: &[MemberNode], replicas: u8) -> Result<(), String> {
     if first.is_empty() {
         return Err("`nodes` has no node with the role data".into());
     }
+    let count = first.len() + added.len();
+    if count > MEMBERS_MAX {
+        return Err(format!("`nodes` has {count} data nodes, and {MEMBERS_MAX} are possible"));
+    }
     for (data, what) in [(first.len(), "data nodes"), (added.len(), "added data nodes")] {
         if !data.is_multiple_of(usize::from(replicas)) {
             return Err(format!(
@@ -290,6 +295,18 @@ mod tests {
         assert!(error(|cluster| cluster.role = Roles::named("sql")).contains("roles data"));
         assert!(error(|cluster| cluster.replicas = 3).contains("groups of 3 replicas"));
         assert!(error(|cluster| cluster.nodes[1].node = NodeId(1)).contains("twice"));
+        let with_nodes = |count: u8, roles: &str| {
+            config(|cluster| {
+                let of =
+                    |node: u8| parse_node(&format!("{node} {roles} 127.0.0.1:{}", 4200 + u16::from(node))).unwrap();
+                cluster.nodes.extend((0..count).map(|index| of(index + 4)));
+            })
+        };
+        assert!(super::plan(&with_nodes(62, "data,added")).is_ok());
+        for roles in ["data", "data,added"] {
+            let refused = super::plan(&with_nodes(64, roles)).unwrap_err();
+            assert!(refused.contains("has 66 data nodes, and 64 are possible"), "{refused}");
+        }
         let add = |node: &str| {
             let node = parse_node(node).unwrap();
             error(|cluster| cluster.nodes.push(node.clone()))

@@ -17,7 +17,7 @@ use junctor_signals::decide::{Applied, Decide};
 use junctor_signals::take_number::{Decision, TakeNumber};
 
 use crate::membership::detector::Progress;
-use crate::membership::{Membership, NodeSet};
+use crate::membership::{MEMBERS_MAX, Membership, NodeSet};
 
 /// Decisions that some member has not passed. Beyond it requests wait unnumbered.
 pub const KEPT_MAX: u64 = 65_536;
@@ -30,8 +30,6 @@ const RENEWAL: u64 = CommitNumber::COUNTER_MAX / 2;
 /// How long the horizon stands still after the start of an epoch. SQL nodes that have lost the data node with
 /// their snapshots register them at another one in this time.
 pub const HORIZON_FROZEN: Duration = Duration::from_millis(1000);
-/// Maximum number of members: a word holds the destinations of a decision.
-const MEMBERS_MAX: usize = 64;
 
 /// A member, as the sequencer knows it.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! The main block: its state and its inbox.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use junctor_gateway::{Gateway, PartitionInputs};
@@ -97,6 +97,10 @@ pub struct MainBlock {
     /// The chains of each node group: for each, all nodes that are configured, the primary first. Empty on a
     /// node alone, and on one without data.
     pub(super) groups: Vec<Vec<Vec<NodeId>>>,
+    /// Number of groups since the first start of the cluster. Those behind were added.
+    pub(super) first_groups: usize,
+    /// Tables whose records lack their placement. The next schema change stores it.
+    pub(super) unstored_placements: BTreeSet<TableId>,
     /// The AUTO_INCREMENT counter of each table.
     pub(super) counters: BTreeMap<TableId, Counter>,
     /// Whether the node stops, so that marks are lowered to the next number.
@@ -186,7 +190,9 @@ impl MainBlock {
             catalog: Arc::new(Catalog::with_access(access)),
             next_table: TableId(1),
             next_place: 0,
+            first_groups: groups.len(),
             groups,
+            unstored_placements: BTreeSet::new(),
             counters: BTreeMap::new(),
             are_marks_exact: false,
             life: 0,

@@ -214,8 +214,9 @@ impl MainBlock {
         change.is_decided = true;
         change.outstanding = 1;
         self.add_first_marks();
-        let body = DictionaryChange::between(&self.catalog.dictionary, &catalog.dictionary, self.next_table).encode();
-        self.write_dictionary(body, catalog, outbox);
+        let mut change = DictionaryChange::between(&self.catalog.dictionary, &catalog.dictionary, self.next_table);
+        self.store_placements(catalog, &mut change);
+        self.write_dictionary(change.encode(), catalog, outbox);
     }
 
     /// The record of the running change is durable.

@@ -152,6 +152,7 @@ impl MainBlock {
         let has_lease_timer = self.epochs.is_some() || settings.voters().contains(&settings.own);
         if self.epochs.is_some() {
             self.groups = settings.chains_of_groups();
+            self.first_groups = settings.first_groups();
         }
         let member = Member::new(settings, now);
         self.member = Some(Box::new(ClusterMember {

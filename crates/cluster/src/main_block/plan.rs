@@ -18,6 +18,7 @@ use junctor_model::foreign_key::{ForeignKey, check_key_name, foreign_keys_of_exp
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
 use junctor_model::schema::{DatabaseDefinition, Placement, Sharing, TableDefinition, TableKind, TableLayout};
+use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::Module;
 use junctor_signals::change_schema::{Catalog, SchemaChange, TableRename};
 
@@ -366,6 +367,46 @@ impl MainBlock {
             None => self.groups.len(),
         };
         (open > 0).then(|| Placement { first: (position % open) as u8, groups: open as u8 })
+    }
+
+    /// The node groups of a table whose records lack them, and whose first partition has the place `position`.
+    /// A release that stores no placement knows the groups of the first start only.
+    pub(super) fn first_placement_at(&self, position: usize) -> Option<Placement> {
+        let groups = self.first_groups;
+        (groups > 0).then(|| Placement { first: (position % groups) as u8, groups: groups as u8 })
+    }
+
+    /// Adds the placement of tables whose records lack it, as their chains show it. The next schema change and
+    /// the next checkpoint store it.
+    pub(super) fn add_placements(&mut self, catalog: &mut Arc<Catalog>) {
+        let lacks = |layout: &&Arc<TableLayout>| layout.definition.placement.is_none();
+        let placed: Vec<TableDefinition> = catalog
+            .dictionary
+            .tables()
+            .filter(lacks)
+            .filter_map(|layout| {
+                let first = PartitionId { table: layout.definition.id, index: 0 };
+                let node = catalog.distribution.chain(first)?.first()?.node;
+                let first = self.groups.iter().position(|chains| chains.iter().flatten().any(|it| *it == node))?;
+                // `None` on a node alone, whose chains have no groups.
+                let placement = self.first_placement_at(first)?;
+                Some(TableDefinition { placement: Some(placement), ..layout.definition.clone() })
+            })
+            .collect();
+        for definition in placed {
+            self.unstored_placements.insert(definition.id);
+            Arc::make_mut(catalog).dictionary.put_table(definition);
+        }
+    }
+
+    /// Adds the tables to a change whose records lack their placement.
+    pub(super) fn store_placements(&mut self, catalog: &Catalog, change: &mut DictionaryChange) {
+        for id in std::mem::take(&mut self.unstored_placements) {
+            let is_in_change = change.tables.iter().any(|table| table.id == id);
+            if let Some(layout) = catalog.dictionary.table(id).filter(|_| !is_in_change) {
+                change.tables.push(layout.definition.clone());
+            }
+        }
     }
 
     /// The chain of the partition at the place `position` of a table with this placement, whose first

@@ -38,6 +38,8 @@ pub struct RestoredSchema {
     pub undone: Vec<TableId>,
     next_table: TableId,
     next_place: usize,
+    /// Tables whose records lack their placement.
+    unstored_placements: BTreeSet<TableId>,
     counters: BTreeMap<TableId, Counter>,
 }
 
@@ -57,6 +59,17 @@ impl RestoredSchema {
     pub fn owners(&self, node: NodeId) -> Vec<(PartitionId, Address)> {
         let here = |it: &RestoredPartition| it.chain.iter().copied().find(|at| at.node == node);
         self.partitions.iter().filter_map(|it| Some((it.partition, here(it)?))).collect()
+    }
+
+    /// A partition of a checkpoint that this node does not own, although the schema has its table. Its rows
+    /// would be lost silently.
+    pub(super) fn first_without_owner<T>(
+        &self,
+        owners: &BTreeMap<PartitionId, Address>,
+        listed: &[(PartitionId, T)],
+    ) -> Option<PartitionId> {
+        let is_lost = |it: &PartitionId| !owners.contains_key(it) && self.catalog.dictionary.table(it.table).is_some();
+        listed.iter().map(|(partition, _)| *partition).find(is_lost)
     }
 }
 
@@ -105,8 +118,15 @@ impl MainBlock {
             (table, Counter::restored(&layout.definition, mark))
         });
         let counters = counters.collect();
+        let lacks = |layout: &&Arc<TableLayout>| layout.definition.placement.is_none();
+        let mut unstored_placements: BTreeSet<TableId> =
+            catalog.dictionary.tables().filter(lacks).map(|layout| layout.definition.id).collect();
         let (partitions, next_place) = self.place_again(&mut catalog)?;
-        Ok(RestoredSchema { catalog: Arc::new(catalog), partitions, undone, next_table, next_place, counters })
+        let has_placement =
+            |id: &TableId| catalog.dictionary.table(*id).is_some_and(|it| it.definition.placement.is_some());
+        unstored_placements.retain(has_placement);
+        let catalog = Arc::new(catalog);
+        Ok(RestoredSchema { catalog, partitions, undone, next_table, next_place, unstored_placements, counters })
     }
 
     /// Gives each partition its chain in the node group that has its rows, and a chain and an ldm in turn.
@@ -123,7 +143,7 @@ impl MainBlock {
             let placement = match definition.placement {
                 // A node alone may have the directory of a cluster with one group.
                 Some(Placement { groups: 1, .. }) if self.groups.is_empty() => None,
-                placement => placement.or_else(|| self.placement_at(next_place)),
+                placement => placement.or_else(|| self.first_placement_at(next_place)),
             };
             if let Some(Placement { first, groups }) = placement {
                 let (first, groups) = (usize::from(first), usize::from(groups));
@@ -171,10 +191,11 @@ impl MainBlock {
             self.catalog.dictionary.version == 0 && self.running.is_none() && self.next_table == TableId(1),
             "a schema is restored before the first schema change"
         );
-        let RestoredSchema { catalog, partitions: _, undone: _, next_table, next_place, counters } = schema;
+        let RestoredSchema { catalog, next_table, next_place, unstored_placements, counters, .. } = schema;
         self.catalog = catalog;
         self.next_table = next_table;
         self.next_place = next_place;
+        self.unstored_placements = unstored_placements;
         self.counters = counters;
     }
 

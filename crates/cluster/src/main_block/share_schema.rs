@@ -211,7 +211,7 @@ impl MainBlock {
         if matches!(change, SchemaChange::DropOwnTables { .. } | SchemaChange::LockTables { .. }) {
             return None;
         }
-        let is_incomplete = membership.nodes.iter().any(|record| !record.is_serving());
+        let is_incomplete = membership.nodes.iter().any(|record| prevents_changes(membership, record));
         let message = "Got temporary error: a data node does not serve";
         is_incomplete.then(|| Error::new(ErrorCode::TemporaryFailure, message))
     }
@@ -712,7 +712,8 @@ impl MainBlock {
         }
     }
 
-    fn install_catalog(&mut self, catalog: Arc<Catalog>) {
+    fn install_catalog(&mut self, mut catalog: Arc<Catalog>) {
+        self.add_placements(&mut catalog);
         self.counters.retain(|table, _| catalog.dictionary.table(*table).is_some());
         let base = catalog.dictionary.tables().filter(|layout| layout.definition.kind == TableKind::Base);
         for layout in base {
@@ -721,6 +722,13 @@ impl MainBlock {
         }
         self.catalog = catalog;
     }
+}
+
+/// Whether no schema change is possible while this node does not serve. Nothing waits for a node of a closed
+/// group that is away and has no mark: its group has no partitions, and it takes over the whole schema when it joins.
+pub(super) fn prevents_changes(membership: &Membership, record: &NodeRecord) -> bool {
+    let is_awaited = record.is_member() || record.is_durable || membership.closed_group() != Some(record.group);
+    !record.is_serving() && is_awaited
 }
 
 fn decode_marks(marks: &[Box<[u8]>]) -> impl Iterator<Item = CounterMark> {

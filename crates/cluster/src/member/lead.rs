@@ -263,7 +263,9 @@ impl Member {
     /// The next group of the configuration that the membership lacks, if all of its nodes may join.
     fn next_group(&self, membership: &Membership, own: &NodeReport) -> Option<(MembershipChange, String)> {
         let groups = self.settings.groups();
-        let nodes = groups.get(usize::from(membership.open_groups))?;
+        let is_added = |node: &NodeId| self.settings.node(*node).is_some_and(|it| it.roles.added);
+        // Nodes without the role count as voters on the nodes that list them so.
+        let nodes = groups.get(usize::from(membership.open_groups)).filter(|nodes| nodes.iter().all(is_added))?;
         let may_join = |node: &NodeId| {
             let report = self.report_of(*node, own);
             report.is_some_and(|report| self.is_ready_to_join(membership, (*node, Incarnation(0)), report, own))

@@ -846,6 +846,13 @@ impl Member {
             let text = format!("node {} of node group {group} has another group in `nodes`, or none; {advice}", node.0);
             return self.stop(text);
         }
+        let known = usize::from(membership.open_groups) + usize::from(membership.closed_group().is_some());
+        // They would vote, and the other nodes would not know.
+        let groups_of_voters = groups.get(known..self.settings.first_groups()).unwrap_or_default();
+        if let Some(NodeId(node)) = groups_of_voters.iter().flatten().next() {
+            let role = "data nodes that are added need the role added";
+            return self.stop(format!("node {node} of `nodes` has a group that the cluster lacks; {role}"));
+        }
         let own = self.settings.own;
         let earlier = before.map(|(_, before)| Arc::clone(before));
         self.output.fences.push(LinkChange::Epoch(membership.epoch.0));

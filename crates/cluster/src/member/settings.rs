@@ -141,6 +141,11 @@ impl MemberSettings {
         data.chunks(usize::from(self.replicas.max(1))).map(<[NodeId]>::to_vec).collect()
     }
 
+    /// Number of groups of the first start: those whose nodes lack the role `added`.
+    pub fn first_groups(&self) -> usize {
+        data_nodes(&self.nodes).chunks(usize::from(self.replicas.max(1))).count()
+    }
+
     /// The chains of each group.
     pub fn chains_of_groups(&self) -> Vec<Vec<Vec<NodeId>>> {
         self.groups().iter().map(|group| rotations(group)).collect()

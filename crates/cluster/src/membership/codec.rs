@@ -10,7 +10,7 @@ use super::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
 
 /// The version of the layout, in the first byte.
 const VERSION: u8 = 1;
-/// The version of memberships with a closed group, which earlier releases do not know.
+/// The version of memberships with a closed group, which programs of version 1 refuse.
 const CLOSED_GROUP_VERSION: u8 = 2;
 /// Added to the version of a membership with the number that all disks have.
 const DURABLE_VERSIONS: u8 = 2;

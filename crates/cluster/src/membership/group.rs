@@ -4,7 +4,7 @@
 use junctor_kernel::NodeId;
 use junctor_model::id::{Epoch, Incarnation};
 
-use super::{ChangeRefused, Membership, NodeRecord, NodeSet, NodeState};
+use super::{ChangeRefused, MEMBERS_MAX, Membership, NodeRecord, NodeSet, NodeState};
 
 impl Membership {
     /// The group that was added and is not open yet.
@@ -28,6 +28,9 @@ impl Membership {
         }
         if nodes.is_empty() || self.open_groups == u8::MAX || nodes.iter().any(|node| self.record(node).is_some()) {
             return Err(ChangeRefused::WrongGroup);
+        }
+        if self.nodes.len() + nodes.iter().count() > MEMBERS_MAX {
+            return Err(ChangeRefused::TooManyNodes);
         }
         let (group, none) = (self.open_groups, Epoch(0));
         let record = |node| NodeRecord {

@@ -178,9 +178,14 @@ pub enum ChangeRefused {
     GroupNotOpen(u8),
     /// A node has a group already, or the group has no nodes.
     WrongGroup,
+    /// The membership would have more than [`MEMBERS_MAX`] nodes.
+    TooManyNodes,
     /// All 24-bit epochs are used up.
     EpochsExhausted,
 }
+
+/// Maximum number of data nodes: a word holds the destinations of a decision of the sequencer.
+pub const MEMBERS_MAX: usize = 64;
 
 /// The committed membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -795,6 +800,10 @@ mod tests {
         assert_eq!(membership.apply(&another), Err(ChangeRefused::GroupNotOpen(2)));
         let again = MembershipChange::AddGroup { nodes: set(&[4]) };
         assert_eq!(created().apply(&again), Err(ChangeRefused::WrongGroup));
+        let many: Vec<u8> = (10..=10 + MEMBERS_MAX as u8 - 4).collect();
+        let add_many = |nodes: &[u8]| created().apply(&MembershipChange::AddGroup { nodes: set(nodes) });
+        assert_eq!(add_many(&many), Err(ChangeRefused::TooManyNodes));
+        assert!(add_many(&many[1..]).is_ok());
         let open = |membership: &Membership| {
             membership.apply(&MembershipChange::OpenGroup { group: 2, epoch: membership.epoch })
         };

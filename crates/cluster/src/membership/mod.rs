@@ -21,6 +21,6 @@ pub mod node_set;
 pub mod replication;
 
 pub use group::rotations;
-pub use membership::{ChangeRefused, Membership, MembershipChange, NodeRecord, NodeState};
+pub use membership::{ChangeRefused, MEMBERS_MAX, Membership, MembershipChange, NodeRecord, NodeState};
 pub use node_set::NodeSet;
 pub use replication::Replication;

@@ -10,7 +10,7 @@ use super::Result;
 use super::nodes::{self, Node};
 use super::operate::{Common, LOOK_EVERY};
 use super::session::{ServerError, Session};
-use super::table::Table;
+use super::table::{Cell, Table};
 
 /// Shown after the options of `junctor admin add`.
 pub const ADD_HELP: &str = "\
@@ -29,8 +29,8 @@ Try it:
   junctor admin add --host 10.0.0.4 --user root --password-file root.password";
 
 /// MySQL's errors for something that passes: a deadlock, a change of the membership, a lost snapshot, a lock
-/// wait timeout.
-const PASSING: [u16; 4] = [1213, 1296, 1412, 1205];
+/// wait timeout, the stop of the node that executes the statement.
+const PASSING: [u16; 5] = [1213, 1296, 1412, 1205, 1053];
 /// MySQL's error for an unknown table.
 const NO_SUCH_TABLE: u16 = 1146;
 
@@ -75,13 +75,27 @@ pub fn add(options: &AddOptions) -> Result<()> {
         return Err("no node of the cluster has the role `added`; see `junctor admin add --help`".into());
     }
     let groups = await_groups(&mut session, timeout, &steps)?;
-    let tables = session.query(TABLES)?;
+    let tables = tables(&mut session, timeout, &steps)?;
     for row in 0..tables.rows.len() {
         let (database, name) = (tables.cell(row, "TABLE_SCHEMA").text(), tables.cell(row, "TABLE_NAME").text());
         spread(&mut session, (&database, &name), (groups, timeout), &steps)?;
     }
     steps.tell("cluster", &format!("all {} tables are in {groups} node groups", tables.rows.len()));
     Ok(())
+}
+
+/// The tables of users. Tries again after errors that pass.
+fn tables(session: &mut Session, timeout: Duration, steps: &Steps) -> Result<Table> {
+    let deadline = Instant::now() + timeout;
+    loop {
+        match session.query(TABLES) {
+            Err(error) if passes(&*error) && Instant::now() < deadline => {
+                steps.tell("tables", &format!("tries again: {error}"));
+                std::thread::sleep(LOOK_EVERY * 5);
+            }
+            result => return result,
+        }
+    }
 }
 
 fn is_added(node: &Node) -> bool {
@@ -140,14 +154,31 @@ fn is_one_closed(groups: &Table) -> bool {
 fn is_spread(session: &mut Session, (database, name): (&str, &str), groups: usize) -> Result<bool> {
     let literal = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"));
     let partitions = session.query(&format!(
-        "SELECT NODEGROUP FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
+        "SELECT PARTITION_METHOD, NODEGROUP FROM information_schema.PARTITIONS WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {}",
         literal(database),
         literal(name)
     ))?;
+    Ok(are_spread(&partitions, groups))
+}
+
+/// As [`is_spread`], from the rows of a table in `information_schema.PARTITIONS`. A table with a partition
+/// clause has a row for each partition, and keeps their number. Another one has a single row.
+fn are_spread(partitions: &Table, groups: usize) -> bool {
     let count = partitions.rows.len();
     let lists: Vec<String> = (0..count).map(|row| partitions.cell(row, "NODEGROUP").text()).collect();
     let found: BTreeSet<&str> = lists.iter().flat_map(|list| list.split(',')).collect();
-    Ok(found.len() >= if count > 1 { groups.min(count) } else { groups } || count == 0)
+    let has_clause = (0..count).any(|row| *partitions.cell(row, "PARTITION_METHOD") != Cell::Null);
+    count == 0 || found.len() >= if has_clause { groups.min(count) } else { groups }
+}
+
+/// Whether it is worth to try again after an error: the server says so, or the connection is lost, because the
+/// node may have stopped.
+fn passes(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.downcast_ref::<ServerError>().is_none_or(|error| PASSING.contains(&error.code()))
+}
+
+fn is_missing(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.downcast_ref::<ServerError>().is_some_and(|error| error.code() == NO_SUCH_TABLE)
 }
 
 /// Spreads a table over all node groups. Tries again after errors that pass.
@@ -175,12 +206,9 @@ fn spread(
                 return Ok(());
             }
             Ok(false) => "the node that runs schema changes does not know the group yet".to_owned(),
-            Err(error) => match error.downcast_ref::<ServerError>().map(ServerError::code) {
-                Some(NO_SUCH_TABLE) => return Ok(()),
-                Some(code) if !PASSING.contains(&code) => return Err(format!("{table}: {error}").into()),
-                // The connection is lost: the node may have stopped.
-                _ => error.to_string(),
-            },
+            Err(error) if is_missing(&*error) => return Ok(()),
+            Err(error) if passes(&*error) => error.to_string(),
+            Err(error) => return Err(format!("{table}: {error}").into()),
         };
         if Instant::now() >= deadline {
             return Err(format!("{table}: {obstacle}").into());
@@ -193,6 +221,32 @@ fn spread(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_table_with_a_partition_clause_needs_no_more_groups_than_partitions() {
+        let table = |method: mysql::Value, groups: &[&str]| {
+            let cell = |value| Cell::of(value, false);
+            let row = |group: &&str| vec![cell(method.clone()), cell(mysql::Value::from(*group))];
+            let columns = ["PARTITION_METHOD", "NODEGROUP"].map(String::from).to_vec();
+            Table { columns, rows: groups.iter().map(row).collect() }
+        };
+        let key = || mysql::Value::from("KEY");
+        assert!(are_spread(&table(key(), &["1"]), 2));
+        assert!(!are_spread(&table(key(), &["0", "0"]), 2));
+        assert!(are_spread(&table(key(), &["0", "1"]), 3));
+        assert!(!are_spread(&table(mysql::Value::NULL, &["1"]), 2));
+        assert!(are_spread(&table(mysql::Value::NULL, &["0,1"]), 2));
+        assert!(are_spread(&table(key(), &[]), 2), "it was dropped");
+    }
+
+    #[test]
+    fn the_stop_of_a_node_and_a_lost_connection_pass() {
+        let answered = |code| ServerError::of(code);
+        assert!(passes(&answered(1053)) && passes(&answered(1296)));
+        assert!(!passes(&answered(1142)) && !passes(&answered(1146)));
+        assert!(passes(&std::io::Error::from(std::io::ErrorKind::ConnectionReset)));
+        assert!(is_missing(&answered(1146)));
+    }
 
     #[test]
     fn states_of_added_nodes_are_told() {

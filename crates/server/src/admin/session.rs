@@ -46,6 +46,11 @@ pub struct LoginOptions {
 pub struct ServerError(mysql::MySqlError);
 
 impl ServerError {
+    #[cfg(test)]
+    pub fn of(code: u16) -> ServerError {
+        ServerError(mysql::MySqlError { state: "HY000".into(), message: String::new(), code })
+    }
+
     /// MySQL's error number.
     pub fn code(&self) -> u16 {
         self.0.code

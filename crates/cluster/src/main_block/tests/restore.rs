@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use junctor_kernel::NodeId;
 use junctor_model::id::CommitNumber;
-use junctor_model::schema::Dictionary;
+use junctor_model::schema::{Dictionary, Placement};
 use junctor_model::stored_lists::CheckpointLists;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
@@ -151,6 +151,94 @@ fn partitions_stay_in_their_groups_although_tables_were_dropped_and_a_group_was_
     let refused = restore(groups(1)).expect_err("half of the rows are elsewhere");
     assert!(refused.contains("is spread over 2 node groups, of 1"), "{refused}");
     assert!(restore(Vec::new()).is_err());
+}
+
+/// The records of a release that stores no placement.
+fn without_placements(records: &Records) -> Records {
+    let of_record = |body: &Vec<u8>| {
+        let mut change = DictionaryChange::decode(body).expect("it is whole");
+        change.tables.iter_mut().for_each(|table| table.placement = None);
+        change.encode()
+    };
+    Records { dictionary: records.dictionary.iter().map(of_record).collect(), ..records.clone() }
+}
+
+#[test]
+fn tables_without_a_stored_placement_stay_in_the_groups_of_the_first_start() {
+    for first_groups in [1, 2] {
+        let mut stage = Stage::durable();
+        (stage.main.groups, stage.main.first_groups) = (groups(first_groups), first_groups.into());
+        stage.create_database();
+        for name in ["a", "b"] {
+            assert_eq!(stage.change(create_odd(name)).error, None);
+        }
+        let before = places(stage.main.catalog());
+        let mut records = without_placements(&stage.records());
+        // A group was added, and is open.
+        let restart = |records: &Records| {
+            let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
+            (stage.main.groups, stage.main.first_groups) = (groups(first_groups + 1), first_groups.into());
+            let restored = stage.main.restore(None, &records.dictionary, &records.marks).expect("it is whole");
+            for it in &restored.partitions {
+                for member in &it.chain {
+                    stage.partitions.insert((*member, it.partition), it.layout.definition.version);
+                }
+            }
+            stage.main.install(restored);
+            stage
+        };
+        let mut stage = restart(&records);
+        assert_eq!(places(stage.main.catalog()), before);
+        // The next change stores where the tables are. Otherwise those behind a dropped one would move.
+        assert_eq!(stage.change(drop_table("a")).error, None);
+        let before = places(stage.main.catalog());
+        records = stage.crash(records);
+        let stage = restart(&records);
+        assert_eq!(places(stage.main.catalog()), before);
+        let is_stored = |placement: Option<Placement>| placement.is_some_and(|it| it.groups == first_groups);
+        assert!(stage.definitions().iter().all(|table| is_stored(table.placement)));
+    }
+}
+
+#[test]
+fn rows_of_a_checkpoint_without_an_owner_are_found_while_their_table_exists() {
+    let mut stage = Stage::durable();
+    (stage.main.groups, stage.main.first_groups) = (groups(2), 2);
+    stage.create_database();
+    assert_eq!(stage.change(create_odd("a")).error, None);
+    let table = stage.table("a").id;
+    let records = stage.records();
+    let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
+    (stage.main.groups, stage.main.first_groups) = (groups(2), 2);
+    let restored = stage.main.restore(None, &records.dictionary, &records.marks).expect("it is whole");
+    let owners: BTreeMap<PartitionId, Address> = restored.owners(NodeId(1)).into_iter().collect();
+    let at = |table, index| (PartitionId { table, index }, ());
+    assert_eq!(restored.first_without_owner(&owners, &[at(table, 0), at(table, 2), at(TableId(99), 1)]), None);
+    assert_eq!(restored.first_without_owner(&owners, &[at(table, 0), at(table, 1)]), Some(at(table, 1).0));
+}
+
+#[test]
+fn tables_of_another_node_without_a_placement_get_it_from_their_chains() {
+    let mut stage = Stage::durable();
+    (stage.main.groups, stage.main.first_groups) = (groups(2), 2);
+    stage.create_database();
+    for name in ["a", "b"] {
+        assert_eq!(stage.change(create_odd(name)).error, None);
+    }
+    let whole = stage.definitions();
+    let mut handed = Arc::clone(stage.main.catalog());
+    for table in &whole {
+        Arc::make_mut(&mut handed).dictionary.put_table(TableDefinition { placement: None, ..table.clone() });
+    }
+    let mut joining = Stage::durable();
+    (joining.main.groups, joining.main.first_groups) = (groups(3), 2);
+    joining.main.add_placements(&mut handed);
+    let filled: Vec<TableDefinition> = handed.dictionary.tables().map(|layout| layout.definition.clone()).collect();
+    assert_eq!(filled, whole);
+    assert!(whole.iter().any(|table| table.placement == Some(Placement { first: 1, groups: 2 })));
+    let mut change = DictionaryChange::between(&handed.dictionary, &handed.dictionary, TableId(9));
+    joining.main.store_placements(&handed, &mut change);
+    assert_eq!(change.tables, whole);
 }
 
 #[test]

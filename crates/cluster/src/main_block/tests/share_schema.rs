@@ -4,7 +4,9 @@ use junctor_model::id::{Epoch, Incarnation};
 use junctor_signals::change_schema::TableLockRequest;
 use junctor_signals::share_schema::IntroduceNode;
 
+use super::super::share_schema::prevents_changes;
 use super::*;
+use crate::membership::{Membership, MembershipChange};
 
 #[test]
 fn a_node_that_introduces_itself_keeps_its_sessions_out_of_locked_tables_before_it_is_welcome() {
@@ -37,4 +39,31 @@ fn a_node_that_introduces_itself_keeps_its_sessions_out_of_locked_tables_before_
         })
         .collect();
     assert_eq!(sent, ["block", "catalog"], "the answer to the catalog makes the node welcome");
+}
+
+#[test]
+fn a_node_of_a_closed_group_prevents_schema_changes_only_while_it_joins() {
+    let chains = vec![vec![NodeId(1), NodeId(2)], vec![NodeId(2), NodeId(1)]];
+    let mut membership = Membership::create(&[(NodeId(1), 0), (NodeId(2), 0)], chains, NodeId(1));
+    let preventing = |membership: &Membership| -> Vec<u8> {
+        let records = membership.nodes.iter().filter(|record| prevents_changes(membership, record));
+        records.map(|record| record.node.0).collect()
+    };
+    let apply = |membership: &mut Membership, change: MembershipChange| {
+        *membership = membership.apply(&change).expect("it is possible");
+        let epoch = membership.epoch;
+        *membership = membership.apply(&MembershipChange::NoteStarted { epoch }).unwrap_or(membership.clone());
+    };
+    let epoch = membership.epoch;
+    apply(&mut membership, MembershipChange::NoteStarted { epoch });
+    let nodes = [NodeId(3), NodeId(4)].into_iter().collect();
+    apply(&mut membership, MembershipChange::AddGroup { nodes });
+    assert_eq!(preventing(&membership), Vec::<u8>::new());
+    apply(&mut membership, MembershipChange::Admit { node: NodeId(3), incarnation: Incarnation(1) });
+    assert_eq!(preventing(&membership), [3]);
+    let evict = |node| MembershipChange::Evict { nodes: [NodeId(node)].into_iter().collect(), avoid: None };
+    apply(&mut membership, evict(3));
+    assert_eq!(preventing(&membership), Vec::<u8>::new());
+    apply(&mut membership, evict(2));
+    assert_eq!(preventing(&membership), [2], "a node of an open group must copy the schema and rows");
 }
