@@ -76,23 +76,25 @@ fn a_transaction_that_exhausts_memory_fails_per_statement_and_frees_everything()
 
 #[test]
 fn ranges_of_a_descending_primary_key_are_locked_against_new_rows() {
-    for (key, range) in [("a", "a > 100"), ("a DESC", "a > 100"), ("a, b DESC", "a = 150 AND b > 100"), ("a DESC, b", "a = 150")] {
+    for (key, range) in
+        [("a", "a > 100"), ("a DESC", "a > 100"), ("a, b DESC", "a = 150 AND b > 100"), ("a DESC, b", "a = 150")]
+    {
         let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
         (1..4).for_each(|connection| node.open(connection, false));
         let table = format!("CREATE TABLE d.t (a INT, b INT, PRIMARY KEY ({key}))");
         node.execute(1, &["CREATE DATABASE d", &table, "INSERT INTO d.t VALUES (1, 1), (200, 200)"]);
-        for locking in [range, "a = 150 AND b = 150"] {
+        for (locking, new) in [(range, 150), ("a = 160 AND b = 160", 160)] {
             let query = format!("SELECT a FROM d.t WHERE {locking} FOR UPDATE");
             node.execute(1, &["BEGIN"]);
             node.query(1, &query);
             node.execute(2, &["INSERT INTO d.t VALUES (2, 2)", "DELETE FROM d.t WHERE a = 2"]);
-            node.begin_query(3, "INSERT INTO d.t VALUES (150, 150)");
+            node.begin_query(3, &format!("INSERT INTO d.t VALUES ({new}, {new})"));
             node.run();
             assert_eq!(node.answer(3), None, "PRIMARY KEY ({key}), {locking}");
             node.execute(1, &["COMMIT"]);
             node.run();
-            assert_eq!(node.query(1, "SELECT COUNT(*) FROM d.t WHERE a = 150"), ["1"]);
-            node.execute(1, &["DELETE FROM d.t WHERE a = 150"]);
+            assert!(node.answer(3).is_some());
+            assert_eq!(node.query(1, &format!("SELECT COUNT(*) FROM d.t WHERE a = {new}")), ["1"]);
         }
     }
 }
