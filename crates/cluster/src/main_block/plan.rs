@@ -370,7 +370,7 @@ impl MainBlock {
     }
 
     /// The node groups of a table whose records lack them, and whose first partition has the place
-    /// `position`. A release that stores no placement knows the groups of the first start only.
+    /// `position`. A program that stores no placement knows the groups of the first start only.
     pub(super) fn first_placement_at(&self, position: usize) -> Option<Placement> {
         let groups = self.first_groups;
         (groups > 0).then(|| Placement { first: (position % groups) as u8, groups: groups as u8 })
