@@ -369,15 +369,15 @@ impl MainBlock {
         (open > 0).then(|| Placement { first: (position % open) as u8, groups: open as u8 })
     }
 
-    /// The node groups of a table whose records lack them, and whose first partition has the place `position`.
-    /// A release that stores no placement knows the groups of the first start only.
+    /// The node groups of a table whose records lack them, and whose first partition has the place
+    /// `position`. A program that stores no placement knows the groups of the first start only.
     pub(super) fn first_placement_at(&self, position: usize) -> Option<Placement> {
         let groups = self.first_groups;
         (groups > 0).then(|| Placement { first: (position % groups) as u8, groups: groups as u8 })
     }
 
-    /// Adds the placement of tables whose records lack it, as their chains show it. The next schema change and
-    /// the next checkpoint store it.
+    /// Adds the placement of tables whose records lack it, as their chains show it. The next schema change
+    /// and the next checkpoint store it.
     pub(super) fn add_placements(&mut self, catalog: &mut Arc<Catalog>) {
         let lacks = |layout: &&Arc<TableLayout>| layout.definition.placement.is_none();
         let placed: Vec<TableDefinition> = catalog

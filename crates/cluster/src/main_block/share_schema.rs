@@ -725,7 +725,8 @@ impl MainBlock {
 }
 
 /// Whether no schema change is possible while this node does not serve. Nothing waits for a node of a closed
-/// group that is away and has no mark: its group has no partitions, and it takes over the whole schema when it joins.
+/// group that is away and has no mark: its group has no partitions, and it takes over the whole schema when
+/// it joins.
 pub(super) fn prevents_changes(membership: &Membership, record: &NodeRecord) -> bool {
     let is_awaited = record.is_member() || record.is_durable || membership.closed_group() != Some(record.group);
     !record.is_serving() && is_awaited

@@ -171,8 +171,8 @@ fn are_spread(partitions: &Table, groups: usize) -> bool {
     count == 0 || found.len() >= if has_clause { groups.min(count) } else { groups }
 }
 
-/// Whether it is worth to try again after an error: the server says so, or the connection is lost, because the
-/// node may have stopped.
+/// Whether it is worth to try again after an error: the server says so, or the connection is lost, because
+/// the node may have stopped.
 fn passes(error: &(dyn std::error::Error + 'static)) -> bool {
     error.downcast_ref::<ServerError>().is_none_or(|error| PASSING.contains(&error.code()))
 }

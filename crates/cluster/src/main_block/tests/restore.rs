@@ -153,7 +153,7 @@ fn partitions_stay_in_their_groups_although_tables_were_dropped_and_a_group_was_
     assert!(restore(Vec::new()).is_err());
 }
 
-/// The records of a release that stores no placement.
+/// The records of a program that stores no placement.
 fn without_placements(records: &Records) -> Records {
     let of_record = |body: &Vec<u8>| {
         let mut change = DictionaryChange::decode(body).expect("it is whole");
