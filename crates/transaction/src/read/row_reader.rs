@@ -251,8 +251,8 @@ impl RowReader {
             return Err(snapshot_too_old());
         }
         if view.program.table.definition.columns.len() != store.layout().definition.columns.len() {
-            // A part whose session has ended the read does not keep columns from being added, which can change
-            // the numbers of others.
+            // A part whose session has ended the read does not keep columns from being added, which can
+            // change the numbers of others.
             return Err(Error::table_definition_changed());
         }
         self.emitter.scratch.set_strict(view.program.is_strict);
