@@ -467,16 +467,7 @@ impl MainBlock {
             recovery.schema.as_ref().map(|schema| schema.owners(own.node)).unwrap_or_default().into_iter().collect();
         let mut loads: BTreeMap<Address, Vec<(PartitionId, PageTableLocation)>> = BTreeMap::new();
         // The lists are needed no longer.
-        let listed = recovery.lists.take().unwrap_or_default().partitions;
-        if let Some(lost) = recovery.schema.as_ref().and_then(|schema| schema.first_without_owner(&owners, &listed)) {
-            let PartitionId { table, index } = lost;
-            let text = format!(
-                "the checkpoint has rows of partition {index} of table {table}, which the schema places in another node \
-                 group; give all nodes the `nodes` and NoOfReplicas that they had"
-            );
-            return halt(&text, outbox);
-        }
-        for (partition, table) in listed {
+        for (partition, table) in recovery.lists.take().unwrap_or_default().partitions {
             // A partition without an owner belongs to a table that was dropped after the checkpoint.
             if let Some(owner) = owners.get(&partition) {
                 loads.entry(*owner).or_default().push((partition, table));

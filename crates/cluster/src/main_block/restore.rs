@@ -60,17 +60,6 @@ impl RestoredSchema {
         let here = |it: &RestoredPartition| it.chain.iter().copied().find(|at| at.node == node);
         self.partitions.iter().filter_map(|it| Some((it.partition, here(it)?))).collect()
     }
-
-    /// A partition of a checkpoint that this node does not own, although the schema has its table. Its rows
-    /// would be lost silently.
-    pub(super) fn first_without_owner<T>(
-        &self,
-        owners: &BTreeMap<PartitionId, Address>,
-        listed: &[(PartitionId, T)],
-    ) -> Option<PartitionId> {
-        let is_lost = |it: &PartitionId| !owners.contains_key(it) && self.catalog.dictionary.table(it.table).is_some();
-        listed.iter().map(|(partition, _)| *partition).find(is_lost)
-    }
 }
 
 impl MainBlock {
@@ -122,8 +111,7 @@ impl MainBlock {
         let mut unstored_placements: BTreeSet<TableId> =
             catalog.dictionary.tables().filter(lacks).map(|layout| layout.definition.id).collect();
         let (partitions, next_place) = self.place_again(&mut catalog)?;
-        let has_placement =
-            |id: &TableId| catalog.dictionary.table(*id).is_some_and(|it| it.definition.placement.is_some());
+        let has_placement = |id: &TableId| catalog.dictionary.table(*id).is_some_and(|it| it.definition.placement.is_some());
         unstored_placements.retain(has_placement);
         let catalog = Arc::new(catalog);
         Ok(RestoredSchema { catalog, partitions, undone, next_table, next_place, unstored_placements, counters })

@@ -201,23 +201,6 @@ fn tables_without_a_stored_placement_stay_in_the_groups_of_the_first_start() {
 }
 
 #[test]
-fn rows_of_a_checkpoint_without_an_owner_are_found_while_their_table_exists() {
-    let mut stage = Stage::durable();
-    (stage.main.groups, stage.main.first_groups) = (groups(2), 2);
-    stage.create_database();
-    assert_eq!(stage.change(create_odd("a")).error, None);
-    let table = stage.table("a").id;
-    let records = stage.records();
-    let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
-    (stage.main.groups, stage.main.first_groups) = (groups(2), 2);
-    let restored = stage.main.restore(None, &records.dictionary, &records.marks).expect("it is whole");
-    let owners: BTreeMap<PartitionId, Address> = restored.owners(NodeId(1)).into_iter().collect();
-    let at = |table, index| (PartitionId { table, index }, ());
-    assert_eq!(restored.first_without_owner(&owners, &[at(table, 0), at(table, 2), at(TableId(99), 1)]), None);
-    assert_eq!(restored.first_without_owner(&owners, &[at(table, 0), at(table, 1)]), Some(at(table, 1).0));
-}
-
-#[test]
 fn tables_of_another_node_without_a_placement_get_it_from_their_chains() {
     let mut stage = Stage::durable();
     (stage.main.groups, stage.main.first_groups) = (groups(2), 2);
