@@ -111,7 +111,8 @@ impl MainBlock {
         let mut unstored_placements: BTreeSet<TableId> =
             catalog.dictionary.tables().filter(lacks).map(|layout| layout.definition.id).collect();
         let (partitions, next_place) = self.place_again(&mut catalog)?;
-        let has_placement = |id: &TableId| catalog.dictionary.table(*id).is_some_and(|it| it.definition.placement.is_some());
+        let has_placement =
+            |id: &TableId| catalog.dictionary.table(*id).is_some_and(|it| it.definition.placement.is_some());
         unstored_placements.retain(has_placement);
         let catalog = Arc::new(catalog);
         Ok(RestoredSchema { catalog, partitions, undone, next_table, next_place, unstored_placements, counters })
