@@ -48,7 +48,7 @@ pub struct ClusterContents {
     pub parts: Vec<PartContents>,
 }
 
-/// What one node has copied.
+/// The part of a backup that one node has copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PartContents {
@@ -63,9 +63,9 @@ pub struct PartContents {
 /// A complete backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoredBackup {
-    /// Of a node.
+    /// The backup of a node alone.
     Node(Contents),
-    /// Of a cluster.
+    /// The backup of a cluster.
     Cluster(ClusterContents),
 }
 

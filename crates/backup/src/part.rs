@@ -14,7 +14,7 @@ use crate::take::{BackupInProgress, Copier, CopyWatch, block_on, check_name};
 /// Level of zstd.
 const LEVEL: i32 = 3;
 
-/// What a node copies.
+/// The copy that a node makes for a backup of its cluster.
 #[derive(Clone, Debug)]
 pub struct NodePart {
     /// The store: a folder, or `s3://BUCKET/PREFIX`.

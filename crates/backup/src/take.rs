@@ -192,7 +192,7 @@ pub(crate) struct BackupInProgress<'a, F> {
     pub(crate) part: Option<PartInProgress<'a>>,
 }
 
-/// What the part of a node in a backup of its cluster has beside that of a node alone.
+/// The state of a node's part that a backup of a node alone does not need.
 pub(crate) struct PartInProgress<'a> {
     /// The node.
     pub node: u8,

@@ -322,7 +322,7 @@ struct StoredColumn {
     added: Option<StoredAddition>,
 }
 
-/// What rows without a value have in a column that ALTER TABLE added.
+/// The value of rows that were written before ALTER TABLE added the column.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StoredAddition {

@@ -45,7 +45,7 @@ pub struct MergedCheckpoint {
     pub next_file: u32,
 }
 
-/// What the lists of a part say.
+/// The contents of the lists of a part's checkpoint.
 struct Lists {
     schema: DictionaryChange,
     marks: BTreeMap<TableId, u64>,

@@ -82,7 +82,7 @@ fn not_written(error: std::io::Error) -> BackupError {
     BackupError::refused(format!("cannot write the log: {error}"))
 }
 
-/// What becomes of the records of a log.
+/// Receives the groups and records of a log, in their order.
 trait Reading {
     fn group(&mut self, _header: &GroupHeader) {}
 

@@ -20,7 +20,7 @@ const HOLDER: ConnectionId = ConnectionId(0);
 /// Time after which a part is given up that nobody asks about.
 const SILENCE_MAX: Duration = Duration::from_millis(30_000);
 
-/// What main knows of the part of its node.
+/// The state of main about the part of its node.
 #[derive(Debug, Default)]
 pub(super) struct BackupPart {
     /// When somebody last asked about the part whose files are kept; `None` without one.
@@ -50,7 +50,7 @@ struct DeskState {
     part: Option<Part>,
 }
 
-/// What the thread is to copy.
+/// An order to the thread that copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartOrder {
     /// The number of the part on this node.

@@ -10,7 +10,7 @@ pub(super) struct Rules {
     pub order: Order,
 }
 
-/// What differs besides letters.
+/// Differences of a language besides its letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Nothing.

@@ -15,8 +15,8 @@ const COMMON: [u16; 3] = [0, 0x20, 2];
 
 /// The tertiary weights of capitals, in the order of the default table.
 const CAPITALS: [u16; 9] = [8, 9, 0xA, 0xB, 0xC, 0xE, 0x11, 0x12, 0x1D];
-/// What a tertiary weight has in addition where capitals are first, for capitals, letters with both, and all
-/// others.
+/// Where capitals sort first, one of these is added to a tertiary weight: for capitals, for letters of both
+/// cases, and for all others.
 const CASES: [u16; 3] = [0x100, 0x200, 0x300];
 
 /// The weights of a letter in each level.

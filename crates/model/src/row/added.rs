@@ -15,7 +15,7 @@ use crate::schema::ColumnDefinition;
 use crate::types::{Members, Packed};
 use crate::value::{Value, ValueRef};
 
-/// What rows have in a column that ALTER TABLE added without touching them.
+/// A column that ALTER TABLE added without touching the rows, and its value in them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AddedColumn {
     /// Columns with lower numbers were added earlier.

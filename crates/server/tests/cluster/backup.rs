@@ -58,8 +58,7 @@ fn is_whole(rows: &[Row]) -> bool {
     rows.iter().all(|row| row.state == "CONNECTED" || row.state == "SERVING" && row.is_durable)
 }
 
-/// What a restored server or cluster has: the sum of all accounts, and transfers without gaps in the order in
-/// which their client made them.
+/// Checks a restored server or cluster: the accounts have their sum, and each client's transfers have no gap.
 fn check(session: &mut Connection<TcpStream>, noted: &Noted, before: &[u64]) {
     let sum = value(session, "SELECT CONCAT(COUNT(*), ' ', SUM(balance)) FROM d.account");
     assert_eq!(sum, format!("{ACCOUNTS} {}", ACCOUNTS * BALANCE));

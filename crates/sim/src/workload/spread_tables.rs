@@ -18,7 +18,7 @@ const LOOKS_MAX: u32 = 400;
 #[derive(Debug)]
 pub struct SpreadTables {
     rounds_left: Vec<u32>,
-    /// What each session waits for.
+    /// The reply for which each session waits.
     awaited: Vec<Awaited>,
     /// Number of further looks for a second group.
     looks_left: u32,

@@ -394,7 +394,7 @@ fn needs_parameters(final_step: &FinalStep) -> bool {
     matches!(final_step, FinalStep::Aggregate { first_parameter, .. } if *first_parameter > 0)
 }
 
-/// What becomes of a query after rows of one partition.
+/// The state of a query after it has taken rows of one partition.
 pub(crate) enum ReadStep {
     /// The query has ended, or the session has another state.
     Ended(Progress),

@@ -7,7 +7,7 @@ fn number(epoch: u32, counter: u64) -> CommitNumber {
 }
 
 impl Cluster {
-    /// What the disk of a node has: the stable number of its log, and the newest commit of its checkpoint.
+    /// Sets the stable number of a disk's log and the newest commit of its checkpoint.
     fn set_disk(&mut self, node: u8, stable: CommitNumber, checkpoint: CommitNumber) {
         let disk = &mut self.places.get_mut(&NodeId(node)).unwrap().disk;
         (disk.stable, disk.checkpoint) = (stable, checkpoint);

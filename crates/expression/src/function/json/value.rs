@@ -25,7 +25,7 @@ const RETURNING: usize = 2;
 const ON_EMPTY: usize = 3;
 const ON_ERROR: usize = 5;
 
-/// What ON EMPTY or ON ERROR does. The numbers are arguments of the function.
+/// The action of ON EMPTY or ON ERROR. The numbers are arguments of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Otherwise {
     /// The value is NULL.
