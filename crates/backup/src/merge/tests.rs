@@ -142,8 +142,8 @@ async fn back_up(store: &BackupStore, nodes: &[Node], until: CommitNumber) -> Re
     complete(store, "one", &parts).await.map(drop)
 }
 
-/// Reads the log as recovery does. Returns the rows of each commit, as table and row, the number of dictionary
-/// records, and the last commit.
+/// Reads the log as recovery does. Returns the rows of each commit, as table and row, the number of
+/// dictionary records, and the last commit.
 async fn recovered(folder: &Path) -> Result<(BTreeMap<u64, Vec<(u32, u32)>>, usize, CommitNumber), BackupError> {
     let directory = DataDirectory::new(FolderFiles(folder.into()));
     let identity = directory.identity().await?;

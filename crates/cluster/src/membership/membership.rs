@@ -1,7 +1,7 @@
-//! The membership of the cluster, the value that raft replicates, in one long file because all its transitions
-//! are here and share its rules. Each transition is a pure function of the value before and the change, so
-//! every voter computes the same value. A change whose precondition does not hold is refused, and leaves the
-//! value as it is.
+//! The membership of the cluster, the value that raft replicates, in one long file because all its
+//! transitions are here and share its rules. Each transition is a pure function of the value before and the
+//! change, so every voter computes the same value. A change whose precondition does not hold is refused, and
+//! leaves the value as it is.
 //!
 //! The rules are numbered as in `docs/decisions/0016-cluster-models.md`.
 
