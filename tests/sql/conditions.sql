@@ -41,4 +41,19 @@ SELECT id FROM t WHERE CONCAT('1', HEX(id), 1) LIKE '1_1' ORDER BY id;
 SELECT id FROM t WHERE IF(a > 0, HEX(x), 5) = '5' ORDER BY id;
 SELECT id FROM t WHERE COALESCE(HEX(x), s, 'none') IN ('none', '00FF') ORDER BY id;
 SELECT id FROM t WHERE CASE WHEN a = 1 THEN HEX(id) WHEN a = 2 THEN 'two' ELSE s END = '5';
+
+-- Truncation in the condition of DELETE is an error, and a warning with IGNORE or without a strict sql_mode.
+CREATE TABLE texts (a VARCHAR(10), b INT);
+INSERT INTO texts VALUES ('q', 1), ('1', 2), ('2', 3), ('3', 4);
+DELETE FROM texts WHERE a = 1;
+DELETE IGNORE FROM texts WHERE a = 1;
+SHOW WARNINGS;
+DELETE IGNORE FROM texts WHERE a = 2 ORDER BY b LIMIT 1;
+SHOW WARNINGS;
+SET sql_mode = '';
+DELETE FROM texts WHERE a = 3;
+SHOW WARNINGS;
+SET sql_mode = DEFAULT;
+SELECT * FROM texts;
+DROP TABLE texts;
 DROP DATABASE cli_conditions;

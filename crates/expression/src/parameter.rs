@@ -150,7 +150,7 @@ impl ParametersBuilder {
         self.offsets.len()
     }
 
-    /// Appends the byte string to `out`.
+    /// Appends the byte string to `out`, and removes all parameters.
     ///
     /// Errors: 1390 beyond [`limit::PARAMETERS_MAX`] parameters, 1153 when the values exceed 4 GiB.
     pub fn append_to(&mut self, out: &mut Vec<u8>) -> Result<()> {
@@ -163,11 +163,16 @@ impl ParametersBuilder {
             let message = "Got a packet bigger than 'max_allowed_packet' bytes";
             return Err(Error::new(ErrorCode::PacketTooLarge, message));
         }
-        out.extend_from_slice(&self.values);
+        // Values move to an empty output without a copy.
+        match out.is_empty() {
+            true => std::mem::swap(out, &mut self.values),
+            false => out.extend_from_slice(&self.values),
+        }
         for offset in &self.offsets {
             out.extend_from_slice(&offset.to_le_bytes());
         }
         out.extend_from_slice(&(self.offsets.len() as u16).to_le_bytes());
+        self.clear();
         Ok(())
     }
 }

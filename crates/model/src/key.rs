@@ -202,6 +202,14 @@ impl IntegerKeys {
         let bytes = key.to_be_bytes().last_chunk().copied();
         if key <= self.last { bytes } else { None }
     }
+
+    /// The key of a value in a column of `bytes` bytes, in the first `bytes` bytes of the array; `None` if the
+    /// value is outside the column's range.
+    #[inline(always)]
+    pub fn leading_bytes(self, bytes: u8, value: i64) -> Option<[u8; 8]> {
+        let key = (value as u64).wrapping_add(self.offset);
+        (key <= self.last).then(|| (key << (64 - u32::from(bytes) * 8)).to_be_bytes())
+    }
 }
 
 #[inline(never)]
@@ -392,6 +400,8 @@ mod tests {
                         range.contains(&i128::from(*value)).then(|| key(&column_type, false, &Value::Int(*value)));
                     let found = IntegerKeys::new(BYTES as u8, unsigned).key::<BYTES>(*value).map(|key| key.to_vec());
                     assert_eq!(found, expected, "{value} as {column_type:?}");
+                    let leading = IntegerKeys::new(BYTES as u8, unsigned).leading_bytes(BYTES as u8, *value);
+                    assert_eq!(leading.map(|bytes| bytes[..BYTES].to_vec()), expected, "{value} as {column_type:?}");
                 }
             }
         }

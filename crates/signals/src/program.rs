@@ -239,7 +239,10 @@ pub enum WriteAction {
         ignore: bool,
     },
     /// Deletes accepted rows.
-    Delete,
+    Delete {
+        /// IGNORE, or no strict `sql_mode`: truncation in the condition is a warning.
+        ignore: bool,
+    },
     /// Locks accepted rows and returns them as a read would.
     LockRead {
         /// Shared or exclusive.

@@ -37,7 +37,7 @@ choices! {
         0 Insert;
         1 InsertOrClaim;
         2 Update { assignments, ignore };
-        3 Delete;
+        3 Delete { ignore };
         4 LockRead { mode, when_locked, output, is_strict };
     }
 }
@@ -219,7 +219,7 @@ fn check_write(program: &mut WriteProgram) -> Result<()> {
             }
         }
         WriteAction::LockRead { output, .. } => check_output(table, output)?,
-        WriteAction::Insert | WriteAction::InsertOrClaim | WriteAction::Delete => {}
+        WriteAction::Insert | WriteAction::InsertOrClaim | WriteAction::Delete { .. } => {}
     }
     if let Some(returning) = &mut program.returning {
         check_output(table, &mut returning.output)?;

@@ -84,6 +84,12 @@ impl ParameterKind {
             && (self.prefix == PatternPrefix::Unknown || self.prefix == other.prefix)
     }
 
+    /// Whether a plan for this kind serves every signed integer.
+    #[inline]
+    pub fn is_integer(&self) -> bool {
+        (self.kind, self.scale, self.is_list, self.prefix) == (Kind::Int, 0, false, PatternPrefix::Unknown)
+    }
+
     /// Like [`Self::serves`], but the exact types must be equal too. Only implicit parameters have an exact
     /// type: session values such as `NOW()`, which are parameters of the plan.
     pub fn serves_exactly(&self, other: &ParameterKind) -> bool {

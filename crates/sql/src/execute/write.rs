@@ -257,9 +257,11 @@ fn note_diagnostics(session: &mut Session, form: &WriteForm, diagnostics: Option
 /// The level of the warnings that a program's rows cause.
 pub(super) fn level_of(program: &WriteProgram) -> WarningLevel {
     match &program.action {
-        WriteAction::Update { ignore: true, .. } | WriteAction::LockRead { .. } => WarningLevel::Warning,
+        WriteAction::Update { ignore: true, .. }
+        | WriteAction::Delete { ignore: true }
+        | WriteAction::LockRead { .. } => WarningLevel::Warning,
         // RETURNING of a DELETE is not evaluated strictly.
-        WriteAction::Delete if program.returning.is_some() => WarningLevel::Warning,
+        WriteAction::Delete { .. } if program.returning.is_some() => WarningLevel::Warning,
         // In strict mode, every condition that is worse than a note is an error.
         _ => WarningLevel::Note,
     }

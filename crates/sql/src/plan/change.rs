@@ -161,7 +161,8 @@ pub(super) fn plan_delete(environment: &Environment<'_>, delete: &Delete) -> Res
     let entries = unique_entries(environment.dictionary, &layout.definition, None)?;
     let foreign_keys = foreign_keys(environment, &layout.definition, RowWrite::Delete);
     let maintained = Maintained { unique_entries: entries, foreign_keys };
-    plan_change(&mut binder, layout, &request, WriteAction::Delete, maintained)
+    let action = WriteAction::Delete { ignore: delete.ignore || environment.modes.is_lenient };
+    plan_change(&mut binder, layout, &request, action, maintained)
 }
 
 /// The index entries and foreign keys that the write maintains.

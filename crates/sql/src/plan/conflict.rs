@@ -147,7 +147,7 @@ pub(super) fn plan_conflict(
         let delete = WriteProgram {
             unique_entries: unique_entries(environment.dictionary, definition, None)?,
             foreign_keys: foreign_keys(environment, definition, RowWrite::Delete),
-            ..WriteProgram::new(layout, WriteAction::Delete, Access::PrimaryKeys)
+            ..WriteProgram::new(layout, WriteAction::Delete { ignore: false }, Access::PrimaryKeys)
         };
         let keys = key_locks(environment.dictionary, layout)?;
         let row_lock = delete.foreign_keys.is_none().then(|| lock_program(layout));

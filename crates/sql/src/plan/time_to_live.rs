@@ -103,7 +103,7 @@ pub(super) fn expired_rows(environment: &Environment<'_>, layout: &Arc<TableLayo
         filter: Some(test(layout, time_to_live, now, false)?),
         reads_parameters: true,
         unique_entries: unique_entries(environment.dictionary, &layout.definition, None)?,
-        ..WriteProgram::new(layout, WriteAction::Delete, Access::PrimaryKeys)
+        ..WriteProgram::new(layout, WriteAction::Delete { ignore: false }, Access::PrimaryKeys)
     };
     let keys = key_locks(environment.dictionary, layout)?;
     Ok(Some(ExpiredRows { keys, delete: Arc::new(delete), row_lock: lock_program(layout) }))

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicU64;
 use junctor_expression::{Kind, Parameters};
 use junctor_gateway::invariant;
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::value::ValueRef;
 use junctor_signals::program::RowProtocol;
 
 use super::estimates::is_outdated;
@@ -370,13 +371,17 @@ fn serve_all(planned: &[ParameterKind], kinds: &[ParameterKind]) -> bool {
 }
 
 /// Whether a plan that was made for `kinds` is correct for the values.
-#[inline]
+#[inline(always)]
 fn fits(plan: &Plan, kinds: &[ParameterKind], values: Parameters<'_>) -> bool {
     if matches!(plan, Plan::Insert(insert) if insert.takes_any_kind) {
         return true;
     }
     kinds.iter().enumerate().all(|(ordinal, planned)| {
-        let kind = kind_of_value(values.get(ordinal as u16));
+        let value = values.get(ordinal as u16);
+        if matches!(value, ValueRef::Int(_)) && planned.is_integer() {
+            return true;
+        }
+        let kind = kind_of_value(value);
         planned.serves(&kind) || kind.kind == Kind::Null
     })
 }

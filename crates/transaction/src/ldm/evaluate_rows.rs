@@ -95,7 +95,9 @@ impl LdmBlock {
         emitter.scratch.set_value_rules(program.rules);
         let is_lenient = matches!(
             program.action,
-            WriteAction::LockRead { is_strict: false, .. } | WriteAction::Update { ignore: true, .. }
+            WriteAction::LockRead { is_strict: false, .. }
+                | WriteAction::Update { ignore: true, .. }
+                | WriteAction::Delete { ignore: true }
         );
         emitter.scratch.set_strict(!is_lenient);
         emitter.exchange(&mut work.accumulators);
@@ -393,7 +395,7 @@ impl Evaluation<'_> {
                 let row = OutputRow { view, parameters: self.parameters, protocol: work.request.protocol };
                 self.emitter.row(output, &row, out)?;
             }
-            WriteAction::Delete => {
+            WriteAction::Delete { .. } => {
                 if let Some(returning) = &self.program.returning {
                     emit_returned(self.emitter, returning, work, view, self.parameters)?;
                 }

@@ -263,7 +263,7 @@ impl LdmBlock {
         match work.request.program.action {
             WriteAction::Insert | WriteAction::InsertOrClaim => counted.rows_inserted += u64::from(work.changed),
             WriteAction::Update { .. } => counted.rows_updated += u64::from(work.changed),
-            WriteAction::Delete => counted.rows_deleted += u64::from(work.changed),
+            WriteAction::Delete { .. } => counted.rows_deleted += u64::from(work.changed),
             WriteAction::LockRead { .. } => counted.rows_locked += u64::from(work.matched),
         }
     }

@@ -82,7 +82,8 @@ impl EntryPrograms {
     fn new(table: &Arc<TableLayout>) -> EntryPrograms {
         let insert = Arc::new(WriteProgram::new(table, WriteAction::Insert, Access::PrimaryKeys));
         let with_action = |action| Arc::new(WriteProgram { action, ..(*insert).clone() });
-        let (insert_or_claim, delete) = (with_action(WriteAction::InsertOrClaim), with_action(WriteAction::Delete));
+        let (insert_or_claim, delete) =
+            (with_action(WriteAction::InsertOrClaim), with_action(WriteAction::Delete { ignore: false }));
         EntryPrograms { insert, insert_or_claim, delete }
     }
 }

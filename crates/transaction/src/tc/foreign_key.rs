@@ -248,7 +248,7 @@ impl TcBlock {
                     rounds.push(PlannedRound::Keys(Box::new(all)));
                     continue;
                 }
-                ReferentialAction::Cascade if !is_update => WriteAction::Delete,
+                ReferentialAction::Cascade if !is_update => WriteAction::Delete { ignore: false },
                 ReferentialAction::Cascade => new_keys(&child.definition, &key.child_columns),
                 ReferentialAction::SetNull => no_keys(&key.child_columns),
             };
@@ -339,7 +339,7 @@ impl TcBlock {
     ) -> Result<WriteProgram> {
         let definition = &child.definition;
         let write = match &action {
-            WriteAction::Delete => RowWrite::Delete,
+            WriteAction::Delete { .. } => RowWrite::Delete,
             _ => RowWrite::Update(columns),
         };
         let reads_parameters = match &action {

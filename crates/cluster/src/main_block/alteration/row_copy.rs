@@ -202,7 +202,7 @@ impl RowCopy {
             old,
             new: Arc::clone(new),
             insert: write(WriteAction::Insert),
-            delete: write(WriteAction::Delete),
+            delete: write(WriteAction::Delete { ignore: false }),
             // No other session writes to the new table, so no key range has to be locked.
             transaction: with_isolation(Isolation::ReadCommitted, true),
             reached: with_isolation(Isolation::RepeatableRead, true),

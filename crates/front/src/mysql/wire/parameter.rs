@@ -119,6 +119,8 @@ pub fn decode_parameters<'a>(
     let null_bitmap = fields.bytes(sent_count.div_ceil(8), "null_bitmap")?;
     match fields.u8("new_types")? {
         0 if bound_types.len() == parameter_count && sent_count == parameter_count => {}
+        // Many clients send the same types with each execution.
+        1 if !block.named && bound_types.len() == parameter_count && repeats(&mut fields, bound_types) => {}
         1 => read_types(&mut fields, block.named, sent_count, parameter_count, bound_types)?,
         _ => return Err(ProtocolError::Malformed { field: "new_types" }),
     }
@@ -141,6 +143,19 @@ pub(super) fn read_count(fields: &mut FieldReader<'_>) -> Result<usize, Protocol
         Ok(count) if count <= PARAMETER_COUNT_MAX => Ok(count),
         _ => Err(ProtocolError::Malformed { field: FIELD }),
     }
+}
+
+/// Reads the types if they are those that are bound already, and nothing otherwise.
+#[inline]
+fn repeats(fields: &mut FieldReader<'_>, bound_types: &[ParameterType]) -> bool {
+    let mut sent = *fields;
+    for bound in bound_types {
+        if sent.array("parameter_type") != Ok(bound.to_bytes()) {
+            return false;
+        }
+    }
+    *fields = sent;
+    true
 }
 
 /// Reads the types. Checks that the bytes of all of them are present before it allocates, so a false count

@@ -133,6 +133,7 @@ impl ParameterType {
     }
 
     /// The two bytes of the bound type.
+    #[inline]
     pub const fn to_bytes(self) -> [u8; 2] {
         [self.column_type.code(), if self.unsigned { Self::UNSIGNED_FLAG } else { 0 }]
     }

@@ -669,6 +669,13 @@ pub(crate) fn push_keys(
         && definition.partition_columns == template.columns
     {
         // A point select. One key has no duplicates.
+        if let Some((bytes, keys, value)) = single_integer(definition, template, only, values) {
+            if let Some(key) = keys.leading_bytes(bytes, value) {
+                let key = &key[..usize::from(bytes)];
+                inputs.push_hashed_key(key_hash(key), key, sent, buffers);
+            }
+            return Ok(());
+        }
         let alternative = KeyAlternative { definition, columns: &template.columns, values: only };
         key_builder.bytes.clear();
         if key_builder.append_key(alternative, None, values)? && key_builder.bytes.len() <= KEY_BYTES_MAX {
@@ -752,6 +759,24 @@ fn is_first_of_equals(integers: &[[u8; 8]], position: usize, order: &mut Vec<u32
     }
     let first = order.partition_point(|earlier| integers[*earlier as usize] < integers[position]);
     order[first] as usize == position
+}
+
+/// The width in bytes, the encoding and the value of a key that is one signed integer; `None` for every other
+/// key.
+#[inline(always)]
+fn single_integer(
+    definition: &TableDefinition,
+    template: &KeyTemplate,
+    key: &[KeyValues],
+    values: &Values<'_>,
+) -> Option<(u8, IntegerKeys, i64)> {
+    let ([column], [KeyValues::One(Operand::Parameter(ordinal))]) = (template.columns.as_slice(), key) else {
+        return None;
+    };
+    let ValueRef::Int(value) = values.parameters.get(*ordinal) else { return None };
+    let column = &definition.columns[usize::from(column.0)];
+    let (bytes, unsigned) = column.column_type.as_integer()?;
+    (!column.nullable).then(|| (bytes, IntegerKeys::new(bytes, unsigned), value))
 }
 
 /// The width in bytes, the encoding and the values of a key that has one integer column and a list of integer

@@ -349,6 +349,38 @@ fn a_list_of_integers_makes_each_key_once_for_every_column_type() {
 }
 
 #[test]
+fn the_key_of_one_integer_equals_that_of_the_general_path() {
+    let ends = [7, 8, 15, 16, 23, 24, 31, 32, 62].map(|bit| 1i64 << bit);
+    let around = ends.iter().flat_map(|end| [end - 1, *end, end + 1, -end - 1, -end, 1 - end]);
+    let numbers: Vec<i64> = around.chain([i64::MAX, i64::MIN, -1, 0, 1]).collect();
+    let template = list_of(KeyValues::One(Operand::Parameter(0)));
+    let alternative = &template.alternatives[0];
+    let mut key_builder = KeyBuilder::default();
+    for (bytes, unsigned) in [1, 2, 3, 4, 8].into_iter().flat_map(|bytes| [(bytes, false), (bytes, true)]) {
+        let definition = integer_table(bytes, unsigned);
+        for number in &numbers {
+            let mut builder = ParametersBuilder::new();
+            builder.push_int(*number);
+            let mut parameters = Vec::new();
+            builder.append_to(&mut parameters).expect("one value");
+            let scratch = Scratch::new();
+            let values = Values { parameters: Parameters::from_bytes(&parameters), scratch: &scratch };
+            let (width, keys, value) =
+                single_integer(&definition, &template, alternative, &values).expect("an integer");
+            let found = keys.leading_bytes(width, value).map(|key| key[..usize::from(width)].to_vec());
+            let general = all_keys(&mut key_builder, &definition, &template, &parameters);
+            assert_eq!(found.map(|key| (key_hash(&key), key)).as_ref(), general.first(), "{number} in {bytes} bytes");
+        }
+    }
+    // Other values and columns take the general path.
+    let definition = integer_table(4, false);
+    let scratch = Scratch::new();
+    let values = Values { parameters: Parameters::NONE, scratch: &scratch };
+    assert!(single_integer(&definition, &template, alternative, &values).is_none(), "NULL");
+    assert!(single_integer(&definition, &template, &[KeyValues::One(constant(1))], &values).is_none());
+}
+
+#[test]
 fn the_fast_path_refuses_values_that_are_no_signed_integers() {
     let mut key_builder = KeyBuilder::default();
     let long = integer_table(8, true);

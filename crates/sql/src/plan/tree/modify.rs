@@ -375,7 +375,7 @@ impl TreePlanner<'_> {
                 unique_entries: unique_entries(environment.dictionary, definition, None)?,
                 foreign_keys: foreign_keys(environment, definition, RowWrite::Delete),
                 rules: environment.rules,
-                ..WriteProgram::new(layout, WriteAction::Delete, Access::PrimaryKeys)
+                ..WriteProgram::new(layout, WriteAction::Delete { ignore: false }, Access::PrimaryKeys)
             };
             return Ok((program, Vec::new()));
         }

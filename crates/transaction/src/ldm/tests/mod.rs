@@ -77,7 +77,7 @@ impl SampleTable {
     }
 
     pub(crate) fn delete(&self, access: Access) -> Arc<WriteProgram> {
-        self.program(WriteAction::Delete, access, true)
+        self.program(WriteAction::Delete { ignore: false }, access, true)
     }
 
     pub(super) fn update(&self, access: Access, assignments: Vec<(ColumnNumber, Expression)>) -> Arc<WriteProgram> {

@@ -100,6 +100,24 @@ fn types_stay_bound_until_new_ones_are_sent() {
 }
 
 #[test]
+fn types_sent_again_may_change_one_parameter_or_its_sign() {
+    let mut types = Vec::new();
+    let (signed, unsigned) = (ParameterValue::Signed(-1), ParameterValue::Unsigned(255));
+    for (sent, expected) in [
+        ("00 01 01 00 01 00 ff ff", [signed, signed]),
+        ("00 01 01 00 01 00 ff ff", [signed, signed]),
+        ("00 01 01 00 01 80 ff ff", [signed, unsigned]),
+        ("00 01 01 80 01 80 ff ff", [unsigned, unsigned]),
+        ("00 01 01 80 fd 00 ff 01 61", [unsigned, ParameterValue::Text(b"a")]),
+        ("00 00 ff 01 62", [unsigned, ParameterValue::Text(b"b")]),
+    ] {
+        assert_eq!(decode(&plain(&hex(sent)), 2, &mut types).unwrap(), expected, "{sent}");
+    }
+    // The second type is cut off.
+    assert!(decode(&plain(&hex("00 01 01 80 fd")), 2, &mut types).is_err());
+}
+
+#[test]
 fn an_execution_without_types_needs_an_earlier_one() {
     let bytes = hex("00 00 06 00 00 00");
     let expected = Err(ProtocolError::Malformed { field: "new_types" });
