@@ -145,11 +145,15 @@ impl Changes {
                 _ => false,
             }) || self.alteration.drop_indexes.iter().any(|name| name.eq_ignore_ascii_case(index::PRIMARY));
         // An index is built before the last step of an alteration, so its columns must be there. INPLACE and
-        // COPY write the new columns into the rows, as in MySQL.
+        // COPY write rows with the columns of the new table, as in MySQL.
         let changes_keys = !self.alteration.drop_indexes.is_empty()
             || written.iter().any(|change| as_index(change).is_some() || as_foreign_key(change).is_some());
-        let may_add = !changes_keys && matches!(algorithm, AlterAlgorithm::Default | AlterAlgorithm::Instant);
-        let in_place = if changes_primary { None } else { draft.in_place(may_add, context)? };
+        let is_automatic = matches!(algorithm, AlterAlgorithm::Default | AlterAlgorithm::Instant);
+        let may_change_columns = !changes_keys && is_automatic;
+        let in_place = match changes_primary {
+            true => None,
+            false => draft.in_place((may_change_columns, algorithm), context)?,
+        };
         if let Some(redefinition) = in_place {
             self.table = redefinition.new.clone();
             self.alteration.redefinition = Some(Box::new(redefinition));
