@@ -1,9 +1,12 @@
 //! Definition statements and their outcomes, in golden files. A case is a statement, `--`, the output of SHOW
 //! CREATE TABLE or the error, and the warnings; `==` ends it.
 
-use std::fmt::Write;
+mod dropped_columns;
 
-use junctor_model::alteration::ColumnSource;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use junctor_model::alteration::{ColumnSource, Redefinition};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
@@ -331,7 +334,7 @@ fn an_unknown_engine_is_an_error_with_no_engine_substitution() {
 }
 
 /// The redefinition that a statement asks for.
-fn redefined(text: &str, dictionary: &Dictionary) -> junctor_model::alteration::Redefinition {
+fn redefined(text: &str, dictionary: &Dictionary) -> Redefinition {
     let change = define(text, dictionary).expect(text).change;
     let SchemaChange::AlterTable { alteration, .. } = change else { panic!("{change:?}") };
     *alteration.redefinition.clone().expect("the statement changes columns or options")

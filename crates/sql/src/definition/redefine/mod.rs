@@ -566,6 +566,7 @@ impl<'a> Draft<'a> {
         for key in &mut foreign_keys {
             key.columns = renumbered(&key.columns);
         }
+        create_table::check_visible(&columns)?;
         check_rows_and_keys(&columns, &indexes)?;
         let mut new = TableDefinition {
             columns,
