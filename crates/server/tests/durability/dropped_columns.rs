@@ -157,3 +157,39 @@ fn any_history_of_columns_with_restarts_equals_that_of_a_copied_table() {
     server.kill();
     std::fs::remove_dir_all(&folder).expect("the folder exists");
 }
+
+/// The bytes of long values, once purge has nothing to do.
+fn overflow_bytes(session: &mut Connection<TcpStream>) -> u64 {
+    let query = "SELECT SUM(overflow_bytes), SUM(row_versions - live_rows) FROM junctor_info.memoryusage";
+    loop {
+        let figures = rows(session, query).remove(0);
+        if figures[1] == "0" {
+            return figures[0].parse().expect("a number");
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn long_values_of_a_dropped_column_are_freed_when_their_row_changes_or_is_copied() {
+    let folder = folder("dropped-overflow");
+    let server = start(&folder);
+    let mut session = server.session();
+    let values: Vec<String> = (1..=100).map(|id| format!("({id}, {id}, REPEAT('x', 30000))")).collect();
+    let insert = format!("INSERT INTO d.a VALUES {}", values.join(","));
+    run(&mut session, &["CREATE DATABASE d", "CREATE TABLE d.a (id INT PRIMARY KEY, v INT, t TEXT)", &insert]);
+    let all = overflow_bytes(&mut session);
+    assert!(all >= 3_000_000, "{all} bytes of 100 values");
+    run(&mut session, &["ALTER TABLE d.a DROP COLUMN t, ALGORITHM=INSTANT", "UPDATE d.a SET v = v"]);
+    assert_eq!(overflow_bytes(&mut session), all);
+    run(&mut session, &["UPDATE d.a SET v = v + 1 WHERE id <= 50"]);
+    let half = overflow_bytes(&mut session);
+    assert!(half <= all * 6 / 10, "{half} of {all} bytes are left");
+    run(&mut session, &["ALTER TABLE d.a FORCE"]);
+    while overflow_bytes(&mut session) > 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(rows(&mut session, "SELECT COUNT(*), SUM(v) FROM d.a"), [["100", "5100"]]);
+    server.kill();
+    std::fs::remove_dir_all(&folder).expect("the folder exists");
+}

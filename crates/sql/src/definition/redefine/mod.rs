@@ -13,7 +13,9 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::limit::{ADDED_COLUMNS_MAX, COLUMNS_MAX};
 use junctor_model::row::{AddedColumn, is_valid_addition};
-use junctor_model::schema::{CheckConstraint, ColumnDefinition, ExpressionKind, IndexDefinition, TableDefinition};
+use junctor_model::schema::{
+    CheckConstraint, ColumnDefinition, ExpressionKind, IndexDefinition, KeyPrefix, TableDefinition,
+};
 use junctor_model::table_options::KeptOptions;
 use junctor_model::temporal::ValueRules;
 use junctor_model::types::Form;
@@ -160,7 +162,9 @@ impl<'a> Draft<'a> {
             is_forced: false,
             keys: Vec::new(),
         };
-        for change in changes {
+        // A column takes its constraints with it, also those that the statement drops by name.
+        let is_column = |change: &&TableChange| matches!(change, TableChange::DropColumn(_));
+        for change in changes.iter().filter(|change| !is_column(change)).chain(changes.iter().filter(is_column)) {
             draft.drop(change)?;
         }
         draft.kept_checks = draft.checks.len();
@@ -467,7 +471,7 @@ impl<'a> Draft<'a> {
             let new = &new.definition;
             let is_computed = old.is_generated() || new.is_generated();
             old.nullable == new.nullable
-                && (!is_computed || old.expression == new.expression)
+                && (!is_computed || old.expression == new.expression || self.has_same_prefixes(old, new))
                 && old.auto_increment == new.auto_increment
                 && new.column_type.has_values_of(&old.column_type)
         };
@@ -480,6 +484,14 @@ impl<'a> Draft<'a> {
             && (has_same_columns || (may_change_columns && self.can_leave_dropped(context.dictionary)))
             && kept().is_sorted_by_key(|(old, _)| old)
             && kept().all(is_kept)
+    }
+
+    /// Whether two hidden columns have the same prefixes of the same column, which may have another name now.
+    fn has_same_prefixes(&self, old: &ColumnDefinition, new: &ColumnDefinition) -> bool {
+        let (Some(before), Some(after)) = (old.key_prefix(), new.key_prefix()) else { return false };
+        let base = self.columns.iter().find(|column| *column.definition.name == *after.column);
+        KeyPrefix { column: before.column, ..after } == before
+            && base.is_some_and(|base| base.old.is_some() && base.old == self.old.column(before.column))
     }
 
     /// Gives each new column the value of rows that do not have one. Returns false if the rows must be
@@ -605,7 +617,7 @@ impl<'a> Draft<'a> {
     fn renamed_columns(&self) -> Vec<(Box<str>, Box<str>)> {
         let renamed = self.columns.iter().filter_map(|column| {
             let old = &self.old.columns[usize::from(column.old?.0)];
-            let is_renamed = old.name != column.definition.name && !column.definition.is_dropped();
+            let is_renamed = old.name != column.definition.name && !column.definition.hidden;
             is_renamed.then(|| (old.name.clone(), column.definition.name.clone()))
         });
         renamed.collect()
