@@ -1,8 +1,8 @@
 //! Columns that ALTER TABLE dropped without touching the rows (`docs/decisions/0072-dropped-columns.md`).
 //!
-//! Such a column stays in the definition as a hidden one, so images keep their form. New and changed rows have
-//! a blank in its place: a short value that is not NULL, because rows without NULLs are read faster. A blank
-//! of an added column is the value of rows without one, so it is left out where possible.
+//! Such a column stays in the definition as a hidden one, so images keep their form. New and changed rows
+//! have a blank in its place: a short value that is not NULL, because rows without NULLs are read faster. A
+//! blank of an added column is the value of rows without one, so it is left out where possible.
 
 use super::{RowFormat, RowView, SlotKind};
 use crate::id::ColumnNumber;
@@ -36,8 +36,8 @@ impl RowFormat {
         !self.dropped.is_empty()
     }
 
-    /// Appends the image without values of dropped columns. Returns false, and appends nothing, if `image` has
-    /// none, or if blanks would make the longest possible row too long.
+    /// Appends the image without values of dropped columns. Returns false, and appends nothing, if `image`
+    /// has none, or if blanks would make the longest possible row too long.
     #[cold]
     pub fn append_without_dropped(&self, image: &[u8], out: &mut Vec<u8>) -> bool {
         let view = RowView::new(self, image);

@@ -1,5 +1,5 @@
-//! Columns that come and go without a copy of the rows: a random history, with restarts, equals that of a table
-//! whose rows each change copies (`docs/decisions/0072-dropped-columns.md`).
+//! Columns that come and go without a copy of the rows: a random history, with restarts, equals that of a
+//! table whose rows each change copies (`docs/decisions/0072-dropped-columns.md`).
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -79,7 +79,8 @@ impl History {
                 let id = self.next_row;
                 let names: String = self.columns.iter().map(|(name, _)| format!(", {name}")).collect();
                 let values: String = self.columns.iter().map(|(_, kind)| format!(", {}", COLUMNS[*kind].1)).collect();
-                let (names, values) = if id.is_multiple_of(3) { (String::new(), String::new()) } else { (names, values) };
+                let (names, values) =
+                    if id.is_multiple_of(3) { (String::new(), String::new()) } else { (names, values) };
                 let from = format!("FROM (SELECT {id} AS id) one");
                 self.both(session, &format!("INSERT INTO {{}} (id, k{names}) SELECT id, id{values} {from}"));
             }

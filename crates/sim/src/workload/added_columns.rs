@@ -248,8 +248,8 @@ impl Workload for AddedColumns {
         let columns = self.filled.iter().map(|column| wrong_values(*column));
         let replacements = self.unclear.iter().map(|(old, new)| {
             format!(
-                "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_NAME = 'grown' AND COLUMN_NAME IN ('c_{old}', \
-                 'c_{new}')"
+                "SELECT COUNT(*) FROM information_schema.COLUMNS WHERE TABLE_NAME = 'grown' AND COLUMN_NAME IN \
+                 ('c_{old}', 'c_{new}')"
             )
         });
         [rows, writes].into_iter().chain(columns).chain(replacements).map(Statement::plain).collect()

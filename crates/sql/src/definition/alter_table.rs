@@ -108,8 +108,10 @@ fn without_same_indexes(statement: &ast::AlterTable, table: &TableDefinition) ->
         kept.changes.retain(|change| match change {
             TableChange::DropIndex(name) => !is_same(name),
             TableChange::AddIndex(written) => !written.name.as_deref().is_some_and(|name| {
-                let is_drop =
-                    |change: &TableChange| matches!(change, TableChange::DropIndex(drop) if drop.eq_ignore_ascii_case(name));
+                let is_drop = |change: &TableChange| match change {
+                    TableChange::DropIndex(dropped) => dropped.eq_ignore_ascii_case(name),
+                    _ => false,
+                };
                 changes.iter().any(is_drop) && is_same(name)
             }),
             _ => true,

@@ -123,7 +123,7 @@ impl RowBuilder {
         if self.current == original.image() {
             return UpdatedRow::Same;
         }
-        // Rows with equal values count as equal whatever they have of dropped columns, so this comes after the
+        // Rows with equal values are equal whatever they have of dropped columns, so this comes after the
         // comparison.
         if table.row_format.has_dropped_columns() {
             self.next.clear();

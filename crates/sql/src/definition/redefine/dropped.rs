@@ -16,10 +16,8 @@ impl Draft<'_> {
     /// no child refers to them by name. The copy has the errors of the others.
     pub(super) fn can_leave_dropped(&self, dictionary: &Dictionary) -> bool {
         let old = self.old;
-        let children: Vec<&str> = dictionary
-            .children_of(old)
-            .flat_map(|(_, key)| key.parent_columns.iter().map(|name| &**name))
-            .collect();
+        let children: Vec<&str> =
+            dictionary.children_of(old).flat_map(|(_, key)| key.parent_columns.iter().map(|name| &**name)).collect();
         self.gone().all(|column| {
             let has = |columns: &[ColumnNumber]| columns.contains(&column);
             let name = &old.columns[usize::from(column.0)].name;

@@ -536,8 +536,8 @@ impl<'a> Draft<'a> {
         Some(ColumnNumber(position as u16))
     }
 
-    /// The definition, if the rows keep their form. Indexes and foreign keys are the old ones. If the statement
-    /// `may_change_columns`, new columns need no values in the rows, and dropped ones keep theirs.
+    /// The definition, if the rows keep their form. Indexes and foreign keys are the old ones. If the
+    /// statement `may_change_columns`, new columns need no values in the rows, and dropped ones keep theirs.
     pub fn in_place(
         &mut self,
         (may_change_columns, algorithm): (bool, AlterAlgorithm),

@@ -159,7 +159,7 @@ fn change() -> impl Strategy<Value = Change> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Two tables have the same history. The rows of one are copied by each change, those of the other by none.
+    /// Two tables have the same history. Each change copies the rows of one table, and none those of the other.
     #[test]
     fn any_history_of_columns_equals_that_of_a_copied_table(changes in prop::collection::vec(change(), 1..40)) {
         let (mut instant, mut copied) = (Rows::new(false), Rows::new(true));
@@ -183,8 +183,9 @@ proptest! {
                 }
                 Change::Rename(column) => of(column).map(|name| format!("RENAME COLUMN {name} TO r{step}")),
                 Change::SetDefault(column) => {
-                    let may = free.get(column % free.len().max(1)).filter(|(_, column)| column.column_type.form() == Form::Int);
-                    may.map(|(_, column)| format!("ALTER COLUMN {} SET DEFAULT {step}", column.name))
+                    let chosen = free.get(column % free.len().max(1));
+                    let chosen = chosen.filter(|(_, column)| column.column_type.form() == Form::Int);
+                    chosen.map(|(_, column)| format!("ALTER COLUMN {} SET DEFAULT {step}", column.name))
                 }
                 Change::Insert => {
                     instant.insert(step);
@@ -274,12 +275,19 @@ fn rows_are_copied_if_more_than_the_rows_has_the_dropped_column() {
         assert!(redefined(text, &dictionary).copy.is_some(), "{text}");
         if !text.contains("ALGORITHM") {
             let refused = error(&format!("{text}, ALGORITHM=INSTANT"), &dictionary);
-            assert!(refused.starts_with("ERROR 1845 (0A000)") || refused.starts_with("ERROR 1846 (0A000)"), "{refused}");
+            assert!(
+                refused.starts_with("ERROR 1845 (0A000)") || refused.starts_with("ERROR 1846 (0A000)"),
+                "{refused}"
+            );
         }
     }
     for (text, message) in [
         ("ALTER TABLE a DROP x", "ERROR 3108 (HY000): Column 'x' has a generated column dependency."),
-        ("ALTER TABLE a DROP c", "ERROR 3959 (HY000): Check constraint 'a_chk_1' uses column 'c', hence column cannot be dropped or renamed."),
+        (
+            "ALTER TABLE a DROP c",
+            "ERROR 3959 (HY000): Check constraint 'a_chk_1' uses column 'c', hence column cannot be dropped or \
+             renamed.",
+        ),
         (
             "ALTER TABLE a DROP f",
             "ERROR 1828 (HY000): Cannot drop column 'f': needed in a foreign key constraint 'a_ibfk_1'",
@@ -329,8 +337,8 @@ fn a_table_has_a_limited_number_of_dropped_columns() {
 #[test]
 fn changes_that_mysql_makes_instantly_are_instant() {
     let dictionary = with_table(
-        "CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(9) DEFAULT 'x', e ENUM('p', 'q'), s SET('p', 'q'), d DATETIME, g INT \
-         AS (id + 1), h INT AS (id + 2) STORED, c INT, y INT, KEY k (v, id), UNIQUE u (c), KEY p (v(3), d DESC), CHECK \
+        "CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(9) DEFAULT 'x', e ENUM('p', 'q'), s SET('p', 'q'), d DATETIME, \
+         g INT AS (id + 1), h INT AS (id + 2) STORED, c INT, y INT, KEY k (v, id), UNIQUE u (c), KEY p (v(3), d DESC), CHECK \
          (d > '2000-01-01'), CONSTRAINT yy CHECK (y > 0))",
     );
     for changes in [
@@ -386,6 +394,9 @@ fn changes_that_mysql_makes_instantly_are_instant() {
         "ADD x INT AS (id) VIRTUAL",
     ] {
         let refused = error(&format!("ALTER TABLE a {changes}, ALGORITHM=INSTANT"), &dictionary);
-        assert!(refused.starts_with("ERROR 1845 (0A000)") || refused.starts_with("ERROR 1846 (0A000)"), "{changes}: {refused}");
+        assert!(
+            refused.starts_with("ERROR 1845 (0A000)") || refused.starts_with("ERROR 1846 (0A000)"),
+            "{changes}: {refused}"
+        );
     }
 }

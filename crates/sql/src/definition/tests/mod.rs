@@ -105,22 +105,22 @@ fn check_golden(golden: &str) {
 
 #[test]
 fn create_table_yields_the_definition_that_mysql_shows() {
-    check_golden(include_str!("golden/tables.txt"));
+    check_golden(include_str!("../golden/tables.txt"));
 }
 
 #[test]
 fn invalid_tables_have_mysqls_errors() {
-    check_golden(include_str!("golden/errors.txt"));
+    check_golden(include_str!("../golden/errors.txt"));
 }
 
 #[test]
 fn unsupported_parts_are_named() {
-    check_golden(include_str!("golden/unsupported.txt"));
+    check_golden(include_str!("../golden/unsupported.txt"));
 }
 
 #[test]
 fn the_text_of_show_create_table_defines_the_same_table() {
-    for case in include_str!("golden/tables.txt").split("==\n").filter(|case| !case.trim().is_empty()) {
+    for case in include_str!("../golden/tables.txt").split("==\n").filter(|case| !case.trim().is_empty()) {
         let (statement, _) = case.split_once("--\n").expect("a case has a statement and an outcome");
         let first = table(statement.trim());
         let shown = String::from_utf8(create_table_text(&first, None)).expect("the texts of these tests are UTF-8");
@@ -298,7 +298,7 @@ fn databases_and_tables_are_created_and_dropped() {
 
 #[test]
 fn every_create_table_of_the_corpus_is_defined_or_refused_by_name() {
-    const STATEMENTS: &str = include_str!("../../../../tests/corpus/mysql-statements.txt");
+    const STATEMENTS: &str = include_str!("../../../../../tests/corpus/mysql-statements.txt");
     let mut tables = 0;
     for text in STATEMENTS.split("--\n").map(str::trim) {
         let Ok(parsed) = parse(text.as_bytes()) else { continue };
