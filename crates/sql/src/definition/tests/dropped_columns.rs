@@ -159,7 +159,7 @@ fn change() -> impl Strategy<Value = Change> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// Two tables have the same history. Each change copies the rows of one table, and none those of the other.
+    /// Two tables have the same history. Each change copies the rows of the second one.
     #[test]
     fn any_history_of_columns_equals_that_of_a_copied_table(changes in prop::collection::vec(change(), 1..40)) {
         let (mut instant, mut copied) = (Rows::new(false), Rows::new(true));
