@@ -159,7 +159,7 @@ impl<'a> Draft<'a> {
             kept_checks: 0,
             dropped_indexes: Vec::new(),
             checks_rows: false,
-            is_forced: false,
+            is_forced: changes.contains(&TableChange::Force),
             keys: Vec::new(),
         };
         // A column takes its constraints with it, also those that the statement drops by name.
@@ -309,7 +309,6 @@ impl<'a> Draft<'a> {
                 self.checks[position].enforced = *enforced;
             }
             TableChange::Options(options) => self.set_options(options, context, notes)?,
-            TableChange::Force => self.is_forced = true,
             TableChange::ConvertTo { character_set, collation } => {
                 let collation = collation_of(character_set.as_deref(), collation.as_deref(), self.collation)?;
                 if collation.character_set() == CharacterSet::Binary {
