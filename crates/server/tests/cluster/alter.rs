@@ -16,12 +16,10 @@ const ROLES: [&str; 4] = ["data,sql", "data,sql", "management", "sql"];
 const CLIENT: u8 = 4;
 
 /// Alterations of `d.t`, each with a text that SHOW CREATE TABLE has afterwards and not before.
-const ALTERATIONS: [(&str, &str); 11] = [
+const ALTERATIONS: [(&str, &str); 9] = [
     ("ADD UNIQUE u (c)", "UNIQUE KEY `u`"),
     ("ADD INDEX i (c, b)", "KEY `i`"),
-    ("DROP COLUMN x, COMMENT 'less'", "COMMENT='less'"),
     ("ADD COLUMN d INT NOT NULL DEFAULT 7", "`d` int"),
-    ("DROP COLUMN d, ADD COLUMN d BIGINT NOT NULL DEFAULT 8 FIRST", "`d` bigint"),
     ("MODIFY b BIGINT UNSIGNED NOT NULL", "`b` bigint"),
     ("CONVERT TO CHARACTER SET latin1", "latin1"),
     ("ADD CONSTRAINT k FOREIGN KEY (p) REFERENCES d.parent (id)", "CONSTRAINT `k`"),
@@ -43,15 +41,15 @@ fn filled(name: &str) -> Cluster {
         "CREATE DATABASE d",
         "CREATE TABLE d.parent (id INT PRIMARY KEY)",
         "INSERT INTO d.parent VALUES (0), (1), (2), (3), (4)",
-        "CREATE TABLE d.t (a INT AUTO_INCREMENT PRIMARY KEY, b INT NOT NULL, c VARCHAR(100), x TEXT, p INT, UNIQUE (b)) \
+        "CREATE TABLE d.t (a INT AUTO_INCREMENT PRIMARY KEY, b INT NOT NULL, c VARCHAR(100), p INT, UNIQUE (b)) \
          PARTITION BY KEY (a) PARTITIONS 4",
     ] {
         session.query(statement).expect(statement);
     }
     for first in 0..6 {
-        let row = |row: u32| format!("({0}, 'row {0}', REPEAT('x', {1} * 9000), {1})", first * 500 + row, row % 5);
+        let row = |row: u32| format!("({0}, 'row {0}', {1})", first * 500 + row, row % 5);
         let rows: Vec<String> = (1..=500).map(row).collect();
-        session.query(&format!("INSERT INTO d.t (b, c, x, p) VALUES {}", rows.join(","))).expect("rows");
+        session.query(&format!("INSERT INTO d.t (b, c, p) VALUES {}", rows.join(","))).expect("rows");
     }
     cluster
 }
