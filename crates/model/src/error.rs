@@ -610,6 +610,8 @@ errors! {
     AlterNotSupported = 1845, "0A000";
     /// A change that cannot be made with the ALGORITHM or the LOCK of the statement, with a reason.
     AlterNotSupportedReason = 1846, "0A000";
+    /// ALGORITHM=INSTANT for a table with too many columns that were added or dropped.
+    TooManyRowForms = 4092, "HY000";
     /// The transaction is read-only.
     ReadOnlyTransaction = 1792, "25006";
     /// ORDER BY or select list that violates DISTINCT or only_full_group_by.

@@ -8,6 +8,8 @@ pub const COLUMNS_MAX: usize = 1017;
 /// Columns of one table that ALTER TABLE added without touching the rows. A read of such a column passes over
 /// the values of those added before it.
 pub const ADDED_COLUMNS_MAX: usize = 64;
+/// Columns of one table that ALTER TABLE dropped without touching the rows. New rows have blanks for them.
+pub const DROPPED_COLUMNS_MAX: usize = 64;
 /// Indexes of one table, the primary key included.
 pub const INDEXES_MAX: usize = 64;
 /// Columns of one index.

@@ -47,8 +47,8 @@ pub struct ColumnDefinition {
     pub on_update_now: bool,
     /// AUTO_INCREMENT.
     pub auto_increment: bool,
-    /// Whether no statement can name the column: the key of a table without a primary key, or the prefixes of
-    /// another column, for an index.
+    /// Whether no statement can name the column: the key of a table without a primary key, the prefixes of
+    /// another column, for an index, or a dropped column.
     pub hidden: bool,
     /// INVISIBLE: only a statement that names the column sees it.
     pub invisible: bool,
@@ -187,7 +187,7 @@ impl ColumnDefinition {
 
     /// Whether the column is the key of a table without a primary key.
     pub fn is_hidden_key(&self) -> bool {
-        self.hidden && self.expression.is_none()
+        self.hidden && self.expression.is_none() && !self.is_dropped()
     }
 
     /// The prefix of another column that the column has for an index.

@@ -61,8 +61,8 @@ pub(super) fn with_ids(mut table: TableDefinition, first: TableId) -> Vec<TableD
     table.id = first;
     table.version = SchemaVersion(1);
     table.kind = TableKind::Base;
-    // A new table has no rows from before its columns.
-    table.columns.iter_mut().for_each(|column| column.added = None);
+    // A new table has no rows from before changes of its columns.
+    table.forget_old_rows();
     let mut next = first;
     let mut indexes = std::mem::take(&mut table.indexes);
     let mut hidden = Vec::new();

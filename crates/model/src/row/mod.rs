@@ -12,9 +12,11 @@
 //! column `i`, from the start of the variable data: a `u16`, or a `u32` in a wide image.
 //!
 //! The values of columns that ALTER TABLE added without touching the rows come last ([`added`]). They move no
-//! other column, so reads of the others do not know them.
+//! other column, so reads of the others do not know them. Columns that it dropped keep their place
+//! ([`dropped`]).
 
 mod added;
+mod dropped;
 
 pub use added::{AddedColumn, is_valid_addition};
 
@@ -29,6 +31,7 @@ use crate::schema::ColumnDefinition;
 use crate::types::{Members, Packed};
 use crate::value::ValueRef;
 use added::AddedSlot;
+use dropped::DroppedSlot;
 
 /// Bit of the flags byte: variable ends are `u32`.
 pub const FLAG_WIDE: u8 = 1;
@@ -45,6 +48,7 @@ pub struct RowFormat {
     packed: Box<[PackedColumn]>,
     /// The columns of the kind [`SlotKind::Added`].
     added: Box<[AddedSlot]>,
+    dropped: Box<[DroppedSlot]>,
     /// Offset of the first byte after the null bits.
     fixed_start: u32,
     /// Offset of the variable ends.
@@ -176,6 +180,7 @@ impl RowFormat {
             variable_columns: variable_columns.into(),
             packed: packed.into(),
             added,
+            dropped: DroppedSlot::all(columns),
             fixed_start: fixed_start as u32,
             ends_start: position as u32,
             narrow_start,

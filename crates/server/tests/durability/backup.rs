@@ -132,6 +132,46 @@ fn a_backup_and_its_increments_restore_every_moment_between_them() {
 }
 
 #[test]
+fn a_backup_restores_every_moment_before_and_after_a_column_is_dropped() {
+    let (data, store) = (folder("backup-dropped"), folder("backup-dropped-store"));
+    let server = Server::start(&data);
+    let port = server.address.port().to_string();
+    let backup = |options: &[&str]| {
+        let arguments = [&["backup", path(&store), "--port", &port], options].concat();
+        junctor(&arguments).expect("a backup is taken")
+    };
+    let mut session = server.session();
+    run(&mut session, &["CREATE DATABASE d", "CREATE TABLE d.a (id INT PRIMARY KEY, t TEXT, v INT, w INT NOT NULL)"]);
+    run(&mut session, &["INSERT INTO d.a VALUES (1, REPEAT('y', 60000), 10, 100), (2, NULL, 20, 200)"]);
+    backup(&["--name", "full"]);
+    run(&mut session, &["ALTER TABLE d.a DROP COLUMN t, ALGORITHM=INSTANT", "INSERT INTO d.a VALUES (3, 30, 300)"]);
+    let between = await_next_second(&mut session);
+    await_next_second(&mut session);
+    run(&mut session, &["UPDATE d.a SET v = 11 WHERE id = 1", "ALTER TABLE d.a DROP COLUMN w, ADD t INT DEFAULT 5"]);
+    run(&mut session, &["INSERT INTO d.a (id, v) VALUES (4, 40)"]);
+    backup(&["--name", "more", "--incremental"]);
+    server.kill();
+    let restored = |name: &str, options: &[&str], columns: &str| {
+        let target = folder(name);
+        junctor(&[&["restore", path(&store), path(&target)], options].concat()).expect("a restore");
+        let server = Server::start(&target);
+        let mut session = server.session();
+        let all = rows(&mut session, "SELECT * FROM d.a");
+        assert_eq!(all[0].len(), columns.split(',').count());
+        let named = rows(&mut session, &format!("SELECT {columns} FROM d.a ORDER BY id"));
+        let named: Vec<String> = named.iter().map(|row| row.join(" ")).collect();
+        // Rows from before the change can still be changed.
+        run(&mut session, &["UPDATE d.a SET v = v + 1"]);
+        named.join(", ")
+    };
+    let full = ["--name", "full"];
+    assert_eq!(restored("dropped-of-full", &full, "id, LENGTH(t), v, w"), "1 60000 10 100, 2 NULL 20 200");
+    let moment = ["--until", &between];
+    assert_eq!(restored("dropped-of-moment", &moment, "id, v, w"), "1 10 100, 2 20 200, 3 30 300");
+    assert_eq!(restored("dropped-of-newest", &[], "id, v, t"), "1 11 5, 2 20 5, 3 30 5, 4 40 5");
+}
+
+#[test]
 fn a_backup_holds_the_checkpoint_and_an_increment_only_what_is_new() {
     let (data, store) = (folder("backup-checkpoint"), folder("backup-checkpoint-store"));
     let server = start_with_checkpoints(&data);

@@ -3,6 +3,7 @@
 
 mod crash_points;
 mod disk_full;
+mod dropped_columns;
 mod faults;
 mod backup;
 mod folders;

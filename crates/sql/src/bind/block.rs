@@ -10,7 +10,7 @@ use junctor_expression::{Expression, ResultType};
 use junctor_model::error::{Error, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::row_encoding::{ResultColumn, column_flag};
-use junctor_model::schema::TableLayout;
+use junctor_model::schema::{ColumnDefinition, TableLayout};
 
 use super::message;
 use super::scope::{ColumnOwner, FoundColumn, shown};
@@ -215,17 +215,21 @@ impl Relation<'_> {
         }
     }
 
-    /// The names of the columns, and whether `*` includes them.
-    fn names(&self) -> Vec<(String, bool)> {
+    /// The columns that a statement can name, and whether `*` includes them.
+    fn names(&self) -> Vec<(ColumnNumber, String, bool)> {
+        let all = |names: &mut dyn Iterator<Item = String>| {
+            names.zip(0..).map(|(name, number)| (ColumnNumber(number), name, true)).collect()
+        };
         match &self.source {
             RelationSource::Table(table) => {
-                let columns = table.definition.columns.iter();
-                columns.map(|column| (column.name.to_string(), !column.hidden && !column.invisible)).collect()
+                let columns = table.definition.columns.iter().zip(0..).filter(|(column, _)| !column.hidden);
+                let named = |(column, number): (&ColumnDefinition, u16)| {
+                    (ColumnNumber(number), column.name.to_string(), !column.invisible)
+                };
+                columns.map(named).collect()
             }
-            RelationSource::View(view) => view.columns.iter().map(|column| (column.name.clone(), true)).collect(),
-            RelationSource::Rows { columns, .. } => {
-                columns.iter().map(|column| (column.name.to_string(), true)).collect()
-            }
+            RelationSource::View(view) => all(&mut view.columns.iter().map(|column| column.name.clone())),
+            RelationSource::Rows { columns, .. } => all(&mut columns.iter().map(|column| column.name.to_string())),
         }
     }
 }
@@ -270,14 +274,8 @@ pub struct BlockView<'a> {
 impl<'a> BlockScope<'a> {
     /// The columns of one relation.
     pub fn names_of(&self, relation: usize) -> Vec<VisibleColumn> {
-        let names = self.relations[relation].names().into_iter().enumerate();
-        let visible = names.map(|(column, (name, is_shown))| VisibleColumn {
-            name,
-            relation,
-            column: ColumnNumber(column as u16),
-            is_shown,
-        });
-        visible.collect()
+        let names = self.relations[relation].names().into_iter();
+        names.map(|(column, name, is_shown)| VisibleColumn { name, relation, column, is_shown }).collect()
     }
 
     /// A column of the stored table of a relation.

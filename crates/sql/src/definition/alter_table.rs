@@ -6,7 +6,7 @@ use junctor_model::alteration::{Alteration, altered, apply_drops, rename_indexes
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::ForeignKey;
 use junctor_model::id::ColumnNumber;
-use junctor_model::schema::{IndexDefinition, TableDefinition};
+use junctor_model::schema::{IndexAttributes, IndexDefinition, IndexKind, TableDefinition};
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::row_expressions::RowExpressions;
 
@@ -28,6 +28,7 @@ const OPTION_UNKNOWN_TO_ENGINE: u16 = 1031;
 /// ALGORITHM and LOCK.
 pub fn alter_table(statement: &ast::AlterTable, context: &DefinitionContext<'_>) -> Result<CheckedDefinition> {
     manner::check_combination(statement.manner)?;
+    let statement = &without_same_indexes(statement, &context.table(&statement.table)?.definition);
     let checked = checked(statement, context)?;
     if let SchemaChange::AlterTable { alteration, .. } = &checked.change {
         manner::check(statement, alteration)?;
@@ -78,6 +79,45 @@ fn checked(statement: &ast::AlterTable, context: &DefinitionContext<'_>) -> Resu
         changes.add(change, context)?;
     }
     changes.defined(table, context)
+}
+
+/// The statement without indexes that it drops and adds again as they are: the change of an index to another
+/// type is none between the types of the same index here.
+fn without_same_indexes(statement: &ast::AlterTable, table: &TableDefinition) -> ast::AlterTable {
+    let changes = &statement.changes;
+    let is_of_index = |change: &TableChange| matches!(change, TableChange::DropIndex(_) | TableChange::AddIndex(_));
+    let is_same = |name: &str| {
+        let named = |written: &&ast::IndexDefinition| {
+            written.name.as_deref().is_some_and(|written| written.eq_ignore_ascii_case(name))
+        };
+        let mut added = changes.iter().filter_map(as_index).filter(named);
+        let (Some(written), None, Some(old)) = (added.next(), added.next(), table.index_named(name)) else {
+            return false;
+        };
+        let others: Vec<IndexDefinition> = table.indexes.iter().filter(|other| other.id != old.id).cloned().collect();
+        let Ok(new) = index::define(written, &table.columns, &others, &mut Vec::new()) else { return false };
+        let has_kind = match (old.kind, new.kind) {
+            (IndexKind::Unique { ordered: old, .. }, IndexKind::Unique { ordered: new, .. }) => old == new,
+            (old, new) => old == new && old == IndexKind::Ordered,
+        };
+        let attributes = IndexAttributes { of_foreign_key: old.attributes.of_foreign_key, ..new.attributes };
+        has_kind && old.name == new.name && old.columns == new.columns && old.attributes == attributes
+    };
+    let mut kept = statement.clone();
+    if changes.iter().all(is_of_index) {
+        kept.changes.retain(|change| match change {
+            TableChange::DropIndex(name) => !is_same(name),
+            TableChange::AddIndex(written) => !written.name.as_deref().is_some_and(|name| {
+                let is_drop = |change: &TableChange| match change {
+                    TableChange::DropIndex(dropped) => dropped.eq_ignore_ascii_case(name),
+                    _ => false,
+                };
+                changes.iter().any(is_drop) && is_same(name)
+            }),
+            _ => true,
+        });
+    }
+    kept
 }
 
 /// Checks CREATE INDEX, which is ALTER TABLE with one added index.
@@ -145,11 +185,15 @@ impl Changes {
                 _ => false,
             }) || self.alteration.drop_indexes.iter().any(|name| name.eq_ignore_ascii_case(index::PRIMARY));
         // An index is built before the last step of an alteration, so its columns must be there. INPLACE and
-        // COPY write the new columns into the rows, as in MySQL.
+        // COPY write rows with the columns of the new table, as in MySQL.
         let changes_keys = !self.alteration.drop_indexes.is_empty()
             || written.iter().any(|change| as_index(change).is_some() || as_foreign_key(change).is_some());
-        let may_add = !changes_keys && matches!(algorithm, AlterAlgorithm::Default | AlterAlgorithm::Instant);
-        let in_place = if changes_primary { None } else { draft.in_place(may_add, context)? };
+        let is_automatic = matches!(algorithm, AlterAlgorithm::Default | AlterAlgorithm::Instant);
+        let may_change_columns = !changes_keys && is_automatic;
+        let in_place = match changes_primary {
+            true => None,
+            false => draft.in_place((may_change_columns, algorithm), context)?,
+        };
         if let Some(redefinition) = in_place {
             self.table = redefinition.new.clone();
             self.alteration.redefinition = Some(Box::new(redefinition));

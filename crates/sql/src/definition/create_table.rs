@@ -307,12 +307,18 @@ fn set_defaults(table: &ast::CreateTable, columns: &mut [ColumnDefinition], rule
     Ok(())
 }
 
+/// Error 4028 unless the table has a visible column.
+pub(super) fn check_visible(columns: &[ColumnDefinition]) -> Result<()> {
+    match columns.iter().all(|column| column.hidden || column.invisible) {
+        true => Err(Error::new(ErrorCode::NoVisibleColumn, "A table must have at least one visible column.")),
+        false => Ok(()),
+    }
+}
+
 /// Error 4028 unless the table has a visible column. Error 1075 unless it has at most one AUTO_INCREMENT
 /// column, which some key begins with.
 pub(super) fn check_auto_increment(columns: &[ColumnDefinition], indexes: &[IndexDefinition]) -> Result<()> {
-    if columns.iter().all(|column| column.hidden || column.invisible) {
-        return Err(Error::new(ErrorCode::NoVisibleColumn, "A table must have at least one visible column."));
-    }
+    check_visible(columns)?;
     let mut automatic = columns.iter().enumerate().filter(|(_, column)| column.auto_increment && !column.hidden);
     let Some((position, _)) = automatic.next() else { return Ok(()) };
     let is_first = |index: &IndexDefinition| usize::from(index.columns[0].0) == position;

@@ -194,3 +194,13 @@ pub(super) fn no_whole_key(column_type: &DataType, name: &str) -> Box<Error> {
     let text = format!("JSON column '{name}' supports indexing only via generated columns on a specified JSON path.");
     Error::new(ErrorCode::JsonAsKey, text)
 }
+
+/// Error 4092.
+#[cold]
+pub(super) fn too_many_row_forms(database: &str, table: &str) -> Box<Error> {
+    let text = format!(
+        "Maximum row versions reached for table {database}/{table}. No more columns can be added or dropped \
+         instantly. Please use COPY/INPLACE."
+    );
+    Error::new(ErrorCode::TooManyRowForms, text)
+}

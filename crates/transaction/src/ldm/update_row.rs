@@ -111,7 +111,8 @@ impl RowBuilder {
         self.old_key.len()
     }
 
-    /// Compares `current` with the original row. If the primary key changed, `key` holds the new one.
+    /// Compares `current` with the original row. A changed row loses its values of dropped columns. If the
+    /// primary key changed, `key` holds the new one.
     pub fn updated(
         &mut self,
         table: &TableLayout,
@@ -121,6 +122,14 @@ impl RowBuilder {
     ) -> UpdatedRow {
         if self.current == original.image() {
             return UpdatedRow::Same;
+        }
+        // Rows with equal values are equal whatever they have of dropped columns, so this comes after the
+        // comparison.
+        if table.row_format.has_dropped_columns() {
+            self.next.clear();
+            if table.row_format.append_without_dropped(&self.current, &mut self.next) {
+                std::mem::swap(&mut self.current, &mut self.next);
+            }
         }
         let definition = &table.definition;
         let primary = &definition.primary().columns;

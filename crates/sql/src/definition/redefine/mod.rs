@@ -5,6 +5,7 @@
 //! contains all changes of the statement, and the rows are copied.
 
 mod copy;
+mod dropped;
 
 use junctor_model::alteration::{Alteration, ColumnSource, Redefinition};
 use junctor_model::collation::{CharacterSet, CollationId};
@@ -12,7 +13,9 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::limit::{ADDED_COLUMNS_MAX, COLUMNS_MAX};
 use junctor_model::row::{AddedColumn, is_valid_addition};
-use junctor_model::schema::{CheckConstraint, ColumnDefinition, ExpressionKind, IndexDefinition, TableDefinition};
+use junctor_model::schema::{
+    CheckConstraint, ColumnDefinition, ExpressionKind, IndexDefinition, KeyPrefix, TableDefinition,
+};
 use junctor_model::table_options::KeptOptions;
 use junctor_model::temporal::ValueRules;
 use junctor_model::types::Form;
@@ -24,7 +27,7 @@ use super::structure::DefinitionContext;
 use super::{check, column, default_value, expression, foreign_key, index, key_expression, message, time_to_live};
 use crate::mysql_catalog::variable::{Note, collation_of};
 use crate::parse::definition as ast;
-use crate::parse::definition::{ColumnPlace, DefaultValue, TableChange};
+use crate::parse::definition::{AlterAlgorithm, ColumnPlace, DefaultValue, TableChange};
 use crate::parse::expression::Expression;
 
 /// MySQL's number for a warning without a number of its own.
@@ -99,6 +102,8 @@ pub(super) struct Draft<'a> {
     dropped_indexes: Vec<String>,
     /// Whether the rows must be checked, because the statement enforces a constraint.
     checks_rows: bool,
+    /// Whether FORCE or ENGINE asks for a copy of rows that columns were added to or dropped from.
+    is_forced: bool,
     /// Keys among the attributes of new columns.
     pub keys: Vec<TableChange>,
 }
@@ -134,7 +139,7 @@ impl<'a> Draft<'a> {
         context: &DefinitionContext<'_>,
         notes: &mut Vec<Note>,
     ) -> Result<Draft<'a>> {
-        let is_visible = |(_, column): &(usize, &ColumnDefinition)| !column.is_hidden_key();
+        let is_visible = |(_, column): &(usize, &ColumnDefinition)| !column.is_hidden_key() && !column.is_dropped();
         let columns = old.columns.iter().enumerate().filter(is_visible).map(|(position, column)| NewColumn {
             definition: column.clone(),
             old: Some(ColumnNumber(position as u16)),
@@ -154,9 +159,12 @@ impl<'a> Draft<'a> {
             kept_checks: 0,
             dropped_indexes: Vec::new(),
             checks_rows: false,
+            is_forced: changes.contains(&TableChange::Force),
             keys: Vec::new(),
         };
-        for change in changes {
+        // A column takes its constraints with it, also those that the statement drops by name.
+        let is_column = |change: &&TableChange| matches!(change, TableChange::DropColumn(_));
+        for change in changes.iter().filter(|change| !is_column(change)).chain(changes.iter().filter(is_column)) {
             draft.drop(change)?;
         }
         draft.kept_checks = draft.checks.len();
@@ -370,6 +378,7 @@ impl<'a> Draft<'a> {
             match option {
                 ast::TableOption::Comment(_) => self.comment = read.comment.clone(),
                 ast::TableOption::AutoIncrement(_) => self.auto_increment = Some(read.auto_increment),
+                ast::TableOption::Engine(_) => self.is_forced = true,
                 _ => {}
             }
         }
@@ -454,30 +463,42 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether the rows of the old table have the form of the new one, if no key of the statement changes the
-    /// primary key. New columns have it if they `may_add` themselves.
-    fn keeps_rows(&self, may_add: bool) -> bool {
-        let visible = self.old.columns.iter().filter(|column| !column.is_hidden_key()).count();
-        let is_kept = |(position, new): (usize, &NewColumn)| {
-            let Some(old) = new.old.filter(|old| usize::from(old.0) == position) else { return false };
-            let old = &self.old.columns[usize::from(old.0)];
+    /// primary key. Columns that come or go do not change it if the statement `may_change_columns`.
+    fn keeps_rows(&self, may_change_columns: bool, context: &DefinitionContext<'_>) -> bool {
+        let is_kept = |(number, new): (ColumnNumber, &NewColumn)| {
+            let old = &self.old.columns[usize::from(number.0)];
             let new = &new.definition;
             let is_computed = old.is_generated() || new.is_generated();
             old.nullable == new.nullable
-                && (!is_computed || old.expression == new.expression)
+                && (!is_computed || old.expression == new.expression || self.has_same_prefixes(old, new))
                 && old.auto_increment == new.auto_increment
                 && new.column_type.has_values_of(&old.column_type)
         };
-        let kept = || self.columns.iter().filter(|column| column.old.is_some());
+        let users = self.old.columns.iter().filter(|column| !column.is_hidden_key() && !column.is_dropped()).count();
+        let kept = || self.columns.iter().filter_map(|column| Some((column.old?, column)));
+        let has_same_columns = self.columns.len() == users && kept().count() == users;
         matches!(self.partitioning, Partitioning::Kept)
             && !self.checks_rows
-            && (may_add || self.columns.len() == visible)
-            && kept().count() == visible
-            && kept().enumerate().all(is_kept)
+            && !(self.is_forced && self.has_old_rows())
+            && (has_same_columns || (may_change_columns && self.can_leave_dropped(context.dictionary)))
+            && kept().is_sorted_by_key(|(old, _)| old)
+            && kept().all(is_kept)
+    }
+
+    /// Whether two hidden columns have the same prefixes of the same column, which may have another name now.
+    fn has_same_prefixes(&self, old: &ColumnDefinition, new: &ColumnDefinition) -> bool {
+        let (Some(before), Some(after)) = (old.key_prefix(), new.key_prefix()) else { return false };
+        let base = self.columns.iter().find(|column| *column.definition.name == *after.column);
+        KeyPrefix { column: before.column, ..after } == before
+            && base.is_some_and(|base| base.old.is_some() && base.old == self.old.column(before.column))
     }
 
     /// Gives each new column the value of rows that do not have one. Returns false if the rows must be
     /// copied.
-    fn add_columns(&mut self, context: &DefinitionContext<'_>) -> Result<bool> {
+    ///
+    /// # Errors
+    /// 4092 for INSTANT if the table has too many added or dropped columns.
+    fn add_columns(&mut self, algorithm: AlterAlgorithm, context: &DefinitionContext<'_>) -> Result<bool> {
         for column in &mut self.columns {
             let old = column.old.map(|old| &self.old.columns[usize::from(old.0)]);
             column.definition.added = old.and_then(|old| old.added.clone());
@@ -485,18 +506,24 @@ impl<'a> Draft<'a> {
         let added = self.old.columns.iter().filter_map(|column| column.added.as_ref());
         let (count, orders) =
             (added.clone().count(), added.map(|added| added.order.saturating_add(1)).max().unwrap_or(0)..);
+        let has_room_for_dropped = self.has_room_for_dropped();
         let new = self.columns.iter_mut().filter(|column| column.old.is_none());
+        let mut has_room = has_room_for_dropped;
         for (order, (column, position)) in orders.zip(new.zip(count..)) {
             let ColumnSource::Value(value) = column.source(context)? else { return Ok(false) };
             // The copy decides about the implied values of the other types.
             let has_value = column.definition.nullable || column.definition.default.is_some();
             let is_known = has_value || column.definition.default_now || has_plain_implicit_default(&column.definition);
-            if !is_known || position >= ADDED_COLUMNS_MAX || !is_valid_addition(&column.definition, &value) {
+            if !is_known || !is_valid_addition(&column.definition, &value) {
                 return Ok(false);
             }
+            has_room &= position < ADDED_COLUMNS_MAX;
             column.definition.added = Some(Box::new(AddedColumn { order, value }));
         }
-        Ok(true)
+        match has_room || algorithm != AlterAlgorithm::Instant {
+            true => Ok(has_room),
+            false => Err(message::too_many_row_forms(&self.old.database, &self.old.name)),
+        }
     }
 
     /// The column of the new table that has the values of a column of the old one.
@@ -508,9 +535,13 @@ impl<'a> Draft<'a> {
         Some(ColumnNumber(position as u16))
     }
 
-    /// The definition, if the rows keep their form. Indexes and foreign keys are the old ones. With
-    /// `may_add`, new columns need no values in the rows.
-    pub fn in_place(&mut self, may_add: bool, context: &DefinitionContext<'_>) -> Result<Option<Redefinition>> {
+    /// The definition, if the rows keep their form. Indexes and foreign keys are the old ones. If the
+    /// statement `may_change_columns`, new columns need no values in the rows, and dropped ones keep theirs.
+    pub fn in_place(
+        &mut self,
+        (may_change_columns, algorithm): (bool, AlterAlgorithm),
+        context: &DefinitionContext<'_>,
+    ) -> Result<Option<Redefinition>> {
         for column in &mut self.columns {
             // The columns of the primary key are NOT NULL, whatever the statement says.
             let is_part = |old: ColumnNumber, part: &ColumnNumber| {
@@ -523,13 +554,14 @@ impl<'a> Draft<'a> {
             }
             column.definition.nullable &= !is_primary;
         }
-        if !self.keeps_rows(may_add) {
+        if !self.keeps_rows(may_change_columns, context) {
             return Ok(None);
         }
         self.set_defaults()?;
-        if !self.add_columns(context)? {
+        if !self.add_columns(algorithm, context)? {
             return Ok(None);
         }
+        self.leave_dropped();
         let hidden = self.old.columns.iter().filter(|column| column.is_hidden_key()).cloned();
         let columns: Vec<ColumnDefinition> =
             self.columns.iter().map(|column| column.definition.clone()).chain(hidden).collect();
@@ -545,6 +577,7 @@ impl<'a> Draft<'a> {
         for key in &mut foreign_keys {
             key.columns = renumbered(&key.columns);
         }
+        create_table::check_visible(&columns)?;
         check_rows_and_keys(&columns, &indexes)?;
         let mut new = TableDefinition {
             columns,
@@ -583,7 +616,8 @@ impl<'a> Draft<'a> {
     fn renamed_columns(&self) -> Vec<(Box<str>, Box<str>)> {
         let renamed = self.columns.iter().filter_map(|column| {
             let old = &self.old.columns[usize::from(column.old?.0)];
-            (old.name != column.definition.name).then(|| (old.name.clone(), column.definition.name.clone()))
+            let is_renamed = old.name != column.definition.name && !column.definition.hidden;
+            is_renamed.then(|| (old.name.clone(), column.definition.name.clone()))
         });
         renamed.collect()
     }

@@ -24,8 +24,8 @@ pub fn create_table_text(table: &TableDefinition, auto_increment: Option<u64>) -
     out.extend_from_slice(if table.is_temporary() { b"CREATE TEMPORARY TABLE " } else { b"CREATE TABLE " });
     append_quoted_name(&table.name, &mut out);
     out.extend_from_slice(b" (\n");
-    for (position, column) in visible_columns(table) {
-        if position > 0 {
+    for (ordinal, (_, column)) in visible_columns(table).enumerate() {
+        if ordinal > 0 {
             out.extend_from_slice(b",\n");
         }
         append_column(column, table.collation, &mut out);

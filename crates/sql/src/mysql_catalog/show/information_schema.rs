@@ -195,10 +195,10 @@ fn columns(facts: &ShowContext<'_>) -> Vec<Vec<Value>> {
     }
     for table in stored_tables(facts) {
         let rights = facts.rights.on_table(&table.database, &table.name);
-        for (position, column) in visible_columns(table) {
+        for (ordinal, (position, column)) in (1..).zip(visible_columns(table)) {
             let Some(privileges) = column_rows::privileges(table, column, &rights) else { continue };
             let key = column_key(table, position);
-            rows.push(column_row((&table.database, &table.name), position + 1, column, key, &privileges));
+            rows.push(column_row((&table.database, &table.name), ordinal, column, key, &privileges));
         }
     }
     rows
