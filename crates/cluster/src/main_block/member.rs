@@ -19,7 +19,7 @@ use junctor_signals::{MainSignal, Module, Signal};
 
 use super::block::MainBlock;
 use crate::member::node_file::{NEW_NODE_FILE, NODE_FILE, NodeFile, VOTER_FILES};
-use crate::member::{EpochProgress, EventKind, Member, MemberMessage, MemberNode, MemberOutput, TICK};
+use crate::member::{EpochProgress, EventKind, GroupRefusal, Member, MemberMessage, MemberNode, MemberOutput, TICK};
 use crate::membership::Membership;
 use crate::membership::lease::REQUEST_INTERVAL;
 
@@ -105,6 +105,16 @@ impl ClusterMember {
     /// See [`Member::leave`].
     pub(super) fn leave(&mut self, now: Time) -> Option<bool> {
         self.member.leave(now)
+    }
+
+    /// The node that leads; node 0 if this node knows none.
+    pub(super) fn leader(&self) -> NodeId {
+        self.member.leader()
+    }
+
+    /// See [`Member::change_group`].
+    pub(super) fn change_group(&mut self, group: u8, leaves: bool) -> Result<(), GroupRefusal> {
+        self.member.change_group(group, leaves)
     }
 
     /// See [`Member::link_rows`].
@@ -206,10 +216,11 @@ impl MainBlock {
     pub(super) fn on_member_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let now = context.turn_start;
         let (has_copies, admits) = (self.is_welcome() && self.has_rows(), self.running.is_none());
+        let is_left_group_empty = self.is_left_group_empty();
         let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
         if let Some(epochs) = &mut self.epochs {
             let slow = epochs.slow_node(now, cluster.member.settings().standstill_max);
-            cluster.member.set_progress(EpochProgress { admits, slow, ..epochs.progress() });
+            cluster.member.set_progress(EpochProgress { admits, slow, is_left_group_empty, ..epochs.progress() });
             cluster.member.set_copies(has_copies);
         }
         cluster.member.tick(now);
@@ -301,7 +312,7 @@ impl MainBlock {
     }
 
     /// Performs what the member wants.
-    fn perform(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+    pub(super) fn perform(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let serves_clients = self.member.as_ref().is_some_and(|cluster| cluster.serves_clients());
         let is_welcome = (self.epochs.is_none() && !serves_clients) || self.is_welcome();
         let Some(cluster) = &mut self.member else { return };
@@ -390,7 +401,7 @@ impl ClusterMember {
         status.set(ClusterFigure::DataNodes, data as u64);
         status.set(ClusterFigure::ReadyDataNodes, ready as u64);
         status.set(ClusterFigure::Epoch, membership.map_or(0, |membership| u64::from(membership.epoch.0)));
-        status.set(ClusterFigure::NodeGroups, membership.map_or(0, |membership| membership.open_groups.into()));
+        status.set(ClusterFigure::NodeGroups, membership.map_or(0, |membership| membership.placed_groups().into()));
         status.set(ClusterFigure::Leader, u64::from(self.member.leader().0));
         status.set(ClusterFigure::LinksUp, self.member.links_up() as u64);
     }

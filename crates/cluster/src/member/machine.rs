@@ -19,7 +19,7 @@ use super::settings::{MemberSettings, VoterStart};
 use crate::membership::lease::{self, BootTime, EntryId, EvictionReport, LeaseHolder};
 use crate::membership::membership::RestartCut;
 use crate::membership::replication::node_of;
-use crate::membership::{Membership, NodeRecord, NodeSet, Replication};
+use crate::membership::{Membership, NodeRecord, NodeSet, RemovedNode, Replication};
 
 /// Time after the end of a leader in which the next one campaigns with each tick. Then elections take their
 /// course by timeouts.
@@ -91,6 +91,9 @@ pub struct EpochProgress {
     pub slow: Option<SlowNode>,
     /// On the node with the sequencer: every disk that counts has the commits up to this number.
     pub durable: CommitNumber,
+    /// On the node with the sequencer: whether no table has partitions in the group that leaves, by schema
+    /// changes that are in `durable`.
+    pub is_left_group_empty: bool,
 }
 
 /// Work for the caller, in the order of the fields.
@@ -554,6 +557,22 @@ impl Member {
         is_first.then_some(self.is_admitted)
     }
 
+    fn is_in_leaving_group(&self) -> bool {
+        let Some(membership) = self.membership().filter(|_| self.is_admitted) else { return false };
+        let group = membership.record(self.settings.own).map(|record| record.group);
+        group.is_some() && group == membership.leaving_group()
+    }
+
+    /// The group of this node was removed. A node that serves stops in order. One that has started again, from
+    /// whatever directory, is refused.
+    fn stop_removed(&mut self) {
+        if self.is_admitted {
+            self.leaving_since.get_or_insert(self.now);
+        }
+        let node = self.settings.own.0;
+        self.stop(format!("node {node} was removed from the cluster with its node group, and its number is not used again"));
+    }
+
     /// All data nodes must start again.
     pub(super) fn stop_for_restart(&mut self) {
         if self.is_admitted {
@@ -607,6 +626,7 @@ impl Member {
             admits: self.progress.is_none_or(|progress| progress.admits),
             slow: self.progress.and_then(|progress| progress.slow),
             durable: self.progress.map_or(CommitNumber(0), |progress| progress.durable),
+            is_left_group_empty: self.progress.is_some_and(|progress| progress.is_left_group_empty),
             is_stopping: self.leaving_since.is_some(),
             is_leaving: self.leaving_since.is_some_and(|since| self.now.since(since) >= LEAVE_AFTER),
             voter: VoterReport {
@@ -709,7 +729,13 @@ impl Member {
                 }
             }
             LinkNews::Refused { node, refusal, is_own } => self.on_refused(node, refusal, is_own),
-            LinkNews::Evicted { node } => self.stop(format!("node {} says that this node was evicted", node.0)),
+            LinkNews::Evicted { node } => {
+                if self.is_in_leaving_group() {
+                    // The group is removed, or its other nodes have all rows. This node need not return.
+                    self.leaving_since.get_or_insert(now);
+                }
+                self.stop(format!("node {} says that this node was evicted", node.0));
+            }
             LinkNews::Unknown { node, name } => {
                 self.log(format!("node {}: does not know {name}, because its program is too old", node.0));
             }
@@ -862,6 +888,10 @@ impl Member {
                 self.output.fences.push(LinkChange::Evict { node: record.node, incarnation: fenced });
             }
         }
+        for RemovedNode { node, incarnation } in membership.removed.iter().filter(|it| it.node != own) {
+            let incarnation = incarnation.0;
+            self.output.fences.push(LinkChange::Evict { node: *node, incarnation });
+        }
         if membership.epoch.0 > 0 && earlier.is_none_or(|earlier| earlier.epoch < membership.epoch) {
             let states = membership
                 .members()
@@ -881,6 +911,9 @@ impl Member {
         if is_member && !self.is_admitted {
             self.is_admitted = true;
             self.output.admission = record.map(|record| record.admitted);
+        }
+        if self.membership().is_some_and(|membership| membership.is_removed(own)) {
+            return self.stop_removed();
         }
         // This life may have been admitted and evicted by memberships that this node has not seen.
         let was_admitted = record.is_some_and(|record| record.incarnation >= self.settings.incarnation);

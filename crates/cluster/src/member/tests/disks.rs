@@ -52,6 +52,7 @@ fn a_disk_that_was_put_back_never_stands_for_its_group_alone() {
         admits: false,
         slow: None,
         durable,
+        is_left_group_empty: false,
     };
     cluster.places.get_mut(&NodeId(2)).unwrap().member.as_mut().unwrap().set_progress(progress);
     cluster.run_until("the membership notes it", |it| it.membership(4).is_some_and(|it| it.durable == durable));
