@@ -53,6 +53,8 @@ const RETURN_STEPS: [CrashStep; 5] = [
 const STEP: Duration = Duration::from_micros(500);
 /// Maximum time between two faults, in microseconds.
 const PAUSE_US_MAX: u64 = 400_000;
+/// Time between two looks whether node groups were removed.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Time until a fault is tried again that no node could take.
 const RETRY_AFTER: Duration = Duration::from_millis(5);
 /// Maximum time until a node that is down starts again, in microseconds.
@@ -96,6 +98,8 @@ pub struct FaultCounts {
     pub groups: u64,
     /// Nodes that stopped because they were evicted, or because a group was lost.
     pub evictions: u64,
+    /// Nodes whose groups were removed.
+    pub removals: u64,
 }
 
 /// A fault that is still in force.
@@ -113,6 +117,8 @@ struct State {
     armed: Option<NodeId>,
     /// When a fault last touched each node, or will have ended.
     touched: BTreeMap<NodeId, Time>,
+    /// When the driver looks next whether node groups were removed.
+    next_look: Time,
 }
 
 /// Advances time, makes faults, and starts nodes again.
@@ -215,6 +221,11 @@ impl<'a> MemberDriver<'a> {
         let now = simulation.now();
         self.members.keep_lines(now);
         for (node, message) in simulation.take_halts() {
+            if self.members.removed().contains(node) && is_removal(node, &message) {
+                // It is refused, and stays down.
+                self.members.note(now, &format!("node {} has stopped: {message}", node.0));
+                continue;
+            }
             let is_of_group = message.starts_with("all nodes of a group are gone");
             let is_evicted = is_eviction(&message);
             if !is_evicted && !is_of_group || is_of_group && !self.loses_groups {
@@ -232,6 +243,7 @@ impl<'a> MemberDriver<'a> {
             self.go_down(node, now);
         }
         self.end_stops(simulation);
+        self.end_removed(simulation);
         self.end_faults(simulation, false);
         if self.left > 0 && now >= self.next {
             let longest = PAUSE_US_MAX / [1, 10, 100][self.random.below(3) as usize];
@@ -272,6 +284,27 @@ impl<'a> MemberDriver<'a> {
             } else if now >= deadline {
                 self.state.stopping.remove(&node);
                 self.fail(format!("node {} did not become idle after a request to stop", node.0));
+            }
+        }
+    }
+
+    /// Ends nodes that have stopped because their group was removed. They start once more, and are refused.
+    fn end_removed(&mut self, simulation: &mut ClusterSimulation) {
+        let now = simulation.now();
+        if now < self.state.next_look {
+            return;
+        }
+        self.state.next_look = now.plus(LOOK_EVERY);
+        for node in self.members.note_removed(simulation).iter() {
+            self.members.note(now, &format!("node {} is removed", node.0));
+            self.counts.removals += 1;
+        }
+        for node in self.members.removed().iter() {
+            let is_stopped = self.members.is_ending(simulation, node) && simulation.is_idle(node);
+            if is_stopped && !self.state.stopping.contains_key(&node) {
+                simulation.crash(node, NodeEnd::Process);
+                self.members.note(now, &format!("node {} has ended", node.0));
+                self.go_down(node, now);
             }
         }
     }
@@ -505,6 +538,11 @@ impl<'a> MemberDriver<'a> {
         let State { down, stopping, cuts, resets_until, .. } = &self.state;
         down.is_empty() && stopping.is_empty() && cuts.is_empty() && resets_until.is_none()
     }
+}
+
+/// Whether a node has stopped with this message because its group was removed.
+fn is_removal(node: NodeId, message: &str) -> bool {
+    message.starts_with(&format!("node {} was removed from the cluster with its node group", node.0))
 }
 
 /// Whether a node has stopped with this message because others have evicted it, or refuse it after a silence.

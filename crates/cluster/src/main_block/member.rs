@@ -184,6 +184,11 @@ impl MainBlock {
         self.member.as_ref()?.membership()
     }
 
+    /// Whether the node stops, for checkers.
+    pub fn is_ending(&self) -> bool {
+        self.member.as_ref().is_some_and(|cluster| cluster.is_ending)
+    }
+
     /// The last epoch that all blocks of this node have started, for checkers; 0 if none.
     pub fn epoch_started(&self) -> Epoch {
         self.epochs.as_ref().map_or(Epoch(0), |epochs| epochs.progress().started)
@@ -395,7 +400,8 @@ impl ClusterMember {
     /// Writes the figures of SHOW STATUS.
     fn show(&self, status: &ClusterStatus) {
         let (settings, membership) = (self.member.settings(), self.member.membership());
-        let data = settings.nodes.iter().filter(|it| it.roles.data).count();
+        let is_removed = |node| membership.is_some_and(|membership| membership.is_removed(node));
+        let data = settings.nodes.iter().filter(|it| it.roles.data && !is_removed(it.node)).count();
         let ready = membership.map_or(0, |membership| membership.serving().count());
         status.set(ClusterFigure::NodeId, u64::from(settings.own.0));
         status.set(ClusterFigure::DataNodes, data as u64);

@@ -48,7 +48,7 @@ impl Node {
 
     /// Whether no process of the node is in the cluster.
     pub fn is_away(&self) -> bool {
-        self.state == "DOWN"
+        matches!(&*self.state, "DOWN" | "REMOVED")
     }
 
     /// Whether its state is known. A node without data asks others about nodes that it has no links to, and
