@@ -69,8 +69,8 @@ pub enum StatusTable {
     /// raft's leader, whether it numbers commits, whether its disk counts, whether it votes, location domain.
     Nodes,
     /// `junctor_info.node_groups`: from main of a node of a cluster, a row for each group. Columns: group,
-    /// state (`SERVING`, `JOINING`, `LEAVING`, `DOWN`), number of data nodes, of those that serve and are heard, and of disks that
-    /// count.
+    /// state (`SERVING`, `JOINING`, `LEAVING`, `DOWN`), number of data nodes, of those that serve and are
+    /// heard, and of disks that count.
     NodeGroups,
     /// `junctor_info.thread_pool_groups`: from every sql block, a row. Columns: group, connections, slots,
     /// slots in use, those of running statements, those of idle transactions, waiting commands, whether the

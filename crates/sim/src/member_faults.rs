@@ -19,7 +19,7 @@ use crate::fleet::TimeDriver;
 use crate::members::Members;
 
 /// The steps of a node that serves around which it crashes.
-const SERVICE_STEPS: [CrashStep; 9] = [
+const SERVICE_STEPS: [CrashStep; 10] = [
     crash_point::IMAGES_KEEP,
     crash_point::IMAGES_APPLY,
     crash_point::EPOCH_TC,
@@ -29,15 +29,17 @@ const SERVICE_STEPS: [CrashStep; 9] = [
     crash_point::LOG_SYNC,
     crash_point::CHECKPOINT_BEGIN,
     crash_point::CHECKPOINT_SWITCH,
+    crash_point::VOTER_WRITE,
 ];
 
 /// The steps of a change of the membership around which nodes crash that stay members.
-const TAKE_OVER_STEPS: [CrashStep; 5] = [
+const TAKE_OVER_STEPS: [CrashStep; 6] = [
     crash_point::EPOCH_INSTALL,
     crash_point::EPOCH_GATHER,
     crash_point::EPOCH_START,
     crash_point::EPOCH_TC,
     crash_point::EPOCH_LDM,
+    crash_point::VOTER_WRITE,
 ];
 
 /// The steps of its return around which a node crashes again.
@@ -299,7 +301,8 @@ impl<'a> MemberDriver<'a> {
             self.members.note(now, &format!("node {} is removed", node.0));
             self.counts.removals += 1;
         }
-        for node in self.members.removed().iter() {
+        // A group may stay that was about to be removed. Somebody then starts its nodes again.
+        for node in self.members.added() {
             let is_stopped = self.members.is_ending(simulation, node) && simulation.is_idle(node);
             if is_stopped && !self.state.stopping.contains_key(&node) {
                 simulation.crash(node, NodeEnd::Process);

@@ -299,7 +299,13 @@ impl MainBlock {
     }
 
     /// Marks a node group as leaving, or takes the mark back, as the leader.
-    fn leave_group(&mut self, group: u8, leaves: bool, now: Time, outbox: &mut Outbox<Signal>) -> Result<(), Box<Error>> {
+    fn leave_group(
+        &mut self,
+        group: u8,
+        leaves: bool,
+        now: Time,
+        outbox: &mut Outbox<Signal>,
+    ) -> Result<(), Box<Error>> {
         let Some(cluster) = &mut self.member else {
             return Err(unknown(&NodeQuestion::LeaveGroup { group, leaves }));
         };

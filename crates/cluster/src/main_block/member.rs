@@ -15,7 +15,7 @@ use junctor_model::value::Value;
 use junctor_signals::cluster_status::{ClusterFigure, ClusterStatus};
 use junctor_signals::report_node::ReportNode;
 use junctor_signals::request_lease::{RequestLease, RequestLeaseReply};
-use junctor_signals::{MainSignal, Module, Signal};
+use junctor_signals::{MainSignal, Module, Signal, crash_point};
 
 use super::block::MainBlock;
 use crate::member::node_file::{NEW_NODE_FILE, NODE_FILE, NodeFile, VOTER_FILES};
@@ -373,7 +373,10 @@ impl MainBlock {
         let Some(cluster) = &mut self.member else { return };
         if cluster.on_file(result, outbox) {
             match cluster.running.take() {
-                Some(FileWork::Log(write)) => cluster.member.note_written(write.number, now),
+                Some(FileWork::Log(write)) => {
+                    outbox.crash_point(crash_point::VOTER_WRITE.after());
+                    cluster.member.note_written(write.number, now);
+                }
                 Some(FileWork::Admission(epoch)) => cluster.member.note_admission_written(epoch),
                 None => {}
             }
@@ -423,6 +426,9 @@ impl ClusterMember {
             FileWork::Admission(_) => (NEW_NODE_FILE, FileMode::CreateEmpty),
         };
         let (path, lane, token) = (path.into(), FileLane::Control, MEMBER_FILE);
+        if let FileWork::Log(_) = work {
+            outbox.crash_point(crash_point::VOTER_WRITE.before());
+        }
         outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token });
         self.running = Some(work);
     }

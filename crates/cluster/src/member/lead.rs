@@ -267,12 +267,30 @@ impl Member {
             return membership.apply(&change).is_ok().then(|| (change, format!("node group {group}: opens")));
         }
         if let Some(group) = membership.leaving_group() {
-            let is_empty = of_sequencer.is_some_and(|report| report.is_left_group_empty);
-            let change = MembershipChange::RemoveGroup { group, number, epoch };
-            let is_due = is_empty && membership.apply(&change).is_ok();
-            return is_due.then(|| (change, format!("node group {group}: removed, because it has no rows")));
+            return match membership.is_emptied {
+                true => self.removal(membership, group, &own),
+                false => {
+                    let is_empty = of_sequencer.is_some_and(|report| report.is_left_group_empty);
+                    let change = MembershipChange::NoteEmpty { group, number, epoch };
+                    is_empty.then(|| (change, format!("node group {group}: has no rows any more")))
+                }
+            };
         }
         self.next_group(membership, &own).filter(|_| admits)
+    }
+
+    /// The removal of the group that leaves and is empty, once its nodes that are heard know that it is empty.
+    /// They then know why they are refused.
+    fn removal(&self, membership: &Membership, group: u8, own: &NodeReport) -> Option<(MembershipChange, String)> {
+        let index = self.installed.as_ref().map_or(0, |(index, _)| *index);
+        let knows = |record: &NodeRecord| {
+            let report = self.report_of(record.node, own);
+            !self.is_present(record) || report.is_some_and(|report| report.index >= index)
+        };
+        let change = MembershipChange::RemoveGroup { group };
+        let is_due =
+            membership.nodes.iter().filter(|it| it.group == group).all(knows) && membership.apply(&change).is_ok();
+        is_due.then(|| (change, format!("node group {group}: removed")))
     }
 
     /// A session wants a node group to leave or to stay. Returns whether the change is under way, or done.

@@ -10,6 +10,7 @@ use junctor_kernel::transport::hello::Refusal;
 use junctor_kernel::transport::link::Death;
 use junctor_kernel::{Duration, NodeId, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
+use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::install_membership::{InstallMembership, LeasesOver, ReplicateMembership};
 use junctor_signals::report_node::{NodeReport, SlowNode, VoterReport, WaitingDisk};
 use junctor_signals::request_lease::{RequestLease, RequestLeaseReply};
@@ -557,8 +558,10 @@ impl Member {
         is_first.then_some(self.is_admitted)
     }
 
-    fn is_in_leaving_group(&self) -> bool {
-        let Some(membership) = self.membership().filter(|_| self.is_admitted) else { return false };
+    /// Whether the group of this node is about to be removed. An eviction means that it is.
+    fn is_in_emptied_group(&self) -> bool {
+        let membership = self.membership().filter(|membership| self.is_admitted && membership.is_emptied);
+        let Some(membership) = membership else { return false };
         let group = membership.record(self.settings.own).map(|record| record.group);
         group.is_some() && group == membership.leaving_group()
     }
@@ -570,7 +573,8 @@ impl Member {
             self.leaving_since.get_or_insert(self.now);
         }
         let node = self.settings.own.0;
-        self.stop(format!("node {node} was removed from the cluster with its node group, and its number is not used again"));
+        let why = "was removed from the cluster with its node group, and its number is not used again";
+        self.stop(format!("node {node} {why}"));
     }
 
     /// All data nodes must start again.
@@ -730,8 +734,7 @@ impl Member {
             }
             LinkNews::Refused { node, refusal, is_own } => self.on_refused(node, refusal, is_own),
             LinkNews::Evicted { node } => {
-                if self.is_in_leaving_group() {
-                    // The group is removed, or its other nodes have all rows. This node need not return.
+                if self.is_in_emptied_group() {
                     self.leaving_since.get_or_insert(now);
                 }
                 self.stop(format!("node {} says that this node was evicted", node.0));
@@ -884,11 +887,12 @@ impl Member {
         self.output.fences.push(LinkChange::Epoch(membership.epoch.0));
         for record in &membership.nodes {
             let fenced = record.incarnation.0.saturating_sub(u32::from(record.is_member()));
-            if fenced > 0 && record.node != own {
+            if fenced > 0 && record.node != own && !PlantedBug::ForgetFences.is_planted() {
                 self.output.fences.push(LinkChange::Evict { node: record.node, incarnation: fenced });
             }
         }
-        for RemovedNode { node, incarnation } in membership.removed.iter().filter(|it| it.node != own) {
+        let is_fenced = |it: &&RemovedNode| it.node != own && it.incarnation.0 > 0;
+        for RemovedNode { node, incarnation } in membership.removed.iter().filter(is_fenced) {
             let incarnation = incarnation.0;
             self.output.fences.push(LinkChange::Evict { node: *node, incarnation });
         }

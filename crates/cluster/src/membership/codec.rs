@@ -118,11 +118,12 @@ impl MembershipChange {
                 put_u32(&mut out, epoch.0);
             }
             MembershipChange::LeaveGroup { group, leaves } => out.extend([11, *group, u8::from(*leaves)]),
-            MembershipChange::RemoveGroup { group, number, epoch } => {
+            MembershipChange::NoteEmpty { group, number, epoch } => {
                 out.extend([12, *group]);
                 put_u64(&mut out, number.0);
                 put_u32(&mut out, epoch.0);
             }
+            MembershipChange::RemoveGroup { group } => out.extend([13, *group]),
         }
         out
     }
@@ -165,8 +166,9 @@ impl MembershipChange {
             11 => MembershipChange::LeaveGroup { group: reader.u8()?, leaves: reader.bool()? },
             12 => {
                 let (group, number) = (reader.u8()?, take_number(reader)?);
-                MembershipChange::RemoveGroup { group, number, epoch: take_epoch(reader)? }
+                MembershipChange::NoteEmpty { group, number, epoch: take_epoch(reader)? }
             }
+            13 => MembershipChange::RemoveGroup { group: reader.u8()? },
             _ => return Err(Malformed("the kind of change is unknown")),
         };
         reader.end()?;
@@ -208,7 +210,7 @@ fn take_record(reader: &mut Reader<'_>) -> Result<NodeRecord, Malformed> {
 impl Membership {
     /// The bytes of the membership.
     pub fn encode(&self) -> Vec<u8> {
-        let Membership { epoch, nodes, open_groups: _, is_leaving, removed, chains, sequencer, .. } = self;
+        let Membership { epoch, nodes, is_leaving, is_emptied, removed, chains, sequencer, .. } = self;
         let Membership { started, restarted, cuts, durable, .. } = self;
         let closed_groups = u8::from(self.closed_group().is_some());
         let has_removed = *is_leaving || !removed.is_empty();
@@ -236,7 +238,7 @@ impl Membership {
             put_u64(&mut out, durable.0);
         }
         if has_removed {
-            out.extend([closed_groups, u8::from(*is_leaving)]);
+            out.extend([closed_groups, u8::from(*is_leaving), u8::from(*is_emptied)]);
             put_count(&mut out, removed.len());
             for RemovedNode { node, incarnation } in removed {
                 out.push(node.0);
@@ -269,10 +271,10 @@ impl Membership {
             Ok(RestartCut { epoch: take_epoch(reader)?, cut: take_number(reader)? })
         })?;
         let durable = if has_durable { take_number(reader)? } else { CommitNumber(0) };
-        let (mut is_leaving, mut removed) = (false, Vec::new());
+        let (mut is_leaving, mut is_emptied, mut removed) = (false, false, Vec::new());
         if version == REMOVED_VERSION {
             closed_groups = u8::from(reader.bool()?);
-            is_leaving = reader.bool()?;
+            (is_leaving, is_emptied) = (reader.bool()?, reader.bool()?);
             removed = take_list(reader, REMOVED_BYTES, |reader| {
                 Ok(RemovedNode { node: take_node(reader)?, incarnation: Incarnation(reader.u32()?) })
             })?;
@@ -283,7 +285,7 @@ impl Membership {
         }
         let groups = nodes.iter().map(|record| record.group.saturating_add(1)).max().unwrap_or_default();
         let open_groups = groups.saturating_sub(closed_groups);
-        if is_leaving && (closed_groups > 0 || open_groups < 2) {
+        if is_emptied && !is_leaving || is_leaving && (closed_groups > 0 || open_groups < 2) {
             return Err(Malformed("the group that leaves is not the last one of several"));
         }
         let membership = Membership {
@@ -291,6 +293,7 @@ impl Membership {
             nodes,
             open_groups,
             is_leaving,
+            is_emptied,
             removed,
             chains,
             sequencer,
@@ -347,8 +350,9 @@ mod tests {
             (any::<u8>(), epoch()).prop_map(|(group, epoch)| MembershipChange::OpenGroup { group, epoch }),
             any::<(u8, bool)>().prop_map(|(group, leaves)| MembershipChange::LeaveGroup { group, leaves }),
             (any::<u8>(), any::<u64>(), epoch()).prop_map(|(group, number, epoch)| {
-                MembershipChange::RemoveGroup { group, number: CommitNumber(number), epoch }
+                MembershipChange::NoteEmpty { group, number: CommitNumber(number), epoch }
             }),
+            any::<u8>().prop_map(|group| MembershipChange::RemoveGroup { group }),
             (any::<u64>(), epoch())
                 .prop_map(|(number, epoch)| { MembershipChange::NoteDurable { number: CommitNumber(number), epoch } }),
             proptest::collection::vec(disk, 0..5).prop_map(|present| MembershipChange::Restart { present }),

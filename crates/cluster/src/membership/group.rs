@@ -110,18 +110,30 @@ impl Membership {
         if group == 0 || !is_last || self.is_leaving == leaves {
             return Err(ChangeRefused::WrongGroup);
         }
-        self.is_leaving = leaves;
+        (self.is_leaving, self.is_emptied) = (leaves, false);
         Ok(())
     }
 
-    /// Removes the group that leaves, with its nodes. No row depends on them: every disk that counts has the
-    /// commits up to `number`, and since then no table has partitions there.
-    pub(super) fn remove_group(&mut self, group: u8, number: CommitNumber, epoch: Epoch) -> Result<(), ChangeRefused> {
+    /// Notes that no row depends on the group that leaves: every disk that counts has the commits up to
+    /// `number`, and since then no table has partitions there.
+    pub(super) fn note_empty(&mut self, group: u8, number: CommitNumber, epoch: Epoch) -> Result<(), ChangeRefused> {
         self.check_request(epoch)?;
-        if self.leaving_group() != Some(group) {
+        if self.leaving_group() != Some(group) || self.is_emptied {
             return Err(ChangeRefused::WrongGroup);
         }
-        (self.open_groups, self.is_leaving) = (group, false);
+        self.is_emptied = true;
+        // A disk that lacks the last move of rows would look for them in the group.
+        self.durable = self.durable.max(number);
+        Ok(())
+    }
+
+    /// Removes the group that leaves, with its nodes.
+    pub(super) fn remove_group(&mut self, group: u8) -> Result<(), ChangeRefused> {
+        self.check_planned()?;
+        if self.leaving_group() != Some(group) || !self.is_emptied {
+            return Err(ChangeRefused::WrongGroup);
+        }
+        (self.open_groups, self.is_leaving, self.is_emptied) = (group, false, false);
         if let Some(lost) = self.groups().find(|it| !self.serving().any(|record| record.group == *it)) {
             return Err(ChangeRefused::GroupLost(lost));
         }
@@ -135,8 +147,6 @@ impl Membership {
             let next = self.serving().next().map(|record| record.node);
             self.sequencer = next.ok_or(ChangeRefused::GroupLost(0))?;
         }
-        // A disk that lacks the last move of rows would look for them in the group.
-        self.durable = self.durable.max(number);
         Ok(())
     }
 }

@@ -153,15 +153,19 @@ pub enum MembershipChange {
         /// Whether it is to be removed.
         leaves: bool,
     },
-    /// No table has partitions in the group that leaves. Its nodes are no members from now on, and never
-    /// again.
-    RemoveGroup {
+    /// No table has partitions in the group that leaves. This change begins no epoch.
+    NoteEmpty {
         /// The group.
         group: u8,
         /// Every disk that counts has the commits up to this number, and with them the moves of all tables.
         number: CommitNumber,
         /// The epoch of the sequencer that has found it.
         epoch: Epoch,
+    },
+    /// The nodes of the group that leaves and is empty are no members from now on, and never again.
+    RemoveGroup {
+        /// The group.
+        group: u8,
     },
     /// Every disk that counts has the commits up to this number. This change begins no epoch.
     NoteDurable {
@@ -218,6 +222,8 @@ pub struct Membership {
     pub open_groups: u8,
     /// Whether the last open group is to be removed. Then no group is closed.
     pub is_leaving: bool,
+    /// Whether no table has partitions in the group that leaves.
+    pub is_emptied: bool,
     /// The nodes whose groups were removed, in ascending order.
     pub removed: Vec<RemovedNode>,
     /// The replicas of each group of partitions, the primary first. Joining nodes are last.
@@ -268,6 +274,7 @@ impl Membership {
             nodes: nodes.iter().enumerate().map(record).collect(),
             open_groups: nodes.iter().map(|(_, group)| group.saturating_add(1)).max().unwrap_or_default(),
             is_leaving: false,
+            is_emptied: false,
             removed: Vec::new(),
             chains,
             sequencer,
@@ -369,7 +376,11 @@ impl Membership {
             }
             MembershipChange::OpenGroup { group, epoch } => next.open_group(*group, *epoch)?,
             MembershipChange::LeaveGroup { group, leaves } => next.leave_group(*group, *leaves)?,
-            MembershipChange::RemoveGroup { group, number, epoch } => next.remove_group(*group, *number, *epoch)?,
+            MembershipChange::NoteEmpty { group, number, epoch } => {
+                next.note_empty(*group, *number, *epoch)?;
+                return Ok(next);
+            }
+            MembershipChange::RemoveGroup { group } => next.remove_group(*group)?,
             MembershipChange::NoteDurable { number, epoch } => {
                 next.check_request(*epoch)?;
                 next.durable = next.durable.max(*number);
@@ -857,32 +868,37 @@ mod tests {
 
     #[test]
     fn a_removed_group_is_nothing_that_others_depend_on_and_never_returns() {
-        let leave = |membership: &Membership, group, leaves| {
-            membership.apply(&MembershipChange::LeaveGroup { group, leaves })
+        let leave =
+            |membership: &Membership, group, leaves| membership.apply(&MembershipChange::LeaveGroup { group, leaves });
+        let empty = |membership: &Membership, epoch| {
+            membership.apply(&MembershipChange::NoteEmpty { group: 1, number: number(1, 7), epoch: Epoch(epoch) })
         };
-        let remove = |membership: &Membership, epoch| {
-            membership.apply(&MembershipChange::RemoveGroup { group: 1, number: number(1, 7), epoch: Epoch(epoch) })
-        };
+        let remove = |membership: &Membership| membership.apply(&MembershipChange::RemoveGroup { group: 1 });
         for (group, leaves) in [(0, true), (2, true), (u8::MAX, true), (1, false)] {
             assert_eq!(leave(&created(), group, leaves), Err(ChangeRefused::WrongGroup));
         }
-        assert_eq!(remove(&created(), 1), Err(ChangeRefused::WrongGroup));
+        assert_eq!(empty(&created(), 1), Err(ChangeRefused::WrongGroup));
         let leaving = leave(&created(), 1, true).unwrap();
         assert_eq!((leaving.epoch, leaving.leaving_group(), leaving.placed_groups()), (Epoch(2), Some(1), 1));
-        assert_eq!(remove(&leaving, 2), Err(ChangeRefused::EpochNotStarted));
+        assert_eq!(empty(&leaving, 2), Err(ChangeRefused::EpochNotStarted));
         let leaving = noted(leaving);
+        assert_eq!(remove(&leaving), Err(ChangeRefused::WrongGroup), "it may have rows");
         assert_eq!(leave(&leaving, 1, true), Err(ChangeRefused::WrongGroup));
         let add = MembershipChange::AddGroup { nodes: set(&[7, 8]) };
         assert_eq!(leaving.apply(&add), Err(ChangeRefused::GroupLeaves(1)));
         // It still has rows.
         assert_eq!(evict(&leaving, &[3, 4]), Err(ChangeRefused::GroupLost(1)));
-        assert_eq!(remove(&leaving, 1), Err(ChangeRefused::OldEpoch));
-        let stays = noted(leave(&leaving, 1, false).unwrap());
-        assert_eq!((stays.leaving_group(), stays.placed_groups()), (None, 2));
+        assert_eq!(empty(&leaving, 1), Err(ChangeRefused::OldEpoch));
+        let emptied = empty(&leaving, 2).unwrap();
+        assert_eq!((emptied.epoch, emptied.durable), (Epoch(2), number(1, 7)));
+        assert_eq!(empty(&emptied, 2), Err(ChangeRefused::WrongGroup));
+        let stays = noted(leave(&emptied, 1, false).unwrap());
+        assert_eq!((stays.leaving_group(), stays.placed_groups(), stays.is_emptied), (None, 2, false));
         let moved = MembershipChange::Evict { nodes: set(&[1]), avoid: Some(NodeId(2)) };
         let leaving = noted(leaving.apply(&moved).unwrap());
         assert_eq!(leaving.sequencer, NodeId(3));
-        let without = remove(&leaving, 3).unwrap();
+        let emptied = empty(&leaving, 3).unwrap();
+        let without = remove(&emptied).unwrap();
         assert_eq!((without.epoch, without.open_groups, without.leaving_group()), (Epoch(4), 1, None));
         assert_eq!((without.sequencer, without.durable), (NodeId(2), number(1, 7)));
         assert_eq!(without.nodes.iter().map(|it| it.node.0).collect::<Vec<_>>(), [1, 2]);
@@ -896,7 +912,7 @@ mod tests {
         let present = [disk(2, 1, number(1, 9)), disk(3, 1, number(1, 9))];
         assert_eq!(restart(&without, &present).unwrap().serving().count(), 1);
         assert_eq!(restart(&without, &[disk(2, 1, number(1, 6))]), Err(ChangeRefused::DisksMissing(0)));
-        for membership in [leaving, stays, without] {
+        for membership in [leaving, emptied, stays, without] {
             assert_eq!(Membership::decode(&membership.encode()), Ok(membership));
         }
     }

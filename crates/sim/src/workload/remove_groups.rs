@@ -124,9 +124,8 @@ impl RemoveGroups {
     /// Looks for a table in the last group.
     fn note_places(&mut self, reply: &Reply) -> Result<(), String> {
         let group = self.target.to_string();
-        let is_there = |row: &&Vec<Option<String>>| {
-            row[1].as_deref().unwrap_or_default().split(',').any(|it| it == group)
-        };
+        let is_there =
+            |row: &&Vec<Option<String>>| row[1].as_deref().unwrap_or_default().split(',').any(|it| it == group);
         self.left_table = reply.rows()?.iter().find(is_there).and_then(|row| row[0].clone());
         Ok(())
     }

@@ -8,7 +8,7 @@ fn number(epoch: u32, counter: u64) -> CommitNumber {
 
 impl Cluster {
     /// Sets the stable number of a disk's log and the newest commit of its checkpoint.
-    fn set_disk(&mut self, node: u8, stable: CommitNumber, checkpoint: CommitNumber) {
+    pub(super) fn set_disk(&mut self, node: u8, stable: CommitNumber, checkpoint: CommitNumber) {
         let disk = &mut self.places.get_mut(&NodeId(node)).unwrap().disk;
         (disk.stable, disk.checkpoint) = (stable, checkpoint);
     }

@@ -133,11 +133,28 @@ fn a_group_is_removed_once_it_is_empty_and_its_nodes_never_return() {
     }
     (0..100).for_each(|_| cluster.step());
     // All others start again without them.
+    let durable = cluster.membership(3).unwrap().durable;
     cluster.kill_all();
-    [1, 2].into_iter().for_each(|node| cluster.set_disk(node, membership.durable, CommitNumber(0)));
+    [1, 2].into_iter().for_each(|node| cluster.set_disk(node, durable, CommitNumber(0)));
     (1..=4).for_each(|node| cluster.start(node));
     cluster.run_until("all serve", |it| it.serve(&[1, 2]) && it.is_settled());
     assert_eq!(cluster.membership(3).unwrap().closed_group(), None);
     let states: Vec<Value> = member(&cluster, 3).rows()[4..].iter().map(|row| row[2].clone()).collect();
     assert_eq!(states, [text("REMOVED").unwrap(), text("REMOVED").unwrap()]);
+}
+
+#[test]
+fn the_lives_that_a_membership_lacks_are_refused() {
+    let mut cluster = grown();
+    let fenced = |cluster: &Cluster, at: u8, node: u8| cluster.places[&NodeId(at)].fenced.get(&NodeId(node)).copied();
+    assert_eq!(fenced(&cluster, 1, 2), Some(1), "the life before the restart");
+    cluster.kill(2);
+    cluster.run_until("node 1 goes on", |it| it.serve(&[1, 5, 6]) && it.is_settled());
+    assert!([1, 3, 4, 5, 6].iter().all(|at| fenced(&cluster, *at, 2) == Some(2)));
+    let leader = cluster.leader().unwrap();
+    assert_eq!(change_group(&mut cluster, leader, 1, true), Ok(()));
+    cluster.run_until("it leaves", |it| it.membership(3).is_some_and(|it| it.leaving_group().is_some()));
+    report_progress(&mut cluster, true);
+    cluster.run_until("it is removed", |it| it.serve(&[1]));
+    assert!([1, 3, 4].iter().all(|at| [5, 6].iter().all(|node| fenced(&cluster, *at, *node) == Some(1))));
 }

@@ -39,6 +39,8 @@ struct Place {
     has_left: bool,
     /// The last epoch whose leases the leader has told to be over.
     leases_over: Epoch,
+    /// The last life of each node that its links refuse.
+    fenced: BTreeMap<NodeId, u32>,
     log: Vec<String>,
 }
 
@@ -221,6 +223,7 @@ impl Cluster {
                 }
                 for change in output.fences {
                     let LinkChange::Evict { node: client, incarnation } = change else { continue };
+                    place.fenced.insert(client, incarnation);
                     let is_client = self.nodes.iter().any(|it| it.node == client && !it.roles.data);
                     if is_client && member.linked_life(client) == Some(Incarnation(incarnation)) {
                         let death = Death::Evicted;

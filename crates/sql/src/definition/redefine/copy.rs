@@ -189,7 +189,8 @@ impl Draft<'_> {
         primary: &IndexDefinition,
         has_hidden_key: bool,
     ) -> Result<(bool, Vec<ColumnNumber>)> {
-        let is_kept = matches!(self.partitioning, Partitioning::Kept | Partitioning::Count(_) | Partitioning::Spread { .. });
+        let is_kept =
+            matches!(self.partitioning, Partitioning::Kept | Partitioning::Count(_) | Partitioning::Spread { .. });
         let old = self.old;
         if is_kept && old.has_partition_clause && old.partition_columns != old.primary().columns {
             let kept = old.partition_columns.iter().map(|column| self.new_number(*column));
