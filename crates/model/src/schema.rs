@@ -476,13 +476,6 @@ impl Placement {
     pub fn group_of(self, partition: u16) -> u8 {
         ((u32::from(self.first) + u32::from(partition)) % u32::from(self.groups.max(1))) as u8
     }
-
-    /// Whether a group has one of these partitions.
-    pub fn has(self, group: u8, partition_count: u16) -> bool {
-        let groups = u16::from(self.groups.max(1));
-        let position = (u16::from(group) + groups - u16::from(self.first) % groups) % groups;
-        u16::from(group) < groups && position < partition_count
-    }
 }
 
 /// The definition of a table.

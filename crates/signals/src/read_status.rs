@@ -64,9 +64,10 @@ pub enum StatusTable {
     /// `junctor_info.operation_latency_buckets`: the rows of `OperationLatency`.
     OperationLatencyBuckets,
     /// `junctor_info.nodes`: from main of a node of a cluster, a row for each node. Columns: node, roles,
-    /// state (`SERVING`, `JOINING`, `WAITING`, `CONNECTED`, `SILENT`, `DOWN`, `UNKNOWN`, `REMOVED`), address of its
-    /// links, incarnation, installed epoch (both NULL if unknown), group (NULL without data), whether it is
-    /// raft's leader, whether it numbers commits, whether its disk counts, whether it votes, location domain.
+    /// state (`SERVING`, `JOINING`, `WAITING`, `CONNECTED`, `SILENT`, `DOWN`, `UNKNOWN`, `REMOVED`), address
+    /// of its links, incarnation, installed epoch (both NULL if unknown), group (NULL without data), whether
+    /// it is raft's leader, whether it numbers commits, whether its disk counts, whether it votes, location
+    /// domain.
     Nodes,
     /// `junctor_info.node_groups`: from main of a node of a cluster, a row for each group. Columns: group,
     /// state (`SERVING`, `JOINING`, `LEAVING`, `DOWN`), number of data nodes, of those that serve and are

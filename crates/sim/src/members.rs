@@ -74,7 +74,7 @@ impl Members {
         }
     }
 
-    /// The nodes that are there. Nodes of added groups are when the cluster has grown, until they are removed.
+    /// The nodes that are there. Nodes of added groups are when the cluster has grown, until their removal.
     fn present(&self) -> impl Iterator<Item = &MemberNode> {
         let is_there =
             |it: &&MemberNode| !it.roles.added || (self.has_grown.get() && !self.removed.get().contains(it.node));

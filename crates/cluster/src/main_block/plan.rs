@@ -380,7 +380,7 @@ impl MainBlock {
         }
         let is_in_group = |layout: &Arc<TableLayout>| {
             let definition = &layout.definition;
-            definition.placement.is_some_and(|placement| placement.has(group, definition.partition_count))
+            definition.placement.is_some_and(|it| definition::has_partition_in(it, group, definition.partition_count))
         };
         !self.catalog.dictionary.tables().any(is_in_group) || PlantedBug::RemoveGroupWithRows.is_planted()
     }

@@ -138,7 +138,8 @@ impl MainBlock {
                 let (first, groups) = (usize::from(placement.first), usize::from(placement.groups));
                 let has = self.groups.len();
                 // A table with few partitions may have none in a group that was removed.
-                let is_missing = |group: usize| placement.has(group as u8, definition.partition_count);
+                let count = definition.partition_count;
+                let is_missing = |group: usize| definition::has_partition_in(placement, group as u8, count);
                 if (has..groups).any(is_missing) {
                     let text = format!("table {} is spread over {groups} node groups, of {has}", definition.id);
                     return Err(text.into());

@@ -279,8 +279,8 @@ impl Member {
         self.next_group(membership, &own).filter(|_| admits)
     }
 
-    /// The removal of the group that leaves and is empty, once its nodes that are heard know that it is empty.
-    /// They then know why they are refused.
+    /// The removal of the group that leaves and is empty, once its nodes that are heard know that. They then
+    /// know why they are refused.
     fn removal(&self, membership: &Membership, group: u8, own: &NodeReport) -> Option<(MembershipChange, String)> {
         let index = self.installed.as_ref().map_or(0, |(index, _)| *index);
         let knows = |record: &NodeRecord| {

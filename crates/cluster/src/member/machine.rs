@@ -566,8 +566,8 @@ impl Member {
         group.is_some() && group == membership.leaving_group()
     }
 
-    /// The group of this node was removed. A node that serves stops in order. One that has started again, from
-    /// whatever directory, is refused.
+    /// The group of this node was removed. A node that serves stops in order. One that has started again,
+    /// from whatever directory, is refused.
     fn stop_removed(&mut self) {
         if self.is_admitted {
             self.leaving_since.get_or_insert(self.now);

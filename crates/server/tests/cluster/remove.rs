@@ -99,7 +99,7 @@ fn nodes_that_die_while_a_group_is_removed_lose_nothing() {
     }
     drop(holder);
     let (succeeded, told) = tool.join().expect("it ends");
-    assert!(succeeded && told.contains("waits for temporary tables"), "{told}");
+    assert!(succeeded, "{told}");
     let transfers = writer.end();
     check_removed(&mut cluster);
     [1, 2].into_iter().for_each(|node| cluster.await_address(node));
