@@ -45,6 +45,11 @@ impl Member {
             return;
         }
         let Some((index, membership)) = self.installed.clone() else { return };
+        // The lists of the others may lack nodes that the rest of the log removes.
+        let removed = voter.last().map_or(0, |last| last.removed.len());
+        if removed > membership.removed.len() {
+            return;
+        }
         if self.leading_since.is_none() {
             self.leading_since = Some(self.now);
             self.leader = self.settings.own;

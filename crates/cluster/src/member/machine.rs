@@ -866,9 +866,13 @@ impl Member {
             return;
         }
         let groups = self.settings.groups();
+        // A voter that starts again goes through memberships from before a removal, with nodes that its list
+        // lacks rightly.
+        let last = self.voter.as_ref().and_then(Replication::last).cloned();
         let is_unknown = |record: &&NodeRecord| {
             let group = groups.get(usize::from(record.group));
-            !group.is_some_and(|group| group.contains(&record.node))
+            let is_listed = group.is_some_and(|group| group.contains(&record.node));
+            !is_listed && !last.as_ref().is_some_and(|last| last.is_removed(record.node))
         };
         if let Some(NodeRecord { node, group, .. }) = membership.nodes.iter().find(is_unknown) {
             let advice = "give all nodes the same `nodes` and NoOfReplicas";

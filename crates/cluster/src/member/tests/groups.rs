@@ -141,6 +141,14 @@ fn a_group_is_removed_once_it_is_empty_and_its_nodes_never_return() {
     assert_eq!(cluster.membership(3).unwrap().closed_group(), None);
     let states: Vec<Value> = member(&cluster, 3).rows()[4..].iter().map(|row| row[2].clone()).collect();
     assert_eq!(states, [text("REMOVED").unwrap(), text("REMOVED").unwrap()]);
+    // They are in no list any more, and the log of the voters still has memberships with them.
+    let durable = cluster.membership(3).unwrap().durable;
+    cluster.kill_all();
+    cluster.nodes.truncate(4);
+    cluster.places.retain(|node, _| node.0 <= 4);
+    [1, 2].into_iter().for_each(|node| cluster.set_disk(node, durable, CommitNumber(0)));
+    (1..=4).for_each(|node| cluster.start(node));
+    cluster.run_until("all serve", |it| it.serve(&[1, 2]) && it.is_settled());
 }
 
 #[test]
