@@ -99,6 +99,14 @@ planted_bugs! {
     WakeDisksOfParts = "wake_disks_of_parts",
     /// A restart of all nodes cuts at the least number of one group.
     CutOfOneGroup = "cut_of_one_group",
+    /// The links go on accepting lives that the membership has evicted.
+    ForgetFences = "forget_fences",
+    /// A commit of a new epoch is answered while evicted nodes may still have leases.
+    LeasesOverAtOnce = "leases_over_at_once",
+    /// After a promotion, nodes purge versions before all snapshots are known.
+    ForgetFloor = "forget_floor",
+    /// A node group is removed while tables have rows there.
+    RemoveGroupWithRows = "remove_group_with_rows",
 }
 
 /// The environment variable that plants the bug of this name in a process with the feature `planted_bugs`.

@@ -1,5 +1,5 @@
 //! Questions from main to main of another node: rows of status tables about the whole cluster, and requests
-//! of sessions to one node: to stop, to stop a session, to take part in a backup.
+//! of sessions to one node: to stop, to stop a session, to take part in a backup, to let a node group leave.
 
 use junctor_kernel::{Address, NodeId};
 use junctor_model::error::Error;
@@ -39,6 +39,13 @@ pub enum NodeQuestion {
         /// The step.
         step: BackupStep,
     },
+    /// The leader is to mark a node group as leaving, or to take the mark back.
+    LeaveGroup {
+        /// The group.
+        group: u8,
+        /// Whether it is to be removed.
+        leaves: bool,
+    },
 }
 
 choices! {
@@ -47,6 +54,7 @@ choices! {
         1 Stop { restarts, is_forced };
         2 Kill { connection, closes_connection, reach };
         3 Backup { step };
+        4 LeaveGroup { group, leaves };
     }
 }
 
@@ -119,7 +127,7 @@ pub struct ControlNode {
     pub operation: OperationId,
     /// Receiver of the reply.
     pub reply_to: Address,
-    /// The node; `None` for the own one, whose group may lose its last replica.
+    /// The node; `None` for the own one, whose group may lose its last replica, and for the leader.
     pub node: Option<NodeId>,
     /// What it is to do.
     pub question: Box<NodeQuestion>,

@@ -19,7 +19,7 @@ macro_rules! figures {
 figures! {
     Epoch = "Cluster_epoch": "The epoch of the installed membership.";
     Leader = "Cluster_leader": "The node that leads the voters; 0 if the node knows none.";
-    NodeGroups = "Cluster_node_groups": "Node groups in which tables are placed; 0 if the node knows no membership.";
+    NodeGroups = "Cluster_node_groups": "Node groups in which new tables are placed; 0 if the node knows no membership.";
     LinksLost = "Links_lost": "Lives of other nodes that have ended for the links of this node, since its start.";
     LinksOpened = "Links_opened": "Lives of other nodes to which all channels were opened, since the start.";
     LinksRefused = "Links_refused": "Causes of refused connections that the log has, since the start.";

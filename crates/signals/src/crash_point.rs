@@ -95,6 +95,7 @@ crash_points! {
     NUMBER_REQUEST = "number.request": "A tc asks the sequencer for the number of a prepared transaction.";
     NUMBER_DECIDE = "number.decide": "The sequencer sends numbers and decisions.";
     NUMBER_PASS = "number.pass": "A node passes decisions to its blocks.";
+    VOTER_WRITE = "voter.write": "A voter writes entries of its log, the changes of the membership, and syncs them.";
     BACKUP_PIN = "backup.pin": "A backup pins a checkpoint and its position in the log.";
     BACKUP_UNPIN = "backup.unpin": "The checkpoint and the log may be trimmed again after a backup.";
     BACKUP_FRAME = "backup.frame": "A backup copies a frame of a checkpoint.";
@@ -107,6 +108,11 @@ crash_points! {
 pub fn is_of_backups(point: CrashPoint) -> bool {
     let of_backups = [IMAGES_KEEP, IMAGES_APPLY];
     of_backups.iter().any(|step| [step.before(), step.after()].contains(&point))
+}
+
+/// Whether only voters reach the point.
+pub fn is_of_voters(point: CrashPoint) -> bool {
+    [VOTER_WRITE.before(), VOTER_WRITE.after()].contains(&point)
 }
 
 /// The name of a point: that of its step with `.before` or `.after`. `None` if no step has it.

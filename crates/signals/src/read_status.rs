@@ -64,13 +64,14 @@ pub enum StatusTable {
     /// `junctor_info.operation_latency_buckets`: the rows of `OperationLatency`.
     OperationLatencyBuckets,
     /// `junctor_info.nodes`: from main of a node of a cluster, a row for each node. Columns: node, roles,
-    /// state (`SERVING`, `JOINING`, `WAITING`, `CONNECTED`, `SILENT`, `DOWN`, `UNKNOWN`), address of its
-    /// links, incarnation, installed epoch (both NULL if unknown), group (NULL without data), whether it is
-    /// raft's leader, whether it numbers commits, whether its disk counts, whether it votes, location domain.
+    /// state (`SERVING`, `JOINING`, `WAITING`, `CONNECTED`, `SILENT`, `DOWN`, `UNKNOWN`, `REMOVED`), address
+    /// of its links, incarnation, installed epoch (both NULL if unknown), group (NULL without data), whether
+    /// it is raft's leader, whether it numbers commits, whether its disk counts, whether it votes, location
+    /// domain.
     Nodes,
     /// `junctor_info.node_groups`: from main of a node of a cluster, a row for each group. Columns: group,
-    /// state (`SERVING`, `DOWN`), number of data nodes, of those that serve and are heard, and of disks that
-    /// count.
+    /// state (`SERVING`, `JOINING`, `LEAVING`, `DOWN`), number of data nodes, of those that serve and are
+    /// heard, and of disks that count.
     NodeGroups,
     /// `junctor_info.thread_pool_groups`: from every sql block, a row. Columns: group, connections, slots,
     /// slots in use, those of running statements, those of idle transactions, waiting commands, whether the

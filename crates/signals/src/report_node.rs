@@ -86,6 +86,9 @@ pub struct NodeReport {
     pub slow: Option<SlowNode>,
     /// On the node with the sequencer: every disk that counts has the commits up to this number; 0 elsewhere.
     pub durable: CommitNumber,
+    /// On the node with the sequencer: whether no table has partitions in the node group that leaves, by
+    /// schema changes that are in `durable`.
+    pub is_left_group_empty: bool,
     /// The voter of the node.
     pub voter: VoterReport,
     /// The node stops: it must not stand for its group any more.
@@ -97,7 +100,7 @@ pub struct NodeReport {
 layout! {
     NodeReport {
         incarnation, hears, leader, index, started, leases_over, disk, has_copies, markable, admits, slow, durable,
-        voter,
+        is_left_group_empty, voter,
         is_stopping, is_leaving,
     }
 }

@@ -16,7 +16,7 @@ use crate::run::{Outcome, run};
 const RUNS_PER_CRASH: u64 = 20;
 
 /// Restores run outside of a node's lives. `crates/server/tests/durability` kills them. Durable nodes have no
-/// backups, so the points of backups are left to plans of chains.
+/// backups and no voters, so their points are left to plans of chains and of members.
 const OTHER: crash_point::CrashStep = crash_point::BACKUP_RESTORE;
 
 const ABANDON: &str = "checkpoint.abandon";
@@ -45,7 +45,8 @@ impl Coverage {
         let mut points = named.collect::<Result<Vec<CrashPoint>, String>>()?;
         if points.is_empty() {
             let is_reached = |point: &CrashPoint| {
-                ![OTHER.before(), OTHER.after()].contains(point) && !crash_point::is_of_backups(*point)
+                let is_of_others = crash_point::is_of_backups(*point) || crash_point::is_of_voters(*point);
+                ![OTHER.before(), OTHER.after()].contains(point) && !is_of_others
             };
             points = crash_point::all().filter(is_reached).collect();
         }

@@ -19,7 +19,7 @@ use crate::fleet::TimeDriver;
 use crate::members::Members;
 
 /// The steps of a node that serves around which it crashes.
-const SERVICE_STEPS: [CrashStep; 9] = [
+const SERVICE_STEPS: [CrashStep; 10] = [
     crash_point::IMAGES_KEEP,
     crash_point::IMAGES_APPLY,
     crash_point::EPOCH_TC,
@@ -29,15 +29,17 @@ const SERVICE_STEPS: [CrashStep; 9] = [
     crash_point::LOG_SYNC,
     crash_point::CHECKPOINT_BEGIN,
     crash_point::CHECKPOINT_SWITCH,
+    crash_point::VOTER_WRITE,
 ];
 
 /// The steps of a change of the membership around which nodes crash that stay members.
-const TAKE_OVER_STEPS: [CrashStep; 5] = [
+const TAKE_OVER_STEPS: [CrashStep; 6] = [
     crash_point::EPOCH_INSTALL,
     crash_point::EPOCH_GATHER,
     crash_point::EPOCH_START,
     crash_point::EPOCH_TC,
     crash_point::EPOCH_LDM,
+    crash_point::VOTER_WRITE,
 ];
 
 /// The steps of its return around which a node crashes again.
@@ -53,6 +55,8 @@ const RETURN_STEPS: [CrashStep; 5] = [
 const STEP: Duration = Duration::from_micros(500);
 /// Maximum time between two faults, in microseconds.
 const PAUSE_US_MAX: u64 = 400_000;
+/// Time between two looks whether node groups were removed.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Time until a fault is tried again that no node could take.
 const RETRY_AFTER: Duration = Duration::from_millis(5);
 /// Maximum time until a node that is down starts again, in microseconds.
@@ -96,6 +100,8 @@ pub struct FaultCounts {
     pub groups: u64,
     /// Nodes that stopped because they were evicted, or because a group was lost.
     pub evictions: u64,
+    /// Nodes whose groups were removed.
+    pub removals: u64,
 }
 
 /// A fault that is still in force.
@@ -113,6 +119,8 @@ struct State {
     armed: Option<NodeId>,
     /// When a fault last touched each node, or will have ended.
     touched: BTreeMap<NodeId, Time>,
+    /// When the driver looks next whether node groups were removed.
+    next_look: Time,
 }
 
 /// Advances time, makes faults, and starts nodes again.
@@ -215,6 +223,11 @@ impl<'a> MemberDriver<'a> {
         let now = simulation.now();
         self.members.keep_lines(now);
         for (node, message) in simulation.take_halts() {
+            if self.members.removed().contains(node) && is_removal(node, &message) {
+                // It is refused, and stays down.
+                self.members.note(now, &format!("node {} has stopped: {message}", node.0));
+                continue;
+            }
             let is_of_group = message.starts_with("all nodes of a group are gone");
             let is_evicted = is_eviction(&message);
             if !is_evicted && !is_of_group || is_of_group && !self.loses_groups {
@@ -232,6 +245,7 @@ impl<'a> MemberDriver<'a> {
             self.go_down(node, now);
         }
         self.end_stops(simulation);
+        self.end_removed(simulation);
         self.end_faults(simulation, false);
         if self.left > 0 && now >= self.next {
             let longest = PAUSE_US_MAX / [1, 10, 100][self.random.below(3) as usize];
@@ -272,6 +286,28 @@ impl<'a> MemberDriver<'a> {
             } else if now >= deadline {
                 self.state.stopping.remove(&node);
                 self.fail(format!("node {} did not become idle after a request to stop", node.0));
+            }
+        }
+    }
+
+    /// Ends nodes that have stopped because their group was removed. They start once more, and are refused.
+    fn end_removed(&mut self, simulation: &mut ClusterSimulation) {
+        let now = simulation.now();
+        if now < self.state.next_look {
+            return;
+        }
+        self.state.next_look = now.plus(LOOK_EVERY);
+        for node in self.members.note_removed(simulation).iter() {
+            self.members.note(now, &format!("node {} is removed", node.0));
+            self.counts.removals += 1;
+        }
+        // A group may stay that was about to be removed. Somebody then starts its nodes again.
+        for node in self.members.added() {
+            let is_stopped = self.members.is_ending(simulation, node) && simulation.is_idle(node);
+            if is_stopped && !self.state.stopping.contains_key(&node) {
+                simulation.crash(node, NodeEnd::Process);
+                self.members.note(now, &format!("node {} has ended", node.0));
+                self.go_down(node, now);
             }
         }
     }
@@ -505,6 +541,11 @@ impl<'a> MemberDriver<'a> {
         let State { down, stopping, cuts, resets_until, .. } = &self.state;
         down.is_empty() && stopping.is_empty() && cuts.is_empty() && resets_until.is_none()
     }
+}
+
+/// Whether a node has stopped with this message because its group was removed.
+fn is_removal(node: NodeId, message: &str) -> bool {
+    message.starts_with(&format!("node {} was removed from the cluster with its node group", node.0))
 }
 
 /// Whether a node has stopped with this message because others have evicted it, or refuse it after a silence.

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use junctor_cluster::member::node_file::{NODE_FILE, NodeFile, VOTER_FILES};
 use junctor_cluster::member::settings::voters;
 use junctor_cluster::member::{LogLines, MemberNode, MemberSettings, Roles, VoterStart};
-use junctor_cluster::membership::Membership;
+use junctor_cluster::membership::{Membership, NodeSet};
 use junctor_consensus::{recover, voter_of};
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Disk, NodeEnd};
@@ -37,6 +37,8 @@ pub struct Members {
     memory: NodeMemory,
     /// Whether the nodes of added groups run.
     has_grown: Cell<bool>,
+    /// The nodes whose groups were removed.
+    removed: Cell<NodeSet>,
     /// Number of lives that each node has begun.
     lives: RefCell<Vec<u32>>,
     lines: RefCell<VecDeque<String>>,
@@ -64,6 +66,7 @@ impl Members {
             plans: plans.to_vec(),
             memory,
             has_grown: Cell::new(false),
+            removed: Cell::new(NodeSet::EMPTY),
             lives: RefCell::new(vec![0; nodes.len()]),
             lines: RefCell::default(),
             queues: nodes.iter().map(|_| sync_channel(LINES_WAITING_MAX)).collect(),
@@ -71,9 +74,27 @@ impl Members {
         }
     }
 
-    /// The nodes that are there. Nodes of added groups are when the cluster has grown.
+    /// The nodes that are there. Nodes of added groups are when the cluster has grown, until their removal.
     fn present(&self) -> impl Iterator<Item = &MemberNode> {
-        self.nodes.iter().filter(|it| !it.roles.added || self.has_grown.get())
+        let is_there =
+            |it: &&MemberNode| !it.roles.added || (self.has_grown.get() && !self.removed.get().contains(it.node));
+        self.nodes.iter().filter(is_there)
+    }
+
+    /// Looks whether node groups were removed. Returns the nodes that are removed since the last look.
+    pub fn note_removed(&self, simulation: &mut ClusterSimulation) -> NodeSet {
+        if !self.has_grown.get() || !self.nodes.iter().any(|it| it.roles.added) {
+            return NodeSet::EMPTY;
+        }
+        let Some(membership) = self.membership(simulation) else { return NodeSet::EMPTY };
+        let (before, now) = (self.removed.get(), membership.removed_nodes());
+        self.removed.set(before.union(&now));
+        now.without(&before)
+    }
+
+    /// The nodes whose groups were removed.
+    pub fn removed(&self) -> NodeSet {
+        self.removed.get()
     }
 
     /// All nodes that are there.
@@ -164,6 +185,15 @@ impl Members {
         installed.max_by_key(|membership| (membership.epoch, membership.started))
     }
 
+    /// Whether a node has begun to stop.
+    pub fn is_ending(&self, simulation: &mut ClusterSimulation, node: NodeId) -> bool {
+        let threads = self.plans[usize::from(node.0) - 1].threads.len() as u16;
+        (0..threads).any(|thread| {
+            let main = simulation.host_mut(node, thread).and_then(|host| host.main());
+            main.is_some_and(|main| main.is_ending())
+        })
+    }
+
     /// The membership that a running node has installed, and the last epoch that its blocks have started.
     fn installed(&self, simulation: &mut ClusterSimulation, node: NodeId) -> Option<(Arc<Membership>, Epoch)> {
         let threads = self.plans[usize::from(node.0) - 1].threads.len() as u16;
@@ -185,6 +215,12 @@ impl Members {
         }
         if let Some(group) = membership.closed_group() {
             return Some(format!("group {group} is not open"));
+        }
+        if let Some(group) = membership.leaving_group() {
+            return Some(format!("group {group} leaves"));
+        }
+        if let Some(node) = self.removed.get().iter().find(|node| simulation.is_up(*node)) {
+            return Some(format!("node {} was removed, and still runs", node.0));
         }
         if let Some(node) = self.data().into_iter().find(|node| membership.record(*node).is_none()) {
             return Some(format!("node {} has no group", node.0));

@@ -139,6 +139,25 @@ const EXPECTED: [(PlantedBug, FoundBy); PlantedBug::ALL.len()] = [
             "membership::membership::tests::a_restart_needs_a_durable_disk_of_every_group_and_cuts_at_the_least",
         ),
     ),
+    (
+        PlantedBug::ForgetFences,
+        Test("junctor-cluster", "member::tests::groups::the_lives_that_a_membership_lacks_are_refused"),
+    ),
+    (
+        PlantedBug::LeasesOverAtOnce,
+        Test(
+            "junctor-cluster",
+            "epoch::tests::sequencer::confirmed_is_the_least_stable_number_of_the_epoch_once_leases_are_over",
+        ),
+    ),
+    (
+        PlantedBug::ForgetFloor,
+        Test(
+            "junctor-cluster",
+            "epoch::tests::sequencer::the_horizon_is_the_least_snapshot_and_stands_still_after_the_start",
+        ),
+    ),
+    (PlantedBug::RemoveGroupWithRows, Plan("removal")),
 ];
 
 /// Plants each bug, or only the one with this name, and runs its plan of `folder` or its test until a run

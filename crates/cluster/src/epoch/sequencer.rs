@@ -157,7 +157,7 @@ impl Sequencer {
             bits,
             has_durable_groups: membership.groups().all(is_marked),
             is_open: false,
-            are_leases_over: false,
+            are_leases_over: PlantedBug::LeasesOverAtOnce.is_planted(),
             last: 0,
             released: 0,
             kept: VecDeque::new(),
@@ -512,7 +512,7 @@ impl Sequencer {
     pub fn update_horizon(&mut self, now: Time) {
         let serving = self.members.iter().filter(|member| member.is_serving);
         let least = serving.map(|member| member.oldest_snapshot).min().unwrap_or_default();
-        if now >= self.horizon_from {
+        if now >= self.horizon_from || PlantedBug::ForgetFloor.is_planted() {
             self.horizon = self.horizon.max(least);
         }
     }

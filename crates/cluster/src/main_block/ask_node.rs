@@ -22,7 +22,7 @@ use junctor_signals::{MainSignal, Module, Signal, SqlSignal};
 
 use super::backup_part::BackupDesk;
 use super::block::MainBlock;
-use crate::member::EventKind;
+use crate::member::{EventKind, GroupRefusal};
 
 /// Identifies the work in [`ContinueWork`].
 pub(super) const ASK_WORK: u32 = 7;
@@ -237,6 +237,9 @@ impl MainBlock {
             NodeQuestion::Status { table } => (self.rows_of_node(table, context), None),
             NodeQuestion::Stop { restarts, is_forced } => (Vec::new(), self.stop_by(restarts, is_forced, outbox).err()),
             NodeQuestion::Backup { step } => (Vec::new(), self.on_backup_step(step, context.turn_start, outbox).err()),
+            NodeQuestion::LeaveGroup { group, leaves } => {
+                (Vec::new(), self.leave_group(group, leaves, context.turn_start, outbox).err())
+            }
         };
         send_reply(AskNodeReply { id, node, rows, error }, from, outbox);
     }
@@ -266,7 +269,11 @@ impl MainBlock {
 
     /// A session wants a node to do something.
     pub(super) fn on_control_node(&mut self, signal: ControlNode, now: Time, outbox: &mut Outbox<Signal>) {
-        let ControlNode { operation, reply_to, node, question } = signal;
+        let ControlNode { operation, reply_to, mut node, question } = signal;
+        if let NodeQuestion::LeaveGroup { .. } = *question {
+            // Without a leader this node itself refuses.
+            node = self.member.as_ref().map(|cluster| cluster.leader()).filter(|leader| leader.0 > 0);
+        }
         let other = node.filter(|node| *node != self.own.node);
         let is_known = |node: NodeId| self.member.as_ref().is_some_and(|it| it.others().any(|other| other == node));
         let error = match (other, *question) {
@@ -274,6 +281,7 @@ impl MainBlock {
                 self.stop_by(restarts, is_forced || node.is_none(), outbox).err()
             }
             (None, NodeQuestion::Backup { step }) => self.on_backup_step(step, now, outbox).err(),
+            (None, NodeQuestion::LeaveGroup { group, leaves }) => self.leave_group(group, leaves, now, outbox).err(),
             // The sql block has asked the blocks of its own node itself.
             (None, question) => Some(unknown(&question)),
             (Some(node), question) if !is_known(node) => Some(unknown(&question)),
@@ -288,6 +296,27 @@ impl MainBlock {
             }
         };
         reply_to_controller(operation, reply_to, error, outbox);
+    }
+
+    /// Marks a node group as leaving, or takes the mark back, as the leader.
+    fn leave_group(
+        &mut self,
+        group: u8,
+        leaves: bool,
+        now: Time,
+        outbox: &mut Outbox<Signal>,
+    ) -> Result<(), Box<Error>> {
+        let Some(cluster) = &mut self.member else {
+            return Err(unknown(&NodeQuestion::LeaveGroup { group, leaves }));
+        };
+        let result = cluster.change_group(group, leaves).map_err(|refusal| match refusal {
+            GroupRefusal::Passing(text) => {
+                Error::new(ErrorCode::TemporaryFailure, format!("Got temporary error: {text}"))
+            }
+            GroupRefusal::Lasting(text) => Error::new(ErrorCode::WrongArguments, format!("ALTER NODEGROUP: {text}")),
+        });
+        self.perform(now, outbox);
+        result
     }
 
     /// Asks the sql blocks of this node, for another one.
@@ -449,6 +478,7 @@ fn unknown(question: &NodeQuestion) -> Box<Error> {
         NodeQuestion::Kill { connection, .. } => return no_such_thread(&connection.0),
         NodeQuestion::Stop { restarts: true, .. } => "RESTART NODE",
         NodeQuestion::Backup { .. } => "BACKUP NODE",
+        NodeQuestion::LeaveGroup { .. } => "ALTER NODEGROUP",
         _ => "SHUTDOWN NODE",
     };
     Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {statement}"))

@@ -37,6 +37,8 @@ struct OwnCommit {
     answered: NodeSet,
     /// The nodes that would know it and do not.
     without: NodeSet,
+    /// Number of node groups when it was asked. A group that is removed since may have had a part in it.
+    groups: u8,
 }
 
 impl AskedOutcomes {
@@ -60,7 +62,8 @@ impl MainBlock {
         };
         let ask = AskOutcome { id: self.outcomes.last_id, transaction, after: signal.after };
         let (answered, without) = (NodeSet::EMPTY, NodeSet::EMPTY);
-        let own = OwnCommit { ask, asked_by: signal, since: now, sent: now, answered, without };
+        let groups = self.membership().map_or(0, |membership| membership.open_groups);
+        let own = OwnCommit { ask, asked_by: signal, since: now, sent: now, answered, without, groups };
         self.outcomes.own.push(own);
         let last = self.outcomes.own.len() - 1;
         self.ask_outcome(last, now, outbox);
@@ -113,7 +116,7 @@ impl MainBlock {
         let outcome = match reply.outcome {
             Outcome::Committed => Outcome::Committed,
             // Each group that may have a part in it must say so.
-            _ if membership.groups().all(is_known) => Outcome::RolledBack,
+            _ if membership.open_groups >= commit.groups && membership.groups().all(is_known) => Outcome::RolledBack,
             _ if membership.serving().all(|it| commit.answered.contains(it.node)) => Outcome::Unknown,
             _ => return,
         };

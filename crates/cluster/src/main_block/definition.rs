@@ -8,9 +8,15 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, IndexId, SchemaVersion, TableId};
 use junctor_model::limit::INDEXES_MAX;
 use junctor_model::schema::{
-    ColumnDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableKind, TableLayout,
+    ColumnDefinition, Dictionary, IndexDefinition, IndexKind, IndexState, Placement, TableDefinition, TableKind,
+    TableLayout,
 };
 use junctor_model::types::DataType;
+
+/// Whether a node group has one of the partitions of a table with this placement.
+pub(super) fn has_partition_in(placement: Placement, group: u8, partition_count: u16) -> bool {
+    (0..partition_count.min(placement.groups.into())).any(|partition| placement.group_of(partition) == group)
+}
 
 /// The hidden table that holds the entries of a unique index.
 pub(super) fn entries_of(index: &IndexDefinition) -> Option<TableId> {

@@ -260,7 +260,8 @@ impl Epochs {
         let sequencer = self.sequencer.as_ref().filter(|sequencer| sequencer.epoch() == started);
         let markable = sequencer.map_or(NodeSet::EMPTY, Sequencer::durable_candidates);
         let durable = sequencer.map_or(CommitNumber(0), Sequencer::durable);
-        EpochProgress { started, leases_over, markable, admits: true, slow: None, durable }
+        let (admits, slow, is_left_group_empty) = (true, None, false);
+        EpochProgress { started, leases_over, markable, admits, slow, durable, is_left_group_empty }
     }
 
     /// On the node with the sequencer: a node that has stood still for `limit` while others advance.
@@ -438,7 +439,8 @@ impl Epochs {
     fn gone(&self) -> NodeSet {
         if let (None, Some(installed)) = (&self.settings.fixed, &self.installed) {
             let away = installed.nodes.iter().filter(|record| !record.is_member());
-            return away.map(|record| record.node).collect();
+            let away: NodeSet = away.map(|record| record.node).collect();
+            return away.union(&installed.removed_nodes());
         }
         let (Some(before), Some(installed)) = (&self.before, &self.installed) else { return NodeSet::EMPTY };
         let is_gone = |record: &&crate::membership::NodeRecord| !installed.has(record.node, record.incarnation);

@@ -15,11 +15,11 @@ use junctor_model::value::Value;
 use junctor_signals::cluster_status::{ClusterFigure, ClusterStatus};
 use junctor_signals::report_node::ReportNode;
 use junctor_signals::request_lease::{RequestLease, RequestLeaseReply};
-use junctor_signals::{MainSignal, Module, Signal};
+use junctor_signals::{MainSignal, Module, Signal, crash_point};
 
 use super::block::MainBlock;
 use crate::member::node_file::{NEW_NODE_FILE, NODE_FILE, NodeFile, VOTER_FILES};
-use crate::member::{EpochProgress, EventKind, Member, MemberMessage, MemberNode, MemberOutput, TICK};
+use crate::member::{EpochProgress, EventKind, GroupRefusal, Member, MemberMessage, MemberNode, MemberOutput, TICK};
 use crate::membership::Membership;
 use crate::membership::lease::REQUEST_INTERVAL;
 
@@ -107,6 +107,16 @@ impl ClusterMember {
         self.member.leave(now)
     }
 
+    /// The node that leads; node 0 if this node knows none.
+    pub(super) fn leader(&self) -> NodeId {
+        self.member.leader()
+    }
+
+    /// See [`Member::change_group`].
+    pub(super) fn change_group(&mut self, group: u8, leaves: bool) -> Result<(), GroupRefusal> {
+        self.member.change_group(group, leaves)
+    }
+
     /// See [`Member::link_rows`].
     pub(super) fn link_rows(&self, figures: &LinkFigures, now: Time) -> Vec<Vec<Value>> {
         self.member.link_rows(figures, now)
@@ -174,6 +184,11 @@ impl MainBlock {
         self.member.as_ref()?.membership()
     }
 
+    /// Whether the node stops, for checkers.
+    pub fn is_ending(&self) -> bool {
+        self.member.as_ref().is_some_and(|cluster| cluster.is_ending)
+    }
+
     /// The last epoch that all blocks of this node have started, for checkers; 0 if none.
     pub fn epoch_started(&self) -> Epoch {
         self.epochs.as_ref().map_or(Epoch(0), |epochs| epochs.progress().started)
@@ -206,10 +221,11 @@ impl MainBlock {
     pub(super) fn on_member_timer(&mut self, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         let now = context.turn_start;
         let (has_copies, admits) = (self.is_welcome() && self.has_rows(), self.running.is_none());
+        let is_left_group_empty = self.is_left_group_empty();
         let Some(cluster) = self.member.as_mut().filter(|cluster| !cluster.is_ending) else { return };
         if let Some(epochs) = &mut self.epochs {
             let slow = epochs.slow_node(now, cluster.member.settings().standstill_max);
-            cluster.member.set_progress(EpochProgress { admits, slow, ..epochs.progress() });
+            cluster.member.set_progress(EpochProgress { admits, slow, is_left_group_empty, ..epochs.progress() });
             cluster.member.set_copies(has_copies);
         }
         cluster.member.tick(now);
@@ -301,7 +317,7 @@ impl MainBlock {
     }
 
     /// Performs what the member wants.
-    fn perform(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
+    pub(super) fn perform(&mut self, now: Time, outbox: &mut Outbox<Signal>) {
         let serves_clients = self.member.as_ref().is_some_and(|cluster| cluster.serves_clients());
         let is_welcome = (self.epochs.is_none() && !serves_clients) || self.is_welcome();
         let Some(cluster) = &mut self.member else { return };
@@ -357,7 +373,10 @@ impl MainBlock {
         let Some(cluster) = &mut self.member else { return };
         if cluster.on_file(result, outbox) {
             match cluster.running.take() {
-                Some(FileWork::Log(write)) => cluster.member.note_written(write.number, now),
+                Some(FileWork::Log(write)) => {
+                    outbox.crash_point(crash_point::VOTER_WRITE.after());
+                    cluster.member.note_written(write.number, now);
+                }
                 Some(FileWork::Admission(epoch)) => cluster.member.note_admission_written(epoch),
                 None => {}
             }
@@ -384,13 +403,14 @@ impl ClusterMember {
     /// Writes the figures of SHOW STATUS.
     fn show(&self, status: &ClusterStatus) {
         let (settings, membership) = (self.member.settings(), self.member.membership());
-        let data = settings.nodes.iter().filter(|it| it.roles.data).count();
+        let is_removed = |node| membership.is_some_and(|membership| membership.is_removed(node));
+        let data = settings.nodes.iter().filter(|it| it.roles.data && !is_removed(it.node)).count();
         let ready = membership.map_or(0, |membership| membership.serving().count());
         status.set(ClusterFigure::NodeId, u64::from(settings.own.0));
         status.set(ClusterFigure::DataNodes, data as u64);
         status.set(ClusterFigure::ReadyDataNodes, ready as u64);
         status.set(ClusterFigure::Epoch, membership.map_or(0, |membership| u64::from(membership.epoch.0)));
-        status.set(ClusterFigure::NodeGroups, membership.map_or(0, |membership| membership.open_groups.into()));
+        status.set(ClusterFigure::NodeGroups, membership.map_or(0, |membership| membership.placed_groups().into()));
         status.set(ClusterFigure::Leader, u64::from(self.member.leader().0));
         status.set(ClusterFigure::LinksUp, self.member.links_up() as u64);
     }
@@ -406,6 +426,9 @@ impl ClusterMember {
             FileWork::Admission(_) => (NEW_NODE_FILE, FileMode::CreateEmpty),
         };
         let (path, lane, token) = (path.into(), FileLane::Control, MEMBER_FILE);
+        if let FileWork::Log(_) = work {
+            outbox.crash_point(crash_point::VOTER_WRITE.before());
+        }
         outbox.request(WorldRequest::OpenFile { path, mode, lane, is_direct: false, token });
         self.running = Some(work);
     }

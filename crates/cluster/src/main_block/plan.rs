@@ -17,6 +17,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::{ForeignKey, check_key_name, foreign_keys_of_expiring_rows};
 use junctor_model::id::{PartitionId, TableId};
 use junctor_model::limit::PARTITIONS_PER_TABLE_MAX;
+use junctor_model::planted_bug::PlantedBug;
 use junctor_model::schema::{DatabaseDefinition, Placement, Sharing, TableDefinition, TableKind, TableLayout};
 use junctor_model::stored_schema::DictionaryChange;
 use junctor_signals::Module;
@@ -359,14 +360,29 @@ impl MainBlock {
         chains.max(1) * usize::from(self.ldm_instances)
     }
 
-    /// The node groups of a table whose first partition has the place `position`: all groups that are open.
-    /// `None` on a node alone.
+    /// The node groups of a table whose first partition has the place `position`: all groups that are open
+    /// and do not leave. `None` on a node alone.
     pub(super) fn placement_at(&self, position: usize) -> Option<Placement> {
         let open = match self.membership() {
-            Some(membership) => usize::from(membership.open_groups).min(self.groups.len()),
+            Some(membership) => usize::from(membership.placed_groups()).min(self.groups.len()),
             None => self.groups.len(),
         };
         (open > 0).then(|| Placement { first: (position % open) as u8, groups: open as u8 })
+    }
+
+    /// Whether no table has a partition in the node group that leaves, on every disk that counts. Only the
+    /// node that runs schema changes can tell, in the present epoch.
+    pub(super) fn is_left_group_empty(&self) -> bool {
+        let Some(membership) = self.membership() else { return false };
+        let Some(group) = membership.leaving_group() else { return false };
+        if !self.runs_schema_changes() || self.running.is_some() || !self.are_records_durable(membership) {
+            return false;
+        }
+        let is_in_group = |layout: &Arc<TableLayout>| {
+            let definition = &layout.definition;
+            definition.placement.is_some_and(|it| definition::has_partition_in(it, group, definition.partition_count))
+        };
+        !self.catalog.dictionary.tables().any(is_in_group) || PlantedBug::RemoveGroupWithRows.is_planted()
     }
 
     /// The node groups of a table whose records lack them, and whose first partition has the place

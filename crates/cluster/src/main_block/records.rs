@@ -85,6 +85,11 @@ impl RecordStream {
         self.target.is_some()
     }
 
+    /// Whether records are not written or not durable yet.
+    pub fn has_work(&self) -> bool {
+        self.under_way.is_some() || self.draft.dictionary.is_some()
+    }
+
     /// The number of the records that are not durable yet.
     pub fn under_way(&self) -> Option<CommitNumber> {
         self.under_way.as_ref().map(|batch| batch.number)

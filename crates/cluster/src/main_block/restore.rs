@@ -134,10 +134,13 @@ impl MainBlock {
                 Some(Placement { groups: 1, .. }) if self.groups.is_empty() => None,
                 placement => placement.or_else(|| self.first_placement_at(next_place)),
             };
-            if let Some(Placement { first, groups }) = placement {
-                let (first, groups) = (usize::from(first), usize::from(groups));
-                if groups > self.groups.len() {
-                    let has = self.groups.len();
+            if let Some(placement) = placement {
+                let (first, groups) = (usize::from(placement.first), usize::from(placement.groups));
+                let has = self.groups.len();
+                // A table with few partitions may have none in a group that was removed.
+                let count = definition.partition_count;
+                let is_missing = |group: usize| definition::has_partition_in(placement, group as u8, count);
+                if (has..groups).any(is_missing) {
                     let text = format!("table {} is spread over {groups} node groups, of {has}", definition.id);
                     return Err(text.into());
                 }

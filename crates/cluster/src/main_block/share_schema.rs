@@ -123,6 +123,12 @@ impl MainBlock {
         self.member.is_none() || self.schema_life().is_some_and(|(node, _)| node == self.own.node)
     }
 
+    /// Whether every change of the schema that this node knows is on every disk that counts.
+    pub(super) fn are_records_durable(&self, membership: &Membership) -> bool {
+        let is_under_way = self.share.shared.is_some() || self.records.has_work();
+        self.has_started(membership) && self.is_welcome_now() && self.share.undurable.is_empty() && !is_under_way
+    }
+
     /// Whether this node has started the epoch of the membership.
     fn has_started(&self, membership: &Membership) -> bool {
         self.epochs.as_ref().is_some_and(|epochs| epochs.progress().started == membership.epoch)
@@ -281,6 +287,7 @@ impl MainBlock {
             membership.nodes.iter().partition(|it| is_usable(it));
         let nodes: Vec<(NodeId, Incarnation)> = usable.iter().map(|it| (it.node, it.incarnation)).collect();
         let (epoch, unusable): (_, NodeSet) = (membership.epoch, unusable.iter().map(|it| it.node).collect());
+        let unusable = unusable.union(&membership.removed_nodes());
         // If a whole group is lost, the membership goes on naming the life that has ended.
         let asked = self.linked_schema_life();
         let has_lost_sequencer = asked != self.share.asked && self.share.asked.is_some();

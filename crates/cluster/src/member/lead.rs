@@ -26,6 +26,15 @@ const NOTE_DURABLE_EVERY: Duration = Duration::from_millis(5000);
 /// Maximum number of nodes that get the membership at a time; the others get it with the next tick.
 const ANNOUNCED_MAX: usize = 32;
 
+/// Why a node group does not leave, or stay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GroupRefusal {
+    /// It may be tried again.
+    Passing(String),
+    /// It is never possible with these nodes.
+    Lasting(String),
+}
+
 impl Member {
     /// Does what the leader must do now.
     pub(super) fn lead(&mut self, is_tick: bool) {
@@ -36,6 +45,11 @@ impl Member {
             return;
         }
         let Some((index, membership)) = self.installed.clone() else { return };
+        // The lists of the others may lack nodes that the rest of the log removes.
+        let removed = voter.last().map_or(0, |last| last.removed.len());
+        if removed > membership.removed.len() {
+            return;
+        }
         if self.leading_since.is_none() {
             self.leading_since = Some(self.now);
             self.leader = self.settings.own;
@@ -257,7 +271,78 @@ impl Member {
             let change = MembershipChange::OpenGroup { group, epoch };
             return membership.apply(&change).is_ok().then(|| (change, format!("node group {group}: opens")));
         }
+        if let Some(group) = membership.leaving_group() {
+            return match membership.is_emptied {
+                true => self.removal(membership, group, &own),
+                false => {
+                    let is_empty = of_sequencer.is_some_and(|report| report.is_left_group_empty);
+                    let change = MembershipChange::NoteEmpty { group, number, epoch };
+                    is_empty.then(|| (change, format!("node group {group}: has no rows any more")))
+                }
+            };
+        }
         self.next_group(membership, &own).filter(|_| admits)
+    }
+
+    /// The removal of the group that leaves and is empty, once its nodes that are heard know that. They then
+    /// know why they are refused.
+    fn removal(&self, membership: &Membership, group: u8, own: &NodeReport) -> Option<(MembershipChange, String)> {
+        let index = self.installed.as_ref().map_or(0, |(index, _)| *index);
+        let knows = |record: &NodeRecord| {
+            let report = self.report_of(record.node, own);
+            !self.is_present(record) || report.is_some_and(|report| report.index >= index)
+        };
+        let change = MembershipChange::RemoveGroup { group };
+        let is_due =
+            membership.nodes.iter().filter(|it| it.group == group).all(knows) && membership.apply(&change).is_ok();
+        is_due.then(|| (change, format!("node group {group}: removed")))
+    }
+
+    /// A session wants a node group to leave or to stay. Returns whether the change is under way, or done.
+    ///
+    /// # Errors
+    /// The group cannot leave, or this node cannot change the membership now. The text says which, and
+    /// whether it passes.
+    pub fn change_group(&mut self, group: u8, leaves: bool) -> Result<(), GroupRefusal> {
+        let membership = self.installed.as_ref().map(|(_, membership)| Arc::clone(membership));
+        let Some((voter, membership)) = self.voter.as_ref().filter(|voter| voter.is_leader()).zip(membership) else {
+            return Err(GroupRefusal::Passing("this node does not lead the cluster".to_owned()));
+        };
+        if group >= membership.open_groups {
+            let closed = membership.closed_group() == Some(group);
+            let text = if closed { "has not opened yet" } else { "does not exist" };
+            return Err(GroupRefusal::Lasting(format!("node group {group} {text}")));
+        }
+        if (membership.leaving_group() == Some(group)) == leaves {
+            return Ok(());
+        }
+        let is_first = usize::from(group) < self.settings.first_groups();
+        if is_first {
+            let text = format!("node group {group} has been there since the first start, and its nodes vote");
+            return Err(GroupRefusal::Lasting(text));
+        }
+        let last = membership.open_groups - 1;
+        if group != last {
+            let text = format!("only the last node group can be removed, which is node group {last}");
+            return Err(GroupRefusal::Lasting(text));
+        }
+        if let Some(closed) = membership.closed_group() {
+            let text = format!("node group {closed} was added and has not opened yet");
+            return Err(GroupRefusal::Passing(text));
+        }
+        if !voter.uncommitted().is_empty() || membership.started != membership.epoch {
+            return Err(GroupRefusal::Passing("the membership changes".to_owned()));
+        }
+        let change = MembershipChange::LeaveGroup { group, leaves };
+        let what = if leaves { "is to be removed" } else { "is to stay" };
+        match self.voter.as_mut().map(|voter| voter.propose(&change)) {
+            Some(Ok(())) => {
+                self.tell(EventKind::Admitted, format!("node group {group}: {what}, as a statement says"));
+                self.drive_voter();
+                Ok(())
+            }
+            _ => Err(GroupRefusal::Passing("the leader takes no change now".to_owned())),
+        }
     }
 
     /// The next group of the configuration that the membership lacks, if all of its nodes may join.

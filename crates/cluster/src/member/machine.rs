@@ -10,6 +10,7 @@ use junctor_kernel::transport::hello::Refusal;
 use junctor_kernel::transport::link::Death;
 use junctor_kernel::{Duration, NodeId, Time};
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
+use junctor_model::planted_bug::PlantedBug;
 use junctor_signals::install_membership::{InstallMembership, LeasesOver, ReplicateMembership};
 use junctor_signals::report_node::{NodeReport, SlowNode, VoterReport, WaitingDisk};
 use junctor_signals::request_lease::{RequestLease, RequestLeaseReply};
@@ -19,7 +20,7 @@ use super::settings::{MemberSettings, VoterStart};
 use crate::membership::lease::{self, BootTime, EntryId, EvictionReport, LeaseHolder};
 use crate::membership::membership::RestartCut;
 use crate::membership::replication::node_of;
-use crate::membership::{Membership, NodeRecord, NodeSet, Replication};
+use crate::membership::{Membership, NodeRecord, NodeSet, RemovedNode, Replication};
 
 /// Time after the end of a leader in which the next one campaigns with each tick. Then elections take their
 /// course by timeouts.
@@ -91,6 +92,9 @@ pub struct EpochProgress {
     pub slow: Option<SlowNode>,
     /// On the node with the sequencer: every disk that counts has the commits up to this number.
     pub durable: CommitNumber,
+    /// On the node with the sequencer: whether no table has partitions in the group that leaves, by schema
+    /// changes that are in `durable`.
+    pub is_left_group_empty: bool,
 }
 
 /// Work for the caller, in the order of the fields.
@@ -554,6 +558,25 @@ impl Member {
         is_first.then_some(self.is_admitted)
     }
 
+    /// Whether the group of this node is about to be removed. An eviction means that it is.
+    fn is_in_emptied_group(&self) -> bool {
+        let membership = self.membership().filter(|membership| self.is_admitted && membership.is_emptied);
+        let Some(membership) = membership else { return false };
+        let group = membership.record(self.settings.own).map(|record| record.group);
+        group.is_some() && group == membership.leaving_group()
+    }
+
+    /// The group of this node was removed. A node that serves stops in order. One that has started again,
+    /// from whatever directory, is refused.
+    fn stop_removed(&mut self) {
+        if self.is_admitted {
+            self.leaving_since.get_or_insert(self.now);
+        }
+        let node = self.settings.own.0;
+        let why = "was removed from the cluster with its node group, and its number is not used again";
+        self.stop(format!("node {node} {why}"));
+    }
+
     /// All data nodes must start again.
     pub(super) fn stop_for_restart(&mut self) {
         if self.is_admitted {
@@ -607,6 +630,7 @@ impl Member {
             admits: self.progress.is_none_or(|progress| progress.admits),
             slow: self.progress.and_then(|progress| progress.slow),
             durable: self.progress.map_or(CommitNumber(0), |progress| progress.durable),
+            is_left_group_empty: self.progress.is_some_and(|progress| progress.is_left_group_empty),
             is_stopping: self.leaving_since.is_some(),
             is_leaving: self.leaving_since.is_some_and(|since| self.now.since(since) >= LEAVE_AFTER),
             voter: VoterReport {
@@ -709,7 +733,12 @@ impl Member {
                 }
             }
             LinkNews::Refused { node, refusal, is_own } => self.on_refused(node, refusal, is_own),
-            LinkNews::Evicted { node } => self.stop(format!("node {} says that this node was evicted", node.0)),
+            LinkNews::Evicted { node } => {
+                if self.is_in_emptied_group() {
+                    self.leaving_since.get_or_insert(now);
+                }
+                self.stop(format!("node {} says that this node was evicted", node.0));
+            }
             LinkNews::Unknown { node, name } => {
                 self.log(format!("node {}: does not know {name}, because its program is too old", node.0));
             }
@@ -837,9 +866,13 @@ impl Member {
             return;
         }
         let groups = self.settings.groups();
+        // A voter that starts again goes through memberships from before a removal, with nodes that its list
+        // lacks rightly.
+        let last = self.voter.as_ref().and_then(Replication::last).cloned();
         let is_unknown = |record: &&NodeRecord| {
             let group = groups.get(usize::from(record.group));
-            !group.is_some_and(|group| group.contains(&record.node))
+            let is_listed = group.is_some_and(|group| group.contains(&record.node));
+            !is_listed && !last.as_ref().is_some_and(|last| last.is_removed(record.node))
         };
         if let Some(NodeRecord { node, group, .. }) = membership.nodes.iter().find(is_unknown) {
             let advice = "give all nodes the same `nodes` and NoOfReplicas";
@@ -858,9 +891,14 @@ impl Member {
         self.output.fences.push(LinkChange::Epoch(membership.epoch.0));
         for record in &membership.nodes {
             let fenced = record.incarnation.0.saturating_sub(u32::from(record.is_member()));
-            if fenced > 0 && record.node != own {
+            if fenced > 0 && record.node != own && !PlantedBug::ForgetFences.is_planted() {
                 self.output.fences.push(LinkChange::Evict { node: record.node, incarnation: fenced });
             }
+        }
+        let is_fenced = |it: &&RemovedNode| it.node != own && it.incarnation.0 > 0;
+        for RemovedNode { node, incarnation } in membership.removed.iter().filter(is_fenced) {
+            let incarnation = incarnation.0;
+            self.output.fences.push(LinkChange::Evict { node: *node, incarnation });
         }
         if membership.epoch.0 > 0 && earlier.is_none_or(|earlier| earlier.epoch < membership.epoch) {
             let states = membership
@@ -881,6 +919,9 @@ impl Member {
         if is_member && !self.is_admitted {
             self.is_admitted = true;
             self.output.admission = record.map(|record| record.admitted);
+        }
+        if self.membership().is_some_and(|membership| membership.is_removed(own)) {
+            return self.stop_removed();
         }
         // This life may have been admitted and evicted by memberships that this node has not seen.
         let was_admitted = record.is_some_and(|record| record.incarnation >= self.settings.incarnation);

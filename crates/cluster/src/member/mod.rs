@@ -21,6 +21,7 @@ pub mod node_file;
 pub mod log_lines;
 
 pub use events::EventKind;
+pub use lead::GroupRefusal;
 pub use log_lines::LogLines;
 pub use machine::{EpochProgress, Member, MemberMessage, MemberOutput, TICK};
 pub use settings::{MemberNode, MemberSettings, Roles, VoterStart};

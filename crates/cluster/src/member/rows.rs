@@ -46,10 +46,11 @@ impl Member {
             let of_group = || membership.nodes.iter().filter(move |record| record.group == group);
             let count = |matches: &dyn Fn(&NodeRecord) -> bool| of_group().filter(|record| matches(record)).count();
             let serving = count(&|record| self.state_of(record.node, Some(record)) == "SERVING");
-            let state = match membership.closed_group() == Some(group) {
-                true => "JOINING",
-                false if serving > 0 => "SERVING",
-                false => "DOWN",
+            let state = match serving {
+                _ if membership.closed_group() == Some(group) => "JOINING",
+                0 => "DOWN",
+                _ if membership.leaving_group() == Some(group) => "LEAVING",
+                _ => "SERVING",
             };
             let numbers = [count(&|_| true), serving, count(&|record| record.is_durable)];
             let mut row = vec![Value::UInt(u64::from(group)), Value::Bytes(state.as_bytes().to_vec())];
@@ -151,6 +152,9 @@ impl Member {
     }
 
     fn state_of(&self, node: NodeId, record: Option<&NodeRecord>) -> &'static str {
+        if self.membership().is_some_and(|membership| membership.is_removed(node)) {
+            return "REMOVED";
+        }
         if node != self.settings.own && !self.peers.contains_key(&node) {
             return "UNKNOWN";
         }

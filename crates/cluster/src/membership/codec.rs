@@ -6,7 +6,7 @@ use junctor_kernel::NodeId;
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 
 use super::membership::{PresentDisk, RestartCut};
-use super::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
+use super::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState, RemovedNode};
 
 /// The version of the layout, in the first byte.
 const VERSION: u8 = 1;
@@ -14,11 +14,14 @@ const VERSION: u8 = 1;
 const CLOSED_GROUP_VERSION: u8 = 2;
 /// Added to the version of a membership with the number that all disks have.
 const DURABLE_VERSIONS: u8 = 2;
+/// The version of memberships with a group that leaves, or with removed nodes.
+const REMOVED_VERSION: u8 = 5;
 /// Bytes of an item of each list.
 const RECORD_BYTES: usize = 1 + 1 + 4 + 1 + 1 + 4 + 4 + 4;
 const CHAIN_BYTES_MIN: usize = 4;
 const CUT_BYTES: usize = 4 + 8;
 const DISK_BYTES: usize = 1 + 4 + 4 + 8;
+const REMOVED_BYTES: usize = 1 + 4;
 
 fn put_u32(out: &mut Vec<u8>, number: u32) {
     out.extend_from_slice(&number.to_le_bytes());
@@ -114,6 +117,13 @@ impl MembershipChange {
                 put_u64(&mut out, number.0);
                 put_u32(&mut out, epoch.0);
             }
+            MembershipChange::LeaveGroup { group, leaves } => out.extend([11, *group, u8::from(*leaves)]),
+            MembershipChange::NoteEmpty { group, number, epoch } => {
+                out.extend([12, *group]);
+                put_u64(&mut out, number.0);
+                put_u32(&mut out, epoch.0);
+            }
+            MembershipChange::RemoveGroup { group } => out.extend([13, *group]),
         }
         out
     }
@@ -153,6 +163,12 @@ impl MembershipChange {
             8 => MembershipChange::AddGroup { nodes: take_nodes(reader)? },
             9 => MembershipChange::OpenGroup { group: reader.u8()?, epoch: take_epoch(reader)? },
             10 => MembershipChange::NoteDurable { number: take_number(reader)?, epoch: take_epoch(reader)? },
+            11 => MembershipChange::LeaveGroup { group: reader.u8()?, leaves: reader.bool()? },
+            12 => {
+                let (group, number) = (reader.u8()?, take_number(reader)?);
+                MembershipChange::NoteEmpty { group, number, epoch: take_epoch(reader)? }
+            }
+            13 => MembershipChange::RemoveGroup { group: reader.u8()? },
             _ => return Err(Malformed("the kind of change is unknown")),
         };
         reader.end()?;
@@ -194,10 +210,14 @@ fn take_record(reader: &mut Reader<'_>) -> Result<NodeRecord, Malformed> {
 impl Membership {
     /// The bytes of the membership.
     pub fn encode(&self) -> Vec<u8> {
-        let Membership { epoch, nodes, open_groups: _, chains, sequencer, started, restarted, cuts, durable } = self;
-        let version = if self.closed_group().is_some() { CLOSED_GROUP_VERSION } else { VERSION };
-        let has_durable = durable.0 > 0;
-        let mut out = vec![version + if has_durable { DURABLE_VERSIONS } else { 0 }];
+        let Membership { epoch, nodes, is_leaving, is_emptied, removed, chains, sequencer, .. } = self;
+        let Membership { started, restarted, cuts, durable, .. } = self;
+        let closed_groups = u8::from(self.closed_group().is_some());
+        let has_removed = *is_leaving || !removed.is_empty();
+        let has_durable = durable.0 > 0 || has_removed;
+        let version = if closed_groups > 0 { CLOSED_GROUP_VERSION } else { VERSION };
+        let version = version + if has_durable { DURABLE_VERSIONS } else { 0 };
+        let mut out = vec![if has_removed { REMOVED_VERSION } else { version }];
         put_u32(&mut out, epoch.0);
         out.push(sequencer.0);
         put_u32(&mut out, started.0);
@@ -217,6 +237,14 @@ impl Membership {
         if has_durable {
             put_u64(&mut out, durable.0);
         }
+        if has_removed {
+            out.extend([closed_groups, u8::from(*is_leaving), u8::from(*is_emptied)]);
+            put_count(&mut out, removed.len());
+            for RemovedNode { node, incarnation } in removed {
+                out.push(node.0);
+                put_u32(&mut out, incarnation.0);
+            }
+        }
         out
     }
 
@@ -228,9 +256,10 @@ impl Membership {
         let reader = &mut Reader::new(bytes);
         let version = reader.u8()?;
         let has_durable = version > DURABLE_VERSIONS;
-        let closed_groups = match version - if has_durable { DURABLE_VERSIONS } else { 0 } {
+        let mut closed_groups = match version - if has_durable { DURABLE_VERSIONS } else { 0 } {
             VERSION => 0,
             CLOSED_GROUP_VERSION => 1,
+            _ if version == REMOVED_VERSION => 0,
             _ => return Err(Malformed("the version is unknown")),
         };
         let epoch = take_epoch(reader)?;
@@ -242,10 +271,37 @@ impl Membership {
             Ok(RestartCut { epoch: take_epoch(reader)?, cut: take_number(reader)? })
         })?;
         let durable = if has_durable { take_number(reader)? } else { CommitNumber(0) };
+        let (mut is_leaving, mut is_emptied, mut removed) = (false, false, Vec::new());
+        if version == REMOVED_VERSION {
+            closed_groups = u8::from(reader.bool()?);
+            (is_leaving, is_emptied) = (reader.bool()?, reader.bool()?);
+            removed = take_list(reader, REMOVED_BYTES, |reader| {
+                Ok(RemovedNode { node: take_node(reader)?, incarnation: Incarnation(reader.u32()?) })
+            })?;
+        }
         reader.end()?;
+        if !removed.is_sorted_by(|one, other| one.node < other.node) {
+            return Err(Malformed("the removed nodes do not ascend"));
+        }
         let groups = nodes.iter().map(|record| record.group.saturating_add(1)).max().unwrap_or_default();
         let open_groups = groups.saturating_sub(closed_groups);
-        let membership = Membership { epoch, nodes, open_groups, chains, sequencer, started, restarted, cuts, durable };
+        if is_emptied && !is_leaving || is_leaving && (closed_groups > 0 || open_groups < 2) {
+            return Err(Malformed("the group that leaves is not the last one of several"));
+        }
+        let membership = Membership {
+            epoch,
+            nodes,
+            open_groups,
+            is_leaving,
+            is_emptied,
+            removed,
+            chains,
+            sequencer,
+            started,
+            restarted,
+            cuts,
+            durable,
+        };
         if !membership.nodes.is_sorted_by(|one, other| one.node < other.node) {
             return Err(Malformed("the nodes do not ascend"));
         }
@@ -292,6 +348,11 @@ mod tests {
             node().prop_map(|sequencer| MembershipChange::Renew { sequencer }),
             nodes().prop_map(|nodes| MembershipChange::AddGroup { nodes }),
             (any::<u8>(), epoch()).prop_map(|(group, epoch)| MembershipChange::OpenGroup { group, epoch }),
+            any::<(u8, bool)>().prop_map(|(group, leaves)| MembershipChange::LeaveGroup { group, leaves }),
+            (any::<u8>(), any::<u64>(), epoch()).prop_map(|(group, number, epoch)| {
+                MembershipChange::NoteEmpty { group, number: CommitNumber(number), epoch }
+            }),
+            any::<u8>().prop_map(|group| MembershipChange::RemoveGroup { group }),
             (any::<u64>(), epoch())
                 .prop_map(|(number, epoch)| { MembershipChange::NoteDurable { number: CommitNumber(number), epoch } }),
             proptest::collection::vec(disk, 0..5).prop_map(|present| MembershipChange::Restart { present }),

@@ -9,7 +9,7 @@ use junctor_kernel::NodeId;
 use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 use junctor_model::planted_bug::PlantedBug;
 
-use super::NodeSet;
+use super::{NodeSet, RemovedNode};
 
 /// Largest epoch: a commit number holds 24 bits of it.
 const EPOCH_MAX: u32 = (1 << 24) - 1;
@@ -146,6 +146,27 @@ pub enum MembershipChange {
         /// The epoch in which the leader found that.
         epoch: Epoch,
     },
+    /// The last group is to be removed: from now on no tables are placed in it. Or it is to stay.
+    LeaveGroup {
+        /// The group.
+        group: u8,
+        /// Whether it is to be removed.
+        leaves: bool,
+    },
+    /// No table has partitions in the group that leaves. This change begins no epoch.
+    NoteEmpty {
+        /// The group.
+        group: u8,
+        /// Every disk that counts has the commits up to this number, and with them the moves of all tables.
+        number: CommitNumber,
+        /// The epoch of the sequencer that has found it.
+        epoch: Epoch,
+    },
+    /// The nodes of the group that leaves and is empty are no members from now on, and never again.
+    RemoveGroup {
+        /// The group.
+        group: u8,
+    },
     /// Every disk that counts has the commits up to this number. This change begins no epoch.
     NoteDurable {
         /// The number.
@@ -176,7 +197,9 @@ pub enum ChangeRefused {
     KeepsMark(NodeId),
     /// A group was added that is not open yet.
     GroupNotOpen(u8),
-    /// A node has a group already, or the group has no nodes.
+    /// This group is to be removed.
+    GroupLeaves(u8),
+    /// A node has or had a group already, the group has no nodes, or it is not the one that the change needs.
     WrongGroup,
     /// The membership would have more than [`MEMBERS_MAX`] nodes.
     TooManyNodes,
@@ -197,6 +220,12 @@ pub struct Membership {
     /// Number of groups that are open: they have partitions, and must not be lost. The last group is closed
     /// after it was added, until its nodes serve.
     pub open_groups: u8,
+    /// Whether the last open group is to be removed. Then no group is closed.
+    pub is_leaving: bool,
+    /// Whether no table has partitions in the group that leaves.
+    pub is_emptied: bool,
+    /// The nodes whose groups were removed, in ascending order.
+    pub removed: Vec<RemovedNode>,
     /// The replicas of each group of partitions, the primary first. Joining nodes are last.
     pub chains: Vec<Vec<NodeId>>,
     /// The node that numbers commits.
@@ -244,6 +273,9 @@ impl Membership {
             epoch,
             nodes: nodes.iter().enumerate().map(record).collect(),
             open_groups: nodes.iter().map(|(_, group)| group.saturating_add(1)).max().unwrap_or_default(),
+            is_leaving: false,
+            is_emptied: false,
+            removed: Vec::new(),
             chains,
             sequencer,
             started: Epoch(0),
@@ -343,6 +375,12 @@ impl Membership {
                 return Ok(next);
             }
             MembershipChange::OpenGroup { group, epoch } => next.open_group(*group, *epoch)?,
+            MembershipChange::LeaveGroup { group, leaves } => next.leave_group(*group, *leaves)?,
+            MembershipChange::NoteEmpty { group, number, epoch } => {
+                next.note_empty(*group, *number, *epoch)?;
+                return Ok(next);
+            }
+            MembershipChange::RemoveGroup { group } => next.remove_group(*group)?,
             MembershipChange::NoteDurable { number, epoch } => {
                 next.check_request(*epoch)?;
                 next.durable = next.durable.max(*number);
@@ -824,6 +862,57 @@ mod tests {
         assert_eq!(evict(&opened, &[7, 8]), Err(ChangeRefused::GroupLost(2)));
         assert_eq!(restart(&opened, &present), Err(ChangeRefused::DisksMissing(2)));
         for membership in [membership, opened] {
+            assert_eq!(Membership::decode(&membership.encode()), Ok(membership));
+        }
+    }
+
+    #[test]
+    fn a_removed_group_is_nothing_that_others_depend_on_and_never_returns() {
+        let leave =
+            |membership: &Membership, group, leaves| membership.apply(&MembershipChange::LeaveGroup { group, leaves });
+        let empty = |membership: &Membership, epoch| {
+            membership.apply(&MembershipChange::NoteEmpty { group: 1, number: number(1, 7), epoch: Epoch(epoch) })
+        };
+        let remove = |membership: &Membership| membership.apply(&MembershipChange::RemoveGroup { group: 1 });
+        for (group, leaves) in [(0, true), (2, true), (u8::MAX, true), (1, false)] {
+            assert_eq!(leave(&created(), group, leaves), Err(ChangeRefused::WrongGroup));
+        }
+        assert_eq!(empty(&created(), 1), Err(ChangeRefused::WrongGroup));
+        let leaving = leave(&created(), 1, true).unwrap();
+        assert_eq!((leaving.epoch, leaving.leaving_group(), leaving.placed_groups()), (Epoch(2), Some(1), 1));
+        assert_eq!(empty(&leaving, 2), Err(ChangeRefused::EpochNotStarted));
+        let leaving = noted(leaving);
+        assert_eq!(remove(&leaving), Err(ChangeRefused::WrongGroup), "it may have rows");
+        assert_eq!(leave(&leaving, 1, true), Err(ChangeRefused::WrongGroup));
+        let add = MembershipChange::AddGroup { nodes: set(&[7, 8]) };
+        assert_eq!(leaving.apply(&add), Err(ChangeRefused::GroupLeaves(1)));
+        // It still has rows.
+        assert_eq!(evict(&leaving, &[3, 4]), Err(ChangeRefused::GroupLost(1)));
+        assert_eq!(empty(&leaving, 1), Err(ChangeRefused::OldEpoch));
+        let emptied = empty(&leaving, 2).unwrap();
+        assert_eq!((emptied.epoch, emptied.durable), (Epoch(2), number(1, 7)));
+        assert_eq!(empty(&emptied, 2), Err(ChangeRefused::WrongGroup));
+        let stays = noted(leave(&emptied, 1, false).unwrap());
+        assert_eq!((stays.leaving_group(), stays.placed_groups(), stays.is_emptied), (None, 2, false));
+        let moved = MembershipChange::Evict { nodes: set(&[1]), avoid: Some(NodeId(2)) };
+        let leaving = noted(leaving.apply(&moved).unwrap());
+        assert_eq!(leaving.sequencer, NodeId(3));
+        let emptied = empty(&leaving, 3).unwrap();
+        let without = remove(&emptied).unwrap();
+        assert_eq!((without.epoch, without.open_groups, without.leaving_group()), (Epoch(4), 1, None));
+        assert_eq!((without.sequencer, without.durable), (NodeId(2), number(1, 7)));
+        assert_eq!(without.nodes.iter().map(|it| it.node.0).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(without.chains, [vec![NodeId(2)], vec![NodeId(2)]]);
+        assert!(without.is_removed(NodeId(4)) && !without.is_removed(NodeId(2)));
+        let removed: Vec<(u8, u32)> = without.removed.iter().map(|it| (it.node.0, it.incarnation.0)).collect();
+        assert_eq!(removed, [(3, 3), (4, 4)]);
+        let again = MembershipChange::AddGroup { nodes: set(&[4, 9]) };
+        assert_eq!(noted(without.clone()).apply(&again), Err(ChangeRefused::WrongGroup));
+        // A restart needs no disk of the group, and counts none without the last moves.
+        let present = [disk(2, 1, number(1, 9)), disk(3, 1, number(1, 9))];
+        assert_eq!(restart(&without, &present).unwrap().serving().count(), 1);
+        assert_eq!(restart(&without, &[disk(2, 1, number(1, 6))]), Err(ChangeRefused::DisksMissing(0)));
+        for membership in [leaving, emptied, stays, without] {
             assert_eq!(Membership::decode(&membership.encode()), Ok(membership));
         }
     }

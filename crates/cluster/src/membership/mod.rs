@@ -3,7 +3,7 @@
 //!
 //! - [`node_set`]: a set of node ids.
 //! - [`membership`]: the value that raft replicates, and its transitions.
-//! - [`group`]: the groups that are added to it.
+//! - [`group`]: the groups that are added to it, and removed.
 //! - [`codec`]: its bytes.
 //! - [`replication`]: a voter, which replicates it.
 //! - [`lease`]: leases of data nodes, and the end of the leases of evicted ones.
@@ -20,7 +20,7 @@ pub mod membership;
 pub mod node_set;
 pub mod replication;
 
-pub use group::rotations;
+pub use group::{RemovedNode, rotations};
 pub use membership::{ChangeRefused, MEMBERS_MAX, Membership, MembershipChange, NodeRecord, NodeState};
 pub use node_set::NodeSet;
 pub use replication::Replication;

@@ -50,13 +50,19 @@ pub struct AddOptions {
 }
 
 /// Prints steps, as lines for people or of JSON.
-struct Steps {
+pub struct Steps {
     is_json: bool,
     began: Instant,
 }
 
 impl Steps {
-    fn tell(&self, what: &str, step: &str) {
+    /// The time counts from now on.
+    pub fn new(is_json: bool) -> Steps {
+        Steps { is_json, began: Instant::now() }
+    }
+
+    /// Prints a step.
+    pub fn tell(&self, what: &str, step: &str) {
         let seconds = self.began.elapsed().as_secs_f64();
         match self.is_json {
             true => println!("{}", serde_json::json!({ "what": what, "step": step, "seconds": seconds })),
@@ -70,9 +76,14 @@ pub fn add(options: &AddOptions) -> Result<()> {
     let AddOptions { timeout, common } = options;
     let timeout = Duration::from_secs(*timeout);
     let mut session = Session::open_for(&common.login, timeout)?;
-    let steps = Steps { is_json: common.json, began: Instant::now() };
-    if !nodes::read(&mut session)?.iter().any(is_added) {
+    let steps = Steps::new(common.json);
+    let nodes = nodes::read(&mut session)?;
+    if !nodes.iter().any(is_added) {
         return Err("no node of the cluster has the role `added`; see `junctor admin add --help`".into());
+    }
+    if let Some(node) = nodes.iter().find(|node| node.state == "REMOVED") {
+        let advice = "take it out of `nodes` of all nodes first, and give new nodes other numbers";
+        return Err(format!("node {} was removed with its node group; {advice}", node.id).into());
     }
     let groups = await_groups(&mut session, timeout, &steps)?;
     let tables = tables(&mut session, timeout, &steps)?;
@@ -118,6 +129,10 @@ fn await_groups(session: &mut Session, timeout: Duration, steps: &Steps) -> Resu
                     steps.tell(&format!("node {node}"), state);
                 }
                 told = states;
+                if let Some(group) = leaving_group(&groups) {
+                    let advice = "let it stay by `junctor admin remove --stay`, or remove it first";
+                    return Err(format!("node group {group} is to be removed; {advice}").into());
+                }
                 if nodes.iter().filter(|node| is_added(node)).all(|node| node.has_data() && node.is_whole())
                     && !is_one_closed(&groups)
                 {
@@ -146,6 +161,11 @@ fn state_of(node: &Node) -> String {
     }
 }
 
+fn leaving_group(groups: &Table) -> Option<u64> {
+    let row = (0..groups.rows.len()).find(|row| groups.cell(*row, "state").text() == "LEAVING")?;
+    groups.cell(row, "node_group").number()
+}
+
 fn is_one_closed(groups: &Table) -> bool {
     (0..groups.rows.len()).any(|row| groups.cell(row, "state").text() == "JOINING")
 }
@@ -171,13 +191,19 @@ fn are_spread(partitions: &Table, groups: usize) -> bool {
     count == 0 || found.len() >= if has_clause { groups.min(count) } else { groups }
 }
 
+/// A name in a statement.
+pub fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
 /// Whether it is worth to try again after an error: the server says so, or the connection is lost, because
 /// the node may have stopped.
-fn passes(error: &(dyn std::error::Error + 'static)) -> bool {
+pub fn passes(error: &(dyn std::error::Error + 'static)) -> bool {
     error.downcast_ref::<ServerError>().is_none_or(|error| PASSING.contains(&error.code()))
 }
 
-fn is_missing(error: &(dyn std::error::Error + 'static)) -> bool {
+/// Whether a statement has failed because its table does not exist.
+pub fn is_missing(error: &(dyn std::error::Error + 'static)) -> bool {
     error.downcast_ref::<ServerError>().is_some_and(|error| error.code() == NO_SUCH_TABLE)
 }
 
@@ -188,7 +214,6 @@ fn spread(
     (groups, timeout): (usize, Duration),
     steps: &Steps,
 ) -> Result<()> {
-    let quoted = |name: &str| format!("`{}`", name.replace('`', "``"));
     let statement = format!("ALTER TABLE {}.{} REORGANIZE PARTITION", quoted(database), quoted(name));
     let table = format!("table {database}.{name}");
     let deadline = Instant::now() + timeout;

@@ -2,13 +2,15 @@
 //!
 //! [`keys`] makes what nodes need before they start. All other commands log in to a node that serves clients,
 //! and execute statements: [`session`] logs in, [`table`] prints, [`nodes`] knows the states of nodes,
-//! [`operate`] has the commands, [`add`] the growth of a cluster, and [`backup`] the one that copies data.
+//! [`operate`] has the commands, [`add`] and [`remove`] the growth of a cluster and its reverse, and
+//! [`backup`] the one that copies data.
 
 mod add;
 mod backup;
 mod keys;
 mod nodes;
 mod operate;
+mod remove;
 mod session;
 mod table;
 
@@ -20,6 +22,7 @@ use add::AddOptions;
 use backup::{BACKUP_HELP, BackupOptions};
 use keys::{CERTIFICATE_HELP, CertificateOptions};
 use operate::{EventsOptions, RestartOptions, RollingOptions, ShowOptions, StatusOptions, StopOptions};
+use remove::{REMOVE_HELP, RemoveOptions};
 
 pub use keys::make_key;
 
@@ -50,6 +53,9 @@ pub enum AdminCommand {
     /// Wait until the added node groups serve, and spread all tables over all node groups.
     #[command(after_help = add::ADD_HELP)]
     Add(AddOptions),
+    /// Move all tables off the node group that was added last, and remove its nodes from the cluster.
+    #[command(after_help = REMOVE_HELP)]
+    Remove(RemoveOptions),
     /// Restart all nodes, one after the other, while the cluster serves.
     #[command(after_help = operate::ROLLING_HELP)]
     RollingRestart(RollingOptions),
@@ -70,6 +76,7 @@ pub fn run(command: &AdminCommand) -> Result<()> {
         AdminCommand::Status(options) => operate::status(options),
         AdminCommand::Events(options) => operate::events(options),
         AdminCommand::Stop(options) => operate::stop(options),
+        AdminCommand::Remove(options) => remove::remove(options),
         AdminCommand::Restart(options) => operate::restart(options),
         AdminCommand::Add(options) => add::add(options),
         AdminCommand::RollingRestart(options) => operate::rolling_restart(options),

@@ -2,7 +2,7 @@
 
 use super::Result;
 use super::session::Session;
-use super::table::{Cell, Table};
+use super::table::Table;
 
 /// The query of the nodes.
 pub const NODES: &str = "SELECT node_id, roles, state, node_group, is_durable, is_leader, is_sequencer, is_voter, \
@@ -48,7 +48,7 @@ impl Node {
 
     /// Whether no process of the node is in the cluster.
     pub fn is_away(&self) -> bool {
-        self.state == "DOWN"
+        matches!(&*self.state, "DOWN" | "REMOVED")
     }
 
     /// Whether its state is known. A node without data asks others about nodes that it has no links to, and
@@ -108,7 +108,12 @@ pub fn read(session: &mut Session) -> Result<Vec<Node>> {
 /// The node that the session has logged in to.
 pub fn own(session: &mut Session) -> Result<u8> {
     let table = session.query("SHOW GLOBAL STATUS LIKE 'Ndb_cluster_node_id'")?;
-    Ok(table.rows.first().and_then(|row| row.get(1)).and_then(Cell::number).unwrap_or(0) as u8)
+    Ok(own_in(&table))
+}
+
+/// The number in the answer to SHOW STATUS, whose values are texts; 0 if there is none.
+fn own_in(status: &Table) -> u8 {
+    status.rows.first().and_then(|row| row.get(1)).and_then(|cell| cell.text().parse().ok()).unwrap_or(0)
 }
 
 /// Why the cluster would stop serving during a rolling restart.
@@ -130,6 +135,7 @@ pub fn obstacle(nodes: &[Node]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admin::table::Cell;
 
     fn node(id: u8, roles: &str, state: &str, group: Option<u64>) -> Node {
         let (roles, state) = (roles.to_owned(), state.to_owned());
@@ -157,6 +163,15 @@ mod tests {
         assert!(obstacle(&nodes).is_some_and(|text| text.contains("node 2")));
         nodes.remove(1);
         assert!(obstacle(&nodes).is_some_and(|text| text.contains("node 1 is the only replica")));
+    }
+
+    #[test]
+    fn the_own_node_is_read_from_a_text() {
+        let cell = |text: &str| Cell::of(mysql::Value::from(text), false);
+        let row = vec![cell("Ndb_cluster_node_id"), cell("12")];
+        let columns = ["Variable_name", "Value"].map(String::from).to_vec();
+        assert_eq!(own_in(&Table { columns: columns.clone(), rows: vec![row] }), 12);
+        assert_eq!(own_in(&Table { columns, rows: Vec::new() }), 0, "a node alone");
     }
 
     #[test]

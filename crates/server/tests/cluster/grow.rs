@@ -11,27 +11,27 @@ use super::nodes::{Cluster, Row, run, wait_until};
 
 /// Nodes 5 and 6 are the second group.
 const ROLES: [&str; 6] = ["data,sql", "data,sql", "management", "sql", "data,sql,added", "data,sql,added"];
-const CLIENT: u8 = 4;
-const DATA: [u8; 4] = [1, 2, 5, 6];
+pub(super) const CLIENT: u8 = 4;
+pub(super) const DATA: [u8; 4] = [1, 2, 5, 6];
 const ROWS: u64 = 400;
 
-fn value(session: &mut Connection<TcpStream>, query: &str) -> String {
+pub(super) fn value(session: &mut Connection<TcpStream>, query: &str) -> String {
     session.query(query).expect("a result").rows[0][0].clone().unwrap_or_default()
 }
 
-fn is_whole(rows: &[Row]) -> bool {
+pub(super) fn is_whole(rows: &[Row]) -> bool {
     DATA.iter().all(|node| rows[usize::from(*node) - 1].state == "SERVING" && rows[usize::from(*node) - 1].is_durable)
 }
 
 /// A client that moves amounts between rows until it is stopped. Its thread returns how many transfers were
 /// acknowledged.
-struct Transfers {
+pub(super) struct Transfers {
     is_over: Arc<AtomicBool>,
     thread: std::thread::JoinHandle<u64>,
 }
 
 impl Transfers {
-    fn begin(cluster: &mut Cluster, seed: u64) -> Transfers {
+    pub(super) fn begin(cluster: &mut Cluster, seed: u64) -> Transfers {
         let is_over = Arc::new(AtomicBool::new(false));
         let (mut session, ends) = (cluster.session(CLIENT), Arc::clone(&is_over));
         let thread = std::thread::spawn(move || {
@@ -62,14 +62,14 @@ impl Transfers {
         Transfers { is_over, thread }
     }
 
-    fn end(self) -> u64 {
+    pub(super) fn end(self) -> u64 {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().expect("only expected errors")
     }
 }
 
 /// Starts the first group with a table that has rows.
-fn filled(name: &str) -> Cluster {
+pub(super) fn filled(name: &str) -> Cluster {
     let mut cluster = Cluster::new(name, &ROLES, "");
     (1..=4).for_each(|node| cluster.start(node));
     [1, 2, CLIENT].into_iter().for_each(|node| cluster.await_address(node));
@@ -91,7 +91,7 @@ fn filled(name: &str) -> Cluster {
 }
 
 /// Checks all rows at a node: by the primary key, and by the unique index.
-fn check_rows(cluster: &mut Cluster, node: u8, transfers: u64) {
+pub(super) fn check_rows(cluster: &mut Cluster, node: u8, transfers: u64) {
     let mut session = cluster.session(node);
     let sums = value(&mut session, "SELECT CONCAT(COUNT(*), ' ', SUM(balance), ' ', SUM(moves)) FROM d.account");
     assert_eq!(sums, format!("{ROWS} {} {}", ROWS * 1000, transfers * 2), "node {node}");
@@ -102,7 +102,7 @@ fn check_rows(cluster: &mut Cluster, node: u8, transfers: u64) {
     }
 }
 
-fn groups_of(cluster: &mut Cluster, table: &str) -> String {
+pub(super) fn groups_of(cluster: &mut Cluster, table: &str) -> String {
     let query = format!(
         "SELECT GROUP_CONCAT(DISTINCT nodegroup ORDER BY nodegroup) FROM information_schema.partitions WHERE table_name = \
          '{table}'"
@@ -110,7 +110,7 @@ fn groups_of(cluster: &mut Cluster, table: &str) -> String {
     value(&mut cluster.session(CLIENT), &query)
 }
 
-fn admin_add(cluster: &mut Cluster) -> String {
+pub(super) fn admin_add(cluster: &mut Cluster) -> String {
     let port = cluster.address(CLIENT).port().to_string();
     let (succeeded, text) = run(&["admin", "add", "--port", &port, "--timeout", "100"]);
     assert!(succeeded, "{text}");

@@ -20,5 +20,6 @@ mod own_tables;
 mod pause;
 mod processes;
 mod rejoin;
+mod remove;
 mod stops;
 mod tables;

@@ -214,6 +214,7 @@ forms! {
         [Server: SessionVariablesAdmin | SystemVariablesAdmin | Super] "1227" "SET sql_log_bin = 0";
     Flush "FLUSH HOSTS, FLUSH LOGS" [Server: Reload] "1227" "FLUSH HOSTS";
     Stop "SHUTDOWN, RESTART" [Server: Shutdown] "1227" "SHUTDOWN NODE 2";
+    NodeGroup "ALTER NODEGROUP" [Server: Shutdown] "1227" "ALTER NODEGROUP 1 LEAVE";
     Backup "BACKUP NODE" [Server: BackupAdmin] "1227" "BACKUP NODE 2 END 'n'";
     FlushTables "FLUSH TABLES" [Server: Reload | FlushTables] "1227" "FLUSH TABLES";
     FlushPrivileges "FLUSH PRIVILEGES" [Server: Reload] "1227" "FLUSH PRIVILEGES";
@@ -273,6 +274,7 @@ pub fn forms_of(statement: &Statement) -> Vec<Form> {
         Statement::Flush(kinds) if kinds.iter().all(|kind| matches!(kind, FlushKind::Tables(_))) => Form::FlushTables,
         Statement::Flush(_) => Form::Flush,
         Statement::Stop(_) => Form::Stop,
+        Statement::LeaveGroup { .. } => Form::NodeGroup,
         Statement::Backup(_) => Form::Backup,
         Statement::ResetPersist { .. } => Form::SetGlobal,
         Statement::Set(items) => {

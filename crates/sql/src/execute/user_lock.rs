@@ -226,8 +226,8 @@ impl StatementContext<'_, '_> {
         self.control_node(Some(*node), NodeQuestion::Backup { step })
     }
 
-    /// Lets a node do something; `None` for the own one.
-    pub(super) fn control_node(&mut self, node: Option<u8>, question: NodeQuestion) -> Progress {
+    /// Lets a node do something; `None` for the own one, or for the leader.
+    pub(crate) fn control_node(&mut self, node: Option<u8>, question: NodeQuestion) -> Progress {
         match self.engine.gateway.control_node(self.session.connection, node, question, self.turn) {
             Ok(operation) => {
                 self.session.execution = Execution::ControllingNode(operation);

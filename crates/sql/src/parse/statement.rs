@@ -71,6 +71,13 @@ pub enum Statement {
     Stop(StopStatement),
     /// A step of a node's part of a backup of the cluster.
     Backup(Box<BackupStatement>),
+    /// `ALTER NODEGROUP number {LEAVE | STAY}`
+    LeaveGroup {
+        /// The node group.
+        group: u8,
+        /// Whether it is to be removed; otherwise it is to stay.
+        leaves: bool,
+    },
     /// FLUSH of the things named.
     Flush(Vec<FlushKind>),
     Kill(Box<Kill>),

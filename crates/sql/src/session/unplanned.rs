@@ -9,6 +9,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ConnectionId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::value::Value;
+use junctor_signals::ask_node::NodeQuestion;
 use junctor_signals::cluster_status::ClusterFigure;
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
@@ -113,6 +114,9 @@ impl StatementContext<'_, '_> {
             Statement::Flush(kinds) => self.flush(kinds),
             Statement::Stop(stop) => self.start_stop(*stop),
             Statement::Backup(backup) => self.start_node_backup(backup),
+            Statement::LeaveGroup { group, leaves } => {
+                self.control_node(None, NodeQuestion::LeaveGroup { group: *group, leaves: *leaves })
+            }
             Statement::Kill(kill) => match self.connection_to_kill(&kill.connection) {
                 Ok(connection) => self.start_kill(connection, kill.query_only),
                 Err(error) => fail(self, &error),

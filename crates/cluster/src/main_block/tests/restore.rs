@@ -153,6 +153,27 @@ fn partitions_stay_in_their_groups_although_tables_were_dropped_and_a_group_was_
     assert!(restore(Vec::new()).is_err());
 }
 
+#[test]
+fn a_table_without_partitions_in_a_removed_group_is_restored_without_it() {
+    let mut stage = Stage::durable();
+    stage.main.groups = groups(2);
+    stage.create_database();
+    let SchemaChange::CreateTable { mut definition, if_not_exists, auto_increment } = create_odd("a") else {
+        unreachable!("it is a table")
+    };
+    definition.indexes.truncate(1);
+    definition.partition_count = 1;
+    let change = SchemaChange::CreateTable { definition, if_not_exists, auto_increment };
+    assert_eq!(stage.change(change).error, None);
+    let before = places(stage.main.catalog());
+    assert!(before.values().all(|nodes| *nodes == BTreeSet::from([NodeId(1), NodeId(2)])));
+    let records = stage.records();
+    let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
+    stage.main.groups = groups(1);
+    let restored = stage.main.restore(None, &records.dictionary, &records.marks).expect("its partition is there");
+    assert_eq!(places(&restored.catalog), before);
+}
+
 /// The records of a program that stores no placement.
 fn without_placements(records: &Records) -> Records {
     let of_record = |body: &Vec<u8>| {

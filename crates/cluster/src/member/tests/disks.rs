@@ -8,7 +8,7 @@ fn number(epoch: u32, counter: u64) -> CommitNumber {
 
 impl Cluster {
     /// Sets the stable number of a disk's log and the newest commit of its checkpoint.
-    fn set_disk(&mut self, node: u8, stable: CommitNumber, checkpoint: CommitNumber) {
+    pub(super) fn set_disk(&mut self, node: u8, stable: CommitNumber, checkpoint: CommitNumber) {
         let disk = &mut self.places.get_mut(&NodeId(node)).unwrap().disk;
         (disk.stable, disk.checkpoint) = (stable, checkpoint);
     }
@@ -52,6 +52,7 @@ fn a_disk_that_was_put_back_never_stands_for_its_group_alone() {
         admits: false,
         slow: None,
         durable,
+        is_left_group_empty: false,
     };
     cluster.places.get_mut(&NodeId(2)).unwrap().member.as_mut().unwrap().set_progress(progress);
     cluster.run_until("the membership notes it", |it| it.membership(4).is_some_and(|it| it.durable == durable));

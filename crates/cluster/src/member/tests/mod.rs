@@ -1,6 +1,7 @@
 //! Whole clusters of members, over a network without delays, with disks that survive their nodes.
 
 mod disks;
+mod groups;
 mod silence;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -38,6 +39,8 @@ struct Place {
     has_left: bool,
     /// The last epoch whose leases the leader has told to be over.
     leases_over: Epoch,
+    /// The last life of each node that its links refuse.
+    fenced: BTreeMap<NodeId, u32>,
     log: Vec<String>,
 }
 
@@ -220,6 +223,7 @@ impl Cluster {
                 }
                 for change in output.fences {
                     let LinkChange::Evict { node: client, incarnation } = change else { continue };
+                    place.fenced.insert(client, incarnation);
                     let is_client = self.nodes.iter().any(|it| it.node == client && !it.roles.data);
                     if is_client && member.linked_life(client) == Some(Incarnation(incarnation)) {
                         let death = Death::Evicted;
@@ -482,35 +486,6 @@ fn the_membership_survives_the_end_of_all_nodes() {
     }
 }
 
-/// Restarts a cluster with two more data nodes, 5 and 6, of these roles.
-fn extended(roles: &str) -> Cluster {
-    let mut cluster = formed(&SMALL);
-    cluster.kill_all();
-    for node in [NodeId(5), NodeId(6)] {
-        let roles = Roles::named(roles).unwrap();
-        cluster.nodes.push(MemberNode { node, roles, address: "127.0.0.1:1".into(), domain: "".into() });
-        cluster.places.insert(node, Place::default());
-    }
-    (1..=6).for_each(|node| cluster.start(node));
-    cluster
-}
-
-#[test]
-fn new_data_nodes_form_a_group_with_the_role_added_only() {
-    let mut cluster = extended("data,added");
-    cluster.run_until("the group is added", |it| it.serve(&[1, 2, 5, 6]));
-    let mut cluster = extended("data");
-    let reason = |cluster: &Cluster, node: u8| cluster.places[&NodeId(node)].stopped.clone();
-    cluster.run_until("nodes stop", |it| [1, 2, 3].iter().all(|node| reason(it, *node).is_some()));
-    let text = reason(&cluster, 3).unwrap();
-    assert!(
-        text.contains(
-            "node 5 of `nodes` has a group that the cluster lacks; data nodes that are added need the role added"
-        ),
-        "{text}"
-    );
-}
-
 #[test]
 fn a_start_without_a_node_waits_for_it_and_goes_on_without() {
     let mut cluster = formed(&SMALL);
@@ -571,6 +546,7 @@ fn a_node_that_the_sequencer_finds_slow_is_evicted_with_the_reason() {
             admits,
             slow: slow_node,
             durable: CommitNumber(0),
+            is_left_group_empty: false,
         };
         let member = cluster.places.get_mut(&sequencer).unwrap().member.as_mut().unwrap();
         member.set_progress(progress);

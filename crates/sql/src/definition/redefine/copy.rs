@@ -72,10 +72,13 @@ impl Draft<'_> {
         let partition_count = match &self.partitioning {
             _ if self.old.is_temporary() => 1,
             Partitioning::Kept => self.old.partition_count,
-            Partitioning::Spread if self.old.has_partition_clause => self.old.partition_count,
-            Partitioning::Spread => {
+            Partitioning::Spread { .. } if self.old.has_partition_clause => self.old.partition_count,
+            Partitioning::Spread { from } => {
                 let default = create_table::partition_count(None, context.default_partition_count)?;
-                default.max(self.old.partition_count)
+                // The groups that stay have no more partitions than before.
+                let kept = context.node_groups.min(*from);
+                let count = u32::from(self.old.partition_count) * u32::from(kept) / u32::from((*from).max(1));
+                default.max(count as u16)
             }
             Partitioning::Removed => create_table::partition_count(None, context.default_partition_count)?,
             Partitioning::Count(count) if *count > u64::from(PARTITIONS_PER_TABLE_MAX) => {
@@ -186,7 +189,8 @@ impl Draft<'_> {
         primary: &IndexDefinition,
         has_hidden_key: bool,
     ) -> Result<(bool, Vec<ColumnNumber>)> {
-        let is_kept = matches!(self.partitioning, Partitioning::Kept | Partitioning::Count(_) | Partitioning::Spread);
+        let is_kept =
+            matches!(self.partitioning, Partitioning::Kept | Partitioning::Count(_) | Partitioning::Spread { .. });
         let old = self.old;
         if is_kept && old.has_partition_clause && old.partition_columns != old.primary().columns {
             let kept = old.partition_columns.iter().map(|column| self.new_number(*column));

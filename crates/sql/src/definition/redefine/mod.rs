@@ -112,8 +112,10 @@ enum Partitioning {
     Kept,
     Removed,
     Count(u64),
-    /// Over all node groups.
-    Spread,
+    /// Over all node groups, from this number of them.
+    Spread {
+        from: u16,
+    },
     By(ast::PartitionByKey),
 }
 
@@ -339,8 +341,8 @@ impl<'a> Draft<'a> {
             }
             TableChange::ReorganizePartitions => {
                 let groups = self.old.placement.map_or(1, |placement| u16::from(placement.groups));
-                if groups < context.node_groups {
-                    self.partitioning = Partitioning::Spread;
+                if groups != context.node_groups {
+                    self.partitioning = Partitioning::Spread { from: groups };
                 }
             }
             TableChange::OrderBy => {

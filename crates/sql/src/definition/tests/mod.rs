@@ -573,25 +573,29 @@ fn wrong_changes_of_columns_have_mysqls_errors() {
 }
 
 #[test]
-fn a_table_is_spread_only_if_a_node_group_lacks_it() {
+fn a_table_is_spread_if_a_node_group_lacks_it_or_has_to_leave() {
     let definitions = [
-        ("CREATE TABLE a (id INT PRIMARY KEY)", 8),
-        ("CREATE TABLE a (id INT PRIMARY KEY) PARTITION BY KEY (id) PARTITIONS 3", 3),
+        ("CREATE TABLE a (id INT PRIMARY KEY)", 8, 6),
+        ("CREATE TABLE a (id INT PRIMARY KEY) PARTITION BY KEY (id) PARTITIONS 3", 3, 3),
     ];
-    for (text, partitions) in definitions {
+    for (text, partitions, of_three) in definitions {
         let mut dictionary = with_table(text);
         let mut table = dictionary.table_named("t", "a").expect("it exists").definition.clone();
-        for (groups, is_spread) in [(1, true), (2, false)] {
+        for (groups, expected) in [(1, Some(partitions)), (2, None), (3, Some(of_three))] {
             table.placement = Some(Placement { first: 0, groups });
+            if !table.has_partition_clause && groups == 3 {
+                table.partition_count = 9;
+            }
             dictionary.put_table(table.clone());
             let reorganize = b"ALTER TABLE a REORGANIZE PARTITION, ALGORITHM=INPLACE";
             let statement = parse(reorganize).expect("it parses").statement;
             let Statement::AlterTable(alter) = &statement else { panic!("ALTER TABLE") };
-            let context = DefinitionContext { node_groups: 2, default_partition_count: 8, ..context(&dictionary) };
+            let default_partition_count = if groups == 3 { 4 } else { 8 };
+            let context = DefinitionContext { node_groups: 2, default_partition_count, ..context(&dictionary) };
             let change = alter_table(alter, &context).expect("it is possible").change;
             let SchemaChange::AlterTable { alteration, .. } = change else { panic!("{change:?}") };
             let copied = alteration.copy().map(|(redefinition, _)| redefinition.new.partition_count);
-            assert_eq!(copied, is_spread.then_some(partitions), "{text}, {groups}");
+            assert_eq!(copied, expected, "{text}, {groups}");
         }
     }
 }

@@ -194,6 +194,18 @@ impl Parser<'_> {
         Ok(Statement::Stop(StopStatement { node: Some(number), restarts, is_forced }))
     }
 
+    /// ALTER NODEGROUP number {LEAVE | STAY}
+    pub(super) fn alter_node_group(&mut self) -> Parse<Statement> {
+        self.advance();
+        self.advance();
+        let Ok(group) = u8::try_from(self.long_number()?) else { return self.syntax() };
+        let leaves = self.accept_word(Keyword::Leave);
+        if !leaves {
+            self.expect_text("STAY")?;
+        }
+        Ok(Statement::LeaveGroup { group, leaves })
+    }
+
     /// BACKUP NODE number {BEGIN 'store' AS 'name' | COPY 'name' UNTIL number | END 'name'}, by which
     /// `junctor admin backup` directs the nodes.
     pub(super) fn backup(&mut self) -> Parse<Statement> {

@@ -130,6 +130,11 @@ impl Parser<'_> {
         }
     }
 
+    /// Whether the next token is this word, which is no keyword.
+    pub(super) fn next_is_text(&self, word: &str) -> bool {
+        self.next.kind == TokenKind::Name && self.bytes(self.next).eq_ignore_ascii_case(word.as_bytes())
+    }
+
     /// Consumes the current token if it is this word, which is no keyword.
     pub(super) fn accept_text(&mut self, word: &str) -> bool {
         let found =

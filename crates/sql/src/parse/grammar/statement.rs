@@ -81,6 +81,7 @@ impl Parser<'_> {
                 self.advance();
                 self.create_view(true)
             }
+            Keyword::Alter if self.next_is_text("NODEGROUP") => self.alter_node_group(),
             Keyword::Analyze => self.table_maintenance(TableMaintenance::Analyze),
             Keyword::Check => self.table_maintenance(TableMaintenance::Check),
             Keyword::Optimize => self.table_maintenance(TableMaintenance::Optimize),
