@@ -89,9 +89,10 @@ fi
 if has node npm; then
     (
         cd "$folder/node"
-        timeout 120 npm install --silent --no-audit --no-fund
+        timeout 180 npm install --silent --no-audit --no-fund
         timeout 60 node client.js "$port"
         round_trips node timeout 60 node round_trips.js "$port" "$metadata"
+        timeout 60 node typeorm.js "$port"
         timeout 60 node logins.js "$port" "$data" "$port_without_tls"
     )
 fi
