@@ -102,6 +102,7 @@ if has java javac mvn; then
         timeout 240 mvn --quiet --batch-mode dependency:copy-dependencies -DoutputDirectory=lib
         javac -cp 'lib/*' ./*.java
         timeout 60 java -cp 'lib/*:.' Client "$port"
+        timeout 120 java -cp 'lib/*:.' Hibernate "$port"
         round_trips java timeout 60 java -cp 'lib/*:.' RoundTrips "$port" "$metadata"
         timeout 60 java -cp 'lib/*:.' LoginsOfMariaDb "$port" "$data"
         timeout 60 java -cp 'lib/*:.' Logins "$port" "$data" "$port_without_tls"

@@ -385,6 +385,8 @@ impl Session {
         self.diagnostics.clear();
         self.warning_count = 0;
         self.error_count = 0;
+        // A statement that starts again may have failed before.
+        self.has_failed = false;
         self.insert_id_argument = None;
     }
 

@@ -232,6 +232,14 @@ fn canonical(word: &str) -> &str {
     }
 }
 
+/// The words of MySQL 8.0, sorted, and whether they are reserved. Those of functions do not count.
+pub fn mysql_words() -> Vec<(&'static str, bool)> {
+    let mut words: Vec<_> = Keyword::all().map(|keyword| (keyword.text(), keyword.is_reserved())).collect();
+    words.extend(WORDS.iter().map(|word| (*word, false)));
+    words.sort_unstable();
+    words
+}
+
 /// Whether a word that is no keyword of the parser is one of MySQL; some only before a parenthesis.
 fn is_word(word: &str, next: TokenKind) -> bool {
     let upper = word.to_ascii_uppercase();

@@ -45,6 +45,8 @@ pub struct PlanKey<'a> {
     pub database: &'a str,
     /// The session settings that affect plans, as one number.
     pub settings: u64,
+    /// Whether VALUES has several rows, which the digest tells and the plan does not.
+    pub has_several_rows: bool,
 }
 
 #[derive(Debug)]
@@ -54,7 +56,8 @@ struct Entry {
     database: Box<str>,
     text: Box<[u8]>,
     shape: CachedShape,
-    digest: DigestNumber,
+    /// The digests of statements with one row or no VALUES, and of those with several rows.
+    digests: [DigestNumber; 2],
     bytes: usize,
     /// Version of the dictionary that the plan was last checked against.
     dictionary_version: u64,
@@ -196,7 +199,7 @@ impl PlanCache {
             }
             entry.last_used = self.clock;
             self.hits += 1;
-            return Some((entry.shape.clone(), entry.digest));
+            return Some((entry.shape.clone(), entry.digests[usize::from(key.has_several_rows)]));
         }
         self.misses += 1;
         None
@@ -204,6 +207,8 @@ impl PlanCache {
 
     /// Adds an entry, unless its text or its plan is too large.
     pub fn put(&mut self, key: &PlanKey<'_>, (shape, digest): (CachedShape, DigestNumber), dictionary: &Dictionary) {
+        let mut digests = [DigestNumber::default(); 2];
+        digests[usize::from(key.has_several_rows)] = digest;
         let bytes = size_of::<Entry>() + key.text.len() + key.database.len() + shape.bytes(key.text);
         if key.text.len() > TEXT_BYTES_MAX || bytes > BYTES_MAX {
             return;
@@ -223,7 +228,7 @@ impl PlanCache {
                 database: key.database.into(),
                 text: key.text.into(),
                 shape,
-                digest,
+                digests,
                 bytes,
                 dictionary_version: dictionary.version,
                 last_used: self.clock,
@@ -238,7 +243,7 @@ impl PlanCache {
         let set = set_of(key);
         for entry in self.entries[set..set + SET_ENTRIES].iter_mut().flatten() {
             if entry.is_of(key) {
-                entry.digest = digest;
+                entry.digests[usize::from(key.has_several_rows)] = digest;
             }
         }
     }

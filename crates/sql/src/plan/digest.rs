@@ -1,5 +1,5 @@
-//! The digest of a statement: its normalised text, by which executions are counted, and the work that its plan
-//! tells of.
+//! The digest of a statement: its normalised text, by which executions are counted, and the work that its
+//! plan tells of.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

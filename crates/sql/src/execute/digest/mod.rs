@@ -25,8 +25,8 @@ pub(super) use rows::{histogram_rows, summary_rows};
 /// Maximum number of rows, which is `performance_schema_digests_size`. The first one counts the statements
 /// whose digest finds no room. A row takes about 3 KiB, and at most 5 KiB.
 const ROWS_MAX: usize = STATUS_ROWS_MAX;
-/// Maximum number of statements whose end is recorded at the end of their turn. Those beyond it count as ended
-/// at the start of the turn.
+/// Maximum number of statements whose end is recorded at the end of their turn. Those beyond it count as
+/// ended at the start of the turn.
 const ENDED_MAX: usize = 1024;
 /// Maximum length of the text of a sample in bytes, which is `performance_schema_max_sql_text_length`.
 const SAMPLE_BYTES_MAX: usize = 1024;
@@ -39,8 +39,8 @@ const RECENT_BYTES_MAX: usize = 512;
 #[derive(Debug)]
 pub(crate) struct StatementDigests {
     rows: Vec<DigestRow>,
-    /// The number of the first row; the others follow it. TRUNCATE removes the rows and raises it, so that the
-    /// numbers of removed rows are never used again.
+    /// The number of the first row; the others follow it. TRUNCATE removes the rows and raises it, so that
+    /// the numbers of removed rows are never used again.
     first: u64,
     numbers: BTreeMap<Arc<DigestKey>, DigestNumber>,
     /// The statements that have ended in the current turn, and when they began.

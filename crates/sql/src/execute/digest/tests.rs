@@ -56,7 +56,8 @@ fn the_blocks_of_a_node_are_added() {
     let number = second.number_of(&one, || "SELECT 2".into(), Time(10_000));
     second.note_plan(number, PlanWork([0, 0, 0, 1, 0, 1, 1]));
     execute(&mut second, number, 50);
-    second.rows[1].counts.add_work(second.rows[1].work, 6);
+    let work = second.rows[1].work;
+    second.rows[1].counts.add_work(work, 6);
     second.rows[1].counts.rows_sent = 6;
     let mut parts = first.rows(Time(30_000), 1_000_000);
     parts.extend(second.rows(Time(30_000), 1_000_000));
