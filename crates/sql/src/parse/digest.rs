@@ -232,7 +232,7 @@ fn canonical(word: &str) -> &str {
     }
 }
 
-/// The words of MySQL 8.0, sorted, and whether they are reserved. Those of functions do not count.
+/// The words of MySQL 8.0, sorted, and whether they are reserved. Names of functions do not count.
 pub fn mysql_words() -> Vec<(&'static str, bool)> {
     let mut words: Vec<_> = Keyword::all().map(|keyword| (keyword.text(), keyword.is_reserved())).collect();
     words.extend(WORDS.iter().map(|word| (*word, false)));

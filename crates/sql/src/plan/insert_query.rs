@@ -30,7 +30,8 @@ pub(super) struct Extracted {
 /// there are none.
 ///
 /// # Errors
-/// 1093 for a subquery of the target, unless the table has another alias there, as in MySQL; 1235 for a subquery and a stateful value that read the row.
+/// 1093 for a subquery of the target, unless the table has another alias there, as in MySQL; 1235 for a
+/// subquery and a stateful value that read the row.
 pub(super) fn extract(
     environment: &Environment<'_>,
     insert: &Insert,

@@ -42,7 +42,7 @@ fn statements_of_all_sql_blocks_count_under_their_digest() {
     // Both blocks have begun at the same time, so the sample may be of either.
     assert_eq!(node.digests("query_sample_text LIKE 'SELECT v FROM d.t WHERE id = _'", point), ["1"]);
     // Statements with and without a cached plan, with and without an effect.
-    node.execute(1, &["UPDATE d.t SET v = v + 1 WHERE id < 3", "USE d", "SET @x = 1", "SET @x = 2"]);
+    node.execute(1, &["UPDATE d.t SET v = v + 1 WHERE id < 3", "SET @x = 1", "USE d", "SET @x = 2"]);
     for text in ["SELECT id FROM t WHERE v = 0 ORDER BY v", "INSERT INTO t VALUES (1, 1)", "SELECT 1 FROM", "DO 1 / 0"]
     {
         node.query(1, text);

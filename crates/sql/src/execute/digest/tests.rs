@@ -63,7 +63,7 @@ fn the_blocks_of_a_node_are_added() {
     parts.extend(second.rows(Time(30_000), 1_000_000));
     let rows = summary_rows(&parts, Zone::UTC);
     assert_eq!(rows.len(), 1);
-    let sums = rows[0][3..8].iter().cloned().collect::<Vec<_>>();
+    let sums = rows[0][3..8].to_vec();
     assert_eq!(sums, [3, 450_000, 50_000, 150_000, 300_000].map(Value::UInt));
     assert_eq!((&rows[0][12], &rows[0][20], &rows[0][23], &rows[0][24]), {
         let (six, one) = (&Value::UInt(6), &Value::UInt(1));
