@@ -25,6 +25,7 @@
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
 #   make typed       random statements over every type and function, compared with MariaDB: make typed TYPED=1000000
 #   make sqllogictest  a sample of the public sqllogictest corpus: make sqllogictest CORPUS=DIR ONE_IN=35
+#   make django      Django's own tests of databases, from its source package: make django SUITES="lookup schema"
 #   make storage-engine  MariaDB's storage_engine suite on MariaDB and on Junctor; writes docs/storage-engine-suite.md
 #   make statement-forms  100,000 statements shaped, unshaped and prepared: make statement-forms SEED=1 FORMS=100000
 #   make loom        interleavings of the code that shares memory
@@ -49,7 +50,7 @@ FAULTS ?= 500
 ONE_IN ?= 35
 SEED ?= 1
 
-.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill faults rot history deadlocks long-transactions long-statements load thread-pool scale differential typed sqllogictest storage-engine statement-forms loom models sanitize fuzz tidy tools release
+.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill faults rot history deadlocks long-transactions long-statements load thread-pool scale differential typed sqllogictest django storage-engine statement-forms loom models sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -125,6 +126,10 @@ typed: tools release
 
 sqllogictest: tools release
 	timeout 7200 sh tests/sqllogictest/run.sh $(TARGET)/release/junctor $(or $(CORPUS),$(error CORPUS names the folder "test" of sqllogictest)) $(ONE_IN) $(SEED)
+
+django: tools
+	cargo build --package junctor
+	timeout 5400 sh tests/clients/django.sh $(TARGET)/debug/junctor $(SUITES)
 
 storage-engine: release
 	sh tests/install-tools.sh suite

@@ -30,6 +30,10 @@ timeout 120 sh tests/tls.sh "$target/$profile/junctor"
 echo "== clients in other languages: sessions, and logins by every method, over TCP, TLS and the Unix socket"
 timeout 900 sh tests/clients/run.sh "$target/$profile/junctor"
 
+echo "== some of Django's own tests"
+timeout 300 sh tests/clients/django.sh "$target/$profile/junctor" aggregation bulk_create constraints lookup \
+    select_for_update
+
 echo "== compressed connections"
 timeout 120 sh tests/compression.sh "$target/$profile/junctor"
 

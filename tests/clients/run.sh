@@ -89,9 +89,10 @@ fi
 if has node npm; then
     (
         cd "$folder/node"
-        timeout 120 npm install --silent --no-audit --no-fund
+        timeout 180 npm install --silent --no-audit --no-fund
         timeout 60 node client.js "$port"
         round_trips node timeout 60 node round_trips.js "$port" "$metadata"
+        timeout 60 node typeorm.js "$port"
         timeout 60 node logins.js "$port" "$data" "$port_without_tls"
     )
 fi
@@ -101,6 +102,7 @@ if has java javac mvn; then
         timeout 240 mvn --quiet --batch-mode dependency:copy-dependencies -DoutputDirectory=lib
         javac -cp 'lib/*' ./*.java
         timeout 60 java -cp 'lib/*:.' Client "$port"
+        timeout 120 java -cp 'lib/*:.' Hibernate "$port"
         round_trips java timeout 60 java -cp 'lib/*:.' RoundTrips "$port" "$metadata"
         timeout 60 java -cp 'lib/*:.' LoginsOfMariaDb "$port" "$data"
         timeout 60 java -cp 'lib/*:.' Logins "$port" "$data" "$port_without_tls"

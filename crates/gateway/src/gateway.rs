@@ -654,7 +654,10 @@ impl Gateway {
             | StatusTable::ThreadPoolStatistics
             | StatusTable::ThreadPoolWaits
             | StatusTable::OperationLatency
-            | StatusTable::OperationLatencyBuckets => &[Module::Sql],
+            | StatusTable::OperationLatencyBuckets
+            | StatusTable::StatementDigests
+            | StatusTable::StatementHistograms
+            | StatusTable::TakenStatementDigests => &[Module::Sql],
             StatusTable::UserLocks
             | StatusTable::Checkpoints
             | StatusTable::LogSpaces

@@ -1,4 +1,5 @@
-//! Tables: columns, types, indexes and partitions. Also the dictionary, an immutable snapshot of all tables.
+//! Tables: columns, types, indexes and partitions. Also the dictionary, an immutable snapshot of all tables. In
+//! one file, because the dictionary answers from the definitions, whose parts refer to each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,11 +22,19 @@ use crate::value::{Value, ValueRef};
 /// The databases that have only virtual tables, sorted.
 pub const SYSTEM_DATABASES: [&str; 4] = ["information_schema", "junctor_info", "mysql", "performance_schema"];
 
-/// Whether every session may read the tables of a database: those of `information_schema` have the rows that
+/// Whether every session may read most tables of a database: those of `information_schema` have the rows that
 /// the session may see, and those of `performance_schema` its own variables and the figures of the server, as
 /// in MySQL.
 pub fn is_open_database(name: &str) -> bool {
     ["information_schema", "performance_schema"].iter().any(|open| open.eq_ignore_ascii_case(name))
+}
+
+/// The tables of open databases that need a right, because they show texts of all sessions.
+const CLOSED_TABLES: [&str; 2] = ["events_statements_histogram_by_digest", "events_statements_summary_by_digest"];
+
+/// Whether every session may read a table.
+pub fn is_open_table(database: &str, table: &str) -> bool {
+    is_open_database(database) && !CLOSED_TABLES.iter().any(|closed| closed.eq_ignore_ascii_case(table))
 }
 
 /// The definition of a column.

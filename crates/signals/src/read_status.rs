@@ -113,6 +113,14 @@ pub enum StatusTable {
     /// of its checkpoint and the last one of its log (both NULL if unknown), bytes copied, to copy, and
     /// stored, error (or NULL).
     Backups,
+    /// `performance_schema.events_statements_summary_by_digest`: from every sql block, a row for each digest.
+    /// Columns: database (or NULL), normalised text (NULL for the statements without room for their digest),
+    /// figures in two forms that only sql interprets, text of a sample (or NULL).
+    StatementDigests,
+    /// `performance_schema.events_statements_histogram_by_digest`: the rows of `StatementDigests`.
+    StatementHistograms,
+    /// For TRUNCATE of the digest table: every sql block forgets its digests. No rows.
+    TakenStatementDigests,
     /// For SHOW and `information_schema`: the rows of `MemoryUsage` from every ldm; from main a row for each
     /// AUTO_INCREMENT counter above 1; from every sql block a row for each range of numbers that it holds.
     /// The columns of the latter two: NULL, table id, NULL, next number, and for a range its end.
@@ -148,6 +156,9 @@ choices! {
         24 ReplicationLag;
         25 Events;
         26 Backups;
+        27 StatementDigests;
+        28 StatementHistograms;
+        29 TakenStatementDigests;
     }
 }
 

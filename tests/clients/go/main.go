@@ -133,6 +133,7 @@ func main() {
 		return
 	}
 	severalStatements()
+	gormSession()
 	session("")
 	session("?interpolateParams=true&collation=utf8mb4_general_ci&parseTime=true&timeout=5s&maxAllowedPacket=0")
 	session("?charset=utf8mb4,utf8&checkConnLiveness=true&clientFoundRows=true&columnsWithAlias=true&sql_mode=%27STRICT_ALL_TABLES%27")

@@ -24,6 +24,8 @@ impl SqlBlock {
             StatusTable::OperationLatency | StatusTable::OperationLatencyBuckets => {
                 self.engine.latency_rows(self.own.instance)
             }
+            StatusTable::StatementDigests | StatusTable::StatementHistograms => self.engine.digest_rows(false, turn),
+            StatusTable::TakenStatementDigests => self.engine.digest_rows(true, turn),
             StatusTable::Counters => {
                 counter_rows(&self.engine.counters, self.own, self.engine.gateway.route().thread())
             }

@@ -188,6 +188,13 @@ fn lists_show_only_what_a_session_may_see() {
     assert_eq!(values(&session, tables), ["t"]);
     assert_eq!(values(&session, "SELECT DISTINCT user FROM information_schema.processlist"), ["u"]);
     assert_eq!(run(&session, "SELECT user FROM mysql.user"), Err(1142));
+    let digests = "performance_schema.events_statements_summary_by_digest";
+    let uses = [format!("SELECT digest_text FROM {digests}"), format!("TRUNCATE {digests}"), format!("DESC {digests}")];
+    assert_eq!(uses.map(|text| run(&session, &text)), [Err(1142); 3], "it shows texts of all sessions");
+    assert_eq!(run(&session, "SELECT variable_name FROM performance_schema.variables_info"), Ok(()));
+    must(&admin, &format!("GRANT SELECT ON {digests} TO u"));
+    assert_eq!(run(&session, &format!("SELECT digest_text FROM {digests}")), Ok(()));
+    must(&admin, &format!("REVOKE SELECT ON {digests} FROM u"));
     assert_eq!(run(&session, "USE hidden"), Err(1044));
     assert_eq!(run(&session, "SHOW GRANTS FOR root@localhost"), Err(1044));
     let grants = ["GRANT USAGE ON *.* TO `u`@`%`", "GRANT SELECT ON `d`.`t` TO `u`@`%`"];

@@ -2,7 +2,7 @@
 
 use junctor_model::access::{Privilege, Privileges, Rights};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::schema::is_open_database;
+use junctor_model::schema::{is_open_database, is_open_table};
 
 use super::form::{Form, Right, RightOn, forms_of};
 use super::needs::denied_table;
@@ -95,7 +95,7 @@ impl Checker<'_> {
 
     fn check_stored_table(&self, database: &str, table: &str, wanted: Privileges) -> Result<()> {
         let is_allowed = match wanted.is_empty() {
-            true => is_open_database(database) || self.rights.can_see_table(database, table),
+            true => is_open_table(database, table) || self.rights.can_see_table(database, table),
             false => self.rights.on_table(database, table).table.has_any(wanted),
         };
         if is_allowed {

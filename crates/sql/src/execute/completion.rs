@@ -23,6 +23,7 @@ pub(crate) fn fail(context: &mut StatementContext<'_, '_>, error: &Error) -> Pro
     let reason = reason.or_else(|| reason_of(context, error));
     let error = reason.as_deref().unwrap_or(error);
     context.session.note_error(error);
+    context.session.has_failed = true;
     if !context.session.interrupted {
         context.sink.error(error);
     }

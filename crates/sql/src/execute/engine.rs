@@ -9,6 +9,7 @@ use junctor_model::access::{AccountName, Rights};
 use junctor_model::id::TableId;
 use junctor_signals::counter::SqlCounters;
 
+use super::digest::StatementDigests;
 use super::estimates::TableEstimates;
 use super::latency::Latencies;
 use super::numbers::AutoIncrementRanges;
@@ -75,6 +76,7 @@ pub struct Engine {
     /// The counters of SHOW STATUS and `junctor_info.counters`.
     pub counters: SqlCounters,
     pub(crate) latencies: Latencies,
+    pub(crate) digests: StatementDigests,
 }
 
 impl Engine {

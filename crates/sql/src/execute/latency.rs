@@ -13,7 +13,7 @@ use junctor_model::value::Value;
 use super::engine::Engine;
 use super::histogram::{Histogram, bounds_ns};
 use super::session::Session;
-use crate::plan::OperationKind;
+use crate::plan::{DigestNumber, OperationKind};
 
 /// Maximum number of statements whose end is recorded individually at the end of the turn: those that began
 /// in an earlier turn, and those whose kind differs from the turn's first statement. Statements beyond this
@@ -91,12 +91,18 @@ impl Engine {
         if kind != OperationKind::None {
             self.latencies.note(kind, begun, now);
         }
+        let digest = std::mem::take(&mut session.digest);
+        if digest != DigestNumber::default() {
+            self.digests.note(digest, session, begun, now);
+        }
+        session.has_failed = false;
     }
 
     /// Ends the turn that began at `began`. Its statements are recorded with the end time `ended`.
     #[inline]
     pub fn end_turn(&mut self, began: Time, ended: Time) {
         self.latencies.end_turn(began, ended);
+        self.digests.end_turn(ended);
     }
 
     /// This block's contribution to `junctor_info.operation_latency`, for the sql block that executes the

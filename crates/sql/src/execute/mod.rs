@@ -9,7 +9,8 @@
 //! - [`session`], one connection; [`engine`] and [`settings`], the state that all sessions of a block share;
 //!   [`context`], the context of every step; [`state`], the states; [`retry`], the restart of statements;
 //!   [`memory`], the memory and the temporary space of queries; [`resume`], which finds the state that a
-//!   reply belongs to; [`completion`], the end of statements; [`latency`] and [`histogram`], their durations;
+//!   reply belongs to; [`completion`], the end of statements; [`latency`] and [`histogram`], their
+//!   durations; [`digest`], their counts by normalised text;
 //! - [`key`] and [`bound`], which build the keys and key ranges of one execution; [`packets`] and [`sorter`],
 //!   which handle result rows; [`received`], which processes many of them in steps;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
@@ -23,6 +24,7 @@ mod completion;
 mod compound;
 mod compute;
 mod context;
+mod digest;
 mod engine;
 mod estimates;
 mod histogram;
@@ -66,6 +68,7 @@ pub(crate) use completion::{ChangeCounts, fail, finish_ok, interrupted, send_tab
 pub(crate) use compound::{receive_file, start_insert_select, start_modify};
 pub(crate) use compute::start_compute;
 pub(crate) use context::StatementContext;
+pub(crate) use digest::{StatementDigests, TextKey};
 pub use engine::Engine;
 pub(crate) use engine::SHAPE_SEED;
 pub(crate) use estimates::TableEstimates;

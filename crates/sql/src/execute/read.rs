@@ -125,11 +125,11 @@ fn send_select(
     let final_step = final_step_state(context.engine, plan, &window);
     let mut state = ReadState::new(Arc::clone(plan), input.protocol, (window, rows_max(plan, &window)), final_step);
     if is_empty || never_true {
-        return Ok(Started::Empty(Box::new(state)));
+        return Ok(start_empty(context, state));
     }
     let is_lookup = push_inputs(&mut context.engine.work, plan, context.turn)?;
     if context.engine.work.inputs.is_empty() {
-        return Ok(Started::Empty(Box::new(state)));
+        return Ok(start_empty(context, state));
     }
     if is_lookup || needs_parameters(&plan.final_step) {
         state.parameters = context.copy_parameters();
@@ -144,6 +144,15 @@ fn send_select(
     send_first_read(context, plan, &mut state, input)?;
     context.session.set_execution(Execution::Read(state));
     Ok(Started::Sent)
+}
+
+/// A query without rows. Its aggregates have a row all the same.
+#[cold]
+fn start_empty(context: &mut StatementContext<'_, '_>, mut state: ReadState) -> Started {
+    if needs_parameters(&state.plan.final_step) {
+        state.parameters = context.copy_parameters();
+    }
+    Started::Empty(Box::new(state))
 }
 
 /// Sends the read of the rows, or of the unique entries that refer to them.

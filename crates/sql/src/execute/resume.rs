@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use junctor_gateway::{Event, invariant};
 use junctor_model::value::Value;
+use junctor_signals::end_transaction::Ending;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::read_status::StatusTable;
 
@@ -13,6 +14,7 @@ use super::completion::{ChangeCounts, fail, finish_ok};
 use super::compound::{continue_compound, resume_compound};
 use super::compute::compute_rows;
 use super::context::StatementContext;
+use super::digest;
 use super::insert::resume_insert;
 use super::interrupt::resume_kill;
 use super::into::{continue_into, resume_into};
@@ -24,7 +26,7 @@ use super::received::continue_received;
 use super::schema::resume_schema;
 use super::state::{Execution, StatusState};
 use super::table_statistics::resume_table_statistics;
-use super::transaction::{finish_set, resume_ending};
+use super::transaction::{AfterTransactionEnd, finish_set, resume_ending, start_ending};
 use super::tree::{continue_tree, continue_tree_output, resume_tree};
 use super::unique_key::resume_unique_key;
 use super::user_lock::resume_user_lock;
@@ -133,6 +135,13 @@ fn resume_other(context: &mut StatementContext<'_, '_>, event: Event) -> Progres
             Event::NodeControlled { .. } => finish_ok(context, ChangeCounts::default()),
             other => unexpected("a request to a node", &other),
         },
+        Execution::ForgettingDigests(_) => match event {
+            Event::Status { .. } => {
+                let after = AfterTransactionEnd::Complete { chain: false, release: false };
+                start_ending(context, Ending::Commit, after)
+            }
+            other => unexpected("statement digests", &other),
+        },
         Execution::Schema(state) => resume_schema(context, *state, event),
         Execution::Status(state) => match event {
             Event::Status { rows, .. } => resume_status(context, *state, &rows),
@@ -170,6 +179,10 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, row
     let shown = match plan.source {
         ComputeSource::Status(StatusTable::OperationLatency) => Cow::Owned(summary_rows(rows)),
         ComputeSource::Status(StatusTable::OperationLatencyBuckets) => Cow::Owned(bucket_rows(rows)),
+        ComputeSource::Status(StatusTable::StatementDigests) => {
+            Cow::Owned(digest::summary_rows(rows, context.session.variables.value_rules().zone()))
+        }
+        ComputeSource::Status(StatusTable::StatementHistograms) => Cow::Owned(digest::histogram_rows(rows)),
         ComputeSource::Status(StatusTable::Events) => {
             let zone = context.session.variables.value_rules().zone();
             let mut rows = rows.to_vec();

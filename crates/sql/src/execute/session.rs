@@ -28,7 +28,7 @@ use junctor_gateway::Agreed;
 
 use crate::mysql_catalog::show::{Warning, WarningLevel};
 use crate::mysql_catalog::variable::{Note, SessionVariables};
-use crate::plan::{OperationKind, PreparedStatements, TableUse};
+use crate::plan::{DigestNumber, OperationKind, PreparedStatements, TableUse};
 use crate::result::{Completion, StateChange};
 
 /// The properties of a session that its login determines.
@@ -107,6 +107,10 @@ pub struct Session {
     pub(crate) text_protocol: RowProtocol,
     /// The kind of the current statement, under which its latency is recorded.
     pub(crate) operation: OperationKind,
+    /// Whether the current statement has failed.
+    pub(crate) has_failed: bool,
+    /// The digest under which the current statement counts.
+    pub(crate) digest: DigestNumber,
     /// The number of the prepared statement for which the next query opens a cursor; 0 for none.
     pub(crate) cursor_wanted: u32,
     pub(crate) statements: PreparedStatements,
@@ -381,6 +385,8 @@ impl Session {
         self.diagnostics.clear();
         self.warning_count = 0;
         self.error_count = 0;
+        // A statement that starts again may have failed before.
+        self.has_failed = false;
         self.insert_id_argument = None;
     }
 

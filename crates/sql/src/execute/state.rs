@@ -75,6 +75,8 @@ pub(crate) enum Execution {
     BackupLock(OperationId),
     /// Waits until a node has begun to stop, has stopped a session, or has taken a step of a backup.
     ControllingNode(OperationId),
+    /// Waits until every sql block has forgotten its statement digests.
+    ForgettingDigests(OperationId),
     /// Waits for a step of a schema change.
     Schema(Box<SchemaState>),
     /// Waits for the rows of a status table.
@@ -117,6 +119,7 @@ impl Execution {
             Execution::UserLock(state) => state_name(state.is_sleep),
             Execution::BackupLock(_) => "Waiting for backup lock",
             Execution::ControllingNode(_) => "asking a node",
+            Execution::ForgettingDigests(_) => "truncating",
             Execution::SettingGlobals { .. } => "setting variables",
             Execution::Tables(_) => "Waiting for table metadata lock",
             Execution::Schema(state) => state.name(),
@@ -139,7 +142,8 @@ impl Execution {
             Execution::Ending(awaited, _)
             | Execution::Undoing(awaited)
             | Execution::BackupLock(awaited)
-            | Execution::ControllingNode(awaited) => *awaited == operation,
+            | Execution::ControllingNode(awaited)
+            | Execution::ForgettingDigests(awaited) => *awaited == operation,
             Execution::Killing(state) => state.operation == operation,
             Execution::SettingGlobals { operation: awaited, .. } => *awaited == operation,
             Execution::UserLock(state) => state.operation == operation,

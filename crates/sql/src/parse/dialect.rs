@@ -1,7 +1,7 @@
 //! The parts of `sql_mode` that determine how a text is read.
 
 /// How a text is read. The default is MySQL's without any of these modes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Dialect {
     /// ANSI_QUOTES: `"` quotes names, not strings.
     pub ansi_quotes: bool,

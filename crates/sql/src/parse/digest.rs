@@ -1,6 +1,8 @@
 //! The normalised text of a statement, as STATEMENT_DIGEST_TEXT returns it: literals are `?`, lists of them
 //! are shortened, names are in backticks, keywords in upper case, and a space is between tokens.
 
+use sha2::{Digest, Sha256};
+
 use super::dialect::Dialect;
 use super::keyword::Keyword;
 use super::lexer::{Lexer, TokenKind};
@@ -31,13 +33,20 @@ pub fn digest_text(text: &[u8], dialect: Dialect, bytes_max: usize) -> String {
     let mut pieces = Pieces::default();
     let mut lexer = Lexer::new(text, 0, dialect);
     let mut token = lexer.next_token();
-    while token.kind != TokenKind::End && token.kind != TokenKind::Bad {
+    // Each piece prints a byte at least, so further pieces would be cut off.
+    while token.kind != TokenKind::End && token.kind != TokenKind::Bad && pieces.pieces.len() <= bytes_max {
         let next = lexer.next_token();
         let bytes = text.get(token.start as usize..token.end as usize).unwrap_or_default();
         pieces.add(token.kind, bytes, next.kind);
         token = next;
     }
     pieces.print(bytes_max)
+}
+
+/// The digest of a normalised text: its SHA-256 in hexadecimal digits.
+pub fn digest_hash(text: &str) -> String {
+    let digits = |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0'));
+    Sha256::digest(text.as_bytes()).iter().flat_map(digits).collect()
 }
 
 #[derive(Default)]
@@ -221,6 +230,14 @@ fn canonical(word: &str) -> &str {
         "SUBSTR" | "MID" => "SUBSTRING",
         word => word,
     }
+}
+
+/// The words of MySQL 8.0, sorted, and whether they are reserved. Names of functions do not count.
+pub fn mysql_words() -> Vec<(&'static str, bool)> {
+    let mut words: Vec<_> = Keyword::all().map(|keyword| (keyword.text(), keyword.is_reserved())).collect();
+    words.extend(WORDS.iter().map(|word| (*word, false)));
+    words.sort_unstable();
+    words
 }
 
 /// Whether a word that is no keyword of the parser is one of MySQL; some only before a parenthesis.

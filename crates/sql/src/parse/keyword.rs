@@ -157,6 +157,11 @@ impl Keyword {
         Some(bucket[index].1)
     }
 
+    /// All keywords, sorted by their text.
+    pub fn all() -> impl Iterator<Item = Keyword> {
+        TABLE.iter().map(|(_, keyword, _)| *keyword)
+    }
+
     /// Whether the word must be quoted to be a name.
     pub fn is_reserved(self) -> bool {
         TABLE[self as usize].2

@@ -33,7 +33,7 @@ pub mod window;
 mod tests;
 
 pub use dialect::Dialect;
-pub use digest::digest_text;
+pub use digest::{digest_hash, digest_text, mysql_words};
 pub use error::{ParseError, ParseErrorKind};
 pub use expression::{Expression, Literal, ParameterNumber};
 pub use grammar::{

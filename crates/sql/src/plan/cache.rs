@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use junctor_model::schema::Dictionary;
 
-use super::Plan;
+use super::{DigestNumber, Plan};
 use crate::parse::ParameterNumber;
 use crate::parse::session_value::SessionValue;
 
@@ -45,6 +45,8 @@ pub struct PlanKey<'a> {
     pub database: &'a str,
     /// The session settings that affect plans, as one number.
     pub settings: u64,
+    /// Whether VALUES has several rows, which the digest tells and the plan does not.
+    pub has_several_rows: bool,
 }
 
 #[derive(Debug)]
@@ -54,11 +56,23 @@ struct Entry {
     database: Box<str>,
     text: Box<[u8]>,
     shape: CachedShape,
+    /// The digests of statements with one row or no VALUES, and of those with several rows.
+    digests: [DigestNumber; 2],
     bytes: usize,
     /// Version of the dictionary that the plan was last checked against.
     dictionary_version: u64,
     /// Value of `PlanCache::clock` at the last lookup.
     last_used: u64,
+}
+
+impl Entry {
+    #[inline(always)]
+    fn is_of(&self, key: &PlanKey<'_>) -> bool {
+        self.hash == key.hash
+            && self.settings == key.settings
+            && *self.database == *key.database
+            && *self.text == *key.text
+    }
 }
 
 /// The content of the cache entry of a shape.
@@ -164,18 +178,15 @@ impl Default for PlanCache {
 }
 
 impl PlanCache {
-    /// Looks a shape up. A plan whose table has changed is dropped and not returned.
+    /// Looks a shape up, with the digest of its statements. A plan whose table has changed is dropped and not
+    /// returned.
     #[inline(always)]
-    pub fn get(&mut self, key: &PlanKey<'_>, dictionary: &Dictionary) -> Option<CachedShape> {
+    pub fn get(&mut self, key: &PlanKey<'_>, dictionary: &Dictionary) -> Option<(CachedShape, DigestNumber)> {
         self.clock += 1;
         let set = set_of(key);
         for slot in &mut self.entries[set..set + SET_ENTRIES] {
             let Some(entry) = slot else { continue };
-            let same = entry.hash == key.hash
-                && entry.settings == key.settings
-                && *entry.database == *key.database
-                && *entry.text == *key.text;
-            if !same {
+            if !entry.is_of(key) {
                 continue;
             }
             if entry.dictionary_version != dictionary.version {
@@ -188,14 +199,16 @@ impl PlanCache {
             }
             entry.last_used = self.clock;
             self.hits += 1;
-            return Some(entry.shape.clone());
+            return Some((entry.shape.clone(), entry.digests[usize::from(key.has_several_rows)]));
         }
         self.misses += 1;
         None
     }
 
     /// Adds an entry, unless its text or its plan is too large.
-    pub fn put(&mut self, key: &PlanKey<'_>, shape: CachedShape, dictionary: &Dictionary) {
+    pub fn put(&mut self, key: &PlanKey<'_>, (shape, digest): (CachedShape, DigestNumber), dictionary: &Dictionary) {
+        let mut digests = [DigestNumber::default(); 2];
+        digests[usize::from(key.has_several_rows)] = digest;
         let bytes = size_of::<Entry>() + key.text.len() + key.database.len() + shape.bytes(key.text);
         if key.text.len() > TEXT_BYTES_MAX || bytes > BYTES_MAX {
             return;
@@ -215,12 +228,23 @@ impl PlanCache {
                 database: key.database.into(),
                 text: key.text.into(),
                 shape,
+                digests,
                 bytes,
                 dictionary_version: dictionary.version,
                 last_used: self.clock,
             });
             self.bytes -= replaced.map_or(0, |entry| entry.bytes);
             self.bytes += bytes;
+        }
+    }
+
+    /// Changes the digest of an entry, because its sql block has forgotten the one before.
+    pub fn set_digest(&mut self, key: &PlanKey<'_>, digest: DigestNumber) {
+        let set = set_of(key);
+        for entry in self.entries[set..set + SET_ENTRIES].iter_mut().flatten() {
+            if entry.is_of(key) {
+                entry.digests[usize::from(key.has_several_rows)] = digest;
+            }
         }
     }
 

@@ -30,7 +30,8 @@ pub(super) struct Extracted {
 /// there are none.
 ///
 /// # Errors
-/// 1093 for a subquery of the target; 1235 for a subquery and a stateful value that read the row.
+/// 1093 for a subquery of the target, unless the table has another alias there, as in MySQL; 1235 for a
+/// subquery and a stateful value that read the row.
 pub(super) fn extract(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -47,7 +48,8 @@ pub(super) fn extract(
     let target = environment.table(&insert.table, TableAccess::Insert)?.definition.id;
     // Planning notes what the subqueries read.
     let unnoted = Environment { access: None, ..*environment };
-    let check = TargetCheck { environment: &unnoted, targets: &[target], common: &[] };
+    let name = Some(insert.table.name.as_str());
+    let check = TargetCheck { environment: &unnoted, targets: &[target], name, common: &[] };
     let mut insert = insert.clone();
     let mut values = None;
     if let InsertSource::Rows(rows) = &mut insert.source {

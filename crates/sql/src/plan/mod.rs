@@ -7,6 +7,7 @@ mod change;
 mod conflict;
 mod checksum;
 mod compute;
+mod digest;
 mod explain;
 mod functional;
 mod hint;
@@ -36,6 +37,8 @@ pub use cache::{CachedShape, PlanCache, PlanKey, PlanVariants};
 pub use change::{ChangeKind, ChangePlan, OrderedChange, UniqueKeyChange, row_key_columns};
 pub use compute::{ComputePlan, ComputeSource, type_of_column};
 pub use conflict::{Conflict, KeyLock};
+pub use digest::DigestNumber;
+pub(crate) use digest::{DigestKey, PlanWork, PreparedDigest, WORK_COUNTS};
 pub use explain::{
     ExplainFormat, ExplainRequest, LeafMeasure, Measures, OperatorMeasure, explain_operators, explain_plan,
 };

@@ -180,7 +180,7 @@ fn plan_request(
     let common: Vec<&str> = request.select.with.iter().map(|table| table.name.as_str()).collect();
     // Planning has noted what the subqueries read.
     let unnoted = Environment { access: None, ..*environment };
-    let check = TargetCheck { environment: &unnoted, targets: &changed, common: &common };
+    let check = TargetCheck { environment: &unnoted, targets: &changed, name: None, common: &common };
     check.expressions(request.select.filter.iter())?;
     check.expressions(request.assignments.iter().map(|assignment: &Assignment| &assignment.value))?;
     check.expressions(request.select.order_by.iter().map(|item| &item.expression))?;
@@ -203,6 +203,9 @@ fn plan_request(
 pub(super) struct TargetCheck<'c> {
     pub environment: &'c Environment<'c>,
     pub targets: &'c [TableId],
+    /// The name under which the statement changes its only table. Under another one, subqueries may read the
+    /// table. `None` if they never may.
+    pub name: Option<&'c str>,
     /// The names of WITH.
     pub common: &'c [&'c str],
 }
@@ -256,10 +259,10 @@ impl TargetCheck<'_> {
                     return Ok(());
                 }
                 let Ok(table) = self.environment.table(name, TableAccess::Read) else { return Ok(()) };
-                match self.targets.contains(&table.definition.id) {
-                    true => {
-                        Err(message::target_in_subquery(reference.alias.as_deref().unwrap_or(&reference.name.name)))
-                    }
+                let shown = reference.alias.as_deref().unwrap_or(&name.name);
+                let is_target = self.targets.contains(&table.definition.id);
+                match is_target && self.name.is_none_or(|target| target == shown) {
+                    true => Err(message::target_in_subquery(shown)),
                     false => Ok(()),
                 }
             }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use junctor_model::schema::Dictionary;
 
-use super::Plan;
+use super::{Plan, PreparedDigest};
 use crate::bind::ParameterKind;
 use crate::parse::Statement;
 use crate::parse::session_value::SessionValue;
@@ -30,6 +30,7 @@ pub(crate) struct PreparedStatement {
     /// The kinds of parameters for which the plan was made, those of session values last.
     pub kinds: Vec<ParameterKind>,
     pub settings: u64,
+    pub digest: PreparedDigest,
     /// Version of the dictionary that the plan was last checked against.
     pub dictionary_version: AtomicU64,
     /// The session's database when the statement was prepared.
@@ -120,6 +121,7 @@ impl PreparedStatements {
                     text: statement.text.clone(),
                     plan: None,
                     kinds: statement.kinds.clone(),
+                    digest: statement.digest.clone(),
                     dictionary_version: AtomicU64::new(statement.dictionary_version.load(Ordering::Relaxed)),
                     database: statement.database.clone(),
                     ..**statement

@@ -7,7 +7,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::TableId;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::schema::{Dictionary, TableLayout};
-use junctor_model::schema::{SYSTEM_DATABASES, is_open_database};
+use junctor_model::schema::{SYSTEM_DATABASES, is_open_table};
 
 use super::change::{plan_delete, plan_update};
 use super::checksum::plan_checksum;
@@ -386,7 +386,7 @@ pub(super) fn virtual_source(
     let Some(database) = SYSTEM_DATABASES.iter().find(|known| known.eq_ignore_ascii_case(database)) else {
         return Ok(None);
     };
-    if !is_open_database(database)
+    if !is_open_table(database, &name.name)
         && let Some(access) = environment.access
     {
         access.use_table(database, &name.name, TableAccess::ReadWhole)?;

@@ -461,8 +461,8 @@ fn a_plan_is_cached_by_shape_until_its_table_changes() {
     let mut cache = PlanCache::default();
     let planned =
         planned(&dictionary, "SELECT c FROM s WHERE id = 1").expect("the table exists").expect("it has a plan");
-    let key = PlanKey { hash: [1, 2], text: b"text", database: "t", settings: 0 };
-    cache.put(&key, CachedShape::Plan(planned.plan), &dictionary);
+    let key = PlanKey { hash: [1, 2], text: b"text", database: "t", settings: 0, has_several_rows: false };
+    cache.put(&key, (CachedShape::Plan(planned.plan), DigestNumber(1)), &dictionary);
     assert!(cache.get(&key, &dictionary).is_some());
     for other in [
         PlanKey { text: b"txet", ..key },
@@ -487,15 +487,20 @@ fn a_full_set_of_the_cache_replaces_the_least_recently_used_plan() {
     let mut cache = PlanCache::default();
     let plan = Plan::Control(ControlPlan::Commit(Default::default()));
     let texts: Vec<String> = (0..5).map(|number| format!("text {number}")).collect();
-    let key = |text: &'static str| PlanKey { hash: [7, 7], text: text.as_bytes(), database: "", settings: 0 };
-    let keys: Vec<PlanKey<'_>> =
-        texts.iter().map(|text| PlanKey { hash: [7, 7], text: text.as_bytes(), database: "", settings: 0 }).collect();
+    let key = |text: &'static str| PlanKey {
+        hash: [7, 7],
+        text: text.as_bytes(),
+        database: "",
+        settings: 0,
+        has_several_rows: false,
+    };
+    let keys: Vec<PlanKey<'_>> = texts.iter().map(|text| PlanKey { text: text.as_bytes(), ..key("") }).collect();
     for key in &keys[..4] {
-        cache.put(key, CachedShape::Plan(plan.clone()), &dictionary);
+        cache.put(key, (CachedShape::Plan(plan.clone()), DigestNumber(1)), &dictionary);
         assert!(cache.get(key, &dictionary).is_some());
     }
     assert!(cache.get(&keys[0], &dictionary).is_some(), "used again");
-    cache.put(&keys[4], CachedShape::Plan(plan.clone()), &dictionary);
+    cache.put(&keys[4], (CachedShape::Plan(plan.clone()), DigestNumber(1)), &dictionary);
     assert!(cache.get(&keys[1], &dictionary).is_none());
     for kept in [0, 2, 3, 4] {
         assert!(cache.get(&keys[kept], &dictionary).is_some(), "{kept}");

@@ -187,6 +187,7 @@ impl Engine {
             text: shape.normalised(),
             database: session.database.as_deref().unwrap_or(""),
             settings: session.plan_settings(),
+            has_several_rows: shape.rows().is_some_and(|rows| rows.count > 1),
         }
     }
 }

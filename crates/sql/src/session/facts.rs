@@ -15,7 +15,7 @@ use crate::bind::{Environment, Modes, NumberRules, ParameterKind, SessionConstan
 use crate::execute::Engine;
 use crate::execute::Session;
 use crate::mysql_catalog::show::{
-    ShowContext, TableStatistics, ThreadStatus, cpustat_rows, cpustat_window, sending_row, status_table,
+    ShowContext, TableStatistics, ThreadStatus, cpustat_rows, cpustat_window, digest_table, sending_row, status_table,
     thread_block_rows, thread_rows, thread_status_rows, virtual_table,
 };
 use crate::mysql_catalog::variable::{
@@ -164,6 +164,11 @@ impl StatementFacts<'_, '_> {
                 ComputeSource::Rows(thread_block_rows(&self.engine.settings.threads))
             }
             None if is_info && let Some(window) = cpustat_window(name) => ComputeSource::Rows(self.cpustat(window)),
+            None if database.eq_ignore_ascii_case("performance_schema")
+                && let Some(status) = digest_table(name) =>
+            {
+                ComputeSource::Status(status)
+            }
             None if name.eq_ignore_ascii_case("PROCESSLIST") && !is_info => {
                 ComputeSource::Status(StatusTable::Processes)
             }

@@ -7,6 +7,7 @@
 mod clock_columns;
 mod account;
 mod command;
+mod digests;
 mod estimates;
 mod facts;
 mod hinted_variables;
@@ -40,13 +41,13 @@ use junctor_signals::read_status::ReadStatus;
 use crate::bind::message;
 use crate::execute::{
     AutoIncrementRanges, BlockingChanges, Engine, Execution, Latencies, QueryLimits, SHAPE_SEED, ServerSettings,
-    Session, SessionOpening, StatementContext, TableEstimates, Workspace, continue_output, continue_statement,
-    receive_file, resume,
+    Session, SessionOpening, StatementContext, StatementDigests, TableEstimates, Workspace, continue_output,
+    continue_statement, receive_file, resume,
 };
 use crate::mysql_catalog::is_system_database;
 use crate::mysql_catalog::variable::SessionVariables;
 use crate::parse::Shape;
-use crate::plan::{OperationKind, PlanCache, SharedStatements};
+use crate::plan::{DigestNumber, OperationKind, PlanCache, SharedStatements};
 use crate::result::{Progress, ResultSink};
 
 pub use account::check_start_variable;
@@ -87,6 +88,7 @@ impl Engine {
             rights_count: 0,
             counters: SqlCounters::default(),
             latencies: Latencies::default(),
+            digests: StatementDigests::default(),
         };
         let names = || engine.settings.variables.iter().map(|(name, _)| &**name);
         engine.apply_connection_settings(names());
@@ -144,6 +146,8 @@ impl Engine {
             steps_requested: 0,
             execution: Execution::Idle,
             operation: OperationKind::None,
+            digest: DigestNumber::default(),
+            has_failed: false,
             tables: Vec::new(),
             tables_since: 0,
             interrupted: false,

@@ -34,11 +34,12 @@ impl StatementContext<'_, '_> {
         let is_known = is_scannable && scan(statement, &mut self.engine.shape) == ShapeOutcome::Cacheable && {
             let key = Engine::plan_key(&self.engine.shape, self.session);
             let known = self.engine.cache.get(&key, &self.engine.gateway.catalog().dictionary);
-            matches!(known, Some(CachedShape::Plan(_)))
+            matches!(known, Some((CachedShape::Plan(_), _)))
         };
         // A syntax error quotes the text that follows it, so the statement is parsed together with the
         // remaining text.
         if !is_known && let Err(error) = parse_next(text, 0, dialect) {
+            self.note_digest(statement);
             self.session.clear_diagnostics();
             return fail(self, &message::of_parse_error(&error));
         }

@@ -131,6 +131,7 @@ impl StatementContext<'_, '_> {
             plan: lasting,
             kinds: self.engine.work.kinds.clone(),
             settings: key.settings,
+            digest: self.prepared_digest(text),
             dictionary_version: AtomicU64::new(self.engine.gateway.catalog().dictionary.version),
             database: self.session.database.clone(),
         });
@@ -175,6 +176,17 @@ impl StatementContext<'_, '_> {
             InputForm::Text(_) => self.session.text_protocol,
             _ => RowProtocol::Binary,
         };
+        // EXECUTE counts under its own text.
+        if let InputForm::Prepared(_) = input.form {
+            let known = statement.digest.number();
+            self.session.digest = match self.engine.digests.has(known) {
+                true => known,
+                false => {
+                    let dialect = self.session.variables.dialect();
+                    self.engine.digests.number_of_prepared(statement, dialect, self.turn.turn_start)
+                }
+            };
+        }
         let input = PlanInput { protocol, shaped_text: None, input };
         if !statement.session_values.is_empty() {
             let statement = Arc::clone(statement);
@@ -292,6 +304,7 @@ impl StatementContext<'_, '_> {
                 self.session.clear_diagnostics();
                 self.note_calls();
                 let plan = planned.plan;
+                self.note_plan_work(&plan);
                 if !planned.is_volatile {
                     let statement = Arc::new(PreparedStatement {
                         statement: Arc::clone(&prepared.statement),
@@ -302,6 +315,7 @@ impl StatementContext<'_, '_> {
                         plan: Some(plan.clone()),
                         kinds: self.engine.work.kinds.clone(),
                         settings,
+                        digest: prepared.digest.clone(),
                         dictionary_version: AtomicU64::new(self.engine.gateway.catalog().dictionary.version),
                         database: prepared.database.clone(),
                     });

@@ -26,8 +26,14 @@ impl StatementContext<'_, '_> {
         self.engine.work.session_values.clear();
         let key = Engine::plan_key(&self.engine.shape, self.session);
         match self.engine.cache.get(&key, &self.engine.gateway.catalog().dictionary) {
-            Some(CachedShape::Plan(plan)) => Ok(Some(plan)),
-            Some(CachedShape::Variants(kept)) => self.plan_of_variant(text, &kept),
+            Some((CachedShape::Plan(plan), digest)) => {
+                self.note_known_digest(text, digest);
+                Ok(Some(plan))
+            }
+            Some((CachedShape::Variants(kept), digest)) => {
+                self.note_known_digest(text, digest);
+                self.plan_of_variant(text, &kept)
+            }
             None => self.plan_shape(text),
         }
     }
@@ -58,7 +64,7 @@ impl StatementContext<'_, '_> {
         let engine = &mut *self.engine;
         let shape_key = Engine::plan_key(&engine.shape, self.session);
         let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
-        if let Some(CachedShape::Plan(plan)) = engine.cache.get(&key, &engine.gateway.catalog().dictionary) {
+        if let Some((CachedShape::Plan(plan), _)) = engine.cache.get(&key, &engine.gateway.catalog().dictionary) {
             kept.note_use();
             return Ok(Some(plan));
         }
@@ -75,7 +81,7 @@ impl StatementContext<'_, '_> {
         let shape_key = Engine::plan_key(&engine.shape, self.session);
         let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
         match engine.cache.get(&key, &engine.gateway.catalog().dictionary) {
-            Some(CachedShape::Variants(known)) => Some(known),
+            Some((CachedShape::Variants(known), _)) => Some(known),
             _ => None,
         }
     }
@@ -83,6 +89,7 @@ impl StatementContext<'_, '_> {
     /// Plans a statement that has no plan yet.
     #[cold]
     fn plan_shape(&mut self, text: &[u8]) -> Result<Option<Plan>> {
+        self.note_digest(text);
         let (mut statement, kept) =
             match parse_with_parameters(text, &self.engine.shape, self.session.variables.dialect()) {
                 Ok(Parameterised::Statement { statement, kept }) => (statement, kept),
@@ -113,6 +120,7 @@ impl StatementContext<'_, '_> {
         }
         self.engine.counters.plans += 1;
         let plan = planned.plan;
+        self.note_plan_work(&plan);
         if kept.is_empty() && session_values.is_empty() {
             self.cache_shape(CachedShape::Plan(plan.clone()));
             return Ok(Some(plan));
@@ -123,7 +131,7 @@ impl StatementContext<'_, '_> {
         let shape_key = Engine::plan_key(&engine.shape, self.session);
         let dictionary = &engine.gateway.catalog().dictionary;
         let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
-        engine.cache.put(&key, CachedShape::Plan(plan.clone()), dictionary);
+        engine.cache.put(&key, (CachedShape::Plan(plan.clone()), self.session.digest), dictionary);
         Ok(Some(plan))
     }
 
@@ -152,7 +160,8 @@ impl StatementContext<'_, '_> {
             let shape_key = Engine::plan_key(&engine.shape, self.session);
             let key = PlanKey { hash, text: &engine.work.variant, ..shape_key };
             let known = PlanVariants::new(&[], session_values);
-            engine.cache.put(&key, CachedShape::Variants(Arc::new(known)), &engine.gateway.catalog().dictionary);
+            let known = (CachedShape::Variants(Arc::new(known)), self.session.digest);
+            engine.cache.put(&key, known, &engine.gateway.catalog().dictionary);
             return self.keep_unless_known(PlanVariants::with_values_of_literals(kept));
         }
         self.keep_unless_known(PlanVariants::new(kept, session_values));
@@ -164,7 +173,7 @@ impl StatementContext<'_, '_> {
         let dictionary = &engine.gateway.catalog().dictionary;
         // An existing entry stays, because it counts the plans made since the last hit.
         if engine.cache.get(&key, dictionary).is_none() {
-            engine.cache.put(&key, CachedShape::Variants(Arc::new(kept)), dictionary);
+            engine.cache.put(&key, (CachedShape::Variants(Arc::new(kept)), self.session.digest), dictionary);
         }
     }
 
@@ -186,6 +195,7 @@ impl StatementContext<'_, '_> {
     /// Stores the plan or the kept literals of the shape that was scanned last in the plan cache.
     fn cache_shape(&mut self, known: CachedShape) {
         let key = Engine::plan_key(&self.engine.shape, self.session);
+        let known = (known, self.session.digest);
         self.engine.cache.put(&key, known, &self.engine.gateway.catalog().dictionary);
     }
 }

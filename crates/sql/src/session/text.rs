@@ -125,6 +125,7 @@ impl StatementContext<'_, '_> {
         {
             return self.execute_first(text, (0, end));
         }
+        self.note_digest(text);
         let parsed = match parse_in(text, self.session.variables.dialect()) {
             Ok(parsed) => parsed,
             Err(error) => {
@@ -175,6 +176,7 @@ impl StatementContext<'_, '_> {
                 refuse_lock_calls(self, &planned.plan)
             }
             Ok(Some(planned)) => {
+                self.note_plan_work(&planned.plan);
                 let input = PlanInput { protocol: self.session.text_protocol, shaped_text: None, input };
                 self.execute_plan(&planned.plan, &input)
             }

@@ -62,6 +62,11 @@ impl StatementContext<'_, '_> {
         {
             return self.truncate_log(log);
         }
+        if let Statement::TruncateTable(table) = statement
+            && self.is_digest_table(table)
+        {
+            return self.start_digest_truncation();
+        }
         match statement {
             // The text contains only comments. An empty text is an error of the parser.
             Statement::Empty => answer(self, Ok(())),

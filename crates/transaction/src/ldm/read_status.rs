@@ -37,6 +37,9 @@ impl LdmBlock {
             | StatusTable::ThreadPoolWaits
             | StatusTable::OperationLatency
             | StatusTable::OperationLatencyBuckets
+            | StatusTable::StatementDigests
+            | StatusTable::StatementHistograms
+            | StatusTable::TakenStatementDigests
             | StatusTable::Checkpoints
             | StatusTable::LogSpaces
             | StatusTable::RestartInfo

@@ -36,6 +36,7 @@ mod own_tables;
 mod server_files;
 mod session_call;
 mod spill;
+mod statement_digests;
 mod statistics;
 mod status;
 mod steps;

@@ -22,7 +22,7 @@ impl Node {
     }
 
     /// Ends the turn of every thread `after_ns` nanoseconds after its start.
-    fn turn_ended(&mut self, after_ns: u64) {
+    pub(super) fn turn_ended(&mut self, after_ns: u64) {
         let (began, ended) = (self.delivery.now, Time(self.delivery.now.0 + after_ns));
         self.hosts.iter_mut().for_each(|host| host.turn_ended(began, ended));
     }

@@ -46,6 +46,7 @@ const TABLES: &[SchemaTable] = &[
     ("FILES", layout::FILES, nothing),
     ("GLOBAL_STATUS", layout::NAME_AND_VALUE, status),
     ("GLOBAL_VARIABLES", layout::NAME_AND_VALUE, |facts| variables(true, facts)),
+    ("KEYWORDS", layout::KEYWORDS, |_| server_rows::keyword_rows()),
     ("KEY_COLUMN_USAGE", layout::KEY_COLUMN_USAGE, key_column_usage),
     ("PARAMETERS", layout::PARAMETERS, nothing),
     ("PARTITIONS", layout::PARTITIONS, partitions),

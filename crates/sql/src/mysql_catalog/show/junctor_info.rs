@@ -6,6 +6,7 @@ use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
 
 use super::layout::{Field, FieldKind, VirtualTable, bytes, double, field, int, name, text, unsigned};
+use super::performance_schema::{HISTOGRAM_BY_DIGEST, HISTOGRAM_FIELDS, SUMMARY_BY_DIGEST, SUMMARY_FIELDS};
 use super::schema_layout::PROCESSLIST;
 use super::sending_rows::SENDING;
 use super::thread_rows::{CPUSTAT, THREADBLOCKS};
@@ -465,6 +466,12 @@ pub fn status_columns(table: StatusTable) -> VirtualTable {
         StatusTable::ThreadPoolWaits => ("thread_pool_waits", THREAD_POOL_WAITS),
         StatusTable::Transactions => ("transactions", TRANSACTIONS),
         StatusTable::UserLocks => ("user_locks", USER_LOCKS),
+        StatusTable::StatementDigests | StatusTable::TakenStatementDigests => {
+            return VirtualTable::new("performance_schema", SUMMARY_BY_DIGEST, SUMMARY_FIELDS);
+        }
+        StatusTable::StatementHistograms => {
+            return VirtualTable::new("performance_schema", HISTOGRAM_BY_DIGEST, HISTOGRAM_FIELDS);
+        }
         StatusTable::Processes => return VirtualTable::new("information_schema", "PROCESSLIST", PROCESSLIST),
     };
     VirtualTable::new("junctor_info", name, fields)

@@ -38,6 +38,7 @@ pub use filter::{Condition, apply_filter};
 pub use grant_rows::generated_passwords;
 pub use junctor_info::{ThreadFacts, ThreadStatus, status_columns, status_table, thread_rows, thread_status_rows};
 pub use layout::{Field, FieldKind, VirtualTable};
+pub use performance_schema::{SUMMARY_BY_DIGEST, digest_table};
 pub use sending_rows::sending_row;
 pub use statistics_snapshot::StatisticsSnapshot;
 pub use thread_rows::{cpustat_rows, cpustat_window, thread_block_rows};

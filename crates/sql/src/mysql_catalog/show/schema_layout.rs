@@ -84,6 +84,8 @@ pub(super) const STATISTICS: &[Field] = &[
     long("EXPRESSION").or_null(),
 ];
 
+pub(super) const KEYWORDS: &[Field] = &[text("WORD", 128).or_null(), int("RESERVED").or_null()];
+
 pub(super) const KEY_COLUMN_USAGE: &[Field] = &[
     name("CONSTRAINT_CATALOG"),
     name("CONSTRAINT_SCHEMA"),

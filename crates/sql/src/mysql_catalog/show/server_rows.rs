@@ -9,7 +9,14 @@ use super::create_text::ENGINE;
 use super::fact::{ShowContext, WarningLevel};
 use super::layout::{Field, VirtualTable, bytes, int, number, text, unsigned};
 use crate::mysql_catalog::variable::variable_rows;
+use crate::parse::mysql_words;
 use crate::parse::statement::{Limit, LimitValue};
+
+/// The words of MySQL, sorted, and whether they are reserved.
+pub(super) fn keyword_rows() -> Vec<Vec<Value>> {
+    let row = |(word, is_reserved): (&str, bool)| vec![bytes(word), Value::Int(i64::from(is_reserved))];
+    mysql_words().into_iter().map(row).collect()
+}
 
 /// Storage engines, as (name, support, comment, transactions, XA, savepoints).
 pub(super) fn engine_rows() -> Vec<Vec<Value>> {

@@ -13,7 +13,7 @@ use super::fact::{ShowContext, TableStatistics};
 use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned, yes_no};
 use super::type_text::visible_indexes;
 use super::{information_schema, junctor_info, mysql_schema, performance_schema};
-use crate::mysql_catalog::is_open_database;
+use crate::mysql_catalog::{is_open_database, is_open_table};
 use crate::parse::statement::{ObjectName, ShowFilter, TableMaintenance};
 
 const INDEX_FIELDS: &[Field] = &[
@@ -70,7 +70,7 @@ pub(super) fn database_names(facts: &ShowContext<'_>) -> Vec<String> {
 /// The tables of a database, sorted, with their types. Error: 1049.
 fn table_names(database: &str, facts: &ShowContext<'_>) -> Result<Vec<(String, &'static str)>> {
     if let Some(names) = super::answer::virtual_table_names(database) {
-        let sees = |name: &&str| is_open_database(database) || facts.rights.can_see_table(database, name);
+        let sees = |name: &&str| is_open_table(database, name) || facts.rights.can_see_table(database, name);
         return Ok(names.into_iter().filter(sees).map(|name| (name.to_owned(), "SYSTEM VIEW")).collect());
     }
     check_database(database, facts)?;

@@ -18,8 +18,7 @@ use super::global::GlobalVariables;
 use super::read::read_variable;
 use super::session::SessionVariables;
 use crate::parse::expression::{FunctionCall, Literal};
-use crate::parse::{Expression, digest_text, parse_in};
-use sha2::Digest;
+use crate::parse::{Expression, digest_hash, digest_text, parse_in};
 
 /// Length in characters that is announced to clients for the text in a user variable; the same as for a text
 /// parameter.
@@ -200,10 +199,9 @@ fn fold_call(call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<V
         "PS_CURRENT_THREAD_ID" => Some(Value::UInt(u64::from(facts.connection))),
         "PS_THREAD_ID" => Some(thread_of(call, facts)?),
         "STATEMENT_DIGEST_TEXT" => Some(digest(call, facts)?.map_or(Value::Null, |text| Value::Bytes(text.into()))),
-        "STATEMENT_DIGEST" => Some(digest(call, facts)?.map_or(Value::Null, |text| {
-            let hash = sha2::Sha256::digest(text.as_bytes());
-            Value::Bytes(hash.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect())
-        })),
+        "STATEMENT_DIGEST" => {
+            Some(digest(call, facts)?.map_or(Value::Null, |text| Value::Bytes(digest_hash(&text).into())))
+        }
         "MYSQL_QUERY_ATTRIBUTE_STRING" => Some(query_attribute(call, facts)?),
         "ICU_VERSION" => text("73.1".to_owned()),
         "RANDOM SEED" => Some(Value::UInt(facts.seed)),

@@ -187,7 +187,7 @@ impl Parser<'_> {
                 let high = Box::new(self.expression_at(Level::Predicate)?);
                 Expression::Between { negated, operand, low, high }
             }
-            Some(Keyword::In) if self.current.kind == TokenKind::Open && self.is_query_next() => {
+            Some(Keyword::In) if self.is_query_next() || self.opens_query() => {
                 Expression::in_query(negated, operand, self.subquery()?)
             }
             Some(Keyword::In) => Expression::InList { negated, operand, list: self.in_list()? },

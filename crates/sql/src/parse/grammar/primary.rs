@@ -143,7 +143,7 @@ impl Parser<'_> {
     }
 
     fn brackets(&mut self) -> Parse<Expression> {
-        if self.is_query_next() {
+        if self.is_query_next() || self.opens_query() {
             return Ok(Expression::Subquery(Box::new(self.subquery()?)));
         }
         self.expect(TokenKind::Open)?;

@@ -106,7 +106,8 @@ impl Parser<'_> {
 
     /// A query without set operators outside brackets, and without ORDER BY, LIMIT and FOR UPDATE.
     fn simple_query(&mut self) -> Parse<Select> {
-        self.query_count += 1;
+        // A query in brackets counts inside them.
+        self.query_count += u32::from(self.current.kind != TokenKind::Open);
         if self.query_count > QUERIES_MAX {
             return self.unsupported("so many queries in a statement");
         }
@@ -349,8 +350,9 @@ impl Parser<'_> {
 
     /// Whether several brackets at the current token begin a query. If a name follows the inner ones, they
     /// are a member of a join in brackets.
-    fn opens_query(&self) -> bool {
-        let is_query = self.next.kind == TokenKind::Open
+    pub(super) fn opens_query(&self) -> bool {
+        let is_query = self.current.kind == TokenKind::Open
+            && self.next.kind == TokenKind::Open
             && matches!(self.peek_three()[0], TokenKind::Keyword(Keyword::Select | Keyword::With));
         is_query
             && matches!(

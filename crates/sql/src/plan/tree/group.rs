@@ -12,7 +12,7 @@ use crate::bind::group_function::GroupFunctions;
 use crate::bind::window::WindowFunction;
 use crate::bind::{Clause, item_named, message};
 use crate::parse::expression as ast;
-use crate::parse::statement::Select;
+use crate::parse::statement::{Select, SelectItem};
 
 impl TreePlanner<'_> {
     /// The values of GROUP BY. A number refers to a select item; a name is first a column, then an alias.
@@ -31,6 +31,7 @@ impl TreePlanner<'_> {
         binder.subqueries = Some(subqueries);
         let before = subqueries.take();
         for item in &select.group_by {
+            let mut written = None;
             let named = match item {
                 ast::Expression::Literal(ast::Literal::Integer(number)) => {
                     let place = usize::try_from(*number).ok().and_then(|number| number.checked_sub(1));
@@ -38,13 +39,17 @@ impl TreePlanner<'_> {
                     let Some((place, value)) = value else {
                         return Err(message::unknown_column(&number.to_string(), clause.name()));
                     };
+                    written = item_at(&select.projection, place, projection.values.len());
                     Some((value.clone(), projection.columns[place].name.to_string()))
                 }
                 ast::Expression::Column(reference) if reference.table.is_none() => {
                     match view.find(reference, clause.name())? {
                         Some(_) => None,
-                        None => item_named(&select.projection, projection, &reference.name, clause)?
-                            .map(|value| (value.clone(), reference.name.clone())),
+                        None => {
+                            written = item_with_alias(&select.projection, &reference.name);
+                            item_named(&select.projection, projection, &reference.name, clause)?
+                                .map(|value| (value.clone(), reference.name.clone()))
+                        }
                     }
                 }
                 _ => None,
@@ -52,11 +57,16 @@ impl TreePlanner<'_> {
             let key = match named {
                 Some((value, name)) => {
                     check_alias(&value, projection, windows)?;
-                    if reads_aggregate(&value, space) {
+                    if !reads_computed(&value, space) {
+                        value
+                    } else if let Some(written) = written.filter(|item| !item.has_aggregate()) {
+                        // Subqueries of the select list run after the groups are made, those of GROUP BY
+                        // before.
+                        binder.bind_in(clause, written)?
+                    } else {
                         let text = format!("Can't group on '{name}'");
                         return Err(Error::new(ErrorCode::WrongGroupField, text));
                     }
-                    value
                 }
                 None => binder.bind_in(clause, item)?,
             };
@@ -104,9 +114,34 @@ impl TreePlanner<'_> {
     }
 }
 
-/// Whether a value of the select list depends on an aggregate. At that place in the planning, computed values
-/// are those of aggregates and subqueries.
-fn reads_aggregate(value: &Expression, space: &SlotSpace) -> bool {
+/// The expression of the select list for the value at a place. An item `*` has several values. `None` for one
+/// of them, and for a value between two such items.
+fn item_at(items: &[SelectItem], place: usize, count: usize) -> Option<&ast::Expression> {
+    let is_one = |item: &SelectItem| matches!(item, SelectItem::Expression { .. });
+    let from_end = items.len().checked_sub(count - place);
+    let item = match items.get(..=place).is_some_and(|before| before.iter().all(is_one)) {
+        true => items.get(place),
+        false => from_end.filter(|from| items[*from..].iter().all(is_one)).map(|from| &items[from]),
+    };
+    match item {
+        Some(SelectItem::Expression { expression, .. }) => Some(expression),
+        _ => None,
+    }
+}
+
+/// The expression of the first select item with an alias.
+fn item_with_alias<'i>(items: &'i [SelectItem], name: &str) -> Option<&'i ast::Expression> {
+    items.iter().find_map(|item| match item {
+        SelectItem::Expression { expression, alias: Some(alias), .. } if alias.eq_ignore_ascii_case(name) => {
+            Some(expression)
+        }
+        _ => None,
+    })
+}
+
+/// Whether a value of the select list depends on an aggregate or a subquery: at that place in the planning,
+/// computed values are theirs.
+fn reads_computed(value: &Expression, space: &SlotSpace) -> bool {
     let mut reads = false;
     value.visit(&mut |inner| {
         if let Some(slot) = inner.as_column() {

@@ -1,0 +1,116 @@
+//! `performance_schema.events_statements_summary_by_digest`.
+
+use super::*;
+
+const TABLE: &str = "performance_schema.events_statements_summary_by_digest";
+
+impl Node {
+    /// Columns of the rows whose normalised text is like a pattern, joined by blanks.
+    fn digests(&mut self, columns: &str, like: &str) -> Vec<String> {
+        self.query(9, &format!("SELECT CONCAT_WS(' ', {columns}) FROM {TABLE} WHERE digest_text LIKE '{like}'"))
+    }
+
+    fn execute_prepared(&mut self, statement: u8) {
+        self.begin(1, &[0x17, statement, 0, 0, 0, 0, 1, 0, 0, 0]);
+        self.run();
+        assert_ne!(self.answer(1).expect("an answer")[4], 0xff);
+    }
+}
+
+fn node() -> Node {
+    let mut node = Node::new(TWO_RECV_THREADS, NodeConfig::default());
+    for connection in [1, 2, 9] {
+        node.open(connection, false);
+    }
+    node.execute(1, &["CREATE DATABASE d", "CREATE TABLE d.t (id INT PRIMARY KEY, v INT)"]);
+    node.execute(1, &["INSERT INTO d.t VALUES (1, 10), (2, 20), (3, 30)"]);
+    node
+}
+
+#[test]
+fn statements_of_all_sql_blocks_count_under_their_digest() {
+    let mut node = node();
+    for (connection, id) in [(1, 1), (1, 2), (2, 3), (2, 4)] {
+        node.query(connection, &format!("SELECT v FROM d.t WHERE id = {id}"));
+    }
+    let point = "%`id` = ?";
+    assert_eq!(node.digests("count_star", point), [""; 0], "the turn is not over");
+    node.turn_ended(3_000);
+    let sums = "count_star, sum_timer_wait, min_timer_wait, max_timer_wait, sum_rows_sent, sum_select_scan";
+    assert_eq!(node.digests(sums, point), ["4 12000000 3000000 3000000 3 0"]);
+    assert_eq!(node.digests("digest = STATEMENT_DIGEST('SELECT v FROM d.t WHERE id = 7')", point), ["1"]);
+    // Both blocks have begun at the same time, so the sample may be of either.
+    assert_eq!(node.digests("query_sample_text LIKE 'SELECT v FROM d.t WHERE id = _'", point), ["1"]);
+    // Statements with and without a cached plan, with and without an effect.
+    node.execute(1, &["UPDATE d.t SET v = v + 1 WHERE id < 3", "SET @x = 1", "USE d", "SET @x = 2"]);
+    for text in ["SELECT id FROM t WHERE v = 0 ORDER BY v", "INSERT INTO t VALUES (1, 1)", "SELECT 1 FROM", "DO 1 / 0"]
+    {
+        node.query(1, text);
+    }
+    node.turn_ended(1_000);
+    assert_eq!(node.digests("count_star, sum_rows_affected, sum_rows_sent", "UPDATE%"), ["1 2 0"]);
+    assert_eq!(node.digests("count_star", "SET @`x`%"), ["1", "1"], "before and after USE");
+    let work = "schema_name, sum_select_scan, sum_no_index_used, sum_sort_scan";
+    assert_eq!(node.digests(work, "SELECT `id`%ORDER BY `v`"), ["d 1 1 1"]);
+    assert_eq!(node.digests("count_star, sum_errors", "INSERT INTO `t`%"), ["1 1"]);
+    assert_eq!(node.digests("count_star, sum_errors", "SELECT ? FROM"), ["1 1"], "a syntax error");
+    assert_eq!(node.digests("count_star, sum_warnings", "DO%"), ["1 1"]);
+    // One plan inserts one row or several; the digests differ.
+    for text in ["(11, 1)", "(12, 1), (13, 1)", "(14, 1)", "(15, 1), (16, 1), (17, 1)"] {
+        node.execute(1, &[&format!("INSERT INTO d.t VALUES {text}")]);
+    }
+    node.turn_ended(1_000);
+    let inserted = node.query(
+        9,
+        &format!(
+            "SELECT CONCAT_WS(' ', count_star, sum_rows_affected, digest_text) FROM {TABLE} \
+                                           WHERE schema_name = 'd' AND digest_text LIKE 'INSERT INTO `d`%'"
+        ),
+    );
+    assert_eq!(
+        inserted,
+        ["2 2 INSERT INTO `d` . `t` VALUES (...)", "2 5 INSERT INTO `d` . `t` VALUES (...) /* , ... */",]
+    );
+}
+
+#[test]
+fn truncate_forgets_digests_in_every_sql_block() {
+    let mut node = node();
+    node.begin(1, b"\x16SELECT v FROM d.t WHERE id = 2");
+    node.run();
+    node.answer(1);
+    let run = |node: &mut Node| {
+        for connection in [1, 2] {
+            node.query(connection, "SELECT v FROM d.t WHERE id = 1");
+        }
+        node.execute_prepared(1);
+        node.turn_ended(1_000);
+    };
+    run(&mut node);
+    assert_eq!(node.digests("count_star", "%`id` = ?"), ["3"]);
+    node.execute(9, &["TRUNCATE performance_schema.events_statements_summary_by_digest"]);
+    node.turn_ended(1_000);
+    assert_eq!(node.query(9, &format!("SELECT COUNT(*) FROM {TABLE}")), ["0"], "TRUNCATE itself is not counted");
+    // Plans that were cached before count anew.
+    run(&mut node);
+    run(&mut node);
+    assert_eq!(node.digests("count_star", "%`id` = ?"), ["6"]);
+    let buckets = "SELECT SUM(count_bucket) FROM performance_schema.events_statements_histogram_by_digest WHERE \
+                   digest = STATEMENT_DIGEST('SELECT v FROM d.t WHERE id = 7')";
+    assert_eq!(node.query(9, buckets), ["6"]);
+}
+
+#[test]
+fn texts_of_other_sessions_need_a_right_and_have_no_passwords() {
+    let mut node = node();
+    node.execute(1, &["CREATE USER other IDENTIFIED BY 'Secret-1'"]);
+    node.turn_ended(1_000);
+    let samples = node.digests("query_sample_text, digest_text", "CREATE SCHEMA%");
+    assert_eq!(samples, ["CREATE DATABASE d CREATE SCHEMA `d`"]);
+    let shown = node.query(9, &format!("SELECT COUNT(*) FROM {TABLE} WHERE query_sample_text LIKE '%Secret-1%'"));
+    assert_eq!(shown, ["0"]);
+    assert_eq!(
+        node.digests("count_star", "CREATE SYSTEM_USER%").len() + node.digests("count_star", "CREATE USER%").len(),
+        1
+    );
+}

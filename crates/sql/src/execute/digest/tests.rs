@@ -1,0 +1,111 @@
+use junctor_model::temporal::Zone;
+
+use super::*;
+
+fn key(database: Option<&str>, text: &str) -> Arc<DigestKey> {
+    Arc::new(DigestKey { database: database.map(Box::from), text: text.into() })
+}
+
+fn numbers(rows: &[Vec<Value>], column: usize) -> Vec<Value> {
+    rows.iter().map(|row| row[column].clone()).collect()
+}
+
+/// Records an execution without a session.
+fn execute(digests: &mut StatementDigests, number: DigestNumber, duration_ns: u64) {
+    digests.ended.push((number, Time(1_000)));
+    digests.end_turn(Time(1_000 + duration_ns));
+}
+
+#[test]
+fn a_digest_keeps_its_number_until_it_is_forgotten() {
+    let mut digests = StatementDigests::default();
+    let number = digests.number_of(&key(None, "a"), String::new, Time(0));
+    assert_eq!(digests.number_of(&key(None, "a"), String::new, Time(0)), number);
+    assert_ne!(digests.number_of(&key(Some("d"), "a"), String::new, Time(0)), number);
+    assert!(digests.has(number) && !digests.has(DigestNumber::default()));
+    digests.clear();
+    assert!(!digests.has(number), "the number belongs to no other digest");
+    execute(&mut digests, number, 5);
+    assert!(digests.rows(Time(0), 0).is_empty(), "a statement that ends after TRUNCATE is not counted");
+    let again = digests.number_of(&key(None, "a"), String::new, Time(0));
+    assert!(again != number && digests.has(again));
+}
+
+#[test]
+fn digests_without_room_count_in_the_row_without_digest() {
+    let mut digests = StatementDigests::default();
+    for text in 0..ROWS_MAX + 10 {
+        let number = digests.number_of(&key(None, &text.to_string()), String::new, Time(0));
+        execute(&mut digests, number, 7);
+    }
+    let rows = summary_rows(&digests.rows(Time(0), 0), Zone::UTC);
+    assert_eq!(rows.len(), ROWS_MAX);
+    assert_eq!(rows[0][..4], [Value::Null, Value::Null, Value::Null, Value::UInt(11)]);
+    assert_eq!(rows[0][36], Value::Null, "it has no sample");
+    assert_eq!(rows[1][3], Value::UInt(1));
+}
+
+#[test]
+fn the_blocks_of_a_node_are_added() {
+    let (mut first, mut second) = (StatementDigests::default(), StatementDigests::default());
+    let one = key(Some("d"), "SELECT ?");
+    let number = first.number_of(&one, || "SELECT 1".into(), Time(20_000));
+    for duration_ns in [100, 300] {
+        execute(&mut first, number, duration_ns);
+    }
+    let number = second.number_of(&one, || "SELECT 2".into(), Time(10_000));
+    second.note_plan(number, PlanWork([0, 0, 0, 1, 0, 1, 1]));
+    execute(&mut second, number, 50);
+    let work = second.rows[1].work;
+    second.rows[1].counts.add_work(work, 6);
+    second.rows[1].counts.rows_sent = 6;
+    let mut parts = first.rows(Time(30_000), 1_000_000);
+    parts.extend(second.rows(Time(30_000), 1_000_000));
+    let rows = summary_rows(&parts, Zone::UTC);
+    assert_eq!(rows.len(), 1);
+    let sums = rows[0][3..8].to_vec();
+    assert_eq!(sums, [3, 450_000, 50_000, 150_000, 300_000].map(Value::UInt));
+    assert_eq!((&rows[0][12], &rows[0][20], &rows[0][23], &rows[0][24]), {
+        let (six, one) = (&Value::UInt(6), &Value::UInt(1));
+        (six, one, six, one)
+    });
+    let at = |us: u64| Value::Temporal(Zone::UTC.date_time_at(us, 6));
+    assert_eq!(rows[0][31], at(999_980), "the first block to see it");
+    assert_eq!(rows[0][36..], [Value::Bytes("SELECT 2".into()), at(999_980), Value::UInt(50_000)]);
+    let buckets = histogram_rows(&parts);
+    assert_eq!(numbers(&buckets, 6), [1, 2, 3].map(Value::UInt));
+    assert_eq!(numbers(&buckets, 1), vec![rows[0][1].clone(); 3]);
+    assert_eq!(buckets[2][7], Value::Double(1.0));
+}
+
+#[test]
+fn a_text_is_known_with_its_database_and_modes_alone() {
+    let mut digests = StatementDigests::default();
+    let number = digests.number_of(&key(None, "a"), String::new, Time(0));
+    let text = TextKey { text: b"a", database: None, dialect: Dialect::default() };
+    assert_eq!(digests.recent(text), None);
+    digests.note_recent(text, number);
+    assert_eq!(digests.recent(text), Some(number));
+    let other = Dialect { ansi_quotes: true, ..Dialect::default() };
+    for other in
+        [TextKey { text: b"b", ..text }, TextKey { database: Some("d"), ..text }, TextKey { dialect: other, ..text }]
+    {
+        assert_eq!(digests.recent(other), None);
+    }
+    digests.clear();
+    assert_eq!(digests.recent(text), None);
+}
+
+#[test]
+fn a_busy_turn_loses_no_statement() {
+    let mut digests = StatementDigests::default();
+    let number = digests.number_of(&key(None, "a"), || "x".repeat(3 * SAMPLE_BYTES_MAX), Time(0));
+    for _ in 0..ENDED_MAX {
+        digests.ended.push((number, Time(5)));
+    }
+    digests.end_turn(Time(10));
+    assert!(digests.ended.is_empty() && digests.ended.capacity() == ENDED_MAX);
+    let rows = summary_rows(&digests.rows(Time(10), 0), Zone::UTC);
+    assert_eq!(rows[0][3], Value::UInt(ENDED_MAX as u64));
+    assert!(matches!(&rows[0][36], Value::Bytes(sample) if sample.len() == SAMPLE_BYTES_MAX));
+}
