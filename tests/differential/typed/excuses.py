@@ -198,7 +198,7 @@ def compared_number(found, statement, ours, theirs):
 
 def compared_text(found, statement, ours, theirs):
     """A comparison of a text and a day or time, with a warning."""
-    is_compared = statement.names() & {"compare", "BETWEEN", "IN", "CASE"} or "where" in statement.features
+    is_compared = statement.names() & {"compare", "BETWEEN", "IN", "CASE", "NULLIF"} or "where" in statement.features
     has_odd = any(f"'{text}'" in statement.text() for text in ODD_DATES + ODD_MOMENTS + ODD_TIMES)
     has_day = "time" in statement.families() and re.search(r"'\d{4}-", statement.text())
     is_odd = has_odd or has_day or 1292 in numbers_of(ours) | numbers_of(theirs)
@@ -211,10 +211,21 @@ def plain_letters(text):
     return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
-def folded(found):
-    """Whether two texts differ only in letter case, accents and trailing spaces."""
+# What collations of Unicode ignore.
+IGNORABLE = re.compile("[\1-\10\16-\37\177-\237]")
+
+
+def folded(found, ignorable=False):
+    """Whether two texts differ only in letter case, accents and trailing spaces, or in what collations of Unicode
+    ignore."""
     pair = inner(found)
-    return len(pair) == 2 and len({plain_letters(text).replace("\0", "") for text in pair}) == 1
+    texts = {plain_letters(text).replace("\0", "") for text in pair}
+    return len(pair) == 2 and len({IGNORABLE.sub("", text) for text in texts} if ignorable else texts) == 1
+
+
+def has_unicode_collation(statement):
+    """Whether a column that the statement names has a collation of Unicode, which ignores some characters."""
+    return any(re.search(r"COLLATE utf8mb4_(?!bin|general_ci)", kind) for kind in statement.types())
 
 
 def same_numbers(found, statement, ours, theirs):
@@ -517,6 +528,8 @@ def same_scalars(left, right):
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same_scalars, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
+        if left.keys() == right.keys():
+            return all(same_scalars(left[name], right[name]) for name in left)
         # The names may have been bytes, which are compared as they are printed.
         return len(left) == len(right) and all(map(same_scalars, left.values(), right.values()))
     if isinstance(left, str) and left.startswith("base64:type"):
@@ -1092,7 +1105,14 @@ def text_of_day(found, statement, ours, theirs):
 def wide_count(found, statement, ours, theirs):
     """SUBSTRING_INDEX with a count beyond 32 bits."""
     counts = [node.operands[2] for node in nodes(statement.root, {"SUBSTRING_INDEX"})]
-    return kind_of(found) in ("value", "rows") and any(isinstance(count, Literal) and re.fullmatch(r"-?\d+|0x[0-9a-f]+", count.text) and abs(int(count.text, 0)) >= 2**31 for count in counts)
+    return kind_of(found) in ("value", "rows") and any(isinstance(count, Literal) and is_wide_count(count.text) for count in counts)
+
+
+def is_wide_count(text):
+    """Whether a literal is a number beyond 32 bits."""
+    if re.fullmatch(r"-?\d+|0x[0-9a-f]+", text):
+        return abs(int(text, 0)) >= 2**31
+    return re.fullmatch(r"-?\d+(\.\d*)?(e[-+]?\d+)?", text) is not None and abs(float(text)) >= 2**31
 
 
 def time_as_length(found, statement, ours, theirs):
@@ -1165,6 +1185,46 @@ def points_in_year(found, statement, ours, theirs):
     """A text with two points in a YEAR is the number before the second point; a number out of range in MariaDB."""
     is_year = any(kind.startswith("YEAR") for kind in statement.types())
     return is_write(statement) and is_year and kind_of(found) in ("affected", "warnings") and numbers_of(ours) == {1265} and numbers_of(theirs) == {1264}
+
+
+def day_with_point(found, statement, ours, theirs):
+    """The digits of a decimal as a text that is stored as a day: 0.111111 is 2000-11-11, and no day in MariaDB."""
+    is_day = any(kind.startswith(("DATE", "TIMESTAMP")) for kind in statement.types())
+    if not (is_write(statement) and is_day and has_operand(statement.root, CHOICES, {"decimal"})):
+        return False
+    both = pair(found)
+    if both is None or None in both:
+        return kind_of(found) == "affected" and 1265 in numbers_of(ours) & numbers_of(theirs)
+    return re.match(rb"(19|20)\d\d-", both[0]) is not None and both[1].startswith(b"0000-00-00")
+
+
+def bytes_compared(found, statement, ours, theirs):
+    """A comparison of a text with bytes, which are no text: a comparison of bytes, with a warning in MariaDB."""
+    has_bytes = has_operand(statement.root, {"compare", "BETWEEN", "IN", "NULLIF", "CASE", "FIELD"}, {"bytes", "hex"})
+    return kind_of(found) == "warnings" and has_bytes and numbers_of(theirs) - numbers_of(ours) == {1300} and not numbers_of(ours) - numbers_of(theirs)
+
+
+def cut_to_length(found, statement, ours, theirs):
+    """The extreme of texts in groups, cut to the length that MariaDB gives the type."""
+    both = pair(found)
+    is_extreme = "aggregate" in statement.features and statement.names() & {"MIN", "MAX"}
+    if both is None or None in both or not is_extreme or not theirs.fields[0].length < ours.fields[0].length:
+        return False
+    return both[0].startswith(both[1]) and len(both[1]) == theirs.fields[0].length
+
+
+def rounded_parameter(found, statement, ours, theirs):
+    """ROUND or TRUNCATE of a parameter that is an integer, which has no digits after the point."""
+    is_sent = any(getattr(node.operands[0], "sent", False) for node in nodes(statement.root, {"ROUND", "TRUNCATE"}))
+    return statement.prepared and is_sent and re.fullmatch(r"decimals: integer\(\d+,0\), theirs \(\d+,\d+\)", found) is not None
+
+
+def recoded_float(found, statement, ours, theirs):
+    """A FLOAT that CONVERT USING makes a text of few digits: a double in MariaDB where a number is wanted."""
+    is_float = any(kind.startswith("FLOAT") for kind in statement.types())
+    both = numbers(found)
+    is_text = has_operand(statement.root, {"CONVERT USING"}, {"double"}) and "CONVERT USING" != getattr(statement.root, "name", None)
+    return is_float and is_text and both is not None and abs(float(both[0]) - float(both[1])) <= 1e-5 * abs(float(both[0]))
 
 
 EXCUSES = [
@@ -1462,7 +1522,12 @@ EXCUSES = [
     ("MariaDB encodes the padding of a number twice", padded_number),
     ("a text with two points in a YEAR", points_in_year),
     ("a text ends before its first invalid byte, so that it may stay as it is, and has ? in MariaDB", lambda f, s, o, t: f == "affected: 0, theirs 1" and is_write(s) and 1366 in numbers_of(o) & numbers_of(t)),
-    ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f)),
+    ("a decimal as a text is a day without its point in MySQL, none in MariaDB", day_with_point),
+    ("bytes and a text are compared as bytes, and MariaDB warns of them", bytes_compared),
+    ("MariaDB cuts a text in groups to the length of its type", cut_to_length),
+    ("ROUND and TRUNCATE of a parameter that is an integer have no digits after the point", rounded_parameter),
+    ("a FLOAT that CONVERT USING makes a text has the digits of that text", recoded_float),
+    ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f, has_unicode_collation(s))),
 ]
 
 

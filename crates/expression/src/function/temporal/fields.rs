@@ -1,7 +1,7 @@
 //! The fields of days and times, and days counted from a start.
 
 use junctor_model::error::Result;
-use junctor_model::temporal::{Parts, Temporal, TemporalKind, civil_of_days, days_in_month};
+use junctor_model::temporal::{Parts, Temporal, TemporalKind, civil_of_days, days_in_month, is_date_time};
 use junctor_model::value::ValueRef;
 
 use super::super::{Call, Function, TypedCall, function, generated_text};
@@ -167,7 +167,7 @@ fn extracted(call: Call<'_>, unit: Unit) -> Result<Option<Temporal>> {
     let is_time = unit.has_time()
         && match call.rounded(0)? {
             ValueRef::Temporal(value) => value.kind == TemporalKind::Time,
-            ValueRef::Bytes(text) => !super::arithmetic::is_date_time_text(text),
+            ValueRef::Bytes(text) => !is_date_time(text),
             _ => false,
         };
     if is_time { call.time(0) } else { call.date_time(0) }
