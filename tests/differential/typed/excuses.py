@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from columns import ODD_DATES, ODD_MOMENTS, ODD_TIMES
 from documents import is_computable, is_expected
-from functions import SIGNATURES
+from functions import CLOCK, SIGNATURES
 from shapes import family, has_fraction, has_operand, inner, is_clean, is_day, leaves, nodes, numbers, pair, unlike
 from tree import Form, Literal, Words
 from wire import NULL
@@ -150,7 +150,7 @@ def wrote_little(found, statement, ours, theirs):
 
 
 def converted(found, statement, ours, theirs):
-    return "alter" in statement.features and found.startswith("kind") and (numbers_of(ours) | numbers_of(theirs)) - ONLY_OURS - ONLY_THEIRS <= VALUE | {1105, 1138, 1170, 1916, 4025, 3140}
+    return "alter" in statement.features and found.startswith("kind") and (numbers_of(ours) | numbers_of(theirs)) - ONLY_OURS - ONLY_THEIRS <= VALUE | {1105, 1138, 1170, 1259, 1916, 4025, 3140}
 
 
 TEMPORAL = {
@@ -532,6 +532,12 @@ def same_scalars(left, right):
             return all(same_scalars(left[name], right[name]) for name in left)
         # The names may have been bytes, which are compared as they are printed.
         return len(left) == len(right) and all(map(same_scalars, left.values(), right.values()))
+    if isinstance(left, (list, dict)) and isinstance(right, str):
+        # A document within a document is a text.
+        try:
+            return same_scalars(left, json.loads(right))
+        except ValueError:
+            return False
     if isinstance(left, str) and left.startswith("base64:type"):
         return isinstance(right, (str, int, float))
     if isinstance(left, str) and isinstance(right, str):
@@ -1044,6 +1050,11 @@ def rounded_by_parameter(found, statement, ours, theirs):
     return same_but_zeros(found) or kind_of(found) == "value" and statement.root not in calls
 
 
+def is_sent_or_clock(operand):
+    """Whether the value of an operand is known when the statement is executed, and not before."""
+    return any(getattr(leaf, "sent", False) for leaf in leaves(operand)) or any(node.name in CLOCK for node in nodes(operand))
+
+
 def distinct_of_text(found, statement, ours, theirs):
     """AVG or SUM of distinct texts or doubles, which MariaDB keeps with the digits of their type."""
     both = numbers(found)
@@ -1088,18 +1099,6 @@ def lost_text(found, statement, ours, theirs):
     if statement.root in calls and both is not None and None not in both:
         return both[1] in both[0] or len(both[1]) <= len(both[0])
     return bool(calls) and kind_of(found) == "value"
-
-
-def float_as_text(found, statement, ours, theirs):
-    """A CAST to FLOAT that a TEXT column stores."""
-    both = numbers(found)
-    return is_write(statement) and "CAST FLOAT" in statement.names() and both is not None and abs(float(both[0]) - float(both[1])) <= 1e-5 * abs(float(both[0]))
-
-
-def text_of_day(found, statement, ours, theirs):
-    """ADDTIME or SUBTIME of a text of a day without a time."""
-    days = [node.operands[0] for node in nodes(statement.root, {"ADDTIME", "SUBTIME"})]
-    return kind_of(found) in ("value", "rows", "warnings") and any(isinstance(day, Literal) and re.fullmatch(r"'\d{4}-\d\d?-\d\d?'", day.text) for day in days)
 
 
 def wide_count(found, statement, ours, theirs):
@@ -1227,6 +1226,37 @@ def recoded_float(found, statement, ours, theirs):
     return is_float and is_text and both is not None and abs(float(both[0]) - float(both[1])) <= 1e-5 * abs(float(both[0]))
 
 
+def wide_whole(found, statement, ours, theirs):
+    """CEIL or FLOOR of a double beyond 15 digits: printed with an exponent, and with all digits in MariaDB."""
+    calls = list(nodes(statement.root, {"CEIL", "CEILING", "FLOOR"}))
+    both = numbers(found)
+    if statement.root in calls and both is not None:
+        return "e" in both[0] and float(both[0]) == float(both[1])
+    doubles = [leaf.text.strip("'") for node in calls for leaf in leaves(node) if isinstance(leaf, Literal)]
+    is_wide = any(re.fullmatch(r"-?[\d.]+e\d+", text) and abs(float(text)) >= 1e15 for text in doubles)
+    return is_wide and kind_of(found) in ("value", "rows")
+
+
+def logarithm_in_groups(found, statement, ours, theirs):
+    """MIN or MAX in groups of a logarithm that is NULL, with a warning of the range in MariaDB."""
+    mine, other = one_sided(statement, ours, theirs)
+    is_extreme = "aggregate" in statement.features and has_operand(statement.root, {"MIN", "MAX"}, {"double"})
+    return kind_of(found) == "warnings" and is_extreme and bool(statement.names() & {"LN", "LOG", "LOG2", "LOG10"}) and other - mine == {1264} and not mine - other
+
+
+def rounded_day(found, statement, ours, theirs):
+    """A rounded day or time beside another one: a number, and a day or time in MariaDB."""
+    is_beside = any(isinstance(operand, Form) and operand.name in ROUNDING and {family(part) for part in operand.operands} & TEMPORAL_FAMILIES for node in nodes(statement.root, CHOICES) for operand in node.operands)
+    return is_beside and re.fullmatch(r"type: text, theirs (date|time|datetime|timestamp)", found) is not None
+
+
+def digits_of_day(found, statement, ours, theirs):
+    """A sum of a day or time, stored in a text: the digits of its type, and always six in MariaDB."""
+    has_day = has_operand(statement.root, ARITHMETIC, TEMPORAL_FAMILIES)
+    is_longer = (ours.kind, theirs.number) == ("ok", 1406)
+    return is_write(statement) and has_day and (is_longer or same_numbers(found, statement, ours, theirs))
+
+
 EXCUSES = [
     ("MySQL has other numbers for logarithms, addresses and base64, and warns of display widths", only_one),
     ("JSON is a type with errors of its own in MySQL, text with warnings in MariaDB", json_error),
@@ -1349,7 +1379,7 @@ EXCUSES = [
     ("UPDATE that sets NULL to NULL changes nothing", lambda f, s, o, t: f == "affected: 0, theirs 1" and re.match(r"UPDATE (IGNORE )?t SET (\w+) = \2 WHERE", s.text()) is not None),
     ("CAST to FLOAT stays a FLOAT in MIN and MAX", lambda f, s, o, t: f == "type: float, theirs double" and has_operand(s.root, {"MIN", "MAX"}, {"double"}) and "CAST FLOAT" in s.names()),
     ("CAST to FLOAT beyond the range is error 1690 in MySQL, warning 1264 in MariaDB", lambda f, s, o, t: "CAST FLOAT" in s.names() and o.number == 1690 and t.kind in ("rows", "ok")),
-    ("ROUND and TRUNCATE to a number of places that is no integer literal keep the digits of the decimal", lambda f, s, o, t: f.startswith("decimals: newdecimal") and any(len(node.operands) > 1 and not (isinstance(node.operands[1], Literal) and family(node.operands[1]) == "integer") for node in nodes(s.root, {"ROUND", "TRUNCATE"}))),
+    ("ROUND and TRUNCATE to places that a parameter or the clock gives keep the digits of the decimal", lambda f, s, o, t: f.startswith("decimals: newdecimal") and any(len(node.operands) > 1 and is_sent_or_clock(node.operands[1]) for node in nodes(s.root, {"ROUND", "TRUNCATE"}))),
     ("display widths of floating point results", lambda f, s, o, t: f.startswith("decimals: double")),
     ("MAX, MIN and IFNULL of YEAR show 0 as 0000", lambda f, s, o, t: f.startswith("value") and ": b'0000', theirs b'0'" in f and "year" in s.families()),
     ("DISTINCT of BIT gives integers in MariaDB", lambda f, s, o, t: "DISTINCT" in s.text() and any(field.type_code == 16 for field in o.fields)),
@@ -1485,10 +1515,8 @@ EXCUSES = [
     ("a hexadecimal literal in an IN list of unlike types is a number or bytes, a text in MariaDB", lambda f, s, o, t: "IN" in s.names() and kind_of(f) in ("rows", "value") and bool(re.search(r"0x[0-9a-f]+ (NOT )?IN \(", s.text()))),
     ("a count of SUBSTRING_INDEX has 64 bits in MySQL, 32 in MariaDB", wide_count),
     ("a negated time is a double, which is rounded to 0", lambda f, s, o, t: is_write(s) and (o.kind, t.number) == ("ok", 1264) and has_operand(s.root, {"neg"} | ROUNDING, TEMPORAL_FAMILIES)),
-    ("CAST to FLOAT has the digits of a FLOAT in a TEXT column, those of a double in MySQL", float_as_text),
     ("a day and a decimal are a decimal in MySQL, an integer that is cut in MariaDB", lambda f, s, o, t: kind_of(f) == "value" and 1916 in numbers_of(t) and bool(s.names() & ARITHMETIC) and bool(s.families() & TEMPORAL_FAMILIES)),
     ("an illegal mix of collations in a regular expression has the number for two operands", lambda f, s, o, t: (o.number, t.number) == (1267, 1270) and bool(s.names() & {"REGEXP_REPLACE", "REGEXP_INSTR", "REGEXP_SUBSTR"})),
-    ("ADDTIME and SUBTIME of the text of a day start at its midnight here, and read a time in MySQL", text_of_day),
     ("a column that ALTER TABLE makes JSON has the form of its type, and a column that is generated from it", lambda f, s, o, t: is_write(s) and bool(re.search(r" MODIFY \w+ JSON", s.text())) and same_numbers(f, s, o, t)),
     ("a time as a length is its hours, and a large number in MariaDB", time_as_length),
     ("QUOTE of a number has the character set of texts, and latin1 in MariaDB", lambda f, s, o, t: pair(f) in ((b"utf8mb4", b"latin1"), (b"utf8mb4_general_ci", b"latin1_swedish_ci")) and "QUOTE" in s.names()),
@@ -1496,7 +1524,6 @@ EXCUSES = [
     ("counts of characters beyond 64 bits are the greatest number, and lose their upper bits in MariaDB", lambda f, s, o, t: s.names() & {"SUBSTRING_INDEX", "EXPORT_SET", "MAKE_SET"} and f.startswith("value") and 1916 in numbers_of(t)),
     ("MariaDB reports conversions with 1916, an error in a strict write", lambda f, s, o, t: is_write(s) and f == "kind: ok, theirs error 1916"),
     ("CHAR columns are padded in the select list only", lambda f, s, o, t: {"padded", "where"} <= s.features and f.startswith("rows") and any(kind.startswith("CHAR") for kind in s.types())),
-    ("digits after the point of a ROUND or TRUNCATE to places of a parameter or a text are not known", lambda f, s, o, t: f.startswith("decimals: newdecimal") and s.names() & {"ROUND", "TRUNCATE"} and bool(s.sent()[1] or re.search(r", (?:[A-Z]+)?'[^']*'\)", s.text()))),
     ("the negation of a constant that is negative is an integer here, a decimal in MySQL and MariaDB", lambda f, s, o, t: "neg" in s.names() and (f == "type: integer, theirs newdecimal" or (o.number, t.kind) == (1690, "rows") and "-9223372036854775808" in s.text())),
     ("REPLACE with NULL is NULL in MySQL, the text in MariaDB where nothing is replaced", lambda f, s, o, t: is_write(s) and (o.kind, t.number) == ("ok", 1366) and "REPLACE" in s.names()),
     ("NULLIF of ENUM and SET is stored in a number as a number, in MySQL as a text", lambda f, s, o, t: "NULLIF" in s.names() and "choice" in s.families() and is_write(s) and t.number == 1366 and o.kind == "ok"),
@@ -1527,6 +1554,10 @@ EXCUSES = [
     ("MariaDB cuts a text in groups to the length of its type", cut_to_length),
     ("ROUND and TRUNCATE of a parameter that is an integer have no digits after the point", rounded_parameter),
     ("a FLOAT that CONVERT USING makes a text has the digits of that text", recoded_float),
+    ("CEIL and FLOOR of a wide double have an exponent in a text, all digits in MariaDB", wide_whole),
+    ("a logarithm that is NULL is out of range in MariaDB's groups", logarithm_in_groups),
+    ("CEIL and its kin of a day or time are numbers, also beside a day or time", rounded_day),
+    ("a sum of a day or time has the digits of its type in a text, six in MariaDB", digits_of_day),
     ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f, has_unicode_collation(s))),
 ]
 
