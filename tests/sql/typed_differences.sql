@@ -114,4 +114,10 @@ INSERT INTO ignored VALUES (1, 0x01), (2, 0x1f);
 SELECT COUNT(DISTINCT t) FROM ignored;
 -- A count of 64 bits.
 SELECT SUBSTRING_INDEX('a_b', '_', -1e19) AS a, SUBSTRING_INDEX('a_b', '_', 1e19) AS b, SUBSTRING_INDEX('a_b', '_', -4294967297) AS c;
+-- Zero has no sign in a column of fixed digits.
+CREATE TABLE zeros (id INT PRIMARY KEY, d DOUBLE(10,3), f FLOAT(7,3), e DOUBLE);
+INSERT INTO zeros VALUES (1, -'0', -'0', -'0'), (2, -0.0001, -0.0001, -0.0001);
+SELECT CONCAT(d), CONCAT(f), CONCAT(e) FROM zeros ORDER BY id;
+-- A hexadecimal literal is a number where a function wants one.
+SELECT YEARWEEK(DATE'2024-02-29', 0x41) AS a, WEEK(DATE'2024-02-29', 0x03) AS b, FROM_DAYS(0x0b4d6c) AS c, CONV('11', 0x02, 0x0a) AS d;
 DROP DATABASE typed_differences;

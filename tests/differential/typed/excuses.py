@@ -1064,6 +1064,9 @@ def distinct_of_text(found, statement, ours, theirs):
     if is_text and any(isinstance(operand, Words) for node in nodes(statement.root, {"AVG", "SUM"}) for operand in node.operands):
         # An index of the column gives MariaDB distinct texts.
         return True
+    # MySQL and MariaDB cut a quotient to the digits of its type, four more than its operand has.
+    if "/" in statement.names() and abs(Decimal(both[0]) - Decimal(both[1])) <= Decimal("5e-6"):
+        return True
     return abs(float(both[0]) - float(both[1])) <= (0.5 if is_text else 1e-5 * abs(float(both[0])))
 
 
@@ -1255,6 +1258,13 @@ def digits_of_day(found, statement, ours, theirs):
     has_day = has_operand(statement.root, ARITHMETIC, TEMPORAL_FAMILIES)
     is_longer = (ours.kind, theirs.number) == ("ok", 1406)
     return is_write(statement) and has_day and (is_longer or same_numbers(found, statement, ours, theirs))
+
+
+def shorter_default(found, statement, ours, theirs):
+    """A default with a double in a FLOAT column, of which MariaDB keeps six digits after an ALTER TABLE: no duplicate of
+    a row before."""
+    is_float = any(statement.kinds.get(name, "").startswith("FLOAT") and any(isinstance(leaf, Literal) and family(leaf) == "double" for leaf in leaves(source)) for name, source in statement.sources.items())
+    return is_write(statement) and is_float and (ours.number, theirs.kind) == (1062, "ok")
 
 
 EXCUSES = [
@@ -1498,7 +1508,7 @@ EXCUSES = [
     ("DIV of numbers that are no integers is a BIGINT, also if one is UNSIGNED", lambda f, s, o, t: "DIV" in s.names() and t.number == 1690 and "BIGINT UNSIGNED" in t.message and o.kind == "rows" and s.families() & {"decimal", "double"}),
     ("the greatest TIME has no fraction in MySQL, also as hexadecimal digits", lambda f, s, o, t: "HEX" in s.names() and f.startswith("value") and b"838:59:59.0".hex().upper() in f),
     ("a quotient that is 0 has no sign in MySQL", lambda f, s, o, t: is_write(s) and "/" in s.names() and t.number == 1264 and o.kind == "ok"),
-    ("BIT(64) is unsigned where it is compared as a double", lambda f, s, o, t: has_wide_bit(s) and s.names() & {"compare", "BETWEEN", "IN", "FIELD"} and kind_of(f) in ("value", "rows") and (s.families() & {"double", "decimal"} or re.search(r"\d\.\d|\de\d", s.text()))),
+    ("BIT(64) is unsigned where it is compared as a double", lambda f, s, o, t: has_wide_bit(s) and s.names() & {"compare", "BETWEEN", "IN", "FIELD"} and kind_of(f) in ("value", "rows") and (s.families() & {"double", "decimal"} or re.search(r"\d\.\d|\de[-+]?\d", s.text()))),
     ("FORMAT has at most 30 decimals in MySQL, 38 in MariaDB, also in a function", lambda f, s, o, t: "FORMAT" in s.names() and f.startswith("value") and ("year" in s.families() or any(int(digits) > 30 for digits in re.findall(r", '?(\d+)", s.text())))),
     ("a number becomes a member of ENUM or SET by its text in ALTER TABLE, by its position in MariaDB", number_to_choice),
     ("a document is a number of its own, the number of its text in MariaDB", lambda f, s, o, t: "json" in s.families() and t.number == 1690 and o.kind == "rows"),
@@ -1558,6 +1568,7 @@ EXCUSES = [
     ("a logarithm that is NULL is out of range in MariaDB's groups", logarithm_in_groups),
     ("CEIL and its kin of a day or time are numbers, also beside a day or time", rounded_day),
     ("a sum of a day or time has the digits of its type in a text, six in MariaDB", digits_of_day),
+    ("MariaDB cuts the double of a default after ALTER TABLE", shorter_default),
     ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f, has_unicode_collation(s))),
 ]
 

@@ -278,10 +278,7 @@ impl<'a> Binder<'a> {
     /// Binds WHERE and HAVING as one condition. Without groups, HAVING is a second WHERE that can refer to
     /// aliases of the select list. Errors: those of [`Self::bind`], and 1235 for HAVING with aggregates.
     pub fn bind_conditions(&mut self, select: &'a Select, list: &SelectList) -> Result<Option<Expression>> {
-        let filter = select
-            .filter
-            .as_ref()
-            .map(|filter| as_condition(filter, self.bind_in(Clause::Where, filter)?));
+        let filter = select.filter.as_ref().map(|filter| as_condition(filter, self.bind_in(Clause::Where, filter)?));
         let filter = filter.transpose()?;
         let Some(having) = &select.having else { return Ok(filter) };
         if !list.aggregates.is_empty() {

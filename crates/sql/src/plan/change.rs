@@ -246,7 +246,8 @@ fn plan_change(
     action: WriteAction,
     maintained: Maintained,
 ) -> Result<Planned> {
-    let filter = request.filter.map(|filter| as_condition(filter, binder.bind_in(Clause::Where, filter)?)).transpose()?;
+    let filter =
+        request.filter.map(|filter| as_condition(filter, binder.bind_in(Clause::Where, filter)?)).transpose()?;
     let WithKeyExpressions { filter, wants_literals } = with_key_expressions(filter, binder.environment, layout)?;
     binder.is_volatile |= wants_literals;
     let Living { filter, is_volatile } = living(filter, binder.environment, layout)?;

@@ -2,7 +2,8 @@
 
 use junctor_model::error::Result;
 use junctor_model::temporal::{
-    DateRules, Parts, Temporal, TemporalKind, YEAR_MAX, civil_of_days, days_in_month, days_of_civil, is_date_time, parse_date_time,
+    DateRules, Parts, Temporal, TemporalKind, YEAR_MAX, civil_of_days, days_in_month, days_of_civil, is_date_time,
+    parse_date_time,
 };
 use junctor_model::value::ValueRef;
 

@@ -30,7 +30,7 @@ pub(in super::super) const TABLE: &[Function] = &[
     function("DAYNAME", 1, 1, resolve_name, day_name),
     function("MONTHNAME", 1, 1, resolve_name, month_name),
     function("LAST_DAY", 1, 1, resolve_date, last_day),
-    function("FROM_DAYS", 1, 1, resolve_date, from_days),
+    function("FROM_DAYS", 1, 1, resolve_date, from_days).of_numbers(),
     function("DATE", 1, 1, resolve_date, date),
     function("TIME", 1, 1, resolve_time, time),
     function("TIME_TO_SEC", 1, 1, resolve_integer, time_to_seconds),
