@@ -503,8 +503,9 @@ def document_value(found, statement, ours, theirs):
     if root.name in ("JSON_QUOTE", "JSON_UNQUOTE") or "integer" == SIGNATURES[root.name][0]:
         return open_operand
     if root.name == "JSON_SEARCH":
-        # A string is found by its bytes, and a number is no string.
-        return own is None and other is not None
+        # A string is found by its bytes, and a number is no string. MariaDB does not convert a text of latin1.
+        is_narrow = any("CHARACTER SET latin1" in kind for kind in statement.types())
+        return own is None and other is not None or is_narrow and own is not None and other is None
     if own is None or other is None:
         # A path that is absent, or the last element of what is no array.
         return open_operand
@@ -753,7 +754,8 @@ def divided_double(found, statement, ours, theirs):
     for node in nodes(statement.root, {"DIV"}):
         if any(family(operand) in ("double", "text", "json", "unknown", "bytes", "number", "hex") for operand in node.operands):
             both = numbers(found)
-            is_beyond = ours.number == 1690 and 1916 in numbers_of(theirs)
+            is_document = "json" in {family(operand) for operand in node.operands} and theirs.kind == "rows"
+            is_beyond = ours.number == 1690 and (1916 in numbers_of(theirs) or is_document)
             return both is not None or kind_of(found) == "value" and None in (pair(found) or ()) or 1365 in numbers_of(ours) or is_beyond
     return False
 
@@ -842,7 +844,8 @@ def fraction_of_parameter(found, statement, ours, theirs):
     """A time or moment from a parameter: six digits of its fraction, and none in MariaDB."""
     both = pair(found)
     has_parameter = any(leaf.sent and "." in leaf.text for leaf in leaves(statement.root) if isinstance(leaf, Literal) and leaf.parameter is not None)
-    if statement.prepared and has_parameter and statement.names() & {"TIME", "TIMESTAMP", "ADDTIME", "SUBTIME"} and statement.root not in list(nodes(statement.root, TEMPORAL)):
+    is_operand = any(getattr(operand, "sent", False) for node in nodes(statement.root, {"TIME", "TIMESTAMP", "ADDTIME", "SUBTIME"}) for operand in node.operands)
+    if statement.prepared and (has_parameter or is_operand) and statement.names() & {"TIME", "TIMESTAMP", "ADDTIME", "SUBTIME"} and statement.root not in list(nodes(statement.root, TEMPORAL)):
         return kind_of(found) in ("value", "rows")
     return statement.prepared and has_parameter and both is not None and None not in both and re.search(rb"\.\d", both[0]) is not None and re.search(rb"\.\d*[1-9]", both[1]) is None
 
@@ -1127,7 +1130,8 @@ def time_as_length(found, statement, ours, theirs):
 def last_element(found, statement, ours, theirs):
     """An expression with a JSON function of constants and the path of a last element, beyond the first row."""
     calls = [node for node in nodes(statement.root) if is_document_function(node) and "[last]" in node.render(None)]
-    return bool(calls) and all(map(is_computable, calls)) and kind_of(found) == "value" and not found.startswith("value: row 0:")
+    is_later = "aggregate" in statement.features or not found.startswith("value: row 0:")
+    return bool(calls) and all(map(is_computable, calls)) and kind_of(found) == "value" and is_later
 
 
 def collation_of_documents(found, statement, ours, theirs):
@@ -1265,6 +1269,22 @@ def shorter_default(found, statement, ours, theirs):
     a row before."""
     is_float = any(statement.kinds.get(name, "").startswith("FLOAT") and any(isinstance(leaf, Literal) and family(leaf) == "double" for leaf in leaves(source)) for name, source in statement.sources.items())
     return is_write(statement) and is_float and (ours.number, theirs.kind) == (1062, "ok")
+
+
+def zeros_of_year(found, statement, ours, theirs):
+    """The year 0 of IF and its kin in a text: 0000, and 0 in MariaDB."""
+    both = pair(found)
+    is_year = has_operand(statement.root, CHOICES | {"MIN", "MAX"}, {"year"})
+    return is_year and both is not None and both[1] == b"0" and re.fullmatch(rb"0+", both[0] or b"") is not None
+
+
+def part_of_late_day(found, statement, ours, theirs):
+    """A part of a DATETIME that is rounded beyond the year 9999, in a column that is generated from it."""
+    both = pair(found)
+    is_late = is_write(statement) and bool(statement.sources) and "9999-12-31 23:59:59.9" in statement.text()
+    if not is_late or not both or not all(both):
+        return False
+    return b"0000-00-00 00:00:00".startswith(both[0]) and b"9999-12-31 23:59:59".startswith(both[1])
 
 
 EXCUSES = [
@@ -1469,7 +1489,7 @@ EXCUSES = [
     ("FORMAT takes days, times and hexadecimal literals for doubles or integers", lambda f, s, o, t: "FORMAT" in s.names() and f.startswith("value") and (s.families() & TEMPORAL_FAMILIES or "0x" in s.text())),
     ("decimals and days are rounded to members of ENUM and SET, and a SET refuses negative ones", rounded_choice),
     ("a day or time in a YEAR is its year or 0", lambda f, s, o, t: is_write(s) and o.kind == "ok" and t.number == 1292 and re.search("Incorrect (date|time)", t.message)),
-    ("a decimal of CASE and its kin is stored in a text with the digits of its type", lambda f, s, o, t: is_write(s) and s.names() & CHOICES and same_numbers(f, s, o, t)),
+    ("a decimal of CASE and its kin is stored in a text with the digits of its type", lambda f, s, o, t: is_write(s) and s.names() & CHOICES and (same_numbers(f, s, o, t) or (o.number, t.kind) == (1406, "ok") and has_operand(s.root, CHOICES, {"decimal"}))),
     ("an unsigned number and a day are unsigned in a sum, which is error 1690 if it is negative", lambda f, s, o, t: o.number == 1690 and "BIGINT UNSIGNED" in o.message and s.names() & {"-", "+", "*"} and s.families() & TEMPORAL_FAMILIES),
     ("AVG and SUM of doubles beyond the range are error 1690", lambda f, s, o, t: o.number == 1690 and s.names() & {"AVG", "SUM"}),
     ("ROUND of an integer beyond 64 bits is error 1690", lambda f, s, o, t: o.number == 1690 and s.names() & {"ROUND", "TRUNCATE"}),
@@ -1569,6 +1589,9 @@ EXCUSES = [
     ("CEIL and its kin of a day or time are numbers, also beside a day or time", rounded_day),
     ("a sum of a day or time has the digits of its type in a text, six in MariaDB", digits_of_day),
     ("MariaDB cuts the double of a default after ALTER TABLE", shorter_default),
+    ("a constant default is evaluated for each row, and once in MariaDB", lambda f, s, o, t: f.startswith("warnings") and is_write(s) and numbers_of(o) - numbers_of(t) == {1259} and numbers_of(t) <= numbers_of(o) and any(any(nodes(source, {"UNCOMPRESS", "UNCOMPRESSED_LENGTH"})) for source in s.sources.values())),
+    ("IF and its kin of YEAR show 0 as 0000, also in a text that is cut", zeros_of_year),
+    ("a DATETIME that is rounded beyond the year 9999 is the zero date, also a part of it", part_of_late_day),
     ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f, has_unicode_collation(s))),
 ]
 
