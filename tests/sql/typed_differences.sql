@@ -120,4 +120,9 @@ INSERT INTO zeros VALUES (1, -'0', -'0', -'0'), (2, -0.0001, -0.0001, -0.0001);
 SELECT CONCAT(d), CONCAT(f), CONCAT(e) FROM zeros ORDER BY id;
 -- A hexadecimal literal is a number where a function wants one.
 SELECT YEARWEEK(DATE'2024-02-29', 0x41) AS a, WEEK(DATE'2024-02-29', 0x03) AS b, FROM_DAYS(0x0b4d6c) AS c, CONV('11', 0x02, 0x0a) AS d;
+-- Bytes beyond ASCII equal no text of ascii.
+CREATE TABLE ascii_texts (id INT PRIMARY KEY, a VARCHAR(5) CHARACTER SET ascii, KEY (a));
+INSERT INTO ascii_texts VALUES (1, 'a'), (2, 'A');
+SELECT id, a = 0xc3a4, 0xc3a4 <=> a, a IN (0xc3a4, 0x41), a BETWEEN 0x41 AND 0xc3a4, NULLIF(a, 0xc3a4) FROM ascii_texts ORDER BY id;
+SELECT id FROM ascii_texts WHERE a = 0xc3a4 OR a = 0x61 ORDER BY id;
 DROP DATABASE typed_differences;

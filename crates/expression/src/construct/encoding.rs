@@ -29,8 +29,8 @@ impl Expression {
         }
     }
 
-    /// As [`Self::in_collation`], for a comparison. Constant bytes beyond ASCII are not those of a character: they
-    /// equal no text of ascii.
+    /// As [`Self::in_collation`], for a comparison. Constant bytes beyond ASCII are not those of a character:
+    /// they equal no text of ascii.
     pub(super) fn compared_in(self, collation: CollationId) -> Expression {
         match &self.node {
             Node::Constant(Value::Bytes(bytes))
