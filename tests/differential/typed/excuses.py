@@ -1032,7 +1032,10 @@ def many_decimals(found, statement, ours, theirs):
 
 def replaced_nothing(found, statement, ours, theirs):
     """REPLACE of what may be an empty text with NULL: NULL, and the text in MariaDB."""
-    return has_operand(statement.root, {"REPLACE"}, {"null"}) and kind_of(found) in ("value", "rows", "warnings", "type", "kind", "affected")
+    calls = list(nodes(statement.root, {"REPLACE"}))
+    # A column may be NULL.
+    takes_column = any(isinstance(node.operands[2], Words) and isinstance(node.operands[1], Literal) and node.operands[1].text == "''" for node in calls)
+    return (takes_column or has_operand(statement.root, {"REPLACE"}, {"null"})) and kind_of(found) in ("value", "rows", "warnings", "type", "kind", "affected")
 
 
 def null_bits(found, statement, ours, theirs):
@@ -1259,7 +1262,7 @@ def rounded_day(found, statement, ours, theirs):
 
 def digits_of_day(found, statement, ours, theirs):
     """A sum of a day or time, stored in a text: the digits of its type, and always six in MariaDB."""
-    has_day = has_operand(statement.root, ARITHMETIC, TEMPORAL_FAMILIES)
+    has_day = has_operand(statement.root, ARITHMETIC | ROUNDING, TEMPORAL_FAMILIES)
     is_longer = (ours.kind, theirs.number) == ("ok", 1406)
     return is_write(statement) and has_day and (is_longer or same_numbers(found, statement, ours, theirs))
 
