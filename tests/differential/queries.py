@@ -3,6 +3,7 @@ answers them with so little memory that operators write rows to temporary files,
 
 import argparse
 import random
+import re
 import sys
 
 import pymysql
@@ -386,8 +387,8 @@ class Maker:
 
 
 def shown(value):
-    """A value as compared. Text is compared without letter case and spaces, of which a group keeps those of any of
-    its rows."""
+    """A value as compared. Text is compared without letter case and the spaces at its end or before the x of CONCAT,
+    of which a group keeps those of any of its rows."""
     if isinstance(value, float):
         return "%.7g" % round(value, 7)
     if value is None:
@@ -398,7 +399,7 @@ def shown(value):
         # -0 and 0 are equal: which of them a group shows depends on the order of its rows.
         return "%.7g" % (round(number, 7) + 0.0)
     except ValueError:
-        return text.lower().replace(" ", "")
+        return re.sub(" +(?=x*$)", "", text.lower())
 
 
 def rows_of(cursor, statement, prepared):

@@ -83,4 +83,46 @@ CREATE TABLE quarters SELECT CAST(id AS FLOAT) / 4 AS q, CAST(id AS FLOAT) AS f 
 SHOW CREATE TABLE quarters;
 SELECT CAST(-1e39 AS FLOAT);
 SELECT CAST(1 AS FLOAT(54));
+-- A computed FLOAT is stored in a text as a double, one of a column as a FLOAT in TEXT and BLOB.
+CREATE TABLE float_texts (id INT PRIMARY KEY, f FLOAT, t TEXT, v VARCHAR(30), b BLOB, g TEXT AS (CAST(f AS FLOAT)), h TEXT AS (f));
+INSERT INTO float_texts (id, f, t, v, b) VALUES (1, 1.1, CAST(1.1 AS FLOAT), CAST(1.1 AS FLOAT), CAST(1.1 AS FLOAT));
+INSERT INTO float_texts (id, f) VALUES (2, 1.1), (3, 1.1);
+UPDATE float_texts SET t = IF(id, f, f), v = IF(id, f, f), b = IF(id, f, f) WHERE id = 2;
+UPDATE float_texts SET t = f, v = f, b = f WHERE id = 3;
+SELECT * FROM float_texts ORDER BY id;
+-- Digits after the point by places that a constant expression gives.
+SELECT ROUND(1.23456, '2') AS a, ROUND(1.23456, LENGTH('abc')) AS b, TRUNCATE(1.239e0, LENGTH('ab')) AS c, ROUND(1.5, ABS(-4)) AS d;
+CREATE TABLE places SELECT ROUND(1.23456, LENGTH('abc')) AS a, ROUND(12.5, id) AS c FROM float_texts WHERE id = 1;
+SHOW CREATE TABLE places;
+-- A text of digits with a point is a day of two digits each.
+CREATE TABLE points (id INT PRIMARY KEY, m DATETIME, d DATE);
+INSERT INTO points VALUES (1, '0.11111111111', '0.11111111111'), (2, COALESCE(0.1112131415, 'x'), '20.1112');
+SELECT * FROM points ORDER BY id;
+-- A document as a condition is compared with the document 0.
+CREATE TABLE documents (id INT PRIMARY KEY, j JSON);
+INSERT INTO documents VALUES (1, '0'), (2, '1'), (3, 'null'), (4, '"a"'), (5, 'false'), (6, NULL), (7, '0.0'), (8, '[]');
+SELECT id FROM documents WHERE j ORDER BY id;
+SELECT id, NOT j, j AND 1, j OR 0, j XOR 1, IF(j, 1, 0) FROM documents ORDER BY id;
+SELECT id FROM documents HAVING j ORDER BY id;
+SELECT d.id FROM documents d JOIN documents e ON e.j AND d.id = e.id WHERE d.id < 4 ORDER BY d.id;
+UPDATE documents SET id = id + 100 WHERE j;
+DELETE FROM documents WHERE NOT j;
+SELECT id FROM documents ORDER BY id;
+-- Any of several equal texts: what a collation of Unicode ignores makes no difference.
+CREATE TABLE ignored (id INT PRIMARY KEY, t VARCHAR(5) COLLATE utf8mb4_turkish_ci);
+INSERT INTO ignored VALUES (1, 0x01), (2, 0x1f);
+SELECT COUNT(DISTINCT t) FROM ignored;
+-- A count of 64 bits.
+SELECT SUBSTRING_INDEX('a_b', '_', -1e19) AS a, SUBSTRING_INDEX('a_b', '_', 1e19) AS b, SUBSTRING_INDEX('a_b', '_', -4294967297) AS c;
+-- Zero has no sign in a column of fixed digits.
+CREATE TABLE zeros (id INT PRIMARY KEY, d DOUBLE(10,3), f FLOAT(7,3), e DOUBLE);
+INSERT INTO zeros VALUES (1, -'0', -'0', -'0'), (2, -0.0001, -0.0001, -0.0001);
+SELECT CONCAT(d), CONCAT(f), CONCAT(e) FROM zeros ORDER BY id;
+-- A hexadecimal literal is a number where a function wants one.
+SELECT YEARWEEK(DATE'2024-02-29', 0x41) AS a, WEEK(DATE'2024-02-29', 0x03) AS b, FROM_DAYS(0x0b4d6c) AS c, CONV('11', 0x02, 0x0a) AS d;
+-- Bytes beyond ASCII equal no text of ascii.
+CREATE TABLE ascii_texts (id INT PRIMARY KEY, a VARCHAR(5) CHARACTER SET ascii, KEY (a));
+INSERT INTO ascii_texts VALUES (1, 'a'), (2, 'A');
+SELECT id, a = 0xc3a4, 0xc3a4 <=> a, a IN (0xc3a4, 0x41), a BETWEEN 0x41 AND 0xc3a4, NULLIF(a, 0xc3a4) FROM ascii_texts ORDER BY id;
+SELECT id FROM ascii_texts WHERE a = 0xc3a4 OR a = 0x61 ORDER BY id;
 DROP DATABASE typed_differences;

@@ -226,12 +226,14 @@ def single(path):
 
 
 def contains_path(value, mode, *paths):
-    if mode is SQL_NULL:
+    # The document is read first, and may be wrong.
+    value = opened(value)
+    if value is SQL_NULL or mode is SQL_NULL:
         return SQL_NULL
     if not isinstance(mode, Text) or mode.lower() not in ("one", "all"):
         raise Unknown
-    value, paths = opened(value), [legs(path) for path in paths]
-    if value is SQL_NULL or SQL_NULL in paths:
+    paths = [legs(path) for path in paths]
+    if SQL_NULL in paths:
         return SQL_NULL
     present = [bool(found(value, path)) for path in paths]
     return int(any(present) if mode.lower() == "one" else all(present))

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from columns import ODD_DATES, ODD_MOMENTS, ODD_TIMES
 from documents import is_computable, is_expected
-from functions import SIGNATURES
+from functions import CLOCK, SIGNATURES
 from shapes import family, has_fraction, has_operand, inner, is_clean, is_day, leaves, nodes, numbers, pair, unlike
 from tree import Form, Literal, Words
 from wire import NULL
@@ -150,7 +150,7 @@ def wrote_little(found, statement, ours, theirs):
 
 
 def converted(found, statement, ours, theirs):
-    return "alter" in statement.features and found.startswith("kind") and (numbers_of(ours) | numbers_of(theirs)) - ONLY_OURS - ONLY_THEIRS <= VALUE | {1105, 1138, 1170, 1916, 4025, 3140}
+    return "alter" in statement.features and found.startswith("kind") and (numbers_of(ours) | numbers_of(theirs)) - ONLY_OURS - ONLY_THEIRS <= VALUE | {1105, 1138, 1170, 1259, 1916, 4025, 3140}
 
 
 TEMPORAL = {
@@ -198,7 +198,7 @@ def compared_number(found, statement, ours, theirs):
 
 def compared_text(found, statement, ours, theirs):
     """A comparison of a text and a day or time, with a warning."""
-    is_compared = statement.names() & {"compare", "BETWEEN", "IN", "CASE"} or "where" in statement.features
+    is_compared = statement.names() & {"compare", "BETWEEN", "IN", "CASE", "NULLIF"} or "where" in statement.features
     has_odd = any(f"'{text}'" in statement.text() for text in ODD_DATES + ODD_MOMENTS + ODD_TIMES)
     has_day = "time" in statement.families() and re.search(r"'\d{4}-", statement.text())
     is_odd = has_odd or has_day or 1292 in numbers_of(ours) | numbers_of(theirs)
@@ -211,10 +211,21 @@ def plain_letters(text):
     return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
-def folded(found):
-    """Whether two texts differ only in letter case, accents and trailing spaces."""
+# What collations of Unicode ignore.
+IGNORABLE = re.compile("[\1-\10\16-\37\177-\237]")
+
+
+def folded(found, ignorable=False):
+    """Whether two texts differ only in letter case, accents and trailing spaces, or in what collations of Unicode
+    ignore."""
     pair = inner(found)
-    return len(pair) == 2 and len({plain_letters(text).replace("\0", "") for text in pair}) == 1
+    texts = {plain_letters(text).replace("\0", "") for text in pair}
+    return len(pair) == 2 and len({IGNORABLE.sub("", text) for text in texts} if ignorable else texts) == 1
+
+
+def has_unicode_collation(statement):
+    """Whether a column that the statement names has a collation of Unicode, which ignores some characters."""
+    return any(re.search(r"COLLATE utf8mb4_(?!bin|general_ci)", kind) for kind in statement.types())
 
 
 def same_numbers(found, statement, ours, theirs):
@@ -492,8 +503,9 @@ def document_value(found, statement, ours, theirs):
     if root.name in ("JSON_QUOTE", "JSON_UNQUOTE") or "integer" == SIGNATURES[root.name][0]:
         return open_operand
     if root.name == "JSON_SEARCH":
-        # A string is found by its bytes, and a number is no string.
-        return own is None and other is not None
+        # A string is found by its bytes, and a number is no string. MariaDB does not convert a text of latin1.
+        is_narrow = any("CHARACTER SET latin1" in kind for kind in statement.types())
+        return own is None and other is not None or is_narrow and own is not None and other is None
     if own is None or other is None:
         # A path that is absent, or the last element of what is no array.
         return open_operand
@@ -517,8 +529,16 @@ def same_scalars(left, right):
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(same_scalars, left, right))
     if isinstance(left, dict) and isinstance(right, dict):
+        if left.keys() == right.keys():
+            return all(same_scalars(left[name], right[name]) for name in left)
         # The names may have been bytes, which are compared as they are printed.
         return len(left) == len(right) and all(map(same_scalars, left.values(), right.values()))
+    if isinstance(left, (list, dict)) and isinstance(right, str):
+        # A document within a document is a text.
+        try:
+            return same_scalars(left, json.loads(right))
+        except ValueError:
+            return False
     if isinstance(left, str) and left.startswith("base64:type"):
         return isinstance(right, (str, int, float))
     if isinstance(left, str) and isinstance(right, str):
@@ -734,7 +754,8 @@ def divided_double(found, statement, ours, theirs):
     for node in nodes(statement.root, {"DIV"}):
         if any(family(operand) in ("double", "text", "json", "unknown", "bytes", "number", "hex") for operand in node.operands):
             both = numbers(found)
-            is_beyond = ours.number == 1690 and 1916 in numbers_of(theirs)
+            is_document = "json" in {family(operand) for operand in node.operands} and theirs.kind == "rows"
+            is_beyond = ours.number == 1690 and (1916 in numbers_of(theirs) or is_document)
             return both is not None or kind_of(found) == "value" and None in (pair(found) or ()) or 1365 in numbers_of(ours) or is_beyond
     return False
 
@@ -823,7 +844,8 @@ def fraction_of_parameter(found, statement, ours, theirs):
     """A time or moment from a parameter: six digits of its fraction, and none in MariaDB."""
     both = pair(found)
     has_parameter = any(leaf.sent and "." in leaf.text for leaf in leaves(statement.root) if isinstance(leaf, Literal) and leaf.parameter is not None)
-    if statement.prepared and has_parameter and statement.names() & {"TIME", "TIMESTAMP", "ADDTIME", "SUBTIME"} and statement.root not in list(nodes(statement.root, TEMPORAL)):
+    is_operand = any(getattr(operand, "sent", False) for node in nodes(statement.root, {"TIME", "TIMESTAMP", "ADDTIME", "SUBTIME"}) for operand in node.operands)
+    if statement.prepared and (has_parameter or is_operand) and statement.names() & {"TIME", "TIMESTAMP", "ADDTIME", "SUBTIME"} and statement.root not in list(nodes(statement.root, TEMPORAL)):
         return kind_of(found) in ("value", "rows")
     return statement.prepared and has_parameter and both is not None and None not in both and re.search(rb"\.\d", both[0]) is not None and re.search(rb"\.\d*[1-9]", both[1]) is None
 
@@ -1010,7 +1032,10 @@ def many_decimals(found, statement, ours, theirs):
 
 def replaced_nothing(found, statement, ours, theirs):
     """REPLACE of what may be an empty text with NULL: NULL, and the text in MariaDB."""
-    return has_operand(statement.root, {"REPLACE"}, {"null"}) and kind_of(found) in ("value", "rows", "warnings", "type", "kind", "affected")
+    calls = list(nodes(statement.root, {"REPLACE"}))
+    # A column may be NULL.
+    takes_column = any(isinstance(node.operands[2], Words) and isinstance(node.operands[1], Literal) and node.operands[1].text == "''" for node in calls)
+    return (takes_column or has_operand(statement.root, {"REPLACE"}, {"null"})) and kind_of(found) in ("value", "rows", "warnings", "type", "kind", "affected")
 
 
 def null_bits(found, statement, ours, theirs):
@@ -1031,6 +1056,11 @@ def rounded_by_parameter(found, statement, ours, theirs):
     return same_but_zeros(found) or kind_of(found) == "value" and statement.root not in calls
 
 
+def is_sent_or_clock(operand):
+    """Whether the value of an operand is known when the statement is executed, and not before."""
+    return any(getattr(leaf, "sent", False) for leaf in leaves(operand)) or any(node.name in CLOCK for node in nodes(operand))
+
+
 def distinct_of_text(found, statement, ours, theirs):
     """AVG or SUM of distinct texts or doubles, which MariaDB keeps with the digits of their type."""
     both = numbers(found)
@@ -1039,6 +1069,9 @@ def distinct_of_text(found, statement, ours, theirs):
     is_text = has_operand(statement.root, {"AVG", "SUM"}, {"text", "bytes", "hex"})
     if is_text and any(isinstance(operand, Words) for node in nodes(statement.root, {"AVG", "SUM"}) for operand in node.operands):
         # An index of the column gives MariaDB distinct texts.
+        return True
+    # MySQL and MariaDB cut a quotient to the digits of its type, four more than its operand has.
+    if "/" in statement.names() and abs(Decimal(both[0]) - Decimal(both[1])) <= Decimal("5e-6"):
         return True
     return abs(float(both[0]) - float(both[1])) <= (0.5 if is_text else 1e-5 * abs(float(both[0])))
 
@@ -1077,22 +1110,17 @@ def lost_text(found, statement, ours, theirs):
     return bool(calls) and kind_of(found) == "value"
 
 
-def float_as_text(found, statement, ours, theirs):
-    """A CAST to FLOAT that a TEXT column stores."""
-    both = numbers(found)
-    return is_write(statement) and "CAST FLOAT" in statement.names() and both is not None and abs(float(both[0]) - float(both[1])) <= 1e-5 * abs(float(both[0]))
-
-
-def text_of_day(found, statement, ours, theirs):
-    """ADDTIME or SUBTIME of a text of a day without a time."""
-    days = [node.operands[0] for node in nodes(statement.root, {"ADDTIME", "SUBTIME"})]
-    return kind_of(found) in ("value", "rows", "warnings") and any(isinstance(day, Literal) and re.fullmatch(r"'\d{4}-\d\d?-\d\d?'", day.text) for day in days)
-
-
 def wide_count(found, statement, ours, theirs):
     """SUBSTRING_INDEX with a count beyond 32 bits."""
     counts = [node.operands[2] for node in nodes(statement.root, {"SUBSTRING_INDEX"})]
-    return kind_of(found) in ("value", "rows") and any(isinstance(count, Literal) and re.fullmatch(r"-?\d+|0x[0-9a-f]+", count.text) and abs(int(count.text, 0)) >= 2**31 for count in counts)
+    return kind_of(found) in ("value", "rows") and any(isinstance(count, Literal) and is_wide_count(count.text) for count in counts)
+
+
+def is_wide_count(text):
+    """Whether a literal is a number beyond 32 bits."""
+    if re.fullmatch(r"-?\d+|0x[0-9a-f]+", text):
+        return abs(int(text, 0)) >= 2**31
+    return re.fullmatch(r"-?\d+(\.\d*)?(e[-+]?\d+)?", text) is not None and abs(float(text)) >= 2**31
 
 
 def time_as_length(found, statement, ours, theirs):
@@ -1105,7 +1133,8 @@ def time_as_length(found, statement, ours, theirs):
 def last_element(found, statement, ours, theirs):
     """An expression with a JSON function of constants and the path of a last element, beyond the first row."""
     calls = [node for node in nodes(statement.root) if is_document_function(node) and "[last]" in node.render(None)]
-    return bool(calls) and all(map(is_computable, calls)) and kind_of(found) == "value" and not found.startswith("value: row 0:")
+    is_later = "aggregate" in statement.features or not found.startswith("value: row 0:")
+    return bool(calls) and all(map(is_computable, calls)) and kind_of(found) == "value" and is_later
 
 
 def collation_of_documents(found, statement, ours, theirs):
@@ -1165,6 +1194,100 @@ def points_in_year(found, statement, ours, theirs):
     """A text with two points in a YEAR is the number before the second point; a number out of range in MariaDB."""
     is_year = any(kind.startswith("YEAR") for kind in statement.types())
     return is_write(statement) and is_year and kind_of(found) in ("affected", "warnings") and numbers_of(ours) == {1265} and numbers_of(theirs) == {1264}
+
+
+def day_with_point(found, statement, ours, theirs):
+    """The digits of a decimal as a text that is stored as a day: 0.111111 is 2000-11-11, and no day in MariaDB."""
+    is_day = any(kind.startswith(("DATE", "TIMESTAMP")) for kind in statement.types())
+    if not (is_write(statement) and is_day and has_operand(statement.root, CHOICES, {"decimal"})):
+        return False
+    both = pair(found)
+    if both is None or None in both:
+        return kind_of(found) == "affected" and 1265 in numbers_of(ours) & numbers_of(theirs)
+    return re.match(rb"(19|20)\d\d-", both[0]) is not None and both[1].startswith(b"0000-00-00")
+
+
+def bytes_compared(found, statement, ours, theirs):
+    """A comparison of a text with bytes, which are no text: a comparison of bytes, with a warning in MariaDB."""
+    has_bytes = has_operand(statement.root, {"compare", "BETWEEN", "IN", "NULLIF", "CASE", "FIELD"}, {"bytes", "hex"})
+    return kind_of(found) == "warnings" and has_bytes and numbers_of(theirs) - numbers_of(ours) == {1300} and not numbers_of(ours) - numbers_of(theirs)
+
+
+def cut_to_length(found, statement, ours, theirs):
+    """The extreme of texts in groups, cut to the length that MariaDB gives the type."""
+    both = pair(found)
+    is_extreme = "aggregate" in statement.features and statement.names() & {"MIN", "MAX"}
+    if both is None or None in both or not is_extreme or not theirs.fields[0].length < ours.fields[0].length:
+        return False
+    return both[0].startswith(both[1]) and len(both[1]) == theirs.fields[0].length
+
+
+def rounded_parameter(found, statement, ours, theirs):
+    """ROUND or TRUNCATE of a parameter that is an integer, which has no digits after the point."""
+    is_sent = any(getattr(node.operands[0], "sent", False) for node in nodes(statement.root, {"ROUND", "TRUNCATE"}))
+    return statement.prepared and is_sent and re.fullmatch(r"decimals: integer\(\d+,0\), theirs \(\d+,\d+\)", found) is not None
+
+
+def recoded_float(found, statement, ours, theirs):
+    """A FLOAT that CONVERT USING makes a text of few digits: a double in MariaDB where a number is wanted."""
+    is_float = any(kind.startswith("FLOAT") for kind in statement.types())
+    both = numbers(found)
+    is_text = has_operand(statement.root, {"CONVERT USING"}, {"double"}) and "CONVERT USING" != getattr(statement.root, "name", None)
+    return is_float and is_text and both is not None and abs(float(both[0]) - float(both[1])) <= 1e-5 * abs(float(both[0]))
+
+
+def wide_whole(found, statement, ours, theirs):
+    """CEIL or FLOOR of a double beyond 15 digits: printed with an exponent, and with all digits in MariaDB."""
+    calls = list(nodes(statement.root, {"CEIL", "CEILING", "FLOOR"}))
+    both = numbers(found)
+    if statement.root in calls and both is not None:
+        return "e" in both[0] and float(both[0]) == float(both[1])
+    doubles = [leaf.text.strip("'") for node in calls for leaf in leaves(node) if isinstance(leaf, Literal)]
+    is_wide = any(re.fullmatch(r"-?[\d.]+e\d+", text) and abs(float(text)) >= 1e15 for text in doubles)
+    return is_wide and kind_of(found) in ("value", "rows")
+
+
+def logarithm_in_groups(found, statement, ours, theirs):
+    """MIN or MAX in groups of a logarithm that is NULL, with a warning of the range in MariaDB."""
+    mine, other = one_sided(statement, ours, theirs)
+    is_extreme = "aggregate" in statement.features and has_operand(statement.root, {"MIN", "MAX"}, {"double"})
+    return kind_of(found) == "warnings" and is_extreme and bool(statement.names() & {"LN", "LOG", "LOG2", "LOG10"}) and other - mine == {1264} and not mine - other
+
+
+def rounded_day(found, statement, ours, theirs):
+    """A rounded day or time beside another one: a number, and a day or time in MariaDB."""
+    is_beside = any(isinstance(operand, Form) and operand.name in ROUNDING and {family(part) for part in operand.operands} & TEMPORAL_FAMILIES for node in nodes(statement.root, CHOICES) for operand in node.operands)
+    return is_beside and re.fullmatch(r"type: text, theirs (date|time|datetime|timestamp)", found) is not None
+
+
+def digits_of_day(found, statement, ours, theirs):
+    """A sum of a day or time, stored in a text: the digits of its type, and always six in MariaDB."""
+    has_day = has_operand(statement.root, ARITHMETIC | ROUNDING, TEMPORAL_FAMILIES)
+    is_longer = (ours.kind, theirs.number) == ("ok", 1406)
+    return is_write(statement) and has_day and (is_longer or same_numbers(found, statement, ours, theirs))
+
+
+def shorter_default(found, statement, ours, theirs):
+    """A default with a double in a FLOAT column, of which MariaDB keeps six digits after an ALTER TABLE: no duplicate of
+    a row before."""
+    is_float = any(statement.kinds.get(name, "").startswith("FLOAT") and any(isinstance(leaf, Literal) and family(leaf) == "double" for leaf in leaves(source)) for name, source in statement.sources.items())
+    return is_write(statement) and is_float and (ours.number, theirs.kind) == (1062, "ok")
+
+
+def zeros_of_year(found, statement, ours, theirs):
+    """The year 0 of IF and its kin in a text: 0000, and 0 in MariaDB."""
+    both = pair(found)
+    is_year = has_operand(statement.root, CHOICES | {"MIN", "MAX"}, {"year"})
+    return is_year and both is not None and both[1] == b"0" and re.fullmatch(rb"0+", both[0] or b"") is not None
+
+
+def part_of_late_day(found, statement, ours, theirs):
+    """A part of a DATETIME that is rounded beyond the year 9999, in a column that is generated from it."""
+    both = pair(found)
+    is_late = is_write(statement) and bool(statement.sources) and "9999-12-31 23:59:59.9" in statement.text()
+    if not is_late or not both or not all(both):
+        return False
+    return b"0000-00-00 00:00:00".startswith(both[0]) and b"9999-12-31 23:59:59".startswith(both[1])
 
 
 EXCUSES = [
@@ -1289,7 +1412,7 @@ EXCUSES = [
     ("UPDATE that sets NULL to NULL changes nothing", lambda f, s, o, t: f == "affected: 0, theirs 1" and re.match(r"UPDATE (IGNORE )?t SET (\w+) = \2 WHERE", s.text()) is not None),
     ("CAST to FLOAT stays a FLOAT in MIN and MAX", lambda f, s, o, t: f == "type: float, theirs double" and has_operand(s.root, {"MIN", "MAX"}, {"double"}) and "CAST FLOAT" in s.names()),
     ("CAST to FLOAT beyond the range is error 1690 in MySQL, warning 1264 in MariaDB", lambda f, s, o, t: "CAST FLOAT" in s.names() and o.number == 1690 and t.kind in ("rows", "ok")),
-    ("ROUND and TRUNCATE to a number of places that is no integer literal keep the digits of the decimal", lambda f, s, o, t: f.startswith("decimals: newdecimal") and any(len(node.operands) > 1 and not (isinstance(node.operands[1], Literal) and family(node.operands[1]) == "integer") for node in nodes(s.root, {"ROUND", "TRUNCATE"}))),
+    ("ROUND and TRUNCATE to places that a parameter or the clock gives keep the digits of the decimal", lambda f, s, o, t: f.startswith("decimals: newdecimal") and any(len(node.operands) > 1 and is_sent_or_clock(node.operands[1]) for node in nodes(s.root, {"ROUND", "TRUNCATE"}))),
     ("display widths of floating point results", lambda f, s, o, t: f.startswith("decimals: double")),
     ("MAX, MIN and IFNULL of YEAR show 0 as 0000", lambda f, s, o, t: f.startswith("value") and ": b'0000', theirs b'0'" in f and "year" in s.families()),
     ("DISTINCT of BIT gives integers in MariaDB", lambda f, s, o, t: "DISTINCT" in s.text() and any(field.type_code == 16 for field in o.fields)),
@@ -1369,7 +1492,7 @@ EXCUSES = [
     ("FORMAT takes days, times and hexadecimal literals for doubles or integers", lambda f, s, o, t: "FORMAT" in s.names() and f.startswith("value") and (s.families() & TEMPORAL_FAMILIES or "0x" in s.text())),
     ("decimals and days are rounded to members of ENUM and SET, and a SET refuses negative ones", rounded_choice),
     ("a day or time in a YEAR is its year or 0", lambda f, s, o, t: is_write(s) and o.kind == "ok" and t.number == 1292 and re.search("Incorrect (date|time)", t.message)),
-    ("a decimal of CASE and its kin is stored in a text with the digits of its type", lambda f, s, o, t: is_write(s) and s.names() & CHOICES and same_numbers(f, s, o, t)),
+    ("a decimal of CASE and its kin is stored in a text with the digits of its type", lambda f, s, o, t: is_write(s) and s.names() & CHOICES and (same_numbers(f, s, o, t) or (o.number, t.kind) == (1406, "ok") and has_operand(s.root, CHOICES, {"decimal"}))),
     ("an unsigned number and a day are unsigned in a sum, which is error 1690 if it is negative", lambda f, s, o, t: o.number == 1690 and "BIGINT UNSIGNED" in o.message and s.names() & {"-", "+", "*"} and s.families() & TEMPORAL_FAMILIES),
     ("AVG and SUM of doubles beyond the range are error 1690", lambda f, s, o, t: o.number == 1690 and s.names() & {"AVG", "SUM"}),
     ("ROUND of an integer beyond 64 bits is error 1690", lambda f, s, o, t: o.number == 1690 and s.names() & {"ROUND", "TRUNCATE"}),
@@ -1408,7 +1531,7 @@ EXCUSES = [
     ("DIV of numbers that are no integers is a BIGINT, also if one is UNSIGNED", lambda f, s, o, t: "DIV" in s.names() and t.number == 1690 and "BIGINT UNSIGNED" in t.message and o.kind == "rows" and s.families() & {"decimal", "double"}),
     ("the greatest TIME has no fraction in MySQL, also as hexadecimal digits", lambda f, s, o, t: "HEX" in s.names() and f.startswith("value") and b"838:59:59.0".hex().upper() in f),
     ("a quotient that is 0 has no sign in MySQL", lambda f, s, o, t: is_write(s) and "/" in s.names() and t.number == 1264 and o.kind == "ok"),
-    ("BIT(64) is unsigned where it is compared as a double", lambda f, s, o, t: has_wide_bit(s) and s.names() & {"compare", "BETWEEN", "IN", "FIELD"} and kind_of(f) in ("value", "rows") and (s.families() & {"double", "decimal"} or re.search(r"\d\.\d|\de\d", s.text()))),
+    ("BIT(64) is unsigned where it is compared as a double", lambda f, s, o, t: has_wide_bit(s) and s.names() & {"compare", "BETWEEN", "IN", "FIELD"} and kind_of(f) in ("value", "rows") and (s.families() & {"double", "decimal"} or re.search(r"\d\.\d|\de[-+]?\d", s.text()))),
     ("FORMAT has at most 30 decimals in MySQL, 38 in MariaDB, also in a function", lambda f, s, o, t: "FORMAT" in s.names() and f.startswith("value") and ("year" in s.families() or any(int(digits) > 30 for digits in re.findall(r", '?(\d+)", s.text())))),
     ("a number becomes a member of ENUM or SET by its text in ALTER TABLE, by its position in MariaDB", number_to_choice),
     ("a document is a number of its own, the number of its text in MariaDB", lambda f, s, o, t: "json" in s.families() and t.number == 1690 and o.kind == "rows"),
@@ -1425,10 +1548,8 @@ EXCUSES = [
     ("a hexadecimal literal in an IN list of unlike types is a number or bytes, a text in MariaDB", lambda f, s, o, t: "IN" in s.names() and kind_of(f) in ("rows", "value") and bool(re.search(r"0x[0-9a-f]+ (NOT )?IN \(", s.text()))),
     ("a count of SUBSTRING_INDEX has 64 bits in MySQL, 32 in MariaDB", wide_count),
     ("a negated time is a double, which is rounded to 0", lambda f, s, o, t: is_write(s) and (o.kind, t.number) == ("ok", 1264) and has_operand(s.root, {"neg"} | ROUNDING, TEMPORAL_FAMILIES)),
-    ("CAST to FLOAT has the digits of a FLOAT in a TEXT column, those of a double in MySQL", float_as_text),
     ("a day and a decimal are a decimal in MySQL, an integer that is cut in MariaDB", lambda f, s, o, t: kind_of(f) == "value" and 1916 in numbers_of(t) and bool(s.names() & ARITHMETIC) and bool(s.families() & TEMPORAL_FAMILIES)),
     ("an illegal mix of collations in a regular expression has the number for two operands", lambda f, s, o, t: (o.number, t.number) == (1267, 1270) and bool(s.names() & {"REGEXP_REPLACE", "REGEXP_INSTR", "REGEXP_SUBSTR"})),
-    ("ADDTIME and SUBTIME of the text of a day start at its midnight here, and read a time in MySQL", text_of_day),
     ("a column that ALTER TABLE makes JSON has the form of its type, and a column that is generated from it", lambda f, s, o, t: is_write(s) and bool(re.search(r" MODIFY \w+ JSON", s.text())) and same_numbers(f, s, o, t)),
     ("a time as a length is its hours, and a large number in MariaDB", time_as_length),
     ("QUOTE of a number has the character set of texts, and latin1 in MariaDB", lambda f, s, o, t: pair(f) in ((b"utf8mb4", b"latin1"), (b"utf8mb4_general_ci", b"latin1_swedish_ci")) and "QUOTE" in s.names()),
@@ -1436,7 +1557,6 @@ EXCUSES = [
     ("counts of characters beyond 64 bits are the greatest number, and lose their upper bits in MariaDB", lambda f, s, o, t: s.names() & {"SUBSTRING_INDEX", "EXPORT_SET", "MAKE_SET"} and f.startswith("value") and 1916 in numbers_of(t)),
     ("MariaDB reports conversions with 1916, an error in a strict write", lambda f, s, o, t: is_write(s) and f == "kind: ok, theirs error 1916"),
     ("CHAR columns are padded in the select list only", lambda f, s, o, t: {"padded", "where"} <= s.features and f.startswith("rows") and any(kind.startswith("CHAR") for kind in s.types())),
-    ("digits after the point of a ROUND or TRUNCATE to places of a parameter or a text are not known", lambda f, s, o, t: f.startswith("decimals: newdecimal") and s.names() & {"ROUND", "TRUNCATE"} and bool(s.sent()[1] or re.search(r", (?:[A-Z]+)?'[^']*'\)", s.text()))),
     ("the negation of a constant that is negative is an integer here, a decimal in MySQL and MariaDB", lambda f, s, o, t: "neg" in s.names() and (f == "type: integer, theirs newdecimal" or (o.number, t.kind) == (1690, "rows") and "-9223372036854775808" in s.text())),
     ("REPLACE with NULL is NULL in MySQL, the text in MariaDB where nothing is replaced", lambda f, s, o, t: is_write(s) and (o.kind, t.number) == ("ok", 1366) and "REPLACE" in s.names()),
     ("NULLIF of ENUM and SET is stored in a number as a number, in MySQL as a text", lambda f, s, o, t: "NULLIF" in s.names() and "choice" in s.families() and is_write(s) and t.number == 1366 and o.kind == "ok"),
@@ -1462,7 +1582,20 @@ EXCUSES = [
     ("MariaDB encodes the padding of a number twice", padded_number),
     ("a text with two points in a YEAR", points_in_year),
     ("a text ends before its first invalid byte, so that it may stay as it is, and has ? in MariaDB", lambda f, s, o, t: f == "affected: 0, theirs 1" and is_write(s) and 1366 in numbers_of(o) & numbers_of(t)),
-    ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f)),
+    ("a decimal as a text is a day without its point in MySQL, none in MariaDB", day_with_point),
+    ("bytes and a text are compared as bytes, and MariaDB warns of them", bytes_compared),
+    ("MariaDB cuts a text in groups to the length of its type", cut_to_length),
+    ("ROUND and TRUNCATE of a parameter that is an integer have no digits after the point", rounded_parameter),
+    ("a FLOAT that CONVERT USING makes a text has the digits of that text", recoded_float),
+    ("CEIL and FLOOR of a wide double have an exponent in a text, all digits in MariaDB", wide_whole),
+    ("a logarithm that is NULL is out of range in MariaDB's groups", logarithm_in_groups),
+    ("CEIL and its kin of a day or time are numbers, also beside a day or time", rounded_day),
+    ("a sum of a day or time has the digits of its type in a text, six in MariaDB", digits_of_day),
+    ("MariaDB cuts the double of a default after ALTER TABLE", shorter_default),
+    ("a constant default is evaluated for each row, and once in MariaDB", lambda f, s, o, t: f.startswith("warnings") and is_write(s) and numbers_of(o) - numbers_of(t) == {1259} and numbers_of(t) <= numbers_of(o) and any(any(nodes(source, {"UNCOMPRESS", "UNCOMPRESSED_LENGTH"})) for source in s.sources.values())),
+    ("IF and its kin of YEAR show 0 as 0000, also in a text that is cut", zeros_of_year),
+    ("a DATETIME that is rounded beyond the year 9999 is the zero date, also a part of it", part_of_late_day),
+    ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f, has_unicode_collation(s))),
 ]
 
 

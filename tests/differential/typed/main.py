@@ -24,7 +24,8 @@ from episode import Episode, plain
 from excuses import excuse
 from functions import LEFT_OUT, SIGNATURES
 from record import line, refusal
-from tree import Form, Many
+from shapes import leaves
+from tree import Form, Many, Words
 from wire import Server
 
 REFUSED = 1235
@@ -114,7 +115,9 @@ def reasons_of_documents(servers, documents, cause, source, recorded):
     """The reasons of the differences of JSON functions; none if one differs without a reason."""
     reasons = {}
     for node in documents:
-        query = cause.with_root(Form(f"SELECT {{}}{source}", [Many([node])], whole=True))
+        has_column = any(isinstance(leaf, Words) and leaf.family is not None for leaf in leaves(node))
+        rows = " FROM t ORDER BY id" if has_column else source
+        query = cause.with_root(Form(f"SELECT {{}}{rows}", [Many([node])], whole=True))
         query.features = frozenset(["rows"])
         ours, theirs, found = send(servers, query)
         if ours.kind == "rows" and theirs is not None and not found and ours.rows != theirs.rows:

@@ -129,7 +129,7 @@ fn unify_operands(operation: &str, operands: &mut [Expression; 2]) -> Result<Com
 fn encode_operands<const N: usize>(domain: CompareDomain, operands: [&mut Expression; N]) {
     let CompareDomain::String(collation) = domain else { return };
     for operand in operands {
-        *operand = std::mem::replace(operand, Expression::null()).in_collation(collation);
+        *operand = std::mem::replace(operand, Expression::null()).compared_in(collation);
     }
 }
 

@@ -29,6 +29,22 @@ impl Expression {
         }
     }
 
+    /// As [`Self::in_collation`], for a comparison. Constant bytes beyond ASCII are not those of a character:
+    /// they equal no text of ascii.
+    pub(super) fn compared_in(self, collation: CollationId) -> Expression {
+        match &self.node {
+            Node::Constant(Value::Bytes(bytes))
+                if collation.character_set() == CharacterSet::Ascii && self.result.is_bytes() && !bytes.is_ascii() =>
+            {
+                let text: String =
+                    bytes.iter().map(|byte| if byte.is_ascii() { char::from(*byte) } else { '\u{fffd}' }).collect();
+                let result = ResultType { kind: Kind::String, collation, ..self.result };
+                Expression { node: Node::Constant(Value::Bytes(text.into_bytes())), result }
+            }
+            _ => self.in_collation(collation),
+        }
+    }
+
     fn encoded(self) -> Expression {
         let own = self.result.collation.character_set();
         let length = self.result.bytes_max();

@@ -12,7 +12,7 @@ use crate::result_type::{Coercibility, ResultType};
 pub(super) const TABLE: &[Function] = &[
     function("BIN", 1, 1, resolve_digits, |call| converted(call, 10, 2)),
     function("OCT", 1, 1, resolve_digits, |call| converted(call, 10, 8)),
-    function("CONV", 3, 3, resolve_digits, conv),
+    function("CONV", 3, 3, resolve_digits, conv).numbers_at(0b110),
     function("BIT_COUNT", 1, 1, resolve_integer::<2>, bit_count).of_numbers().of_bytes(),
     function("BYTES &", 2, 2, resolve_bytes, |call| of_bytes(call, |left, right| left & right)).of_bytes(),
     function("BYTES |", 2, 2, resolve_bytes, |call| of_bytes(call, |left, right| left | right)).of_bytes(),

@@ -2,14 +2,16 @@
 
 use junctor_model::error::Result;
 use junctor_model::row_encoding::DECIMALS_NOT_FIXED;
-use junctor_model::value::{Decimal, Value, ValueRef};
+use junctor_model::value::{Decimal, ValueRef};
 
 use super::function;
 use super::{Call, Function, TypedCall, any_nullable};
 use crate::decimal::{self, DECIMAL_SCALE_MAX};
-use crate::evaluate::to_double;
+use crate::evaluate::{to_double, to_integer};
+use crate::parameter::Parameters;
 use crate::program::Expression;
 use crate::result_type::{Kind, ResultType};
+use crate::scratch::Scratch;
 
 pub(super) const TABLE: &[Function] = &[
     function("FLOOR", 1, 1, resolve_whole, floor).of_numbers(),
@@ -39,14 +41,9 @@ fn resolve_whole(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCal
 
 fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     let operand = arguments[0].result;
-    let places = match arguments.get(1).map(|places| places.as_constant()) {
+    let places = match arguments.get(1) {
         None => Some(0),
-        Some(Some(Value::Int(places))) => Some((*places).clamp(0, DECIMALS_NOT_FIXED.into()) as u8),
-        Some(Some(Value::UInt(places))) => Some((*places).min(DECIMALS_NOT_FIXED.into()) as u8),
-        Some(Some(Value::Decimal(places))) => {
-            Some(decimal::to_integer(*places).clamp(0, DECIMALS_NOT_FIXED.into()) as u8)
-        }
-        Some(_) => None,
+        Some(places) => constant_places(places),
     };
     let result = match operand.kind {
         Kind::Int | Kind::UInt | Kind::Bit | Kind::Year => operand.as_number(),
@@ -57,6 +54,18 @@ fn resolve_places(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCa
         _ => ResultType { decimals: places.unwrap_or(DECIMALS_NOT_FIXED), ..ResultType::double() },
     };
     Ok(TypedCall { result: result.with_nullable(any_nullable(&arguments)), arguments })
+}
+
+/// The digits after the point that a constant expression gives; `None` if it is NULL or depends on a row or a
+/// parameter.
+fn constant_places(places: &Expression) -> Option<u8> {
+    if !places.is_constant() {
+        return None;
+    }
+    let scratch = Scratch::new();
+    let value = places.evaluate(None, Parameters::NONE, &scratch).ok().filter(|value| !value.is_null())?;
+    let number = to_integer(value, &scratch).ok()?;
+    Some(number.clamp(0, DECIMALS_NOT_FIXED.into()) as u8)
 }
 
 fn floor(call: Call<'_>) -> Result<ValueRef<'_>> {

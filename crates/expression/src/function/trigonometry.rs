@@ -41,6 +41,8 @@ fn atan(call: Call<'_>) -> Result<ValueRef<'_>> {
     if call.count() == 1 {
         return of(call, f64::atan);
     }
-    let (Some(y), Some(x)) = (call.double(0)?, call.double(1)?) else { return Ok(ValueRef::Null) };
+    // A NULL decides without the second operand.
+    let Some(y) = call.double(0)? else { return Ok(ValueRef::Null) };
+    let Some(x) = call.double(1)? else { return Ok(ValueRef::Null) };
     finite(call, y.atan2(x))
 }

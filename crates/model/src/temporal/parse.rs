@@ -218,12 +218,22 @@ pub fn parse_time(text: &[u8]) -> Read {
     Read { parts: Some(parts), nanoseconds, digits: fraction_digits, kind: TemporalKind::Time, defects }
 }
 
+/// Whether a text is read as a day with a time where a time is wanted. A shorter text is a time.
+pub fn is_date_time(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    text.len() >= DATE_TIME_BYTES_MIN && scan_date_time(text).is_some()
+}
+
+/// The parts of a text that has a day and a time; `None` for other texts.
+fn scan_date_time(text: &[u8]) -> Option<Scan> {
+    let scan = scan(text)?;
+    let has_time = scan.count > 3 && (!scan.has_delimiter || scan.has_space || text.contains(&b'T'));
+    has_time.then_some(scan)
+}
+
 /// The time of a text that has a day and a time, which must be valid; `None` for other texts.
 fn time_of_date_time(text: &[u8]) -> Option<Read> {
-    let scan = scan(text)?;
-    if scan.count <= 3 || (scan.has_delimiter && !scan.has_space && !text.contains(&b'T')) {
-        return None;
-    }
+    let scan = scan_date_time(text)?;
     let read = read_scan(text, &scan, DateRules::FUZZY);
     let Some(parts) = read.parts else { return Some(Read::failed(read.defects)) };
     let time = Parts { year: 0, month: 0, day: 0, ..parts };

@@ -121,7 +121,8 @@ impl TypeDescriptor for Floating {
             most = most.min(10f64.powi(i32::from(digits) - i32::from(scale)) - 1.0 / unit);
             let scaled = number * unit;
             if scaled.is_finite() {
-                number = scaled.round_ties_even() / unit;
+                // With fixed digits, zero has no sign.
+                number = scaled.round_ties_even() / unit + 0.0;
             }
         }
         let least = if data_type.unsigned { 0.0 } else { -most };

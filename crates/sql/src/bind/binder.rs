@@ -11,7 +11,7 @@ use junctor_signals::program::{Aggregate, Projection};
 use super::block::SlotSpace;
 use super::column_default::default_of;
 use super::group_function::GroupFunctions;
-use super::literal::{among_numbers, bind_literal, compared};
+use super::literal::{among_numbers, as_condition, bind_literal, compared};
 use super::scope::{RowSource, shown};
 use super::{Environment, ParameterKind, Scope, SelectList, item_named, message};
 use crate::parse::expression as ast;
@@ -278,22 +278,20 @@ impl<'a> Binder<'a> {
     /// Binds WHERE and HAVING as one condition. Without groups, HAVING is a second WHERE that can refer to
     /// aliases of the select list. Errors: those of [`Self::bind`], and 1235 for HAVING with aggregates.
     pub fn bind_conditions(&mut self, select: &'a Select, list: &SelectList) -> Result<Option<Expression>> {
-        let filter = select
-            .filter
-            .as_ref()
-            .map(|filter| self.bind_in(Clause::Where, filter).map(|bound| among_numbers(filter, bound)));
+        let filter = select.filter.as_ref().map(|filter| as_condition(filter, self.bind_in(Clause::Where, filter)?));
         let filter = filter.transpose()?;
         let Some(having) = &select.having else { return Ok(filter) };
         if !list.aggregates.is_empty() {
             return Err(Error::not_supported("HAVING of aggregates"));
         }
         self.named = Some((&select.projection, list.projection.clone()));
-        let having = self.bind_in(Clause::Having, having).map_err(|error| match error.code {
+        let bound = self.bind_in(Clause::Having, having).map_err(|error| match error.code {
             // MySQL accepts an aggregate here, so the error must not say that it is invalid.
             ErrorCode::InvalidUseOfGroup => Error::not_supported("HAVING of aggregates"),
             _ => error,
         })?;
         self.named = None;
+        let having = as_condition(having, bound)?;
         Ok(Some(match filter {
             Some(filter) => Expression::and(vec![filter, having]),
             None => having,
@@ -307,7 +305,7 @@ impl<'a> Binder<'a> {
 
     /// Binds conditions. A hexadecimal literal is a number there.
     fn conditions(&mut self, operands: &[ast::Expression]) -> Result<Vec<Expression>> {
-        operands.iter().map(|operand| self.bind(operand).map(|bound| among_numbers(operand, bound))).collect()
+        operands.iter().map(|operand| as_condition(operand, self.bind(operand)?)).collect()
     }
 
     fn parameter(&self, ordinal: ast::ParameterNumber) -> Result<Expression> {

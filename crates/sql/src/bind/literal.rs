@@ -1,6 +1,6 @@
 //! Binds literals as constants.
 
-use junctor_expression::{Coercibility, Expression, Kind, ResultType};
+use junctor_expression::{Coercibility, CompareOperator, Expression, Kind, ResultType};
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::decimal::{self, DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, NARROW_DIGITS_MAX};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -68,6 +68,17 @@ pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Exp
     }
 }
 
+/// A condition of WHERE, HAVING, ON or of a logical operator. A hexadecimal literal is a number there. A
+/// document is compared with the document 0, so that all others are true, also `false`.
+pub(crate) fn as_condition(written: &ast::Expression, bound: Expression) -> Result<Expression> {
+    let bound = among_numbers(written, bound);
+    if bound.result.kind != Kind::Json {
+        return Ok(bound);
+    }
+    let zero = Expression::constant(Value::Int(0), CollationId::BINARY);
+    Expression::comparison(CompareOperator::NotEqual, bound, zero)
+}
+
 /// Two operands that are compared, as they are written and bound. A hexadecimal or bit literal is a number
 /// beside a number, and bytes beside a text.
 pub(crate) fn compared(
@@ -96,6 +107,11 @@ pub(crate) fn as_stored(column: &ColumnDefinition, value: &ast::Expression, boun
     match column.column_type.collation() {
         None if takes_bytes(column) => bound,
         None => among_numbers(value, bound),
+        // A computed FLOAT is stored as the double that it is; one of a column has the digits of a FLOAT.
+        Some(_) if bound.as_column().is_none() && bound.result.kind == Kind::Float => {
+            let nullable = bound.result.nullable;
+            bound.converted(ResultType::double().with_nullable(nullable))
+        }
         Some(_) if bound.as_column().is_none() => bound,
         // Another column's number has the leading zeros and fixed digits of its type in TEXT and BLOB only,
         // and its bits are digits in the other types only.

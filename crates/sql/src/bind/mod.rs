@@ -20,7 +20,7 @@ pub use call::operand_type;
 pub(crate) use column_default::{default_into, no_default};
 pub use environment::{Environment, Modes, NumberRules, ParameterKind, PatternPrefix, SessionConstant};
 pub use literal::decimal_of_text;
-pub(crate) use literal::{among_numbers, as_stored, number_of_literal, takes_bytes, text_behind_introducer};
+pub(crate) use literal::{as_condition, as_stored, number_of_literal, takes_bytes, text_behind_introducer};
 pub(crate) use scope::shown;
 pub use scope::{FoundColumn, RowSource, Scope};
 pub(crate) use select_list::bind_item;

@@ -9,7 +9,7 @@ use junctor_model::temporal::DIGITS_MAX;
 use junctor_model::value::Value;
 
 use super::binder::compare_operator;
-use super::literal::{among_numbers, number_of_literal};
+use super::literal::{among_numbers, as_condition, number_of_literal};
 use super::{Binder, SubqueryForm, message};
 use crate::parse::expression as ast;
 use crate::parse::expression::BinaryOperator as Operator;
@@ -29,9 +29,8 @@ impl Binder<'_> {
     pub(super) fn unary(&mut self, operator: ast::UnaryOperator, operand: &ast::Expression) -> Result<Expression> {
         let bound = self.bind(operand)?;
         let operand = match operator {
-            ast::UnaryOperator::Not | ast::UnaryOperator::Minus | ast::UnaryOperator::BitNot => {
-                among_numbers(operand, bound)
-            }
+            ast::UnaryOperator::Not => as_condition(operand, bound)?,
+            ast::UnaryOperator::Minus | ast::UnaryOperator::BitNot => among_numbers(operand, bound),
         };
         Ok(match operator {
             ast::UnaryOperator::Minus => Expression::negate(operand),
@@ -68,6 +67,9 @@ impl Binder<'_> {
             && has_bytes((operator, left, right), [&bound_left, &bound_right])
         {
             return Expression::call(Expression::function_of_bytes(operator), vec![bound_left, bound_right]);
+        }
+        if operator == Operator::Xor {
+            (bound_left, bound_right) = (as_condition(left, bound_left)?, as_condition(right, bound_right)?);
         }
         // A hexadecimal literal compares as a string unless the other operand is a number.
         if !operator.is_comparison() || bound_right.result.is_number() {

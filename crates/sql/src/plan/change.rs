@@ -30,7 +30,8 @@ use super::time_to_live::{Living, living};
 use super::{Plan, Quantity};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{
-    Binder, Clause, Environment, Scope, StoredExpressions, as_stored, bind_returning_list, default_into, message,
+    Binder, Clause, Environment, Scope, StoredExpressions, as_condition, as_stored, bind_returning_list, default_into,
+    message,
 };
 use crate::parse::expression as ast;
 use crate::parse::statement as ast_statement;
@@ -246,7 +247,8 @@ fn plan_change(
     action: WriteAction,
     maintained: Maintained,
 ) -> Result<Planned> {
-    let filter = request.filter.map(|filter| binder.bind_in(Clause::Where, filter)).transpose()?;
+    let filter =
+        request.filter.map(|filter| as_condition(filter, binder.bind_in(Clause::Where, filter)?)).transpose()?;
     let WithKeyExpressions { filter, wants_literals } = with_key_expressions(filter, binder.environment, layout)?;
     binder.is_volatile |= wants_literals;
     let Living { filter, is_volatile } = living(filter, binder.environment, layout)?;

@@ -451,6 +451,10 @@ fn changed(call: Call<'_>, change: Change) -> Result<ValueRef<'_>> {
     let mut document = document.to_vec();
     for position in (1..call.count()).step_by(2) {
         let Some(path) = call.plain_path(position)? else { return Ok(ValueRef::Null) };
+        // A value that would be appended nowhere is not evaluated.
+        if change == Change::Append && path.first(&document).is_none() {
+            continue;
+        }
         let value = call.member(position + 1)?;
         let mut next = Vec::new();
         append_changed(&document, &path.legs, (change, value), &mut next);

@@ -2,7 +2,8 @@
 
 use junctor_model::error::Result;
 use junctor_model::temporal::{
-    DateRules, Parts, Temporal, TemporalKind, YEAR_MAX, civil_of_days, days_in_month, days_of_civil, parse_date_time,
+    DateRules, Parts, Temporal, TemporalKind, YEAR_MAX, civil_of_days, days_in_month, days_of_civil, is_date_time,
+    parse_date_time,
 };
 use junctor_model::value::ValueRef;
 
@@ -176,7 +177,7 @@ fn add_time(call: Call<'_>, subtracts: bool) -> Result<ValueRef<'_>> {
         Kind::DateTime => true,
         Kind::Time => false,
         _ => match first {
-            ValueRef::Bytes(text) => is_date_time_text(text),
+            ValueRef::Bytes(text) => is_date_time(text),
             number => to_integer(number, call.scratch())? >= DAY_AND_TIME_MIN,
         },
     };
@@ -205,13 +206,6 @@ fn add_time(call: Call<'_>, subtracts: bool) -> Result<ValueRef<'_>> {
 
 /// Numbers from here on are a day and a time where a time is expected.
 const DAY_AND_TIME_MIN: i128 = 10_000_000_000;
-
-/// Whether a text begins with a day before its time.
-pub(super) fn is_date_time_text(text: &[u8]) -> bool {
-    let text = text.trim_ascii();
-    let first = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    first > 0 && matches!(text.get(first), Some(b'-' | b'/')) || first == text.len() && first >= 12
-}
 
 fn finished<'r>(call: Call<'r>, kind: TemporalKind, parts: &Parts) -> Result<ValueRef<'r>> {
     if call.result.kind != Kind::String {

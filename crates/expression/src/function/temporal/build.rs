@@ -122,13 +122,27 @@ fn months_of(name: &str, period: i64) -> Result<i64> {
 }
 
 fn period_add(call: Call<'_>) -> Result<ValueRef<'_>> {
-    let (Some(period), Some(months)) = (call.integer(0)?, call.integer(1)?) else { return Ok(ValueRef::Null) };
-    let sum = months_of("period_add", period)?.saturating_add(months);
-    Ok(ValueRef::Int(sum.div_euclid(12).saturating_mul(100).saturating_add(sum.rem_euclid(12) + 1)))
+    let Some(period) = call.integer(0)? else { return Ok(ValueRef::Null) };
+    let Some(months) = call.integer(1)? else { return Ok(ValueRef::Null) };
+    Ok(ValueRef::Int(period_of(months_of("period_add", period)?.wrapping_add(months) as u64)))
+}
+
+/// The period of a number of months. As in MySQL, the arithmetic is modulo 2 to the 64th.
+fn period_of(months: u64) -> i64 {
+    if months == 0 {
+        return 0;
+    }
+    let year = match months / 12 {
+        year @ 0..70 => year + 2000,
+        year @ 70..100 => year + 1900,
+        year => year,
+    };
+    year.wrapping_mul(100).wrapping_add(months % 12 + 1) as i64
 }
 
 fn period_difference(call: Call<'_>) -> Result<ValueRef<'_>> {
-    let (Some(left), Some(right)) = (call.integer(0)?, call.integer(1)?) else { return Ok(ValueRef::Null) };
+    let Some(left) = call.integer(0)? else { return Ok(ValueRef::Null) };
+    let Some(right) = call.integer(1)? else { return Ok(ValueRef::Null) };
     Ok(ValueRef::Int(months_of("period_diff", left)? - months_of("period_diff", right)?))
 }
 

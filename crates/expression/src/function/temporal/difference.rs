@@ -1,7 +1,7 @@
 //! Differences of days and times.
 
 use junctor_model::error::Result;
-use junctor_model::temporal::{Parts, number_parts};
+use junctor_model::temporal::{Parts, is_date_time, number_parts};
 use junctor_model::value::ValueRef;
 
 use super::super::{Call, Function, TypedCall, function};
@@ -57,7 +57,7 @@ fn time_difference(call: Call<'_>) -> Result<ValueRef<'_>> {
         let is_day = has_day
             || match value {
                 ValueRef::Temporal(_) => false,
-                ValueRef::Bytes(text) => super::arithmetic::is_date_time_text(text),
+                ValueRef::Bytes(text) => is_date_time(text),
                 number => number_parts(number).0 >= DATE_TIME_NUMBER_MIN,
             };
         let read = if is_day { call.date_time(position)? } else { call.time(position)? };

@@ -1,7 +1,7 @@
 //! The fields of days and times, and days counted from a start.
 
 use junctor_model::error::Result;
-use junctor_model::temporal::{Parts, Temporal, TemporalKind, civil_of_days, days_in_month};
+use junctor_model::temporal::{Parts, Temporal, TemporalKind, civil_of_days, days_in_month, is_date_time};
 use junctor_model::value::ValueRef;
 
 use super::super::{Call, Function, TypedCall, function, generated_text};
@@ -30,7 +30,7 @@ pub(in super::super) const TABLE: &[Function] = &[
     function("DAYNAME", 1, 1, resolve_name, day_name),
     function("MONTHNAME", 1, 1, resolve_name, month_name),
     function("LAST_DAY", 1, 1, resolve_date, last_day),
-    function("FROM_DAYS", 1, 1, resolve_date, from_days),
+    function("FROM_DAYS", 1, 1, resolve_date, from_days).of_numbers(),
     function("DATE", 1, 1, resolve_date, date),
     function("TIME", 1, 1, resolve_time, time),
     function("TIME_TO_SEC", 1, 1, resolve_integer, time_to_seconds),
@@ -167,7 +167,7 @@ fn extracted(call: Call<'_>, unit: Unit) -> Result<Option<Temporal>> {
     let is_time = unit.has_time()
         && match call.rounded(0)? {
             ValueRef::Temporal(value) => value.kind == TemporalKind::Time,
-            ValueRef::Bytes(text) => !super::arithmetic::is_date_time_text(text),
+            ValueRef::Bytes(text) => !is_date_time(text),
             _ => false,
         };
     if is_time { call.time(0) } else { call.date_time(0) }

@@ -11,9 +11,9 @@ use crate::program::Expression;
 use crate::result_type::ResultType;
 
 pub(in super::super) const TABLE: &[Function] = &[
-    function("WEEK", 1, 2, resolve, week).with(&[Setting::Variable("default_week_format")]),
+    function("WEEK", 1, 2, resolve, week).with(&[Setting::Variable("default_week_format")]).numbers_at(0b10),
     function("WEEKOFYEAR", 1, 1, resolve, |call| of_day(call, Mode::of_number(3), |(_, week)| week)),
-    function("YEARWEEK", 1, 2, resolve, year_week),
+    function("YEARWEEK", 1, 2, resolve, year_week).numbers_at(0b10),
 ];
 
 /// How weeks are counted.

@@ -255,7 +255,7 @@ impl TreePlanner<'_> {
                 semijoins.push(semijoin);
                 continue;
             }
-            let bound = crate::bind::among_numbers(conjunct, binder.bind_in(Clause::Where, conjunct)?);
+            let bound = crate::bind::as_condition(conjunct, binder.bind_in(Clause::Where, conjunct)?)?;
             conditions.extend(conjuncts_of(&bound));
         }
         self.note(&binder);
@@ -288,7 +288,7 @@ impl TreePlanner<'_> {
             Some(having) => {
                 let bound = binder.bind_in(Clause::Having, having)?;
                 check_alias(&bound, &projection, &windows)?;
-                Some(crate::bind::among_numbers(having, bound))
+                Some(crate::bind::as_condition(having, bound)?)
             }
             None => None,
         };

@@ -16,7 +16,7 @@ use super::subquery::BlockSubqueries;
 use super::{BlockPlan, TreePlanner};
 use crate::access::TableAccess;
 use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotSpace, VisibleColumn};
-use crate::bind::{Clause, among_numbers, message};
+use crate::bind::{Clause, as_condition, message};
 use crate::parse::query::{DerivedSource, DerivedTable, FromItem, JoinCondition, JoinKind};
 use crate::parse::statement::{CommonTable, TableReference};
 use crate::plan::compute::type_of_column;
@@ -299,7 +299,7 @@ pub(super) fn bind_from<'s>(
             let mut binder = planner.binder(&view);
             binder.subqueries = Some(&of_condition);
             for conjunct in conjuncts(condition) {
-                let bound = among_numbers(conjunct, binder.bind_in(Clause::On, conjunct)?);
+                let bound = as_condition(conjunct, binder.bind_in(Clause::On, conjunct)?)?;
                 let applies = of_condition.take();
                 match applies.is_empty() {
                     true => conditions.extend(conjuncts_of(&bound)),

@@ -16,7 +16,7 @@ use super::window::reads_window;
 use super::{ApplyForm, ApplyPlan, JoinForm, JoinKey, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, BlockView, SlotOwner, SlotSpace};
 use crate::bind::window::WindowFunction;
-use crate::bind::{Clause, Subqueries, SubqueryForm, among_numbers, message};
+use crate::bind::{Clause, Subqueries, SubqueryForm, as_condition, message};
 use crate::parse::expression as ast;
 use crate::parse::query::FromItem;
 use crate::parse::statement::{Select, SelectItem};
@@ -152,7 +152,7 @@ impl<'b> BlockSubqueries<'b> {
             let view = BlockView { block: &block, names: bound.names, relations: (0..sources.len()).collect() };
             let mut binder = planner.binder(&view);
             for conjunct in query.filter.iter().flat_map(conjuncts) {
-                let condition = among_numbers(conjunct, binder.bind_in(Clause::Where, conjunct)?);
+                let condition = as_condition(conjunct, binder.bind_in(Clause::Where, conjunct)?)?;
                 conditions.extend(conjuncts_of(&condition));
             }
             let bind = |value| binder.bind_in(Clause::FieldList, value);

@@ -16,7 +16,7 @@ use super::leaf::Localised;
 use super::{TreePlanner, TreeTable};
 use crate::access::{NeedsCollector, TableAccess, invalid_view};
 use crate::bind::block::{BlockScope, BlockView, MergedColumn, MergedView, Relation, RelationSource, SlotSpace};
-use crate::bind::{Clause, Environment, among_numbers, bind_item, message};
+use crate::bind::{Clause, Environment, as_condition, bind_item, message};
 use crate::parse::expression::{ColumnReference, Expression as Written};
 use crate::parse::query::{DerivedSource, DerivedTable, FromItem};
 use crate::parse::session_value::{Lifting, lift_session_values};
@@ -271,7 +271,7 @@ impl<'a> TreePlanner<'a> {
         }
         let mut own = Vec::new();
         for condition in select.filter.iter().flat_map(conjuncts) {
-            let bound = among_numbers(condition, binder.bind_in(Clause::Where, condition)?);
+            let bound = as_condition(condition, binder.bind_in(Clause::Where, condition)?)?;
             own.extend(bound.conjuncts().iter().map(|bound| local.localise(bound)));
         }
         self.note(&binder);
