@@ -8,6 +8,7 @@ use junctor_model::id::{ColumnNumber, TableOwner};
 use junctor_model::schema::{Dictionary, SYSTEM_DATABASES, TableDefinition, TableLayout};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::block::MergedView;
@@ -163,6 +164,9 @@ impl NumberRules {
     }
 }
 
+/// The errors and texts of the warnings of planning.
+pub type PlanNotes = RefCell<Vec<(ErrorCode, Box<str>)>>;
+
 /// The parts of the schema, the session's settings and the parameters that determine the meaning of a
 /// statement.
 pub struct Environment<'a> {
@@ -213,6 +217,8 @@ pub struct Environment<'a> {
     /// Whether the statement sees expired rows only, as the purge of them does. Others see the rows that
     /// live.
     pub purges: bool,
+    /// Collects the warnings of planning; `None` where nobody reads them.
+    pub notes: Option<&'a PlanNotes>,
     /// Collects the rights that the statement needs; `None` for expressions that need none.
     pub(crate) access: Option<&'a NeedsCollector<'a>>,
 }
@@ -243,7 +249,18 @@ impl<'a> Environment<'a> {
             profile: &|_| None,
             parameter_values: &[],
             purges: false,
+            notes: None,
             access: None,
+        }
+    }
+
+    /// Adds a warning of planning. Each is given once.
+    pub(crate) fn warn(&self, warning: Box<Error>) {
+        let Some(notes) = self.notes else { return };
+        let Error { code, message, .. } = *warning;
+        let mut notes = notes.borrow_mut();
+        if !notes.iter().any(|(known, text)| *known == code && *text == message) {
+            notes.push((code, message));
         }
     }
 
