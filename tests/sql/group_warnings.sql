@@ -1,3 +1,4 @@
+-- not recorded: the warnings of MariaDB name the clauses otherwise.
 -- A name in GROUP BY or HAVING that is both a column and an alias of another value means the column, with a
 -- warning.
 CREATE DATABASE cli_group_warnings;
