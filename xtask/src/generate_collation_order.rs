@@ -1,9 +1,9 @@
 //! `generate-collation-order FOLDER`: writes the orders of Japanese and of Chinese characters into
 //! `crates/model/src/collation/tables`.
 //!
-//! FOLDER is `common/collation` of CLDR 30, with `ja.xml` and `zh.xml`. A file has the rules of a language first,
-//! one a line, in the notation of `crates/model/src/collation/language_rules.rs`. All other lines are ideographs
-//! in their order.
+//! FOLDER is `common/collation` of CLDR 30, with `ja.xml` and `zh.xml`. A file has the rules of a language
+//! first, one a line, in the notation of `crates/model/src/collation/language_rules.rs`. All other lines
+//! are ideographs in their order.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,8 +17,8 @@ const INDEX_MARK: char = '\u{FDD0}';
 const IDEOGRAPHS: &str = "&[last regular]";
 /// The distance from a character of ASCII to its wide form.
 const TO_WIDE: u32 = 0xFEE0;
-/// Letters of katakana with a mark, and the hiragana that they equal. CLDR has the letters without a mark; those
-/// with one follow from their canonical decompositions.
+/// Letters of katakana with a mark, and the hiragana that they equal. CLDR has the letters without a mark;
+/// those with one follow from their canonical decompositions.
 const COMPOSED_KANA: [(&str, &str); 2] = [
     (
         "がぎぐげござじずぜぞだぢづでどばびぶべぼぱぴぷぺぽゔゞ",
@@ -27,8 +27,8 @@ const COMPOSED_KANA: [(&str, &str); 2] = [
     ("わゐゑを", "ヷヸヹヺ"),
 ];
 
-/// Ideographs that the list of CLDR 30 lacks by mistake, each behind the one that it follows in later lists. The
-/// shorter list of CLDR 30 has all of them.
+/// Ideographs that the list of CLDR 30 lacks by mistake, each behind the one that it follows in later
+/// lists. The shorter list of CLDR 30 has all of them.
 const MISSING: (&str, &str) = ("⺊⺾⻌⺈⻏⻣⺕⺆⺧⺜⺌⺄⺀⻗⺝⺥", "卜艹辶刂阝骨彑冂牛日小乛又雨月爫");
 /// The marks of iteration with a mark of voice, and those without, as they decompose.
 const VOICED_ITERATION: [(&str, &str); 2] = [("ゞ", "ゝ"), ("ヾ", "ヽ")];
@@ -51,7 +51,8 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     write("zh.txt", &[tones, merged(others)].concat(), &with_missing(ideographs))
 }
 
-/// Rules of which no two begin at the same letter. The letters of a later rule come directly behind that letter.
+/// Rules of which no two begin at the same letter. The letters of a later rule come directly behind that
+/// letter.
 fn merged(rules: Vec<String>) -> Vec<String> {
     let mut merged: Vec<(String, String)> = Vec::new();
     for rule in rules {
@@ -76,8 +77,8 @@ fn with_missing(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Rules for the marks of iteration with a mark of voice, in each context in which those without have one. Later
-/// rules replace them where CLDR has its own.
+/// Rules for the marks of iteration with a mark of voice, in each context in which those without have one.
+/// Later rules replace them where CLDR has its own.
 fn voiced_iteration(in_context: &[String]) -> Vec<String> {
     let voiced = |rule: &String| {
         let (start, letters) = rule.split_once("<<<")?;
@@ -129,7 +130,8 @@ fn rules_of(text: &str) -> Vec<String> {
     rules.map(|rule| format!("&{rule}")).collect()
 }
 
-/// Whether a rule gives the wide form of a character of ASCII its weights, or those of the space to wide spaces.
+/// Whether a rule gives the wide form of a character of ASCII its weights, or those of the space to wide
+/// spaces.
 fn is_of_wide_form(rule: &str) -> bool {
     let mut characters = rule.chars().skip(1).filter(|character| *character != '=' || rule.contains('\u{FF1D}'));
     let (Some(narrow), last) = (characters.next(), rule.chars().last().unwrap_or_default()) else { return false };

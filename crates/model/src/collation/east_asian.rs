@@ -1,9 +1,10 @@
 //! `utf8mb4_ja_0900_as_cs`, `utf8mb4_ja_0900_as_cs_ks` and `utf8mb4_zh_0900_as_cs`: the weights of
 //! `utf8mb4_0900_as_cs` with the ideographs in the order of JIS X 0208 or of pinyin.
 //!
-//! The orders and the rules are those of CLDR 30 (`tables/ja.txt`, `tables/zh.txt`), read at the first use of a
-//! collation. In Japanese, hiragana and katakana have the same weights in three levels. The fourth, which
-//! only `_ks` has, puts hiragana first. A mark of length or of iteration has weights by the kana before it.
+//! The orders and the rules are those of CLDR 30 (`tables/ja.txt`, `tables/zh.txt`), read at the first use
+//! of a collation. In Japanese, hiragana and katakana have the same weights in three levels. The fourth,
+//! which only `_ks` has, puts hiragana first. A mark of length or of iteration has weights by the kana
+//! before it.
 
 use std::cmp::Ordering;
 use std::sync::OnceLock;

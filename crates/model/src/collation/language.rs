@@ -131,9 +131,9 @@ pub(super) fn append_levels<B: Base>(tailoring: &Tailoring<B>, levels: &[Level],
     }
 }
 
-/// Appends the common primary weights of texts that begin with characters of the weights of those of `prefix`.
-/// They end before the first character with which a letter of several characters may begin, and before one whose
-/// weights depend on the character before it.
+/// Appends the common primary weights of texts that begin with characters of the weights of those of
+/// `prefix`. They end before the first character with which a letter of several characters may begin, and
+/// before one whose weights depend on the character before it.
 pub(super) fn append_prefix_weights<B: Base>(tailoring: &Tailoring<B>, prefix: &[u8], out: &mut Vec<u8>) {
     let mut rest = prefix;
     while let Some((code, bytes)) = decode(rest) {

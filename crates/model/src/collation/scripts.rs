@@ -22,8 +22,8 @@ impl Base for Scripts {
 }
 
 impl Scripts {
-    /// The scripts in this order. In the default table, Latin letters are followed by the Greek, the Coptic, the
-    /// Cyrillic and the Glagolitic ones.
+    /// The scripts in this order. In the default table, Latin letters are followed by the Greek, the
+    /// Coptic, the Cyrillic and the Glagolitic ones.
     pub fn of(order: Order) -> Scripts {
         let (cyrillic, end) = (first_weight('а'), first_weight('ⰰ'));
         let start = match order {

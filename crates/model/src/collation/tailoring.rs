@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::character::decode;
 use super::unicode_levels::{self, Level};
 
-/// The weights below those that make a letter follow another one, in the second and the third level. The greatest
-/// of the default table is less.
+/// The weights below those that make a letter follow another one, in the second and the third level. The
+/// greatest of the default table is less.
 const FOLLOWING: [u16; 2] = [0x0125, 0x0020];
 /// The weights of a level that differs only in a level above it.
 const COMMON: [u16; 3] = [0, 0x20, 2];
@@ -115,8 +115,8 @@ impl<B: Base> Tailoring<B> {
         own.into_iter().flatten().copied().chain(primary).chain(lower)
     }
 
-    /// Whether the common prefix of keys ends before a character: a letter of several characters may begin with
-    /// it, or with one of its weights, or it may end one.
+    /// Whether the common prefix of keys ends before a character: a letter of several characters may begin
+    /// with it, or with one of its weights, or it may end one.
     pub fn ends_prefix(&self, code: u32) -> bool {
         let weights = || self.weights_of(Unit::Character(code), None);
         self.ends_of_prefixes.iter().any(|known| weights().eq(known.iter().copied()))

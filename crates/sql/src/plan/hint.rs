@@ -13,8 +13,8 @@ use crate::parse::statement::{IndexHint, IndexHintKind, Select, Statement, Table
 /// The variable that is the same as the hint MAX_EXECUTION_TIME.
 const EXECUTION_TIME: &str = "max_execution_time";
 
-/// The variables of SET_VAR that direct MySQL's optimizer and the sizes of its buffers. They change nothing here,
-/// also without a hint.
+/// The variables of SET_VAR that direct MySQL's optimizer and the sizes of its buffers. They change nothing
+/// here, also without a hint.
 const WITHOUT_EFFECT: [&str; 23] = [
     "big_tables",
     "bulk_insert_buffer_size",
@@ -102,8 +102,8 @@ pub(super) fn apply_hints(environment: &Environment<'_>, select: &Select) -> Opt
     select.has_hints.then(|| apply(environment, select.clone(), true))
 }
 
-/// Applies the hints of a statement that changes rows, and those of the queries in its FROM and WHERE. Returns
-/// the statement without hints.
+/// Applies the hints of a statement that changes rows, and those of the queries in its FROM and WHERE.
+/// Returns the statement without hints.
 pub(super) fn apply_to_change(environment: &Environment<'_>, statement: &Statement) -> (Statement, HintedSelect) {
     let mut statement = statement.clone();
     let (from, filter, hints) = match &mut statement {

@@ -95,8 +95,8 @@ fn chinese_orders_ideographs_by_pinyin() {
         &["小"],
         &["学"],
         &["一"],
-        &["⼀"],
         &["㊀"],
+        &["⼀"],
         &["中国"],
         &["中文"],
         &["重"],
@@ -178,8 +178,8 @@ fn a_prefix_key_ends_before_marks_whose_weights_depend_on_kana() {
     assert_eq!(length("utf8mb4_zh_0900_as_cs", "北重庆"), 2);
 }
 
-/// The scripts keep their distances: no two characters of one weight each that differ in the default table are
-/// equal, and their order is that of the default table within the scripts that do not move.
+/// The scripts keep their distances: no two characters of one weight each that differ in the default table
+/// are equal, and their order is that of the default table within the scripts that do not move.
 #[test]
 fn characters_outside_the_lists_keep_their_order() {
     let default = CollationId::UTF8MB4_0900_AI_CI;

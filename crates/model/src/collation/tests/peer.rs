@@ -106,8 +106,8 @@ fn base_of(letter: char) -> char {
     parts.and_then(|mut parts| parts.nth(1)).unwrap_or(letter)
 }
 
-/// Whether a text has a letter of several characters with a mark on one of these. ICU finds it, because it reads
-/// the parts of composed letters; MySQL does not.
+/// Whether a text has a letter of several characters with a mark on one of these. ICU finds it, because it
+/// reads the parts of composed letters; MySQL does not.
 fn has_hidden_letter(text: &str, sequences: &[Vec<char>]) -> bool {
     let letters: Vec<char> = text.chars().collect();
     let bases: Vec<char> = letters.iter().map(|letter| base_of(*letter)).collect();
