@@ -336,7 +336,7 @@ impl<'a> Binder<'a> {
                 None => return Ok(item.clone()),
                 // The column in GROUP BY takes precedence over the alias.
                 Some(column) if column != *item => {
-                    self.environment.warn(message::ambiguous_column(&reference.name, self.clause.name()));
+                    self.environment.warn(&message::ambiguous_column(&reference.name, self.clause.name()));
                 }
                 Some(_) => {}
             }

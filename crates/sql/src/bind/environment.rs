@@ -255,12 +255,11 @@ impl<'a> Environment<'a> {
     }
 
     /// Adds a warning of planning. Each is given once.
-    pub(crate) fn warn(&self, warning: Box<Error>) {
+    pub(crate) fn warn(&self, warning: &Error) {
         let Some(notes) = self.notes else { return };
-        let Error { code, message, .. } = *warning;
         let mut notes = notes.borrow_mut();
-        if !notes.iter().any(|(known, text)| *known == code && *text == message) {
-            notes.push((code, message));
+        if !notes.iter().any(|(known, text)| *known == warning.code && *text == warning.message) {
+            notes.push((warning.code, warning.message.clone()));
         }
     }
 

@@ -44,7 +44,7 @@ impl TreePlanner<'_> {
                     let named = item_named(&select.projection, projection, &reference.name, clause)?;
                     match (view.find(reference, clause.name())?, named) {
                         (Some(found), Some(value)) if found.expression != *value => {
-                            self.environment.warn(message::ambiguous_column(&reference.name, clause.name()));
+                            self.environment.warn(&message::ambiguous_column(&reference.name, clause.name()));
                             None
                         }
                         (Some(_), _) => None,
