@@ -23,7 +23,6 @@ REASONS = (
     ("refused by name: tablespaces", ("alter_tablespace",)),
     ("refused by name: CACHE INDEX, LOAD INDEX", ("cache_index",)),
     ("refused by name: indexes of geometric columns", ("type_spatial_indexes",)),
-    ("an index hint names the whole index, not an unambiguous beginning of its name", ("type_text_indexes",)),
     ("refused by name: CREATE SERVER; CONNECTION of a table is not kept", ("tbl_opt_connection",)),
     ("MariaDB's SHOW PROCESSLIST has a column more",
      ("delete_low_prio", "insert_high_prio", "insert_low_prio", "select_high_prio", "update_low_prio")),

@@ -4,6 +4,7 @@
 mod tested_by;
 mod generate;
 mod generate_collation;
+mod generate_collation_order;
 mod tidy;
 
 use std::process::ExitCode;
@@ -14,7 +15,9 @@ usage: xtask COMMAND
   list [CRATE]          list every violation of the rules for prose and test layout; CRATE can be xtask or docs
   generate              write docs/generated from the tables in the code
   generate-collation ALLKEYS GENERAL_CI_WEIGHTS
-                        write the weight tables of crates/model";
+                        write the weight tables of crates/model
+  generate-collation-order FOLDER
+                        write the orders of Japanese and Chinese of crates/model";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,6 +27,7 @@ fn main() -> ExitCode {
         Some((command, [area])) if command == "list" => tidy::list(Some(area)),
         Some((command, [])) if command == "generate" => generate::run(),
         Some((command, rest)) if command == "generate-collation" => generate_collation::run(rest),
+        Some((command, rest)) if command == "generate-collation-order" => generate_collation_order::run(rest),
         _ => Err(USAGE.into()),
     };
     match result {

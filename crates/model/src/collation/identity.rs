@@ -111,9 +111,12 @@ const IDENTITIES: &[Identity] = {
         unpadded(297, "utf8mb4_hu_0900_as_cs", Utf8mb4),
         unpadded(298, "utf8mb4_hr_0900_as_cs", Utf8mb4),
         unpadded(300, "utf8mb4_vi_0900_as_cs", Utf8mb4),
+        unpadded(303, "utf8mb4_ja_0900_as_cs", Utf8mb4),
+        unpadded(304, "utf8mb4_ja_0900_as_cs_ks", Utf8mb4),
         unpadded(305, "utf8mb4_0900_as_ci", Utf8mb4),
         unpadded(306, "utf8mb4_ru_0900_ai_ci", Utf8mb4),
         unpadded(307, "utf8mb4_ru_0900_as_cs", Utf8mb4),
+        unpadded(308, "utf8mb4_zh_0900_as_cs", Utf8mb4),
         unpadded(309, "utf8mb4_0900_bin", Utf8mb4),
         unpadded(310, "utf8mb4_nb_0900_ai_ci", Utf8mb4),
         unpadded(311, "utf8mb4_nb_0900_as_cs", Utf8mb4),
@@ -236,7 +239,7 @@ impl CollationId {
 
     /// Whether letters differ from their other case.
     pub fn is_case_sensitive(self) -> bool {
-        self.is_code_point_order() || self.0 == 49 || self.name().ends_with("_as_cs")
+        self.is_code_point_order() || self.0 == 49 || self.name().contains("_as_cs")
     }
 
     /// Whether this is the default collation of its character set.

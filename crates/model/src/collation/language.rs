@@ -11,8 +11,9 @@ use std::cmp::Ordering;
 use std::sync::OnceLock;
 
 use super::character::decode;
-use super::language_rules::RULES;
-use super::tailoring::{Tailoring, Unit};
+use super::language_rules::{Order, RULES};
+use super::scripts::Scripts;
+use super::tailoring::{Base, Tailoring, Unit};
 use super::unicode_levels::{self, Level, SEPARATOR_BYTES};
 use super::unicode_primary;
 
@@ -41,7 +42,7 @@ const LANGUAGES: [Option<Language>; (LAST_NUMBER - FIRST_NUMBER + 1) as usize] =
 };
 
 /// The levels below the first.
-const LEVELS: [Level; 2] = [Level::Accents, Level::Case];
+pub(super) const LEVELS: [Level; 2] = [Level::Accents, Level::Case];
 
 impl Language {
     /// The language of the collation with this number.
@@ -70,48 +71,73 @@ impl Language {
         if self.has_levels { &LEVELS } else { &[] }
     }
 
-    fn tailoring(self) -> &'static Tailoring {
-        static TAILORINGS: [OnceLock<Tailoring>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
-        TAILORINGS[self.place].get_or_init(|| Tailoring::of(RULES[self.place].text, RULES[self.place].order))
+    fn tailoring(self) -> &'static Tailoring<Scripts> {
+        static TAILORINGS: [OnceLock<Tailoring<Scripts>>; RULES.len()] = [const { OnceLock::new() }; RULES.len()];
+        TAILORINGS[self.place].get_or_init(|| {
+            let rules = &RULES[self.place];
+            Tailoring::of(rules.text, Scripts::of(rules.order), rules.order == Order::CapitalsFirst)
+        })
     }
 }
 
 /// Whether two characters have the same weights.
 pub(super) fn same_character(language: Language, left: u32, right: u32) -> bool {
-    let tailoring = language.tailoring();
-    let same = |level: Option<Level>| {
-        tailoring.weights_of(Unit::Character(left), level).eq(tailoring.weights_of(Unit::Character(right), level))
-    };
-    left == right || same(None) && language.levels().iter().all(|level| same(Some(*level)))
+    have_same_weights(language.tailoring(), language.levels(), left, right)
 }
 
 /// The order of two texts.
 pub(super) fn compare(language: Language, left: &[u8], right: &[u8]) -> Ordering {
-    let tailoring = language.tailoring();
+    compare_levels(language.tailoring(), language.levels(), left, right)
+}
+
+/// Appends the weight key of `text`.
+pub(super) fn append_weight_key(language: Language, text: &[u8], out: &mut Vec<u8>) {
+    append_levels(language.tailoring(), language.levels(), text, out);
+}
+
+/// Appends the primary weights that all texts have whose first characters have those of `prefix`, one by one.
+pub(super) fn append_prefix_key(language: Language, prefix: &[u8], out: &mut Vec<u8>) {
+    append_prefix_weights(language.tailoring(), prefix, out);
+}
+
+/// Whether two characters have the same primary weights and those of `levels`.
+pub(super) fn have_same_weights<B: Base>(tailoring: &Tailoring<B>, levels: &[Level], left: u32, right: u32) -> bool {
+    let same = |level: Option<Level>| {
+        tailoring.weights_of(Unit::Character(left), level).eq(tailoring.weights_of(Unit::Character(right), level))
+    };
+    left == right || same(None) && levels.iter().all(|level| same(Some(*level)))
+}
+
+/// The order of two texts by their primary weights and those of `levels`.
+pub(super) fn compare_levels<B: Base>(
+    tailoring: &Tailoring<B>,
+    levels: &[Level],
+    left: &[u8],
+    right: &[u8],
+) -> Ordering {
     let mut order = tailoring.weights(left, None).cmp(tailoring.weights(right, None));
-    for level in language.levels() {
+    for level in levels {
         order = order.then_with(|| tailoring.weights(left, Some(*level)).cmp(tailoring.weights(right, Some(*level))));
     }
     order
 }
 
-/// Appends the weight key of `text`.
-pub(super) fn append_weight_key(language: Language, text: &[u8], out: &mut Vec<u8>) {
-    let tailoring = language.tailoring();
+/// Appends the primary weights of `text` and those of `levels`, with marks between the levels.
+pub(super) fn append_levels<B: Base>(tailoring: &Tailoring<B>, levels: &[Level], text: &[u8], out: &mut Vec<u8>) {
     append(tailoring.weights(text, None), out);
-    for level in language.levels() {
+    for level in levels {
         out.extend_from_slice(&[0; SEPARATOR_BYTES]);
         append(tailoring.weights(text, Some(*level)), out);
     }
 }
 
-/// Appends the primary weights that all texts have whose first characters have those of `prefix`, one by one.
-/// They end before the first character with which a letter of several characters may begin.
-pub(super) fn append_prefix_key(language: Language, prefix: &[u8], out: &mut Vec<u8>) {
-    let tailoring = language.tailoring();
+/// Appends the common primary weights of texts that begin with characters of the weights of those of
+/// `prefix`. They end before the first character with which a letter of several characters may begin, and
+/// before one whose weights depend on the character before it.
+pub(super) fn append_prefix_weights<B: Base>(tailoring: &Tailoring<B>, prefix: &[u8], out: &mut Vec<u8>) {
     let mut rest = prefix;
     while let Some((code, bytes)) = decode(rest) {
-        if tailoring.may_begin_sequence(code) {
+        if tailoring.ends_prefix(code) {
             break;
         }
         rest = &rest[bytes..];

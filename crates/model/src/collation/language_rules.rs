@@ -35,9 +35,9 @@ const CROATIAN: &str = "&C<č<<<Č<ć<<<Ć &D<dž<<<ǆ<<<Dž<<<ǅ<<<DŽ<<<Ǆ<đ<
                         &N<nj<<<ǌ<<<Nj<<<ǋ<<<NJ<<<Ǌ &S<š<<<Š &Z<ž<<<Ž";
 
 const NORWEGIAN: &str = "&D<<đ<<<Đ<<ð<<<Ð &t<<<þ/h &T<<<Þ/H &Y<<ü<<<Ü<<ű<<<Ű \
-                         &[1]ǀ<æ<<<Æ<<ä<<<Ä<<ę<<<Ę<ø<<<Ø<<ö<<<Ö<<ő<<<Ő<<œ<<<Œ<å<<<Å<<<aa<<<Aa<<<AA";
+                         &[1]ǀ<æ<<<Æ<<ä<<<Ä<<ę<<<Ę<ø<<<Ø<<ö<<<Ö<<ő<<<Ő<<œ<<<Œ<å<<<Å<<aa<<<Aa<<<AA";
 
-/// All languages. Japanese and Chinese are missing: their tables are long.
+/// All languages but Japanese and Chinese, which have tables of their own (`east_asian.rs`).
 pub(super) const RULES: [Rules; 28] = [
     rules([256, 279], "&AE<<ä<<<Ä &OE<<ö<<<Ö &UE<<ü<<<Ü"),
     rules(

@@ -9,6 +9,7 @@
 //! | `utf8mb4_0900_ai_ci` | primary weights of UCA 9.0.0, 0 to 18 per character | none |
 //! | `utf8mb4_0900_as_ci`, `utf8mb4_0900_as_cs` | its weights of two and three levels | none |
 //! | `utf8mb4_..._0900_ai_ci`, `_as_cs` of languages | the same, other letters in the order of the language | none |
+//! | `utf8mb4_ja_0900_as_cs`, `_ks`, `utf8mb4_zh_0900_as_cs` | the same, ideographs in their order | none |
 //! | `..._general_ci` of Unicode and ASCII | one per character, one for supplementary ones | trailing spaces ignored |
 //! | `..._unicode_ci`, `..._unicode_520_ci` | primary weights of UCA 4.0.0 and 5.2.0 | trailing spaces ignored |
 //! | `utf8mb4_swedish_ci` and the like | those of 4.0.0, other letters in the order of the language | trailing spaces ignored |
@@ -21,8 +22,10 @@
 
 mod character;
 mod character_set;
+mod east_asian;
 mod general_ci;
 mod identity;
+mod ideographs;
 mod language;
 mod language_rules;
 mod latin1;
@@ -33,6 +36,7 @@ mod padded_language;
 mod padded_units;
 mod padding;
 mod rule;
+mod scripts;
 mod table;
 mod tailoring;
 mod unicode_levels;

@@ -4,14 +4,15 @@
 
 use std::cmp::Ordering;
 
+use super::east_asian::EastAsian;
 use super::language::Language;
 use super::latin1::Latin1;
 use super::padded_language::PaddedLanguage;
 use super::unicode_levels::Level;
 use super::unicode_padded::Version;
 use super::{
-    CharacterSet, CollationId, character, general_ci, language, latin1, letter_case, like, padded_units, padding,
-    unicode_levels, unicode_primary,
+    CharacterSet, CollationId, character, east_asian, general_ci, language, latin1, letter_case, like, padded_units,
+    padding, unicode_levels, unicode_primary,
 };
 
 /// The ways to order text, selected by [`CollationId`].
@@ -23,6 +24,7 @@ enum Rule {
     PaddedBytes,
     UnicodePrimary,
     Language(Language),
+    EastAsian(EastAsian),
     UnicodeLevels(&'static [Level]),
     UnicodePadded(Version),
     PaddedLanguage(PaddedLanguage),
@@ -44,6 +46,7 @@ impl CollationId {
             Rule::PaddedBytes => padding::compare_bytes(left, right),
             Rule::UnicodePrimary => unicode_primary::compare(left, right),
             Rule::Language(language) => language::compare(language, left, right),
+            Rule::EastAsian(language) => east_asian::compare(language, left, right),
             Rule::UnicodeLevels(levels) => unicode_levels::compare(levels, left, right),
             Rule::UnicodePadded(version) => padded_units::compare(version, left, right),
             Rule::PaddedLanguage(language) => padded_units::compare(language, left, right),
@@ -91,6 +94,7 @@ impl CollationId {
                 self.append_weights(prefix, out);
             }
             Rule::Language(language) => language::append_prefix_key(language, prefix, out),
+            Rule::EastAsian(language) => east_asian::append_prefix_key(language, prefix, out),
             // The weights of the other levels follow those of the rest of the text.
             Rule::UnicodeLevels(_) => {
                 unicode_primary::append_weight_key(prefix, out);
@@ -110,6 +114,10 @@ impl CollationId {
             Rule::PaddedBytes => padding::append_bytes_key(text, out),
             Rule::Language(language) => {
                 language::append_weight_key(language, text, out);
+                true
+            }
+            Rule::EastAsian(language) => {
+                east_asian::append_weight_key(language, text, out);
                 true
             }
             Rule::UnicodeLevels(levels) => {
@@ -145,6 +153,10 @@ impl CollationId {
                 let bytes = characters.saturating_mul(language.key_bytes_per_character_max());
                 bytes.saturating_add(language.separator_bytes())
             }
+            Rule::EastAsian(language) => {
+                let bytes = characters.saturating_mul(language.key_bytes_per_character_max());
+                bytes.saturating_add(language.separator_bytes())
+            }
             Rule::UnicodeLevels(levels) => characters
                 .saturating_mul(unicode_levels::KEY_BYTES_PER_CHARACTER_MAX)
                 .saturating_add(levels.len() * unicode_levels::SEPARATOR_BYTES),
@@ -173,6 +185,9 @@ impl CollationId {
             Rule::Language(language) => {
                 like::matches(text, pattern, escape, character::decode, |a, b| language::same_character(language, a, b))
             }
+            Rule::EastAsian(language) => like::matches(text, pattern, escape, character::decode, |a, b| {
+                east_asian::same_character(language, a, b)
+            }),
             Rule::UnicodeLevels(levels) => like::matches(text, pattern, escape, character::decode, |a, b| {
                 unicode_levels::same_character(levels, a, b)
             }),
@@ -246,7 +261,7 @@ impl CollationId {
             number => match (Language::of_number(number), PaddedLanguage::of_number(number)) {
                 (Some(language), _) => Rule::Language(language),
                 (None, Some(language)) => Rule::PaddedLanguage(language),
-                (None, None) => Rule::Binary,
+                (None, None) => EastAsian::of_number(number).map_or(Rule::Binary, Rule::EastAsian),
             },
         }
     }

@@ -1,15 +1,13 @@
 //! The weights of the letters that the rules of a language move.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::character::decode;
-use super::language_rules::Order;
 use super::unicode_levels::{self, Level};
-use super::unicode_primary;
 
-/// The weights below those that make a letter follow another one, by level. The greatest of the default table
-/// is less.
-const FOLLOWING: [u16; 3] = [0x54A4, 0x0125, 0x0020];
+/// The weights below those that make a letter follow another one, in the second and the third level. The
+/// greatest of the default table is less.
+const FOLLOWING: [u16; 2] = [0x0125, 0x0020];
 /// The weights of a level that differs only in a level above it.
 const COMMON: [u16; 3] = [0, 0x20, 2];
 
@@ -19,19 +17,32 @@ const CAPITALS: [u16; 9] = [8, 9, 0xA, 0xB, 0xC, 0xE, 0x11, 0x12, 0x1D];
 /// cases, and for all others.
 const CASES: [u16; 3] = [0x100, 0x200, 0x300];
 
+/// The letters of East Asia begin here. None of them is a part of a composed letter of Latin.
+const EAST_ASIAN_FIRST: char = '\u{2E80}';
+
 /// The weights of a letter in each level.
 type Weights = [Vec<u16>; 3];
 
+/// The primary weights of the characters that no rule moves.
+pub(super) trait Base {
+    /// The weight below those that make a letter follow another one.
+    const FOLLOWING: u16;
+
+    /// The primary weights of a character.
+    fn primary(&self, code: u32) -> impl Iterator<Item = u16>;
+}
+
 /// The letters of a language whose weights differ from the default ones.
 #[derive(Debug)]
-pub(super) struct Tailoring {
+pub(super) struct Tailoring<B> {
+    base: B,
     letters: BTreeMap<u32, Weights>,
     /// The letters of several characters, by their first character; the longest first.
     sequences: BTreeMap<u32, Vec<(Vec<u32>, Weights)>>,
     /// Which characters of ASCII have an entry.
     ascii: u128,
-    /// Ranges of primary weights that have another place: first, last, and the distance.
-    moved: Vec<(u16, u16, i32)>,
+    /// The primary weights of the characters before which the common prefix of keys ends.
+    ends_of_prefixes: BTreeSet<Vec<u16>>,
     capitals_first: bool,
 }
 
@@ -44,15 +55,16 @@ pub(super) enum Unit<'t> {
     Sequence(&'t Weights),
 }
 
-impl Tailoring {
+impl<B: Base> Tailoring<B> {
     /// The letters by these rules.
-    pub fn of(rules: &str, order: Order) -> Tailoring {
+    pub fn of(rules: &str, base: B, capitals_first: bool) -> Tailoring<B> {
         let mut tailoring = Tailoring {
+            base,
             letters: BTreeMap::new(),
             sequences: BTreeMap::new(),
             ascii: 0,
-            moved: moved_scripts(order),
-            capitals_first: order == Order::CapitalsFirst,
+            ends_of_prefixes: BTreeSet::new(),
+            capitals_first,
         };
         let mut moved = Vec::new();
         for rule in rules.split('&').map(str::trim).filter(|rule| !rule.is_empty()) {
@@ -60,6 +72,19 @@ impl Tailoring {
         }
         tailoring.inherit(&moved);
         tailoring
+    }
+
+    /// Gives a character the weights below the first level that most characters have.
+    pub fn set_common(&mut self, code: u32) {
+        let primary = self.weights_of(Unit::Character(code), None).collect();
+        self.letters.insert(code, [primary, vec![COMMON[1]], vec![COMMON[2]]]);
+    }
+
+    /// Gives a character the weights of another one.
+    pub fn set_equal(&mut self, code: u32, other: u32) {
+        let levels = [None, Some(Level::Accents), Some(Level::Case)];
+        let weights = levels.map(|level| self.weights_of(Unit::Character(other), level).collect());
+        self.letters.insert(code, weights);
     }
 
     /// The weights of a text in a level; in the first for `None`.
@@ -83,17 +108,18 @@ impl Tailoring {
                 None => (None, Some(code)),
             },
         };
-        let primary = default.filter(|_| level.is_none()).map(unicode_primary::weights_of_character);
+        let primary = default.filter(|_| level.is_none()).map(|code| self.base.primary(code));
         let lower = default.zip(level).map(|(code, level)| unicode_levels::weights_of_character(code, level));
-        let primary = primary.into_iter().flatten().map(move |weight| self.placed(weight));
+        let primary = primary.into_iter().flatten();
         let lower = lower.into_iter().flatten().map(move |weight| self.by_case(weight, level));
         own.into_iter().flatten().copied().chain(primary).chain(lower)
     }
 
-    /// Whether a letter of several characters may begin with a character, or with one of its weights.
-    pub fn may_begin_sequence(&self, code: u32) -> bool {
-        let weights = |code| self.weights_of(Unit::Character(code), None);
-        self.sequences.keys().any(|first| *first == code || weights(*first).eq(weights(code)))
+    /// Whether the common prefix of keys ends before a character: a letter of several characters may begin
+    /// with it, or with one of its weights, or it may end one.
+    pub fn ends_prefix(&self, code: u32) -> bool {
+        let weights = || self.weights_of(Unit::Character(code), None);
+        self.ends_of_prefixes.iter().any(|known| weights().eq(known.iter().copied()))
     }
 
     #[inline]
@@ -127,16 +153,6 @@ impl Tailoring {
         })
     }
 
-    /// A primary weight of the default table, at the place of its script.
-    #[inline]
-    fn placed(&self, weight: u16) -> u16 {
-        if self.moved.is_empty() {
-            return weight;
-        }
-        let moved = self.moved.iter().find(|(first, last, _)| (*first..=*last).contains(&weight));
-        moved.map_or(weight, |(.., distance)| (i32::from(weight) + distance) as u16)
-    }
-
     /// A secondary or tertiary weight of the default table; a tertiary one by the case of its letter where
     /// capitals are first.
     #[inline]
@@ -157,9 +173,9 @@ impl Tailoring {
     fn apply(&mut self, rule: &str, moved: &mut Vec<char>) {
         let is_sign = |sign: char| matches!(sign, '<' | '=');
         let (reset, mut relations) = rule.split_at(rule.find(is_sign).unwrap_or(rule.len()));
-        let before = reset.strip_prefix("[1]");
-        let mut base = self.weights_of_letters(before.unwrap_or(reset).trim());
-        if let (Some(_), Some(last)) = (before, base[0].last_mut()) {
+        let before = ["[1]", "[2]", "[3]"].iter().position(|sign| reset.starts_with(sign));
+        let mut base = self.weights_of_letters(before.map_or(reset, |_| &reset[3..]).trim());
+        if let Some(last) = before.and_then(|level| base[level].last_mut()) {
             *last -= 1;
         }
         // The number of steps in each level since the last one in a level above it.
@@ -172,8 +188,13 @@ impl Tailoring {
             }
             let end = relations[at..].find(is_sign).map_or(relations.len(), |end| at + end);
             let (letter, addition) = relations[at..end].split_once('/').unwrap_or((&relations[at..end], ""));
-            let weights = self.following(&base, steps, letter.trim(), addition.trim());
-            self.insert(letter.trim(), weights, moved);
+            let (context, letter) = letter.split_once('|').unwrap_or(("", letter));
+            let (context, letter) = (context.trim(), letter.trim());
+            let weights = self.following(&base, steps, letter, addition.trim());
+            match context {
+                "" => self.insert(letter, weights, moved),
+                _ => self.insert_in_context(context, letter, weights),
+            }
             relations = &relations[end..];
         }
     }
@@ -181,11 +202,12 @@ impl Tailoring {
     /// The weights of a letter that follows another one by these steps.
     fn following(&self, base: &Weights, steps: [u16; 3], letter: &str, addition: &str) -> Weights {
         let mut weights = base.clone();
+        let following = [B::FOLLOWING, FOLLOWING[0], FOLLOWING[1]];
         for (level, count) in steps.into_iter().enumerate() {
             if count == 0 {
                 continue;
             }
-            weights[level].push(FOLLOWING[level] + count);
+            weights[level].push(following[level] + count);
             for lower in level + 1..weights.len() {
                 weights[lower].push(COMMON[lower]);
             }
@@ -211,14 +233,41 @@ impl Tailoring {
             self.ascii |= 1 << u32::from(first);
         }
         if others.is_empty() {
-            moved.push(first);
+            if first < EAST_ASIAN_FIRST {
+                moved.push(first);
+            }
             self.letters.insert(first.into(), weights);
             return;
         }
+        let separate: Vec<u16> = letter.chars().flat_map(|part| self.primary_of(part)).collect();
+        if weights[0] != separate {
+            self.ends_of_prefixes.insert(self.primary_of(first));
+        }
+        self.insert_sequence(first, others, weights);
+    }
+
+    /// Gives a letter these weights where it follows a context, which keeps its own.
+    fn insert_in_context(&mut self, context: &str, letter: &str, weights: Weights) {
+        let mut all = self.weights_of_letters(context);
+        for (all, own) in all.iter_mut().zip(weights) {
+            all.extend(own);
+        }
+        self.ends_of_prefixes.extend(letter.chars().next().map(|first| self.primary_of(first)));
+        let mut characters = context.chars();
+        let Some(first) = characters.next() else { return };
+        self.insert_sequence(first, characters.chain(letter.chars()).map(u32::from).collect(), all);
+    }
+
+    fn insert_sequence(&mut self, first: char, others: Vec<u32>, weights: Weights) {
         let sequences = self.sequences.entry(first.into()).or_default();
         sequences.retain(|(known, _)| *known != others);
         sequences.push((others, weights));
         sequences.sort_by_key(|(others, _)| std::cmp::Reverse(others.len()));
+    }
+
+    /// The primary weights of a character on its own.
+    fn primary_of(&self, letter: char) -> Vec<u16> {
+        self.weights_of(Unit::Character(letter.into()), None).collect()
     }
 
     /// Gives composed letters the weights of the letter of the language that they contain, and of their other
@@ -261,20 +310,6 @@ fn place_of(level: Level) -> usize {
         Level::Accents => 1,
         Level::Case => 2,
     }
-}
-
-/// The ranges of primary weights that move. In the default table, Latin letters are followed by the Greek,
-/// the Coptic, the Cyrillic and the Glagolitic ones.
-fn moved_scripts(order: Order) -> Vec<(u16, u16, i32)> {
-    let first = |letter: char| unicode_primary::weights_of_character(letter.into()).next().unwrap_or_default();
-    let (cyrillic, end) = (first('а'), first('ⰰ'));
-    let start = match order {
-        Order::Default | Order::CapitalsFirst => return Vec::new(),
-        Order::CyrillicFirst => first('a'),
-        Order::CyrillicAfterLatin => first('α'),
-    };
-    let (length, distance) = (i32::from(end - cyrillic), i32::from(cyrillic - start));
-    vec![(start, cyrillic - 1, length), (cyrillic, end - 1, -distance)]
 }
 
 /// The composed letters of Latin, each with its letter and combining marks.

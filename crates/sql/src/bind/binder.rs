@@ -322,13 +322,22 @@ impl<'a> Binder<'a> {
     }
 
     fn column(&mut self, reference: &ast::ColumnReference) -> Result<Expression> {
+        // In an aggregate, a column of the table takes precedence over an alias.
+        let is_column = || self.is_in_aggregate && self.scope.resolve(reference, self.clause.name()).is_ok();
         if self.clause == Clause::Having
             && reference.table.is_none()
-            && !self.is_grouped(reference)
+            && !is_column()
             && let Some((items, projection)) = &self.named
             && let Some(item) = item_named(items, projection, &reference.name, self.clause)?
         {
-            return Ok(item.clone());
+            match self.grouped(reference) {
+                None => return Ok(item.clone()),
+                // The column in GROUP BY takes precedence over the alias.
+                Some(column) if column != *item => {
+                    self.environment.warn(&message::ambiguous_column(&reference.name, self.clause.name()));
+                }
+                Some(_) => {}
+            }
         }
         if let Some(inserted) = self.inserted_column(reference)? {
             return Ok(inserted);
@@ -360,13 +369,13 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Whether the name is that of a column in GROUP BY.
-    fn is_grouped(&self, reference: &ast::ColumnReference) -> bool {
-        !self.group_keys.is_empty()
-            && self
-                .scope
-                .resolve(reference, self.clause.name())
-                .is_ok_and(|found| self.group_keys.contains(&found.expression))
+    /// The column in GROUP BY that has the name.
+    fn grouped(&self, reference: &ast::ColumnReference) -> Option<Expression> {
+        if self.group_keys.is_empty() {
+            return None;
+        }
+        let found = self.scope.resolve(reference, self.clause.name()).ok()?.expression;
+        self.group_keys.contains(&found).then_some(found)
     }
 
     /// The value of a CHAR column in the length of its type, other values unchanged.

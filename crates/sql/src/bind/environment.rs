@@ -8,6 +8,7 @@ use junctor_model::id::{ColumnNumber, TableOwner};
 use junctor_model::schema::{Dictionary, SYSTEM_DATABASES, TableDefinition, TableLayout};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::block::MergedView;
@@ -169,6 +170,9 @@ impl NumberRules {
     }
 }
 
+/// The errors and texts of the warnings of planning.
+pub type PlanNotes = RefCell<Vec<(ErrorCode, Box<str>)>>;
+
 /// The parts of the schema, the session's settings and the parameters that determine the meaning of a
 /// statement.
 pub struct Environment<'a> {
@@ -219,6 +223,8 @@ pub struct Environment<'a> {
     /// Whether the statement sees expired rows only, as the purge of them does. Others see the rows that
     /// live.
     pub purges: bool,
+    /// Collects the warnings of planning; `None` where nobody reads them.
+    pub notes: Option<&'a PlanNotes>,
     /// Collects the rights that the statement needs; `None` for expressions that need none.
     pub(crate) access: Option<&'a NeedsCollector<'a>>,
 }
@@ -249,7 +255,17 @@ impl<'a> Environment<'a> {
             profile: &|_| None,
             parameter_values: &[],
             purges: false,
+            notes: None,
             access: None,
+        }
+    }
+
+    /// Adds a warning of planning. Each is given once.
+    pub(crate) fn warn(&self, warning: &Error) {
+        let Some(notes) = self.notes else { return };
+        let mut notes = notes.borrow_mut();
+        if !notes.iter().any(|(known, text)| *known == warning.code && *text == warning.message) {
+            notes.push((warning.code, warning.message.clone()));
         }
     }
 

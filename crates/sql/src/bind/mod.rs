@@ -18,7 +18,7 @@ pub(crate) mod window;
 pub use binder::{Aggregation, Binder, Clause, InsertedRow, SelectedRow, Subqueries, SubqueryForm};
 pub use call::operand_type;
 pub(crate) use column_default::{default_into, no_default};
-pub use environment::{Environment, Modes, NumberRules, ParameterKind, PatternPrefix, SessionConstant};
+pub use environment::{Environment, Modes, NumberRules, ParameterKind, PatternPrefix, PlanNotes, SessionConstant};
 pub use literal::decimal_of_text;
 pub(crate) use literal::{as_condition, as_stored, number_of_literal, takes_bytes, text_behind_introducer};
 pub(crate) use scope::shown;

@@ -375,6 +375,8 @@ pub struct Insert {
     pub on_duplicate: Vec<Assignment>,
     /// The items of RETURNING; empty without it.
     pub returning: Vec<SelectItem>,
+    /// The optimizer hints after INSERT or REPLACE.
+    pub hints: Option<Box<Hints>>,
 }
 
 /// The rows of an INSERT.
@@ -495,6 +497,8 @@ pub struct Update {
     pub order_by: Vec<OrderItem>,
     /// The maximum number of rows to change.
     pub limit: Option<LimitValue>,
+    /// The optimizer hints after UPDATE.
+    pub hints: Option<Box<Hints>>,
 }
 
 /// DELETE from one table.
@@ -512,6 +516,8 @@ pub struct Delete {
     pub limit: Option<LimitValue>,
     /// The items of RETURNING; empty without it.
     pub returning: Vec<SelectItem>,
+    /// The optimizer hints after DELETE.
+    pub hints: Option<Box<Hints>>,
 }
 
 /// UPDATE or DELETE of several tables, or with WITH.
@@ -535,6 +541,33 @@ pub struct Modify {
     pub order_by: Vec<OrderItem>,
     /// The maximum number of rows to change, of one table only.
     pub limit: Option<LimitValue>,
+    /// The optimizer hints after UPDATE or DELETE.
+    pub hints: Option<Box<Hints>>,
+    /// Whether a hint says that the tables are joined in the order of FROM.
+    pub keeps_order: bool,
+    /// The hints about the order in which the tables are joined.
+    pub join_orders: Vec<(JoinOrderKind, Vec<String>)>,
+}
+
+impl Statement {
+    /// Whether it may have optimizer hints.
+    pub fn has_hints(&self) -> bool {
+        match self {
+            Statement::Select(select) => select.has_hints,
+            other => other.hints_of_change().is_some(),
+        }
+    }
+
+    /// The optimizer hints of a statement that changes rows.
+    pub fn hints_of_change(&self) -> Option<&Hints> {
+        match self {
+            Statement::Insert(insert) => insert.hints.as_deref(),
+            Statement::Update(update) => update.hints.as_deref(),
+            Statement::Delete(delete) => delete.hints.as_deref(),
+            Statement::Modify(modify) => modify.hints.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// SHOW.

@@ -139,7 +139,7 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
     // The range of a pattern without a literal prefix is the whole index, which costs more than a scan of the
     // rows.
     restrictions.retain(|restriction| !restriction.value_sets.iter().any(|set| is_open(set, request.parameters)));
-    let usable = |index: &IndexDefinition| is_usable(index, request.hints);
+    let usable = |index: &IndexDefinition| is_usable(definition, index, request.hints);
     let primary = definition.primary();
     if usable(primary)
         && let Some((keys, implied)) = whole_keys(definition, primary, &restrictions, request.conjuncts)
@@ -232,12 +232,26 @@ pub(super) fn walk_in_order(ranges: &RangeTemplate, order: &[OrderColumn]) -> Op
 }
 
 fn check_hints(definition: &TableDefinition, hints: &[IndexHint]) -> Result<()> {
-    for name in hints.iter().flat_map(|hint| &hint.indexes) {
-        if definition.index_named(name).is_none_or(|index| index.attributes.invisible) {
+    for (hint, name) in hints.iter().flat_map(|hint| hint.indexes.iter().map(move |name| (hint, name))) {
+        if index_in_hint(definition, hint, name).is_none_or(|index| index.attributes.invisible) {
             return Err(message::key_does_not_exist(name, &definition.name));
         }
     }
     Ok(())
+}
+
+/// The index that a name in a hint means. In USE INDEX and its kin, that is also an unambiguous beginning of
+/// the index's name.
+fn index_in_hint<'d>(definition: &'d TableDefinition, hint: &IndexHint, name: &str) -> Option<&'d IndexDefinition> {
+    let exact = definition.index_named(name);
+    if exact.is_some() || hint.is_comment {
+        return exact;
+    }
+    let begins =
+        |index: &&IndexDefinition| index.name.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    let mut fitting = definition.indexes.iter().filter(begins);
+    let found = fitting.next()?;
+    fitting.next().is_none().then_some(found)
 }
 
 /// Whether a LIKE pattern has no characters before its first wildcard. A computed pattern is assumed to have
@@ -254,12 +268,16 @@ fn is_open(set: &ValueSet, parameters: &[ParameterKind]) -> bool {
     }
 }
 
-fn is_usable(index: &IndexDefinition, hints: &[IndexHint]) -> bool {
-    index.state == IndexState::Online && !index.attributes.invisible && is_allowed(&index.name, hints)
+fn is_usable(definition: &TableDefinition, index: &IndexDefinition, hints: &[IndexHint]) -> bool {
+    let is_open = index.state == IndexState::Online && !index.attributes.invisible;
+    is_open && is_allowed(definition, index, hints)
 }
 
-fn is_allowed(index: &str, hints: &[IndexHint]) -> bool {
-    let names = |hint: &IndexHint| hint.indexes.iter().any(|name| name.eq_ignore_ascii_case(index));
+fn is_allowed(definition: &TableDefinition, index: &IndexDefinition, hints: &[IndexHint]) -> bool {
+    let is_it = |hint: &IndexHint, name: &String| {
+        index_in_hint(definition, hint, name).is_some_and(|named| named.id == index.id)
+    };
+    let names = |hint: &IndexHint| hint.indexes.iter().any(|name| is_it(hint, name));
     let mut positive = hints.iter().filter(|hint| hint.kind != IndexHintKind::Ignore).peekable();
     let is_chosen = positive.peek().is_none() || positive.any(names);
     is_chosen && !hints.iter().any(|hint| hint.kind == IndexHintKind::Ignore && names(hint))
@@ -390,7 +408,7 @@ pub(super) fn unique_row(request: &AccessRequest<'_>, path: &AccessPath) -> Opti
     if is_in_one_partition {
         return None;
     }
-    let usable = |index: &IndexDefinition| is_usable(index, request.hints);
+    let usable = |index: &IndexDefinition| is_usable(&request.layout.definition, index, request.hints);
     let restrictions = restrictions_of(&request.layout.definition, request.conjuncts);
     let found = unique_lookup(request, &restrictions, &usable)?;
     let is_single = matches!(found.keys.alternatives.as_slice(), [key] if key.iter().all(KeyValues::is_single));

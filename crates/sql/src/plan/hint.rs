@@ -1,4 +1,4 @@
-//! Optimizer hints: what they change in a query before it is planned, and their warnings.
+//! Optimizer hints: what they change in a statement before it is planned, and their warnings.
 
 use std::sync::Arc;
 
@@ -8,21 +8,18 @@ use junctor_model::schema::TableLayout;
 use crate::bind::Environment;
 use crate::parse::hint::{Hint, HintKind, HintTable, Hints};
 use crate::parse::query::{DerivedSource, FromItem};
-use crate::parse::statement::{IndexHint, IndexHintKind, Select, TableReference};
+use crate::parse::statement::{IndexHint, IndexHintKind, Select, Statement, TableReference};
 
 /// The variable that is the same as the hint MAX_EXECUTION_TIME.
 const EXECUTION_TIME: &str = "max_execution_time";
 
-/// The variables of SET_VAR that direct MySQL's optimizer and the sizes of its buffers, and those of writes.
-/// They change nothing in a query here, also without a hint.
-const WITHOUT_EFFECT: [&str; 26] = [
-    "auto_increment_increment",
-    "auto_increment_offset",
+/// The variables of SET_VAR that direct MySQL's optimizer and the sizes of its buffers. They change nothing
+/// here, also without a hint.
+const WITHOUT_EFFECT: [&str; 23] = [
     "big_tables",
     "bulk_insert_buffer_size",
     "end_markers_in_json",
     "eq_range_index_dive_limit",
-    "foreign_key_checks",
     "join_buffer_size",
     "max_heap_table_size",
     "max_length_for_sort_data",
@@ -45,8 +42,11 @@ const WITHOUT_EFFECT: [&str; 26] = [
 ];
 
 /// The variables of SET_VAR that the session sets for the statement.
-pub const STATEMENT_VARIABLES: [&str; 7] = [
+pub const STATEMENT_VARIABLES: [&str; 10] = [
+    "auto_increment_increment",
+    "auto_increment_offset",
     "cte_max_recursion_depth",
+    "foreign_key_checks",
     "lock_wait_timeout",
     "max_error_count",
     "sql_mode",
@@ -71,6 +71,8 @@ pub(super) struct HintedSelect {
     pub warnings: Vec<(ErrorCode, Box<str>)>,
     /// The variables of SET_VAR that it does not set, in lower case.
     pub unset: Vec<String>,
+    /// Whether the time of the statement can be limited.
+    has_time_limit: bool,
 }
 
 /// A hint, the number of the query block for which it is meant, and whether that is a statement's own.
@@ -97,15 +99,50 @@ pub fn outermost_hints<'s>(select: &'s Select, found: &mut Vec<&'s Hints>) {
 
 /// Applies the hints of a query and of those in it; `None` if there are none.
 pub(super) fn apply_hints(environment: &Environment<'_>, select: &Select) -> Option<HintedSelect> {
-    if !select.has_hints {
-        return None;
+    select.has_hints.then(|| apply(environment, select.clone(), true))
+}
+
+/// Applies the hints of a statement that changes rows, and those of the queries in its FROM and WHERE.
+/// Returns the statement without hints.
+pub(super) fn apply_to_change(environment: &Environment<'_>, statement: &Statement) -> (Statement, HintedSelect) {
+    let mut statement = statement.clone();
+    let (from, filter, hints) = match &mut statement {
+        Statement::Insert(insert) => {
+            let target = TableReference { name: insert.table.clone(), alias: None, index_hints: Vec::new() };
+            (Some(FromItem::Table(target)), None, insert.hints.take())
+        }
+        Statement::Update(update) => {
+            (Some(FromItem::Table(update.table.clone())), update.filter.take(), update.hints.take())
+        }
+        Statement::Delete(delete) => {
+            (Some(FromItem::Table(delete.table.clone())), delete.filter.take(), delete.hints.take())
+        }
+        Statement::Modify(modify) => (Some(modify.from.clone()), modify.filter.take(), modify.hints.take()),
+        _ => (None, None, None),
+    };
+    let select = Select { from, filter, hints, has_hints: true, ..Select::default() };
+    let mut hinted = apply(environment, select, false);
+    let Select { from, filter, keeps_order, join_orders, .. } = std::mem::take(&mut hinted.select);
+    match (&mut statement, from) {
+        (Statement::Update(update), Some(FromItem::Table(table))) => (update.table, update.filter) = (table, filter),
+        (Statement::Delete(delete), Some(FromItem::Table(table))) => (delete.table, delete.filter) = (table, filter),
+        (Statement::Modify(modify), Some(from)) => {
+            (modify.from, modify.filter) = (from, filter);
+            (modify.keeps_order, modify.join_orders) = (keeps_order, join_orders);
+        }
+        _ => {}
     }
+    (statement, hinted)
+}
+
+fn apply(environment: &Environment<'_>, select: Select, has_time_limit: bool) -> HintedSelect {
     let mut hinted = HintedSelect {
-        select: select.clone(),
+        select,
         execution_time_max_ms: None,
         numbers: [None; OF_PLANS.len()],
         warnings: Vec::new(),
         unset: Vec::new(),
+        has_time_limit,
     };
     let mut names = Vec::new();
     let mut found: Vec<(usize, bool, Hints)> = Vec::new();
@@ -153,7 +190,7 @@ pub(super) fn apply_hints(environment: &Environment<'_>, select: &Select) -> Opt
         own.for_each(|addressed| hinted.apply(environment, query, (addressed, &names[number])));
         number += 1;
     });
-    Some(HintedSelect { select, ..hinted })
+    HintedSelect { select, ..hinted }
 }
 
 impl HintedSelect {
@@ -183,6 +220,10 @@ impl HintedSelect {
         match &hint.kind {
             HintKind::ExecutionTime(limit) => self.limit(hint, *limit, *is_outermost),
             HintKind::SetVariable { name, value } if name.eq_ignore_ascii_case(EXECUTION_TIME) => {
+                // The variable concerns queries only.
+                if !self.has_time_limit {
+                    return;
+                }
                 let limit = value.number().map_or(0, |number| u32::try_from(number).unwrap_or(u32::MAX));
                 self.limit(hint, limit, *is_outermost);
             }
@@ -232,7 +273,7 @@ impl HintedSelect {
 
     /// Limits the time of the statement.
     fn limit(&mut self, hint: &Hint, limit: u32, is_outermost: bool) {
-        if !is_outermost {
+        if !is_outermost || !self.has_time_limit {
             let text = "MAX_EXECUTION_TIME hint is supported by top-level standalone SELECT statements only";
             return self.warn(ErrorCode::UnsupportedExecutionTime, text.to_owned());
         }

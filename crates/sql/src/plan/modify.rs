@@ -75,6 +75,8 @@ pub(super) fn plan_modify(
         filter: modify.filter.clone(),
         order_by: modify.order_by.clone(),
         limit: modify.limit.map(|count| Limit { count, offset: None }),
+        keeps_order: modify.keeps_order,
+        join_orders: modify.join_orders.clone(),
         ..Select::default()
     };
     let request = ModifyRequest {

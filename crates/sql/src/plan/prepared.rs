@@ -46,8 +46,7 @@ impl PreparedStatement {
     /// Whether it has optimizer hints. A plan of another kind means that it has none.
     #[inline]
     pub fn has_hints(&self) -> bool {
-        matches!(&self.plan, None | Some(Plan::Hinted(_)))
-            && matches!(&*self.statement, Statement::Select(select) if select.has_hints)
+        matches!(&self.plan, None | Some(Plan::Hinted(_))) && self.statement.has_hints()
     }
 
     /// Whether it has a plan and the table still has the schema for which the plan was made.

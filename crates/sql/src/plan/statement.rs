@@ -13,7 +13,7 @@ use super::change::{plan_delete, plan_update};
 use super::checksum::plan_checksum;
 use super::compute::plan_compute;
 use super::explain::{ExplainFormat, ExplainRequest};
-use super::hint::{HintedSelect, apply_hints};
+use super::hint::{HintedSelect, apply_hints, apply_to_change};
 use super::insert::plan_insert;
 use super::modify::{plan_delete_by_query, plan_modify, plan_update_by_query};
 use super::process_list::plan_process_list;
@@ -21,7 +21,7 @@ use super::select::plan_select;
 use super::tree::{TreePlan, TreeTable, plan_analyze, plan_explain, plan_tree};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, OutputFile, SelectPlan};
 use crate::access::{PlanRights, TableAccess};
-use crate::bind::{Environment, message};
+use crate::bind::{Environment, PlanNotes, message};
 use crate::parse::statement::{
     AccessMode, Explain, IntoTarget, ObjectName, Select, SetByQuery, SetItem, Show, Statement, TableMaintenance,
     TransactionEnd,
@@ -47,18 +47,18 @@ pub enum Plan {
     Modify(Arc<ModifyPlan>),
     /// The beginning or end of a transaction.
     Control(ControlPlan),
-    /// A query with optimizer hints that concern its execution.
+    /// A statement with optimizer hints that concern its execution, or with warnings of its planning.
     Hinted(Arc<HintedPlan>),
 }
 
-/// The plan of a query with optimizer hints that concern its execution.
-#[derive(Debug)]
+/// The plan of a statement with optimizer hints that concern its execution, or with warnings of its planning.
+#[derive(Clone, Debug)]
 pub struct HintedPlan {
-    /// The plan of the query.
+    /// The plan without them.
     pub plan: Plan,
     /// MAX_EXECUTION_TIME, in milliseconds; 0 is unlimited.
     pub execution_time_max_ms: Option<u32>,
-    /// The warnings about its hints.
+    /// The warnings about its hints, and of planning.
     pub warnings: Vec<(ErrorCode, Box<str>)>,
     /// The variables of SET_VAR that it does not set, in lower case.
     pub unset: Vec<String>,
@@ -214,19 +214,44 @@ pub fn plan_statement(
     statement: &Statement,
     find_virtual: &FindVirtual<'_>,
 ) -> Result<Option<Planned>> {
+    let notes = PlanNotes::default();
+    let noting = Environment { notes: Some(&notes), ..*environment };
+    let planned = plan_noting(&noting, statement, find_virtual)?;
+    let mut notes = notes.into_inner();
+    Ok(match planned {
+        Some(Planned { plan, is_volatile }) if !notes.is_empty() => {
+            let mut hinted = match plan {
+                Plan::Hinted(hinted) => Arc::unwrap_or_clone(hinted),
+                plan => HintedPlan { plan, execution_time_max_ms: None, warnings: Vec::new(), unset: Vec::new() },
+            };
+            hinted.warnings.append(&mut notes);
+            Some(Planned { plan: Plan::Hinted(Arc::new(hinted)), is_volatile })
+        }
+        planned => planned,
+    })
+}
+
+/// Plans a statement. The environment collects the warnings of planning.
+fn plan_noting(
+    environment: &Environment<'_>,
+    statement: &Statement,
+    find_virtual: &FindVirtual<'_>,
+) -> Result<Option<Planned>> {
     let analysis = |plan| Planned { plan: Plan::Tree(Arc::new(plan)), is_volatile: true };
     let control = |plan| Ok(Planned { plan: Plan::Control(plan), is_volatile: false });
     let planned = match statement {
         Statement::Select(select) => match apply_hints(environment, select) {
             None => plan_select_statement(environment, select, find_virtual),
             Some(hinted) => {
-                let environment = hinted.environment(environment);
-                let HintedSelect { select, execution_time_max_ms, warnings, unset, .. } = hinted;
-                let Planned { plan, is_volatile } = plan_select_statement(&environment, &select, find_virtual)?;
-                let hinted = HintedPlan { plan, execution_time_max_ms, warnings, unset };
-                Ok(Planned { plan: Plan::Hinted(Arc::new(hinted)), is_volatile })
+                let planned = plan_select_statement(&hinted.environment(environment), &hinted.select, find_virtual)?;
+                Ok(hinted.plan(planned))
             }
         },
+        change if change.hints_of_change().is_some() => {
+            let (change, hinted) = apply_to_change(environment, change);
+            let planned = plan_noting(&hinted.environment(environment), &change, find_virtual)?;
+            return Ok(planned.map(|planned| hinted.plan(planned)));
+        }
         Statement::Insert(insert) => plan_insert(environment, insert, find_virtual),
         Statement::Update(update) => match plan_update_by_query(environment, update, find_virtual)? {
             Some(planned) => Ok(planned),
@@ -400,6 +425,15 @@ pub(super) fn virtual_source(
     }
 }
 
+impl HintedSelect {
+    /// The plan of the statement, with its warnings.
+    fn plan(self, Planned { plan, is_volatile }: Planned) -> Planned {
+        let HintedSelect { execution_time_max_ms, warnings, unset, .. } = self;
+        let hinted = HintedPlan { plan, execution_time_max_ms, warnings, unset };
+        Planned { plan: Plan::Hinted(Arc::new(hinted)), is_volatile }
+    }
+}
+
 impl HintedPlan {
     /// Not inlined, because no statement without hints needs it.
     #[cold]
@@ -476,7 +510,7 @@ impl Plan {
             return false;
         }
         let Some(table) = self.table() else { return true };
-        let queried = match self {
+        let queried = match self.unhinted() {
             Plan::Insert(plan) => plan.select.as_ref().and_then(QueryPlan::table),
             _ => None,
         };
@@ -524,12 +558,12 @@ impl Plan {
         // No other session can change a temporary table.
         let is_common = |table: &&Arc<TableLayout>| !table.definition.is_temporary();
         let own = self.table().filter(is_common).map(|table| table.definition.id);
-        let foreign = match self {
+        let foreign = match self.unhinted() {
             Plan::Insert(plan) => [plan.program.foreign_keys.as_ref(), plan.conflict.foreign_keys()],
             Plan::Change(plan) => [plan.program.foreign_keys.as_ref(), None],
             _ => [None, None],
         };
-        let of_targets = match self {
+        let of_targets = match self.unhinted() {
             Plan::Modify(plan) => &plan.targets[..],
             _ => &[],
         };
@@ -537,7 +571,7 @@ impl Plan {
         let foreign = foreign.into_iter().flatten().chain(of_targets);
         let reachable = foreign.flat_map(|foreign| foreign.reachable.iter().copied());
         // The query of INSERT ... SELECT adds the table that it reads.
-        let selected = match self {
+        let selected = match self.unhinted() {
             Plan::Insert(plan) => plan.select.as_ref().and_then(QueryPlan::table),
             _ => None,
         };
@@ -562,6 +596,6 @@ impl Plan {
 
     /// Whether the statement inserts, updates or deletes rows. A locking query does not count.
     pub fn writes(&self) -> bool {
-        matches!(self, Plan::Insert(_) | Plan::Change(_) | Plan::Modify(_))
+        matches!(self.unhinted(), Plan::Insert(_) | Plan::Change(_) | Plan::Modify(_))
     }
 }

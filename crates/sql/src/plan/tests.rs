@@ -144,6 +144,7 @@ fn planned_with_rows(
         profile: &|_| None,
         parameter_values: &[],
         purges: false,
+        notes: None,
         access: None,
     };
     plan_statement(&environment, statement, &|_, _| None)

@@ -291,6 +291,7 @@ pub(super) fn with_environment<T>(
         profile: &|table| facts.engine.settings.statistics.profile(table),
         parameter_values: &facts.engine.work.planning_values,
         purges: false,
+        notes: None,
         access,
     })
 }

@@ -12,14 +12,16 @@ use crate::parse::statement::{SetItem, Statement};
 use crate::plan::{STATEMENT_VARIABLES, outermost_hints};
 
 impl StatementContext<'_, '_> {
-    /// Sets the variables that the hints of a query name, until the statement ends. A wrong value is a
+    /// Sets the variables that the hints of a statement name, until the statement ends. A wrong value is a
     /// warning.
     #[cold]
     pub(super) fn set_hinted(&mut self, statement: &Statement) {
         self.session.end_hinted();
-        let Statement::Select(select) = statement else { return };
         let mut hints = Vec::new();
-        outermost_hints(select, &mut hints);
+        match statement {
+            Statement::Select(select) => outermost_hints(select, &mut hints),
+            other => hints.extend(other.hints_of_change()),
+        }
         let mut hinted: Option<Box<HintedVariables>> = None;
         let mut names: Vec<&'static str> = Vec::new();
         for hint in hints.iter().flat_map(|hints| &hints.list) {

@@ -182,6 +182,7 @@ impl StatementContext<'_, '_> {
             row_alias: None,
             on_duplicate: Vec::new(),
             returning: Vec::new(),
+            hints: None,
         };
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let planned =

@@ -141,7 +141,7 @@ impl StatementContext<'_, '_> {
         if let Some(progress) = self.execute_named(&statement, input) {
             return progress;
         }
-        if matches!(&statement, Statement::Select(select) if select.has_hints) {
+        if statement.has_hints() {
             self.set_hinted(&statement);
         }
         let session_values = self.lift_session_values(&mut statement, ParameterNumber(0));
@@ -291,7 +291,7 @@ impl StatementContext<'_, '_> {
         }
     }
 
-    /// Executes a query with optimizer hints.
+    /// Executes a statement with optimizer hints, or with warnings of its planning.
     #[cold]
     fn execute_hinted(&mut self, hinted: &HintedPlan, input: &PlanInput<'_>) -> Progress {
         for (code, text) in &hinted.warnings {
@@ -392,6 +392,7 @@ impl Engine {
             }
             Plan::Insert(_) if !self.shape.literals().iter().all(|literal| fits_class(text, literal)) => return false,
             Plan::Control(_) => return true,
+            Plan::Hinted(hinted) => return self.fill_parameters(text, &hinted.plan),
             _ => {}
         }
         let fits = fill_from_shape(text, &self.shape, 0, &mut work.decoded, &mut work.builder);

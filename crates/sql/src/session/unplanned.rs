@@ -596,6 +596,7 @@ impl Engine {
             profile: &|_| None,
             parameter_values: &[],
             purges: false,
+            notes: None,
             access: None,
         };
         Binder::new(&environment, Scope::empty()).bind(expression)

@@ -239,7 +239,7 @@ fn languages_have_their_letters_in_order() {
 }
 
 /// Orders of letters of several characters, of scripts, and of three levels, by the rules of CLDR.
-const SEQUENCES: [(&str, &[&[&str]]); 22] = [
+const SEQUENCES: [(&str, &[&[&str]]); 23] = [
     (
         "cs_0900_ai_ci",
         &[&["c", "C"], &["cz"], &["č"], &["d"], &["h"], &["hz"], &["ch", "CH", "cH"], &["cha"], &["i"], &["r"], &["ř"]],
@@ -280,6 +280,7 @@ const SEQUENCES: [(&str, &[&[&str]]); 22] = [
         ],
     ),
     ("nb_0900_ai_ci", &[&["a"], &["z"], &["æ", "ę"], &["ø"], &["å", "aa"]]),
+    ("nb_0900_as_cs", &[&["ø"], &["å"], &["Å"], &["ǻ"], &["aa"], &["Aa"], &["AA"], &["åb"]]),
     (
         "es_trad_0900_ai_ci",
         &[&["c"], &["cz"], &["ch", "CH"], &["d"], &["l"], &["lz"], &["ll", "Ll"], &["m"], &["n"], &["ñ"]],

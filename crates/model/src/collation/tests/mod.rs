@@ -1,10 +1,12 @@
 //! Tests of the collations: golden orders, properties of compare and keys, LIKE, names.
 
 mod conformance;
+mod east_asian_order;
 mod encoding;
 mod general_order;
 mod language_order;
 mod lookup;
+mod peer;
 mod pattern;
 mod property;
 mod text;

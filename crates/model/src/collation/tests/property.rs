@@ -11,7 +11,7 @@ use crate::collation::unicode_padded::Version;
 use crate::collation::{CharacterSet, CollationId, character, general_ci};
 
 /// Characters that some collation treats specially.
-const PARTICULAR: [&str; 52] = [
+const PARTICULAR: [&str; 68] = [
     " ",
     " ",
     " ",
@@ -64,6 +64,22 @@ const PARTICULAR: [&str; 52] = [
     "ǈ",
     "я",
     "\u{307}\u{300}",
+    "か",
+    "ガ",
+    "ｱ",
+    "ー",
+    "ゝ",
+    "ヾ",
+    "々",
+    "亜",
+    "亞",
+    "\u{f900}",
+    "㈠",
+    "重庆",
+    "重",
+    "m\u{304}",
+    "ê\u{30c}",
+    "ā",
 ];
 
 /// Texts of valid and invalid characters. Their pieces come from a small set, so that two texts often have
@@ -117,10 +133,7 @@ fn weights(collation: CollationId, text: &[u8]) -> Vec<u32> {
     }
     match collation.name() {
         // A letter of a language may have several characters. `language_order` tests their order.
-        _ if is_of_language(collation) => {
-            let key = key(collation, text);
-            key.chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).collect()
-        }
+        _ if is_of_language(collation) => key(collation, text).into_iter().map(u32::from).collect(),
         "utf8mb4_general_ci" | "utf8mb3_general_ci" | "ascii_general_ci" => {
             characters(text).map(general_ci::weight).collect()
         }
@@ -145,8 +158,8 @@ fn weights(collation: CollationId, text: &[u8]) -> Vec<u32> {
 
 /// All collations, of the languages only some with particular rules.
 fn tested() -> impl Iterator<Item = CollationId> {
-    // cs, de_pb, hu, lt and ru; da, hr and vi with levels.
-    let particular = [256, 266, 268, 274, 290, 298, 300, 306];
+    // cs, de_pb, hu, lt and ru; da, hr and vi with levels; Japanese and Chinese.
+    let particular = [256, 266, 268, 274, 290, 298, 300, 303, 304, 306, 308];
     CollationId::ALL
         .into_iter()
         .filter(move |collation| !is_of_language(*collation) || particular.contains(&collation.number()))
@@ -229,6 +242,22 @@ proptest! {
     }
 
     #[test]
+    fn keys_of_texts_that_begin_alike_begin_with_the_key_of_the_prefix((start, end, other) in (text(), text(), text())) {
+        for collation in tested() {
+            // A byte at the end of the prefix may become a part of a character.
+            prop_assume!(collation == CollationId::BINARY || character::is_valid_utf8mb4(&start));
+            let whole = [&start[..], &end].concat();
+            let mut prefix = Vec::new();
+            collation.append_prefix_key(&start, &mut prefix);
+            prop_assert!(key(collation, &whole).starts_with(&prefix), "{}", collation);
+            let pattern = [&start[..], b"%"].concat();
+            if collation.like(&other, &pattern, None) && !start.iter().any(|byte| matches!(byte, b'%' | b'_')) {
+                prop_assert!(key(collation, &other).starts_with(&prefix), "another text, {}", collation);
+            }
+        }
+    }
+
+    #[test]
     fn decoding_agrees_with_the_standard_library(text in prop::collection::vec(prop_oneof![any::<u8>(), 0x80..=0xBF_u8, 0xC0..=0xFF_u8], 0..12)) {
         let mut standard = Vec::new();
         for chunk in text.utf8_chunks() {
@@ -246,7 +275,10 @@ fn decoding_and_keys_hold_for_every_code_point() {
         let text = letter.to_string().into_bytes();
         assert_eq!(character::decode(&text), Some((u32::from(letter), text.len())));
         // Beyond these letters, languages have the weights of the default table.
-        let is_rare = |collation: &CollationId| letter >= '\u{3000}' && is_of_language(*collation);
+        let is_rare = |collation: &CollationId| match collation.number() {
+            304 | 308 => letter >= '\u{2d000}',
+            _ => letter >= '\u{3000}' && is_of_language(*collation),
+        };
         for collation in tested().filter(|collation| !is_rare(collation)) {
             let bound = collation.weight_key_bytes_max(collation.character_set().character_count(&text));
             assert!(key(collation, &text).len() <= bound, "{collation} {letter:?}");

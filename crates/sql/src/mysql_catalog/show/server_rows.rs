@@ -77,6 +77,7 @@ fn sort_length(collation: CollationId) -> u64 {
     match collation.name() {
         "utf8mb4_0900_as_ci" => 0,
         name if name.ends_with("0900_ai_ci") || name.ends_with("0900_as_cs") => 0,
+        "utf8mb4_ja_0900_as_cs_ks" => 24,
         "latin1_german2_ci" => 2,
         // The collations over UCA 4.0.0 and 5.2.0.
         _ if matches!(collation.number(), 224..=247 | 192 | 214) => 8,

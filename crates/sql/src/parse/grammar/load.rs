@@ -65,6 +65,7 @@ impl Parser<'_> {
             row_alias: None,
             on_duplicate: Vec::new(),
             returning: Vec::new(),
+            hints: None,
         })
     }
 

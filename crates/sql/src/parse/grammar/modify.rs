@@ -2,6 +2,7 @@
 
 use super::parser::{Parse, Parser, Stop};
 use crate::parse::expression::Expression;
+use crate::parse::hint::Hints;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::query::FromItem;
@@ -14,6 +15,7 @@ impl Parser<'_> {
     pub(super) fn insert(&mut self) -> Parse<Insert> {
         let replace = self.at_word(Keyword::Replace);
         self.advance();
+        let hints = self.hints();
         let _ = self.accept_any(&[Keyword::LowPriority, Keyword::Delayed, Keyword::HighPriority]);
         let ignore = !replace && self.accept_word(Keyword::Ignore);
         self.may_return = true;
@@ -52,7 +54,7 @@ impl Parser<'_> {
             }
         }
         let returning = self.returning()?;
-        Ok(Insert { replace, ignore, table, columns, source, row_alias, on_duplicate, returning })
+        Ok(Insert { replace, ignore, table, columns, source, row_alias, on_duplicate, returning, hints })
     }
 
     /// The column list in parentheses. `None` if the parenthesis begins a query.
@@ -139,6 +141,7 @@ impl Parser<'_> {
     /// UPDATE of one table or of several. `with` are the queries of WITH before it.
     pub(super) fn update(&mut self, with: Vec<CommonTable>) -> Parse<Statement> {
         self.expect_word(Keyword::Update)?;
+        let hints = self.hints();
         self.accept_word(Keyword::LowPriority);
         let ignore = self.accept_word(Keyword::Ignore);
         let from = self.from()?;
@@ -149,26 +152,36 @@ impl Parser<'_> {
         let limit = self.limit_count()?;
         Ok(match from {
             FromItem::Table(table) if with.is_empty() => {
-                Statement::Update(Box::new(Update { ignore, table, assignments, filter, order_by, limit }))
+                Statement::Update(Box::new(Update { ignore, table, assignments, filter, order_by, limit, hints }))
             }
-            from => {
-                let (is_delete, targets) = (false, Vec::new());
-                let modify = Modify { is_delete, ignore, with, from, targets, assignments, filter, order_by, limit };
-                Statement::Modify(Box::new(modify))
-            }
+            from => Statement::Modify(Box::new(Modify {
+                is_delete: false,
+                ignore,
+                with,
+                from,
+                targets: Vec::new(),
+                assignments,
+                filter,
+                order_by,
+                limit,
+                hints,
+                keeps_order: false,
+                join_orders: Vec::new(),
+            })),
         })
     }
 
     /// DELETE from one table or from several. `with` are the queries of WITH before it.
     pub(super) fn delete(&mut self, with: Vec<CommonTable>) -> Parse<Statement> {
         self.expect_word(Keyword::Delete)?;
+        let hints = self.hints();
         self.accept_word(Keyword::LowPriority);
         self.accept_word(Keyword::Quick);
         let ignore = self.accept_word(Keyword::Ignore);
         if !self.accept_word(Keyword::From) {
             let targets = self.comma_list(|parser| Ok(parser.delete_target()?.0))?;
             self.expect_word(Keyword::From)?;
-            return self.delete_joined((with, ignore), targets);
+            return self.delete_joined((with, ignore, hints), targets);
         }
         let (name, has_star) = self.delete_target()?;
         if has_star || self.current.kind == TokenKind::Comma || self.at_word(Keyword::Using) {
@@ -177,7 +190,7 @@ impl Parser<'_> {
                 targets.push(self.delete_target()?.0);
             }
             self.expect_word(Keyword::Using)?;
-            return self.delete_joined((with, ignore), targets);
+            return self.delete_joined((with, ignore, hints), targets);
         }
         self.may_return = true;
         let table = self.table_reference_of(name)?;
@@ -186,27 +199,50 @@ impl Parser<'_> {
         let limit = self.limit_count()?;
         let returning = self.returning()?;
         if with.is_empty() {
-            return Ok(Statement::Delete(Box::new(Delete { ignore, table, filter, order_by, limit, returning })));
+            let delete = Delete { ignore, table, filter, order_by, limit, returning, hints };
+            return Ok(Statement::Delete(Box::new(delete)));
         }
         if !returning.is_empty() {
             return self.unsupported("RETURNING of a DELETE with WITH");
         }
-        let (is_delete, from, targets, assignments) = (true, FromItem::Table(table), Vec::new(), Vec::new());
-        let modify = Modify { is_delete, ignore, with, from, targets, assignments, filter, order_by, limit };
-        Ok(Statement::Modify(Box::new(modify)))
+        Ok(Statement::Modify(Box::new(Modify {
+            is_delete: true,
+            ignore,
+            with,
+            from: FromItem::Table(table),
+            targets: Vec::new(),
+            assignments: Vec::new(),
+            filter,
+            order_by,
+            limit,
+            hints,
+            keeps_order: false,
+            join_orders: Vec::new(),
+        })))
     }
 
     /// The tables and the condition of a DELETE that names its targets apart from them.
     fn delete_joined(
         &mut self,
-        (with, ignore): (Vec<CommonTable>, bool),
+        (with, ignore, hints): (Vec<CommonTable>, bool, Option<Box<Hints>>),
         targets: Vec<ObjectName>,
     ) -> Parse<Statement> {
         let from = self.from()?;
         let filter = self.condition_after(Keyword::Where)?;
-        let (is_delete, assignments, order_by, limit) = (true, Vec::new(), Vec::new(), None);
-        let modify = Modify { is_delete, ignore, with, from, targets, assignments, filter, order_by, limit };
-        Ok(Statement::Modify(Box::new(modify)))
+        Ok(Statement::Modify(Box::new(Modify {
+            is_delete: true,
+            ignore,
+            with,
+            from,
+            targets,
+            assignments: Vec::new(),
+            filter,
+            order_by: Vec::new(),
+            limit: None,
+            hints,
+            keeps_order: false,
+            join_orders: Vec::new(),
+        })))
     }
 
     /// `[database.]table[.*]`. Returns whether `.*` is written.

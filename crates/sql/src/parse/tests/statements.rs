@@ -53,6 +53,29 @@ fn a_query_keeps_all_of_its_clauses() {
 }
 
 #[test]
+fn changes_keep_the_hints_behind_their_first_word() {
+    for text in [
+        "INSERT /*+ SET_VAR(sql_mode = '') WRONG */ LOW_PRIORITY IGNORE INTO t VALUES (1)",
+        "REPLACE /*+ SET_VAR(sql_mode = '') WRONG */ t SELECT 1",
+        "UPDATE /*+ SET_VAR(sql_mode = '') WRONG */ t SET a = 1",
+        "UPDATE /*+ SET_VAR(sql_mode = '') WRONG */ t, u SET t.a = u.a",
+        "WITH w AS (SELECT 1) UPDATE /*+ SET_VAR(sql_mode = '') WRONG */ t SET a = 1",
+        "DELETE /*+ SET_VAR(sql_mode = '') WRONG */ QUICK FROM t",
+        "DELETE /*+ SET_VAR(sql_mode = '') WRONG */ t FROM t, u",
+        "DELETE /*+ SET_VAR(sql_mode = '') WRONG */ FROM t USING t, u",
+    ] {
+        let statement = statement(text);
+        let hints = statement.hints_of_change().unwrap_or_else(|| panic!("{text} has no hints"));
+        assert_eq!((hints.list.len(), hints.error.is_some()), (1, true), "{text}");
+        assert!(statement.has_hints());
+    }
+    for text in ["INSERT INTO /*+ SET_VAR(a = 1) */ t VALUES (1)", "DELETE /* no hint */ FROM t", "UPDATE t SET a = 1"]
+    {
+        assert!(!statement(text).has_hints(), "{text}");
+    }
+}
+
+#[test]
 fn an_insert_keeps_rows_defaults_and_flags() {
     let Statement::Insert(insert) = statement("INSERT IGNORE INTO t (a, b) VALUES (1, DEFAULT), (2, DEFAULT(b))")
     else {

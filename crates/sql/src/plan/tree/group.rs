@@ -43,12 +43,16 @@ impl TreePlanner<'_> {
                     Some((value.clone(), projection.columns[place].name.to_string()))
                 }
                 ast::Expression::Column(reference) if reference.table.is_none() => {
-                    match view.find(reference, clause.name())? {
-                        Some(_) => None,
-                        None => {
+                    let named = item_named(&select.projection, projection, &reference.name, clause)?;
+                    match (view.find(reference, clause.name())?, named) {
+                        (Some(found), Some(value)) if found.expression != *value => {
+                            self.environment.warn(&message::ambiguous_column(&reference.name, clause.name()));
+                            None
+                        }
+                        (Some(_), _) => None,
+                        (None, named) => {
                             written = item_with_alias(&select.projection, &reference.name);
-                            item_named(&select.projection, projection, &reference.name, clause)?
-                                .map(|value| (value.clone(), reference.name.clone()))
+                            named.map(|value| (value.clone(), reference.name.clone()))
                         }
                     }
                 }

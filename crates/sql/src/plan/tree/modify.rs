@@ -137,8 +137,9 @@ impl TreePlanner<'_> {
         };
         // Stateful conditions get the rows in the order of the key.
         let is_sorted_first = chooses_statefully || counts_rows && select.order_by.is_empty();
+        let clauses = JoinClauses::of(select, Locks::Each(&locks), false);
         let node =
-            self.modify_rows((joined.node, conditions, semijoins), (&block, &sources), &locks, |node, above| {
+            self.modify_rows((joined.node, conditions, semijoins), (&block, &sources), clauses, |node, above| {
                 let (before, after) = if is_sorted_first { (sorted(node, None), None) } else { (node, Some(sorted)) };
                 let mut node = filtered(subqueries.place_all(before, where_applies), above);
                 node = subqueries.place_all(node, order_applies);
@@ -161,12 +162,11 @@ impl TreePlanner<'_> {
         &self,
         (from, conditions, semijoins): (JoinNode, Vec<Expression>, Vec<super::subquery::SemiJoin<'j>>),
         (block, sources): (&'j BlockScope<'j>, &'j [SourcePlan<'j>]),
-        locks: &[Option<LockingClause>],
+        clauses: JoinClauses<'_>,
         place: impl FnOnce(PlanNode, Vec<Expression>) -> PlanNode,
     ) -> Result<PlanNode> {
         let (above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, block.space).is_none());
-        let clauses = JoinClauses::with_locks(Locks::Each(locks));
         let (node, _) = self.join(from, (conditions, semijoins), (block, sources), clauses)?;
         Ok(place(node, above))
     }
