@@ -5,7 +5,7 @@
 //! first, one a line, in the notation of `crates/model/src/collation/language_rules.rs`. All other lines
 //! are ideographs in their order.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -167,7 +167,7 @@ fn split_order(text: &str) -> Result<(Vec<String>, Vec<String>), String> {
         }
     }
     lines.retain(|line| !line.is_empty());
-    let mut seen = HashSet::new();
+    let mut seen = BTreeSet::new();
     if let Some(twice) = lines.iter().flat_map(|line| line.chars()).find(|ideograph| !seen.insert(*ideograph)) {
         return Err(format!("{twice} has two places"));
     }
