@@ -75,4 +75,7 @@ fi
 "$folder/venv/bin/python" "$here/sessions.py" $ports || failed=1
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/anomalies.py" $ports || failed=1
+# Its statements change settings of the servers, so it comes last.
+# shellcheck disable=SC2086
+"$folder/venv/bin/python" "$here/corpus.py" $ports || failed=1
 exit $failed

@@ -74,4 +74,8 @@ SELECT * FROM k USE INDEX (go);
 SELECT * FROM k USE INDEX (none);
 SELECT /*+ INDEX(k first_o) */ * FROM k;
 SHOW WARNINGS;
+CREATE TABLE keyless (a INT, KEY price (a));
+EXPLAIN SELECT * FROM keyless USE INDEX (p) WHERE a = 1;
+SELECT * FROM keyless USE INDEX (pri);
+EXPLAIN FORMAT=TREE UPDATE /*+ NO_INDEX(k first_one) */ k SET c = 1 WHERE a = 1;
 DROP DATABASE cli_change_hints;

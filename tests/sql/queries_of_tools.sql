@@ -32,4 +32,9 @@ EXECUTE s USING @five;
 -- A value of INSERT may read the table under another name.
 INSERT INTO a VALUES (4, (SELECT u.n FROM a AS u ORDER BY u.n DESC LIMIT 1) + 1, NULL);
 SELECT id, n FROM a ORDER BY id;
+-- Values of several rows, and of an update, would be evaluated too early.
+INSERT INTO a VALUES ((SELECT MAX(id) + 1 FROM a AS u), 1, NULL), ((SELECT MAX(id) + 1 FROM a AS u), 2, NULL);
+INSERT INTO a VALUES (4, 1, NULL) ON DUPLICATE KEY UPDATE n = (SELECT COUNT(*) FROM a AS u);
+-- ROLLUP would not find the value among its keys.
+SELECT (SELECT MAX(v) FROM b WHERE b.a_id = a.id) AS m, COUNT(*) FROM a GROUP BY m WITH ROLLUP;
 DROP DATABASE cli_tools;

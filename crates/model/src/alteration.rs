@@ -182,7 +182,7 @@ fn redefined(dictionary: &Dictionary, old: &TableDefinition, redefinition: &Rede
 /// Refuses a result that no longer serves the children of the table: error 1829 for a column that is gone,
 /// 1553 for a key that is gone, 1833 for a column with another type.
 fn check_parent_columns(dictionary: &Dictionary, old: &TableDefinition, redefinition: &Redefinition) -> Result<()> {
-    let Redefinition { new, renamed_columns, copy: Some(_), .. } = redefinition else { return Ok(()) };
+    let Redefinition { new, renamed_columns, .. } = redefinition;
     for (child, key) in dictionary.children_of(old) {
         if child.definition.id == old.id {
             continue;

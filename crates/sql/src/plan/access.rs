@@ -247,8 +247,14 @@ fn index_in_hint<'d>(definition: &'d TableDefinition, hint: &IndexHint, name: &s
     if exact.is_some() || hint.is_comment {
         return exact;
     }
-    let begins =
-        |index: &&IndexDefinition| index.name.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
+    let begins = |index: &&IndexDefinition| {
+        let is_of_statement =
+            !index.columns.iter().any(|column| definition.columns[usize::from(column.0)].is_hidden_key());
+        let start = index.name.get(..name.len());
+        is_of_statement
+            && index.state == IndexState::Online
+            && start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+    };
     let mut fitting = definition.indexes.iter().filter(begins);
     let found = fitting.next()?;
     fitting.next().is_none().then_some(found)

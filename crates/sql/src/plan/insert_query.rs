@@ -30,7 +30,7 @@ pub(super) struct Extracted {
 /// there are none.
 ///
 /// # Errors
-/// 1093 for a subquery of the target, unless the table has another alias there, as in MySQL; 1235 for a
+/// 1093 for a subquery of the target, unless the only row of VALUES reads the table by another alias; 1235 for a
 /// subquery and a stateful value that read the row.
 pub(super) fn extract(
     environment: &Environment<'_>,
@@ -48,8 +48,12 @@ pub(super) fn extract(
     let target = environment.table(&insert.table, TableAccess::Insert)?.definition.id;
     // Planning notes what the subqueries read.
     let unnoted = Environment { access: None, ..*environment };
-    let name = Some(insert.table.name.as_str());
+    // MySQL evaluates the values of a row after it has written the rows before it. Here all are evaluated before
+    // the first row is written, so only a single row may read its table.
+    let is_single = matches!(&insert.source, InsertSource::Rows(rows) if rows.len() == 1);
+    let name = is_single.then_some(insert.table.name.as_str());
     let check = TargetCheck { environment: &unnoted, targets: &[target], name, common: &[] };
+    let check_of_update = TargetCheck { name: None, ..check };
     let mut insert = insert.clone();
     let mut values = None;
     if let InsertSource::Rows(rows) = &mut insert.source {
@@ -66,7 +70,7 @@ pub(super) fn extract(
         }
         values = Some(Select { projection: items, ..Select::default() });
     }
-    check.expressions(insert.on_duplicate.iter().map(|assignment| &assignment.value))?;
+    check_of_update.expressions(insert.on_duplicate.iter().map(|assignment| &assignment.value))?;
     let mut of_update = Vec::new();
     for assignment in &mut insert.on_duplicate {
         take(&mut assignment.value, false, first_of_update, &mut of_update)?;

@@ -16,13 +16,16 @@ use crate::plan::{DigestKey, DigestNumber, Plan, PlanWork, PreparedDigest};
 use crate::result::Progress;
 
 impl StatementContext<'_, '_> {
-    /// Notes the digest of a text whose shape was scanned last and has an entry in the plan cache.
+    /// Notes the digest of a text whose shape was scanned last and has an entry in the plan cache. Returns
+    /// whether the digest was forgotten, so that its new row does not know the plan.
     #[inline(always)]
-    pub(super) fn note_known_digest(&mut self, text: &[u8], number: DigestNumber) {
+    pub(super) fn note_known_digest(&mut self, text: &[u8], number: DigestNumber) -> bool {
         self.session.digest = number;
-        if !self.engine.digests.has(number) {
+        let is_forgotten = !self.engine.digests.has(number);
+        if is_forgotten {
             self.renew_known_digest(text);
         }
+        is_forgotten
     }
 
     /// As [`Self::note_known_digest`], for an entry whose digest was forgotten.

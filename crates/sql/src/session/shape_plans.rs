@@ -27,12 +27,18 @@ impl StatementContext<'_, '_> {
         let key = Engine::plan_key(&self.engine.shape, self.session);
         match self.engine.cache.get(&key, &self.engine.gateway.catalog().dictionary) {
             Some((CachedShape::Plan(plan), digest)) => {
-                self.note_known_digest(text, digest);
+                if self.note_known_digest(text, digest) {
+                    self.note_plan_work(&plan);
+                }
                 Ok(Some(plan))
             }
             Some((CachedShape::Variants(kept), digest)) => {
-                self.note_known_digest(text, digest);
-                self.plan_of_variant(text, &kept)
+                let is_new = self.note_known_digest(text, digest);
+                let plan = self.plan_of_variant(text, &kept)?;
+                if is_new && let Some(plan) = &plan {
+                    self.note_plan_work(plan);
+                }
+                Ok(plan)
             }
             None => self.plan_shape(text),
         }

@@ -149,8 +149,11 @@ impl StatementDigests {
         }
     }
 
-    /// Notes a new plan of a digest.
+    /// Notes a new plan of a digest. The row of the digests without room has no plan of its own.
     pub fn note_plan(&mut self, number: DigestNumber, work: PlanWork) {
+        if number.0 == self.first {
+            return;
+        }
         if let Some(row) = self.row(number) {
             row.work = work;
         }

@@ -193,12 +193,14 @@ pub(in crate::execute) fn histogram_rows(rows: &[Vec<Value>]) -> Vec<Vec<Value>>
         let mut lower = 0;
         let total = figures.durations.count().max(1) as f64;
         let buckets: Vec<_> = figures.durations.buckets().collect();
+        // A hash of the text, so it is made once.
+        let identity = identity(&figures);
         let row = |(bucket, count): (usize, u64)| {
             lower += count;
             let (from_ns, to_ns) = bounds_ns(bucket);
             // The end of a bucket is the beginning of the next one, as in MySQL.
             let bounds = [from_ns, to_ns + 1].map(|ns| Value::UInt(ns * PS_PER_NS));
-            let mut row = Vec::from(identity(&figures));
+            let mut row = Vec::from(identity.clone());
             row.push(Value::UInt(bucket as u64));
             row.extend(bounds);
             row.extend([Value::UInt(count), Value::UInt(lower), Value::Double(lower as f64 / total)]);

@@ -127,7 +127,7 @@ pub(super) fn explain_statement(plan: &Plan, format: ExplainFormat) -> String {
         }
         Plan::Change(change) => {
             let verb = if change.kind == ChangeKind::Update { "Update" } else { "Delete from" };
-            Line::new(format!("{verb} {}", change.table_alias), vec![access_line(plan)])
+            Line::new(format!("{verb} {}", change.table_alias), vec![access_line(plan.unhinted())])
         }
         Plan::Insert(plan) => Line::new(format!("Insert into {}", plan.table.definition.name), Vec::new()),
         other => access_line(other),

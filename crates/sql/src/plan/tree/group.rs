@@ -63,9 +63,9 @@ impl TreePlanner<'_> {
                     check_alias(&value, projection, windows)?;
                     if !reads_computed(&value, space) {
                         value
-                    } else if let Some(written) = written.filter(|item| !item.has_aggregate()) {
+                    } else if let Some(written) = written.filter(|item| !item.has_aggregate() && !select.with_rollup) {
                         // Subqueries of the select list run after the groups are made, those of GROUP BY
-                        // before.
+                        // before. ROLLUP would not find the value of the select list among its keys.
                         binder.bind_in(clause, written)?
                     } else {
                         let text = format!("Can't group on '{name}'");
