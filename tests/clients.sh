@@ -71,7 +71,7 @@ echo "== a rolling upgrade, and back"
 timeout 900 sh tests/rolling-upgrade.sh "$target/$profile/junctor" "$bench"
 
 echo "== random statements, compared with MariaDB"
-timeout 600 sh tests/differential/run.sh "$target/$profile/junctor"
+timeout 900 sh tests/differential/run.sh "$target/$profile/junctor"
 
 echo "== backup to an S3-compatible store"
 timeout 300 sh tests/backup-s3.sh "$target/$profile/junctor"

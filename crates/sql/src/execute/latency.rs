@@ -102,7 +102,7 @@ impl Engine {
     #[inline]
     pub fn end_turn(&mut self, began: Time, ended: Time) {
         self.latencies.end_turn(began, ended);
-        self.digests.end_turn(ended);
+        self.digests.end_turn(began, ended);
     }
 
     /// This block's contribution to `junctor_info.operation_latency`, for the sql block that executes the

@@ -390,12 +390,15 @@ fn fits(plan: &Plan, kinds: &[ParameterKind], values: Parameters<'_>) -> bool {
     if matches!(plan, Plan::Insert(insert) if insert.takes_any_kind) {
         return true;
     }
-    kinds.iter().enumerate().all(|(ordinal, planned)| {
+    for (ordinal, planned) in kinds.iter().enumerate() {
         let value = values.get(ordinal as u16);
         if matches!(value, ValueRef::Int(_)) && planned.is_integer() {
-            return true;
+            continue;
         }
         let kind = kind_of_value(value);
-        planned.serves(&kind) || kind.kind == Kind::Null
-    })
+        if !planned.serves(&kind) && kind.kind != Kind::Null {
+            return false;
+        }
+    }
+    true
 }

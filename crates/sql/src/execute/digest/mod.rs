@@ -43,7 +43,11 @@ pub(crate) struct StatementDigests {
     /// the numbers of removed rows are never used again.
     first: u64,
     numbers: BTreeMap<Arc<DigestKey>, DigestNumber>,
-    /// The statements that have ended in the current turn, and when they began.
+    /// The digest of the first statement that began and ended in the current turn, and the number of such
+    /// statements with this digest.
+    same: DigestNumber,
+    same_count: u32,
+    /// The other statements that have ended in the current turn, and when they began.
     ended: Vec<(DigestNumber, Time)>,
     /// Digests of texts without a cached plan, by the hash of the text.
     recent: Vec<Option<RecentText>>,
@@ -89,6 +93,8 @@ impl Default for StatementDigests {
             rows: vec![DigestRow::new(None, "".into(), Time(0))],
             first: 1,
             numbers: BTreeMap::new(),
+            same: DigestNumber::default(),
+            same_count: 0,
             ended: Vec::with_capacity(ENDED_MAX),
             recent,
         }
@@ -162,25 +168,59 @@ impl StatementDigests {
     /// Counts a statement that began at `begun` and ended in the turn that began at `now`.
     #[inline]
     pub fn note(&mut self, number: DigestNumber, session: &Session, begun: Time, now: Time) {
-        let Some(row) = self.rows.get_mut(number.0.wrapping_sub(self.first) as usize) else { return };
+        let Some(row) = self.row(number) else { return };
         row.count(session);
+        self.note_end(number, begun, now);
+    }
+
+    #[inline]
+    fn note_end(&mut self, number: DigestNumber, begun: Time, now: Time) {
+        // The common case, as for the latencies.
+        if begun == now && (self.same_count == 0 || number == self.same) {
+            self.same = number;
+            self.same_count += 1;
+        } else {
+            self.note_late(number, begun, now);
+        }
+    }
+
+    #[inline(never)]
+    fn note_late(&mut self, number: DigestNumber, begun: Time, now: Time) {
         match self.ended.len() < ENDED_MAX {
             true => self.ended.push((number, begun)),
-            false => row.record(now.since(begun).0, now),
+            false => self.record(number, now.since(begun).0, 1, now),
         }
     }
 
-    /// Records the durations of the statements that ended in the turn that is over.
+    /// Records the durations of the statements that ended in the turn that began at `began` and is over.
     #[inline]
-    pub fn end_turn(&mut self, now: Time) {
-        let StatementDigests { rows, first, ended, .. } = self;
-        for (number, begun) in ended.drain(..) {
-            if let Some(row) = rows.get_mut(number.0.wrapping_sub(*first) as usize) {
-                row.record(now.since(begun).0, now);
-            }
+    pub fn end_turn(&mut self, began: Time, now: Time) {
+        if self.same_count > 0 {
+            let count = std::mem::take(&mut self.same_count);
+            self.record(self.same, now.since(began).0, count, now);
+        }
+        if !self.ended.is_empty() {
+            self.end_late(now);
         }
     }
 
+    #[inline(never)]
+    fn end_late(&mut self, now: Time) {
+        let mut ended = std::mem::take(&mut self.ended);
+        for (number, begun) in ended.drain(..) {
+            self.record(number, now.since(begun).0, 1, now);
+        }
+        self.ended = ended;
+    }
+
+    #[inline]
+    fn record(&mut self, number: DigestNumber, duration_ns: u64, count: u32, now: Time) {
+        if let Some(row) = self.row(number) {
+            row.record(duration_ns, count, now);
+        }
+    }
+
+    #[inline]
     fn row(&mut self, number: DigestNumber) -> Option<&mut DigestRow> {
         self.rows.get_mut(number.0.wrapping_sub(self.first) as usize)
     }
@@ -236,11 +276,11 @@ impl DigestRow {
     }
 
     #[inline]
-    fn record(&mut self, duration_ns: u64, now: Time) {
+    fn record(&mut self, duration_ns: u64, count: u32, now: Time) {
         if self.durations.count() == 0 {
             self.begin(duration_ns, now);
         }
-        self.durations.record(duration_ns, 1);
+        self.durations.record(duration_ns, count);
         self.min_ns = self.min_ns.min(duration_ns);
         self.last_seen = now;
     }
