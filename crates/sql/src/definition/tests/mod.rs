@@ -612,9 +612,11 @@ fn a_table_moves_with_the_entries_of_a_unique_index_that_are_elsewhere() {
         let index = table.indexes[1].id;
         table.indexes[1].kind = IndexKind::Unique { entries, ordered: true };
         let hidden = TableDefinition {
+            id: entries,
+            name: "a.u".into(),
             placement: Some(of_entries),
             kind: TableKind::UniqueEntries { base: table.id, index },
-            ..TableDefinition::new(entries, ("t", "a.u"), Vec::new(), Vec::new())
+            ..table.clone()
         };
         dictionary.put_table(table);
         dictionary.put_table(hidden);
