@@ -320,8 +320,8 @@ impl MainBlock {
         layout.ok_or_else(Error::table_definition_changed)
     }
 
-    /// Assigns the partitions of new tables to chains, and adds the tables to the catalog. The entries of a unique
-    /// index are in the node groups of their table, which thus says for both where they are.
+    /// Assigns the partitions of new tables to chains, and adds the tables to the catalog. The entries of a
+    /// unique index are in the node groups of their table, which thus says for both where they are.
     pub(super) fn add_to(
         &self,
         catalog: &mut Catalog,

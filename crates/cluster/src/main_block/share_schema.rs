@@ -731,9 +731,9 @@ impl MainBlock {
     }
 }
 
-/// Whether no schema change is possible while this node does not serve. Nothing waits for a node that is away
-/// and has no mark, if its group is closed, or is to be removed: it takes over the whole schema when it joins,
-/// and what changes make is in other groups.
+/// Whether no schema change is possible while this node does not serve. Nothing waits for a node that is
+/// away and has no mark, if its group is closed, or is to be removed: it takes over the whole schema when it
+/// joins, and new tables are in other groups.
 pub(super) fn prevents_changes(membership: &Membership, record: &NodeRecord) -> bool {
     let group = Some(record.group);
     let has_awaited_group = membership.closed_group() != group && membership.leaving_group() != group;

@@ -879,8 +879,8 @@ impl Member {
         self.voter.as_ref().is_some_and(Replication::is_leader)
     }
 
-    /// A node of the membership that has another group in the list of this node, or none, and that the voter's
-    /// log does not remove.
+    /// A node of the membership that has another group in the list of this node, or none, and that the log of
+    /// the voter does not remove.
     fn unlisted(&self, membership: &Membership) -> Option<NodeRecord> {
         let groups = self.settings.groups();
         // A voter that starts again goes through memberships from before a removal, with nodes that its list

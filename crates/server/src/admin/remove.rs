@@ -280,7 +280,9 @@ mod tests {
     use crate::admin::table::Cell;
 
     fn table(columns: &[&str], rows: &[&[&str]]) -> Table {
-        let cells = |row: &&[&str]| row.iter().map(|text| Cell::of(mysql::Value::from(*text), false)).collect();
+        let cells = |row: &&[&str]| {
+            row.iter().map(|text| Cell::of(mysql::Value::from(*text), text.parse::<u64>().is_ok())).collect()
+        };
         let columns = columns.iter().map(|name| (*name).to_owned()).collect();
         Table { columns, rows: rows.iter().map(cells).collect() }
     }
