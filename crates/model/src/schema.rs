@@ -485,6 +485,12 @@ impl Placement {
     pub fn group_of(self, partition: u16) -> u8 {
         ((u32::from(self.first) + u32::from(partition)) % u32::from(self.groups.max(1))) as u8
     }
+
+    /// The first place from `position` on at which it is the turn of the group of the first partition.
+    pub fn next_turn(self, position: usize) -> usize {
+        let (first, groups) = (usize::from(self.first), usize::from(self.groups.max(1)));
+        position + (first + groups - position % groups) % groups
+    }
 }
 
 /// The definition of a table.

@@ -222,6 +222,7 @@ impl<'a> MemberDriver<'a> {
     fn work(&mut self, simulation: &mut ClusterSimulation) {
         let now = simulation.now();
         self.members.keep_lines(now);
+        self.note_removed(simulation);
         for (node, message) in simulation.take_halts() {
             if self.members.removed().contains(node) && is_removal(node, &message) {
                 // It is refused, and stays down.
@@ -290,6 +291,13 @@ impl<'a> MemberDriver<'a> {
         }
     }
 
+    fn note_removed(&mut self, simulation: &mut ClusterSimulation) {
+        for node in self.members.note_removed(simulation).iter() {
+            self.members.note(simulation.now(), &format!("node {} is removed", node.0));
+            self.counts.removals += 1;
+        }
+    }
+
     /// Ends nodes that have stopped because their group was removed. They start once more, and are refused.
     fn end_removed(&mut self, simulation: &mut ClusterSimulation) {
         let now = simulation.now();
@@ -297,10 +305,6 @@ impl<'a> MemberDriver<'a> {
             return;
         }
         self.state.next_look = now.plus(LOOK_EVERY);
-        for node in self.members.note_removed(simulation).iter() {
-            self.members.note(now, &format!("node {} is removed", node.0));
-            self.counts.removals += 1;
-        }
         // A group may stay that was about to be removed. Somebody then starts its nodes again.
         for node in self.members.added() {
             let is_stopped = self.members.is_ending(simulation, node) && simulation.is_idle(node);

@@ -320,7 +320,8 @@ impl MainBlock {
         layout.ok_or_else(Error::table_definition_changed)
     }
 
-    /// Assigns the partitions of new tables to chains, and adds the tables to the catalog.
+    /// Assigns the partitions of new tables to chains, and adds the tables to the catalog. The entries of a
+    /// unique index are in the node groups of their table, which thus says for both where they are.
     pub(super) fn add_to(
         &self,
         catalog: &mut Catalog,
@@ -331,8 +332,17 @@ impl MainBlock {
         for mut table in tables {
             plan.tables_made += 1;
             let (id, partition_count) = (table.id, table.partition_count);
-            let first = self.next_place + plan.partitions_placed;
-            let placement = self.placement_at(first);
+            let mut first = self.next_place + plan.partitions_placed;
+            let base = match table.kind {
+                TableKind::UniqueEntries { base, .. } => catalog.dictionary.table(base),
+                TableKind::Base | TableKind::Replacement { .. } | TableKind::View => None,
+            };
+            let placement = base.and_then(|base| base.definition.placement).or_else(|| self.placement_at(first));
+            if let Some(placement) = placement {
+                let turn = placement.next_turn(first);
+                plan.partitions_placed += turn - first;
+                first = turn;
+            }
             table.placement = placement;
             catalog.dictionary.put_table(table);
             let Some(layout) = catalog.dictionary.table(id).map(Arc::clone) else {

@@ -135,7 +135,7 @@ impl MainBlock {
                 placement => placement.or_else(|| self.first_placement_at(next_place)),
             };
             if let Some(placement) = placement {
-                let (first, groups) = (usize::from(placement.first), usize::from(placement.groups));
+                let groups = usize::from(placement.groups);
                 let has = self.groups.len();
                 // A table with few partitions may have none in a group that was removed.
                 let count = definition.partition_count;
@@ -144,7 +144,7 @@ impl MainBlock {
                     let text = format!("table {} is spread over {groups} node groups, of {has}", definition.id);
                     return Err(text.into());
                 }
-                next_place += (first + groups - next_place % groups) % groups;
+                next_place = placement.next_turn(next_place);
             }
             if definition.placement.is_none() && placement.is_some() {
                 let id = definition.id;

@@ -731,12 +731,13 @@ impl MainBlock {
     }
 }
 
-/// Whether no schema change is possible while this node does not serve. Nothing waits for a node of a closed
-/// group that is away and has no mark: its group has no partitions, and it takes over the whole schema when
-/// it joins.
+/// Whether no schema change is possible while this node does not serve. Nothing waits for a node that is
+/// away and has no mark, if its group is closed, or is to be removed: it takes over the whole schema when it
+/// joins, and new tables are in other groups.
 pub(super) fn prevents_changes(membership: &Membership, record: &NodeRecord) -> bool {
-    let is_awaited = record.is_member() || record.is_durable || membership.closed_group() != Some(record.group);
-    !record.is_serving() && is_awaited
+    let group = Some(record.group);
+    let has_awaited_group = membership.closed_group() != group && membership.leaving_group() != group;
+    !record.is_serving() && (record.is_member() || record.is_durable || has_awaited_group)
 }
 
 fn decode_marks(marks: &[Box<[u8]>]) -> impl Iterator<Item = CounterMark> {

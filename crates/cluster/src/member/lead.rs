@@ -11,7 +11,7 @@ use super::events::EventKind;
 use super::machine::{Member, MemberMessage, Peer};
 use crate::membership::detector::{HeardBy, Hearing};
 use crate::membership::membership::PresentDisk;
-use crate::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState};
+use crate::membership::{Membership, MembershipChange, NodeRecord, NodeSet, NodeState, Replication};
 
 /// Time for which members do not hear each other until one is evicted, if all go on reporting: another member
 /// may have noticed the end of a process, or the cut of a whole node, before this one.
@@ -38,15 +38,21 @@ pub enum GroupRefusal {
 impl Member {
     /// Does what the leader must do now.
     pub(super) fn lead(&mut self, is_tick: bool) {
-        let Some(voter) = &self.voter else { return };
-        if !voter.is_leader() {
+        if self.voter.is_none() {
+            return;
+        }
+        if !self.is_raft_leader() {
             (self.leading_since, self.partial_since, self.cut_since) = (None, None, None);
             (self.must_restart, self.announced) = (false, 0);
             return;
         }
+        if let Some((index, membership)) = self.skipped.take() {
+            self.install(index, membership);
+        }
         let Some((index, membership)) = self.installed.clone() else { return };
         // The lists of the others may lack nodes that the rest of the log removes.
-        let removed = voter.last().map_or(0, |last| last.removed.len());
+        let last = self.voter.as_ref().and_then(Replication::last);
+        let removed = last.map_or(0, |last| last.removed.len());
         if removed > membership.removed.len() {
             return;
         }
@@ -275,7 +281,7 @@ impl Member {
             return match membership.is_emptied {
                 true => self.removal(membership, group, &own),
                 false => {
-                    let is_empty = of_sequencer.is_some_and(|report| report.is_left_group_empty);
+                    let is_empty = number.0 > 0 && of_sequencer.is_some_and(|report| report.is_left_group_empty);
                     let change = MembershipChange::NoteEmpty { group, number, epoch };
                     is_empty.then(|| (change, format!("node group {group}: has no rows any more")))
                 }
@@ -313,6 +319,10 @@ impl Member {
             let text = if closed { "has not opened yet" } else { "does not exist" };
             return Err(GroupRefusal::Lasting(format!("node group {group} {text}")));
         }
+        // A change under way may be the opposite one, and another leader may have made it.
+        if !voter.uncommitted().is_empty() || !self.hears_majority() {
+            return Err(GroupRefusal::Passing("the membership changes".to_owned()));
+        }
         if (membership.leaving_group() == Some(group)) == leaves {
             return Ok(());
         }
@@ -330,7 +340,7 @@ impl Member {
             let text = format!("node group {closed} was added and has not opened yet");
             return Err(GroupRefusal::Passing(text));
         }
-        if !voter.uncommitted().is_empty() || membership.started != membership.epoch {
+        if membership.started != membership.epoch {
             return Err(GroupRefusal::Passing("the membership changes".to_owned()));
         }
         let change = MembershipChange::LeaveGroup { group, leaves };

@@ -158,6 +158,8 @@ pub struct Member {
     pub(super) lease: Option<LeaseHolder>,
     /// The installed membership and its position in the log.
     pub(super) installed: Option<(u64, Arc<Membership>)>,
+    /// The last membership of the voter's log that was not installed, because its nodes are not in the list.
+    pub(super) skipped: Option<(u64, Arc<Membership>)>,
     /// The leader that the installed membership came from.
     pub(super) leader: NodeId,
     /// Set once the data of this node is recovered: the stable number of its log.
@@ -224,6 +226,7 @@ impl Member {
             voters_heard: NodeSet::EMPTY,
             leases_over: [0; 3],
             installed: None,
+            skipped: None,
             leader: NodeId(0),
             recovered: None,
             checkpoint: CommitNumber(0),
@@ -849,7 +852,7 @@ impl Member {
             self.output.send.extend(sends);
             self.output.writes.extend(output.write);
             for entry in output.committed {
-                self.install(entry.id.index, entry.membership);
+                self.install_committed(entry.id.index, entry.membership);
             }
             if self.is_voter_joining && self.voter.as_ref().is_some_and(|voter| voter.membership().is_some()) {
                 self.is_voter_joining = false;
@@ -860,25 +863,48 @@ impl Member {
         }
     }
 
-    fn install(&mut self, index: u64, membership: Arc<Membership>) {
+    /// Installs a membership of the voter's log, or skips it: the log of a voter that was away may end before
+    /// the removal of nodes that the list lacks rightly. A leader has all entries that are committed, and
+    /// announces the last of them.
+    fn install_committed(&mut self, index: u64, membership: Arc<Membership>) {
+        if !self.is_raft_leader() && self.unlisted(&membership).is_some() {
+            self.skipped = Some((index, membership));
+        } else {
+            self.install(index, membership);
+        }
+    }
+
+    /// Whether the voter of this node leads.
+    pub(super) fn is_raft_leader(&self) -> bool {
+        self.voter.as_ref().is_some_and(Replication::is_leader)
+    }
+
+    /// A node of the membership that has another group in the list of this node, or none, and that the log of
+    /// the voter does not remove.
+    fn unlisted(&self, membership: &Membership) -> Option<NodeRecord> {
+        let groups = self.settings.groups();
+        // A voter that starts again goes through memberships from before a removal, with nodes that its list
+        // lacks rightly.
+        let last = self.voter.as_ref().and_then(Replication::last);
+        let is_unlisted = |record: &&NodeRecord| {
+            let group = groups.get(usize::from(record.group));
+            let is_listed = group.is_some_and(|group| group.contains(&record.node));
+            !is_listed && !last.is_some_and(|last| last.is_removed(record.node))
+        };
+        membership.nodes.iter().find(is_unlisted).copied()
+    }
+
+    pub(super) fn install(&mut self, index: u64, membership: Arc<Membership>) {
         let before = self.installed.as_ref();
         if before.is_some_and(|(installed, _)| *installed >= index) {
             return;
         }
-        let groups = self.settings.groups();
-        // A voter that starts again goes through memberships from before a removal, with nodes that its list
-        // lacks rightly.
-        let last = self.voter.as_ref().and_then(Replication::last).cloned();
-        let is_unknown = |record: &&NodeRecord| {
-            let group = groups.get(usize::from(record.group));
-            let is_listed = group.is_some_and(|group| group.contains(&record.node));
-            !is_listed && !last.as_ref().is_some_and(|last| last.is_removed(record.node))
-        };
-        if let Some(NodeRecord { node, group, .. }) = membership.nodes.iter().find(is_unknown) {
+        if let Some(NodeRecord { node, group, .. }) = self.unlisted(&membership) {
             let advice = "give all nodes the same `nodes` and NoOfReplicas";
             let text = format!("node {} of node group {group} has another group in `nodes`, or none; {advice}", node.0);
             return self.stop(text);
         }
+        let groups = self.settings.groups();
         let known = usize::from(membership.open_groups) + usize::from(membership.closed_group().is_some());
         // They would vote, and the other nodes would not know.
         let groups_of_voters = groups.get(known..self.settings.first_groups()).unwrap_or_default();

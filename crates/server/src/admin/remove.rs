@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use clap::{Args, value_parser};
 
 use super::Result;
-use super::add::{Steps, is_missing, passes, quoted};
-use super::nodes;
+use super::add::{Steps, TABLES, is_missing, passes, quoted};
+use super::nodes::{self, Node};
 use super::operate::{Common, LOOK_EVERY};
 use super::session::Session;
 use super::table::Table;
@@ -32,9 +32,18 @@ Try it:
 
 /// The node group of every partition of a user's table.
 const PLACES: &str = "SELECT TABLE_SCHEMA, TABLE_NAME, NODEGROUP FROM information_schema.PARTITIONS WHERE \
-                      TABLE_SCHEMA NOT IN ('information_schema', 'junctor_info', 'mysql', 'performance_schema', 'sys') \
+                      TABLE_SCHEMA NOT IN ('information_schema', 'junctor_info', 'mysql', 'performance_schema') \
                       ORDER BY TABLE_SCHEMA, TABLE_NAME";
 const GROUPS: &str = "SELECT node_group, state FROM junctor_info.node_groups ORDER BY node_group";
+/// Number of looks at a group that stays, although it has no tables and was to leave, until the command ends.
+/// The node of the session may learn late that the group is gone.
+const STAYS_MAX: u32 = 25;
+/// Number of looks at a group without tables until all tables are reorganized. Earlier versions placed the
+/// entries of unique indexes apart from their tables, and no session sees where they are.
+const LOOKS_BEFORE_ALL: u32 = 50;
+
+/// Maximum number of tables that a line names.
+const NAMES_MAX: usize = 5;
 
 /// The options of `junctor admin remove`.
 #[derive(Debug, Args)]
@@ -58,8 +67,9 @@ pub struct RemoveOptions {
 /// What the node that the session is at knows of the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GroupState {
-    /// It is to be removed, or none of its nodes is heard.
     Leaves,
+    /// None of its nodes is heard, so the state does not say whether it leaves.
+    Down,
     Stays,
     Gone,
 }
@@ -84,7 +94,15 @@ pub fn remove(options: &RemoveOptions) -> Result<()> {
         return Ok(());
     }
     let nodes = removal.retry(|it| nodes::read(&mut it.session))?;
-    let nodes: Vec<u8> = nodes.iter().filter(|node| node.group == Some((*group).into())).map(|node| node.id).collect();
+    let numbers = |matches: &dyn Fn(&Node) -> bool| -> Vec<u8> {
+        nodes.iter().filter(|node| matches(node)).map(|node| node.id).collect()
+    };
+    let mut removed = numbers(&|node| node.state == "REMOVED");
+    let nodes = numbers(&|node| node.group == Some((*group).into()));
+    if nodes.is_empty() && !removed.is_empty() && removal.is_beyond_last()? {
+        removal.tell(&advice(&removed));
+        return Ok(());
+    }
     let own = removal.retry(|it| nodes::own(&mut it.session))?;
     if nodes.contains(&own) {
         return Err(format!("node {own} is one of those to be removed; log in to a node that stays").into());
@@ -92,10 +110,14 @@ pub fn remove(options: &RemoveOptions) -> Result<()> {
     removal.mark("LEAVE", GroupState::Leaves)?;
     removal.tell("is to be removed; no new tables are placed in it");
     removal.move_tables(Duration::from_secs(*pause))?;
-    let names: Vec<String> = nodes.iter().map(u8::to_string).collect();
-    let nodes = names.join(", ");
-    removal.tell(&format!("is removed; take nodes {nodes} out of `nodes` of all nodes"));
+    removed.extend(nodes);
+    removal.tell(&advice(&removed));
     Ok(())
+}
+
+fn advice(removed: &[u8]) -> String {
+    let names: Vec<String> = removed.iter().map(u8::to_string).collect();
+    format!("is removed; take nodes {} out of `nodes` of all nodes", names.join(", "))
 }
 
 impl Removal {
@@ -115,6 +137,12 @@ impl Removal {
                 result => return result,
             }
         }
+    }
+
+    /// Whether the group comes behind the last one. It is the one that was removed last, if one was.
+    fn is_beyond_last(&mut self) -> Result<bool> {
+        let groups = self.retry(|it| it.session.query(GROUPS))?;
+        Ok(groups.rows.len() == usize::from(self.group))
     }
 
     fn state(&mut self) -> Result<GroupState> {
@@ -148,35 +176,59 @@ impl Removal {
     fn move_tables(&mut self, pause: Duration) -> Result<()> {
         let mut deadline = Instant::now() + self.timeout;
         let mut told = None;
+        // Looks without a table in the group, and those of them at which it was to stay.
+        let (mut looks, mut stays) = (0, 0);
         loop {
             let places = self.retry(|it| it.session.query(PLACES))?;
             let tables = tables_in(&places, self.group);
             if told != Some(tables.len()) {
                 self.tell(&match tables.len() {
-                    0 => "has no table; waits for temporary tables and the last schema change".to_owned(),
-                    count => format!("{count} tables have rows there"),
+                    0 => "has no table that this account sees; waits for temporary tables and the last schema change"
+                        .to_owned(),
+                    count => format!("{count} tables have rows there: {}", names_of(&tables)),
                 });
                 told = Some(tables.len());
             }
             match self.state()? {
                 GroupState::Gone => return Ok(()),
-                GroupState::Leaves => {}
-                GroupState::Stays if tables.is_empty() => {}
+                GroupState::Leaves | GroupState::Down => {}
+                GroupState::Stays if tables.is_empty() && stays < STAYS_MAX => stays += 1,
                 GroupState::Stays => return Err(format!("node group {} is to stay", self.group).into()),
             }
-            let Some((database, name)) = tables.first() else {
-                if Instant::now() >= deadline {
-                    let why = "sessions have temporary tables there, or a schema change does not end";
-                    return Err(format!("node group {} is not removed: {why}", self.group).into());
-                }
-                std::thread::sleep(LOOK_EVERY);
+            if let Some((database, name)) = tables.first() {
+                self.move_table(database, name)?;
+                told = told.map(|count: usize| count - 1);
+                (looks, stays) = (0, 0);
+                deadline = Instant::now() + self.timeout;
+                std::thread::sleep(pause);
                 continue;
-            };
-            self.move_table(database, name)?;
-            told = told.map(|count: usize| count - 1);
-            deadline = Instant::now() + self.timeout;
+            }
+            looks += 1;
+            if looks == LOOKS_BEFORE_ALL {
+                self.reorganize_all(pause)?;
+                deadline = Instant::now() + self.timeout;
+            }
+            if Instant::now() >= deadline {
+                let why = "sessions have temporary tables there, the account may not see all tables, or a schema \
+                           change does not end";
+                return Err(format!("node group {} is not removed: {why}", self.group).into());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+
+    /// Moves what no list of tables shows: the statement does nothing for tables that are as they should be.
+    fn reorganize_all(&mut self, pause: Duration) -> Result<()> {
+        self.tell("still has partitions; all tables are reorganized, with the entries of their unique indexes");
+        let tables = self.retry(|it| it.session.query(TABLES))?;
+        for row in 0..tables.rows.len() {
+            if self.state()? != GroupState::Leaves {
+                return Ok(());
+            }
+            self.move_table(&tables.cell(row, "TABLE_SCHEMA").text(), &tables.cell(row, "TABLE_NAME").text())?;
             std::thread::sleep(pause);
         }
+        Ok(())
     }
 
     fn move_table(&mut self, database: &str, name: &str) -> Result<()> {
@@ -192,13 +244,24 @@ impl Removal {
     }
 }
 
+/// The names of the first of these tables.
+fn names_of(tables: &[(String, String)]) -> String {
+    let names = tables.iter().take(NAMES_MAX).map(|(database, name)| format!("{database}.{name}"));
+    let names: Vec<String> = names.collect();
+    let rest = if tables.len() > NAMES_MAX { ", ..." } else { "" };
+    format!("{}{rest}", names.join(", "))
+}
+
 /// The state of a group in this table of [`GROUPS`].
 fn state_in(groups: &Table, group: u8) -> GroupState {
     let mut rows = 0..groups.rows.len();
     match rows.find(|row| groups.cell(*row, "node_group").number() == Some(group.into())) {
         None => GroupState::Gone,
-        Some(row) if matches!(&*groups.cell(row, "state").text(), "LEAVING" | "DOWN") => GroupState::Leaves,
-        Some(_) => GroupState::Stays,
+        Some(row) => match &*groups.cell(row, "state").text() {
+            "LEAVING" => GroupState::Leaves,
+            "DOWN" => GroupState::Down,
+            _ => GroupState::Stays,
+        },
     }
 }
 
@@ -217,7 +280,9 @@ mod tests {
     use crate::admin::table::Cell;
 
     fn table(columns: &[&str], rows: &[&[&str]]) -> Table {
-        let cells = |row: &&[&str]| row.iter().map(|text| Cell::of(mysql::Value::from(*text), false)).collect();
+        let cells = |row: &&[&str]| {
+            row.iter().map(|text| Cell::of(mysql::Value::from(*text), text.parse::<u64>().is_ok())).collect()
+        };
         let columns = columns.iter().map(|name| (*name).to_owned()).collect();
         Table { columns, rows: rows.iter().map(cells).collect() }
     }
@@ -229,5 +294,14 @@ mod tests {
             [&["d", "a", "0,1"], &["d", "b", "0"], &["d", "c", "1"], &["d", "c", "0"], &["e", "a", "11"]];
         let moved = tables_in(&table(&columns, &rows), 1);
         assert_eq!(moved, [("d".to_owned(), "a".to_owned()), ("d".to_owned(), "c".to_owned())]);
+        assert_eq!(names_of(&moved), "d.a, d.c");
+        assert_eq!(names_of(&vec![moved[0].clone(); NAMES_MAX + 1]), "d.a, d.a, d.a, d.a, d.a, ...");
+    }
+
+    #[test]
+    fn a_group_leaves_only_if_its_state_says_so() {
+        let groups = table(&["node_group", "state"], &[&["0", "SERVING"], &["1", "LEAVING"], &["2", "DOWN"]]);
+        let states = [0, 1, 2, 3].map(|group| state_in(&groups, group));
+        assert_eq!(states, [GroupState::Stays, GroupState::Leaves, GroupState::Down, GroupState::Gone]);
     }
 }

@@ -1,10 +1,10 @@
 //! The node groups that were added to the cluster are removed again, while other sessions read and write: all
 //! tables are spread over them first, then moved off. A removal that does not end is given up, and the group
-//! stays.
+//! stays. A table with one partition has a unique index, and another one gets one before it is spread.
 
 use junctor_kernel::{Duration, Random};
 
-use super::{DEADLOCK, Step, Workload, succeeded};
+use super::{DEADLOCK, Step, Workload, inserts, succeeded};
 use crate::statement::{Reply, Statement};
 
 /// MySQL's errors for wrong arguments, a failure that passes, a lock wait timeout, a changed definition.
@@ -12,6 +12,8 @@ const REFUSED: u16 = 1210;
 const PASSES: u16 = 1296;
 const LOCK_WAIT: u16 = 1205;
 const CHANGED: u16 = 1412;
+/// MySQL's error for an index that exists.
+const DUPLICATE_NAME: u16 = 1061;
 
 const TABLES: &str = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'sim' ORDER BY table_name";
 const PLACES: &str = "SELECT table_name, nodegroup FROM information_schema.partitions WHERE table_schema = 'sim'";
@@ -20,12 +22,16 @@ const GROUPS: &str = "SELECT node_group, state FROM junctor_info.node_groups ORD
 const LOOKS_MAX: u32 = 400;
 /// Maximum number of steps of a removal until it is given up.
 const STEPS_MAX: u32 = 600;
+/// Number of rows in each of the workload's own tables.
+const ROWS: i64 = 4;
 
 /// What becomes of the last group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// It is awaited.
     Await,
+    /// A table that is not spread yet gets a unique index.
+    Index,
     /// The tables from this position on are to be spread over it.
     Spread(usize),
     /// It is to leave.
@@ -41,6 +47,7 @@ enum Awaited {
     Tables,
     Groups,
     Places,
+    Index,
     Spread,
     Move,
     Mark,
@@ -137,7 +144,16 @@ impl Workload for RemoveGroups {
     }
 
     fn setup(&self) -> Vec<Statement> {
-        Vec::new()
+        let mut statements = vec![
+            Statement::plain(
+                "CREATE TABLE few (id INT PRIMARY KEY, u INT, UNIQUE (u)) PARTITION BY KEY (id) PARTITIONS 1",
+            ),
+            Statement::plain("CREATE TABLE indexed_late (id INT PRIMARY KEY, u INT)"),
+        ];
+        for table in ["few", "indexed_late"] {
+            statements.extend(inserts(table, 0..ROWS, |id| format!("{id}, {id}")));
+        }
+        statements
     }
 
     fn sessions(&self) -> usize {
@@ -160,12 +176,16 @@ impl Workload for RemoveGroups {
             Phase::Await if self.looks_left == 0 => Step::Done,
             Phase::Await if self.states.len() > 1 && last == "SERVING" => {
                 self.target = self.states.len() - 1;
-                self.phase = Phase::Spread(0);
+                self.phase = Phase::Index;
                 Step::Pause(Duration::from_micros(1))
             }
             Phase::Await => {
                 self.looks_left -= 1;
                 self.run(Awaited::Groups, GROUPS)
+            }
+            Phase::Index => {
+                let text = format!("ALTER TABLE indexed_late ADD UNIQUE u_{} (u)", self.left);
+                self.run(Awaited::Index, text)
             }
             Phase::Spread(position) => match self.tables.get(position).cloned() {
                 Some(table) => self.run(Awaited::Spread, Self::reorganize(&table)),
@@ -199,6 +219,12 @@ impl Workload for RemoveGroups {
                 self.note_states();
             }
             (Awaited::Places, _) => self.note_places(reply)?,
+            // An answer was lost.
+            (Awaited::Index, DUPLICATE_NAME) => self.phase = Phase::Spread(0),
+            (Awaited::Index, _) => {
+                succeeded(reply)?;
+                self.phase = Phase::Spread(0);
+            }
             (Awaited::Spread, _) => {
                 succeeded(reply)?;
                 if let Phase::Spread(position) = &mut self.phase {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use junctor_kernel::NodeId;
 use junctor_model::id::CommitNumber;
-use junctor_model::schema::{Dictionary, Placement};
+use junctor_model::schema::{Dictionary, Placement, TableKind};
 use junctor_model::stored_lists::CheckpointLists;
 use junctor_model::stored_mark::CounterMark;
 use junctor_model::stored_schema::DictionaryChange;
@@ -113,13 +113,59 @@ fn places(catalog: &Catalog) -> BTreeMap<PartitionId, BTreeSet<NodeId>> {
 }
 
 fn create_odd(name: &str) -> SchemaChange {
+    create_few(name, 3, vec![primary(), unique("u")])
+}
+
+fn create_few(name: &str, partition_count: u16, indexes: Vec<IndexDefinition>) -> SchemaChange {
     let SchemaChange::CreateTable { mut definition, if_not_exists, auto_increment } =
-        create_table(name, vec![primary(), unique("u")], false)
+        create_table(name, indexes, false)
     else {
         unreachable!("it is a table")
     };
-    definition.partition_count = 3;
+    definition.partition_count = partition_count;
     SchemaChange::CreateTable { definition, if_not_exists, auto_increment }
+}
+
+#[test]
+fn the_entries_of_a_unique_index_are_in_the_node_groups_of_their_table() {
+    let mut stage = Stage::durable();
+    stage.main.groups = groups(2);
+    stage.create_database();
+    let few = |name| create_few(name, 1, vec![primary(), unique("u")]);
+    assert_eq!(stage.change(few("a")).error, None);
+    assert_eq!(stage.change(create_few("b", 1, vec![primary()])).error, None);
+    // A group is added, and no table is spread over it yet.
+    stage.main.groups = groups(3);
+    for name in ["a", "b"] {
+        let table = stage.table(name).id;
+        assert_eq!(stage.change(add_index(table, unique("v"))).error, None);
+    }
+    assert_eq!(stage.change(few("c")).error, None);
+    stage.check();
+    let dictionary = &stage.main.catalog().dictionary;
+    let mut entries = 0;
+    for layout in dictionary.tables() {
+        let definition = &layout.definition;
+        if let TableKind::UniqueEntries { base, .. } = definition.kind {
+            let of_base = dictionary.table(base).expect("it has a table").definition.placement;
+            assert_eq!(definition.placement, of_base, "{}", definition.name);
+            entries += 1;
+        }
+        let placement = definition.placement.expect("it is in groups");
+        for index in 0..definition.partition_count {
+            let partition = PartitionId { table: definition.id, index };
+            let node = stage.main.catalog().distribution.chain(partition).expect("it has a chain")[0].node;
+            assert_eq!((node.0 - 1) / 2, placement.group_of(index), "{}", definition.name);
+        }
+    }
+    assert_eq!(entries, 4);
+    // A restart finds them there.
+    let before = places(stage.main.catalog());
+    let records = stage.records();
+    let mut stage = Stage::with_log(&[], Some(FakeLog::after(records.last)));
+    stage.main.groups = groups(3);
+    let restored = stage.main.restore(None, &records.dictionary, &records.marks).expect("it is whole");
+    assert_eq!(places(&restored.catalog), before);
 }
 
 #[test]
@@ -191,7 +237,8 @@ fn tables_without_a_stored_placement_stay_in_the_groups_of_the_first_start() {
         (stage.main.groups, stage.main.first_groups) = (groups(first_groups), first_groups.into());
         stage.create_database();
         for name in ["a", "b"] {
-            assert_eq!(stage.change(create_odd(name)).error, None);
+            // Such a program places the entries of unique indexes where it is their turn.
+            assert_eq!(stage.change(create_few(name, 3, vec![primary()])).error, None);
         }
         let before = places(stage.main.catalog());
         let mut records = without_placements(&stage.records());

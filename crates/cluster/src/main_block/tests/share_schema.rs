@@ -67,3 +67,31 @@ fn a_node_of_a_closed_group_prevents_schema_changes_only_while_it_joins() {
     apply(&mut membership, evict(2));
     assert_eq!(preventing(&membership), [2], "a node of an open group must copy the schema and rows");
 }
+
+#[test]
+fn a_node_that_is_away_from_a_group_that_leaves_prevents_no_schema_changes() {
+    let chains = [1, 3].map(|node| vec![vec![NodeId(node), NodeId(node + 1)], vec![NodeId(node + 1), NodeId(node)]]);
+    let nodes: Vec<(NodeId, u8)> = (1..=4).map(|node| (NodeId(node), (node - 1) / 2)).collect();
+    let mut membership = Membership::create(&nodes, chains.concat(), NodeId(1));
+    let apply = |membership: &mut Membership, change: MembershipChange| {
+        *membership = membership.apply(&change).expect("it is possible");
+        let epoch = membership.epoch;
+        *membership = membership.apply(&MembershipChange::NoteStarted { epoch }).unwrap_or(membership.clone());
+    };
+    let preventing = |membership: &Membership| -> Vec<u8> {
+        let records = membership.nodes.iter().filter(|record| prevents_changes(membership, record));
+        records.map(|record| record.node.0).collect()
+    };
+    let epoch = membership.epoch;
+    apply(&mut membership, MembershipChange::NoteStarted { epoch });
+    let evict = |node| MembershipChange::Evict { nodes: [NodeId(node)].into_iter().collect(), avoid: None };
+    apply(&mut membership, evict(4));
+    assert_eq!(preventing(&membership), [4]);
+    apply(&mut membership, MembershipChange::LeaveGroup { group: 1, leaves: true });
+    assert_eq!(preventing(&membership), Vec::<u8>::new());
+    apply(&mut membership, MembershipChange::Admit { node: NodeId(4), incarnation: Incarnation(9) });
+    assert_eq!(preventing(&membership), [4], "it takes over the schema");
+    apply(&mut membership, evict(4));
+    apply(&mut membership, MembershipChange::LeaveGroup { group: 1, leaves: false });
+    assert_eq!(preventing(&membership), [4]);
+}

@@ -49,6 +49,12 @@ fn change_group(cluster: &mut Cluster, at: u8, group: u8, leaves: bool) -> Resul
 
 /// The node with the sequencer reports how far it is in the present epoch.
 fn report_progress(cluster: &mut Cluster, is_left_group_empty: bool) {
+    let epoch = cluster.membership(cluster.leader().unwrap()).unwrap().epoch;
+    report(cluster, is_left_group_empty, CommitNumber::new(epoch, 9));
+}
+
+/// As [`report_progress`], with what all disks have.
+fn report(cluster: &mut Cluster, is_left_group_empty: bool, durable: CommitNumber) {
     let leader = cluster.leader().unwrap();
     let membership = cluster.membership(leader).unwrap().clone();
     let progress = EpochProgress {
@@ -57,7 +63,7 @@ fn report_progress(cluster: &mut Cluster, is_left_group_empty: bool) {
         markable: NodeSet::from_words([u64::MAX; 4]),
         admits: true,
         slow: None,
-        durable: CommitNumber::new(membership.epoch, 9),
+        durable,
         is_left_group_empty,
     };
     cluster.places.get_mut(&membership.sequencer).unwrap().member.as_mut().unwrap().set_progress(progress);
@@ -165,4 +171,80 @@ fn the_lives_that_a_membership_lacks_are_refused() {
     report_progress(&mut cluster, true);
     cluster.run_until("it is removed", |it| it.serve(&[1]));
     assert!([1, 3, 4].iter().all(|at| [5, 6].iter().all(|node| fenced(&cluster, *at, *node) == Some(1))));
+}
+
+#[test]
+fn a_group_is_said_to_stay_only_if_no_change_is_under_way() {
+    let mut cluster = grown();
+    let leader = cluster.leader().unwrap();
+    let passing = || Err(GroupRefusal::Passing("the membership changes".to_owned()));
+    // The entry is proposed, and no other voter has it.
+    let leading = cluster.places.get_mut(&NodeId(leader)).unwrap().member.as_mut().unwrap();
+    assert_eq!(leading.change_group(1, true), Ok(()));
+    assert_eq!(leading.change_group(1, false), passing(), "it would leave all the same");
+    cluster.collect();
+    cluster.run_until("it leaves", |it| it.membership(3).is_some_and(|it| it.leaving_group() == Some(1)));
+    assert_eq!(change_group(&mut cluster, leader, 1, true), Ok(()));
+    // A leader that is cut off does not know whether another one has taken the mark back.
+    for voter in (1..=4).filter(|node| *node != leader) {
+        cluster.set_heard(leader, voter, false);
+    }
+    (0..8).for_each(|_| cluster.step());
+    let leading = cluster.places.get_mut(&NodeId(leader)).unwrap().member.as_mut().unwrap();
+    if leading.voter.as_ref().unwrap().is_leader() {
+        assert_eq!(leading.change_group(1, true), passing());
+    }
+}
+
+#[test]
+fn a_voter_that_was_away_at_a_removal_starts_with_a_list_without_the_nodes() {
+    let mut cluster = grown();
+    let leader = cluster.leader().unwrap();
+    let voter = [3, 2].into_iter().find(|node| *node != leader).unwrap();
+    cluster.kill(voter);
+    let data: Vec<u8> = [1, 2, 5, 6].into_iter().filter(|node| *node != voter).collect();
+    cluster.run_until("the others go on", |it| it.serve(&data) && it.is_settled());
+    let leader = cluster.leader().unwrap();
+    assert_eq!(change_group(&mut cluster, leader, 1, true), Ok(()));
+    cluster.run_until("it leaves", |it| {
+        it.membership(leader).is_some_and(|it| it.leaving_group() == Some(1)) && it.is_settled()
+    });
+    report_progress(&mut cluster, true);
+    let is_removed = |it: &Cluster| it.membership(leader).is_some_and(|it| it.open_groups == 1);
+    cluster.run_until("it is removed", is_removed);
+    for node in [5, 6] {
+        cluster.kill(node);
+    }
+    cluster.nodes.truncate(4);
+    cluster.places.retain(|node, _| node.0 <= 4);
+    // Its own log has only memberships with the nodes.
+    cluster.start(voter);
+    cluster.run_until("it has the present one", |it| it.membership(voter).is_some_and(|it| it.open_groups == 1));
+}
+
+#[test]
+fn voters_whose_lists_lack_nodes_of_the_cluster_stop() {
+    let mut cluster = grown();
+    let durable = cluster.membership(3).unwrap().durable;
+    cluster.kill_all();
+    cluster.nodes.truncate(4);
+    cluster.places.retain(|node, _| node.0 <= 4);
+    [1, 2].into_iter().for_each(|node| cluster.set_disk(node, durable, CommitNumber(0)));
+    (1..=4).for_each(|node| cluster.start(node));
+    let reason = |cluster: &Cluster, node: u8| cluster.places[&NodeId(node)].stopped.clone();
+    cluster.run_until("a leader stops", |it| (1..=4).filter(|node| reason(it, *node).is_some()).count() >= 2);
+    let text = (1..=4).find_map(|node| reason(&cluster, node)).unwrap();
+    assert!(text.starts_with("node 5 of node group 1 has another group in `nodes`, or none"), "{text}");
+}
+
+#[test]
+fn a_group_is_not_noted_as_empty_without_a_number_that_is_on_disk() {
+    let mut cluster = grown();
+    let leader = cluster.leader().unwrap();
+    assert_eq!(change_group(&mut cluster, leader, 1, true), Ok(()));
+    let leaves = |it: &Cluster| it.membership(3).is_some_and(|it| it.leaving_group() == Some(1));
+    cluster.run_until("it leaves", |it| leaves(it) && it.is_settled());
+    report(&mut cluster, true, CommitNumber(0));
+    (0..20).for_each(|_| cluster.step());
+    assert!(leaves(&cluster) && !cluster.membership(3).unwrap().is_emptied);
 }

@@ -14,7 +14,7 @@ use junctor_model::id::ColumnNumber;
 use junctor_model::limit::{ADDED_COLUMNS_MAX, COLUMNS_MAX};
 use junctor_model::row::{AddedColumn, is_valid_addition};
 use junctor_model::schema::{
-    CheckConstraint, ColumnDefinition, ExpressionKind, IndexDefinition, KeyPrefix, TableDefinition,
+    CheckConstraint, ColumnDefinition, ExpressionKind, IndexDefinition, IndexKind, KeyPrefix, TableDefinition,
 };
 use junctor_model::table_options::KeptOptions;
 use junctor_model::temporal::ValueRules;
@@ -341,7 +341,8 @@ impl<'a> Draft<'a> {
             }
             TableChange::ReorganizePartitions => {
                 let groups = self.old.placement.map_or(1, |placement| u16::from(placement.groups));
-                if groups != context.node_groups {
+                // Entries of unique indexes that were placed apart from their table move to it.
+                if groups != context.node_groups || self.has_entries_elsewhere(context) {
                     self.partitioning = Partitioning::Spread { from: groups };
                 }
             }
@@ -385,6 +386,18 @@ impl<'a> Draft<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the entries of a unique index are in other node groups than the table.
+    fn has_entries_elsewhere(&self, context: &DefinitionContext<'_>) -> bool {
+        let is_elsewhere = |index: &IndexDefinition| match index.kind {
+            IndexKind::Unique { entries, .. } => {
+                let entries = context.dictionary.table(entries);
+                entries.is_some_and(|entries| entries.definition.placement != self.old.placement)
+            }
+            IndexKind::Primary { .. } | IndexKind::Ordered => false,
+        };
+        self.old.indexes.iter().any(is_elsewhere)
     }
 
     /// Error 1505 for a table without a PARTITION BY clause.

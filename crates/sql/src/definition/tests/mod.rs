@@ -10,7 +10,7 @@ use junctor_model::alteration::{ColumnSource, Redefinition};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
-use junctor_model::schema::{DatabaseDefinition, Dictionary, IndexKind, Placement, TableDefinition};
+use junctor_model::schema::{DatabaseDefinition, Dictionary, IndexKind, Placement, TableDefinition, TableKind};
 use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 
@@ -597,6 +597,35 @@ fn a_table_is_spread_if_a_node_group_lacks_it_or_has_to_leave() {
             let copied = alteration.copy().map(|(redefinition, _)| redefinition.new.partition_count);
             assert_eq!(copied, expected, "{text}, {groups}");
         }
+    }
+}
+
+#[test]
+fn a_table_moves_with_the_entries_of_a_unique_index_that_are_elsewhere() {
+    for (of_entries, is_moved) in
+        [(Placement { first: 0, groups: 2 }, true), (Placement { first: 1, groups: 2 }, false)]
+    {
+        let mut dictionary = with_table("CREATE TABLE a (id INT PRIMARY KEY, x INT, UNIQUE u (x))");
+        let mut table = dictionary.table_named("t", "a").expect("it exists").definition.clone();
+        table.placement = Some(Placement { first: 1, groups: 2 });
+        let entries = TableId(table.id.0 + 1);
+        let index = table.indexes[1].id;
+        table.indexes[1].kind = IndexKind::Unique { entries, ordered: true };
+        let hidden = TableDefinition {
+            id: entries,
+            name: "a.u".into(),
+            placement: Some(of_entries),
+            kind: TableKind::UniqueEntries { base: table.id, index },
+            ..table.clone()
+        };
+        dictionary.put_table(table);
+        dictionary.put_table(hidden);
+        let statement = parse(b"ALTER TABLE a REORGANIZE PARTITION").expect("it parses").statement;
+        let Statement::AlterTable(alter) = &statement else { panic!("ALTER TABLE") };
+        let context = DefinitionContext { node_groups: 2, ..context(&dictionary) };
+        let change = alter_table(alter, &context).expect("it is possible").change;
+        let SchemaChange::AlterTable { alteration, .. } = change else { panic!("{change:?}") };
+        assert_eq!(alteration.copy().is_some(), is_moved);
     }
 }
 
