@@ -203,8 +203,8 @@ impl IntegerKeys {
         if key <= self.last { bytes } else { None }
     }
 
-    /// The key of a value in a column of `bytes` bytes, in the first bytes of the array; `None` if the value is
-    /// outside the column's range.
+    /// The key of a value in a column of `bytes` bytes, in the first bytes of the array. `None` if the column
+    /// cannot have the value.
     #[inline(always)]
     pub fn leading_bytes(self, bytes: u8, value: i64) -> Option<[u8; 8]> {
         let key = (value as u64).wrapping_add(self.offset);

@@ -30,8 +30,8 @@ pub(super) struct Extracted {
 /// there are none.
 ///
 /// # Errors
-/// 1093 for a subquery of the target, unless the only row of VALUES reads the table by another alias; 1235 for a
-/// subquery and a stateful value that read the row.
+/// 1093 for a subquery of the target, unless the only row of VALUES reads the table by another alias; 1235
+/// for a subquery and a stateful value that read the row.
 pub(super) fn extract(
     environment: &Environment<'_>,
     insert: &Insert,
@@ -48,8 +48,8 @@ pub(super) fn extract(
     let target = environment.table(&insert.table, TableAccess::Insert)?.definition.id;
     // Planning notes what the subqueries read.
     let unnoted = Environment { access: None, ..*environment };
-    // MySQL evaluates the values of a row after it has written the rows before it. Here all are evaluated before
-    // the first row is written, so only a single row may read its table.
+    // MySQL evaluates the values of a row after it has written the rows before it. Here all are evaluated
+    // before the first row is written, so only a single row may read its table.
     let is_single = matches!(&insert.source, InsertSource::Rows(rows) if rows.len() == 1);
     let name = is_single.then_some(insert.table.name.as_str());
     let check = TargetCheck { environment: &unnoted, targets: &[target], name, common: &[] };

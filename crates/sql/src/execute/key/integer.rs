@@ -10,8 +10,8 @@ use junctor_model::value::ValueRef;
 use super::{PROBES_MAX, Values};
 use crate::plan::{KeyTemplate, KeyValues, Operand};
 
-/// Does the work of [`super::KeyBuilder::build_keys`] for a key of one integer column and a list of values. Pushes
-/// each key as soon as it is known to be no duplicate.
+/// Does the work of [`super::KeyBuilder::build_keys`] for a key of one integer column and a list of values.
+/// Pushes each key as soon as it is known to be no duplicate.
 #[inline(always)]
 pub(super) fn push_integers<const BYTES: usize>(
     integers: &[[u8; 8]],
