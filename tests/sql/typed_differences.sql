@@ -125,4 +125,6 @@ CREATE TABLE ascii_texts (id INT PRIMARY KEY, a VARCHAR(5) CHARACTER SET ascii, 
 INSERT INTO ascii_texts VALUES (1, 'a'), (2, 'A');
 SELECT id, a = 0xc3a4, 0xc3a4 <=> a, a IN (0xc3a4, 0x41), a BETWEEN 0x41 AND 0xc3a4, NULLIF(a, 0xc3a4) FROM ascii_texts ORDER BY id;
 SELECT id FROM ascii_texts WHERE a = 0xc3a4 OR a = 0x61 ORDER BY id;
+SELECT id, a = UNHEX('c3a4'), a = UNHEX(CONCAT('4', id)) FROM ascii_texts ORDER BY id;
+SELECT id FROM ascii_texts WHERE a = UNHEX('c3a4') OR a = UNHEX('41') ORDER BY id;
 DROP DATABASE typed_differences;

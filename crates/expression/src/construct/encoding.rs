@@ -29,19 +29,11 @@ impl Expression {
         }
     }
 
-    /// As [`Self::in_collation`], for a comparison. Constant bytes beyond ASCII are not those of a character:
-    /// they equal no text of ascii.
+    /// As [`Self::in_collation`], for a comparison: bytes beyond ASCII equal no text of ascii.
     pub(super) fn compared_in(self, collation: CollationId) -> Expression {
-        match &self.node {
-            Node::Constant(Value::Bytes(bytes))
-                if collation.character_set() == CharacterSet::Ascii && self.result.is_bytes() && !bytes.is_ascii() =>
-            {
-                let text: String =
-                    bytes.iter().map(|byte| if byte.is_ascii() { char::from(*byte) } else { '\u{fffd}' }).collect();
-                let result = ResultType { kind: Kind::String, collation, ..self.result };
-                Expression { node: Node::Constant(Value::Bytes(text.into_bytes())), result }
-            }
-            _ => self.in_collation(collation),
+        match collation.character_set() == CharacterSet::Ascii && self.result.is_bytes() {
+            true => self.decoded(collation),
+            false => self.in_collation(collation),
         }
     }
 
@@ -56,7 +48,7 @@ impl Expression {
 
     fn decoded(self, collation: CollationId) -> Expression {
         let result = ResultType { kind: Kind::String, collation, ..self.result };
-        self.recoded(DECODE, result, |bytes, out| collation.character_set().decode(bytes, out))
+        self.recoded(DECODE, result, |bytes, out| collation.character_set().decode_comparable(bytes, out))
     }
 
     /// A call of the hidden function, or its result for a constant.

@@ -40,7 +40,7 @@ pub(super) const TABLE: &[Function] = &[
         |_, arguments| Ok(recoded(arguments)),
         |call| {
             let Some(bytes) = call.text(0)? else { return Ok(ValueRef::Null) };
-            call.build(|buffer| call.result.collation.character_set().decode(bytes, buffer))
+            call.build(|buffer| call.result.collation.character_set().decode_comparable(bytes, buffer))
         },
     )
     .of_collation(),

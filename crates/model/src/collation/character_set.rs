@@ -211,6 +211,18 @@ impl CharacterSet {
         }
     }
 
+    /// As [`Self::decode`], for a comparison: a byte that is no character of ascii becomes U+FFFD, because
+    /// two of them could be an accented letter in UTF-8.
+    pub fn decode_comparable(self, bytes: &[u8], out: &mut Vec<u8>) {
+        if self != Self::Ascii || bytes.is_ascii() {
+            return self.decode(bytes, out);
+        }
+        for &byte in bytes {
+            let character = if byte.is_ascii() { char::from(byte) } else { char::REPLACEMENT_CHARACTER };
+            out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+
     /// Appends `text` with `?` for each character that the set lacks. Returns whether it has all of them.
     pub fn append_representable(self, text: &[u8], out: &mut Vec<u8>) -> bool {
         let mut rest = text;

@@ -86,7 +86,7 @@ pub fn add(options: &AddOptions) -> Result<()> {
         return Err(format!("node {} was removed with its node group; {advice}", node.id).into());
     }
     let groups = await_groups(&mut session, timeout, &steps)?;
-    let tables = tables(&mut session, timeout, &steps)?;
+    let tables = retry("tables", timeout, &steps, || session.query(TABLES))?;
     for row in 0..tables.rows.len() {
         let (database, name) = (tables.cell(row, "TABLE_SCHEMA").text(), tables.cell(row, "TABLE_NAME").text());
         spread(&mut session, (&database, &name), (groups, timeout), &steps)?;
@@ -95,13 +95,13 @@ pub fn add(options: &AddOptions) -> Result<()> {
     Ok(())
 }
 
-/// The tables of users. Tries again after errors that pass.
-fn tables(session: &mut Session, timeout: Duration, steps: &Steps) -> Result<Table> {
+/// Tries again after errors that pass, for this time. `what` is named in the progress.
+pub fn retry<T>(what: &str, timeout: Duration, steps: &Steps, mut step: impl FnMut() -> Result<T>) -> Result<T> {
     let deadline = Instant::now() + timeout;
     loop {
-        match session.query(TABLES) {
+        match step() {
             Err(error) if passes(&*error) && Instant::now() < deadline => {
-                steps.tell("tables", &format!("tries again: {error}"));
+                steps.tell(what, &format!("tries again: {error}"));
                 std::thread::sleep(LOOK_EVERY * 5);
             }
             result => return result,

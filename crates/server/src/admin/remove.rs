@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, value_parser};
 
 use super::Result;
-use super::add::{Steps, TABLES, is_missing, passes, quoted};
+use super::add::{Steps, TABLES, is_missing, quoted, retry};
 use super::nodes::{self, Node};
 use super::operate::{Common, LOOK_EVERY};
 use super::session::Session;
@@ -64,7 +64,7 @@ pub struct RemoveOptions {
     common: Common,
 }
 
-/// What the node that the session is at knows of the group.
+/// The state of the group, as the node of the session knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum GroupState {
     Leaves,
@@ -93,7 +93,7 @@ pub fn remove(options: &RemoveOptions) -> Result<()> {
         removal.tell("stays");
         return Ok(());
     }
-    let nodes = removal.retry(|it| nodes::read(&mut it.session))?;
+    let nodes = removal.retry(nodes::read)?;
     let numbers = |matches: &dyn Fn(&Node) -> bool| -> Vec<u8> {
         nodes.iter().filter(|node| matches(node)).map(|node| node.id).collect()
     };
@@ -103,7 +103,7 @@ pub fn remove(options: &RemoveOptions) -> Result<()> {
         removal.tell(&advice(&removed));
         return Ok(());
     }
-    let own = removal.retry(|it| nodes::own(&mut it.session))?;
+    let own = removal.retry(nodes::own)?;
     if nodes.contains(&own) {
         return Err(format!("node {own} is one of those to be removed; log in to a node that stays").into());
     }
@@ -126,28 +126,20 @@ impl Removal {
     }
 
     /// Tries again after errors that pass.
-    fn retry<T>(&mut self, mut step: impl FnMut(&mut Removal) -> Result<T>) -> Result<T> {
-        let deadline = Instant::now() + self.timeout;
-        loop {
-            match step(self) {
-                Err(error) if passes(&*error) && Instant::now() < deadline => {
-                    self.tell(&format!("tries again: {error}"));
-                    std::thread::sleep(LOOK_EVERY * 5);
-                }
-                result => return result,
-            }
-        }
+    fn retry<T>(&mut self, mut step: impl FnMut(&mut Session) -> Result<T>) -> Result<T> {
+        let Removal { session, group, timeout, steps } = self;
+        retry(&format!("node group {group}"), *timeout, steps, || step(session))
     }
 
     /// Whether the group comes behind the last one. It is the one that was removed last, if one was.
     fn is_beyond_last(&mut self) -> Result<bool> {
-        let groups = self.retry(|it| it.session.query(GROUPS))?;
+        let groups = self.retry(|it| it.query(GROUPS))?;
         Ok(groups.rows.len() == usize::from(self.group))
     }
 
     fn state(&mut self) -> Result<GroupState> {
         let group = self.group;
-        self.retry(|it| Ok(state_in(&it.session.query(GROUPS)?, group)))
+        self.retry(|it| Ok(state_in(&it.query(GROUPS)?, group)))
     }
 
     /// Marks the group, until this node knows it.
@@ -156,7 +148,7 @@ impl Removal {
         let deadline = Instant::now() + self.timeout;
         loop {
             // It may have been lost with its leader, so it is repeated until the state is there.
-            self.retry(|it| it.session.execute(&statement))?;
+            self.retry(|it| it.execute(&statement))?;
             for _ in 0..10 {
                 let state = self.state()?;
                 // A group without tables is removed at once.
@@ -179,7 +171,7 @@ impl Removal {
         // Looks without a table in the group, and those of them at which it was to stay.
         let (mut looks, mut stays) = (0, 0);
         loop {
-            let places = self.retry(|it| it.session.query(PLACES))?;
+            let places = self.retry(|it| it.query(PLACES))?;
             let tables = tables_in(&places, self.group);
             if told != Some(tables.len()) {
                 self.tell(&match tables.len() {
@@ -220,7 +212,7 @@ impl Removal {
     /// Moves what no list of tables shows: the statement does nothing for tables that are as they should be.
     fn reorganize_all(&mut self, pause: Duration) -> Result<()> {
         self.tell("still has partitions; all tables are reorganized, with the entries of their unique indexes");
-        let tables = self.retry(|it| it.session.query(TABLES))?;
+        let tables = self.retry(|it| it.query(TABLES))?;
         for row in 0..tables.rows.len() {
             if self.state()? != GroupState::Leaves {
                 return Ok(());
@@ -235,7 +227,7 @@ impl Removal {
         let statement = format!("ALTER TABLE {}.{} REORGANIZE PARTITION", quoted(database), quoted(name));
         let table = format!("table {database}.{name}");
         self.steps.tell(&table, "moves");
-        match self.retry(|it| it.session.execute(&statement)) {
+        match self.retry(|it| it.execute(&statement)) {
             Err(error) if is_missing(&*error) => self.steps.tell(&table, "was dropped"),
             Err(error) => return Err(format!("{table}: {error}").into()),
             Ok(()) => self.steps.tell(&table, "has moved"),

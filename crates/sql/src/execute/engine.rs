@@ -18,6 +18,7 @@ use super::settings::ServerSettings;
 use super::state::Workspace;
 use super::table_statistics::StatementStatistics;
 use super::table_use::BlockingChanges;
+use super::turn_ends::TurnEnds;
 use super::user_lock::LockCalls;
 use crate::mysql_catalog::variable::GlobalVariables;
 use crate::parse::Shape;
@@ -75,6 +76,7 @@ pub struct Engine {
     pub(crate) rights_count: u64,
     /// The counters of SHOW STATUS and `junctor_info.counters`.
     pub counters: SqlCounters,
+    pub(crate) ends: TurnEnds,
     pub(crate) latencies: Latencies,
     pub(crate) digests: StatementDigests,
 }

@@ -13,72 +13,27 @@ use junctor_model::value::Value;
 use super::engine::Engine;
 use super::histogram::{Histogram, bounds_ns};
 use super::session::Session;
-use crate::plan::{DigestNumber, OperationKind};
-
-/// Maximum number of statements whose end is recorded individually at the end of the turn: those that began
-/// in an earlier turn, and those whose kind differs from the turn's first statement. Statements beyond this
-/// count as ended at the start of the turn.
-const LATE_MAX: usize = 128;
+use super::turn_ends::StatementCounters;
+use crate::plan::OperationKind;
 
 /// The latencies of the statements of one sql block.
 #[derive(Debug)]
 pub(crate) struct Latencies {
-    /// The kind of the first statement that began and ended in the current turn, and the number of such
-    /// statements of this kind.
-    kind: OperationKind,
-    count: u32,
-    late: Vec<(OperationKind, Time)>,
     /// One histogram for each kind, at the position of the kind's number. The first one stays empty.
     histograms: [Histogram; OperationKind::MEASURED.len() + 1],
 }
 
 impl Default for Latencies {
     fn default() -> Latencies {
-        Latencies {
-            kind: OperationKind::None,
-            count: 0,
-            late: Vec::with_capacity(LATE_MAX),
-            histograms: std::array::from_fn(|_| Histogram::default()),
-        }
+        Latencies { histograms: std::array::from_fn(|_| Histogram::default()) }
     }
 }
 
 impl Latencies {
-    /// Records a statement that began at `begun` and ended in the turn that began at `now`.
     #[inline]
-    fn note(&mut self, kind: OperationKind, begun: Time, now: Time) {
-        // The common case: statements of one kind that begin and end in the same turn are only counted.
-        if begun == now && (self.count == 0 || kind == self.kind) {
-            self.kind = kind;
-            self.count += 1;
-        } else {
-            self.note_late(kind, begun, now);
-        }
-    }
-
-    #[inline(never)]
-    fn note_late(&mut self, kind: OperationKind, begun: Time, now: Time) {
-        match self.late.len() < LATE_MAX {
-            true => self.late.push((kind, begun)),
-            false => self.histograms[kind as usize].record(now.since(begun).0, 1),
-        }
-    }
-
-    #[inline]
-    fn end_turn(&mut self, began: Time, ended: Time) {
-        if self.count > 0 {
-            let count = std::mem::take(&mut self.count);
-            self.histograms[self.kind as usize].record(ended.since(began).0, count);
-        }
-        if !self.late.is_empty() {
-            self.end_late(ended);
-        }
-    }
-
-    #[inline(never)]
-    fn end_late(&mut self, ended: Time) {
-        for (kind, begun) in self.late.drain(..) {
-            self.histograms[kind as usize].record(ended.since(begun).0, 1);
+    fn record(&mut self, kind: OperationKind, duration_ns: u64, count: u32) {
+        if kind != OperationKind::None {
+            self.histograms[kind as usize].record(duration_ns, count);
         }
     }
 }
@@ -88,21 +43,30 @@ impl Engine {
     #[inline]
     pub fn note_done(&mut self, session: &mut Session, begun: Time, now: Time) {
         let kind = std::mem::take(&mut session.operation);
-        if kind != OperationKind::None {
-            self.latencies.note(kind, begun, now);
-        }
-        let digest = std::mem::take(&mut session.digest);
-        if digest != DigestNumber::default() {
-            self.digests.note(digest, session, begun, now);
+        let counters = StatementCounters { kind, digest: std::mem::take(&mut session.digest) };
+        if counters != StatementCounters::default() {
+            self.digests.count(counters.digest, session);
+            if !self.ends.note(counters, begun, now) {
+                self.record(counters, now.since(begun).0, now);
+            }
         }
         session.has_failed = false;
+    }
+
+    #[cold]
+    fn record(&mut self, counters: StatementCounters, duration_ns: u64, now: Time) {
+        self.latencies.record(counters.kind, duration_ns, 1);
+        self.digests.record(counters.digest, duration_ns, 1, now);
     }
 
     /// Ends the turn that began at `began`. Its statements are recorded with the end time `ended`.
     #[inline]
     pub fn end_turn(&mut self, began: Time, ended: Time) {
-        self.latencies.end_turn(began, ended);
-        self.digests.end_turn(began, ended);
+        let Engine { ends, latencies, digests, .. } = self;
+        ends.end_turn(began, ended, |counters, duration_ns, count| {
+            latencies.record(counters.kind, duration_ns, count);
+            digests.record(counters.digest, duration_ns, count, ended);
+        });
     }
 
     /// This block's contribution to `junctor_info.operation_latency`, for the sql block that executes the
@@ -186,29 +150,12 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_lasts_until_the_end_of_its_last_turn() {
+    fn kinds_are_recorded_apart_and_statements_without_one_nowhere() {
         let mut latencies = Latencies::default();
-        let turn = Time(1_000);
-        latencies.note(OperationKind::PointRead, turn, turn);
-        latencies.note(OperationKind::PointRead, turn, turn);
-        latencies.note(OperationKind::Update, turn, turn);
-        latencies.note(OperationKind::PointRead, Time(400), turn);
-        assert_eq!(counts(&latencies), [], "the turn is not over");
-        latencies.end_turn(turn, Time(1_500));
-        assert_eq!(counts(&latencies), [("point_read", 3, 500 + 500 + 1_100), ("update", 1, 500)]);
-        latencies.end_turn(Time(2_000), Time(9_000));
-        assert_eq!(counts(&latencies).len(), 2, "nothing was done in that turn");
-    }
-
-    #[test]
-    fn no_statement_of_a_busy_turn_is_lost() {
-        let mut latencies = Latencies::default();
-        for statement in 0..1_000 {
-            let kind = if statement % 2 == 0 { OperationKind::Commit } else { OperationKind::Insert };
-            latencies.note(kind, Time(10), Time(20));
-        }
-        latencies.end_turn(Time(20), Time(30));
-        assert_eq!(counts(&latencies).iter().map(|(_, count, _)| count).sum::<u64>(), 1_000);
+        let recorded = [(OperationKind::PointRead, 2), (OperationKind::Update, 1), (OperationKind::None, 3)];
+        recorded.iter().for_each(|(kind, count)| latencies.record(*kind, 500, *count));
+        assert_eq!(counts(&latencies), [("point_read", 2, 1_000), ("update", 1, 500)]);
+        assert_eq!(latencies.histograms[0].count(), 0);
     }
 
     #[test]

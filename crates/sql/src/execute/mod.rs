@@ -9,8 +9,8 @@
 //! - [`session`], one connection; [`engine`] and [`settings`], the state that all sessions of a block share;
 //!   [`context`], the context of every step; [`state`], the states; [`retry`], the restart of statements;
 //!   [`memory`], the memory and the temporary space of queries; [`resume`], which finds the state that a
-//!   reply belongs to; [`completion`], the end of statements; [`latency`] and [`histogram`], their
-//!   durations; [`digest`], their counts by normalised text;
+//!   reply belongs to; [`completion`] and [`turn_ends`], the end of statements; [`latency`] and
+//!   [`histogram`], their durations; [`digest`], their counts by normalised text;
 //! - [`key`] and [`bound`], which build the keys and key ranges of one execution; [`packets`] and [`sorter`],
 //!   which handle result rows; [`received`], which processes many of them in steps;
 //! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
@@ -59,6 +59,7 @@ mod table_use;
 mod track_transaction;
 mod transaction;
 mod tree;
+mod turn_ends;
 mod unique_key;
 mod user_lock;
 mod write;
@@ -100,6 +101,7 @@ pub(crate) use table_use::BlockingChanges;
 pub use table_use::LockReport;
 pub(crate) use transaction::{AfterTransactionEnd, finish_set, start_control, start_ending};
 pub(crate) use tree::start_tree;
+pub(crate) use turn_ends::TurnEnds;
 pub(crate) use user_lock::{
     CallResults, LockCallMode, LockCalls, OuterCall, action_of, lock_call_in_table_statement, start_user_locks,
 };

@@ -41,7 +41,7 @@ use junctor_signals::read_status::ReadStatus;
 use crate::bind::message;
 use crate::execute::{
     AutoIncrementRanges, BlockingChanges, Engine, Execution, Latencies, QueryLimits, SHAPE_SEED, ServerSettings,
-    Session, SessionOpening, StatementContext, StatementDigests, TableEstimates, Workspace, continue_output,
+    Session, SessionOpening, StatementContext, StatementDigests, TableEstimates, TurnEnds, Workspace, continue_output,
     continue_statement, receive_file, resume,
 };
 use crate::mysql_catalog::is_system_database;
@@ -87,6 +87,7 @@ impl Engine {
             known_rights: Vec::new(),
             rights_count: 0,
             counters: SqlCounters::default(),
+            ends: TurnEnds::default(),
             latencies: Latencies::default(),
             digests: StatementDigests::default(),
         };

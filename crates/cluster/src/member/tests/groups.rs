@@ -148,12 +148,7 @@ fn a_group_is_removed_once_it_is_empty_and_its_nodes_never_return() {
     let states: Vec<Value> = member(&cluster, 3).rows()[4..].iter().map(|row| row[2].clone()).collect();
     assert_eq!(states, [text("REMOVED").unwrap(), text("REMOVED").unwrap()]);
     // They are in no list any more, and the log of the voters still has memberships with them.
-    let durable = cluster.membership(3).unwrap().durable;
-    cluster.kill_all();
-    cluster.nodes.truncate(4);
-    cluster.places.retain(|node, _| node.0 <= 4);
-    [1, 2].into_iter().for_each(|node| cluster.set_disk(node, durable, CommitNumber(0)));
-    (1..=4).for_each(|node| cluster.start(node));
+    restart_with_short_list(&mut cluster);
     cluster.run_until("all serve", |it| it.serve(&[1, 2]) && it.is_settled());
 }
 
@@ -222,15 +217,20 @@ fn a_voter_that_was_away_at_a_removal_starts_with_a_list_without_the_nodes() {
     cluster.run_until("it has the present one", |it| it.membership(voter).is_some_and(|it| it.open_groups == 1));
 }
 
-#[test]
-fn voters_whose_lists_lack_nodes_of_the_cluster_stop() {
-    let mut cluster = grown();
+/// Stops all nodes, and starts the first four with a list of these.
+fn restart_with_short_list(cluster: &mut Cluster) {
     let durable = cluster.membership(3).unwrap().durable;
     cluster.kill_all();
     cluster.nodes.truncate(4);
     cluster.places.retain(|node, _| node.0 <= 4);
     [1, 2].into_iter().for_each(|node| cluster.set_disk(node, durable, CommitNumber(0)));
     (1..=4).for_each(|node| cluster.start(node));
+}
+
+#[test]
+fn voters_whose_lists_lack_nodes_of_the_cluster_stop() {
+    let mut cluster = grown();
+    restart_with_short_list(&mut cluster);
     let reason = |cluster: &Cluster, node: u8| cluster.places[&NodeId(node)].stopped.clone();
     cluster.run_until("a leader stops", |it| (1..=4).filter(|node| reason(it, *node).is_some()).count() >= 2);
     let text = (1..=4).find_map(|node| reason(&cluster, node)).unwrap();

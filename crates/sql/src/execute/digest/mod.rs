@@ -25,9 +25,6 @@ pub(super) use rows::{histogram_rows, summary_rows};
 /// Maximum number of rows, which is `performance_schema_digests_size`. The first one counts the statements
 /// whose digest finds no room. A row takes about 3 KiB, and at most 5 KiB.
 const ROWS_MAX: usize = STATUS_ROWS_MAX;
-/// Maximum number of statements whose end is recorded at the end of their turn. Those beyond it count as
-/// ended at the start of the turn.
-const ENDED_MAX: usize = 1024;
 /// Maximum length of the text of a sample in bytes, which is `performance_schema_max_sql_text_length`.
 const SAMPLE_BYTES_MAX: usize = 1024;
 /// Number of texts without a cached plan whose digests are known; a power of two.
@@ -43,12 +40,6 @@ pub(crate) struct StatementDigests {
     /// the numbers of removed rows are never used again.
     first: u64,
     numbers: BTreeMap<Arc<DigestKey>, DigestNumber>,
-    /// The digest of the first statement that began and ended in the current turn, and the number of such
-    /// statements with this digest.
-    same: DigestNumber,
-    same_count: u32,
-    /// The other statements that have ended in the current turn, and when they began.
-    ended: Vec<(DigestNumber, Time)>,
     /// Digests of texts without a cached plan, by the hash of the text.
     recent: Vec<Option<RecentText>>,
 }
@@ -56,7 +47,7 @@ pub(crate) struct StatementDigests {
 #[derive(Debug)]
 struct DigestRow {
     counts: Counts,
-    /// What the newest plan of the digest adds with each execution.
+    /// The counts that each execution of the newest plan adds.
     work: PlanWork,
     min_ns: u64,
     first_seen: Time,
@@ -93,9 +84,6 @@ impl Default for StatementDigests {
             rows: vec![DigestRow::new(None, "".into(), Time(0))],
             first: 1,
             numbers: BTreeMap::new(),
-            same: DigestNumber::default(),
-            same_count: 0,
-            ended: Vec::with_capacity(ENDED_MAX),
             recent,
         }
     }
@@ -165,56 +153,17 @@ impl StatementDigests {
         }
     }
 
-    /// Counts a statement that began at `begun` and ended in the turn that began at `now`.
+    /// Counts a statement of the session, apart from its duration.
     #[inline]
-    pub fn note(&mut self, number: DigestNumber, session: &Session, begun: Time, now: Time) {
-        let Some(row) = self.row(number) else { return };
-        row.count(session);
-        self.note_end(number, begun, now);
+    pub fn count(&mut self, number: DigestNumber, session: &Session) {
+        if let Some(row) = self.row(number) {
+            row.count(session);
+        }
     }
 
+    /// Records `count` statements that lasted `duration_ns` each and ended at `now`.
     #[inline]
-    fn note_end(&mut self, number: DigestNumber, begun: Time, now: Time) {
-        // The common case, as for the latencies.
-        if begun == now && (self.same_count == 0 || number == self.same) {
-            self.same = number;
-            self.same_count += 1;
-        } else {
-            self.note_late(number, begun, now);
-        }
-    }
-
-    #[inline(never)]
-    fn note_late(&mut self, number: DigestNumber, begun: Time, now: Time) {
-        match self.ended.len() < ENDED_MAX {
-            true => self.ended.push((number, begun)),
-            false => self.record(number, now.since(begun).0, 1, now),
-        }
-    }
-
-    /// Records the durations of the statements that ended in the turn that began at `began` and is over.
-    #[inline]
-    pub fn end_turn(&mut self, began: Time, now: Time) {
-        if self.same_count > 0 {
-            let count = std::mem::take(&mut self.same_count);
-            self.record(self.same, now.since(began).0, count, now);
-        }
-        if !self.ended.is_empty() {
-            self.end_late(now);
-        }
-    }
-
-    #[inline(never)]
-    fn end_late(&mut self, now: Time) {
-        let mut ended = std::mem::take(&mut self.ended);
-        for (number, begun) in ended.drain(..) {
-            self.record(number, now.since(begun).0, 1, now);
-        }
-        self.ended = ended;
-    }
-
-    #[inline]
-    fn record(&mut self, number: DigestNumber, duration_ns: u64, count: u32, now: Time) {
+    pub fn record(&mut self, number: DigestNumber, duration_ns: u64, count: u32, now: Time) {
         if let Some(row) = self.row(number) {
             row.record(duration_ns, count, now);
         }

@@ -12,8 +12,7 @@ fn numbers(rows: &[Vec<Value>], column: usize) -> Vec<Value> {
 
 /// Records an execution without a session.
 fn execute(digests: &mut StatementDigests, number: DigestNumber, duration_ns: u64) {
-    digests.ended.push((number, Time(1_000)));
-    digests.end_turn(Time(0), Time(1_000 + duration_ns));
+    digests.record(number, duration_ns, 1, Time(1_000 + duration_ns));
 }
 
 #[test]
@@ -97,31 +96,10 @@ fn a_text_is_known_with_its_database_and_modes_alone() {
 }
 
 #[test]
-fn a_busy_turn_loses_no_statement() {
+fn a_sample_has_a_maximum_length() {
     let mut digests = StatementDigests::default();
     let number = digests.number_of(&key(None, "a"), || "x".repeat(3 * SAMPLE_BYTES_MAX), Time(0));
-    for _ in 0..ENDED_MAX {
-        digests.ended.push((number, Time(5)));
-    }
-    digests.end_turn(Time(5), Time(10));
-    assert!(digests.ended.is_empty() && digests.ended.capacity() == ENDED_MAX);
+    execute(&mut digests, number, 5);
     let rows = summary_rows(&digests.rows(Time(10), 0), Zone::UTC);
-    assert_eq!(rows[0][3], Value::UInt(ENDED_MAX as u64));
     assert!(matches!(&rows[0][36], Value::Bytes(sample) if sample.len() == SAMPLE_BYTES_MAX));
-}
-
-#[test]
-fn equal_statements_of_a_turn_are_recorded_together() {
-    let mut digests = StatementDigests::default();
-    let numbers = ["a", "b"].map(|text| digests.number_of(&key(None, text), String::new, Time(0)));
-    // The turn began at 100. Statements of `a` began in it, one of them earlier; so did one of `b`.
-    for (number, begun) in [(0, 100), (0, 100), (0, 40), (1, 100)] {
-        digests.note_end(numbers[number], Time(begun), Time(100));
-    }
-    digests.end_turn(Time(100), Time(110));
-    digests.end_turn(Time(110), Time(500));
-    let rows = summary_rows(&digests.rows(Time(500), 0), Zone::UTC);
-    let sum_ps = |row: usize| (rows[row][3].clone(), rows[row][4].clone());
-    assert_eq!(sum_ps(0), (Value::UInt(3), Value::UInt((10 + 10 + 70) * 1_000)));
-    assert_eq!(sum_ps(1), (Value::UInt(1), Value::UInt(10 * 1_000)));
 }
