@@ -27,6 +27,16 @@ static POWERS_OF_TEN: [u64; SCALED_DIGITS_MAX as usize + 1] = powers_of_ten();
 /// The lowest number with nine digits.
 const EIGHT_DIGITS_END: u64 = 100_000_000;
 
+/// The lowest number with 17 digits.
+const SIXTEEN_DIGITS_END: u64 = EIGHT_DIGITS_END * EIGHT_DIGITS_END;
+
+/// Digits after the point that leave one before it, if there are 16 in all.
+const LONG_FRACTION_DIGITS_MAX: usize = 15;
+
+/// Bytes that a number of 16 digits takes while it is written: length, sign, 16 digits, and a copy of 16 behind
+/// the point.
+const LONG_SCALED_BYTES_MAX: usize = 40;
+
 /// A double is printed without an exponent if its decimal point is within this many digits.
 const POINT_DISTANCE_MAX: i32 = 15;
 
@@ -160,36 +170,42 @@ pub(super) fn append_scaled_prefixed(word: u64, layout: &ScaledLayout, out: &mut
     out.truncate(start + bytes as usize);
 }
 
-/// As [`append_scaled_prefixed`], for any number.
+/// As [`append_scaled_prefixed`], for any number. One of up to 16 digits prints without a loop.
 #[inline(never)]
 fn append_long_scaled(word: u64, layout: &ScaledLayout, out: &mut Vec<u8>) {
-    let (value, scale) = (layout.value(word), layout.scale);
-    let (negative, magnitude) = (value < 0, value.unsigned_abs());
-    let unit = POWERS_OF_TEN[usize::from(scale)];
-    let (whole, fraction) = (magnitude / unit, magnitude % unit);
-    if whole >= EIGHT_DIGITS_END || scale > SHORT_FRACTION_DIGITS {
-        let start = out.len();
-        out.push(0);
-        append_scaled(negative, (whole, fraction), scale, out);
-        out[start] = (out.len() - start - 1) as u8;
-        return;
+    let (value, scale) = (layout.value(word), usize::from(layout.scale));
+    let magnitude = value.unsigned_abs();
+    if magnitude >= SIXTEEN_DIGITS_END || scale > LONG_FRACTION_DIGITS_MAX || !has_room(LONG_SCALED_BYTES_MAX, out) {
+        return append_longest_scaled(value, layout.scale, out);
     }
-    let (text, digits) = short_text(whole);
-    let point = usize::from(scale > 0);
-    let length = usize::from(negative) + digits + point + usize::from(scale);
-    let head = match negative {
-        true => u128::from(text) << 16 | u128::from(b'-') << 8,
-        false => u128::from(text) << 8,
-    };
-    // Two copies of fixed sizes, whose excess is cut off afterwards.
+    let [high, low] = [magnitude / EIGHT_DIGITS_END, magnitude % EIGHT_DIGITS_END].map(eight_digits);
+    let digits = u128::from(high) | u128::from(low) << 64;
+    let text = digits | u128::from(ZEROS) << 64 | u128::from(ZEROS);
+    // The last digit before the point prints also if it is 0.
+    let last_whole_bit = 8 * (15 - scale as u32);
+    let zero_bits = (digits | 1 << last_whole_bit).trailing_zeros() & !7;
+    let sign = usize::from(value < 0);
+    let point_at = 1 + sign + 16 - scale - zero_bits as usize / 8;
+    let fraction_at = point_at + usize::from(scale > 0);
+    // Copies of fixed sizes, whose excess the next one overwrites or the end cuts off.
+    let mut buffer = [0; LONG_SCALED_BYTES_MAX];
+    buffer[0] = (fraction_at + scale - 1) as u8;
+    buffer[1] = b'-';
+    buffer[1 + sign..][..16].copy_from_slice(&(text >> zero_bits).to_le_bytes());
+    buffer[point_at] = b'.';
+    buffer[fraction_at..][..16].copy_from_slice(&(text >> last_whole_bit >> 8).to_le_bytes());
     let start = out.len();
-    out.extend_from_slice(&(head | length as u128).to_le_bytes());
-    out.truncate(start + 1 + usize::from(negative) + digits);
-    if scale > 0 {
-        let text = (eight_digits(fraction) | ZEROS) >> (8 * (8 - u32::from(scale)));
-        out.extend_from_slice(&(text << 8 | u64::from(b'.')).to_le_bytes());
-        out.truncate(start + 1 + length);
-    }
+    out.extend_from_slice(&buffer);
+    out.truncate(start + fraction_at + scale);
+}
+
+/// As [`append_scaled_prefixed`], for any number.
+#[inline(never)]
+fn append_longest_scaled(value: i64, scale: u8, out: &mut Vec<u8>) {
+    let (unit, start) = (POWERS_OF_TEN[usize::from(scale)], out.len());
+    out.push(0);
+    append_scaled(value < 0, (value.unsigned_abs() / unit, value.unsigned_abs() % unit), scale, out);
+    out[start] = (out.len() - start - 1) as u8;
 }
 
 /// Appends a number with `scale` digits after the point, which make the `fraction`.
