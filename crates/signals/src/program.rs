@@ -12,6 +12,8 @@ use junctor_model::row_encoding::{ResultColumn, RowPlan};
 use junctor_model::schema::TableLayout;
 use junctor_model::temporal::ValueRules;
 
+use crate::key_filter::KeyFilter;
+
 /// Which rows of a partition a statement visits. Keys and bounds are in the request's input (see `input.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -135,6 +137,8 @@ pub struct ReadProgram {
     pub access: Access,
     /// Which of them to accept; `None` accepts all.
     pub filter: Option<Expression>,
+    /// Filters of joins. Rows that are not in all of them are left out. For reads of ranges and of all rows.
+    pub key_filters: Vec<KeyFilter>,
     /// The form in which the accepted rows are returned.
     pub output: Output,
     /// Whether an expression reads a parameter. Otherwise none are sent.
@@ -144,6 +148,9 @@ pub struct ReadProgram {
     /// Whether a key without a row is answered by an empty packet. For primary keys and plain columns only.
     /// The packets then correspond to the keys one by one, in order.
     pub marks_missing: bool,
+    /// Whether the first accepted row of each range is enough, because the reader asks only whether there is
+    /// one. For ranges of an index.
+    pub first_of_range: bool,
     /// If set, the read returns the rows that have changed since this snapshot: the image of each row at that
     /// snapshot and the one at the read's own, either of them empty if the row does not exist there. The
     /// snapshot must still be active. For `Access::AllRows` and `Output::Images` without a filter only.
@@ -159,10 +166,12 @@ impl ReadProgram {
             table: Arc::clone(table),
             access,
             filter: None,
+            key_filters: Vec::new(),
             output,
             reads_parameters: false,
             is_strict: false,
             marks_missing: false,
+            first_of_range: false,
             changed_since: None,
             rules: ValueRules::DEFAULT,
         }

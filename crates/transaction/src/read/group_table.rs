@@ -11,7 +11,8 @@ use junctor_model::row_encoding::{begin_packet, end_packet};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{Aggregate, Projection};
 
-use super::emit::OutputRow;
+use super::emit::{OutputRow, computed};
+use super::kernel::NumberKernel;
 
 /// Estimated bytes of the state of an aggregate in a reply.
 const STATE_BYTES: usize = 40;
@@ -68,7 +69,7 @@ impl GroupTable {
     pub fn add(
         &mut self,
         (projection, keys, aggregates): (&Projection, &[Expression], &[Aggregate]),
-        row: &OutputRow<'_>,
+        (row, kernels): (&OutputRow<'_>, Option<&Vec<Option<NumberKernel>>>),
         scratch: &Scratch,
         out: &mut Vec<u8>,
     ) -> Result<()> {
@@ -91,10 +92,11 @@ impl GroupTable {
             }
         }
         let first = number as usize * aggregates.len();
-        for (aggregate, state) in aggregates.iter().zip(&mut self.states[first..]) {
-            let value = match &aggregate.argument {
-                Some(argument) => argument.evaluate_unrounded(Some(row.view), row.parameters, scratch)?,
-                None => ValueRef::Null,
+        for (place, (aggregate, state)) in aggregates.iter().zip(&mut self.states[first..]).enumerate() {
+            let value = match (&aggregate.argument, computed(kernels, place, row)) {
+                (_, Some(value)) => value,
+                (Some(argument), None) => argument.evaluate_unrounded(Some(row.view), row.parameters, scratch)?,
+                (None, None) => ValueRef::Null,
             };
             state.add(value, scratch)?;
         }

@@ -144,6 +144,17 @@ impl Batch {
         Ok(())
     }
 
+    /// Adds the rows of a batch with the same frame.
+    pub fn append(&mut self, from: &Batch) {
+        let own = self.frame.bytes.len();
+        let moved = (self.bytes.len() - own) as u32;
+        self.bytes.extend_from_slice(&from.bytes[own..]);
+        self.offsets.extend(from.offsets.iter().map(|offset| {
+            let at = u32::from_le_bytes(*offset);
+            if at < own as u32 { *offset } else { (at + moved).to_le_bytes() }
+        }));
+    }
+
     /// Adds a copy of a row of a batch with the same frame.
     pub fn push_copy(&mut self, from: &Batch, row: usize) {
         let width = self.width();

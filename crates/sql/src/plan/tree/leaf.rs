@@ -123,6 +123,16 @@ impl TreePlanner<'_> {
         Ok(None)
     }
 
+    /// Lets a lookup return one row of each key.
+    pub(super) fn read_first_of_range(&self, leaf: usize) {
+        let plan = &mut self.leaves.borrow_mut()[leaf];
+        let QueryPlan::Select(select) = &mut plan.query else { return };
+        let Some(select) = Arc::get_mut(select).filter(|_| !plan.locks) else { return };
+        if let Some(program) = Arc::get_mut(&mut select.program) {
+            program.first_of_range = true;
+        }
+    }
+
     /// Whether an index of the table serves a read by a list of values of this key.
     pub(super) fn has_lookup(
         &self,
@@ -207,6 +217,7 @@ impl TreePlanner<'_> {
             slots,
             parameters,
             has_list: key.is_some(),
+            key_filters: 0,
             locks,
             alias,
             rows: None,
@@ -286,6 +297,7 @@ impl TreePlanner<'_> {
             slots,
             parameters: Vec::new(),
             has_list: false,
+            key_filters: 0,
             locks: false,
             alias: "".into(),
             rows: None,
