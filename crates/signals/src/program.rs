@@ -148,9 +148,6 @@ pub struct ReadProgram {
     /// Whether a key without a row is answered by an empty packet. For primary keys and plain columns only.
     /// The packets then correspond to the keys one by one, in order.
     pub marks_missing: bool,
-    /// Whether the first accepted row of each range is enough, because the reader asks only whether there is
-    /// one. For ranges of an index.
-    pub first_of_range: bool,
     /// If set, the read returns the rows that have changed since this snapshot: the image of each row at that
     /// snapshot and the one at the read's own, either of them empty if the row does not exist there. The
     /// snapshot must still be active. For `Access::AllRows` and `Output::Images` without a filter only.
@@ -171,7 +168,6 @@ impl ReadProgram {
             reads_parameters: false,
             is_strict: false,
             marks_missing: false,
-            first_of_range: false,
             changed_since: None,
             rules: ValueRules::DEFAULT,
         }

@@ -1,7 +1,9 @@
 //! Groups of the rows of one reply.
 
+use std::hash::BuildHasher;
+
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::HashTable;
 
 use junctor_expression::parameter::append_value;
 use junctor_expression::{Accumulator, Expression, ResultType, Scratch};
@@ -22,8 +24,11 @@ const STATE_BYTES: usize = 40;
 pub(super) struct GroupTable {
     /// The number of each group by its key: the tagged values. Values that are equal in a collation may thus
     /// have several groups, which the session merges.
-    numbers: HashMap<Vec<u8>, u32, FixedState>,
-    key: Vec<u8>,
+    numbers: HashTable<u32>,
+    hasher: FixedState,
+    /// The keys of the groups and the hash of each, and where each key ends.
+    keys: Vec<u8>,
+    hashes: Vec<(u64, usize)>,
     /// The projected values of the first row of each group, and where each ends.
     rows: Vec<u8>,
     ends: Vec<usize>,
@@ -38,8 +43,10 @@ pub(super) struct GroupTable {
 impl Default for GroupTable {
     fn default() -> GroupTable {
         GroupTable {
-            numbers: HashMap::with_hasher(FixedState::with_seed(0)),
-            key: Vec::new(),
+            numbers: HashTable::new(),
+            hasher: FixedState::with_seed(0),
+            keys: Vec::new(),
+            hashes: Vec::new(),
             rows: Vec::new(),
             ends: Vec::new(),
             states: Vec::new(),
@@ -58,6 +65,8 @@ impl GroupTable {
 
     fn clear(&mut self) {
         self.numbers.clear();
+        self.keys.clear();
+        self.hashes.clear();
         self.rows.clear();
         self.ends.clear();
         self.states.clear();
@@ -73,13 +82,8 @@ impl GroupTable {
         scratch: &Scratch,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        self.key.clear();
-        for key in keys {
-            append_value(key.evaluate(Some(row.view), row.parameters, scratch)?, &mut self.key);
-        }
-        let count = self.ends.len() as u32;
-        let number = *self.numbers.entry_ref(self.key.as_slice()).or_insert(count);
-        if number == count {
+        let number = self.number_of(keys, row, scratch)?;
+        if number as usize == self.ends.len() {
             for value in &projection.values {
                 append_value(value.evaluate(Some(row.view), row.parameters, scratch)?, &mut self.rows);
             }
@@ -104,6 +108,30 @@ impl GroupTable {
             self.flush(out);
         }
         Ok(())
+    }
+
+    /// The number of the group of a row, which is that of the next group if it is new.
+    fn number_of(&mut self, keys: &[Expression], row: &OutputRow<'_>, scratch: &Scratch) -> Result<u32> {
+        let start = self.hashes.last().map_or(0, |(_, end)| *end);
+        self.keys.truncate(start);
+        for key in keys {
+            append_value(key.evaluate(Some(row.view), row.parameters, scratch)?, &mut self.keys);
+        }
+        let GroupTable { numbers, hasher, keys, hashes, .. } = self;
+        let wanted = &keys[start..];
+        let hash = hasher.hash_one(wanted);
+        let is_it = |number: &u32| {
+            let number = *number as usize;
+            let before = number.checked_sub(1).map_or(0, |before| hashes[before].1);
+            hashes[number].0 == hash && keys[before..hashes[number].1] == *wanted
+        };
+        if let Some(number) = numbers.find(hash, is_it) {
+            return Ok(*number);
+        }
+        let number = hashes.len() as u32;
+        numbers.insert_unique(hash, number, |number| hashes[*number as usize].0);
+        hashes.push((hash, keys.len()));
+        Ok(number)
     }
 
     /// Ends a reply. Returns the number of its groups.

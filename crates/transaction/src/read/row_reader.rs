@@ -370,7 +370,6 @@ impl RowReader {
             let range = ScanRange { index, bounds: bounds_of(&range), direction, budget_entries: budget };
             let mut failure = None;
             let mut seen = 0;
-            let mut has_first = false;
             let mut cursor = std::mem::take(&mut position.cursor);
             let visit = |_, row: RowView<'_>| {
                 seen += 1;
@@ -378,7 +377,6 @@ impl RowReader {
                 position.rows += u32::from(matches!(accepted, Ok(true)));
                 match accepted {
                     Err(error) => failure = Some(error),
-                    Ok(true) if view.program.first_of_range => has_first = true,
                     Ok(_) if is_full(view, position, out) => {}
                     Ok(_) => return ControlFlow::Continue(()),
                 }
@@ -391,13 +389,6 @@ impl RowReader {
             }
             match end {
                 None => return Err(Error::table_definition_changed()),
-                Some(_) if has_first => {
-                    position.item = input.position();
-                    budget -= seen.min(budget);
-                    if is_full(view, position, out) {
-                        return Ok(true);
-                    }
-                }
                 Some(ScanEnd::Exhausted) => {
                     position.item = input.position();
                     // Even an empty range costs a descent.

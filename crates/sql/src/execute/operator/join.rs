@@ -542,7 +542,7 @@ impl Join {
             let last = out.row(out.len() - 1);
             let fits = match form {
                 JoinForm::NullAwareAnti => is_not_false(&self.plan, last, run)?,
-                _ => run.all_true(&self.plan.conditions, last)?,
+                _ => run.all_true(&self.plan.others, last)?,
             };
             if !fits || !takes_all {
                 out.pop();

@@ -733,6 +733,7 @@ impl<'j> Joins<'j> {
             }
             _ => conditions.iter().filter_map(key).collect(),
         };
+        let others = conditions.iter().filter(|condition| key(condition).is_none()).cloned().collect();
         let estimates = self.estimates();
         let share = estimates.joint(&conditions.iter().collect::<Vec<_>>());
         let mut lookup = None;
@@ -741,19 +742,16 @@ impl<'j> Joins<'j> {
                 if let SourcePlan::Table(layout, reference, of_view) = &self.sources[relation] {
                     let table = (*layout, *reference, &of_view[..]);
                     let columns = self.block.space.columns_of(self.block.relations[relation].id);
-                    let request = (self.block.space, &own[..], &keys[..]);
+                    // The key with the fewest rows of each value.
+                    let mut ranked: Vec<(usize, &JoinKey)> = keys.iter().enumerate().collect();
+                    let share = |key: &(usize, &JoinKey)| estimates.equality_of(key.1);
+                    ranked.sort_by(|left, right| share(left).total_cmp(&share(right)));
+                    let request = (self.block.space, &own[..], &ranked[..]);
                     let rows_max = self.lookup_rows_max(&right.cost, &keys);
                     // Locking reads lock what they read, so they prefer keys.
                     let lock = self.clauses.locks.of(relation);
                     if lock.is_some() || left.cost.rows <= 2.0 * rows_max as f64 {
                         let found = self.planner.lookup_leaf(table, &columns, request, lock)?;
-                        // Only the existence of a row with the key matters.
-                        let is_existence = matches!(form, JoinForm::Semi | JoinForm::Anti)
-                            && keys.len() == 1
-                            && conditions.len() == 1;
-                        if let Some(found) = found.as_ref().filter(|_| is_existence) {
-                            self.planner.read_first_of_range(found.leaf);
-                        }
                         lookup = found.map(|found| JoinLookup { rows_max, ..found });
                     }
                 }
@@ -787,8 +785,18 @@ impl<'j> Joins<'j> {
         let key_filter = if wants_filter { self.planner.key_filter(&left.node, &keys) } else { None };
         let reads_right_first = right.is_initial || key_filter.is_some();
         let cost_ns = joined_ns;
-        let plan =
-            JoinPlan { form, keys, conditions, right_slots, lookup, key_filter, reads_right_first, rows, cost_ns };
+        let plan = JoinPlan {
+            form,
+            keys,
+            conditions,
+            others,
+            right_slots,
+            lookup,
+            key_filter,
+            reads_right_first,
+            rows,
+            cost_ns,
+        };
         let node = PlanNode::Join(Box::new(left.node), Box::new(node), Arc::new(plan));
         Ok(Part::planned(node, relations, cost))
     }

@@ -106,31 +106,22 @@ impl TreePlanner<'_> {
         self.leaf(table, (space, columns), (&conditions, None), lock)
     }
 
-    /// Plans the read of a table by the keys of a join, if an index serves it.
+    /// Plans the read of a table by one of the keys of a join, if an index serves it: the first of `keys`, each
+    /// with its position in the join.
     pub(super) fn lookup_leaf(
         &self,
         table: Table<'_>,
         columns: &Columns,
-        (space, conditions, keys): (&SlotSpace, &[Expression], &[JoinKey]),
+        (space, conditions, keys): (&SlotSpace, &[Expression], &[(usize, &JoinKey)]),
         lock: Option<LockingClause>,
     ) -> Result<Option<JoinLookup>> {
-        for (place, key) in keys.iter().enumerate() {
+        for (place, key) in keys.iter().copied() {
             if self.has_lookup(table, (space, conditions, key)) {
                 let leaf = self.leaf(table, (space, columns), (conditions, Some(key)), lock)?;
                 return Ok(Some(JoinLookup { leaf, key: place, rows_max: 0 }));
             }
         }
         Ok(None)
-    }
-
-    /// Lets a lookup return one row of each key.
-    pub(super) fn read_first_of_range(&self, leaf: usize) {
-        let plan = &mut self.leaves.borrow_mut()[leaf];
-        let QueryPlan::Select(select) = &mut plan.query else { return };
-        let Some(select) = Arc::get_mut(select).filter(|_| !plan.locks) else { return };
-        if let Some(program) = Arc::get_mut(&mut select.program) {
-            program.first_of_range = true;
-        }
     }
 
     /// Whether an index of the table serves a read by a list of values of this key.

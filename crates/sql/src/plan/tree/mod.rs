@@ -248,6 +248,8 @@ pub struct JoinPlan {
     pub keys: Vec<JoinKey>,
     /// The conditions of a pair, those of the keys too.
     pub conditions: Vec<Expression>,
+    /// The conditions that do not follow from equal keys.
+    pub others: Vec<Expression>,
     /// The slots of the right rows.
     pub right_slots: Vec<u16>,
     /// The read of the right rows by the keys of left rows.
