@@ -659,12 +659,7 @@ fn accept_scanned(
 
 /// Whether a row may have a partner in a join.
 #[inline]
-fn may_join(
-    filter: &KeyFilter,
-    row: RowView<'_>,
-    parameters: Parameters<'_>,
-    emitter: &mut Emitter,
-) -> Result<bool> {
+fn may_join(filter: &KeyFilter, row: RowView<'_>, parameters: Parameters<'_>, emitter: &mut Emitter) -> Result<bool> {
     let ValueRef::Bytes(keys) = parameters.get(filter.parameter) else { return Ok(true) };
     let value = filter.value.evaluate(Some(row), parameters, &emitter.scratch)?;
     Ok(may_have(keys, value, filter.collation, &mut emitter.key))

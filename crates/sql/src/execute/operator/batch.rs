@@ -89,6 +89,23 @@ impl Batch {
         Batch { frame: Arc::clone(frame), bytes: frame.bytes.clone(), offsets: Vec::new() }
     }
 
+    /// A batch with room for rows of an operator that takes those of `from`.
+    pub fn with_room_of(from: &Batch, rows: usize) -> Batch {
+        let mut batch = Batch::new(&from.frame);
+        let rows = rows.min(BATCH_ROWS);
+        batch.offsets.reserve(rows * batch.width());
+        let of_row = (from.bytes.len() - from.frame.bytes.len()) / from.len().max(1);
+        batch.bytes.reserve(rows * of_row);
+        batch
+    }
+
+    /// Reserves room for more rows like those that the batch has.
+    pub fn reserve_like_first(&mut self, rows: usize) {
+        let of_row = self.bytes.len() - self.frame.bytes.len();
+        self.offsets.reserve(rows * self.width());
+        self.bytes.reserve(rows * of_row);
+    }
+
     /// A batch of one row of another batch.
     pub fn of_row(from: &Batch, row: usize) -> Batch {
         let mut batch = Batch::new(&from.frame);

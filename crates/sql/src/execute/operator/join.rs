@@ -514,7 +514,7 @@ impl Join {
         let form = self.plan.form;
         let takes_all = matches!(form, JoinForm::Inner | JoinForm::Left);
         let batch = &left.batch;
-        let mut out = Batch::new(&self.frame);
+        let mut out = Batch::with_room_of(batch, batch.len() - self.row);
         let mut own = Vec::new();
         while self.row < batch.len() && !out.is_full() && run.rows_left > 0 {
             let candidate = match self.candidate {

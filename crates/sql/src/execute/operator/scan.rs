@@ -126,6 +126,9 @@ impl Operator for Scan {
                 let mut batch = Batch::new(&self.frame);
                 for row in RowPackets::new(rest).take(BATCH_ROWS) {
                     batch.push_values(&row, &run.plan.leaves[self.leaf].slots)?;
+                    if batch.len() == 1 {
+                        batch.reserve_like_first((rest.len() / row.len().max(1)).min(BATCH_ROWS));
+                    }
                 }
                 leaf.taken += row_start(rest, batch.len() as u64);
                 leaf.measure.rows += batch.len() as u64;

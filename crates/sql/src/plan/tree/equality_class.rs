@@ -66,7 +66,11 @@ impl Classes {
     }
 
     /// The equalities of columns of different parts that follow from `conditions`, but are not among them.
-    pub fn implied(&self, conditions: &[Expression], part_of: &dyn Fn(&Expression) -> Option<usize>) -> Vec<Expression> {
+    pub fn implied(
+        &self,
+        conditions: &[Expression],
+        part_of: &dyn Fn(&Expression) -> Option<usize>,
+    ) -> Vec<Expression> {
         let mut implied = Vec::new();
         for Class { domain, columns } in self.0.iter().filter(|class| class.columns.len() <= COLUMNS_MAX) {
             for (place, left) in columns.iter().enumerate() {

@@ -383,7 +383,8 @@ impl<'j> Joins<'j> {
         let from_right = left.cost.join_ns((right.cost.rows, right.cost.read_ns()), pairs, Some(lookup_ns));
         let left_ns = (left.cost.rows, left.cost.read_ns());
         let key_ns = keys.iter().map(|key| (key, estimates.equality_of(key)));
-        let key_ns = key_ns.filter(|(key, _)| self.is_read_by(right, key)).map(|(_, share)| right.cost.lookup_ns(share));
+        let key_ns =
+            key_ns.filter(|(key, _)| self.is_read_by(right, key)).map(|(_, share)| right.cost.lookup_ns(share));
         from_right < right.cost.join_ns(left_ns, pairs, key_ns.min_by(f64::total_cmp))
     }
 

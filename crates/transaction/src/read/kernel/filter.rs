@@ -13,8 +13,10 @@ use junctor_model::value::{Value, ValueRef};
 
 use super::constant_of;
 
-/// Maximum number of elements of an IN list, which is searched from its start.
-const LIST_MAX: usize = 64;
+/// Maximum number of texts of an IN list, which are compared one by one.
+const TEXTS_MAX: usize = 64;
+/// Maximum number of numbers of an IN list. They are sorted in each step of a scan.
+const NUMBERS_MAX: usize = 1024;
 
 /// The conjuncts of a filter, in its order.
 #[derive(Debug)]
@@ -37,6 +39,7 @@ enum Conjunct {
     Between(NumberPlace, i64, i64),
     /// The numbers of two columns of one form.
     Columns(NumberPlace, CompareOperator, NumberPlace),
+    /// IN a list of numbers, which are in order.
     InNumbers(NumberPlace, Vec<i64>),
     Text(TextColumn, CompareOperator, Box<[u8]>),
     InTexts(TextColumn, Vec<Box<[u8]>>),
@@ -90,14 +93,14 @@ impl FilterKernel {
                     Some(own) => holds(*operator, own.cmp(number)),
                     None => false,
                 },
-                Conjunct::Between(place, low, high) => {
-                    place.read(image).is_some_and(|own| *low <= own && own <= *high)
-                }
+                Conjunct::Between(place, low, high) => place.read(image).is_some_and(|own| *low <= own && own <= *high),
                 Conjunct::Columns(left, operator, right) => match (left.read(image), right.read(image)) {
                     (Some(left), Some(right)) => holds(*operator, left.cmp(&right)),
                     _ => false,
                 },
-                Conjunct::InNumbers(place, list) => place.read(image).is_some_and(|own| list.contains(&own)),
+                Conjunct::InNumbers(place, list) => {
+                    place.read(image).is_some_and(|own| list.binary_search(&own).is_ok())
+                }
                 Conjunct::Text(TextColumn { column, collation }, operator, text) => match row.column(*column) {
                     ValueRef::Bytes(own) => match operator {
                         CompareOperator::Equal | CompareOperator::NullSafeEqual => collation.equal(own, text),
@@ -171,18 +174,17 @@ impl Compiler<'_> {
                 let low = self.number(&place, domains[0], low)?;
                 Some(Conjunct::Between(place, low, self.number(&place, domains[1], high)?))
             }
-            Node::InList { negated: false, operand, list } if list.len() <= LIST_MAX => match self.place(operand) {
-                Some(place) => {
-                    let numbers = list.iter().map(|(domain, item)| self.number(&place, *domain, item));
-                    Some(Conjunct::InNumbers(place, numbers.collect::<Option<_>>()?))
-                }
-                None => {
-                    let column = self.text_column(operand, list.first()?.0)?;
-                    let of_domain = |domain| self.text_column(operand, domain).is_some_and(|own| own.collation == column.collation);
-                    let texts = list.iter().map(|(domain, item)| of_domain(*domain).then(|| self.text(item))?);
-                    Some(Conjunct::InTexts(column, texts.collect::<Option<_>>()?))
-                }
-            },
+            Node::InList { negated: false, operand, list } if list.len() <= NUMBERS_MAX => {
+                let of_item = |(domain, item): &(CompareDomain, Expression)| {
+                    Some((*domain, constant_of(item, self.parameters, self.scratch)?))
+                };
+                self.list(operand, list.iter().map(of_item).collect::<Option<_>>()?)
+            }
+            Node::InParameters { negated: false, domain, operand, parameter } => {
+                let list = self.parameters.list(*parameter).take(NUMBERS_MAX + 1);
+                let items: Vec<_> = list.map(|item| (*domain, item.to_value())).collect();
+                if items.len() > NUMBERS_MAX { None } else { self.list(operand, items) }
+            }
             Node::Like { negated, collation, escape, operands } => {
                 let [text, pattern] = &**operands;
                 let column = self.text_column(text, CompareDomain::String(*collation))?.column;
@@ -191,6 +193,27 @@ impl Compiler<'_> {
             }
             _ => None,
         }
+    }
+
+    /// IN a list of values. A row that equals none of them is rejected, whether NULL is among them or not.
+    fn list(&self, operand: &Expression, mut items: Vec<(CompareDomain, Value)>) -> Option<Conjunct> {
+        items.retain(|(_, item)| !item.is_null());
+        let Some(place) = self.place(operand) else {
+            let (domain, _) = items.first()?;
+            let column = self.text_column(operand, *domain)?;
+            if items.len() > TEXTS_MAX {
+                return None;
+            }
+            let text = |(of, item): (CompareDomain, Value)| match item {
+                Value::Bytes(text) if of == CompareDomain::String(column.collation) => Some(Box::<[u8]>::from(text)),
+                _ => None,
+            };
+            return Some(Conjunct::InTexts(column, items.into_iter().map(text).collect::<Option<_>>()?));
+        };
+        let number = |(domain, item): &(CompareDomain, Value)| number_of(&place, *domain, item);
+        let mut numbers: Vec<i64> = items.iter().map(number).collect::<Option<_>>()?;
+        numbers.sort_unstable();
+        Some(Conjunct::InNumbers(place, numbers))
     }
 
     /// The comparison of a column with a constant or another column.
@@ -220,15 +243,7 @@ impl Compiler<'_> {
 
     /// The number of a constant that is compared with a column.
     fn number(&self, place: &NumberPlace, domain: CompareDomain, constant: &Expression) -> Option<i64> {
-        if !is_compared_as(place.form(), domain) {
-            return None;
-        }
-        let value = constant_of(constant, self.parameters, self.scratch)?;
-        // In the integer domain, other numbers are rounded first.
-        if domain == CompareDomain::Integer && !matches!(value, Value::Int(_) | Value::UInt(_)) {
-            return None;
-        }
-        place.number_of(value.as_ref())
+        number_of(place, domain, &constant_of(constant, self.parameters, self.scratch)?)
     }
 
     /// A column whose texts are compared in the domain.
@@ -243,6 +258,13 @@ impl Compiler<'_> {
             _ => None,
         }
     }
+}
+
+/// The number of a value with which a column is compared.
+fn number_of(place: &NumberPlace, domain: CompareDomain, value: &Value) -> Option<i64> {
+    // In the integer domain, other numbers are rounded first.
+    let is_rounded = domain == CompareDomain::Integer && !matches!(value, Value::Int(_) | Value::UInt(_));
+    if is_rounded || !is_compared_as(place.form(), domain) { None } else { place.number_of(value.as_ref()) }
 }
 
 /// The form without what does not matter for comparisons.
