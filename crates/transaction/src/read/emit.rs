@@ -11,7 +11,7 @@ use junctor_model::value::ValueRef;
 use junctor_signals::program::{Aggregate, ENTRY_HEADER_BYTES, Output, Projection, RowProtocol, SortKey};
 
 use super::group_table::GroupTable;
-use super::kernel::{Computed, FilterKernel, Kernel, NumberKernel};
+use super::kernel::{FilterKernel, Kernel, NumberKernel};
 use super::sort_key::{append_key, append_sort_key, key_length};
 
 /// Reused memory of one block for evaluating filters and outputs.
@@ -137,13 +137,16 @@ impl Emitter {
 
     /// Ends a reply by appending partial aggregate states or groups. Returns how many of these the reply has;
     /// `None` if it has rows.
+    ///
+    /// # Errors
+    /// 1690 if a sum has more digits than a decimal.
     #[inline]
-    pub fn end(&mut self, output: &Output, out: &mut Vec<u8>) -> Option<u32> {
+    pub fn end(&mut self, output: &Output, out: &mut Vec<u8>) -> Result<Option<u32>> {
         if matches!(output, Output::Groups { .. }) {
-            return Some(self.groups.end(out));
+            return self.groups.end(out).map(Some);
         }
         if !matches!(output, Output::Aggregates(_)) {
-            return None;
+            return Ok(None);
         }
         for accumulator in &self.accumulators {
             let start = out.len();
@@ -152,7 +155,7 @@ impl Emitter {
             let length = (out.len() - start - 4) as u32;
             out[start..start + 4].copy_from_slice(&length.to_le_bytes());
         }
-        Some(1)
+        Ok(Some(1))
     }
 
     fn entry(
@@ -228,15 +231,12 @@ fn compiled(aggregates: &[Aggregate], row: &OutputRow<'_>, scratch: &Scratch) ->
 
 /// The operand of the aggregate at a place, if its kernel computes it.
 #[inline(always)]
-pub(super) fn computed(
+fn computed(
     kernels: Option<&Vec<Option<NumberKernel>>>,
     place: usize,
     row: &OutputRow<'_>,
 ) -> Option<ValueRef<'static>> {
-    match kernels?.get(place)?.as_ref()?.evaluate(row.view) {
-        Computed::Value(value) => Some(value),
-        Computed::Unknown => None,
-    }
+    kernels?.get(place)?.as_ref()?.value(row.view)
 }
 
 /// The value of an expression. Most expressions are columns.

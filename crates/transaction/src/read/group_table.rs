@@ -7,17 +7,27 @@ use hashbrown::HashTable;
 
 use junctor_expression::parameter::append_value;
 use junctor_expression::{Accumulator, Expression, ResultType, Scratch};
+use junctor_model::decimal;
 use junctor_model::error::Result;
 use junctor_model::limit::REPLY_BYTES_MAX;
 use junctor_model::row_encoding::{begin_packet, end_packet};
 use junctor_model::value::ValueRef;
 use junctor_signals::program::{Aggregate, Projection};
 
-use super::emit::{OutputRow, computed};
-use super::kernel::NumberKernel;
+use super::emit::OutputRow;
+use super::kernel::{Computed, NumberKernel};
 
 /// Estimated bytes of the state of an aggregate in a reply.
 const STATE_BYTES: usize = 40;
+
+/// A sum that is not in its state yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    /// The sum times 10^scale.
+    mantissa: i128,
+    count: u64,
+    scale: u8,
+}
 
 /// The groups since the last flush. The memory is reused by all requests of a block.
 #[derive(Debug)]
@@ -32,8 +42,9 @@ pub(super) struct GroupTable {
     /// The projected values of the first row of each group, and where each ends.
     rows: Vec<u8>,
     ends: Vec<usize>,
-    /// The states of all groups, one after the other.
+    /// The states of all groups, one after the other, and the sum of each that its kernel has computed.
     states: Vec<Accumulator>,
+    sums: Vec<Sum>,
     /// Estimated bytes of the groups in a reply.
     bytes: usize,
     /// Groups that the reply has.
@@ -50,6 +61,7 @@ impl Default for GroupTable {
             rows: Vec::new(),
             ends: Vec::new(),
             states: Vec::new(),
+            sums: Vec::new(),
             bytes: 0,
             flushed: 0,
         }
@@ -70,6 +82,7 @@ impl GroupTable {
         self.rows.clear();
         self.ends.clear();
         self.states.clear();
+        self.sums.clear();
         self.bytes = 0;
     }
 
@@ -93,19 +106,32 @@ impl GroupTable {
             for aggregate in aggregates {
                 let operand = aggregate.argument.as_ref().map_or_else(ResultType::null, |argument| argument.result);
                 self.states.push(Accumulator::new(aggregate.kind, operand));
+                self.sums.push(Sum::default());
             }
         }
         let first = number as usize * aggregates.len();
-        for (place, (aggregate, state)) in aggregates.iter().zip(&mut self.states[first..]).enumerate() {
-            let value = match (&aggregate.argument, computed(kernels, place, row)) {
-                (_, Some(value)) => value,
-                (Some(argument), None) => argument.evaluate_unrounded(Some(row.view), row.parameters, scratch)?,
-                (None, None) => ValueRef::Null,
+        for (place, aggregate) in aggregates.iter().enumerate() {
+            let kernel = kernels.and_then(|kernels| kernels[place].as_ref());
+            match kernel.map_or(Computed::Unknown, |kernel| kernel.evaluate(row.view)) {
+                Computed::Null => continue,
+                Computed::Number(number) => {
+                    let sum = &mut self.sums[first + place];
+                    if let Some(mantissa) = sum.mantissa.checked_add(number) {
+                        let scale = kernel.map_or(0, NumberKernel::scale);
+                        *sum = Sum { mantissa, count: sum.count + 1, scale };
+                        continue;
+                    }
+                }
+                Computed::Unknown => {}
+            }
+            let value = match &aggregate.argument {
+                Some(argument) => argument.evaluate_unrounded(Some(row.view), row.parameters, scratch)?,
+                None => ValueRef::Null,
             };
-            state.add(value, scratch)?;
+            self.states[first + place].add(value, scratch)?;
         }
         if self.bytes >= REPLY_BYTES_MAX {
-            self.flush(out);
+            self.flush(out)?;
         }
         Ok(())
     }
@@ -135,12 +161,15 @@ impl GroupTable {
     }
 
     /// Ends a reply. Returns the number of its groups.
-    pub fn end(&mut self, out: &mut Vec<u8>) -> u32 {
-        self.flush(out);
-        self.flushed
+    pub fn end(&mut self, out: &mut Vec<u8>) -> Result<u32> {
+        self.flush(out)?;
+        Ok(self.flushed)
     }
 
-    fn flush(&mut self, out: &mut Vec<u8>) {
+    fn flush(&mut self, out: &mut Vec<u8>) -> Result<()> {
+        for (state, sum) in self.states.iter_mut().zip(&self.sums).filter(|(_, sum)| sum.count > 0) {
+            state.add_sum(sum.count, decimal::new(sum.mantissa, sum.scale))?;
+        }
         let width = self.states.len().checked_div(self.ends.len()).unwrap_or(0);
         let mut start = 0;
         let mut partial = Vec::new();
@@ -157,5 +186,6 @@ impl GroupTable {
         }
         self.flushed += self.ends.len() as u32;
         self.clear();
+        Ok(())
     }
 }

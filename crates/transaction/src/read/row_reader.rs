@@ -223,7 +223,7 @@ impl RowReader {
                 GuardedReadOutcome::More => {}
             }
         }
-        if let Some(rows) = self.emitter.end(&view.program.output, out) {
+        if let Some(rows) = self.emitter.end(&view.program.output, out)? {
             position.rows = rows;
         }
         self.counts.reads += 1;

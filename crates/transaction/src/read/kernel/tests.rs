@@ -9,7 +9,7 @@ use junctor_model::temporal::{Parts, Temporal, TemporalKind};
 use junctor_model::types::DataType;
 use junctor_model::value::{Decimal, Value, ValueRef};
 
-use super::{Computed, FilterKernel, NumberKernel};
+use super::{FilterKernel, NumberKernel};
 
 /// A nullable column of each type that kernels read, of others, and columns that are never NULL.
 fn columns() -> Vec<ColumnDefinition> {
@@ -210,7 +210,7 @@ fn a_number_kernel_computes_what_the_expression_does() {
         compiled += 1;
         for _ in 0..20 {
             let row = RowView::new(&format, &images[draw.below(images.len() as u64) as usize]);
-            let Computed::Value(found) = kernel.evaluate(row) else { continue };
+            let Some(found) = kernel.value(row) else { continue };
             let expected = expression.evaluate_unrounded(Some(row), Parameters::NONE, &scratch).expect("no overflow");
             let scale = |value: ValueRef<'_>| match value {
                 ValueRef::Decimal(value) => Some(value.scale()),
