@@ -185,6 +185,18 @@ impl Accumulator {
         Ok(())
     }
 
+    /// Adds the exact sum of `count` values, which SUM and AVG of exact numbers have. Other states do not
+    /// change.
+    ///
+    /// Error: 1690 when the sum exceeds 81 digits.
+    pub fn add_sum(&mut self, more: u64, value: Decimal) -> Result<()> {
+        if let State::Exact { count, sum } = &mut self.state {
+            *sum = decimal::add(*sum, value).ok_or_else(|| sum_out_of_range(self.kind))?;
+            *count += more;
+        }
+        Ok(())
+    }
+
     /// Whether [`Self::remove`] can take back values: for counts and exact sums.
     pub fn is_reversible(&self) -> bool {
         matches!(self.state, State::Count(_) | State::Exact { .. })

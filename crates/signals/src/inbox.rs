@@ -278,6 +278,7 @@ inbox! {
     /// Signals to query.
     QuerySignal = Query 4 {
         ReadRows: Deferrable, 2, crosses 0;
+        ContinueRead: Reserved, 2, local;
         OpenPartition: Reserved, 1, local;
         ReadStatus: Reserved, 1, crosses 1;
         PublishCatalog: Reserved, 1, crosses 2;

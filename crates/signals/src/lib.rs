@@ -15,6 +15,7 @@ pub mod journal;
 pub mod log_table;
 
 // The data plane.
+pub mod key_filter;
 pub mod program;
 pub mod diagnostics;
 pub mod input;

@@ -12,6 +12,8 @@ use junctor_model::row_encoding::{ResultColumn, RowPlan};
 use junctor_model::schema::TableLayout;
 use junctor_model::temporal::ValueRules;
 
+use crate::key_filter::KeyFilter;
+
 /// Which rows of a partition a statement visits. Keys and bounds are in the request's input (see `input.rs`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -135,6 +137,8 @@ pub struct ReadProgram {
     pub access: Access,
     /// Which of them to accept; `None` accepts all.
     pub filter: Option<Expression>,
+    /// Filters of joins. Rows that are not in all of them are left out. For reads of ranges and of all rows.
+    pub key_filters: Vec<KeyFilter>,
     /// The form in which the accepted rows are returned.
     pub output: Output,
     /// Whether an expression reads a parameter. Otherwise none are sent.
@@ -159,6 +163,7 @@ impl ReadProgram {
             table: Arc::clone(table),
             access,
             filter: None,
+            key_filters: Vec::new(),
             output,
             reads_parameters: false,
             is_strict: false,

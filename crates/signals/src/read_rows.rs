@@ -110,6 +110,22 @@ impl ReadRows {
     }
 }
 
+/// Goes on with a read in the block that runs it. A block sends it to itself between two steps of a long read,
+/// so that a reply has the rows of several steps.
+#[derive(Debug)]
+pub struct ContinueRead(pub Box<LongRead>);
+
+/// A read that has not answered yet.
+#[derive(Debug)]
+pub struct LongRead {
+    /// The read, with its output so far and the position of the next step.
+    pub request: ReadRows,
+    /// Number of rows in the output.
+    pub rows: u32,
+    /// Number of steps that it has taken.
+    pub steps: u32,
+}
+
 /// The reply to [`ReadRows`].
 #[derive(Debug)]
 pub struct ReadRowsReply {

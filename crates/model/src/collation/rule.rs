@@ -230,6 +230,11 @@ impl CollationId {
         }
     }
 
+    /// Whether LIKE takes characters for equal only if their bytes are equal.
+    pub(super) fn likes_bytes(self) -> bool {
+        matches!(self.rule(), Rule::PaddedBytes | Rule::CodePoints | Rule::Binary)
+    }
+
     #[inline]
     fn rule(self) -> Rule {
         match self {

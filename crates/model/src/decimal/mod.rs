@@ -169,6 +169,13 @@ pub fn multiply(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
 }
 
 fn narrow_product(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
+    if let (Decimal::Narrow { mantissa: one, scale: own }, Decimal::Narrow { mantissa: other, scale: others }) =
+        (left, right)
+        && own + others == scale
+        && let Some(product) = one.checked_mul(other).and_then(|product| narrow(product, scale))
+    {
+        return Some(product);
+    }
     // Trailing zeros could make the product overflow an i128 although it fits after rounding.
     let (left, right) = (without_trailing_zeros(left), without_trailing_zeros(right));
     let (Decimal::Narrow { mantissa: one, scale: own }, Decimal::Narrow { mantissa: other, scale: others }) =

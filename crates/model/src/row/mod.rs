@@ -17,8 +17,10 @@
 
 mod added;
 mod dropped;
+mod number;
 
 pub use added::{AddedColumn, is_valid_addition};
+pub use number::{NumberForm, NumberPlace};
 
 use std::ops::Range;
 use std::sync::Arc;

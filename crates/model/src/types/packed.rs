@@ -268,6 +268,10 @@ fn write_little_endian(value: u64, out: &mut [u8]) {
 
 /// A big-endian integer of up to 16 bytes with the sign flipped.
 fn read_biased(bytes: &[u8]) -> i128 {
+    if bytes.len() <= size_of::<u64>() {
+        let bias = 1_i128 << (8 * bytes.len() - 1);
+        return i128::from(big_endian(bytes)) - bias;
+    }
     let start = if bytes[0] & 0x80 == 0 { -1i128 } else { 0 };
     let first = start << 8 | i128::from(bytes[0] ^ 0x80);
     bytes[1..].iter().fold(first, |value, byte| value << 8 | i128::from(*byte))

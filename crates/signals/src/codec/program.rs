@@ -44,7 +44,7 @@ choices! {
 layout! { Returning { output, is_strict } }
 layout! {
     defined ReadProgram {
-        table, access, filter, output, reads_parameters, is_strict, marks_missing, changed_since, rules,
+        table, access, filter, key_filters, output, reads_parameters, is_strict, marks_missing, changed_since, rules,
     }
     check check_read
 }

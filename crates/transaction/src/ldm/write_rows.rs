@@ -214,7 +214,7 @@ impl LdmBlock {
         if let WriteAction::LockRead { output, .. } = &request.program.action {
             self.memory.reader.emitter.exchange(&mut accumulators);
             if error.is_none() {
-                self.memory.reader.emitter.end(output, &mut request.output);
+                error = self.memory.reader.emitter.end(output, &mut request.output).err();
             }
             if error.is_none() && request.output.len() > OUTPUT_BYTES_MAX {
                 error = Some(output_too_long());

@@ -13,14 +13,18 @@ use junctor_model::id::PartitionId;
 use junctor_signals::change_schema::{Catalog, OpenPartition, PublishCatalog, PublishCatalogReply};
 use junctor_signals::counter::{QueryCounters, counter_rows};
 use junctor_signals::diagnostics::{self, Diagnostics};
-use junctor_signals::program::Output;
-use junctor_signals::read_rows::{ReadRows, ReadRowsReply};
+use junctor_signals::program::{Access, Output};
+use junctor_signals::read_rows::{ContinueRead, LongRead, ReadRows, ReadRowsReply};
 use junctor_signals::read_status::{ReadStatus, ReadStatusReply};
 use junctor_signals::{LdmSignal, MainSignal, QuerySignal, Signal, SqlSignal};
 use junctor_storage::guard::ReaderSlot;
 
 use crate::GuardedPartition;
 use crate::read::{GuardedReadOutcome, LONG_READ_ROWS, ReadCounts, ReadPosition, RowReader};
+
+/// Maximum number of steps for one reply. The rows wait for the last of them, and so does the end of a read
+/// that is no longer wanted.
+const STEPS_PER_REPLY_MAX: u32 = 16;
 
 /// One query instance.
 #[derive(Debug)]
@@ -64,6 +68,7 @@ impl QueryBlock {
         self.counted.signals += 1;
         match signal {
             QuerySignal::ReadRows(signal) => self.on_read_rows(signal, context, outbox),
+            QuerySignal::ContinueRead(signal) => self.on_continue_read(signal, context, outbox),
             QuerySignal::OpenPartition(signal) => self.on_open_partition(signal),
             QuerySignal::ReadStatus(signal) => self.on_read_status(signal, context, outbox),
             QuerySignal::PublishCatalog(signal) => self.on_publish_catalog(signal, outbox),
@@ -151,6 +156,13 @@ impl QueryBlock {
         match is_read {
             Ok(true) => {
                 let diagnostics = diagnostics::take(&mut reader.emitter.scratch);
+                if request.program.access != Access::PrimaryKeys
+                    && is_long(&request, &position)
+                    && diagnostics.is_none()
+                {
+                    let long = Box::new(LongRead { request, rows: 0, steps: 0 });
+                    return go_on(long, position, context, outbox);
+                }
                 answer(request, position, sampled_elapsed_ns(begun, context), diagnostics, outbox);
             }
             Ok(false) => {
@@ -160,6 +172,61 @@ impl QueryBlock {
             Err(error) => fail(request, error, diagnostics::take(&mut reader.emitter.scratch), outbox),
         }
     }
+
+    /// Takes another step of a long read. If it cannot, the rows before it are the reply.
+    fn on_continue_read(
+        &mut self,
+        ContinueRead(mut long): ContinueRead,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        let QueryBlock { slot, partitions, reader, .. } = self;
+        let request = &mut long.request;
+        let mut position = ReadPosition::new(request);
+        let output_before = request.output.len();
+        let is_read = match partitions.get(&request.partition) {
+            None => Ok(false),
+            Some(partition) => reader.step(request, &mut position, context, |reader, view, position, out| {
+                match partition.guard.read(slot, |store| reader.read_guarded(store, view, position, out)) {
+                    Ok(is_done) => is_done.map(GuardedReadOutcome::ended),
+                    Err(_) => Ok(GuardedReadOutcome::Busy),
+                }
+            }),
+        };
+        outbox.stop_intake();
+        let mut diagnostics = diagnostics::take(&mut reader.emitter.scratch);
+        if !matches!(is_read, Ok(true)) {
+            // The next read repeats the step, with its warnings and its error.
+            request.output.truncate(output_before);
+            position = ReadPosition::new(request);
+            diagnostics = None;
+        } else if diagnostics.is_none() && long.steps < STEPS_PER_REPLY_MAX && is_long(request, &position) {
+            return go_on(long, position, context, outbox);
+        }
+        position.add_rows_of_reply(long.rows);
+        if matches!(request.program.output, Output::Aggregates(_)) {
+            // Each step has added its partial states.
+            position.rows = 1;
+        }
+        answer(long.request, position, 0, diagnostics, outbox);
+    }
+}
+
+/// Whether a read goes on in another step before it answers.
+fn is_long(request: &ReadRows, position: &ReadPosition) -> bool {
+    // The duration of a sampled read is that of one step.
+    !request.is_sampled && position.wants_step(request)
+}
+
+/// Lets a read go on in another step, after the thread's other work.
+#[inline(never)]
+fn go_on(mut long: Box<LongRead>, position: ReadPosition, context: &Context<'_>, outbox: &mut Outbox<Signal>) {
+    long.rows += position.rows;
+    long.steps += 1;
+    // The maximum of a reply concerns all of its steps.
+    long.request.rows_max = long.request.rows_max.saturating_sub(position.rows);
+    long.request.resume = position.resume();
+    outbox.send_long_running(context.own_address, Signal::Query(QuerySignal::ContinueRead(ContinueRead(long))));
 }
 
 /// Forwards a read to the owner.

@@ -11,14 +11,21 @@ use junctor_model::value::ValueRef;
 use junctor_signals::program::{Aggregate, ENTRY_HEADER_BYTES, Output, Projection, RowProtocol, SortKey};
 
 use super::group_table::GroupTable;
+use super::kernel::{FilterKernel, Kernel, NumberKernel};
 use super::sort_key::{append_key, append_sort_key, key_length};
 
 /// Reused memory of one block for evaluating filters and outputs.
 #[derive(Debug)]
 pub(crate) struct Emitter {
     pub scratch: Scratch,
+    /// The kernel of the filter of a scan.
+    pub(super) filter: Kernel<FilterKernel>,
     accumulators: Vec<Accumulator>,
     groups: GroupTable,
+    /// For each aggregate, the kernel of its operand if it has one.
+    operands: Kernel<Vec<Option<NumberKernel>>>,
+    /// Working memory for keys of joins.
+    pub key: Vec<u8>,
 }
 
 /// A row to emit, with everything else on which its output depends.
@@ -44,7 +51,14 @@ const CUT_MARK: u8 = 2;
 
 impl Emitter {
     pub fn new() -> Emitter {
-        Emitter { scratch: Scratch::new(), accumulators: Vec::new(), groups: GroupTable::default() }
+        Emitter {
+            scratch: Scratch::new(),
+            filter: Kernel::Off,
+            accumulators: Vec::new(),
+            groups: GroupTable::default(),
+            operands: Kernel::Off,
+            key: Vec::new(),
+        }
     }
 
     /// Prepares for the first row of a request.
@@ -56,6 +70,7 @@ impl Emitter {
         match output {
             Output::Aggregates(aggregates) => self.begin_aggregates(aggregates),
             Output::Groups { .. } => {
+                self.operands = Kernel::New;
                 self.groups.begin();
                 Ok(())
             }
@@ -65,10 +80,13 @@ impl Emitter {
 
     /// Swaps the aggregate states with those of a request that continues in another turn.
     pub fn exchange(&mut self, accumulators: &mut Vec<Accumulator>) {
+        // Its turns alternate with other requests.
+        self.operands = Kernel::Off;
         std::mem::swap(&mut self.accumulators, accumulators);
     }
 
     fn begin_aggregates(&mut self, aggregates: &[Aggregate]) -> Result<()> {
+        self.operands = Kernel::New;
         self.accumulators.clear();
         for aggregate in aggregates {
             let kind = match (aggregate.kind, aggregate.distinct) {
@@ -94,12 +112,15 @@ impl Emitter {
                 Ok(())
             }
             Output::Aggregates(aggregates) => {
-                for (aggregate, accumulator) in aggregates.iter().zip(&mut self.accumulators) {
-                    let value = match &aggregate.argument {
-                        Some(argument) => operand_of(argument, aggregate.distinct, row, &self.scratch)?,
-                        None => ValueRef::Null,
+                let scratch = &self.scratch;
+                let kernels = self.operands.for_row(|| compiled(aggregates, row, scratch));
+                for (place, (aggregate, accumulator)) in aggregates.iter().zip(&mut self.accumulators).enumerate() {
+                    let value = match (&aggregate.argument, computed(kernels, place, row)) {
+                        (_, Some(value)) => value,
+                        (Some(argument), None) => operand_of(argument, aggregate.distinct, row, scratch)?,
+                        (None, None) => ValueRef::Null,
                     };
-                    accumulator.add(value, &self.scratch)?;
+                    accumulator.add(value, scratch)?;
                 }
                 Ok(())
             }
@@ -107,20 +128,25 @@ impl Emitter {
                 self.entry(projection, EntryKeys { sort, distinct: distinct.as_deref() }, row, out)
             }
             Output::Groups { projection, keys, aggregates } => {
-                self.groups.add((projection, keys, aggregates), row, &self.scratch, out)
+                let scratch = &self.scratch;
+                let kernels = self.operands.for_row(|| compiled(aggregates, row, scratch));
+                self.groups.add((projection, keys, aggregates), (row, kernels), scratch, out)
             }
         }
     }
 
     /// Ends a reply by appending partial aggregate states or groups. Returns how many of these the reply has;
     /// `None` if it has rows.
+    ///
+    /// # Errors
+    /// 1690 if a sum has more digits than a decimal.
     #[inline]
-    pub fn end(&mut self, output: &Output, out: &mut Vec<u8>) -> Option<u32> {
+    pub fn end(&mut self, output: &Output, out: &mut Vec<u8>) -> Result<Option<u32>> {
         if matches!(output, Output::Groups { .. }) {
-            return Some(self.groups.end(out));
+            return self.groups.end(out).map(Some);
         }
         if !matches!(output, Output::Aggregates(_)) {
-            return None;
+            return Ok(None);
         }
         for accumulator in &self.accumulators {
             let start = out.len();
@@ -129,7 +155,7 @@ impl Emitter {
             let length = (out.len() - start - 4) as u32;
             out[start..start + 4].copy_from_slice(&length.to_le_bytes());
         }
-        Some(1)
+        Ok(Some(1))
     }
 
     fn entry(
@@ -188,6 +214,29 @@ impl Emitter {
         }
         Ok(())
     }
+}
+
+/// The kernels of the operands of aggregates; `None` if none has one.
+#[inline(never)]
+fn compiled(aggregates: &[Aggregate], row: &OutputRow<'_>, scratch: &Scratch) -> Option<Vec<Option<NumberKernel>>> {
+    let kernel = |aggregate: &Aggregate| {
+        // Distinct values are rounded, and extremes keep the form of their type.
+        let is_sum = matches!(aggregate.kind, AggregateKind::Sum | AggregateKind::Average(_));
+        let argument = aggregate.argument.as_ref().filter(|_| is_sum && !aggregate.distinct)?;
+        NumberKernel::new(argument, row.view.format(), row.parameters, scratch)
+    };
+    let kernels: Vec<Option<NumberKernel>> = aggregates.iter().map(kernel).collect();
+    kernels.iter().any(Option::is_some).then_some(kernels)
+}
+
+/// The operand of the aggregate at a place, if its kernel computes it.
+#[inline(always)]
+fn computed(
+    kernels: Option<&Vec<Option<NumberKernel>>>,
+    place: usize,
+    row: &OutputRow<'_>,
+) -> Option<ValueRef<'static>> {
+    kernels?.get(place)?.as_ref()?.value(row.view)
 }
 
 /// The value of an expression. Most expressions are columns.

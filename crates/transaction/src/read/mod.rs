@@ -4,10 +4,12 @@
 //! Reads the rows of one partition, on behalf of query blocks and of the owner.
 //!
 //! [`row_reader`] finds the rows of a request, a bounded number in each acquisition of the guard. [`emit`]
-//! encodes the output of each row. [`sort_key`] makes keys that compare as bytes.
+//! encodes the output of each row. [`sort_key`] makes keys that compare as bytes. [`kernel`] has filters and
+//! sums compiled for scans.
 
 mod emit;
 mod group_table;
+mod kernel;
 mod row_reader;
 mod sort_key;
 

@@ -12,13 +12,16 @@ use junctor_model::id::{CommitNumber, IndexId, RowId};
 use junctor_model::limit::{REPLY_BYTES_MAX, ROWS_PER_HOLD_MAX};
 use junctor_model::row::RowView;
 use junctor_model::row_encoding::RowPlan;
+use junctor_model::value::ValueRef;
 use junctor_signals::input::{InputReader, KeyRange};
+use junctor_signals::key_filter::{KeyFilter, may_have};
 use junctor_signals::program::{Access, Output, ReadProgram, RowProtocol};
 use junctor_signals::read_rows::{ReadRows, Resume};
 use junctor_storage::index::{Direction, RangeBounds};
 use junctor_storage::partition_store::{Batch, PartitionStore, Reader, ScanCursor, ScanEnd, ScanRange};
 
 use super::emit::{Emitter, OutputRow, append_image};
+use super::kernel::{FilterKernel, Kernel};
 
 /// Maximum number of holds in one step of a request. The step's reply has the position at which the next step
 /// resumes.
@@ -101,6 +104,17 @@ impl ReadPosition {
         let cursor = ScanCursor { key: resume.key.clone(), row: is_begun.then_some(resume.row) };
         let item = resume.item_position as usize;
         ReadPosition { item, cursor, row: resume.row, rows: 0, rows_before: resume.rows, has_more: true }
+    }
+
+    /// Whether a reply with these rows and this output has room for more, and there are more.
+    pub fn wants_step(&self, request: &ReadRows) -> bool {
+        self.has_more && self.rows < request.rows_max && request.output.len() < REPLY_BYTES_MAX
+    }
+
+    /// Counts rows of earlier steps for this reply.
+    pub fn add_rows_of_reply(&mut self, rows: u32) {
+        self.rows += rows;
+        self.rows_before = self.rows_before.saturating_sub(rows);
     }
 
     /// The position to resume at; `None` when nothing is left.
@@ -209,7 +223,7 @@ impl RowReader {
                 GuardedReadOutcome::More => {}
             }
         }
-        if let Some(rows) = self.emitter.end(&view.program.output, out) {
+        if let Some(rows) = self.emitter.end(&view.program.output, out)? {
             position.rows = rows;
         }
         self.counts.reads += 1;
@@ -222,7 +236,10 @@ impl RowReader {
     fn folded_filter(&mut self, program: &ReadProgram, input: &[u8]) -> Option<Expression> {
         match (&program.access, &program.filter) {
             (Access::PrimaryKeys, _) | (_, None) => None,
-            (_, Some(filter)) => self.fold(filter, program, input),
+            (_, Some(filter)) => {
+                self.emitter.filter = Kernel::New;
+                self.fold(filter, program, input)
+            }
         }
     }
 
@@ -356,7 +373,7 @@ impl RowReader {
             let mut cursor = std::mem::take(&mut position.cursor);
             let visit = |_, row: RowView<'_>| {
                 seen += 1;
-                let accepted = accept(emitter, view, row, parameters, out);
+                let accepted = accept_scanned(emitter, view, row, parameters, out);
                 position.rows += u32::from(matches!(accepted, Ok(true)));
                 match accepted {
                     Err(error) => failure = Some(error),
@@ -434,7 +451,7 @@ impl RowReader {
         let from = position.row;
         let visit = |_, row: RowView<'_>| {
             seen += 1;
-            let accepted = accept(emitter, view, row, parameters, out);
+            let accepted = accept_scanned(emitter, view, row, parameters, out);
             position.rows += u32::from(matches!(accepted, Ok(true)));
             match accepted {
                 Err(error) => failure = Some(error),
@@ -605,6 +622,47 @@ fn accept(
     let row = OutputRow { view: row, parameters, protocol: view.protocol };
     emitter.row(&view.program.output, &row, out)?;
     Ok(true)
+}
+
+/// As [`accept`], for a row of a scan, whose filter may have a kernel.
+#[inline]
+fn accept_scanned(
+    emitter: &mut Emitter,
+    view: &ReadView<'_>,
+    row: RowView<'_>,
+    parameters: Parameters<'_>,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    if view.filter.is_none() && view.program.key_filters.is_empty() {
+        return accept(emitter, view, row, parameters, out);
+    }
+    emitter.scratch.reset();
+    if let Some(filter) = view.filter {
+        let Emitter { filter: kernel, scratch, .. } = emitter;
+        let is_true = match kernel.for_row(|| FilterKernel::new(filter, row.format(), parameters, scratch)) {
+            Some(kernel) => kernel.passes(filter, row, parameters, scratch)?,
+            None => filter.is_true(Some(row), parameters, scratch)?,
+        };
+        if !is_true {
+            return Ok(false);
+        }
+    }
+    for filter in &view.program.key_filters {
+        if !may_join(filter, row, parameters, emitter)? {
+            return Ok(false);
+        }
+    }
+    let row = OutputRow { view: row, parameters, protocol: view.protocol };
+    emitter.row(&view.program.output, &row, out)?;
+    Ok(true)
+}
+
+/// Whether a row may have a partner in a join.
+#[inline]
+fn may_join(filter: &KeyFilter, row: RowView<'_>, parameters: Parameters<'_>, emitter: &mut Emitter) -> Result<bool> {
+    let ValueRef::Bytes(keys) = parameters.get(filter.parameter) else { return Ok(true) };
+    let value = filter.value.evaluate(Some(row), parameters, &emitter.scratch)?;
+    Ok(may_have(keys, value, filter.collation, &mut emitter.key))
 }
 
 #[inline(never)]

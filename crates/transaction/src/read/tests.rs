@@ -88,7 +88,7 @@ fn read(
         let mut out = Vec::new();
         reader.emitter.begin(&program.output).expect("a program that can run");
         while !reader.read_guarded(store, &view, &mut at, &mut out).expect("no error") {}
-        reader.emitter.end(&program.output, &mut out);
+        reader.emitter.end(&program.output, &mut out).expect("sums of few digits");
         replies.push(out);
         position = at.resume().map(|resume| ReadPosition::resumed(&resume));
     }

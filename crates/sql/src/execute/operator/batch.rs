@@ -15,6 +15,24 @@ pub(super) const BATCH_ROWS: usize = 256;
 /// Bytes of values from which a batch counts as full.
 const BATCH_BYTES: usize = 1 << 20;
 
+/// Bytes by which the values of a row may exceed twice those of an average row and still be copied at once.
+const SPAN_SLACK_BYTES: usize = 64;
+
+/// How the values of a row were copied.
+enum Span {
+    /// All bytes at once. `moved` is added, with wrapping, to offsets from `own` on.
+    Copied { own: u32, moved: u32 },
+    /// Not at all: bytes of other rows are between them.
+    Scattered,
+}
+
+/// The offset of a value whose bytes were copied, if it is not one of the frame.
+#[inline]
+fn moved_offset(offset: [u8; 4], own: u32, moved: u32) -> [u8; 4] {
+    let at = u32::from_le_bytes(offset);
+    if at < own { offset } else { at.wrapping_add(moved).to_le_bytes() }
+}
+
 /// The beginning of every batch of one execution of a block: the values of the statement's parameters and of
 /// the outer block, NULL, and the offsets of a row without other values.
 #[derive(Debug)]
@@ -69,6 +87,23 @@ impl Batch {
     /// A batch without rows.
     pub fn new(frame: &Arc<Frame>) -> Batch {
         Batch { frame: Arc::clone(frame), bytes: frame.bytes.clone(), offsets: Vec::new() }
+    }
+
+    /// A batch with room for rows of an operator that takes those of `from`.
+    pub fn with_room_of(from: &Batch, rows: usize) -> Batch {
+        let mut batch = Batch::new(&from.frame);
+        let rows = rows.min(BATCH_ROWS);
+        batch.offsets.reserve(rows * batch.width());
+        let of_row = (from.bytes.len() - from.frame.bytes.len()) / from.len().max(1);
+        batch.bytes.reserve(rows * of_row);
+        batch
+    }
+
+    /// Reserves room for more rows like those that the batch has.
+    pub fn reserve_like_first(&mut self, rows: usize) {
+        let of_row = self.bytes.len() - self.frame.bytes.len();
+        self.offsets.reserve(rows * self.width());
+        self.bytes.reserve(rows * of_row);
     }
 
     /// A batch of one row of another batch.
@@ -144,22 +179,81 @@ impl Batch {
         Ok(())
     }
 
+    /// Adds the rows of a batch with the same frame.
+    pub fn append(&mut self, from: &Batch) {
+        let own = self.frame.bytes.len();
+        let moved = (self.bytes.len() - own) as u32;
+        self.bytes.extend_from_slice(&from.bytes[own..]);
+        self.offsets.extend(from.offsets.iter().map(|offset| {
+            let at = u32::from_le_bytes(*offset);
+            if at < own as u32 { *offset } else { (at + moved).to_le_bytes() }
+        }));
+    }
+
     /// Adds a copy of a row of a batch with the same frame.
     pub fn push_copy(&mut self, from: &Batch, row: usize) {
         let width = self.width();
-        self.push();
-        let own = self.len() - 1;
-        for slot in 0..width {
-            self.copy((own, slot), from, row);
+        let offsets = &from.offsets[row * width..(row + 1) * width];
+        match self.copy_span(from, offsets.iter()) {
+            Span::Copied { own, moved } => {
+                let place = |offset: &[u8; 4]| moved_offset(*offset, own, moved);
+                self.offsets.extend(offsets.iter().map(place));
+            }
+            Span::Scattered => {
+                self.push();
+                let own = self.len() - 1;
+                for slot in 0..width {
+                    self.copy((own, slot), from, row);
+                }
+            }
         }
     }
 
     /// Copies values of a row of a batch with the same frame into the last row.
     pub fn join(&mut self, from: &Batch, row: usize, slots: &[u16]) {
-        let own = self.len() - 1;
-        for slot in slots {
-            self.copy((own, usize::from(*slot)), from, row);
+        let (width, own) = (self.width(), self.len() - 1);
+        let offsets = &from.offsets[row * width..(row + 1) * width];
+        match self.copy_span(from, slots.iter().map(|slot| &offsets[usize::from(*slot)])) {
+            Span::Copied { own: values, moved } => {
+                let to = &mut self.offsets[own * width..];
+                for slot in slots {
+                    let slot = usize::from(*slot);
+                    to[slot] = moved_offset(offsets[slot], values, moved);
+                }
+            }
+            Span::Scattered => {
+                for slot in slots {
+                    self.copy((own, usize::from(*slot)), from, row);
+                }
+            }
         }
+    }
+
+    /// Copies the bytes of these values of one row at once, if they are next to each other, as those of a row
+    /// that an operator has made as a whole are.
+    fn copy_span<'o>(&mut self, from: &Batch, offsets: impl Iterator<Item = &'o [u8; 4]>) -> Span {
+        let own = self.frame.bytes.len() as u32;
+        let (mut first, mut last) = (u32::MAX, 0);
+        for offset in offsets {
+            let at = u32::from_le_bytes(*offset);
+            if at >= own {
+                first = first.min(at);
+                last = last.max(at);
+            }
+        }
+        if first == u32::MAX {
+            return Span::Copied { own, moved: 0 };
+        }
+        let (first_byte, last_byte) = (first as usize, last as usize);
+        let Some((_, rest)) = read_value(&from.bytes[last_byte..]) else { return Span::Scattered };
+        let end = from.bytes.len() - rest.len();
+        let average = (from.bytes.len() - own as usize) / from.len().max(1);
+        if end - first_byte > 2 * average + SPAN_SLACK_BYTES {
+            return Span::Scattered;
+        }
+        let moved = (self.bytes.len() as u32).wrapping_sub(first);
+        self.bytes.extend_from_slice(&from.bytes[first_byte..end]);
+        Span::Copied { own, moved }
     }
 
     fn copy(&mut self, (own, slot): (usize, usize), from: &Batch, row: usize) {

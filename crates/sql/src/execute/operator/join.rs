@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use junctor_model::error::Result;
 use junctor_model::value::{Value, ValueRef};
+use junctor_signals::key_filter::KeyFilterBuilder;
 
 use super::batch::{Batch, Frame};
 use super::key_table::KeyTable;
@@ -22,6 +23,8 @@ use crate::plan::tree::{JoinForm, JoinKey, JoinPlan, NullMatch};
 const NONE: u32 = u32::MAX;
 /// The byte of a key that is left out. Other keys begin with 0 or 1.
 const LEFT_OUT: u8 = 2;
+/// Maximum number of left rows whose keys one read looks up.
+const LOOKUP_KEYS_MAX: usize = 1024;
 /// Bytes of a right row without its values.
 const ROW_BYTES: usize = 12;
 
@@ -34,6 +37,8 @@ enum Phase {
     Lookup(Scan),
     /// Reads all right rows.
     Build,
+    /// Makes the filter of the right keys, from the given row on.
+    FilterKeys(KeyFilterBuilder, usize),
     /// Moves the right rows in memory to the temporary file.
     Move(TableCursor),
     /// Divides the left rows.
@@ -97,6 +102,8 @@ pub(super) struct Join {
     table: RightRows,
     is_built: bool,
     looked_up: usize,
+    /// Left rows that wait for more, so that one read has the keys of many.
+    few: Option<Batch>,
     batch: Option<LeftRows>,
     /// The row of the batch, and its next candidate. `None` before its first candidate is known.
     row: usize,
@@ -134,6 +141,7 @@ impl Join {
             table: RightRows::default(),
             is_built: false,
             looked_up: 0,
+            few: None,
             batch: None,
             row: 0,
             candidate: None,
@@ -337,6 +345,12 @@ impl Join {
         self.phase = Phase::Probe;
         if self.others.is_some() {
             self.phase = Phase::Divide;
+        } else if self.blocks.is_none()
+            && self.division == 0
+            && self.plan.key_filter.is_some()
+            && let Some(filter) = KeyFilterBuilder::new(self.table.rows.len())
+        {
+            self.phase = Phase::FilterKeys(filter, 0);
         }
         if let Some(blocks) = &mut self.blocks {
             blocks.spool.seal(run)?;
@@ -345,6 +359,34 @@ impl Join {
             }
         }
         Ok(())
+    }
+
+    /// Adds keys of right rows to the filter for the scan of the left rows. Returns false if it must go on
+    /// later.
+    fn filter_keys(&mut self, run: &mut Run<'_, '_, '_>) -> Result<bool> {
+        let Phase::FilterKeys(mut filter, mut next) = std::mem::replace(&mut self.phase, Phase::Left) else {
+            return Ok(true);
+        };
+        let Some(wanted) = self.plan.key_filter else { return Ok(true) };
+        let key = &self.plan.keys[wanted.key];
+        let mut bytes = Vec::new();
+        while let Some((batch, row, _)) = self.table.rows.get(next) {
+            run.scratch.reset();
+            let values = self.table.batches[*batch as usize].row(*row as usize);
+            let value = key.right.evaluate(None, values, run.scratch)?;
+            filter.add(value, key.collation, &mut bytes);
+            next += 1;
+            if run.is_spent(1) {
+                self.phase = Phase::FilterKeys(filter, next);
+                return Ok(false);
+            }
+        }
+        let filters = &mut run.leaves[wanted.leaf].key_filters;
+        if filters.len() <= wanted.number {
+            filters.resize(wanted.number + 1, None);
+        }
+        filters[wanted.number] = Some(filter.finish());
+        Ok(true)
     }
 
     /// Begins to pair a left batch with blocks.
@@ -472,7 +514,7 @@ impl Join {
         let form = self.plan.form;
         let takes_all = matches!(form, JoinForm::Inner | JoinForm::Left);
         let batch = &left.batch;
-        let mut out = Batch::new(&self.frame);
+        let mut out = Batch::with_room_of(batch, batch.len() - self.row);
         let mut own = Vec::new();
         while self.row < batch.len() && !out.is_full() && run.rows_left > 0 {
             let candidate = match self.candidate {
@@ -500,7 +542,7 @@ impl Join {
             let last = out.row(out.len() - 1);
             let fits = match form {
                 JoinForm::NullAwareAnti => is_not_false(&self.plan, last, run)?,
-                _ => run.all_true(&self.plan.conditions, last)?,
+                _ => run.all_true(&self.plan.others, last)?,
             };
             if !fits || !takes_all {
                 out.pop();
@@ -526,13 +568,38 @@ impl Join {
         self.matched.resize(rows, false);
     }
 
+    /// Whether left rows are collected for a read by their keys. Values above the join that change the session
+    /// see each row at once.
+    fn collects(&self) -> bool {
+        let looks_up = self.plan.lookup.is_some_and(|lookup| self.looked_up < lookup.rows_max);
+        looks_up && !self.is_built && !self.frame.keeps_order
+    }
+
     /// Takes a left batch. Returns the step that ends the call, if one does.
     fn take_left(&mut self, run: &mut Run<'_, '_, '_>) -> Result<Option<Step>> {
         let (batch, keys) = match take(&mut self.left, run)? {
+            Taken::Rows(batch, None) if self.collects() => {
+                let batch = match self.few.take() {
+                    Some(mut few) => {
+                        few.append(&batch);
+                        few
+                    }
+                    None => batch,
+                };
+                // The number grows with the rows read, so that the first rows are not late.
+                if batch.len() < self.looked_up.min(LOOKUP_KEYS_MAX) {
+                    self.few = Some(batch);
+                    return Ok(None);
+                }
+                (batch, None)
+            }
             Taken::Rows(batch, keys) => (batch, keys),
             Taken::Wait => return Ok(Some(Step::Wait)),
-            Taken::End if self.begin_parts(run)? => return Ok(None),
-            Taken::End => return Ok(Some(Step::Done)),
+            Taken::End => match self.few.take() {
+                Some(few) => (few, None),
+                None if self.begin_parts(run)? => return Ok(None),
+                None => return Ok(Some(Step::Done)),
+            },
         };
         self.begin_batch(batch.len());
         let left = LeftRows { batch, keys };
@@ -578,6 +645,11 @@ impl Operator for Join {
                 },
                 Phase::Build => {
                     if !self.build(run)? {
+                        return Ok(Step::Wait);
+                    }
+                }
+                Phase::FilterKeys(..) => {
+                    if !self.filter_keys(run)? {
                         return Ok(Step::Wait);
                     }
                 }

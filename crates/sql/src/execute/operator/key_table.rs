@@ -1,6 +1,8 @@
 //! A hash table of byte strings. A large one has 64 parts, each of which grows alone, so that no step is
 //! long. A small one has one part, and an empty one allocates nothing: DISTINCT has a table for each group.
 
+use junctor_signals::key_filter::hash_of;
+
 const PARTS: usize = 64;
 /// Number of keys of one part from which the table is divided into [`PARTS`].
 const UNDIVIDED_MAX: usize = 64;
@@ -143,19 +145,6 @@ impl Part {
             self.entries[at].next = std::mem::replace(&mut self.heads[bucket], at as u32);
         }
     }
-}
-
-/// The hash of a key, all of whose bits depend on all bytes.
-pub(super) fn hash_of(key: &[u8]) -> u64 {
-    const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-    let mut hash = key.len() as u64 ^ 0x51_7C_C1_B7_27_22_0A_95;
-    for chunk in key.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        let product = u128::from(hash ^ u64::from_le_bytes(word)).wrapping_mul(u128::from(FACTOR));
-        hash = (product as u64) ^ (product >> 64) as u64 ^ hash.rotate_left(23);
-    }
-    hash ^ hash >> 29
 }
 
 #[cfg(test)]

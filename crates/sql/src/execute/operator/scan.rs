@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use junctor_expression::ParametersBuilder;
 use junctor_model::error::Result;
-use junctor_model::value::Value;
+use junctor_model::value::{Value, ValueRef};
 
 use super::batch::{BATCH_ROWS, Batch, Frame};
 use super::{Operator, Run, Step};
@@ -26,6 +26,8 @@ pub(in crate::execute) struct Leaf {
     /// Row packets that no batch has yet, from `taken` on.
     packets: Vec<u8>,
     taken: usize,
+    /// The filters of joins for the next read, by their numbers.
+    pub key_filters: Vec<Option<Vec<u8>>>,
     /// Measurements for EXPLAIN ANALYZE.
     pub measure: LeafMeasure,
 }
@@ -62,6 +64,13 @@ impl Scan {
             builder.begin_list();
             self.keys.iter().for_each(|key| builder.push(key.as_ref()));
             builder.end_list();
+        }
+        for number in 0..plan.key_filters {
+            // Without a filter, every row is accepted.
+            match run.leaves[self.leaf].key_filters.get_mut(number).and_then(Option::take) {
+                Some(filter) => builder.push(ValueRef::Bytes(&filter)),
+                None => builder.push(ValueRef::Null),
+            }
         }
         let parameters = leaf_parameters(run.parameters, &mut builder)?;
         let mut source = Source::new(false);
@@ -117,6 +126,9 @@ impl Operator for Scan {
                 let mut batch = Batch::new(&self.frame);
                 for row in RowPackets::new(rest).take(BATCH_ROWS) {
                     batch.push_values(&row, &run.plan.leaves[self.leaf].slots)?;
+                    if batch.len() == 1 {
+                        batch.reserve_like_first((rest.len() / row.len().max(1)).min(BATCH_ROWS));
+                    }
                 }
                 leaf.taken += row_start(rest, batch.len() as u64);
                 leaf.measure.rows += batch.len() as u64;

@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use junctor_expression::Parameters;
 use junctor_model::error::Result;
 use junctor_model::value::ValueRef;
+use junctor_signals::key_filter::hash_of;
 
 use super::batch::{Batch, Frame};
-use super::key_table::hash_of;
 use super::spill_file::{LiveBytes, Place};
 use super::{Input, Run};
 

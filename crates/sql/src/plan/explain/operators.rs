@@ -266,6 +266,9 @@ impl Lines<'_> {
                 if let Output::Groups { .. } = &select.program.output {
                     text.push_str(", grouped in partitions");
                 }
+                if leaf.key_filters > 0 {
+                    text.push_str(", filtered by join keys");
+                }
                 if leaf.locks {
                     text.push_str(", locking");
                 }

@@ -215,6 +215,7 @@ impl Analysis<'_> {
             },
             parameters: Vec::new(),
             has_list: false,
+            key_filters: 0,
             locks: false,
             alias: (*definition.name).into(),
             rows: None,

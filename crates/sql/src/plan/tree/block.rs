@@ -9,16 +9,16 @@ use junctor_signals::program::{Projection, SortKey};
 
 use super::check::GroupCheck;
 use super::decorrelate::{CorrelatedBlock, Correlation};
-use super::factor::conjuncts_of;
+use super::factor::{conjuncts_of, is_silent};
 use super::from::bind_from;
-use super::join::{JoinClauses, JoinNode, Locks};
+use super::join::{JoinClauses, JoinNode, Locks, WhereClause};
 use super::join_key::relations_of;
 use super::recursion::{Defining, WorkingTable};
 use super::stateful::check_stateful;
 use super::subquery::{BlockSubqueries, SemiJoin};
 use super::window::{check_alias, windowed};
 use super::work::GROUPS_SHARE;
-use super::{AggregatePlan, ApplyPlan, BlockPlan, PlanNode, TreePlanner};
+use super::{AggregatePlan, ApplyForm, ApplyPlan, BlockPlan, PlanNode, TreePlanner};
 use crate::access::TableAccess;
 use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotSpace};
 use crate::bind::group_function::GroupFunctions;
@@ -180,12 +180,19 @@ impl TreePlanner<'_> {
         }
 
         // The operators. Conditions that read the value of a subquery are above the joins.
-        let (above, conditions): (Vec<_>, Vec<_>) =
+        let (mut above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, &space).is_none());
+        let mut constants = (Vec::new(), Vec::new());
+        if !semijoins.is_empty() && where_applies.iter().all(is_constant) && above.iter().all(is_silent) {
+            constants = (std::mem::take(&mut where_applies), std::mem::take(&mut above));
+        }
         let from = joined.take().map_or(JoinNode::nothing(), |joined| joined.node);
         let keeps_order = has_stateful && !is_grouped && select.order_by.is_empty();
         let clauses = JoinClauses::of(select, Locks::Each(&locks), keeps_order);
-        let (mut node, mut rows) = self.join(from, (conditions, semijoins), (&block, &sources), clauses)?;
+        let (mut node, mut rows) = {
+            let filter = WhereClause { conditions, semijoins, constants };
+            self.join(from, filter, (&block, &sources), clauses)?
+        };
         node = filtered(subqueries.place_all(node, where_applies), above);
         if is_grouped {
             rows = if lists.keys.is_empty() { 1.0 } else { (rows * GROUPS_SHARE).max(1.0) };
@@ -389,6 +396,11 @@ pub(super) fn conjuncts(condition: &ast::Expression) -> Vec<&ast::Expression> {
         ast::Expression::And(operands) => operands.iter().flat_map(conjuncts).collect(),
         other => vec![other],
     }
+}
+
+/// Whether the value of a subquery is the same in all rows.
+fn is_constant(apply: &ApplyPlan) -> bool {
+    apply.block.outer.is_empty() && matches!(apply.form, ApplyForm::Value) && !apply.block.is_stateful
 }
 
 /// The rows of `node` for which all conditions are true.

@@ -46,6 +46,8 @@ pub(super) struct Link {
     pub lookups: u64,
     /// Whether it is an equality that hashing can use.
     pub is_equality: bool,
+    /// The equalities that follow from each other. Of those that join a part, one counts.
+    pub class: Option<usize>,
 }
 
 impl PartCost {
@@ -85,8 +87,12 @@ fn extend(parts: &[PartCost], links: &[Link], (set, left): (u64, Joined), next: 
     let bit = 1 << next;
     let part = &parts[next];
     let (mut selectivity, mut lookup_ns, mut hashes) = (1.0, None::<f64>, false);
-    for link in links.iter().filter(|link| link.parts & bit != 0 && link.parts & !(set | bit) == 0) {
-        selectivity *= link.selectivity;
+    let joins = |link: &&Link| link.parts & bit != 0 && link.parts & !(set | bit) == 0;
+    for (place, link) in links.iter().enumerate().filter(|(_, link)| joins(link)) {
+        let is_same = |other: &Link| other.class.is_some() && other.class == link.class;
+        if !links[..place].iter().filter(joins).any(is_same) {
+            selectivity *= link.selectivity;
+        }
         hashes |= link.is_equality;
         if link.lookups & bit != 0 {
             let of_link = part.lookup_ns(link.selectivity);
@@ -183,7 +189,7 @@ mod tests {
 
     fn link(left: usize, right: usize, selectivity: f64, lookups: &[usize]) -> Link {
         let bits = |places: &[usize]| places.iter().fold(0, |bits, place| bits | 1 << place);
-        Link { parts: bits(&[left, right]), selectivity, lookups: bits(lookups), is_equality: true }
+        Link { parts: bits(&[left, right]), selectivity, lookups: bits(lookups), is_equality: true, class: None }
     }
 
     #[test]

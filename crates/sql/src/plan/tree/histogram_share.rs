@@ -1,5 +1,6 @@
 //! The shares of rows for which conditions on sampled columns are true, from their histograms.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use junctor_expression::{CompareOperator, Expression, IsTest, Kind, Node, Scratch};
@@ -98,6 +99,40 @@ impl Estimates<'_> {
         let mut least: f64 = 0.0;
         condition.for_each_operand(&mut |operand| least = least.max(rare(operand).unwrap_or(0.0)));
         Some(share.clamp(least.min(1.0), 1.0))
+    }
+
+    /// The factor by which the share of both bounds of ranges exceeds the product of their shares.
+    pub(super) fn range_dependence(&self, conditions: &[&Expression]) -> f64 {
+        use CompareOperator::{Greater, GreaterOrEqual, Less, LessOrEqual};
+        let mut bounds: BTreeMap<ColumnNumber, (&Expression, [f64; 2])> = BTreeMap::new();
+        for condition in conditions {
+            let Node::Compare(operator, _, operands) = &condition.node else { continue };
+            let [left, right] = &**operands;
+            let (column, operator) = match self.sampled(left) {
+                Some(_) => (left, *operator),
+                None => (right, operator.mirrored()),
+            };
+            let side = match operator {
+                Greater | GreaterOrEqual => 0,
+                Less | LessOrEqual => 1,
+                _ => continue,
+            };
+            if let (Some(slot), Some(share)) = (column.as_column(), self.sampled_share(condition)) {
+                let of_side = &mut bounds.entry(slot).or_insert((column, [1.0; 2])).1[side];
+                *of_side = of_side.min(share);
+            }
+        }
+        let factor = |(column, [low, high]): (&Expression, [f64; 2])| {
+            let sampled = self.sampled(column)?;
+            let known = 1.0 - sampled.statistics()?.nulls;
+            if low >= known || high >= known {
+                return None;
+            }
+            let rows = sampled.profile.rows as f64 * sampled.profile.sampling_rate;
+            let inside = (low + high - known).max(RARE_ROWS / rows.max(1.0));
+            Some(inside / (low * high).max(f64::MIN_POSITIVE))
+        };
+        bounds.into_values().filter_map(factor).product()
     }
 
     /// The share of rows in which a column compares in this way with a value.

@@ -4,11 +4,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use junctor_expression::{Expression, Parameters};
+use junctor_expression::{Expression, Kind, Node, Parameters};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::id::ColumnNumber;
+use junctor_model::schema::IndexKind;
 
 use super::block::{Applies, filtered};
 use super::cost::{self, Link, PartCost};
+use super::equality_class::Classes;
 use super::factor;
 use super::from::SourcePlan;
 use super::join_key::{join_key, null_aware, rejects_null, relations_of};
@@ -17,7 +20,7 @@ use super::selectivity::Estimates;
 use super::stateful::{with_initial_last, with_unread};
 use super::subquery::{SemiJoin, applied};
 use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, NullMatch, PlanNode, TreePlanner};
-use crate::bind::block::BlockScope;
+use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
 use crate::parse::hint::JoinOrderKind;
 use crate::parse::statement::{LockingClause, Select};
 use crate::plan::select::implied_lock;
@@ -77,8 +80,21 @@ impl<'l> JoinClauses<'l> {
 /// A set of relations, by their numbers in the slot space.
 pub(super) type RelationSet = BTreeSet<u16>;
 
+/// The conditions of WHERE.
+pub(super) struct WhereClause<'q> {
+    pub conditions: Vec<Expression>,
+    pub semijoins: Vec<SemiJoin<'q>>,
+    /// Subqueries that are evaluated once, and conditions on their values that can neither fail nor warn.
+    /// They are tested before the semijoins of tables.
+    pub constants: (Applies, Vec<Expression>),
+}
+
 /// The share of rows that a semijoin is assumed to leave.
 const SEMIJOIN_SHARE: f64 = 0.3;
+/// A scan gets the filter of a join's keys if it has at least this many rows, and not more than this share of
+/// them has a partner.
+const FILTERED_ROWS_MIN: f64 = 1000.0;
+const FILTERED_SHARE_MAX: f64 = 0.7;
 /// Bounds of the number of left rows whose keys are looked up: at least a batch, whatever the estimates say.
 const LOOKUP_ROWS_MIN: f64 = 256.0;
 const LOOKUP_ROWS_MAX: f64 = 1e9;
@@ -219,7 +235,7 @@ impl TreePlanner<'_> {
     pub(super) fn join(
         &self,
         node: JoinNode,
-        (conditions, semijoins): (Vec<Expression>, Vec<SemiJoin<'_>>),
+        WhereClause { conditions, semijoins, constants: (applies, on_constants) }: WhereClause<'_>,
         (block, sources): (&BlockScope<'_>, &[SourcePlan<'_>]),
         clauses: JoinClauses<'_>,
     ) -> Result<(PlanNode, f64)> {
@@ -236,15 +252,26 @@ impl TreePlanner<'_> {
         *joins.early.borrow_mut() = early;
         let node = joins.build(node, conditions)?;
         let mut node = joins.filter_early(node, true)?;
+        if !applies.is_empty() {
+            let share: f64 = on_constants.iter().map(|condition| joins.estimates().selectivity(condition)).product();
+            let PartDone { node: of_tables, relations, mut cost } = joins.finish(node)?;
+            cost.rows = (cost.rows * share).max(0.1);
+            let applied = applies.into_iter().fold(of_tables, applied);
+            node = Part::planned(filtered(applied, on_constants), relations, cost);
+        }
         for semijoin in late {
-            node = self.semijoin(&joins, joins.finish(node)?, semijoin)?;
+            node = self.semijoin(&joins, node, semijoin)?;
         }
         let done = joins.finish(node)?;
         Ok((done.node, done.cost.rows))
     }
 
-    fn semijoin(&self, outer: &Joins<'_>, left: PartDone, semijoin: SemiJoin<'_>) -> Result<Part> {
+    fn semijoin(&self, outer: &Joins<'_>, left: Part, semijoin: SemiJoin<'_>) -> Result<Part> {
         let SemiJoin { block, sources, node, mut conditions, form } = semijoin;
+        let table = match node {
+            JoinNode::Relation(relation) => Some(relation),
+            _ => None,
+        };
         // NOT IN looks for an equality that is not false, so it is no condition of the right rows.
         let equality = if form == JoinForm::NullAwareAnti { conditions.pop() } else { None };
         // A locking clause of the query around it does not concern a subquery.
@@ -263,6 +290,11 @@ impl TreePlanner<'_> {
         on.extend(equality);
         let node = node.simplify(&block, &own);
         let right = joins.build(node, own)?;
+        if form == JoinForm::Semi && table.is_some_and(|table| joins.leads(outer, table, (&left, &right), &on)) {
+            let right = joins.finish(right)?;
+            return outer.pair(JoinForm::Inner, Part::planned(right.node, right.relations, right.cost), left, on);
+        }
+        let left = outer.finish(left)?;
         let left = Part::planned(left.node, left.relations, left.cost);
         joins.pair(form, left, right, on)
     }
@@ -323,6 +355,39 @@ impl<'j> Joins<'j> {
         }
     }
 
+    /// Whether a semijoin with a table is an inner join that is cheaper from the table on: each row of `left`
+    /// has one partner at most, and the rows of the table lead to those of `left` by keys.
+    fn leads(&self, outer: &Joins<'_>, table: usize, (left, right): (&Part, &Part), on: &[Expression]) -> bool {
+        let SourcePlan::Table(layout, ..) = &self.sources[table] else { return false };
+        if outer.clauses.keeps_order || left.table.is_none() || self.clauses.locks.of(table).is_some() {
+            return false;
+        }
+        let space = self.block.space;
+        let keys: Vec<JoinKey> =
+            on.iter().filter_map(|on| join_key(on, space, (&left.relations, &right.relations))).collect();
+        let is_unique = layout.definition.indexes.iter().any(|index| {
+            matches!(index.kind, IndexKind::Primary { .. } | IndexKind::Unique { .. })
+                && index.columns.iter().all(|column| keys.iter().any(|key| is_exactly(key, *column, space)))
+        });
+        if !is_unique {
+            return false;
+        }
+        let estimates = self.estimates();
+        let by_keys = on.iter().filter_map(|on| {
+            let key = join_key(on, space, (&right.relations, &left.relations))?;
+            outer.is_read_by(left, &key).then(|| left.cost.lookup_ns(estimates.equality_of(&key)))
+        });
+        let Some(lookup_ns) = by_keys.min_by(f64::total_cmp) else { return false };
+        let share = estimates.joint(&on.iter().collect::<Vec<_>>());
+        let pairs = left.cost.rows * right.cost.rows * share;
+        let from_right = left.cost.join_ns((right.cost.rows, right.cost.read_ns()), pairs, Some(lookup_ns));
+        let left_ns = (left.cost.rows, left.cost.read_ns());
+        let key_ns = keys.iter().map(|key| (key, estimates.equality_of(key)));
+        let key_ns =
+            key_ns.filter(|(key, _)| self.is_read_by(right, key)).map(|(_, share)| right.cost.lookup_ns(share));
+        from_right < right.cost.join_ns(left_ns, pairs, key_ns.min_by(f64::total_cmp))
+    }
+
     /// Applies the early semijoins whose relations a part has, or all of them.
     fn filter_early(&self, mut part: Part, all: bool) -> Result<Part> {
         let mut early = self.early.borrow_mut();
@@ -330,7 +395,7 @@ impl<'j> Joins<'j> {
         while place < early.len() {
             let is_ready = all || !early[place].0.is_empty() && early[place].0.is_subset(&part.relations);
             match is_ready {
-                true => part = self.planner.semijoin(self, self.finish(part)?, early.remove(place).1)?,
+                true => part = self.planner.semijoin(self, part, early.remove(place).1)?,
                 false => place += 1,
             }
         }
@@ -481,12 +546,15 @@ impl<'j> Joins<'j> {
     fn inner(&self, members: Vec<JoinNode>, conditions: Vec<Expression>, keeps_order: bool) -> Result<Part> {
         let mut rest = conditions;
         rest.extend(self.implied(&rest));
+        rest.extend(self.implied_equalities(&rest, &members));
         let mut parts = Vec::new();
+        let mut applied = Classes::default();
         for member in members {
             let mut relations = RelationSet::new();
             member.relations(self.block, &mut relations);
             let own;
             (own, rest) = self.split(rest, &relations);
+            own.iter().for_each(|condition| _ = applied.add(condition));
             parts.push(Some(self.build(member, own)?));
         }
         let order = if keeps_order { (0..parts.len()).collect() } else { self.order(&parts, &rest) };
@@ -503,8 +571,9 @@ impl<'j> Joins<'j> {
                 continue;
             };
             let both: RelationSet = left.relations.union(&right.relations).copied().collect();
-            let on;
+            let mut on;
             (on, rest) = self.split(rest, &both);
+            on.retain(|condition| applied.add(condition));
             joined = Some(self.filter_early(self.pair(JoinForm::Inner, left, right, on)?, false)?);
         }
         let one = PartCost { rows: 1.0, stored: 1.0, examined: 0.0, joined_ns: 0.0 };
@@ -530,6 +599,27 @@ impl<'j> Joins<'j> {
         found
     }
 
+    /// Equalities of columns of different members that follow from others.
+    fn implied_equalities(&self, conditions: &[Expression], members: &[JoinNode]) -> Vec<Expression> {
+        let relations = members.iter().map(|member| {
+            let mut relations = RelationSet::new();
+            member.relations(self.block, &mut relations);
+            relations
+        });
+        let relations: Vec<RelationSet> = relations.collect();
+        let member_of = |column: &Expression| {
+            let used = relations_of(column, self.block.space)?;
+            relations.iter().position(|relations| !used.is_empty() && used.is_subset(relations))
+        };
+        // Only columns of members are equal because of the joins.
+        let is_inner = |condition: &&Expression| {
+            let Node::Compare(_, _, operands) = &condition.node else { return false };
+            operands.iter().all(|operand| member_of(operand).is_some())
+        };
+        let inner: Vec<Expression> = conditions.iter().filter(is_inner).cloned().collect();
+        Classes::of(&inner).implied(&inner, &member_of)
+    }
+
     /// The order in which to join parts.
     fn order(&self, parts: &[Option<Part>], conditions: &[Expression]) -> Vec<usize> {
         let equals = self.estimates().equal_columns(conditions);
@@ -544,9 +634,11 @@ impl<'j> Joins<'j> {
         }
         let mut links = Vec::new();
         let mut of_link = Vec::new();
+        let classes = Classes::of(conditions);
         for condition in conditions {
             let Some(used) = relations_of(condition, self.block.space) else { continue };
-            let mut link = Link { parts: 0, selectivity: 0.0, lookups: 0, is_equality: false };
+            let class = classes.number_of(condition);
+            let mut link = Link { parts: 0, selectivity: 0.0, lookups: 0, is_equality: false, class };
             for (place, part) in parts.iter().enumerate().take(64) {
                 let Some(part) = part.as_ref().filter(|part| !part.relations.is_disjoint(&used)) else { continue };
                 link.parts |= 1 << place;
@@ -642,6 +734,7 @@ impl<'j> Joins<'j> {
             }
             _ => conditions.iter().filter_map(key).collect(),
         };
+        let others = conditions.iter().filter(|condition| key(condition).is_none()).cloned().collect();
         let estimates = self.estimates();
         let share = estimates.joint(&conditions.iter().collect::<Vec<_>>());
         let mut lookup = None;
@@ -650,7 +743,11 @@ impl<'j> Joins<'j> {
                 if let SourcePlan::Table(layout, reference, of_view) = &self.sources[relation] {
                     let table = (*layout, *reference, &of_view[..]);
                     let columns = self.block.space.columns_of(self.block.relations[relation].id);
-                    let request = (self.block.space, &own[..], &keys[..]);
+                    // The key with the fewest rows of each value.
+                    let mut ranked: Vec<(usize, &JoinKey)> = keys.iter().enumerate().collect();
+                    let share = |key: &(usize, &JoinKey)| estimates.equality_of(key.1);
+                    ranked.sort_by(|left, right| share(left).total_cmp(&share(right)));
+                    let request = (self.block.space, &own[..], &ranked[..]);
                     let rows_max = self.lookup_rows_max(&right.cost, &keys);
                     // Locking reads lock what they read, so they prefer keys.
                     let lock = self.clauses.locks.of(relation);
@@ -680,9 +777,27 @@ impl<'j> Joins<'j> {
         let inputs_ns = left.cost.joined_ns + right.cost.joined_ns;
         let joined_ns = right.cost.join_ns((left.cost.rows, inputs_ns), pairs, lookup_ns);
         let cost = PartCost { rows, stored: rows, examined: rows, joined_ns };
-        let reads_right_first = right.is_initial;
+        let partners = keys.iter().map(|key| right.cost.rows * estimates.equality_of(key)).fold(1.0, f64::min);
+        let wants_filter = lookup.is_none()
+            && matches!(form, JoinForm::Inner | JoinForm::Semi)
+            && left.cost.rows >= FILTERED_ROWS_MIN
+            && partners <= FILTERED_SHARE_MAX
+            && !self.clauses.keeps_order;
+        let key_filter = if wants_filter { self.planner.key_filter(&left.node, &keys) } else { None };
+        let reads_right_first = right.is_initial || key_filter.is_some();
         let cost_ns = joined_ns;
-        let plan = JoinPlan { form, keys, conditions, right_slots, lookup, reads_right_first, rows, cost_ns };
+        let plan = JoinPlan {
+            form,
+            keys,
+            conditions,
+            others,
+            right_slots,
+            lookup,
+            key_filter,
+            reads_right_first,
+            rows,
+            cost_ns,
+        };
         let node = PlanNode::Join(Box::new(left.node), Box::new(node), Arc::new(plan));
         Ok(Part::planned(node, relations, cost))
     }
@@ -694,6 +809,14 @@ impl<'j> Joins<'j> {
         let equal = right.build_ns() / right.lookup_ns(share);
         equal.clamp(LOOKUP_ROWS_MIN, LOOKUP_ROWS_MAX) as usize
     }
+}
+
+/// Whether the right side of a key is this column, compared as an index of the column compares it.
+fn is_exactly(key: &JoinKey, column: ColumnNumber, space: &SlotSpace) -> bool {
+    let slot = key.right.as_column();
+    let is_it = slot.is_some_and(|slot| matches!(space.owner(slot), Some(SlotOwner::Column(_, of)) if of == column));
+    let is_text = key.right.result.kind == Kind::String;
+    is_it && key.nulls == NullMatch::Nothing && (!is_text || key.right.result.collation == key.collation)
 }
 
 /// Joins rows with a query that reads them. Error: 3668.

@@ -106,15 +106,16 @@ impl TreePlanner<'_> {
         self.leaf(table, (space, columns), (&conditions, None), lock)
     }
 
-    /// Plans the read of a table by the keys of a join, if an index serves it.
+    /// Plans the read of a table by one of the keys of a join, if an index serves it: the first of `keys`, each
+    /// with its position in the join.
     pub(super) fn lookup_leaf(
         &self,
         table: Table<'_>,
         columns: &Columns,
-        (space, conditions, keys): (&SlotSpace, &[Expression], &[JoinKey]),
+        (space, conditions, keys): (&SlotSpace, &[Expression], &[(usize, &JoinKey)]),
         lock: Option<LockingClause>,
     ) -> Result<Option<JoinLookup>> {
-        for (place, key) in keys.iter().enumerate() {
+        for (place, key) in keys.iter().copied() {
             if self.has_lookup(table, (space, conditions, key)) {
                 let leaf = self.leaf(table, (space, columns), (conditions, Some(key)), lock)?;
                 return Ok(Some(JoinLookup { leaf, key: place, rows_max: 0 }));
@@ -207,6 +208,7 @@ impl TreePlanner<'_> {
             slots,
             parameters,
             has_list: key.is_some(),
+            key_filters: 0,
             locks,
             alias,
             rows: None,
@@ -286,6 +288,7 @@ impl TreePlanner<'_> {
             slots,
             parameters: Vec::new(),
             has_list: false,
+            key_filters: 0,
             locks: false,
             alias: "".into(),
             rows: None,

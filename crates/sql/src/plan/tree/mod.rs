@@ -14,6 +14,7 @@ mod block;
 mod check;
 mod cost;
 mod decorrelate;
+mod equality_class;
 mod factor;
 mod from;
 mod group;
@@ -21,6 +22,7 @@ mod histogram_share;
 mod join;
 mod join_key;
 mod json_table;
+mod key_filter;
 mod leaf;
 mod modify;
 mod partial;
@@ -126,6 +128,8 @@ pub struct LeafPlan {
     pub parameters: Vec<Expression>,
     /// Whether a list of keys is the last parameter.
     pub has_list: bool,
+    /// Number of filters of joins, which are the parameters after these values.
+    pub key_filters: usize,
     /// Whether the read locks rows.
     pub locks: bool,
     /// The name of the table, for EXPLAIN.
@@ -244,11 +248,16 @@ pub struct JoinPlan {
     pub keys: Vec<JoinKey>,
     /// The conditions of a pair, those of the keys too.
     pub conditions: Vec<Expression>,
+    /// The conditions that do not follow from equal keys.
+    pub others: Vec<Expression>,
     /// The slots of the right rows.
     pub right_slots: Vec<u16>,
     /// The read of the right rows by the keys of left rows.
     pub lookup: Option<JoinLookup>,
-    /// Whether the right rows are read before the first left row, because they set user variables.
+    /// The filter of the keys of the right rows that the scan of the left rows gets.
+    pub key_filter: Option<JoinKeyFilter>,
+    /// Whether the right rows are read before the first left row, because they set user variables or make a
+    /// filter of keys.
     pub reads_right_first: bool,
     /// Estimated number of rows.
     pub rows: f64,
@@ -265,6 +274,17 @@ pub struct JoinLookup {
     pub key: usize,
     /// The number of left rows up to which keys are looked up. For more rows, the whole right side is read.
     pub rows_max: usize,
+}
+
+/// The filter of a key of the right rows. The scan of the left rows leaves out those that are not in it.
+#[derive(Clone, Copy, Debug)]
+pub struct JoinKeyFilter {
+    /// The position of the key.
+    pub key: usize,
+    /// The leaf that scans the left rows.
+    pub leaf: usize,
+    /// The number of the filter in the leaf.
+    pub number: usize,
 }
 
 /// Values of the two sides of a join that are equal in all pairs.

@@ -21,7 +21,7 @@ use junctor_signals::row_expressions::ComputedColumn;
 
 use super::block::{Applies, CommonTables, filtered};
 use super::from::{SourcePlan, bind_from};
-use super::join::{JoinClauses, JoinNode, Locks};
+use super::join::{JoinClauses, JoinNode, Locks, WhereClause};
 use super::join_key::relations_of;
 use super::leaf::Localised;
 use super::stateful::check_stateful;
@@ -167,7 +167,10 @@ impl TreePlanner<'_> {
     ) -> Result<PlanNode> {
         let (above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, block.space).is_none());
-        let (node, _) = self.join(from, (conditions, semijoins), (block, sources), clauses)?;
+        let (node, _) = {
+            let filter = WhereClause { conditions, semijoins, constants: Default::default() };
+            self.join(from, filter, (block, sources), clauses)?
+        };
         Ok(place(node, above))
     }
 

@@ -156,6 +156,7 @@ impl Estimates<'_> {
     /// whose values were counted together are not taken for independent.
     pub fn joint(&self, conditions: &[&Expression]) -> f64 {
         let product: f64 = conditions.iter().map(|condition| self.selectivity(condition)).product();
+        let product = product * self.range_dependence(conditions);
         let mut equal: BTreeMap<usize, Vec<(ColumnNumber, f64)>> = BTreeMap::new();
         for condition in conditions {
             let Node::Compare(CompareOperator::Equal, _, operands) = &condition.node else { continue };
