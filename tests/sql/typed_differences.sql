@@ -57,8 +57,8 @@ CREATE TABLE floats (id INT PRIMARY KEY, f FLOAT, t TINYINT, s SMALLINT UNSIGNED
 INSERT INTO floats VALUES (1, 1.1, 1, 2, 3, 4, 5, 2006), (2, NULL, 1, 2, 3, 4, 5, 2006);
 SELECT IFNULL(f, t), COALESCE(f, s, m), IF(id, f, m), CASE WHEN id = 2 THEN t ELSE f END, IFNULL(f, y) FROM floats ORDER BY id;
 SELECT IFNULL(f, i), COALESCE(f, t, b), IF(id = 1, f, 1), IFNULL(f, LENGTH('a')), LEAST(f, t), IFNULL(f, IF(id, t, t)) FROM floats ORDER BY id;
-SELECT f FROM floats UNION ALL SELECT t FROM floats;
-SELECT f FROM floats UNION ALL SELECT i FROM floats;
+SELECT f FROM floats UNION ALL SELECT t FROM floats ORDER BY 1;
+SELECT f FROM floats UNION ALL SELECT i FROM floats ORDER BY 1;
 -- CAST to FLOAT.
 SELECT CAST(1.1 AS FLOAT), CAST(123456789 AS FLOAT), CAST('x' AS FLOAT), CAST(NULL AS FLOAT), CAST(1.1 AS FLOAT) = 1.1, CAST(2.5 AS FLOAT) + 0;
 -- BIT and a signed integer are a decimal.
