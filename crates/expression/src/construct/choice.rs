@@ -41,7 +41,8 @@ impl Expression {
         unify("union", operands)
     }
 
-    /// The operand where a number is wanted. The text of DATE_ADD and its kin is the number of its day or time.
+    /// The operand where a number is wanted. The text of DATE_ADD and its kin is the number of its day or
+    /// time.
     pub fn number_of_moment(self) -> Expression {
         let is_moment = matches!(&self.node, Node::Call(function, _) if function.gives_moment());
         if !is_moment || self.result.kind != Kind::String {

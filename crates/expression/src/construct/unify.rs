@@ -95,8 +95,8 @@ pub(crate) fn convert_to(expression: Expression, result: ResultType) -> Expressi
     Expression { node, result: result.with_nullable(nullable) }
 }
 
-/// Converts an operand of CASE and its kin to the kind of `result`. An exact number keeps its own digits after
-/// the point, which the text of a column shows; elsewhere the choice has those of its type.
+/// Converts an operand of CASE and its kin to the kind of `result`. An exact number keeps its own digits
+/// after the point, which the text of a column shows; elsewhere the choice has those of its type.
 pub(crate) fn as_chosen(operand: Expression, result: ResultType) -> Expression {
     match (operand.result.kind, result.kind) {
         (Kind::Decimal, Kind::Decimal) => operand,

@@ -210,8 +210,8 @@ fn decimals<'r>(
     }
 }
 
-/// Whether an operation that gives 0 gives it without digits after the point, as in MySQL: a difference of equal
-/// numbers, or 0 divided by a number. The text of a column shows it.
+/// Whether an operation that gives 0 gives it without digits after the point, as in MySQL: a difference of
+/// equal numbers, or 0 divided by a number. The text of a column shows it.
 fn is_plain_zero(operator: ArithmeticOperator, left: Decimal) -> bool {
     match operator {
         ArithmeticOperator::Add => !left.is_zero(),

@@ -57,8 +57,8 @@ fn conv(call: Call<'_>) -> Result<ValueRef<'_>> {
     }
 }
 
-/// The digits of a number in base `from`, in base `to`. A negative base means that the number is signed. Digits
-/// end at the first character that is none. A number beyond 64 bits becomes the largest.
+/// The digits of a number in base `from`, in base `to`. A negative base means that the number is signed.
+/// Digits end at the first character that is none. A number beyond 64 bits becomes the largest.
 fn converted<'r>(call: Call<'r>, operand: Option<Operand<'r>>, from: i64, to: i64) -> Result<ValueRef<'r>> {
     if !BASES.contains(&from.unsigned_abs()) || !BASES.contains(&to.unsigned_abs()) {
         return Ok(ValueRef::Null);

@@ -73,7 +73,8 @@ pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Exp
     literal_among_numbers(operand, bound).number_of_moment()
 }
 
-/// An operand that is compared with one of this type: as a number with a number, but as it is with a day or time.
+/// An operand that is compared with one of this type: as a number with a number, but as it is with a day or
+/// time.
 pub(super) fn beside(other: &ResultType, operand: &ast::Expression, bound: Expression) -> Expression {
     match other.kind {
         Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => literal_among_numbers(operand, bound),
@@ -82,8 +83,8 @@ pub(super) fn beside(other: &ResultType, operand: &ast::Expression, bound: Expre
     }
 }
 
-/// A condition of WHERE, HAVING, ON, of a logical operator, IS TRUE or IS FALSE. A hexadecimal literal is a number there. A
-/// document is compared with the document 0, so that all others are true, also `false`.
+/// A condition of WHERE, HAVING, ON, of a logical operator, IS TRUE or IS FALSE. A hexadecimal literal is a
+/// number there. A document is compared with the document 0, so that all others are true, also `false`.
 pub(crate) fn as_condition(written: &ast::Expression, bound: Expression) -> Result<Expression> {
     let bound = among_numbers(written, bound);
     if bound.result.kind != Kind::Json {
@@ -112,8 +113,8 @@ pub(crate) fn as_stored(column: &ColumnDefinition, value: &ast::Expression, boun
         Some(collation) => bound.in_collation(collation),
         None => bound,
     };
-    // An empty SET, or a computed ENUM that is no member, is the member '' of an ENUM that has one. The number 0
-    // would be no member. Another column's ENUM keeps it.
+    // An empty SET, or a computed ENUM that is no member, is the member '' of an ENUM that has one. The
+    // number 0 would be no member. Another column's ENUM keeps it.
     let is_computed = bound.result.kind == Kind::Enum && bound.as_column().is_none();
     if column.column_type.form() == Form::Enum && (bound.result.kind == Kind::Set || is_computed) {
         let result = bound.result;
