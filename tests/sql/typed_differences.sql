@@ -57,8 +57,8 @@ CREATE TABLE floats (id INT PRIMARY KEY, f FLOAT, t TINYINT, s SMALLINT UNSIGNED
 INSERT INTO floats VALUES (1, 1.1, 1, 2, 3, 4, 5, 2006), (2, NULL, 1, 2, 3, 4, 5, 2006);
 SELECT IFNULL(f, t), COALESCE(f, s, m), IF(id, f, m), CASE WHEN id = 2 THEN t ELSE f END, IFNULL(f, y) FROM floats ORDER BY id;
 SELECT IFNULL(f, i), COALESCE(f, t, b), IF(id = 1, f, 1), IFNULL(f, LENGTH('a')), LEAST(f, t), IFNULL(f, IF(id, t, t)) FROM floats ORDER BY id;
-SELECT f FROM floats UNION ALL SELECT t FROM floats;
-SELECT f FROM floats UNION ALL SELECT i FROM floats;
+SELECT f FROM floats UNION ALL SELECT t FROM floats ORDER BY 1;
+SELECT f FROM floats UNION ALL SELECT i FROM floats ORDER BY 1;
 -- CAST to FLOAT.
 SELECT CAST(1.1 AS FLOAT), CAST(123456789 AS FLOAT), CAST('x' AS FLOAT), CAST(NULL AS FLOAT), CAST(1.1 AS FLOAT) = 1.1, CAST(2.5 AS FLOAT) + 0;
 -- BIT and a signed integer are a decimal.
@@ -127,4 +127,58 @@ SELECT id, a = 0xc3a4, 0xc3a4 <=> a, a IN (0xc3a4, 0x41), a BETWEEN 0x41 AND 0xc
 SELECT id FROM ascii_texts WHERE a = 0xc3a4 OR a = 0x61 ORDER BY id;
 SELECT id, a = UNHEX('c3a4'), a = UNHEX(CONCAT('4', id)) FROM ascii_texts ORDER BY id;
 SELECT id FROM ascii_texts WHERE a = UNHEX('c3a4') OR a = UNHEX('41') ORDER BY id;
+-- IS TRUE and IS FALSE compare a document with the document 0; IF and CASE take its number.
+CREATE TABLE truths (id INT PRIMARY KEY, j JSON);
+INSERT INTO truths VALUES (1, '0'), (2, '1'), (3, 'null'), (4, '"1"'), (5, 'false'), (6, NULL), (7, '[]'), (8, 'true');
+SELECT id, j IS TRUE, j IS NOT TRUE, j IS FALSE, j IS UNKNOWN, IF(j, 1, 0), CASE WHEN j THEN 1 ELSE 0 END FROM truths ORDER BY id;
+-- An exact number that is chosen is stored in a text with its own digits, and shown with those of the type.
+CREATE TABLE chosen (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(40), b BINARY(4), t TEXT);
+INSERT INTO chosen (v) VALUES (COALESCE(101, 0.05)), (CASE WHEN 1 THEN 101 ELSE 0.055 END), (IF(0, 0.5, 101)), (COALESCE(NULL, 7, 0.5));
+INSERT INTO chosen (v) VALUES (COALESCE(18446744073709551615, 0.5)), (GREATEST(101, 0.5)), (LEAST(101, 0.5)), (IF(1, 1 / 3, 0)), (IFNULL(IF(1, 1.5, 0.25), 0.125));
+INSERT INTO chosen (b, t) VALUES (CASE WHEN 1 THEN 18 ELSE 99999999999999999999.5 END, NULLIF(1.50, 2));
+SELECT v, HEX(b), t FROM chosen ORDER BY id;
+SELECT COALESCE(101, 0.05), CONCAT(IF(1, 7, 0.5)), MAX(COALESCE(id, 0.05)), MIN(IF(id, 2, 0.25)), GREATEST(101, 0.5), IF(1, 1 / 3, 0) * 3 FROM chosen;
+SELECT IF(id < 3, 1, 1.00) AS c, COUNT(*) FROM chosen GROUP BY c;
+SELECT COUNT(DISTINCT IF(id < 3, 1, 1.00)), SUM(DISTINCT IF(id < 3, 1, 1.00)) FROM chosen;
+SELECT COALESCE(1, 0.05) UNION SELECT 1.00 UNION ALL SELECT 100.00 - 100;
+-- 0 has no digits in a text where equal numbers are subtracted, or 0 is divided.
+CREATE TABLE nothing (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(20));
+INSERT INTO nothing (v) VALUES (100.00 - 100), (1.00 + -1), (0.00 - 0.00), (0.00 / 3), (0.00 % 3.5), (0.00 + 0.00), (0.00 * 1.5), (7.50 % 2.50), (1.5 - 1.5 + 1);
+SELECT v FROM nothing ORDER BY id;
+SELECT 100.00 - 100, CONCAT(0.00 / 3), MAX(0.00 - 0.00), SUM(1.50 - 1.5), HEX(CONCAT(1.0 - 1)) FROM nothing;
+-- A computed ENUM that is no member is the member '' of another column, as its text is.
+CREATE TABLE members (id INT PRIMARY KEY, e ENUM('', 'n'));
+SET sql_mode = '';
+INSERT INTO members VALUES (1, 7), (2, 7), (3, 'n');
+UPDATE members SET e = NULLIF(e, '2') WHERE id = 1;
+UPDATE members SET e = e WHERE id = 2;
+SELECT id, e + 0 FROM members ORDER BY id;
+-- A number that is a day has no seconds, so that it loses its fraction.
+CREATE TABLE days (id INT PRIMARY KEY, a DATETIME, b DATETIME(3), c TIMESTAMP NULL, d DATE, e TIME, f DATETIME DEFAULT (101112.5));
+INSERT INTO days (id, a, b, c, d, e) VALUES (1, 101112.5, 20101112.75, 101112.9, 101112.5, 101112.5);
+SELECT * FROM days;
+SELECT CAST(101112.5 AS DATETIME), CAST(20101112.7 AS DATETIME(2)), 101112.5 = TIMESTAMP'2010-11-12 00:00:00', CAST(20101112101112.75 AS DATETIME(2));
+-- Integers from columns of UNSIGNED DECIMAL, FLOAT and DOUBLE are unsigned.
+CREATE TABLE positive (id INT PRIMARY KEY, d DECIMAL(30,5) UNSIGNED, f FLOAT UNSIGNED, w DOUBLE UNSIGNED, s DECIMAL(4,1) ZEROFILL);
+INSERT INTO positive VALUES (1, 17000000076812124000, 1.7e19, 1.7e19, 1.5), (2, 1e10, 1e10, 1e10, 2.5);
+SELECT d DIV 1.68, f DIV 1.68, w DIV 1.68, 5 DIV s, CEIL(s), FLOOR(s) FROM positive ORDER BY id;
+SELECT BIT_XOR(d), BIT_OR(s), BIT_AND(d) FROM positive;
+CREATE TABLE from_positive SELECT d DIV 2 AS a, CEIL(s) AS b, FLOOR(s) AS c FROM positive LIMIT 0;
+SHOW CREATE TABLE from_positive;
+-- A hexadecimal literal is a number in aggregates of numbers and bits.
+SELECT SUM(0x41), AVG(0x6162), STD(0x41), BIT_OR(0x41), BIT_XOR(b'11'), MAX(0x41), SUM(DISTINCT 0x41) FROM positive;
+-- The text of DATE_ADD and its kin is the number of its day or time where a number is wanted.
+SELECT '2024-02-28' + INTERVAL 2 DAY + 0 AS a, DATE_ADD('2024-02-29 12:34:56', INTERVAL 1 SECOND) * 1 AS b, ADDTIME('10:11:12', '00:00:01') DIV 1 AS c, -SUBTIME('10:11:12.5', '1:0:0') AS d;
+SELECT CAST('2024-02-28' + INTERVAL 1 DAY AS SIGNED) AS a, CAST('2024-02-28' + INTERVAL 1 DAY AS DECIMAL(10)) AS e, ROUND('2024-02-28' + INTERVAL 1 DAY, -2) AS b, '2024-02-28' + INTERVAL 1 DAY = 20240229 AS c, '2024-02-28' + INTERVAL 1 DAY = DATE'2024-02-29' AS d;
+SELECT SUM('2024-02-28' + INTERVAL id DAY) AS a, BIT_OR('2024-02-28' + INTERVAL id DAY) AS b, MAX('2024-02-28' + INTERVAL id DAY) AS c FROM positive;
+CREATE TABLE stored_days (id INT PRIMARY KEY, n BIGINT, v VARCHAR(30));
+INSERT IGNORE INTO stored_days VALUES (1, '2024-02-28' + INTERVAL 1 DAY, '2024-02-28' + INTERVAL 1 DAY);
+SELECT * FROM stored_days;
+-- A year is a number to the text of another column, and a year to a constant text.
+CREATE TABLE years (id INT PRIMARY KEY, y YEAR, t VARCHAR(9));
+INSERT INTO years VALUES (1, 0, '0'), (2, 2000, '0'), (3, 2000, '00'), (4, 2012, '12'), (5, 2012, '2012');
+SELECT id, y = t, y = IF(id, '0', y), y = CONCAT(t), y IN (t, 7), y BETWEEN t AND t, y = '0', y = '12', NULLIF(y, t) FROM years ORDER BY id;
+-- CONV computes its number, also for a base that is none.
+SELECT CONV(MOD(70, '"x"'), 100, 2) AS a, CONV('11', NULL, 2) AS b, CONV('11', 2, 37) AS c;
+SHOW WARNINGS;
 DROP DATABASE typed_differences;

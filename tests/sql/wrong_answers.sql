@@ -1,5 +1,5 @@
 -- Regressions: statements whose form once led to wrong results: literals, names in ORDER BY, settings.
--- not recorded: MariaDB stores the guard digits of quotients, does not round the branches of IF, and has other error messages.
+-- not recorded: MariaDB stores the guard digits of quotients, and has other error messages.
 CREATE DATABASE cli_wrong_answers;
 USE cli_wrong_answers;
 CREATE TABLE t (id INT PRIMARY KEY, a INT, d DOUBLE, s VARCHAR(5), x VARCHAR(40), KEY (a));

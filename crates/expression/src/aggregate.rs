@@ -85,6 +85,11 @@ enum State {
 }
 
 impl AggregateKind {
+    /// Whether it adds numbers: SUM and AVG.
+    pub fn takes_numbers(self) -> bool {
+        matches!(self, AggregateKind::Sum | AggregateKind::Average(_))
+    }
+
     /// The type of the result for an operand of type `operand`, which is ignored for COUNT(*).
     ///
     /// The precisions follow MySQL: SUM adds 22 digits. AVG adds the digits that [`AggregateKind::Average`]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use junctor_model::value::{Value, ValueRef};
 
+use crate::function::MOMENT_NUMBER;
 use crate::parameter::Parameters;
 use crate::program::{CastTarget, Expression, IsTest, Node};
 
@@ -73,6 +74,9 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
         Node::NullIf(_, operands) => call("nullif", &**operands, parameters, out),
         Node::Call(function, operands) if function.name.starts_with("USER VARIABLE") => {
             write_variable(operands, function.name.ends_with(":="), parameters, out);
+        }
+        Node::Call(function, operands) if function.name == MOMENT_NUMBER && operands.len() == 1 => {
+            write_expression(&operands[0], parameters, out);
         }
         Node::Call(function, operands) => call(&function.name.to_ascii_lowercase(), operands, parameters, out),
         _ => write_predicate(expression, parameters, out),

@@ -145,6 +145,9 @@ pub struct ResultType {
     pub zero_fill: u8,
     /// Whether the value is an integer of a TINYINT, SMALLINT or MEDIUMINT, which a FLOAT holds.
     pub is_narrow: bool,
+    /// Whether it is a column of UNSIGNED DECIMAL, FLOAT or DOUBLE. An integer that is computed from it is
+    /// unsigned.
+    pub is_unsigned: bool,
     /// Whether the value can be NULL.
     pub nullable: bool,
 }
@@ -202,6 +205,7 @@ impl ResultType {
             decimals: DECIMALS_NOT_FIXED,
             zero_fill: 0,
             is_narrow: false,
+            is_unsigned: false,
             nullable: false,
         }
     }
@@ -224,7 +228,8 @@ impl ResultType {
                 ResultType { zero_fill: 0, is_narrow: false, ..*self }
             }
             Kind::Float | Kind::String | Kind::Enum | Kind::Set | Kind::Json | Kind::Geometry => {
-                ResultType::double().with_nullable(self.nullable)
+                let is_unsigned = self.is_unsigned;
+                ResultType { is_unsigned, nullable: self.nullable, ..ResultType::double() }
             }
             Kind::Year | Kind::Bit => integer(true, if self.kind == Kind::Year { 4 } else { 20 }),
             Kind::Date => integer(false, 8),
@@ -299,7 +304,9 @@ impl ResultType {
                 ResultType { kind, ..text(column_type.collation().unwrap_or_default(), column_type.length()) }
             }
         };
-        ResultType { nullable: column.nullable, zero_fill: column.zero_fill(), ..result }
+        let is_unsigned = matches!(result.kind, Kind::Decimal | Kind::Float | Kind::Double)
+            && column_type.wire().flags & column_flag::UNSIGNED != 0;
+        ResultType { nullable: column.nullable, zero_fill: column.zero_fill(), is_unsigned, ..result }
     }
 
     /// The type of a literal or parameter with this value. `collation` applies to strings.
@@ -464,6 +471,7 @@ impl ResultType {
             decimals,
             zero_fill: 0,
             is_narrow: false,
+            is_unsigned: false,
             nullable: false,
         }
     }

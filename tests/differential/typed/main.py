@@ -94,7 +94,52 @@ def explained(servers, cause, recorded=None):
         return {}
     ours, theirs, found = send(servers, query)
     unexplained, reasons = judge([each for each in found if each.kind != "name"], query, ours, theirs, recorded)
-    return {} if unexplained else reasons
+    inner = explained_by_operands(servers, unexplained, query, ours, theirs, recorded) if unexplained else {}
+    return {} if unexplained and not inner else {**reasons, **inner}
+
+
+def explained_by_operands(servers, unexplained, cause, ours, theirs, recorded=None):
+    """The reasons why operands have other values, if each unexplained value of a query has such an operand, and no
+    operand differs without a reason."""
+    if "write" in cause.features or any(each.kind not in ("value", "rows") for each in unexplained):
+        return {}
+    found_reasons = {}
+    for each in unexplained:
+        reasons = reasons_of_operands(servers, each.concerns(cause, ours, theirs)[0].root, cause, recorded)
+        if not reasons:
+            return {}
+        found_reasons.update(reasons)
+    return found_reasons
+
+
+def reasons_of_operands(servers, node, cause, recorded):
+    """The reasons of the differences of the operands of a form; none if one differs without a reason."""
+    reasons = {}
+    for operand in forms_of(node):
+        has_rows = "FROM t" in cause.text() or any(isinstance(leaf, Words) and leaf.family is not None for leaf in leaves(operand))
+        query = cause.with_root(Form(f"SELECT {{}}{' FROM t ORDER BY id' if has_rows else ''}", [Many([operand])], whole=True))
+        query.features = frozenset(["rows"])
+        ours, theirs, found = send(servers, query)
+        rest, known = judge([one for one in found if one.kind != "name"], query, ours, theirs, recorded)
+        deeper = reasons_of_operands(servers, operand, cause, recorded) if rest else {}
+        if rest and not deeper:
+            return {}
+        # A warning makes no other value.
+        reasons.update({reason: one for reason, one in known.items() if one.kind != "warnings"})
+        reasons.update(deeper)
+    return reasons
+
+
+def forms_of(node):
+    """The outermost functions and operators within an expression."""
+    found, open_nodes = [], list(node.children())
+    while open_nodes:
+        part = open_nodes.pop()
+        if isinstance(part, Form):
+            found.append(part)
+        else:
+            open_nodes += part.children()
+    return found
 
 
 def explained_by_documents(servers, unexplained, cause, ours, theirs, recorded=None):
@@ -169,6 +214,7 @@ def other_reasons(servers, cause, unexplained, ours, theirs, recorded=None):
     return (
         explained(servers, cause, recorded) or explained_alone(servers, cause, unexplained, recorded)
         or explained_by_documents(servers, unexplained, cause, ours, theirs, recorded)
+        or explained_by_operands(servers, unexplained, cause, ours, theirs, recorded)
     )
 
 

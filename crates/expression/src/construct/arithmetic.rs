@@ -57,7 +57,7 @@ impl Expression {
             // As for a constant, the result can be below the smallest integer.
             Kind::UInt if exceeds_integers(&operand) => ResultType::decimal(20, 0),
             Kind::Int | Kind::UInt => ResultType::integer(false, number.length + 1),
-            Kind::Decimal => number,
+            Kind::Decimal => ResultType { is_unsigned: false, ..number },
             _ => ResultType { decimals: float_decimals(&operand.result), ..ResultType::double() },
         };
         let result = result.with_nullable(operand.result.nullable);
@@ -97,6 +97,7 @@ fn arithmetic_type(operator: ArithmeticOperator, left: &ResultType, right: &Resu
     let (left, right) = (&left.as_number(), &right.as_number());
     let unsigned = left.kind == Kind::UInt || right.kind == Kind::UInt;
     if operator == ArithmeticOperator::DivideInteger {
+        let unsigned = unsigned || left.is_unsigned || right.is_unsigned;
         return ResultType::integer(unsigned, left.length.clamp(1, INTEGER_LENGTH_MAX));
     }
     if is_inexact(left) || is_inexact(right) {

@@ -2,9 +2,10 @@
 
 use junctor_model::error::Result;
 
-use super::unify::{convert_to, unify};
+use super::unify::{as_chosen, convert_to, unify};
+use crate::function::MOMENT_NUMBER;
 use crate::program::{Expression, Node};
-use crate::result_type::ResultType;
+use crate::result_type::{Kind, ResultType};
 
 impl Expression {
     /// CASE with a condition and a value of each branch. There must be at least one branch. Error: 1267 for
@@ -15,9 +16,9 @@ impl Expression {
         result.nullable |= otherwise.is_none();
         let mut typed = Vec::with_capacity(branches.len());
         for (condition, value) in branches {
-            typed.push((condition, convert_to(value, result)));
+            typed.push((condition, as_chosen(value, result)));
         }
-        let otherwise = otherwise.map(|otherwise| Box::new(convert_to(otherwise, result)));
+        let otherwise = otherwise.map(|otherwise| Box::new(as_chosen(otherwise, result)));
         Ok(Expression { node: Node::Case { branches: typed.into(), otherwise }, result })
     }
 
@@ -30,7 +31,7 @@ impl Expression {
     pub fn coalesce(operands: Vec<Expression>) -> Result<Expression> {
         let mut result = unify("coalesce", &operands)?;
         result.nullable = operands.iter().all(|operand| operand.result.nullable);
-        let operands = operands.into_iter().map(|operand| convert_to(operand, result)).collect();
+        let operands = operands.into_iter().map(|operand| as_chosen(operand, result)).collect();
         Ok(Expression { node: Node::Coalesce(operands), result })
     }
 
@@ -38,6 +39,16 @@ impl Expression {
     /// illegal mix of collations.
     pub fn common_type(operands: &[Expression]) -> Result<ResultType> {
         unify("union", operands)
+    }
+
+    /// The operand where a number is wanted. The text of DATE_ADD and its kin is the number of its day or
+    /// time.
+    pub fn number_of_moment(self) -> Expression {
+        let is_moment = matches!(&self.node, Node::Call(function, _) if function.gives_moment());
+        if !is_moment || self.result.kind != Kind::String {
+            return self;
+        }
+        Expression::call(MOMENT_NUMBER, vec![self.clone()]).unwrap_or(self)
     }
 
     /// The expression with values of this type.

@@ -209,6 +209,10 @@ fn exact_domain(domain: CompareDomain, left: &Expression, right: &Expression) ->
         CompareDomain::Integer | CompareDomain::Number if reads_number(left, right) || reads_number(right, left) => {
             CompareDomain::Number
         }
+        // A year is a number to a text that differs from row to row.
+        CompareDomain::Number if [left, right].iter().any(|side| side.result.kind == Kind::Year) => {
+            CompareDomain::Double
+        }
         CompareDomain::Number if left.result.is_integer() && right.result.is_integer() => CompareDomain::Integer,
         CompareDomain::Number if left.result.kind != Kind::String && right.result.kind != Kind::String => {
             CompareDomain::Double

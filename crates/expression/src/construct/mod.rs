@@ -12,4 +12,4 @@ mod unify;
 
 pub(crate) use collation::aggregate_collations;
 pub(crate) use encoding::{DECODE, ENCODE, in_one_encoding};
-pub(crate) use unify::{convert_to, unify};
+pub(crate) use unify::{as_chosen, convert_to, unify};

@@ -95,6 +95,16 @@ pub(crate) fn convert_to(expression: Expression, result: ResultType) -> Expressi
     Expression { node, result: result.with_nullable(nullable) }
 }
 
+/// Converts an operand of CASE and its kin to the kind of `result`. An exact number keeps its own digits
+/// after the point, which the text of a column shows; elsewhere the choice has those of its type.
+pub(crate) fn as_chosen(operand: Expression, result: ResultType) -> Expression {
+    match (operand.result.kind, result.kind) {
+        (Kind::Decimal, Kind::Decimal) => operand,
+        (_, Kind::Decimal) => convert_to(operand, ResultType { decimals: 0, ..result }),
+        _ => convert_to(operand, result),
+    }
+}
+
 fn unified_kind(left: Kind, right: Kind, mut types: impl Iterator<Item = ResultType>) -> Kind {
     match merged(left, right) {
         Merged::Kind(kind) => kind,

@@ -3,7 +3,7 @@
 //! Arithmetic and bit operators.
 
 use junctor_model::error::{ErrorCode, Result};
-use junctor_model::value::ValueRef;
+use junctor_model::value::{Decimal, ValueRef};
 
 use super::Context;
 use super::convert::{to_decimal, to_double, to_integer};
@@ -202,8 +202,22 @@ fn decimals<'r>(
         ArithmeticOperator::Remainder => decimal::remainder(left, right),
     };
     match result {
+        Some(zero) if zero.is_zero() && is_plain_zero(operator, left) => {
+            Ok(ValueRef::Decimal(decimal::from_integer(0)))
+        }
         Some(result) => Ok(ValueRef::Decimal(result)),
         None => Err(expression.out_of_range("DECIMAL", context)),
+    }
+}
+
+/// Whether an operation that gives 0 gives it without digits after the point, as in MySQL: a difference of
+/// equal numbers, or 0 divided by a number. The text of a column shows it.
+fn is_plain_zero(operator: ArithmeticOperator, left: Decimal) -> bool {
+    match operator {
+        ArithmeticOperator::Add => !left.is_zero(),
+        ArithmeticOperator::Subtract => true,
+        ArithmeticOperator::Multiply => false,
+        ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger | ArithmeticOperator::Remainder => left.is_zero(),
     }
 }
 

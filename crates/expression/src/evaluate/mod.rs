@@ -15,8 +15,9 @@ mod truth;
 
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row::RowView;
-use junctor_model::value::ValueRef;
+use junctor_model::value::{Decimal, ValueRef};
 
+use crate::decimal;
 use crate::function::Call;
 use crate::parameter::Parameters;
 use crate::program::{CastTarget, Expression, Node};
@@ -55,7 +56,8 @@ impl Expression {
     }
 
     /// Like [`Expression::evaluate`], but an exact number may have guard digits: digits beyond the scale of
-    /// its type. Aggregates and assignments use this function because they round only the final result.
+    /// its type. It may also have fewer digits than that, as a number that CASE chooses. Aggregates and
+    /// assignments use this function because they round only the final result.
     #[inline]
     pub fn evaluate_unrounded<'r>(
         &'r self,
@@ -90,16 +92,25 @@ impl Expression {
         Ok(self.truth(&context)? == Some(true))
     }
 
-    /// The value, rounded to the scale of its type.
+    /// The value with the scale of its type.
     #[inline]
     pub(crate) fn rounded_value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
         let value = self.value(context)?;
         match value {
-            ValueRef::Decimal(number) if number.scale() > self.result.decimals => {
-                Ok(ValueRef::Decimal(crate::decimal::with_scale(number, self.result.decimals).unwrap_or(number)))
-            }
+            ValueRef::Decimal(number) if number.scale() != self.result.decimals => Ok(self.scaled(number)),
             value => Ok(value),
         }
+    }
+
+    /// An exact number with the digits after the point that its type has: rounded, or with zeros behind it.
+    #[inline(never)]
+    fn scaled<'r>(&self, number: Decimal) -> ValueRef<'r> {
+        let scale = self.result.decimals;
+        ValueRef::Decimal(match number.scale() > scale {
+            true => decimal::with_scale(number, scale).unwrap_or(number),
+            false if self.result.kind == Kind::Decimal => decimal::with_scale_at_most(number, scale),
+            false => number,
+        })
     }
 
     /// The value, or its text where the text depends on the type and not only on the value.
@@ -110,7 +121,7 @@ impl Expression {
         }
     }
 
-    /// The value. An exact number may have guard digits.
+    /// The value. An exact number may have guard digits, or fewer digits than its type.
     #[inline]
     pub(crate) fn value<'r>(&'r self, context: &Context<'r>) -> Result<ValueRef<'r>> {
         match &self.node {

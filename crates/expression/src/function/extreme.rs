@@ -7,7 +7,7 @@ use junctor_model::value::ValueRef;
 
 use super::function;
 use super::{ANY, Call, Function, TypedCall};
-use crate::construct::{convert_to, unify};
+use crate::construct::{as_chosen, unify};
 use crate::evaluate::compare_values;
 use crate::program::Expression;
 use crate::result_type::{Kind, ResultType};
@@ -21,7 +21,7 @@ fn resolve(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> 
     if result.kind == Kind::Float && arguments.iter().any(|argument| argument.result.is_narrow) {
         result = ResultType { decimals: result.decimals, nullable: result.nullable, ..ResultType::double() };
     }
-    let arguments = arguments.into_iter().map(|argument| convert_to(argument, result)).collect();
+    let arguments = arguments.into_iter().map(|argument| as_chosen(argument, result)).collect();
     Ok(TypedCall { arguments, result })
 }
 

@@ -51,6 +51,7 @@ pub use json::{JsonOtherwise, JsonPath};
 pub use page::functions_page;
 use registry::{Body, Reads, TypedCall, function};
 pub use registry::{Family, Function, Setting, Volatility, all, find};
+pub(crate) use temporal::MOMENT_NUMBER;
 pub use temporal::is_unit;
 
 /// One evaluation of a function call.

@@ -6,12 +6,12 @@ use junctor_model::value::ValueRef;
 
 use super::{Call, Function, TypedCall, any_nullable, function, generated_text, resolve_integer};
 use crate::program::Expression;
-use crate::result_type::{Coercibility, ResultType};
+use crate::result_type::{Coercibility, Kind, ResultType};
 
 /// The names with a space are those of operators, which no statement can call by name.
 pub(super) const TABLE: &[Function] = &[
-    function("BIN", 1, 1, resolve_digits, |call| converted(call, 10, 2)),
-    function("OCT", 1, 1, resolve_digits, |call| converted(call, 10, 8)),
+    function("BIN", 1, 1, resolve_digits, |call| from_decimal(call, 2)),
+    function("OCT", 1, 1, resolve_digits, |call| from_decimal(call, 8)),
     function("CONV", 3, 3, resolve_digits, conv).numbers_at(0b110),
     function("BIT_COUNT", 1, 1, resolve_integer::<2>, bit_count).of_numbers().of_bytes(),
     function("BYTES &", 2, 2, resolve_bytes, |call| of_bytes(call, |left, right| left & right)).of_bytes(),
@@ -33,21 +33,40 @@ fn resolve_digits(name: &'static str, arguments: Vec<Expression>) -> Result<Type
     Ok(resolved)
 }
 
-fn conv(call: Call<'_>) -> Result<ValueRef<'_>> {
-    let (Some(from), Some(to)) = (call.integer(1)?, call.integer(2)?) else { return Ok(ValueRef::Null) };
-    converted(call, from, to)
+/// The operand of a conversion.
+enum Operand<'r> {
+    Bits(u64),
+    Text(&'r [u8]),
 }
 
-/// The digits of the first argument in base `from`, in base `to`. A negative base means that the number is
-/// signed. Digits end at the first character that is none. A number beyond 64 bits becomes the largest.
-fn converted(call: Call<'_>, from: i64, to: i64) -> Result<ValueRef<'_>> {
+impl<'r> Operand<'r> {
+    fn of(call: &Call<'r>) -> Result<Option<Operand<'r>>> {
+        Ok(match call.arguments[0].result.kind {
+            Kind::Bit => call.bits(0)?.map(Operand::Bits),
+            _ => call.text(0)?.map(Operand::Text),
+        })
+    }
+}
+
+fn conv(call: Call<'_>) -> Result<ValueRef<'_>> {
+    // The number is computed first, with its warnings, also for a base that is none.
+    let operand = Operand::of(&call)?;
+    match (call.integer(1)?, call.integer(2)?) {
+        (Some(from), Some(to)) => converted(call, operand, from, to),
+        _ => Ok(ValueRef::Null),
+    }
+}
+
+/// The digits of a number in base `from`, in base `to`. A negative base means that the number is signed.
+/// Digits end at the first character that is none. A number beyond 64 bits becomes the largest.
+fn converted<'r>(call: Call<'r>, operand: Option<Operand<'r>>, from: i64, to: i64) -> Result<ValueRef<'r>> {
     if !BASES.contains(&from.unsigned_abs()) || !BASES.contains(&to.unsigned_abs()) {
         return Ok(ValueRef::Null);
     }
-    let bits = match (call.value(0)?, call.text(0)?) {
-        (ValueRef::Bit(bit), _) => bit.number,
-        (_, None | Some(b"")) => return Ok(ValueRef::Null),
-        (_, Some(text)) => parsed(text, from),
+    let bits = match operand {
+        Some(Operand::Bits(bits)) => bits,
+        None | Some(Operand::Text(b"")) => return Ok(ValueRef::Null),
+        Some(Operand::Text(text)) => parsed(text, from),
     };
     call.build(|buffer| {
         let is_negative = to < 0 && (bits as i64) < 0;
@@ -66,6 +85,11 @@ fn converted(call: Call<'_>, from: i64, to: i64) -> Result<ValueRef<'_>> {
         }
         buffer[start..].reverse();
     })
+}
+
+fn from_decimal(call: Call<'_>, to: i64) -> Result<ValueRef<'_>> {
+    let operand = Operand::of(&call)?;
+    converted(call, operand, 10, to)
 }
 
 fn parsed(text: &[u8], base: i64) -> u64 {

@@ -253,6 +253,11 @@ impl Function {
         !of_times.contains(&self.name) && tables.into_iter().flatten().any(|function| function.name == self.name)
     }
 
+    /// Whether the value is a day or time, also where its type is a text.
+    pub(crate) fn gives_moment(&self) -> bool {
+        matches!(self.name, "DATE_ADD" | "DATE_SUB" | "ADDTIME" | "SUBTIME")
+    }
+
     /// Whether equal arguments always give the same result.
     pub fn is_immutable(&self) -> bool {
         self.volatility == Volatility::Immutable

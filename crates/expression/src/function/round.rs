@@ -31,7 +31,7 @@ fn resolve_whole(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCal
     let result = match operand.kind {
         Kind::Int | Kind::UInt | Kind::Bit | Kind::Year => operand.as_number(),
         Kind::Decimal if operand.integer_digits() < BIGINT_DIGITS => {
-            ResultType::integer(false, operand.integer_digits() + 2)
+            ResultType::integer(operand.is_unsigned, operand.integer_digits() + 2)
         }
         Kind::Decimal => ResultType::decimal(operand.integer_digits() + 1, 0),
         _ => ResultType::double(),
@@ -81,9 +81,12 @@ fn to_whole(call: Call<'_>, of_decimal: fn(Decimal) -> Decimal, of_double: fn(f6
         value @ (ValueRef::Null | ValueRef::Int(_) | ValueRef::UInt(_)) => value,
         ValueRef::Decimal(value) => {
             let whole = of_decimal(value);
-            match (call.result.kind, whole.narrow_mantissa().and_then(|whole| i64::try_from(whole).ok())) {
+            let integer = whole.narrow_mantissa().and_then(|whole| i64::try_from(whole).ok());
+            match (call.result.kind, integer) {
                 (Kind::Int, Some(whole)) => ValueRef::Int(whole),
                 (Kind::Int, None) => return Err(call.expression.out_of_range("BIGINT", &call.context)),
+                // A number without a sign, of at most 18 digits.
+                (Kind::UInt, whole) => ValueRef::UInt(whole.unwrap_or(0).unsigned_abs()),
                 _ => ValueRef::Decimal(whole),
             }
         }

@@ -12,7 +12,7 @@ const TIME_NUMBER_MAX: i64 = 8_385_959;
 const DATE_TIME_NUMBER_MIN: i64 = 10_000_000_000;
 
 /// A number of the form YYMMDD, YYYYMMDD, YYMMDDhhmmss or YYYYMMDDhhmmss as a day, with the time if it has
-/// one. `nanoseconds` are the digits after the point.
+/// one. `nanoseconds` are the digits after the point, which a day without a time loses.
 pub fn parse_number(number: i64, nanoseconds: u32, rules: DateRules) -> Read {
     let truncated = Read::failed(Defects { truncated: true, ..Defects::default() });
     let (full, kind) = match number {
@@ -25,6 +25,7 @@ pub fn parse_number(number: i64, nanoseconds: u32, rules: DateRules) -> Read {
         700_101_000_000..=991_231_235_959 => (number + 19_000_000_000_000, TemporalKind::DateTime),
         _ => return truncated,
     };
+    let nanoseconds = if kind == TemporalKind::Date { 0 } else { nanoseconds };
     let (date, time) = (full / 1_000_000, full % 1_000_000);
     let parts = Parts {
         negative: false,

@@ -143,7 +143,9 @@ impl TypeDescriptor for TemporalType {
             self.report(&Defects { skipped: true, ..Defects::default() }, value, target, scratch)?;
         }
         let loses_time = self.kind == TemporalKind::Date && !parts.has_no_time();
-        if loses_time || (self.kind == TemporalKind::Time && !parts.has_no_date()) {
+        // A number that is a day without a time has no seconds to which its fraction belongs.
+        let loses_fraction = self.kind != TemporalKind::Time && read.kind == TemporalKind::Date && has_fraction(given);
+        if loses_time || loses_fraction || (self.kind == TemporalKind::Time && !parts.has_no_date()) {
             target.note_truncation(scratch);
         }
         Ok(ValueRef::Temporal(stored.unwrap_or(self.zero(data_type))))
@@ -158,6 +160,12 @@ impl TypeDescriptor for TemporalType {
             _ => StoredType::Date {},
         }
     }
+}
+
+/// Whether this is a number with digits after the point.
+fn has_fraction(value: ValueRef<'_>) -> bool {
+    let is_number = matches!(value, ValueRef::Decimal(_) | ValueRef::Double(_) | ValueRef::Float(_));
+    is_number && number_parts(value).1 > 0
 }
 
 impl TemporalType {

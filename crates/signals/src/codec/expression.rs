@@ -26,7 +26,7 @@ choices! {
         0 Explicit; 1 NoCollation; 2 Implicit; 3 SystemConstant; 4 Coercible; 5 Numeric; 6 Ignorable;
     }
 }
-layout! { ResultType { kind, collation, coercibility, length, decimals, zero_fill, is_narrow, nullable } }
+layout! { ResultType { kind, collation, coercibility, length, decimals, zero_fill, is_narrow, is_unsigned, nullable } }
 choices! { CompareDomain { 0 Integer; 1 Decimal; 2 Double; 3 Number; 4 String(collation); 5 DateTime; 6 Time; 7 Json; } }
 choices! {
     CompareOperator {

@@ -11,7 +11,7 @@ use junctor_signals::program::{Aggregate, Projection};
 use super::block::SlotSpace;
 use super::column_default::default_of;
 use super::group_function::GroupFunctions;
-use super::literal::{among_numbers, as_condition, bind_literal, compared};
+use super::literal::{among_numbers, as_condition, bind_literal, compared, literal_among_numbers};
 use super::scope::{RowSource, shown};
 use super::{Environment, ParameterKind, Scope, SelectList, item_named, message};
 use crate::parse::expression as ast;
@@ -212,7 +212,7 @@ impl<'a> Binder<'a> {
                 if bound.iter().any(|part| part.result.is_number()) {
                     let mut parts = parts.into_iter();
                     bound =
-                        bound.map(|bound| parts.next().map_or(Expression::null(), |part| among_numbers(part, bound)));
+                        bound.map(|bound| parts.next().map_or(Expression::null(), |part| literal_among_numbers(part, bound)));
                 }
                 let [operand, low, high] = bound;
                 Expression::between(*negated, operand, low, high)
@@ -224,7 +224,11 @@ impl<'a> Binder<'a> {
                     ast::IsTest::True => IsTest::True,
                     ast::IsTest::False => IsTest::False,
                 };
-                let operand = among_numbers(operand, self.bind(operand)?);
+                let bound = self.bind(operand)?;
+                let operand = match test {
+                    IsTest::Null => among_numbers(operand, bound),
+                    IsTest::True | IsTest::False => as_condition(operand, bound)?,
+                };
                 match test == IsTest::Null && !*negated && self.clause == Clause::Where && has_zero_date(&operand) {
                     true => {
                         let kind = operand.result.kind;

@@ -192,6 +192,7 @@ impl Binder<'_> {
     fn aggregate_argument(&mut self, kind: AggregateKind, call: &ast::FunctionCall) -> Result<Aggregate> {
         let argument = match (call.star, call.arguments.as_slice()) {
             (true, _) => return Ok(Aggregate { kind: AggregateKind::CountRows, argument: None, distinct: false }),
+            (false, [argument]) if kind.takes_numbers() => Some(among_numbers(argument, self.bind(argument)?)),
             (false, [argument]) => Some(self.bind(argument)?),
             (false, _) => {
                 let name = call.name.to_ascii_uppercase();

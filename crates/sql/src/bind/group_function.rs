@@ -8,6 +8,7 @@ use junctor_model::value::Value;
 use junctor_signals::program::SortKey;
 
 use super::block::SlotSpace;
+use super::literal::among_numbers;
 use super::window::WindowFunction;
 use super::{Aggregation, Binder, message};
 use crate::parse::expression::{self as ast, FunctionCall};
@@ -66,6 +67,20 @@ pub enum GroupFunctionKind {
     JsonArray,
     /// JSON_OBJECTAGG. The argument is an object of one member.
     JsonObject,
+}
+
+impl GroupFunctionKind {
+    /// Whether a hexadecimal literal is a number as the argument.
+    fn takes_numbers(self) -> bool {
+        match self {
+            GroupFunctionKind::Plain(kind) => kind.takes_numbers(),
+            GroupFunctionKind::BitAnd
+            | GroupFunctionKind::BitOr
+            | GroupFunctionKind::BitXor
+            | GroupFunctionKind::Variance { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 impl Binder<'_> {
@@ -131,6 +146,10 @@ impl Binder<'_> {
         let mut arguments = match kind {
             GroupFunctionKind::JsonArray => vec![self.function(&document("JSON_ARRAY", call))?],
             GroupFunctionKind::JsonObject => vec![self.function(&document("JSON_OBJECT", call))?],
+            kind if kind.takes_numbers() => {
+                let bind = |argument| Ok(among_numbers(argument, self.bind(argument)?));
+                call.arguments.iter().map(bind).collect::<Result<_>>()?
+            }
             _ => self.bind_all(&call.arguments)?,
         };
         let mut distinct = call.distinct && !matches!(name.as_str(), "MIN" | "MAX");
@@ -152,6 +171,10 @@ impl Binder<'_> {
                 }
                 let integer = |value: Expression| match value.result.kind {
                     Kind::String => Expression::call("TEXT BITS", vec![value]),
+                    // An unsigned number has the bits of all 64.
+                    Kind::Decimal if value.result.is_unsigned => {
+                        Ok(Expression::cast(CastTarget::Signed, Expression::cast(CastTarget::Unsigned, value)))
+                    }
                     _ => Ok(Expression::cast(CastTarget::Signed, value)),
                 };
                 arguments = arguments.into_iter().map(integer).collect::<Result<_>>()?;

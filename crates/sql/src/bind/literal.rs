@@ -61,15 +61,30 @@ fn temporal(kind: TemporalKind, text: &[u8]) -> Result<Temporal> {
 
 /// Converts an operand that is used together with numbers. There a hexadecimal or bit literal is an unsigned
 /// number: its last eight bytes, most significant first. Any other operand stays as `bound`.
-pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Expression {
+pub(crate) fn literal_among_numbers(operand: &ast::Expression, bound: Expression) -> Expression {
     match number_of_literal(operand) {
         Some(number) => Expression::constant(Value::UInt(number), CollationId::BINARY),
         None => bound,
     }
 }
 
-/// A condition of WHERE, HAVING, ON or of a logical operator. A hexadecimal literal is a number there. A
-/// document is compared with the document 0, so that all others are true, also `false`.
+/// As [`literal_among_numbers`]. The text of DATE_ADD and its kin is the number of its day or time.
+pub(crate) fn among_numbers(operand: &ast::Expression, bound: Expression) -> Expression {
+    literal_among_numbers(operand, bound).number_of_moment()
+}
+
+/// An operand that is compared with one of this type: as a number with a number, but as it is with a day or
+/// time.
+pub(super) fn beside(other: &ResultType, operand: &ast::Expression, bound: Expression) -> Expression {
+    match other.kind {
+        Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => literal_among_numbers(operand, bound),
+        kind if kind.is_number() => among_numbers(operand, bound),
+        _ => bound,
+    }
+}
+
+/// A condition of WHERE, HAVING, ON, of a logical operator, IS TRUE or IS FALSE. A hexadecimal literal is a
+/// number there. A document is compared with the document 0, so that all others are true, also `false`.
 pub(crate) fn as_condition(written: &ast::Expression, bound: Expression) -> Result<Expression> {
     let bound = among_numbers(written, bound);
     if bound.result.kind != Kind::Json {
@@ -85,8 +100,8 @@ pub(crate) fn compared(
     (left, bound_left): (&ast::Expression, Expression),
     (right, bound_right): (&ast::Expression, Expression),
 ) -> (Expression, Expression) {
-    let left = if bound_right.result.is_number() { among_numbers(left, bound_left) } else { bound_left };
-    let right = if left.result.is_number() { among_numbers(right, bound_right) } else { bound_right };
+    let left = beside(&bound_right.result, left, bound_left);
+    let right = beside(&left.result, right, bound_right);
     (left, right)
 }
 
@@ -98,15 +113,17 @@ pub(crate) fn as_stored(column: &ColumnDefinition, value: &ast::Expression, boun
         Some(collation) => bound.in_collation(collation),
         None => bound,
     };
-    // An empty SET is the member '' of an ENUM that has one. The number 0 would be no member.
-    if column.column_type.form() == Form::Enum && bound.result.kind == Kind::Set {
+    // An empty SET, or a computed ENUM that is no member, is the member '' of an ENUM that has one. The
+    // number 0 would be no member. Another column's ENUM keeps it.
+    let is_computed = bound.result.kind == Kind::Enum && bound.as_column().is_none();
+    if column.column_type.form() == Form::Enum && (bound.result.kind == Kind::Set || is_computed) {
         let result = bound.result;
         let text = ResultType::string(result.collation, Coercibility::Coercible, result.length);
         return bound.converted(text.with_nullable(result.nullable));
     }
     match column.column_type.collation() {
         None if takes_bytes(column) => bound,
-        None => among_numbers(value, bound),
+        None => literal_among_numbers(value, bound),
         // A computed FLOAT is stored as the double that it is; one of a column has the digits of a FLOAT.
         Some(_) if bound.as_column().is_none() && bound.result.kind == Kind::Float => {
             let nullable = bound.result.nullable;

@@ -9,7 +9,7 @@ use junctor_model::temporal::DIGITS_MAX;
 use junctor_model::value::Value;
 
 use super::binder::compare_operator;
-use super::literal::{among_numbers, as_condition, number_of_literal};
+use super::literal::{among_numbers, as_condition, beside, literal_among_numbers, number_of_literal};
 use super::{Binder, SubqueryForm, message};
 use crate::parse::expression as ast;
 use crate::parse::expression::BinaryOperator as Operator;
@@ -72,10 +72,11 @@ impl Binder<'_> {
             (bound_left, bound_right) = (as_condition(left, bound_left)?, as_condition(right, bound_right)?);
         }
         // A hexadecimal literal compares as a string unless the other operand is a number.
-        if !operator.is_comparison() || bound_right.result.is_number() {
+        if operator.is_comparison() {
+            bound_left = beside(&bound_right.result, left, bound_left);
+            bound_right = beside(&bound_left.result, right, bound_right);
+        } else {
             bound_left = among_numbers(left, bound_left);
-        }
-        if !operator.is_comparison() || bound_left.result.is_number() {
             bound_right = among_numbers(right, bound_right);
         }
         let (left, mut right) = (bound_left, bound_right);
@@ -202,7 +203,7 @@ impl Binder<'_> {
                     // The literal is a number to numbers, and bytes to texts.
                     let equals = bound.into_iter().map(|member| {
                         let left = match member.result.is_number() {
-                            true => among_numbers(operand, bound_operand.clone()),
+                            true => literal_among_numbers(operand, bound_operand.clone()),
                             false => bound_operand.clone(),
                         };
                         Expression::comparison(CompareOperator::Equal, left, member)
@@ -210,9 +211,9 @@ impl Binder<'_> {
                     let found = Expression::or(equals.collect::<Result<_>>()?);
                     return Ok(if negated { Expression::logical_not(found) } else { found });
                 }
-                let operand = if among { among_numbers(operand, bound_operand) } else { bound_operand };
+                let operand = if among { literal_among_numbers(operand, bound_operand) } else { bound_operand };
                 if is_number {
-                    bound = members.iter().zip(bound).map(|(member, bound)| among_numbers(member, bound)).collect();
+                    bound = members.iter().zip(bound).map(|(member, bound)| literal_among_numbers(member, bound)).collect();
                 }
                 let members = bound;
                 Expression::in_list(negated, operand, members)
@@ -231,9 +232,14 @@ impl Binder<'_> {
 
     pub(super) fn cast(&mut self, written: &ast::Expression, target: &ast::CastTarget) -> Result<Expression> {
         let mut bound = self.bind(written)?;
-        if !matches!(target, ast::CastTarget::Binary(_) | ast::CastTarget::Char { .. }) {
-            bound = among_numbers(written, bound);
-        }
+        bound = match target {
+            ast::CastTarget::Binary(_) | ast::CastTarget::Char { .. } => bound,
+            // MySQL reads an integer from the text of DATE_ADD, but other numbers from its day or time.
+            ast::CastTarget::Decimal { .. } | ast::CastTarget::Double | ast::CastTarget::Float(_) => {
+                among_numbers(written, bound)
+            }
+            _ => literal_among_numbers(written, bound),
+        };
         let operand = bound;
         let target = match target {
             ast::CastTarget::Signed => CastTarget::Signed,

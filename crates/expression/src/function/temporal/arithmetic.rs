@@ -11,7 +11,7 @@ use super::super::{Call, Function, TypedCall, function};
 use super::unit::{Interval, Unit};
 use super::{DAY_MAX, DAY_US, clock_us, digits_of, temporal, time_of_us};
 use crate::construct::convert_to;
-use crate::evaluate::{to_decimal, to_integer};
+use crate::evaluate::{to_decimal, to_double, to_integer};
 use crate::program::Expression;
 use crate::result_type::DECIMAL_PRECISION_MAX;
 use crate::result_type::{Coercibility, Kind, ResultType};
@@ -23,7 +23,11 @@ pub(in super::super) const TABLE: &[Function] = &[
     function("DATE_SUB", 3, 3, resolve_add, |call| add(call, true)),
     function("ADDTIME", 2, 2, resolve_add_time, |call| add_time(call, false)),
     function("SUBTIME", 2, 2, resolve_add_time, |call| add_time(call, true)),
+    function(MOMENT_NUMBER, 1, 1, super::super::resolve_double, moment_number),
 ];
+
+/// The function of the number that the text of such a sum is. No statement can call it by name.
+pub(crate) const MOMENT_NUMBER: &str = "MOMENT NUMBER";
 
 /// The greatest number of the form YYYYMMDD.
 const DATE_NUMBER_MAX: i128 = 99_991_231;
@@ -67,6 +71,15 @@ fn resolve_add(_: &'static str, mut arguments: Vec<Expression>) -> Result<TypedC
         arguments[1] = convert_to(seconds, ResultType::decimal(DECIMAL_PRECISION_MAX, 6).with_nullable(true));
     }
     Ok(TypedCall { arguments, result })
+}
+
+/// The number of a day or time that a function gives as a text: its digits.
+fn moment_number(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let Some(text) = call.text(0)? else { return Ok(ValueRef::Null) };
+    let is_negative = text.starts_with(b"-");
+    let digits: Vec<u8> = text.iter().copied().filter(|byte| byte.is_ascii_digit() || *byte == b'.').collect();
+    let number = to_double(ValueRef::Bytes(&digits), call.scratch())?;
+    Ok(ValueRef::Double(if is_negative { -number } else { number }))
 }
 
 fn interval(call: Call<'_>, unit: Unit) -> Result<Option<Interval>> {
