@@ -24,7 +24,7 @@ use crate::result::ResultHeader;
 /// The slots of a relation's columns.
 type Columns = [(u16, ColumnNumber)];
 /// A stored table, its place in FROM, and the conditions of the view through which it is read.
-type Table<'t> = (&'t Arc<TableLayout>, &'t TableReference, &'t [Expression]);
+pub(super) type Table<'t> = (&'t Arc<TableLayout>, &'t TableReference, &'t [Expression]);
 
 /// How a leaf finds its rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
