@@ -25,10 +25,10 @@ fn run(
         };
         let before = read(&task);
         if let Some(rows) = digests.run_step(&mut task, now, wall_clock_us) {
-            steps.push(rows.len() - before);
+            steps.push(rows.len().saturating_sub(before));
             return (rows, steps);
         }
-        steps.push(read(&task) - before);
+        steps.push(read(&task).saturating_sub(before));
     }
 }
 
