@@ -152,6 +152,12 @@ impl<S: Signal> Outbox<S> {
         is_here && self.directory.thread_or_none(to.module, to.instance) == self.thread
     }
 
+    /// Whether a signal came from another thread or node.
+    #[inline]
+    pub fn is_from_other_thread(&self, from: Address) -> bool {
+        self.thread != Self::TEST_THREAD && !self.stays_on_thread(from)
+    }
+
     /// Makes this turn take no more signals from other threads. A handler that took long calls this, so that
     /// its output is published before similar work begins.
     #[inline]
