@@ -19,6 +19,7 @@
 #   make deadlocks   very many deadlocks, compared with MariaDB
 #   make long-transactions  transactions of 1,000,000 rows, and the pauses of other sessions
 #   make long-statements    point selects beside scans, counts and sorts of 400,000 rows, in one thread
+#   make ch          CH-benCHmark: transactions of TPC-C alone and beside a stream of queries, on Junctor and MariaDB
 #   make load        up to 16,384 connections; a single one beside an echo server; an idle node
 #   make thread-pool the modes of the thread pool with 1 to 16,384 connections, beside MariaDB's pool-of-threads
 #   make scale       simulated placements for 4 to 128 CPUs: the plots and figures of docs/scale
@@ -50,7 +51,7 @@ FAULTS ?= 500
 ONE_IN ?= 35
 SEED ?= 1
 
-.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill faults rot history deadlocks long-transactions long-statements load thread-pool scale differential typed sqllogictest django storage-engine statement-forms loom models sanitize fuzz tidy tools release
+.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill faults rot history deadlocks long-transactions long-statements ch load thread-pool scale differential typed sqllogictest django storage-engine statement-forms loom models sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -110,6 +111,9 @@ long-transactions: tools release
 
 long-statements: release
 	timeout 900 $(BENCH) long-statements $(ARGS)
+
+ch: tools release
+	timeout 3600 $(BENCH) ch $(ARGS)
 
 load: release
 	timeout 2400 $(BENCH) load $(ARGS)

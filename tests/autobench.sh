@@ -172,6 +172,7 @@ for port in "$junctor_port" "$mariadb_port"; do
         for mode in auto disable; do
             must dbt2 $small --threads=4 --time=0 --events=200 --db-ps-mode=$mode run
             grep -qE 'new orders per minute: +[1-9]' "$folder/printed" || fail "no new orders" "$folder/printed"
+            grep -qE 'new order p99 ms: +[0-9.]*[1-9]' "$folder/printed" || fail "no durations" "$folder/printed"
         done
         must dbt2 $small check
         # Each statement violates a condition. A check that does not detect it is useless.

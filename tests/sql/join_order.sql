@@ -24,4 +24,5 @@ SELECT a.d, COUNT(*) n FROM digit a, line b, part c WHERE a.d = c.size AND b.p =
 SELECT p.p, (SELECT SUM(q) FROM line WHERE line.p = p.p) s FROM part p WHERE p.size = 1 ORDER BY p.p LIMIT 3;
 SELECT size, (SELECT COUNT(*) FROM line WHERE line.p = part.size) n FROM part GROUP BY size HAVING n > 5 ORDER BY size LIMIT 3;
 SELECT STRAIGHT_JOIN COUNT(*) FROM line, part, digit WHERE line.p = part.p AND part.size = digit.d AND digit.d = 3;
+SELECT COUNT(*) FROM digit a RIGHT JOIN digit b ON a.d = b.d + 5 RIGHT JOIN part ON a.d = part.p WHERE CONCAT(a.d, 'x') NOT IN (SELECT brand FROM part WHERE (SELECT COUNT(*) FROM line) > 1);
 DROP DATABASE cli_join_order;

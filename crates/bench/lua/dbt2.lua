@@ -1,5 +1,5 @@
--- TPC-C without think times: a thread begins its next transaction when the last one ends. Each statement has one table, so
--- that databases without joins can run it. It follows the specification of TPC-C 5.11, with these differences:
+-- TPC-C without think times: a thread begins its next transaction when the last one ends. The statements are those of DBT2
+-- without stored procedures, each sent alone. It follows the specification of TPC-C 5.11, with these differences:
 --
 --   * all values are integers: money in cents, taxes and discounts in ten-thousandths, times in seconds since 1970;
 --   * Delivery is not deferred, and handles its ten districts in one transaction; without think times, results are not tpmC;
@@ -43,6 +43,7 @@ ffi.cdef [[
 ]]
 
 sysbench.cmdline.commands = {
+   create = {common.create},
    prepare = {common.prepare, sysbench.cmdline.PARALLEL_COMMAND},
    check = {check}
 }
@@ -296,13 +297,9 @@ end
 local function stock_level(input)
    connection:query("BEGIN")
    local next_order = number("SELECT d_next_o_id FROM district WHERE d_w_id = %d AND d_id = %d", home, input.district)
-   local items = rows("SELECT DISTINCT ol_i_id FROM order_line WHERE ol_w_id = %d AND ol_d_id = %d AND ol_o_id >= %d AND ol_o_id < %d",
-      home, input.district, next_order - 20, next_order)
-   for place, item in ipairs(items) do
-      items[place] = item[1]
-   end
-   row("SELECT COUNT(*) FROM stock WHERE s_w_id = %d AND s_i_id IN (%s) AND s_quantity < %d", home, table.concat(items, ", "),
-      input.threshold)
+   row("SELECT COUNT(DISTINCT s_i_id) FROM order_line, stock WHERE ol_w_id = %d AND ol_d_id = %d AND ol_o_id >= %d " ..
+      "AND ol_o_id < %d AND s_w_id = ol_w_id AND s_i_id = ol_i_id AND s_quantity < %d", home, input.district, next_order - 20,
+      next_order, input.threshold)
    connection:query("COMMIT")
    return "stock_level"
 end
@@ -314,8 +311,11 @@ end
 local transactions = {new_order = new_order, payment = payment, order_status = order_status, delivery = delivery,
    stock_level = stock_level}
 local COUNTERS = {"new_order", "rolled_back", "payment", "order_status", "delivery", "stock_level", "retries"}
+-- Number of buckets of durations for each factor e, so that a bucket is about 3 per cent wide.
+local BUCKETS = 32
 local counters = {}
-local pending, start_us
+local latencies = {}
+local pending, pending_us, start_us
 
 local function now_us()
    local time = ffi.new("dbt2_time")
@@ -328,7 +328,9 @@ function init()
    if option.first_warehouse + run_warehouses() - 1 > option.warehouses then
       error("the run uses more warehouses than there are")
    end
-   sysbench.sql.driver():connect():query("DELETE FROM dbt2_count WHERE first_warehouse = " .. option.first_warehouse)
+   local cleaner = sysbench.sql.driver():connect()
+   cleaner:query("DELETE FROM dbt2_count WHERE first_warehouse = " .. option.first_warehouse)
+   cleaner:query("DELETE FROM dbt2_latency WHERE first_warehouse = " .. option.first_warehouse)
 end
 
 function thread_init()
@@ -359,9 +361,16 @@ end
 
 function event()
    start_us = start_us or now_us()
-   pending = pending or draw()
+   if not pending then
+      pending, pending_us = draw(), now_us()
+   end
    local done = transactions[pending.run](pending)
    counters[done] = counters[done] + 1
+   if pending.run == "new_order" then
+      -- The duration includes failed attempts.
+      local bucket = math.floor(math.log(math.max(1, now_us() - pending_us)) * BUCKETS)
+      latencies[bucket] = (latencies[bucket] or 0) + 1
+   end
    pending = nil
 end
 
@@ -377,10 +386,34 @@ function thread_done()
       values[place + 3] = counters[name]
    end
    connection:query("INSERT INTO dbt2_count VALUES (" .. table.concat(values, ", ") .. ")")
+   local buckets = {}
+   for bucket, transactions in pairs(latencies) do
+      buckets[#buckets + 1] = string.format("(%d, %d, %d, %d)", option.first_warehouse, sysbench.tid, bucket, transactions)
+   end
+   if #buckets > 0 then
+      connection:query("INSERT INTO dbt2_latency VALUES " .. table.concat(buckets, ", "))
+   end
    for _, known in pairs(statements) do
       known.statement:close()
    end
    connection:disconnect()
+end
+
+-- The duration in milliseconds that a share of the New-Orders does not exceed: the end of its bucket.
+local function new_order_quantile(share)
+   local found = rows("SELECT bucket, SUM(transactions) FROM dbt2_latency WHERE first_warehouse = %d GROUP BY bucket ORDER BY bucket",
+      option.first_warehouse)
+   local total, seen = 0, 0
+   for _, bucket in ipairs(found) do
+      total = total + tonumber(bucket[2])
+   end
+   for _, bucket in ipairs(found) do
+      seen = seen + tonumber(bucket[2])
+      if seen >= total * share then
+         return math.exp((tonumber(bucket[1]) + 1) / BUCKETS) / 1000
+      end
+   end
+   return 0
 end
 
 -- Runs in the main thread after all other threads have ended.
@@ -400,6 +433,8 @@ function done()
    for place, name in ipairs(COUNTERS) do
       print(string.format("    %-28s %s", name .. ":", counted[place + 1]))
    end
+   print(string.format("    %-28s %.3f", "new order p50 ms:", new_order_quantile(0.5)))
+   print(string.format("    %-28s %.3f", "new order p99 ms:", new_order_quantile(0.99)))
    -- Like the specification, counts New-Orders that were rolled back intentionally.
    print(string.format("    %-28s %.2f", "new orders per minute:", (tonumber(counted[2]) + tonumber(counted[3])) / minutes))
 end

@@ -1,5 +1,5 @@
 -- The consistency conditions 1 to 12 of TPC-C, clause 3.3.2, for dbt2.lua. Rows are read table by table and compared here,
--- because each statement has one table.
+-- so that no error of a join hides a violation.
 
 local common = require("dbt2_load")
 local option, DISTRICTS = common.option, common.DISTRICTS

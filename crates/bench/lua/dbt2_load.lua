@@ -124,6 +124,9 @@ local function tables()
       {"dbt2_count", "first_warehouse INT NOT NULL, thread INT NOT NULL, microseconds BIGINT NOT NULL, new_order BIGINT NOT NULL, " ..
          "rolled_back BIGINT NOT NULL, payment BIGINT NOT NULL, order_status BIGINT NOT NULL, delivery BIGINT NOT NULL, " ..
          "stock_level BIGINT NOT NULL, retries BIGINT NOT NULL", "first_warehouse, thread"},
+      -- The New-Orders of each thread by the bucket of their duration.
+      {"dbt2_latency", "first_warehouse INT NOT NULL, thread INT NOT NULL, bucket INT NOT NULL, transactions BIGINT NOT NULL",
+         "first_warehouse, thread, bucket"},
       -- Created last: it tells waiting loaders that all other tables exist.
       {"dbt2_ready", "id INT NOT NULL", "id"}
    }
@@ -259,11 +262,20 @@ local function load_district(connection, warehouse, district)
    load_orders(connection, warehouse, district)
 end
 
+local function create_tables(connection)
+   for _, definition in ipairs(tables()) do
+      connection:query(create_statement(definition))
+   end
+end
+
+-- The command `create`: the tables without rows, for data that come from elsewhere.
+local function create()
+   create_tables(sysbench.sql.driver():connect())
+end
+
 local function require_tables(connection, me)
    if me == 0 then
-      for _, definition in ipairs(tables()) do
-         connection:query(create_statement(definition))
-      end
+      create_tables(connection)
       return
    end
    local question = "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = '" .. option.mysql_db ..
@@ -328,6 +340,7 @@ return {
    option = option,
    DISTRICTS = DISTRICTS,
    delivered_at_first = delivered_at_first,
+   create = create,
    prepare = prepare,
    cleanup = cleanup,
    draw_customer = draw_customer,

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, api, applications, attacks, checkpoints, cluster_kill, compare, connections, consistency, deadlocks, demo,
-    durable_writes, echo, event_load, history, instructions, lab, log_limit, long_statements, long_transactions, redo,
-    relaxed_writes, restarts, scale, sysbench_matrix, torn_reads, tpch,
+    Outcome, api, applications, attacks, ch, checkpoints, cluster_kill, compare, connections, consistency, deadlocks,
+    demo, durable_writes, echo, event_load, history, instructions, lab, log_limit, long_statements, long_transactions,
+    redo, relaxed_writes, restarts, scale, sysbench_matrix, torn_reads, tpch,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
@@ -32,6 +32,8 @@ enum Command {
     CompareApplications(applications::ApplicationsOptions),
     /// Compare the 22 queries of TPC-H with MariaDB, and optionally with DuckDB
     Tpch(tpch::TpchOptions),
+    /// CH-benCHmark: transactions of TPC-C alone and with a stream of queries, compared with MariaDB
+    Ch(ch::ChOptions),
     /// Compare durable writes, on disk when acknowledged, with MariaDB and with an echo server that syncs
     DurableWrites(durable_writes::DurableWritesOptions),
     /// Compare writes that are acknowledged before they are on disk with those of a node in memory
@@ -83,6 +85,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Compare(options) => compare::run(&options),
         Command::CompareApplications(options) => applications::run(&options),
         Command::Tpch(options) => tpch::run(&options),
+        Command::Ch(options) => ch::run(&options),
         Command::DurableWrites(options) => durable_writes::run(&options),
         Command::RelaxedWrites(options) => relaxed_writes::run(&options),
         Command::Restarts(options) => restarts::run(&options),

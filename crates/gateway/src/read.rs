@@ -356,9 +356,7 @@ fn send_part(
     (here, held): (&[Address], &mut Vec<(Address, ReadRows)>),
     turn: &mut TurnContext<'_>,
 ) -> bool {
-    // A part that stopped at a limit is known to be long, and a scan of all rows is unbounded. For all
-    // others, the cost is a prediction.
-    let is_long = is_long(request.booked_cost) || request.resume.is_some() || request.program.access == Access::AllRows;
+    let is_long = is_long(request.booked_cost) || request.is_long();
     if !(several || is_long) || !here.contains(&to) {
         send_read(to, request, turn);
         return several;

@@ -125,7 +125,7 @@ impl<S: Signal> Outbox<S> {
     }
 
     /// Like [`Outbox::send_next_turn`], for a signal whose handler takes long. A turn handles one such
-    /// signal, the oldest. If more than [`LONG_MAX`] wait, the next turn handles the oldest in addition.
+    /// signal, the oldest, unless such work pauses. If more than [`LONG_MAX`] wait, the next turn handles the oldest in addition.
     pub fn send_long_running(&mut self, to: Address, signal: S) {
         if !self.stays_on_thread(to) {
             return self.send(to, signal);
@@ -150,6 +150,12 @@ impl<S: Signal> Outbox<S> {
     fn stays_on_thread(&self, to: Address) -> bool {
         let is_here = to.node == self.own.node && self.thread != Self::TEST_THREAD;
         is_here && self.directory.thread_or_none(to.module, to.instance) == self.thread
+    }
+
+    /// Whether a signal came from another thread or node.
+    #[inline]
+    pub fn is_from_other_thread(&self, from: Address) -> bool {
+        self.thread != Self::TEST_THREAD && !self.stays_on_thread(from)
     }
 
     /// Makes this turn take no more signals from other threads. A handler that took long calls this, so that
@@ -428,10 +434,10 @@ impl<S: Signal> Outbox<S> {
         self.local.len()
     }
 
-    /// Number of local signals for later turns.
+    /// Number of local signals for the next turn, apart from long-running ones.
     #[inline]
     pub(crate) fn next_turn_len(&self) -> usize {
-        self.next_turn.len() + self.long_running.len()
+        self.next_turn.len()
     }
 
     /// Number of local long-running signals for later turns.
@@ -440,15 +446,20 @@ impl<S: Signal> Outbox<S> {
         self.long_running.len()
     }
 
-    /// At the beginning of a turn, moves the signals that were kept for this turn to the local queue.
+    /// At the beginning of a turn, moves the signals that were kept for this turn to the local queue. With
+    /// `takes_long`, the oldest long-running one is among them; returns whether there was one.
     #[inline]
-    pub(crate) fn take_next_turn(&mut self) {
+    pub(crate) fn take_next_turn(&mut self, takes_long: bool) -> bool {
         while let Some(envelope) = self.next_turn.pop_front() {
             self.local.push(envelope);
         }
-        if let Some(envelope) = self.long_running.pop_front() {
-            self.local.push(envelope);
+        if !takes_long {
+            return false;
         }
+        let long = self.long_running.pop_front();
+        let is_any = long.is_some();
+        long.into_iter().for_each(|envelope| self.local.push(envelope));
+        is_any
     }
 
     /// Reverses [`Outbox::stop_intake`].

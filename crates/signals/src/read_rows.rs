@@ -101,6 +101,12 @@ impl ReadRows {
     /// Predicted work up to which a read is inline-eligible: about the cost of waking a thread.
     const INLINE_WORK_MAX: u16 = (5_000 >> BookedCost::UNIT_SHIFT) as u16;
 
+    /// Whether the read is known to be long: it has stopped at a limit before. The first step of a read waits
+    /// for no other, since many tables have few rows.
+    pub fn is_long(&self) -> bool {
+        self.resume.is_some()
+    }
+
     /// Whether the read likely takes no longer than waking a thread, so that the sender may run it in the
     /// sleeping thread's place.
     pub fn is_inline_eligible(&self) -> bool {

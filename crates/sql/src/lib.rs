@@ -29,7 +29,9 @@ pub use access::{
     AccountUsage, Block, CountedName, FailedLogins, Form, FormRights, LoginSettings, Right, RightOn, privileges_page,
 };
 pub use execute::memory::QueryResources;
-pub use execute::{Engine, LockReport, QUERY_LIMIT_TIMER, ServerSettings, Session, SessionOpening, ThreadPoolSettings};
+pub use execute::{
+    DigestTask, Engine, LockReport, QUERY_LIMIT_TIMER, ServerSettings, Session, SessionOpening, ThreadPoolSettings,
+};
 pub use mysql_catalog::variable::{HighPriorityMode, QueryAttribute};
 pub use session::{
     BACKGROUND_CONNECTION, KeyReadRequest, KeyReaderRequest, PreparedExecution, PurgeSettings, SqlCommand,

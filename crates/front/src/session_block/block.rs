@@ -13,6 +13,7 @@ use junctor_sql::{Engine, QUERY_LIMIT_TIMER};
 
 use super::metadata_lock::{METADATA_LOCK_TIMER, METADATA_LOCK_WORK};
 use super::multi_statement::{MultiStatementQueues, STATEMENT_TIMER, STATEMENT_WORK};
+use super::read_digests::{DIGEST_WORK, DigestReads};
 use super::remote_snapshot::{HELD_WORK, Held, RemoteSnapshots, SNAPSHOT_TIMER};
 use super::state::SessionRecord;
 use super::statistics_refresh::{REFRESH_WORK, StatisticsRefresh};
@@ -45,6 +46,7 @@ pub struct SqlBlock {
     pub(super) remote: RemoteSnapshots,
     pub(super) purge: TtlPurge,
     pub(super) refresh: StatisticsRefresh,
+    pub(super) digest_reads: DigestReads,
 }
 
 impl SqlBlock {
@@ -68,6 +70,7 @@ impl SqlBlock {
             remote,
             purge: TtlPurge::default(),
             refresh: StatisticsRefresh::default(),
+            digest_reads: DigestReads::default(),
         }
     }
 
@@ -164,6 +167,7 @@ impl SqlBlock {
                 HELD_WORK => self.start_held(&mut turn),
                 PURGE_WORK => self.continue_purge(&mut turn),
                 REFRESH_WORK => self.refresh_statistics(&mut turn),
+                DIGEST_WORK => self.continue_digest_read(&mut turn),
                 other => require!(false, "work {other} is that of this block"),
             },
             reply @ (SqlSignal::EndTransactionReply(_)

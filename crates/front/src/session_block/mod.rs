@@ -20,6 +20,7 @@ mod timeout_sweep;
 mod statistics_refresh;
 mod ttl_purge;
 mod read_status;
+mod read_digests;
 mod remote_snapshot;
 
 pub use block::SqlBlock;

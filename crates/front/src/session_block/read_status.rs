@@ -19,13 +19,14 @@ impl SqlBlock {
     pub(super) fn on_read_status(&mut self, request: ReadStatus, turn: &mut TurnContext<'_>) {
         let rows = match request.table {
             StatusTable::MetadataLocks => return self.on_read_metadata_locks(request, turn),
+            StatusTable::StatementDigests | StatusTable::StatementHistograms | StatusTable::TakenStatementDigests => {
+                return self.on_read_digests(request, turn);
+            }
             StatusTable::TableStatistics => self.engine.held_number_rows(&request),
             StatusTable::Routing => self.engine.routing_rows(self.own.instance),
             StatusTable::OperationLatency | StatusTable::OperationLatencyBuckets => {
                 self.engine.latency_rows(self.own.instance)
             }
-            StatusTable::StatementDigests | StatusTable::StatementHistograms => self.engine.digest_rows(false, turn),
-            StatusTable::TakenStatementDigests => self.engine.digest_rows(true, turn),
             StatusTable::Counters => {
                 counter_rows(&self.engine.counters, self.own, self.engine.gateway.route().thread())
             }

@@ -343,7 +343,7 @@ impl<S: Signal, H: Host<S>> NodeThread<S, H> {
         }
         let wall_us = self.clock.wall_us(now);
         // One step of long-running work can take a while, so poll the sockets after each step.
-        let mut is_long = self.engine.has_next_turn_work();
+        let mut is_long = self.engine.continues_work_at(now);
         if self.world.has_file_answers() {
             self.engine.with_services(|services| self.world.take_file_answers(services));
         }

@@ -188,6 +188,8 @@ struct Published {
     queue_length: AtomicU64,
     /// Current spin time, in nanoseconds.
     spin_ns: AtomicU64,
+    /// Number of times that input was taken from a socket.
+    inputs: AtomicU64,
     total: [AtomicU64; Usage::WORDS],
     /// Slots completed since the start, by window.
     completed: [AtomicU64; 3],
@@ -218,6 +220,11 @@ impl LoadBoard {
     /// The send figures of the same threads.
     pub fn sending(&self) -> &SendBoard {
         &self.sending
+    }
+
+    /// Number of times that the threads have taken input from a socket.
+    pub(crate) fn inputs(&self) -> u64 {
+        self.threads.iter().map(|words| words.inputs.load(Ordering::Relaxed)).sum()
     }
 
     /// Number of threads.
@@ -400,6 +407,18 @@ impl LoadMeter {
             self.state = state;
             self.board.threads[self.thread].state.store(now.0 & !7 | state as u64, Ordering::Relaxed);
         }
+    }
+
+    /// Counts that input was taken from a socket. Only this thread writes the word.
+    #[inline]
+    pub(crate) fn count_input(&mut self) {
+        let inputs = &self.board.threads[self.thread].inputs;
+        inputs.store(inputs.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Number of times that the threads of the node have taken input from a socket.
+    pub(crate) fn inputs_of_all(&self) -> u64 {
+        self.board.inputs()
     }
 
     /// Publishes the thread's spin time.

@@ -34,6 +34,7 @@ use crate::turn_clock::TurnClock;
 use crate::world::{WorldEvent, WorldRequest};
 
 use super::engine_links::EngineLinks;
+use super::pace::Pace;
 
 /// After this many signals, a turn takes no more from mailbox rings and timers, so that other threads soon
 /// see the turn's output and sockets are polled.
@@ -83,6 +84,8 @@ pub(crate) struct Engine<S: Signal, H: Host<S>> {
     quota: u64,
     waiting_max: usize,
     stall: Stall,
+    /// The pace of long-running signals.
+    pace: Pace,
     pub(super) links: Option<EngineLinks<S>>,
 }
 
@@ -233,6 +236,7 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
             quota: u64::from(limits.quota.max(1)),
             waiting_max,
             stall: Stall { since: now, after: Duration(limits.stall_ns), burst: 1 },
+            pace: Pace::default(),
             links: None,
             assignment,
         }
@@ -245,8 +249,11 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
         self.turn_start = now;
         self.wall_clock_us = wall_clock_us;
         self.handled = 0;
-        self.outbox.take_next_turn();
+        let runs_long = self.outbox.take_next_turn(self.pace.may_work(now));
         self.drain_local();
+        if runs_long {
+            self.note_long_work();
+        }
         self.run_timers();
         // A handler that took long stops the intake of further signals. The intake resumes before deferred
         // signals and again before the rings, so that each of them makes progress in every turn.
@@ -444,7 +451,11 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// Like [`Engine::accepts_work`], and reserves the space: delivering an event of the world reserves none.
     pub(crate) fn begin_input(&mut self) -> bool {
-        self.outbox.reserve_space(INPUT_EMIT_MAX)
+        let is_accepted = self.outbox.reserve_space(INPUT_EMIT_MAX);
+        if is_accepted {
+            self.load.count_input();
+        }
+        is_accepted
     }
 
     /// Whether signals wait until other threads free space in their mailboxes.
@@ -466,7 +477,23 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     /// Whether a block continues long work in the next turn.
     #[inline]
     pub(crate) fn has_next_turn_work(&self) -> bool {
-        self.outbox.next_turn_len() > 0
+        self.continues_work_at(self.turn_start)
+    }
+
+    /// Whether a block continues long work in a turn that begins at `now`.
+    #[inline]
+    pub(crate) fn continues_work_at(&self, now: Time) -> bool {
+        self.outbox.next_turn_len() > 0 || self.outbox.long_running_len() > 0 && self.pace.may_work(now)
+    }
+
+    /// Whether long-running work waits for the end of a pause.
+    fn has_paused_work(&self) -> bool {
+        self.outbox.long_running_len() > 0 && !self.pace.may_work(self.turn_start)
+    }
+
+    fn note_long_work(&mut self) {
+        let end = self.turn_clock.now(self.turn_start);
+        self.pace.note_work((self.turn_start, end), || self.load.inputs_of_all());
     }
 
     /// Whether another thread has published parcels for this one.
@@ -478,11 +505,14 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
 
     /// Whether no signal waits here, and other threads have taken all signals sent to them.
     pub(crate) fn is_quiet(&mut self) -> bool {
-        !self.is_blocked() && !self.has_local_work() && !self.has_mail() && self.outbox.is_drained()
+        let has_work = self.has_local_work() || self.has_paused_work();
+        !self.is_blocked() && !has_work && !self.has_mail() && self.outbox.is_drained()
     }
 
+    /// When a timer is due, or a pause of long-running work ends.
     pub(crate) fn next_timer(&self) -> Option<Time> {
-        self.timers.next_due()
+        let pause_end = self.has_paused_work().then(|| self.pace.resumes_at());
+        self.timers.next_due().into_iter().chain(pause_end).min()
     }
 
     /// Signals for other nodes.
@@ -541,7 +571,11 @@ impl<S: Signal, H: Host<S>> Engine<S, H> {
     }
 
     fn waiting(&self) -> usize {
-        self.outbox.local_len() + self.outbox.next_turn_len() + self.outbox.backlog() + self.deferred_len()
+        self.outbox.local_len()
+            + self.outbox.next_turn_len()
+            + self.outbox.long_running_len()
+            + self.outbox.backlog()
+            + self.deferred_len()
     }
 
     fn run_timers(&mut self) {

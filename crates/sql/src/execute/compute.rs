@@ -1,22 +1,72 @@
 //! Executes queries over rows that the session itself provides. This file applies the filter, aggregates,
-//! projection, order and limit.
+//! projection, order and limit, in steps that let the thread's other work run.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use junctor_expression::{Parameters, ParametersBuilder, Scratch, compare_values};
-use junctor_model::collation::CollationId;
+use junctor_expression::aggregate::Accumulator;
+use junctor_expression::{Parameters, ParametersBuilder, Scratch};
+use junctor_gateway::invariant;
 use junctor_model::error::Result;
 use junctor_model::value::{Value, ValueRef};
-use junctor_signals::program::{RowProtocol, SortKey};
+use junctor_signals::program::RowProtocol;
 
 use super::completion::{fail, finish_rows};
 use super::context::StatementContext;
-use super::packets::append_row;
+use super::digest::DigestRows;
+use super::packets::{Window, append_row};
 use super::read::{accumulators, append_projection, window_of};
+use super::result_rows::{ResultRow, ResultRows};
 use super::state::{Execution, StatusState};
 use crate::mysql_catalog::show::WarningLevel;
 use crate::plan::{ComputePlan, ComputeSource};
-use crate::result::Progress;
+use crate::result::{OUTPUT_PART_BYTES, Progress};
+
+/// Number of values after which a step ends, which takes tens of microseconds. A row counts its columns, its
+/// result and its sort keys.
+const STEP_VALUES: usize = 1024;
+/// The values that the figures of one digest count as, when they are merged with those of other blocks.
+const MERGE_VALUES: usize = 32;
+
+/// A query over rows of the session that has begun.
+#[derive(Debug)]
+pub(crate) struct ComputeState {
+    plan: Arc<ComputePlan>,
+    protocol: RowProtocol,
+    /// The statement's own parameters.
+    parameters: Vec<u8>,
+    input: ComputeInput,
+    builder: ParametersBuilder,
+    /// The parameters of the current row: those of the statement, then its columns.
+    bytes: Vec<u8>,
+    scratch: Scratch,
+    window: Window,
+    found: ResultRows,
+    /// The states of a query with aggregates, which has one row.
+    states: Vec<Accumulator>,
+    /// The packet of that row, once it is known.
+    aggregated: Option<Vec<u8>>,
+    /// Whether all rows are evaluated, so that the result is being sent.
+    is_sending: bool,
+    sent: u64,
+    /// Number of values that the current step may still process.
+    values_left: usize,
+    /// Whether the session waits until the client has received the last part.
+    pub awaits_room: bool,
+    /// Whether the session has sent itself a `ContinueStatement` signal.
+    pub step_requested: bool,
+}
+
+/// The rows of a query, in the order in which they are read.
+#[derive(Debug)]
+pub(super) enum ComputeInput {
+    /// The rows of the plan from this number on. A query without a table has one row.
+    OfPlan(usize),
+    /// Rows that blocks have reported.
+    Reported(std::vec::IntoIter<Vec<Value>>),
+    /// The statement digests of all sql blocks.
+    Digests(Box<DigestRows>),
+}
 
 /// Starts a query without a stored table. The parameters are in the workspace.
 pub(crate) fn start_compute(
@@ -24,109 +74,149 @@ pub(crate) fn start_compute(
     plan: &Arc<ComputePlan>,
     protocol: RowProtocol,
 ) -> Progress {
-    let status = match &plan.source {
-        ComputeSource::Nothing => return compute_now(context, plan, &[Vec::new()], protocol),
-        ComputeSource::Rows(rows) => return compute_now(context, plan, rows, protocol),
-        ComputeSource::Status(status) => *status,
-    };
-    match context.engine.gateway.read_status(context.session.connection, (status, &[]), context.turn) {
-        Ok(operation) => {
-            let state =
-                StatusState { plan: Arc::clone(plan), operation, protocol, parameters: context.copy_parameters() };
-            context.session.execution = Execution::Status(Box::new(state));
-            Progress::Waiting
-        }
-        Err(error) => fail(context, &error),
+    if let ComputeSource::Status(status) = plan.source {
+        return match context.engine.gateway.read_status(context.session.connection, (status, &[]), context.turn) {
+            Ok(operation) => {
+                let state =
+                    StatusState { plan: Arc::clone(plan), operation, protocol, parameters: context.copy_parameters() };
+                context.session.execution = Execution::Status(Box::new(state));
+                Progress::Waiting
+            }
+            Err(error) => fail(context, &error),
+        };
     }
+    let parameters = context.copy_parameters();
+    compute(context, plan, (parameters, protocol), ComputeInput::OfPlan(0))
 }
 
-/// Executes a query over rows that were known when it was planned.
-fn compute_now(
+/// Executes a query over the rows of `input`.
+pub(super) fn compute(
     context: &mut StatementContext<'_, '_>,
-    plan: &ComputePlan,
-    rows: &[Vec<Value>],
-    protocol: RowProtocol,
+    plan: &Arc<ComputePlan>,
+    (parameters, protocol): (Vec<u8>, RowProtocol),
+    input: ComputeInput,
 ) -> Progress {
-    let parameters = std::mem::take(&mut context.engine.work.parameters);
-    let progress = compute_rows(context, plan, rows, &parameters, protocol);
-    context.engine.work.parameters = parameters;
-    progress
-}
-
-/// Executes a query over `rows` and sends the answer.
-pub(super) fn compute_rows(
-    context: &mut StatementContext<'_, '_>,
-    plan: &ComputePlan,
-    rows: &[Vec<Value>],
-    parameters: &[u8],
-    protocol: RowProtocol,
-) -> Progress {
-    let mut computation = Computation {
-        plan,
-        own: Parameters::from_bytes(parameters),
+    let select_limit = context.session.variables.select_limit;
+    let window = match window_of(plan.limit.as_ref(), Parameters::from_bytes(&parameters), select_limit) {
+        Ok(window) => window,
+        Err(error) => {
+            context.turn.buffers.give(parameters);
+            return fail(context, &error);
+        }
+    };
+    let mut scratch = Scratch::new();
+    scratch.set_strict(plan.is_strict);
+    scratch.set_warnings_max(context.session.variables.warnings_max);
+    scratch.set_value_rules(context.session.variables.value_rules());
+    scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
+    let state = ComputeState {
+        plan: Arc::clone(plan),
+        protocol,
+        parameters,
+        input,
         builder: ParametersBuilder::new(),
         bytes: Vec::new(),
-        scratch: Scratch::new(),
+        scratch,
+        window,
+        found: ResultRows::default(),
+        states: accumulators(&plan.aggregates),
+        aggregated: None,
+        is_sending: false,
+        sent: 0,
+        values_left: 0,
+        awaits_room: false,
+        step_requested: false,
     };
-    computation.scratch.set_strict(plan.is_strict);
-    computation.scratch.set_warnings_max(context.session.variables.warnings_max);
-    computation.scratch.set_value_rules(context.session.variables.value_rules());
-    computation.scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
-    let answer = computation.run(rows, protocol, context.session.variables.select_limit);
-    context.session.note_evaluated(WarningLevel::Warning, &mut computation.scratch);
-    match answer {
-        Ok((packets, count)) => {
-            context.sink.header(&plan.header, &context.session.completion());
-            context.sink.row_packets(&packets);
-            finish_rows(context, count)
-        }
-        Err(error) => fail(context, &error),
-    }
+    run_step(context, state)
 }
 
-/// The execution of one query.
-struct Computation<'a> {
-    plan: &'a ComputePlan,
-    /// The statement's own parameters.
-    own: Parameters<'a>,
-    builder: ParametersBuilder,
-    bytes: Vec<u8>,
-    scratch: Scratch,
+/// Runs the next step of a query that has begun.
+pub(super) fn continue_compute(context: &mut StatementContext<'_, '_>) -> Progress {
+    let Execution::Computing(state) = std::mem::take(&mut context.session.execution) else {
+        invariant::fail("a step of a query belongs to one", format_args!("{:?}", context.session.execution))
+    };
+    run_step(context, *state)
 }
 
-impl Computation<'_> {
-    /// Returns the row packets and the number of rows.
-    fn run(&mut self, rows: &[Vec<Value>], protocol: RowProtocol, select_limit: u64) -> Result<(Vec<u8>, u64)> {
-        let mut window = window_of(self.plan.limit.as_ref(), self.own, select_limit)?;
-        if !self.plan.aggregates.is_empty() {
-            let packet = self.aggregate(rows, protocol)?;
-            let (_, taken) = window.take(1);
-            return Ok((if taken == 1 { packet } else { Vec::new() }, taken));
-        }
-        let mut found = Vec::new();
-        for row in rows {
-            if let Some(row) = self.row(row)? {
-                found.push(row);
+fn run_step(context: &mut StatementContext<'_, '_>, mut state: ComputeState) -> Progress {
+    state.values_left = STEP_VALUES;
+    if !state.is_sending {
+        match state.evaluate_rows() {
+            Ok(false) => return state.wait_for_step(context),
+            Ok(true) => {}
+            Err(error) => {
+                state.end(context);
+                return fail(context, &error);
             }
         }
-        if self.plan.distinct {
-            self.drop_equal(&mut found);
+        context.session.note_evaluated(WarningLevel::Warning, &mut state.scratch);
+        context.sink.header(&state.plan.header, &context.session.completion());
+        state.is_sending = true;
+    }
+    let mut packets = Vec::new();
+    let has_more = state.append_rows(&mut packets);
+    context.sink.row_packets(&packets);
+    if has_more && context.sink.pending_bytes() >= OUTPUT_PART_BYTES {
+        state.awaits_room = true;
+        context.session.execution = Execution::Computing(Box::new(state));
+        return Progress::MoreOutput;
+    }
+    if has_more {
+        return state.wait_for_step(context);
+    }
+    let rows = state.sent;
+    state.end(context);
+    finish_rows(context, rows)
+}
+
+impl ComputeState {
+    /// Lets other work run before the next step.
+    fn wait_for_step(mut self, context: &mut StatementContext<'_, '_>) -> Progress {
+        self.step_requested = true;
+        context.session.execution = Execution::Computing(Box::new(self));
+        context.request_step();
+        Progress::Waiting
+    }
+
+    fn end(mut self, context: &mut StatementContext<'_, '_>) {
+        context.session.note_evaluated(WarningLevel::Warning, &mut self.scratch);
+        context.turn.buffers.give(self.parameters);
+    }
+
+    /// The buffer of a query that was stopped.
+    pub fn into_parameters(self) -> Vec<u8> {
+        self.parameters
+    }
+
+    /// Evaluates rows until the step has processed enough. Returns whether all are evaluated.
+    fn evaluate_rows(&mut self) -> Result<bool> {
+        let plan = Arc::clone(&self.plan);
+        let columns = usize::from(plan.first_aggregate - plan.first_column);
+        let values = 1 + columns + plan.projection.values.len() + plan.sort.len() + plan.aggregates.len();
+        let mut has_ended = false;
+        while self.values_left > 0 && !has_ended {
+            match self.input.next(&plan.source) {
+                InputStep::Merged => self.values_left = self.values_left.saturating_sub(MERGE_VALUES),
+                InputStep::Row(row) => {
+                    self.values_left = self.values_left.saturating_sub(values);
+                    self.evaluate(&plan, &row)?;
+                }
+                InputStep::End => has_ended = true,
+            }
         }
-        found.sort_by(|left, right| compare_keys(&self.plan.sort, &left.keys, &right.keys));
-        let (skipped, taken) = window.take(found.len() as u64);
-        let mut packets = Vec::new();
-        for row in found.iter().skip(skipped as usize).take(taken as usize) {
-            let values = row.values.iter().map(Value::as_ref).zip(&self.plan.projection.columns);
-            append_row(protocol, values, &mut packets);
+        self.found.end_run(&plan.sort);
+        if has_ended && !plan.aggregates.is_empty() {
+            self.aggregated = Some(self.aggregate_packet(&plan)?);
         }
-        Ok((packets, taken))
+        Ok(has_ended)
     }
 
     /// Appends the values of a row to the statement's own parameters, where the plan's expressions read them.
-    fn bind(&mut self, row: &[Value]) -> Result<()> {
+    fn bind(&mut self, plan: &ComputePlan, row: &[Value]) -> Result<()> {
         self.builder.clear();
-        for ordinal in 0..self.plan.first_column {
-            self.builder.push(self.own.get(ordinal));
+        let own = Parameters::from_bytes(&self.parameters);
+        for ordinal in 0..plan.first_column {
+            self.builder.push(own.get(ordinal));
         }
         for value in row {
             self.builder.push(value.as_ref());
@@ -135,42 +225,17 @@ impl Computation<'_> {
         self.builder.append_to(&mut self.bytes)
     }
 
-    /// The result row and its sort keys; `None` if the condition rejects the row.
-    fn row(&mut self, row: &[Value]) -> Result<Option<ResultRow>> {
-        self.bind(row)?;
+    fn evaluate(&mut self, plan: &ComputePlan, row: &[Value]) -> Result<()> {
+        self.bind(plan, row)?;
         self.scratch.reset();
         let parameters = Parameters::from_bytes(&self.bytes);
-        if let Some(filter) = &self.plan.filter
+        if let Some(filter) = &plan.filter
             && !filter.is_true(None, parameters, &self.scratch)?
         {
-            return Ok(None);
+            return Ok(());
         }
-        let mut result = ResultRow { values: Vec::new(), keys: Vec::new() };
-        for value in &self.plan.projection.values {
-            result.values.push(value.evaluate(None, parameters, &self.scratch)?.to_value());
-        }
-        for key in &self.plan.sort {
-            let mark = self.scratch.warning_mark();
-            result.keys.push(key.value.evaluate(None, parameters, &self.scratch)?.to_value());
-            if key.is_in_result {
-                self.scratch.forget_warnings_after(mark);
-            }
-        }
-        Ok(Some(result))
-    }
-
-    fn aggregate(&mut self, rows: &[Vec<Value>], protocol: RowProtocol) -> Result<Vec<u8>> {
-        let mut states = accumulators(&self.plan.aggregates);
-        for row in rows {
-            self.bind(row)?;
-            self.scratch.reset();
-            let parameters = Parameters::from_bytes(&self.bytes);
-            if let Some(filter) = &self.plan.filter
-                && !filter.is_true(None, parameters, &self.scratch)?
-            {
-                continue;
-            }
-            for (state, aggregate) in states.iter_mut().zip(&self.plan.aggregates) {
+        if !plan.aggregates.is_empty() {
+            for (state, aggregate) in self.states.iter_mut().zip(&plan.aggregates) {
                 let value = match &aggregate.argument {
                     Some(argument) if aggregate.distinct => argument.evaluate(None, parameters, &self.scratch)?,
                     Some(argument) => argument.evaluate_unrounded(None, parameters, &self.scratch)?,
@@ -178,62 +243,92 @@ impl Computation<'_> {
                 };
                 state.add(value, &self.scratch)?;
             }
+            return Ok(());
         }
-        // The result row reads only aggregates and the statement's parameters, so the columns are NULL.
-        let columns = usize::from(self.plan.first_aggregate - self.plan.first_column);
+        let mut result = ResultRow { values: Vec::new(), keys: Vec::new() };
+        for value in &plan.projection.values {
+            result.values.push(value.evaluate(None, parameters, &self.scratch)?.to_value());
+        }
+        for key in &plan.sort {
+            let mark = self.scratch.warning_mark();
+            result.keys.push(key.value.evaluate(None, parameters, &self.scratch)?.to_value());
+            if key.is_in_result {
+                self.scratch.forget_warnings_after(mark);
+            }
+        }
+        if !plan.distinct || self.found.is_new(&result, &plan.projection.values) {
+            self.found.push(result);
+        }
+        Ok(())
+    }
+
+    /// The packet of the result row of a query with aggregates. It reads only aggregates and the statement's
+    /// parameters, so the columns are NULL.
+    fn aggregate_packet(&mut self, plan: &ComputePlan) -> Result<Vec<u8>> {
+        let columns = usize::from(plan.first_aggregate - plan.first_column);
         let mut values = vec![Value::Null; columns];
-        for state in &states {
+        for state in &self.states {
             values.push(state.finish()?);
         }
-        self.bind(&values)?;
+        self.bind(plan, &values)?;
         let mut packet = Vec::new();
         let parameters = Parameters::from_bytes(&self.bytes);
-        append_projection(&self.plan.projection, (None, parameters), protocol, &self.scratch, &mut packet)?;
+        append_projection(&plan.projection, (None, parameters), self.protocol, &self.scratch, &mut packet)?;
         Ok(packet)
     }
 
-    fn drop_equal(&self, rows: &mut Vec<ResultRow>) {
-        let mut kept: Vec<ResultRow> = Vec::new();
-        for row in rows.drain(..) {
-            let is_known = kept.iter().any(|known| {
-                known
-                    .values
-                    .iter()
-                    .zip(&row.values)
-                    .zip(&self.plan.projection.values)
-                    .all(|((left, right), value)| compare_nullable(value.result.collation, left, right).is_eq())
-            });
-            if !is_known {
-                kept.push(row);
+    /// Appends the packets of the next result rows. Returns whether rows are left.
+    fn append_rows(&mut self, packets: &mut Vec<u8>) -> bool {
+        let plan = Arc::clone(&self.plan);
+        if let Some(packet) = self.aggregated.take() {
+            if self.window.take(1).1 == 1 {
+                packets.extend_from_slice(&packet);
+                self.sent += 1;
+            }
+            return false;
+        }
+        let values = 1 + plan.projection.values.len() + plan.sort.len();
+        while self.values_left > 0 && packets.len() < OUTPUT_PART_BYTES {
+            if self.window.remaining == 0 {
+                return false;
+            }
+            let Some(row) = self.found.take(&plan.sort) else { return false };
+            self.values_left = self.values_left.saturating_sub(values);
+            if self.window.take(1).1 == 1 {
+                let values = row.values.iter().map(Value::as_ref).zip(&plan.projection.columns);
+                append_row(self.protocol, values, packets);
+                self.sent += 1;
             }
         }
-        *rows = kept;
+        true
     }
 }
 
-/// A result row before sorting.
-struct ResultRow {
-    values: Vec<Value>,
-    keys: Vec<Value>,
+/// The next part of the rows of a query.
+enum InputStep<'p> {
+    Row(Cow<'p, [Value]>),
+    /// The figures of one digest were merged; no row is ready yet.
+    Merged,
+    End,
 }
 
-fn compare_keys(sort: &[SortKey], left: &[Value], right: &[Value]) -> std::cmp::Ordering {
-    for (key, (left, right)) in sort.iter().zip(left.iter().zip(right)) {
-        let order = compare_nullable(key.value.result.collation, left, right);
-        let order = if key.descending { order.reverse() } else { order };
-        if order.is_ne() {
-            return order;
+impl ComputeInput {
+    fn next<'p>(&mut self, source: &'p ComputeSource) -> InputStep<'p> {
+        let row = match (&mut *self, source) {
+            (ComputeInput::OfPlan(at), ComputeSource::Nothing) if *at == 0 => Some(Cow::Borrowed(&[][..])),
+            (ComputeInput::OfPlan(at), ComputeSource::Rows(rows)) => rows.get(*at).map(|row| Cow::Borrowed(&row[..])),
+            (ComputeInput::OfPlan(_), _) => None,
+            (ComputeInput::Reported(rows), _) => rows.next().map(Cow::Owned),
+            (ComputeInput::Digests(rows), _) => {
+                if rows.merge_next() {
+                    return InputStep::Merged;
+                }
+                rows.next_row().map(Cow::Owned)
+            }
+        };
+        if let ComputeInput::OfPlan(at) = self {
+            *at += 1;
         }
-    }
-    std::cmp::Ordering::Equal
-}
-
-/// Compares two values; NULL sorts before all others.
-fn compare_nullable(collation: CollationId, left: &Value, right: &Value) -> std::cmp::Ordering {
-    match (left.is_null(), right.is_null()) {
-        (true, true) => std::cmp::Ordering::Equal,
-        (true, false) => std::cmp::Ordering::Less,
-        (false, true) => std::cmp::Ordering::Greater,
-        (false, false) => compare_values(collation, left.as_ref(), right.as_ref()),
+        row.map_or(InputStep::End, InputStep::Row)
     }
 }

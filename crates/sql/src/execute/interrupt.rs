@@ -81,6 +81,7 @@ impl Engine {
             // unused.
             Execution::Numbers(state) => turn.buffers.give(state.parameters),
             Execution::Status(state) => turn.buffers.give(state.parameters),
+            Execution::Computing(state) => turn.buffers.give(state.into_parameters()),
             Execution::TableStatistics(state) => state.input.release(turn),
             Execution::Benchmark(state) => state.calls.input.release(turn),
             Execution::LoadFile(state) => state.abandon(self, turn),

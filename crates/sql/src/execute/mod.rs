@@ -13,7 +13,7 @@
 //!   [`histogram`], their durations; [`digest`], their counts by normalised text;
 //! - [`key`] and [`bound`], which build the keys and key ranges of one execution; [`packets`] and [`sorter`],
 //!   which handle result rows; [`received`], which processes many of them in steps;
-//! - by form: [`read`], [`key_read`], [`compute`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
+//! - by form: [`read`], [`key_read`], [`compute`] with [`result_rows`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
 //!   [`compound`], [`into`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`benchmark`],
 //!   [`table_statistics`], [`lock_tables`], [`schema`], [`track_transaction`]; [`table_use`], which separates
 //!   statements from schema changes.
@@ -45,6 +45,7 @@ mod packets;
 mod query_limit;
 mod read;
 mod received;
+mod result_rows;
 mod resume;
 mod retry;
 mod savepoint;
@@ -69,6 +70,7 @@ pub(crate) use completion::{ChangeCounts, fail, finish_ok, interrupted, send_tab
 pub(crate) use compound::{receive_file, start_insert_select, start_modify};
 pub(crate) use compute::start_compute;
 pub(crate) use context::StatementContext;
+pub use digest::DigestTask;
 pub(crate) use digest::{StatementDigests, TextKey};
 pub use engine::Engine;
 pub(crate) use engine::SHAPE_SEED;

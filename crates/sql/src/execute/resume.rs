@@ -1,8 +1,6 @@
 //! Hot path, budget 60 instructions a reply, not counting its rows: continues the suspended statement that
 //! waits for a reply of the data plane, or for the client to receive more output.
 
-use std::borrow::Cow;
-
 use junctor_gateway::{Event, invariant};
 use junctor_model::value::Value;
 use junctor_signals::end_transaction::Ending;
@@ -12,9 +10,9 @@ use junctor_signals::read_status::StatusTable;
 use super::benchmark::continue_benchmark;
 use super::completion::{ChangeCounts, fail, finish_ok};
 use super::compound::{continue_compound, resume_compound};
-use super::compute::compute_rows;
+use super::compute::{ComputeInput, compute, continue_compute};
 use super::context::StatementContext;
-use super::digest;
+use super::digest::DigestRows;
 use super::insert::resume_insert;
 use super::interrupt::resume_kill;
 use super::into::{continue_into, resume_into};
@@ -144,7 +142,7 @@ fn resume_other(context: &mut StatementContext<'_, '_>, event: Event) -> Progres
         },
         Execution::Schema(state) => resume_schema(context, *state, event),
         Execution::Status(state) => match event {
-            Event::Status { rows, .. } => resume_status(context, *state, &rows),
+            Event::Status { rows, .. } => resume_status(context, *state, rows),
             other => unexpected("a status table", &other),
         },
         Execution::TableStatistics(state) => match event {
@@ -155,6 +153,7 @@ fn resume_other(context: &mut StatementContext<'_, '_>, event: Event) -> Progres
         | Execution::Read(_)
         | Execution::Tables(_)
         | Execution::Benchmark(_)
+        | Execution::Computing(_)
         | Execution::Received(_)
         | Execution::Sorted(_)
         | Execution::Discarding(_)
@@ -174,32 +173,34 @@ pub(super) fn unexpected(awaited_by: &str, event: &Event) -> ! {
 }
 
 /// Continues a query of a status table with its rows.
-fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, rows: &[Vec<Value>]) -> Progress {
+fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, mut rows: Vec<Vec<Value>>) -> Progress {
     let StatusState { plan, protocol, parameters, .. } = state;
-    let shown = match plan.source {
-        ComputeSource::Status(StatusTable::OperationLatency) => Cow::Owned(summary_rows(rows)),
-        ComputeSource::Status(StatusTable::OperationLatencyBuckets) => Cow::Owned(bucket_rows(rows)),
+    let zone = context.session.variables.value_rules().zone();
+    let input = match plan.source {
         ComputeSource::Status(StatusTable::StatementDigests) => {
-            Cow::Owned(digest::summary_rows(rows, context.session.variables.value_rules().zone()))
+            ComputeInput::Digests(Box::new(DigestRows::summary(rows, zone)))
         }
-        ComputeSource::Status(StatusTable::StatementHistograms) => Cow::Owned(digest::histogram_rows(rows)),
-        ComputeSource::Status(StatusTable::Events) => {
-            let zone = context.session.variables.value_rules().zone();
-            let mut rows = rows.to_vec();
-            for at in rows.iter_mut().filter_map(|row| row.get_mut(2)) {
-                let Value::UInt(us) = *at else { continue };
-                *at = Value::Temporal(zone.date_time_at(us, 6));
+        ComputeSource::Status(StatusTable::StatementHistograms) => {
+            ComputeInput::Digests(Box::new(DigestRows::histograms(rows)))
+        }
+        ComputeSource::Status(table) => {
+            match table {
+                StatusTable::OperationLatency => rows = summary_rows(&rows),
+                StatusTable::OperationLatencyBuckets => rows = bucket_rows(&rows),
+                StatusTable::Events => {
+                    for at in rows.iter_mut().filter_map(|row| row.get_mut(2)) {
+                        let Value::UInt(us) = *at else { continue };
+                        *at = Value::Temporal(zone.date_time_at(us, 6));
+                    }
+                }
+                StatusTable::Processes => rows = context.engine.visible_processes(context.session, &rows),
+                _ => {}
             }
-            Cow::Owned(rows)
+            ComputeInput::Reported(rows.into_iter())
         }
-        ComputeSource::Status(StatusTable::Processes) => {
-            Cow::Owned(context.engine.visible_processes(context.session, rows))
-        }
-        _ => Cow::Borrowed(rows),
+        ComputeSource::Nothing | ComputeSource::Rows(_) => ComputeInput::OfPlan(0),
     };
-    let progress = compute_rows(context, &plan, &shown, &parameters, protocol);
-    context.turn.buffers.give(parameters);
-    progress
+    compute(context, &plan, (parameters, protocol), input)
 }
 
 /// Continues an answer once the client can receive more. Does nothing while a reply of the data plane is
@@ -214,6 +215,10 @@ pub(crate) fn continue_output(context: &mut StatementContext<'_, '_>) -> Progres
         Execution::Received(state) if state.awaits_room => {
             state.awaits_room = false;
             continue_received(context)
+        }
+        Execution::Computing(state) if state.awaits_room => {
+            state.awaits_room = false;
+            continue_compute(context)
         }
         Execution::Read(state) if state.awaits_room => {
             state.awaits_room = false;
@@ -248,6 +253,7 @@ pub(super) fn run_requested_step(context: &mut StatementContext<'_, '_>) -> Prog
         Execution::Into(_) => continue_into(context),
         Execution::Tree(_) => continue_tree(context),
         Execution::Benchmark(_) => continue_benchmark(context),
+        Execution::Computing(_) => continue_compute(context),
         _ => continue_received(context),
     }
 }

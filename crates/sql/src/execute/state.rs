@@ -12,6 +12,7 @@ use junctor_signals::read_rows::OperationId;
 
 use super::benchmark::BenchmarkState;
 use super::compound::{CompoundState, DiscardState};
+use super::compute::ComputeState;
 use super::insert::{InsertState, InsertedNumbers};
 use super::interrupt::KillState;
 use super::into::IntoState;
@@ -81,6 +82,8 @@ pub(crate) enum Execution {
     Schema(Box<SchemaState>),
     /// Waits for the rows of a status table.
     Status(Box<StatusState>),
+    /// Evaluates and sends in steps a query over rows of the session.
+    Computing(Box<ComputeState>),
     /// Waits for the statistics of tables, to start again with them.
     TableStatistics(Box<TableStatisticsState>),
     /// Waits before its first step for a metadata lock: a schema change blocks one of its tables.
@@ -106,6 +109,7 @@ impl Execution {
             | Execution::UniqueKey(_)
             | Execution::Numbers(_)
             | Execution::Status(_)
+            | Execution::Computing(_)
             | Execution::TableStatistics(_)
             | Execution::Discarding(_)
             | Execution::Into(_)
@@ -154,6 +158,7 @@ impl Execution {
             Execution::Idle
             | Execution::Tables(_)
             | Execution::Benchmark(_)
+            | Execution::Computing(_)
             | Execution::Received(_)
             | Execution::Sorted(_)
             | Execution::Discarding(_)
@@ -168,6 +173,7 @@ impl Execution {
             Execution::Received(state) => state.awaits_room,
             Execution::Sorted(state) => state.awaits_room,
             Execution::Tree(state) => state.awaits_room,
+            Execution::Computing(state) => state.awaits_room,
             _ => false,
         }
     }
@@ -181,6 +187,7 @@ impl Execution {
             Execution::Into(state) => state.step_requested(),
             Execution::Tree(state) => Some(&mut state.step_requested),
             Execution::Benchmark(state) => Some(&mut state.step_requested),
+            Execution::Computing(state) => Some(&mut state.step_requested),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use junctor_gateway::TurnContext;
 use junctor_model::value::Value;
 use junctor_signals::read_status::StatusTable;
 
-use crate::execute::{Engine, Execution, StatementContext, TextKey, fail, in_read_only_transaction};
+use crate::execute::{DigestTask, Engine, Execution, StatementContext, TextKey, fail, in_read_only_transaction};
 use crate::mysql_catalog::show::SUMMARY_BY_DIGEST;
 use crate::parse::statement::ObjectName;
 use crate::parse::{digest_text, without_passwords};
@@ -98,15 +98,14 @@ impl Engine {
         (!text.is_empty()).then(|| Arc::new(DigestKey { database: key.database.map(Box::from), text: text.into() }))
     }
 
-    /// This block's contribution to the digest tables, for the sql block that executes the query. With
-    /// `forgets`, the block then begins anew.
-    pub fn digest_rows(&mut self, forgets: bool, turn: &TurnContext<'_>) -> Vec<Vec<Value>> {
-        match forgets {
-            true => {
-                self.digests.clear();
-                Vec::new()
-            }
-            false => self.digests.rows(turn.turn_start, turn.wall_clock_us),
-        }
+    /// Begins to read this block's contribution to the digest tables, for the sql block that executes the
+    /// query. With `forgets`, the block begins anew, and the contribution has no rows.
+    pub fn begin_digest_task(&mut self, forgets: bool) -> DigestTask {
+        if forgets { self.digests.begin_clear() } else { self.digests.begin_read() }
+    }
+
+    /// Runs the next step of the task, which takes tens of microseconds. Returns the rows after the last one.
+    pub fn run_digest_step(&self, task: &mut DigestTask, turn: &TurnContext<'_>) -> Option<Vec<Vec<Value>>> {
+        self.digests.run_step(task, turn.turn_start, turn.wall_clock_us)
     }
 }

@@ -159,6 +159,10 @@ impl LdmBlock {
             return WireSignal::recycle(Signal::Ldm(signal), context.buffers);
         }
         match signal {
+            // Long reads of this thread's sessions wait in the same queue.
+            LdmSignal::ReadRows(signal) if signal.is_long() && outbox.is_from_other_thread(from) => {
+                outbox.send_long_running(self.own, Signal::Ldm(LdmSignal::ReadRows(signal)));
+            }
             LdmSignal::ReadRows(signal) => self.on_read_rows(signal, context, outbox),
             LdmSignal::WriteRows(signal) => self.on_write_rows(signal, context, outbox),
             LdmSignal::InterruptWrites(signal) => self.on_interrupt_writes(signal, outbox),

@@ -61,12 +61,16 @@ impl QueryBlock {
     pub fn handle(
         &mut self,
         signal: QuerySignal,
-        _from: Address,
+        from: Address,
         context: &mut Context<'_>,
         outbox: &mut Outbox<Signal>,
     ) {
         self.counted.signals += 1;
         match signal {
+            // Long reads of this thread's sessions wait in the same queue.
+            QuerySignal::ReadRows(signal) if signal.is_long() && outbox.is_from_other_thread(from) => {
+                outbox.send_long_running(context.own_address, Signal::Query(QuerySignal::ReadRows(signal)));
+            }
             QuerySignal::ReadRows(signal) => self.on_read_rows(signal, context, outbox),
             QuerySignal::ContinueRead(signal) => self.on_continue_read(signal, context, outbox),
             QuerySignal::OpenPartition(signal) => self.on_open_partition(signal),

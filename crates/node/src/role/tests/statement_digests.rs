@@ -114,3 +114,67 @@ fn texts_of_other_sessions_need_a_right_and_have_no_passwords() {
         1
     );
 }
+
+/// The signals of one kind that are delivered while a statement runs, and its number of rows.
+fn steps_of(node: &mut Node, connection: u32, text: &str) -> (usize, usize, usize) {
+    node.begin_query(connection, text);
+    let (mut reads, mut steps) = (BTreeSet::new(), BTreeSet::new());
+    let mut turn = 0;
+    while node.step() {
+        turn += 1;
+        for in_flight in &node.delivery.in_flight {
+            match &in_flight.signal {
+                Signal::Sql(SqlSignal::ContinueStatement(signal)) => _ = steps.insert(signal.step),
+                Signal::Sql(SqlSignal::ContinueWork(_)) => _ = reads.insert(turn),
+                _ => {}
+            }
+        }
+    }
+    (node.rows(connection).len(), reads.len(), steps.len())
+}
+
+#[test]
+fn a_read_of_many_digests_takes_many_steps() {
+    const DIGESTS: usize = 500;
+    let mut node = node();
+    for number in 0..DIGESTS {
+        node.query(1, &format!("SELECT 1 AS a{number}"));
+    }
+    node.turn_ended(1_000);
+    for (text, rows) in [
+        (format!("SELECT digest_text FROM {TABLE} WHERE digest_text LIKE 'SELECT ? AS %'"), DIGESTS),
+        (format!("SELECT DISTINCT digest FROM {TABLE} WHERE digest_text LIKE 'SELECT ? AS %' ORDER BY 1"), DIGESTS),
+        (format!("SELECT COUNT(*) FROM {TABLE}"), 1),
+    ] {
+        let (found, reads, steps) = steps_of(&mut node, 9, &text);
+        assert_eq!(found, rows, "{text}");
+        // A step of the block that counts has 32 digests, and one of the query 1,024 values of 40 and more a row.
+        assert!(reads >= DIGESTS / 32 && steps >= DIGESTS / 32, "{text}: {reads} and {steps} steps");
+    }
+    let ordered = node.query(9, &format!("SELECT digest FROM {TABLE} ORDER BY digest DESC"));
+    assert!(ordered.is_sorted_by(|left, right| left >= right), "{ordered:?}");
+    node.execute(9, &[&format!("TRUNCATE {TABLE}")]);
+    assert_eq!(node.digests("digest_text", "SELECT ? AS %"), [""; 0]);
+    assert_eq!(node.resources_held(), 3, "only sessions hold resources");
+}
+
+#[test]
+fn a_query_of_digests_that_is_killed_between_steps_fails_and_leaves_nothing() {
+    let mut node = node();
+    for number in 0..200 {
+        node.query(1, &format!("SELECT 1 AS a{number}"));
+    }
+    node.turn_ended(1_000);
+    let mut killed = 0;
+    for steps in (0..120).step_by(7) {
+        node.begin_query(9, &format!("SELECT digest_text FROM {TABLE} ORDER BY digest"));
+        (0..steps).for_each(|_| _ = node.step());
+        node.begin_query(2, "KILL QUERY 9");
+        node.run();
+        node.rows(2);
+        let answer = node.answer(9).expect("the statement ends");
+        killed += usize::from(answer.windows(7).any(|bytes| bytes == b"Query e"));
+        assert_eq!(node.resources_held(), 3, "only sessions hold resources");
+    }
+    assert!(killed > 3, "{killed}");
+}

@@ -191,3 +191,18 @@ fn a_large_table_is_not_read_whole() {
     assert_eq!(node.query(1, &member("histogram-type")), ["\"equi-height\""]);
     assert_eq!(node.shared.settings.query_resources.memory(), 0);
 }
+
+#[test]
+fn a_join_looks_up_the_key_that_the_fewest_rows_have_if_any() {
+    let mut node = node_with_tables();
+    for (table, key) in [("w", "a, b"), ("x", "b, a")] {
+        node.execute(1, &[&format!("CREATE TABLE {table} (a INT, b INT, PRIMARY KEY ({key}))")]);
+        fill(&mut node, table, 0..2000, &|id| format!("({}, {})", id % 2, id / 2));
+    }
+    ["t", "w", "x"].iter().for_each(|table| analyze(&mut node, table));
+    let join = |table: &str| format!("SELECT COUNT(*) FROM t JOIN {table} USING (a, b) WHERE t.id < 150");
+    // A lookup by `a` would read half of the table for each batch of rows.
+    assert!(!plan(&mut node, &join("w")).contains("by keys"), "{}", plan(&mut node, &join("w")));
+    assert!(plan(&mut node, &join("x")).contains("by keys"), "{}", plan(&mut node, &join("x")));
+    assert_eq!(node.query(1, &join("w")), node.query(1, &join("x")));
+}

@@ -19,14 +19,16 @@ use super::histogram::Histogram;
 use super::session::Session;
 use crate::parse::{Dialect, without_passwords};
 use crate::plan::{DigestKey, DigestNumber, PlanWork, PreparedStatement};
+pub(super) use rows::DigestRows;
 use rows::{Counts, Figures};
-pub(super) use rows::{histogram_rows, summary_rows};
 
 /// Maximum number of rows, which is `performance_schema_digests_size`. The first one counts the statements
 /// whose digest finds no room. A row takes about 3 KiB, and at most 5 KiB.
 const ROWS_MAX: usize = STATUS_ROWS_MAX;
 /// Maximum length of the text of a sample in bytes, which is `performance_schema_max_sql_text_length`.
 const SAMPLE_BYTES_MAX: usize = 1024;
+/// Number of digests that one step encodes or forgets, which takes tens of microseconds.
+const STEP_DIGESTS: usize = 32;
 /// Number of texts without a cached plan whose digests are known; a power of two.
 const RECENT_TEXTS: usize = 64;
 /// Maximum length of such a text in bytes.
@@ -174,21 +176,63 @@ impl StatementDigests {
         self.rows.get_mut(number.0.wrapping_sub(self.first) as usize)
     }
 
-    /// The figures of all digests with executions, encoded for [`summary_rows`] and [`histogram_rows`].
-    /// `now` is the time at which the wall clock showed `wall_clock_us`.
-    pub fn rows(&self, now: Time, wall_clock_us: u64) -> Vec<Vec<Value>> {
-        let moment = |at: Time| wall_clock_us.saturating_sub(now.0.saturating_sub(at.0) / 1000);
-        let seen = self.rows.iter().filter(|row| row.durations.count() > 0);
-        seen.map(|row| row.figures(&moment).encode()).collect()
+    /// Begins to encode the figures of all digests, for [`DigestRows`].
+    pub fn begin_read(&self) -> DigestTask {
+        DigestTask(Task::Read { next: self.first, rows: Vec::new() })
     }
 
-    /// Forgets everything: TRUNCATE.
-    pub fn clear(&mut self) {
+    /// Forgets all digests: TRUNCATE. The task releases their memory.
+    pub fn begin_clear(&mut self) -> DigestTask {
         self.first += self.rows.len() as u64;
-        self.numbers.clear();
-        self.rows.clear();
-        self.rows.push(DigestRow::new(None, "".into(), Time(0)));
+        let rows = std::mem::replace(&mut self.rows, vec![DigestRow::new(None, "".into(), Time(0))]);
+        DigestTask(Task::Release { rows, numbers: std::mem::take(&mut self.numbers) })
     }
+
+    /// Runs the next step of a task. Returns its rows after the last step. `now` is the time at which the wall
+    /// clock showed `wall_clock_us`.
+    pub fn run_step(&self, task: &mut DigestTask, now: Time, wall_clock_us: u64) -> Option<Vec<Vec<Value>>> {
+        match &mut task.0 {
+            Task::Read { next, rows } => {
+                if *next < self.first {
+                    // TRUNCATE has forgotten what was read.
+                    rows.clear();
+                    *next = self.first;
+                }
+                let at = (*next - self.first) as usize;
+                let moment = |at: Time| wall_clock_us.saturating_sub(now.0.saturating_sub(at.0) / 1000);
+                let part = self.rows.iter().skip(at).take(STEP_DIGESTS);
+                let seen = part.filter(|row| row.durations.count() > 0);
+                rows.extend(seen.map(|row| row.figures(&moment).encode()));
+                *next = self.first + (at + STEP_DIGESTS) as u64;
+                (at + STEP_DIGESTS >= self.rows.len()).then(|| std::mem::take(rows))
+            }
+            Task::Release { rows, numbers } => {
+                rows.truncate(rows.len().saturating_sub(STEP_DIGESTS));
+                for _ in 0..STEP_DIGESTS {
+                    numbers.pop_first();
+                }
+                (rows.is_empty() && numbers.is_empty()).then(Vec::new)
+            }
+        }
+    }
+}
+
+/// A read of all digests, or the release of forgotten ones. It runs in steps, because the other work of the
+/// thread waits until a step ends.
+#[derive(Debug)]
+pub struct DigestTask(Task);
+
+#[derive(Debug)]
+enum Task {
+    /// The number of the next digest, and the encoded figures of those before it.
+    Read {
+        next: u64,
+        rows: Vec<Vec<Value>>,
+    },
+    Release {
+        rows: Vec<DigestRow>,
+        numbers: BTreeMap<Arc<DigestKey>, DigestNumber>,
+    },
 }
 
 impl DigestRow {

@@ -126,18 +126,69 @@ impl Figures {
     }
 }
 
-/// The figures of all sql blocks, by database and text. Those without a digest come first.
-fn merged(rows: &[Vec<Value>]) -> Vec<Figures> {
-    let mut merged: BTreeMap<Option<DigestKey>, Figures> = BTreeMap::new();
-    for figures in rows.iter().filter_map(|row| Figures::decode(row)) {
-        match merged.get_mut(&figures.key) {
+/// The rows of a digest table, from the figures of all sql blocks. Those of one digest are added. The rows come
+/// one at a time, so that the caller can do other work in between.
+#[derive(Debug)]
+pub(in crate::execute) struct DigestRows {
+    form: RowForm,
+    /// The figures that are not added yet.
+    reported: std::vec::IntoIter<Vec<Value>>,
+    /// By database and text. Those without a digest come first.
+    merged: BTreeMap<Option<DigestKey>, Figures>,
+    /// Further rows of the last digest.
+    ready: std::vec::IntoIter<Vec<Value>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum RowForm {
+    /// `events_statements_summary_by_digest`, with times in this zone.
+    Summary(Zone),
+    /// `events_statements_histogram_by_digest`.
+    Histograms,
+}
+
+impl DigestRows {
+    /// The rows of `events_statements_summary_by_digest`, with times in this zone.
+    pub fn summary(reported: Vec<Vec<Value>>, zone: Zone) -> DigestRows {
+        DigestRows::new(RowForm::Summary(zone), reported)
+    }
+
+    /// The rows of `events_statements_histogram_by_digest`: the buckets that are not empty.
+    pub fn histograms(reported: Vec<Vec<Value>>) -> DigestRows {
+        DigestRows::new(RowForm::Histograms, reported)
+    }
+
+    fn new(form: RowForm, reported: Vec<Vec<Value>>) -> DigestRows {
+        let (merged, ready) = (BTreeMap::new(), Vec::new().into_iter());
+        DigestRows { form, reported: reported.into_iter(), merged, ready }
+    }
+
+    /// Adds the figures of one digest of one block. Returns false if all are added.
+    pub fn merge_next(&mut self) -> bool {
+        let Some(row) = self.reported.next() else { return false };
+        let Some(figures) = Figures::decode(&row) else { return true };
+        match self.merged.get_mut(&figures.key) {
             Some(known) => known.merge(figures),
             None => {
-                merged.insert(figures.key.clone(), figures);
+                self.merged.insert(figures.key.clone(), figures);
+            }
+        }
+        true
+    }
+
+    /// The next row, once all figures are added.
+    pub fn next_row(&mut self) -> Option<Vec<Value>> {
+        loop {
+            if let Some(row) = self.ready.next() {
+                return Some(row);
+            }
+            let (_, figures) = self.merged.pop_first()?;
+            match self.form {
+                RowForm::Summary(zone) => return Some(summary_row(figures, zone)),
+                RowForm::Histograms => self.ready = histogram_rows(&figures).into_iter(),
             }
         }
     }
-    merged.into_values().collect()
 }
 
 /// SCHEMA_NAME and DIGEST.
@@ -147,68 +198,61 @@ fn identity(figures: &Figures) -> [Value; 2] {
     [database, Value::Bytes(digest_hash(&key.text).into_bytes())]
 }
 
-/// The rows of `events_statements_summary_by_digest`, with times in this zone.
-pub(in crate::execute) fn summary_rows(rows: &[Vec<Value>], zone: Zone) -> Vec<Vec<Value>> {
+/// A row of `events_statements_summary_by_digest`.
+fn summary_row(figures: Figures, zone: Zone) -> Vec<Value> {
     let moment = |at_us: u64| Value::Temporal(zone.date_time_at(at_us, 6));
     let ps = |ns: u64| Value::UInt(ns.saturating_mul(PS_PER_NS));
     let zero = || Value::UInt(0);
-    let row = |figures: Figures| {
-        let Counts { errors, warnings, rows_affected, rows_sent, sorted_rows, work } = &figures.counts;
-        let [full_joins, full_range_joins, ranges, scans, sorted_ranges, sorted_scans, without_index] =
-            work.map(Value::UInt);
-        let durations = &figures.durations;
-        let average_ns = durations.sum_ns() / durations.count().max(1);
-        let quantiles = [950, 990, 999].map(|thousandths| ps(durations.quantile_ns(thousandths)));
-        let text = figures.key.as_ref().map_or(Value::Null, |key| Value::Bytes(key.text.as_bytes().to_vec()));
-        let mut row = Vec::from(identity(&figures));
-        row.extend([text, Value::UInt(durations.count())]);
-        row.extend([durations.sum_ns(), figures.min_ns, average_ns, durations.max_ns()].map(ps));
-        // SUM_LOCK_TIME is not measured.
-        row.push(zero());
-        row.extend([errors, warnings, rows_affected, rows_sent].map(|sum| Value::UInt(*sum)));
-        // ROWS_EXAMINED and temporary tables are not measured.
-        row.extend([zero(), zero(), zero()]);
-        // No range is checked again for each row, and no pass of a sort is counted.
-        row.extend([full_joins, full_range_joins, ranges, zero(), scans, zero()]);
-        row.extend([sorted_ranges, Value::UInt(*sorted_rows), sorted_scans, without_index, zero()]);
-        // Neither time of the CPU nor memory is measured, and there is no secondary engine.
-        row.extend([zero(), zero(), zero(), zero()]);
-        row.extend([moment(figures.first_seen_us), moment(figures.last_seen_us)]);
-        row.extend(quantiles);
-        match figures.sample {
-            Some((sample, sample_ns)) => {
-                let sample = Value::Bytes(sample.as_bytes().to_vec());
-                row.extend([sample, moment(figures.first_seen_us), ps(sample_ns)]);
-            }
-            None => row.extend([Value::Null, moment(figures.first_seen_us), zero()]),
+    let Counts { errors, warnings, rows_affected, rows_sent, sorted_rows, work } = &figures.counts;
+    let [full_joins, full_range_joins, ranges, scans, sorted_ranges, sorted_scans, without_index] =
+        work.map(Value::UInt);
+    let durations = &figures.durations;
+    let average_ns = durations.sum_ns() / durations.count().max(1);
+    let quantiles = [950, 990, 999].map(|thousandths| ps(durations.quantile_ns(thousandths)));
+    let text = figures.key.as_ref().map_or(Value::Null, |key| Value::Bytes(key.text.as_bytes().to_vec()));
+    let mut row = Vec::from(identity(&figures));
+    row.extend([text, Value::UInt(durations.count())]);
+    row.extend([durations.sum_ns(), figures.min_ns, average_ns, durations.max_ns()].map(ps));
+    // SUM_LOCK_TIME is not measured.
+    row.push(zero());
+    row.extend([errors, warnings, rows_affected, rows_sent].map(|sum| Value::UInt(*sum)));
+    // ROWS_EXAMINED and temporary tables are not measured.
+    row.extend([zero(), zero(), zero()]);
+    // No range is checked again for each row, and no pass of a sort is counted.
+    row.extend([full_joins, full_range_joins, ranges, zero(), scans, zero()]);
+    row.extend([sorted_ranges, Value::UInt(*sorted_rows), sorted_scans, without_index, zero()]);
+    // Neither time of the CPU nor memory is measured, and there is no secondary engine.
+    row.extend([zero(), zero(), zero(), zero()]);
+    row.extend([moment(figures.first_seen_us), moment(figures.last_seen_us)]);
+    row.extend(quantiles);
+    match figures.sample {
+        Some((sample, sample_ns)) => {
+            let sample = Value::Bytes(sample.as_bytes().to_vec());
+            row.extend([sample, moment(figures.first_seen_us), ps(sample_ns)]);
         }
-        row
-    };
-    merged(rows).into_iter().map(row).collect()
+        None => row.extend([Value::Null, moment(figures.first_seen_us), zero()]),
+    }
+    row
 }
 
-/// The rows of `events_statements_histogram_by_digest`: the buckets that are not empty.
-pub(in crate::execute) fn histogram_rows(rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
-    let of_one = |figures: Figures| {
-        let mut lower = 0;
-        let total = figures.durations.count().max(1) as f64;
-        let buckets: Vec<_> = figures.durations.buckets().collect();
-        // A hash of the text, so it is made once.
-        let identity = identity(&figures);
-        let row = |(bucket, count): (usize, u64)| {
-            lower += count;
-            let (from_ns, to_ns) = bounds_ns(bucket);
-            // The end of a bucket is the beginning of the next one, as in MySQL.
-            let bounds = [from_ns, to_ns + 1].map(|ns| Value::UInt(ns * PS_PER_NS));
-            let mut row = Vec::from(identity.clone());
-            row.push(Value::UInt(bucket as u64));
-            row.extend(bounds);
-            row.extend([Value::UInt(count), Value::UInt(lower), Value::Double(lower as f64 / total)]);
-            row
-        };
-        buckets.into_iter().map(row).collect::<Vec<_>>()
+/// The rows of a digest in `events_statements_histogram_by_digest`: the buckets that are not empty.
+fn histogram_rows(figures: &Figures) -> Vec<Vec<Value>> {
+    let mut lower = 0;
+    let total = figures.durations.count().max(1) as f64;
+    // A hash of the text, so it is made once.
+    let identity = identity(figures);
+    let row = |(bucket, count): (usize, u64)| {
+        lower += count;
+        let (from_ns, to_ns) = bounds_ns(bucket);
+        // The end of a bucket is the beginning of the next one, as in MySQL.
+        let bounds = [from_ns, to_ns + 1].map(|ns| Value::UInt(ns * PS_PER_NS));
+        let mut row = Vec::from(identity.clone());
+        row.push(Value::UInt(bucket as u64));
+        row.extend(bounds);
+        row.extend([Value::UInt(count), Value::UInt(lower), Value::Double(lower as f64 / total)]);
+        row
     };
-    merged(rows).into_iter().flat_map(of_one).collect()
+    figures.durations.buckets().map(row).collect()
 }
 
 fn text_of(value: &Value) -> Option<Box<str>> {

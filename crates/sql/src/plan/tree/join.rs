@@ -15,7 +15,7 @@ use super::equality_class::Classes;
 use super::factor;
 use super::from::SourcePlan;
 use super::join_key::{join_key, null_aware, rejects_null, relations_of};
-use super::leaf::LeafAccess;
+use super::leaf::{LeafAccess, Table};
 use super::selectivity::Estimates;
 use super::stateful::{with_initial_last, with_unread};
 use super::subquery::{SemiJoin, applied};
@@ -95,7 +95,10 @@ const SEMIJOIN_SHARE: f64 = 0.3;
 /// them has a partner.
 const FILTERED_ROWS_MIN: f64 = 1000.0;
 const FILTERED_SHARE_MAX: f64 = 0.7;
-/// Bounds of the number of left rows whose keys are looked up: at least a batch, whatever the estimates say.
+/// The cost of a key from which on its rows count as many.
+const LOOKUP_NS_MAX: f64 = 100_000.0;
+/// Bounds of the number of left rows whose keys are looked up: at least a batch, whatever the estimates say,
+/// unless a key has many rows.
 const LOOKUP_ROWS_MIN: f64 = 256.0;
 const LOOKUP_ROWS_MAX: f64 = 1e9;
 /// Maximum number of keys of NOT IN that may be NULL. The rows of a hash table are listed for each
@@ -421,7 +424,11 @@ impl<'j> Joins<'j> {
                 let (to_right, on) = self.split(on, &of_right);
                 let [left_applies, right_applies] = *applies;
                 let left = self.with_applies(self.build(*left, to_left)?, left_applies)?;
+                // WHERE also judges rows that have only NULL on the right, so its semijoins cannot filter the
+                // right side.
+                let waiting = std::mem::take(&mut *self.early.borrow_mut());
                 let right = self.with_applies(self.build(*right, to_right)?, right_applies)?;
+                *self.early.borrow_mut() = waiting;
                 let joined = self.pair(JoinForm::Left, left, right, on)?;
                 let mut cost = joined.cost;
                 cost.rows *= above.iter().map(|condition| self.estimates().selectivity(condition)).product::<f64>();
@@ -743,17 +750,15 @@ impl<'j> Joins<'j> {
                 if let SourcePlan::Table(layout, reference, of_view) = &self.sources[relation] {
                     let table = (*layout, *reference, &of_view[..]);
                     let columns = self.block.space.columns_of(self.block.relations[relation].id);
-                    // The key with the fewest rows of each value.
-                    let mut ranked: Vec<(usize, &JoinKey)> = keys.iter().enumerate().collect();
-                    let share = |key: &(usize, &JoinKey)| estimates.equality_of(key.1);
-                    ranked.sort_by(|left, right| share(left).total_cmp(&share(right)));
-                    let request = (self.block.space, &own[..], &ranked[..]);
-                    let rows_max = self.lookup_rows_max(&right.cost, &keys);
-                    // Locking reads lock what they read, so they prefer keys.
                     let lock = self.clauses.locks.of(relation);
-                    if lock.is_some() || left.cost.rows <= 2.0 * rows_max as f64 {
-                        let found = self.planner.lookup_leaf(table, &columns, request, lock)?;
-                        lookup = found.map(|found| JoinLookup { rows_max, ..found });
+                    if let Some(place) = self.lookup_key(table, (&own, &keys)) {
+                        let rows_max = self.lookup_rows_max(&right.cost, &keys[place]);
+                        let request = (self.block.space, &own[..], &keys[place]);
+                        // Locking reads lock what they read, so they prefer keys.
+                        if lock.is_some() || left.cost.rows <= 2.0 * rows_max as f64 {
+                            let leaf = self.planner.lookup_leaf(table, &columns, request, lock)?;
+                            lookup = Some(JoinLookup { leaf, key: place, rows_max });
+                        }
                     }
                 }
                 self.scan(relation, own, &right.cost)?
@@ -802,12 +807,21 @@ impl<'j> Joins<'j> {
         Ok(Part::planned(node, relations, cost))
     }
 
-    /// The number of left rows up to which their keys are looked up instead of reading all right rows.
-    fn lookup_rows_max(&self, right: &PartCost, keys: &[JoinKey]) -> usize {
+    /// The key that an index of the table serves and that the fewest rows of the table have.
+    fn lookup_key(&self, table: Table<'_>, (own, keys): (&[Expression], &[JoinKey])) -> Option<usize> {
         let estimates = self.estimates();
-        let share = keys.iter().map(|key| estimates.equality_of(key)).fold(1.0, f64::min);
-        let equal = right.build_ns() / right.lookup_ns(share);
-        equal.clamp(LOOKUP_ROWS_MIN, LOOKUP_ROWS_MAX) as usize
+        let usable = |place: &usize| self.planner.has_lookup(table, (self.block.space, own, &keys[*place]));
+        let share = |place: &usize| estimates.equality_of(&keys[*place]);
+        (0..keys.len()).filter(usable).min_by(|left, right| share(left).total_cmp(&share(right)))
+    }
+
+    /// The number of left rows up to which their keys are looked up instead of reading all right rows. It is
+    /// small if a key has many rows: a batch of left rows would read them again and again.
+    fn lookup_rows_max(&self, right: &PartCost, key: &JoinKey) -> usize {
+        let lookup_ns = right.lookup_ns(self.estimates().equality_of(key));
+        let equal = right.build_ns() / lookup_ns;
+        let rows_min = if lookup_ns > LOOKUP_NS_MAX { 1.0 } else { LOOKUP_ROWS_MIN };
+        equal.clamp(rows_min, LOOKUP_ROWS_MAX) as usize
     }
 }
 

@@ -10,7 +10,7 @@ use junctor_model::schema::TableLayout;
 use junctor_model::value::Value;
 use junctor_signals::program::{Projection, SortKey};
 
-use super::{JoinKey, JoinLookup, LeafPlan, NullMatch, TreePlanner, TreeTable};
+use super::{JoinKey, LeafPlan, NullMatch, TreePlanner, TreeTable};
 use crate::bind::ParameterKind;
 use crate::bind::block::{SlotOwner, SlotSpace};
 use crate::parse::statement::{LockingClause, TableReference};
@@ -24,7 +24,7 @@ use crate::result::ResultHeader;
 /// The slots of a relation's columns.
 type Columns = [(u16, ColumnNumber)];
 /// A stored table, its place in FROM, and the conditions of the view through which it is read.
-type Table<'t> = (&'t Arc<TableLayout>, &'t TableReference, &'t [Expression]);
+pub(super) type Table<'t> = (&'t Arc<TableLayout>, &'t TableReference, &'t [Expression]);
 
 /// How a leaf finds its rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -106,22 +106,15 @@ impl TreePlanner<'_> {
         self.leaf(table, (space, columns), (&conditions, None), lock)
     }
 
-    /// Plans the read of a table by one of the keys of a join, if an index serves it: the first of `keys`, each
-    /// with its position in the join.
+    /// Plans the read of a table by a key of a join that an index serves (see [`Self::has_lookup`]).
     pub(super) fn lookup_leaf(
         &self,
         table: Table<'_>,
         columns: &Columns,
-        (space, conditions, keys): (&SlotSpace, &[Expression], &[(usize, &JoinKey)]),
+        (space, conditions, key): (&SlotSpace, &[Expression], &JoinKey),
         lock: Option<LockingClause>,
-    ) -> Result<Option<JoinLookup>> {
-        for (place, key) in keys.iter().copied() {
-            if self.has_lookup(table, (space, conditions, key)) {
-                let leaf = self.leaf(table, (space, columns), (conditions, Some(key)), lock)?;
-                return Ok(Some(JoinLookup { leaf, key: place, rows_max: 0 }));
-            }
-        }
-        Ok(None)
+    ) -> Result<usize> {
+        self.leaf(table, (space, columns), (conditions, Some(key)), lock)
     }
 
     /// Whether an index of the table serves a read by a list of values of this key.
