@@ -9,7 +9,7 @@
 //! - the commands: [`sysbench_matrix`], [`compare`], [`durable_writes`], [`relaxed_writes`], [`restarts`],
 //!   [`checkpoints`], [`log_limit`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
 //!   [`long_statements`], [`long_transactions`], [`redo`], [`demo`], [`instructions`], [`event_load`] (the
-//!   command `load`: very many connections), [`scale`], [`tpch`], [`cluster_kill`];
+//!   command `load`: very many connections), [`scale`], [`tpch`], [`cluster_kill`], [`cluster_cost`];
 //! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB, compared
 //!   with MariaDB;
 //! - [`api`]: the Rust client, and a node in the same process.
@@ -36,6 +36,7 @@ pub mod applications;
 pub mod attacks;
 pub mod autobench;
 pub mod checkpoints;
+pub mod cluster_cost;
 pub mod cluster_kill;
 pub mod compare;
 pub mod connections;
