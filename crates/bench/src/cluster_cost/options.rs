@@ -46,6 +46,9 @@ pub struct ClusterCostOptions {
     /// Nodes that only serve clients, of the cluster in three tiers
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
     pub sql_nodes: u8,
+    /// CPUs of a data node of the cluster; the node alone has twice as many
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub node_cpus: u32,
     /// `commit_durability` of the nodes: disk or memory
     #[arg(long, default_value = "memory")]
     pub durability: String,
@@ -86,17 +89,26 @@ impl ClusterCostOptions {
         Duration::from_secs(self.seconds)
     }
 
-    /// A node that keeps its data on disk.
-    pub fn node(&self) -> JunctorOptions {
-        let settings = [format!("commit_durability = {:?}", self.durability), "TotalMemory = \"1G\"".into()];
-        let settings = settings.into_iter().chain(["cpu_binding = false".into()]).collect();
+    /// A node that keeps its data on disk, for so many CPUs.
+    fn node_of(&self, cpus: u32) -> JunctorOptions {
+        let settings = vec![
+            format!("commit_durability = {:?}", self.durability),
+            format!("NumCPUs = {cpus}"),
+            "TotalMemory = \"1G\"".into(),
+            "cpu_binding = false".into(),
+        ];
         JunctorOptions { binary: self.junctor.clone(), is_durable: true, settings, ..JunctorOptions::default() }
+    }
+
+    /// A node alone, for the CPUs of both data nodes.
+    pub fn node(&self) -> JunctorOptions {
+        self.node_of(2 * self.node_cpus)
     }
 
     /// A cluster of this shape.
     pub fn cluster(&self, shape: Shape) -> ClusterOptions {
         ClusterOptions {
-            junctor: self.node(),
+            junctor: self.node_of(self.node_cpus),
             data_nodes: 2,
             replicas: 2,
             sql_nodes: if shape == Shape::ThreeTier { self.sql_nodes } else { 0 },

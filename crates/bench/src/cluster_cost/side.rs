@@ -116,13 +116,19 @@ impl Side {
         Load { per_s, ..self.load(operation, clients, time) }.run()
     }
 
-    /// Runs a script of sysbench at all nodes that clients use. Returns its report and the CPU time of all
-    /// nodes for each event, in microseconds.
+    /// Runs a script of sysbench at nodes that clients use, at most so many. Returns its report and the CPU time
+    /// of all nodes for each event, in microseconds.
     ///
     /// # Errors
     /// sysbench or a node fails.
-    pub fn sysbench(&self, script: &str, threads: u32, time_s: u64) -> Outcome<(SysbenchReport, f64)> {
-        let hosts: Vec<String> = self.serving().iter().map(|server| server.address.ip().to_string()).collect();
+    pub fn sysbench(
+        &self,
+        script: &str,
+        threads: u32,
+        (time_s, nodes_max): (u64, usize),
+    ) -> Outcome<(SysbenchReport, f64)> {
+        let serving = self.serving().iter().take(nodes_max);
+        let hosts: Vec<String> = serving.map(|server| server.address.ip().to_string()).collect();
         let run = SysbenchRun {
             script: script.into(),
             database: "sbtest".into(),

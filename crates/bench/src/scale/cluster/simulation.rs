@@ -87,7 +87,7 @@ enum Step {
     /// At the tc: all replicas are prepared.
     Prepared,
     /// At a replica: the decision is applied.
-    Apply { position: u64, is_primary: bool },
+    Apply(u64),
     /// At the tc: the commit is confirmed.
     Answer,
 }
@@ -434,7 +434,7 @@ impl Simulation<'_> {
                 let decision = self.decision(transaction);
                 self.tell_main(node, Message::Request(decision));
             }
-            Step::Apply { position, .. } => self.tell_main(node, Message::LdmApplied(position)),
+            Step::Apply(position) => self.tell_main(node, Message::LdmApplied(position)),
             Step::Answer => {
                 self.report.commits += 1;
                 self.report.latencies.add(self.now_ns - it.begun_ns);
@@ -582,7 +582,7 @@ impl Simulation<'_> {
                 Order::CommitTransaction { position, transaction, part, .. } => {
                     let is_primary = part == TransactionPart::Rows;
                     let cost_ns = if is_primary { self.costs.commit } else { 0 };
-                    let step = Step::Apply { position, is_primary };
+                    let step = Step::Apply(position);
                     let work = Work { transaction: transaction.counter as u32, step, cost_ns };
                     self.plan(after_ns, Due::Work(node, work));
                 }

@@ -142,7 +142,7 @@ fn the_end_of_a_snapshot_is_reported_with_the_next_news_or_when_everything_is_to
     mirror.tell_all();
     assert_eq!(mirror.next_applied(), None, "nothing is new");
     mirror.set_oldest_snapshot(Some(number(1, 5)));
-    on_decide(&mut mirror, decide(2, 6, Vec::new()));
+    on_decide(&mut mirror, Decide { others: number(1, 9), ..decide(2, 6, Vec::new()) });
     assert_eq!(mirror.next_applied().map(|it| (it.applied, it.oldest_snapshot)), Some((number(1, 6), number(1, 5))));
 }
 
