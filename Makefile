@@ -12,6 +12,8 @@
 #   make kill        bank transfers and sysbench against a durable server that is killed: make kill KILLS=300
 #   make cluster-kill  a cluster whose nodes are killed, cut off and stopped under bank transfers, with the
 #                    distribution of the gaps of service: make cluster-kill KILLS=300
+#   make cluster-cost  messages, bytes, syncs, hops and CPU time of the commits of a cluster, beside MariaDB with
+#                    Galera: make cluster-cost ARGS="--parts commits,hops"
 #   make faults      a durable server that is killed at each of its calls for files and at each crash point,
 #                    or whose calls fail: make faults FAULTS=500
 #   make rot         a durable server's files with one bit flipped, for every sector in turn
@@ -22,7 +24,8 @@
 #   make ch          CH-benCHmark: transactions of TPC-C alone and beside a stream of queries, on Junctor and MariaDB
 #   make load        up to 16,384 connections; a single one beside an echo server; an idle node
 #   make thread-pool the modes of the thread pool with 1 to 16,384 connections, beside MariaDB's pool-of-threads
-#   make scale       simulated placements for 4 to 128 CPUs: the plots and figures of docs/scale
+#   make scale       simulated placements for 4 to 128 CPUs, and clusters of 2 to 64 nodes: the plots and figures
+#                    of docs/scale
 #   make differential  random statements compared with MariaDB: make differential SEED=1 STATEMENTS=400000
 #   make typed       random statements over every type and function, compared with MariaDB: make typed TYPED=1000000
 #   make sqllogictest  a sample of the public sqllogictest corpus: make sqllogictest CORPUS=DIR ONE_IN=35
@@ -51,7 +54,7 @@ FAULTS ?= 500
 ONE_IN ?= 35
 SEED ?= 1
 
-.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill faults rot history deadlocks long-transactions long-statements ch load thread-pool scale differential typed sqllogictest django storage-engine statement-forms loom models sanitize fuzz tidy tools release
+.PHONY: demo run test bench restarts checkpoints sysbench kill cluster-kill cluster-cost faults rot history deadlocks long-transactions long-statements ch load thread-pool scale differential typed sqllogictest django storage-engine statement-forms loom models sanitize fuzz tidy tools release
 
 demo: tools release
 	$(BENCH) demo $(ARGS)
@@ -89,6 +92,9 @@ sysbench: tools release
 
 kill: tools
 	JUNCTOR_KILLS=$(KILLS) timeout 7200 cargo test --package junctor --test durability -- --nocapture kill::
+
+cluster-cost: tools release
+	timeout 3600 $(BENCH) cluster-cost $(ARGS)
 
 cluster-kill: tools release
 	timeout 7200 $(BENCH) cluster-kill --kills $(KILLS) --seed $(SEED) $(ARGS)

@@ -9,7 +9,8 @@
 //! - the commands: [`sysbench_matrix`], [`compare`], [`durable_writes`], [`relaxed_writes`], [`restarts`],
 //!   [`checkpoints`], [`log_limit`], [`connections`], [`torn_reads`], [`history`], [`deadlocks`],
 //!   [`long_statements`], [`long_transactions`], [`redo`], [`demo`], [`instructions`], [`event_load`] (the
-//!   command `load`: very many connections), [`scale`], [`tpch`], [`ch`], [`cluster_kill`];
+//!   command `load`: very many connections), [`scale`], [`tpch`], [`ch`], [`cluster_kill`],
+//!   [`cluster_cost`];
 //! - [`lab`]: `junctor lab`; [`autobench`]: `junctor bench`; [`applications`]: its DBT2 and YCSB, compared
 //!   with MariaDB;
 //! - [`api`]: the Rust client, and a node in the same process.
@@ -37,6 +38,7 @@ pub mod attacks;
 pub mod autobench;
 pub mod ch;
 pub mod checkpoints;
+pub mod cluster_cost;
 pub mod cluster_kill;
 pub mod compare;
 pub mod connections;

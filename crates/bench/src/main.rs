@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, api, applications, attacks, ch, checkpoints, cluster_kill, compare, connections, consistency, deadlocks,
+    Outcome, api, applications, attacks, ch, checkpoints, cluster_cost, cluster_kill, compare, connections, consistency, deadlocks,
     demo, durable_writes, echo, event_load, history, instructions, lab, log_limit, long_statements, long_transactions,
     redo, relaxed_writes, restarts, scale, sysbench_matrix, torn_reads, tpch,
 };
@@ -70,6 +70,8 @@ enum Command {
     Api(api::ApiOptions),
     /// Kill, cut off and stop random nodes of a cluster under bank transfers; needs root
     ClusterKill(cluster_kill::ClusterKillOptions),
+    /// Count messages, bytes, syncs and CPU time of the commits of a cluster, compared with a node alone
+    ClusterCost(cluster_cost::ClusterCostOptions),
     /// Count the bytes of code that each thread executes, by setups of the laboratory
     CodeSize(lab::code_size::CodeSizeOptions),
     /// Check a table of a running server against its indexes
@@ -91,6 +93,7 @@ fn run(command: Command) -> Outcome<()> {
         Command::Restarts(options) => restarts::run(&options),
         Command::Checkpoints(options) => checkpoints::run(&options),
         Command::ClusterKill(options) => cluster_kill::run(&options),
+        Command::ClusterCost(options) => cluster_cost::run(&options),
         Command::LogLimit(options) => log_limit::run(&options),
         Command::Attacks(options) => attacks::run(&options),
         Command::Connections(options) => connections::run(&options),

@@ -141,6 +141,10 @@ pub struct ReadLogUsageReply {
     pub sync_us_min: u32,
     /// Duration of all syncs since the start of the node, in microseconds.
     pub syncs_us: u64,
+    /// Syncs of log files for commits since the start of the node.
+    pub syncs: u64,
+    /// Records of commits formed since the start of the node.
+    pub records: u64,
 }
 
 /// Loads partitions from checkpoint files. From main to ldm during recovery.

@@ -166,6 +166,14 @@ pub struct CommitStable {
     pub number: CommitNumber,
 }
 
+/// A number that statements have seen has become stable at this node. From main to tc of its node, in a
+/// cluster.
+#[derive(Debug)]
+pub struct SeenStable {
+    /// The stable number.
+    pub number: CommitNumber,
+}
+
 impl CommitStable {
     /// The block of a node that took the number as `owner`, and the signal for it.
     pub fn for_owner(number: CommitNumber, owner: u16, node: NodeId) -> (Address, Signal) {

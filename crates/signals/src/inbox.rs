@@ -229,6 +229,7 @@ inbox! {
         CommitTransactionReply: Reserved, 16, crosses 6;
         UndoTransactionReply: Reserved, 16, crosses 7;
         CommitStable: Reserved, 4, local;
+        SeenStable: Reserved, 64, local;
         AwaitDurableReply: Reserved, 16, local;
         LogSpaceChanged: Reserved, 1, local;
         ReserveLogSpaceReply: Reserved, 16, local;
@@ -410,7 +411,7 @@ impl junctor_kernel::Signal for Signal {
     #[inline]
     fn priority(&self) -> Priority {
         match self {
-            Signal::Tc(TcSignal::ProbeDeadlock(_) | TcSignal::CommitStable(_)) => Priority::High,
+            Signal::Tc(TcSignal::ProbeDeadlock(_) | TcSignal::CommitStable(_) | TcSignal::SeenStable(_)) => Priority::High,
             _ => Priority::Normal,
         }
     }

@@ -45,7 +45,8 @@ pub enum StatusTable {
     Checkpoints,
     /// `junctor_info.logspaces`: from main, a row on a durable node. Columns: type (`REDO`), state (`FREE`,
     /// `LIMITED`, `EXHAUSTED`, `DEVICE FULL`), bytes in use, their limit, bytes reserved for commits,
-    /// bytes written since the start, and whether a commit waits for space (0 or 1).
+    /// bytes written since the start, whether a commit waits for space (0 or 1), syncs and records of commits
+    /// since the start.
     LogSpaces,
     /// `junctor_info.restart_info`: from main, a row for each phase of the node's start. Columns: phase,
     /// state (`RUNNING`, `DONE`), milliseconds, rows, bytes.
@@ -90,7 +91,8 @@ pub enum StatusTable {
     /// `junctor_info.links`: from main of every node of a cluster, a row for each node that it has links to.
     /// Columns: node, the other one, state (`UP`, `SILENT`, `UNREACHABLE`, `DOWN`), incarnation and version
     /// of the encoding (both NULL without a link), channels, those with a connection, microseconds of the
-    /// round trip (or NULL), bytes sent, received, not acknowledged and allowed, milliseconds of silence.
+    /// round trip (or NULL), bytes sent, received, not acknowledged and allowed, milliseconds of silence, frames
+    /// and signals sent (NULL from a node of an earlier release).
     Links,
     /// `junctor_info.arbitration`: from main of every node of a cluster. Columns: node, whether it votes,
     /// role (`LEADER`, `FOLLOWER`, `CANDIDATE`), leader, term, position of the last applied entry (these

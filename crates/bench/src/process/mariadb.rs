@@ -18,7 +18,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Settings for every comparison: pooled threads, a log that is synced once a second, no binary log, no
 /// performance schema.
-const ARGUMENTS: [&str; 13] = [
+pub(super) const ARGUMENTS: [&str; 13] = [
     "--innodb-buffer-pool-size=4G",
     "--thread-handling=pool-of-threads",
     "--innodb-flush-log-at-trx-commit=2",
@@ -93,7 +93,7 @@ fn start(folder: TemporaryFolder, data_folder: &Path, more_arguments: &[&str]) -
 }
 
 /// Debian installs daemons in a folder that is not in an ordinary user's search path.
-fn daemon_path() -> String {
+pub(super) fn daemon_path() -> String {
     let debian = "/usr/sbin/mariadbd";
     if Path::new(debian).exists() { debian.into() } else { "mariadbd".into() }
 }

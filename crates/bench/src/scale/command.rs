@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use super::{changing, measure, page, study};
+use super::{changing, cluster, measure, page, study};
 use crate::failure::Explain;
 use crate::{Failure, Outcome};
 
@@ -26,6 +26,9 @@ pub struct ScaleOptions {
     /// Short form: short search, one set of CPU costs, short phases
     #[arg(long)]
     quick: bool,
+    /// Simulate clusters only
+    #[arg(long, conflicts_with = "measure")]
+    clusters: bool,
     /// Measure the CPU cost of each step of a request on this machine, and simulate nothing
     #[arg(long)]
     measure: bool,
@@ -45,6 +48,19 @@ pub fn run(options: &ScaleOptions) -> Outcome<()> {
     if options.measure {
         return measure::measure(options.junctor.clone(), Duration::from_secs(options.seconds));
     }
+    let file = |name: &str, text: &str| {
+        fs::create_dir_all(&options.output).explain(options.output.display())?;
+        let file = options.output.join(name);
+        fs::write(&file, text).explain(file.display())
+    };
+    let clusters = cluster::simulate(options.quick);
+    let tables = cluster::tables(&clusters);
+    file("clusters.md", &tables)?;
+    file("clusters.svg", &cluster::plot(&clusters)?)?;
+    println!("{tables}");
+    if options.clusters {
+        return Ok(());
+    }
     let cpus = if options.cpus.is_empty() { CPUS.to_vec() } else { options.cpus.clone() };
     let phase_ns = if options.quick { QUICK_PHASE_NS } else { PHASE_NS };
     let (studies, setups) = thread::scope(|scope| {
@@ -60,13 +76,10 @@ pub fn run(options: &ScaleOptions) -> Outcome<()> {
         whole.push(study.map_err(|_| Failure::new("a simulation panicked"))??);
     }
     let page = page::page(&whole, &setups?)?;
-    fs::create_dir_all(&options.output).explain(options.output.display())?;
     for (name, text) in &page.plots {
-        let file = options.output.join(name);
-        fs::write(&file, text).explain(file.display())?;
+        file(name, text)?;
     }
-    let file = options.output.join("figures.md");
-    fs::write(&file, &page.tables).explain(file.display())?;
+    file("figures.md", &page.tables)?;
     println!("{}", page.tables);
     Ok(())
 }

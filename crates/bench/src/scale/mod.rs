@@ -7,9 +7,11 @@
 //! - [`router`]: chooses the threads of reads, with the node's own controller;
 //! - [`engine`]: threads as queues; [`node`]: a node under load;
 //! - [`study`]: searches for the best numbers of threads; [`changing`]: a workload that changes every second;
+//! - [`cluster`]: the commits of clusters;
 //! - [`command`]: the command line; [`page`]: tables and plots.
 
 pub mod changing;
+pub mod cluster;
 pub mod command;
 pub mod demand;
 pub mod engine;

@@ -98,6 +98,8 @@ pub struct Mirror {
     horizon: CommitNumber,
     received: u64,
     reported: Applied,
+    /// Whether a report is due although nothing in it is urgent.
+    is_due: bool,
     /// Requests for numbers that are not sent.
     requests: Vec<Decision>,
     batch: u64,
@@ -130,6 +132,7 @@ impl Mirror {
             horizon: CommitNumber(0),
             received: 0,
             reported: Applied::default(),
+            is_due: false,
             requests: Vec::new(),
             batch: 0,
             batch_numbered: 0,
@@ -365,8 +368,14 @@ impl Mirror {
         require!(is_kept, "no snapshot is below the horizon {}: {:?}", self.horizon, self.oldest_snapshot);
     }
 
-    /// The report to send to the sequencer now: if something has changed, or if the sequencer waits for an
-    /// answer. A message that changes nothing is answered with the next report.
+    /// The sequencer learns now of what was not urgent.
+    pub fn tell_all(&mut self) {
+        self.is_due = true;
+    }
+
+    /// The report to send to the sequencer now: if something urgent has changed, or if the sequencer waits for
+    /// an answer. A message that changes nothing is answered with the next report. The end of a snapshot can
+    /// wait: it only lets versions be purged.
     pub fn next_applied(&mut self) -> Option<Applied> {
         if self.is_stopped() || self.started.is_none() {
             return None;
@@ -380,7 +389,9 @@ impl Mirror {
             oldest_snapshot: self.oldest_snapshot.map_or(self.stable, |oldest| oldest.min(self.stable)),
             wanted_on_disk: self.wish,
         };
-        let has_news = Applied { received: 0, ..report } != Applied { received: 0, ..self.reported };
+        let known = Applied { received: report.received, ..self.reported };
+        let is_due = std::mem::take(&mut self.is_due) && report != known;
+        let has_news = is_due || report != Applied { oldest_snapshot: report.oldest_snapshot, ..known };
         if !has_news && self.received - self.reported.received < UNANSWERED_MAX {
             return None;
         }

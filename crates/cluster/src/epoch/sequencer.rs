@@ -55,6 +55,10 @@ struct Member {
     answered: u64,
     /// The counters, cut to 32 bits, of decisions that are not sent.
     pending: Vec<u32>,
+    /// The last number of a transaction whose tc is at the node: it waits until the number is confirmed.
+    coordinated: CommitNumber,
+    /// Whether the next message is due although nothing in it is urgent.
+    is_due: bool,
     last: Status,
 }
 
@@ -69,6 +73,16 @@ struct Status {
     durable: CommitNumber,
     horizon: CommitNumber,
     wanted_on_disk: CommitNumber,
+}
+
+impl Status {
+    /// Whether a node that knows `last` has to learn of this at once. What may be given up can wait, and so
+    /// can the confirmed number where no tc waits for it.
+    fn is_urgent(&self, last: &Status, coordinated: CommitNumber) -> bool {
+        let Status { confirmed, least_applied, horizon, .. } = *last;
+        let is_awaited = self.confirmed > confirmed && confirmed < coordinated;
+        is_awaited || Status { confirmed, least_applied, horizon, ..*self } != *last
+    }
 }
 
 /// The least applied numbers of serving nodes.
@@ -143,6 +157,8 @@ impl Sequencer {
                 sent: 0,
                 answered: 0,
                 pending: Vec::new(),
+                coordinated: CommitNumber::start_of(membership.epoch),
+                is_due: false,
                 last: Status::default(),
             })
             .collect();
@@ -325,8 +341,13 @@ impl Sequencer {
         self.number_waiting();
     }
 
-    /// The message to send to a node now: `None` if it would say nothing new, or the node has not answered
-    /// two earlier ones.
+    /// All nodes learn now of what was not urgent.
+    pub fn tell_all(&mut self) {
+        self.members.iter_mut().for_each(|member| member.is_due = true);
+    }
+
+    /// The message to send to a node now: `None` if it would say nothing that is urgent or due, or the node has
+    /// not answered two earlier ones.
     pub fn next_decide(&mut self, node: NodeId) -> Option<Decide> {
         let index = self.position(node)?;
         let others = match self.least_serving {
@@ -358,7 +379,8 @@ impl Sequencer {
             horizon: self.horizon,
             wanted_on_disk: if without_part { CommitNumber(0) } else { self.wanted_on_disk },
         };
-        if status == member.last {
+        let is_due = std::mem::take(&mut member.is_due) && status != member.last;
+        if !is_due && !status.is_urgent(&member.last, member.coordinated) {
             spare.push(decisions);
             return None;
         }
@@ -424,6 +446,9 @@ impl Sequencer {
             self.wanted_on_disk = decision.number;
         }
         let mut destinations = self.bits[usize::from(decision.transaction.node)];
+        if destinations != 0 {
+            self.members[destinations.trailing_zeros() as usize].coordinated = decision.number;
+        }
         for participant in decision.participants.as_slice() {
             destinations |= self.bits[usize::from(participant.node.0)];
         }

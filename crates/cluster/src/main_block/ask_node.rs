@@ -260,7 +260,8 @@ impl MainBlock {
             NodeQuestion::Status { table: StatusTable::Nodes } => complete_nodes(&mut question.rows, reply.rows),
             _ => {
                 let left = STATUS_ROWS_MAX.saturating_sub(question.rows.len());
-                question.rows.extend(reply.rows.into_iter().take(left));
+                let width = question.rows.first().map(Vec::len);
+                question.rows.extend(reply.rows.into_iter().take(left).map(|row| fit_columns(row, width)));
             }
         }
         question.error = reply.error.or(question.error.take());
@@ -467,6 +468,12 @@ fn reply_to_controller(operation: OperationId, to: Address, error: Option<Box<Er
     outbox.send(to, Signal::Sql(SqlSignal::ControlNodeReply(ControlNodeReply { operation, error })));
 }
 
+/// The columns of this release: another one may have fewer or more of them, the new ones at the end.
+fn fit_columns(mut row: Vec<Value>, width: Option<usize>) -> Vec<Value> {
+    width.into_iter().for_each(|width| row.resize(width, Value::Null));
+    row
+}
+
 /// Whether one node is to do something. The others are asked for rows.
 fn is_request(question: &NodeQuestion) -> bool {
     !matches!(question, NodeQuestion::Status { .. })
@@ -500,4 +507,17 @@ fn send_reply(reply: AskNodeReply, to: NodeId, outbox: &mut Outbox<Signal>) {
 
 fn does_not_answer(node: NodeId) -> Box<Error> {
     Error::new(ErrorCode::TemporaryFailure, format!("Got temporary error: node {} does not answer", node.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_another_release_get_the_columns_of_this_one() {
+        let row = || vec![Value::UInt(1), Value::UInt(2)];
+        assert_eq!(fit_columns(row(), None), row(), "this node has no rows of the table");
+        assert_eq!(fit_columns(row(), Some(3)), [Value::UInt(1), Value::UInt(2), Value::Null]);
+        assert_eq!(fit_columns(row(), Some(1)), [Value::UInt(1)]);
+    }
 }

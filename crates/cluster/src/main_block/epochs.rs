@@ -11,10 +11,10 @@ use junctor_kernel::{Address, Context, Duration, NodeId, Outbox, Time, WorldRequ
 use junctor_model::id::{CommitNumber, Epoch, GlobalTransactionId, Incarnation, TransactionId};
 use junctor_model::planted_bug::PlantedBug;
 use junctor_model::value::Value;
-use junctor_signals::append_records::{AwaitDurable, AwaitDurableReply};
+use junctor_signals::append_records::AwaitDurable;
 use junctor_signals::ask_outcome::{AskOutcome, AskOutcomeReply};
 use junctor_signals::commit_transaction::{
-    AwaitStable, CommitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, TransactionPart, coordinator,
+    AwaitStable, CommitTransaction, CommitTransactionReply, MAIN_OWNER, TransactionPart, coordinator,
 };
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::install_membership::InstallMembership;
@@ -27,6 +27,7 @@ use junctor_storage::commit_sequence::CommitSequence;
 use junctor_storage::snapshot::SnapshotRegistry;
 
 use super::block::MainBlock;
+use super::tc_waits::{KnownNumbers, TcWaits};
 use crate::epoch::mirror::Order;
 use crate::epoch::{EpochChange, Mirror, Sequencer};
 use crate::member::EpochProgress;
@@ -38,7 +39,7 @@ use crate::membership::{Membership, NodeSet};
 pub(super) const EPOCH_WORK: u32 = 4;
 /// Identifies what waits for the disks of all nodes.
 pub(super) const DURABLE_WORK: u32 = 5;
-/// The token of the timer that reports snapshots which have ended, while nothing else is reported.
+/// The token of the timer that tells what is not urgent, such as snapshots that have ended.
 pub(super) const EPOCH_TIMER: u64 = 4;
 const EPOCH_TIMER_MS: u64 = 20;
 /// Maximum number of signals of one turn. The rest follows in the next one.
@@ -56,16 +57,6 @@ pub struct EpochSettings {
     /// The membership of nodes that start together and never change, for a cluster without voters. Its epoch
     /// becomes the one after all numbers that the node has recovered.
     pub fixed: Option<Arc<Membership>>,
-}
-
-/// The waits of a tc for news.
-#[derive(Clone, Copy, Debug, Default)]
-struct TcWaits {
-    /// The largest number for which it waits until the number is confirmed, and the last one that it knows.
-    stable: CommitNumber,
-    told: CommitNumber,
-    /// The number for which it waits until all nodes have it on disk.
-    durable: Option<CommitNumber>,
 }
 
 /// The part of a data node in the epochs of its cluster.
@@ -370,8 +361,7 @@ impl Epochs {
             }
             Order::NumberTaken { tc: MAIN_OWNER, .. } => {}
             Order::NumberTaken { tc, transaction, number } => {
-                let waits = &mut self.tcs[usize::from(tc)];
-                waits.stable = waits.stable.max(number);
+                self.tcs[usize::from(tc)].note_own(number);
                 let signal = NumberTaken { transaction: local_id(transaction), number };
                 self.send(Address::new(node, Module::Tc, tc), Signal::Tc(TcSignal::NumberTaken(signal)));
             }
@@ -458,24 +448,18 @@ impl Epochs {
         });
     }
 
-    /// Tells tcs and main what has become confirmed and durable.
+    /// Tells tcs and main what has become stable, confirmed and durable.
     fn announce(&mut self) {
         let Some(mirror) = &self.mirror else { return };
         let durable = mirror.durable_everywhere();
         let is_early = PlantedBug::AnswerUnconfirmed.is_planted();
-        let confirmed = if is_early { mirror.stable() } else { mirror.confirmed() };
+        let stable = mirror.stable();
+        let confirmed = if is_early { stable } else { mirror.confirmed() };
+        let known = KnownNumbers { stable, confirmed, durable };
         let node = self.own.node;
         for (index, waits) in self.tcs.iter_mut().enumerate() {
             let tc = Address::new(node, Module::Tc, index as u16);
-            if waits.stable > waits.told && confirmed > waits.told {
-                waits.told = confirmed;
-                let signal = CommitStable { number: confirmed };
-                self.queue.push_back((tc, Signal::Tc(TcSignal::CommitStable(signal))));
-            }
-            if waits.durable.take_if(|number| *number <= durable).is_some() {
-                let signal = AwaitDurableReply { durable };
-                self.queue.push_back((tc, Signal::Tc(TcSignal::AwaitDurableReply(signal))));
-            }
+            waits.tell(known, |signal| self.queue.push_back((tc, Signal::Tc(signal))));
         }
         if durable > self.told_durable {
             self.told_durable = durable;
@@ -540,7 +524,9 @@ impl MainBlock {
         outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(EPOCH_TIMER_MS), token: EPOCH_TIMER });
         if let Some(sequencer) = &mut epochs.sequencer {
             sequencer.update_horizon(now);
+            sequencer.tell_all();
         }
+        epochs.mirror.iter_mut().for_each(Mirror::tell_all);
         epochs.schedule(outbox);
     }
 
@@ -634,14 +620,13 @@ impl MainBlock {
 
     pub(super) fn on_await_stable(&mut self, signal: AwaitStable, outbox: &mut Outbox<Signal>) {
         let Some(epochs) = &mut self.epochs else { return };
-        let waits = &mut epochs.tcs[usize::from(coordinator(signal.transaction).instance)];
-        waits.stable = waits.stable.max(signal.number);
+        epochs.tcs[usize::from(coordinator(signal.transaction).instance)].note_seen(signal.number);
         epochs.schedule(outbox);
     }
 
     pub(super) fn on_await_durable(&mut self, signal: AwaitDurable, outbox: &mut Outbox<Signal>) {
         let Some(epochs) = &mut self.epochs else { return };
-        epochs.tcs[usize::from(signal.reply_to.instance)].durable = Some(signal.number);
+        epochs.tcs[usize::from(signal.reply_to.instance)].set_durable(signal.number);
         epochs.want_on_disk(signal.number);
         epochs.schedule(outbox);
     }

@@ -53,6 +53,7 @@ mod records;
 mod rejoin;
 mod share_schema;
 mod epochs;
+mod tc_waits;
 mod first_accounts;
 mod persisted_settings;
 mod restart_info;

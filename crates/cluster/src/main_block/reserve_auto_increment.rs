@@ -227,7 +227,7 @@ impl MainBlock {
         let mut row = vec![text("REDO"), text(state)];
         let bytes = [usage.used_bytes, usage.limit_bytes, usage.reserved_bytes, usage.written_bytes];
         row.extend(bytes.map(Value::UInt));
-        row.push(Value::UInt(u64::from(usage.is_waited_for)));
+        row.extend([u64::from(usage.is_waited_for), usage.syncs, usage.records].map(Value::UInt));
         vec![row]
     }
 

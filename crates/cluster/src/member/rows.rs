@@ -85,6 +85,8 @@ impl Member {
                 Value::UInt(figures.unacknowledged_bytes),
                 Value::UInt(figures.credit_bytes),
                 Value::UInt(peer.unheard_since.map_or(0, |since| now.since(since).as_millis())),
+                Value::UInt(figures.sent_frames),
+                Value::UInt(figures.sent_signals),
             ]
         };
         self.peers.iter().map(row).collect()

@@ -361,7 +361,12 @@ impl Simulation {
         if !self.is_running(index) {
             return;
         }
+        let tells_all = self.random.one_in(4);
         let node = &mut self.nodes[index];
+        if tells_all {
+            node.mirror.tell_all();
+            node.sequencer.iter_mut().for_each(|sequencer| sequencer.tell_all());
+        }
         let mut messages = Vec::new();
         let sequencer = node.mirror.membership().map(|membership| membership.sequencer);
         if let Some(sequencer) = sequencer {

@@ -309,8 +309,7 @@ impl Channel {
         if header.channel != self.number {
             return Err(ChannelFault::Channel(header.channel));
         }
-        let sent = self.oldest + self.written as u64 - 1;
-        if header.acknowledged > sent {
+        if header.acknowledged > self.last_written() {
             return Err(ChannelFault::Acknowledgement(header.acknowledged));
         }
         self.forget(header.acknowledged);
@@ -364,6 +363,11 @@ impl Channel {
         // The new connection tells everything again: the old one may have lost it.
         (self.received_told, self.granted_told, self.unanswered_bytes) = (0, 0, 0);
         Ok(())
+    }
+
+    /// The number of the last frame that the present connection carries. Frames are numbered from 1.
+    pub fn last_written(&self) -> u64 {
+        self.oldest + self.written as u64 - 1
     }
 
     /// Bytes that deferrable signals may still use.

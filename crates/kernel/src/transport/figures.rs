@@ -4,7 +4,7 @@
 use std::sync::{Arc, OnceLock};
 
 use crate::address::NodeId;
-use crate::context::Duration;
+use crate::context::{Duration, Time};
 use crate::sync::CachePadded;
 use crate::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -19,12 +19,33 @@ pub(crate) struct ChannelWords {
     /// Bytes of frames and of their answers.
     pub sent_bytes: AtomicU64,
     pub received_bytes: AtomicU64,
+    /// Frames with signals, also those that are sent again after a reset.
+    pub sent_frames: AtomicU64,
+    pub sent_signals: AtomicU64,
     /// Bytes of frames that wait for an acknowledgement.
     pub unacknowledged_bytes: AtomicU64,
     /// Bytes that signals which start work may still use.
     pub credit_bytes: AtomicU64,
     /// As the system measures it, in nanoseconds; 0 if unknown.
     pub round_trip_ns: AtomicU64,
+}
+
+/// The figures of a channel, as its thread counts them.
+pub(crate) struct ChannelFigures {
+    pub words: Arc<CachePadded<ChannelWords>>,
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    pub sent_frames: u64,
+    pub sent_signals: u64,
+    /// When the round trip is looked at again.
+    pub round_trip_at: Time,
+}
+
+impl ChannelFigures {
+    pub fn new(words: Arc<CachePadded<ChannelWords>>) -> Self {
+        let (sent_bytes, received_bytes, sent_frames, sent_signals) = (0, 0, 0, 0);
+        Self { words, sent_bytes, received_bytes, sent_frames, sent_signals, round_trip_at: Time(0) }
+    }
 }
 
 /// The channels to one node.
@@ -45,6 +66,10 @@ pub struct PeerFigures {
     pub sent_bytes: u64,
     /// Bytes received since this process began.
     pub received_bytes: u64,
+    /// Frames with signals sent since this process began.
+    pub sent_frames: u64,
+    /// Signals sent since this process began.
+    pub sent_signals: u64,
     /// Bytes sent that the other node has not acknowledged.
     pub unacknowledged_bytes: u64,
     /// Bytes of signals that start work which the other node still takes.
@@ -74,6 +99,8 @@ impl LinkFigures {
             let load = |word: &AtomicU64| word.load(Ordering::Relaxed);
             sum.sent_bytes += load(&words.0.sent_bytes);
             sum.received_bytes += load(&words.0.received_bytes);
+            sum.sent_frames += load(&words.0.sent_frames);
+            sum.sent_signals += load(&words.0.sent_signals);
             if words.0.is_connected.load(Ordering::Relaxed) == 0 {
                 continue;
             }
@@ -102,6 +129,8 @@ mod tests {
             words.0.is_connected.store(is_connected, Ordering::Relaxed);
             set(&words.0.sent_bytes, 10);
             set(&words.0.received_bytes, 100);
+            set(&words.0.sent_frames, 2);
+            set(&words.0.sent_signals, 5);
             set(&words.0.unacknowledged_bytes, 1000);
             set(&words.0.credit_bytes, 7);
             set(&words.0.round_trip_ns, 50 * u64::from(channel));
@@ -111,6 +140,8 @@ mod tests {
             connections: 2,
             sent_bytes: 30,
             received_bytes: 300,
+            sent_frames: 6,
+            sent_signals: 15,
             unacknowledged_bytes: 2000,
             credit_bytes: 14,
             round_trip: Some(Duration(50)),

@@ -236,6 +236,11 @@ impl Link {
         self.channel.unacknowledged_bytes() as u64
     }
 
+    /// The number of the last frame that the present connection carries.
+    pub fn last_written(&self) -> u64 {
+        self.channel.last_written()
+    }
+
     /// Bytes that deferrable signals may still use.
     pub fn credit_bytes(&self) -> u64 {
         self.channel.credit_bytes()

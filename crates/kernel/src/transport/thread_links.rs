@@ -20,7 +20,7 @@ use crate::wire_signal::{EncodeError, WireSignal, append_record, signal_number, 
 use super::board::{LinkBoard, LinkNews, LinkRoutes};
 use super::channel::{BodyFault, ChannelFault};
 use super::detection::{Detector, Opinion, Probe, ProbeStep};
-use super::figures::{ChannelWords, LinkFigures, ROUND_TRIP_EVERY};
+use super::figures::{ChannelFigures, ChannelWords, LinkFigures, ROUND_TRIP_EVERY};
 use super::frame::FrameHeader;
 use super::hello::{ChannelId, ClusterKey, HelloSettings, Identity, Nonce, Refusal, refuse, route};
 use super::link::{Actions, ConnectionId, Link, LinkEvent, LinkSink};
@@ -134,16 +134,7 @@ struct ThreadLink<S: WireSignal> {
     /// On the thread of channel 0.
     detector: Option<Listening>,
     actions: Actions,
-    figures: Figures,
-}
-
-/// The figures of a channel, as its thread counts them.
-struct Figures {
-    words: Arc<CachePadded<ChannelWords>>,
-    sent_bytes: u64,
-    received_bytes: u64,
-    /// When the round trip is looked at again.
-    round_trip_at: Time,
+    figures: ChannelFigures,
 }
 
 /// The watch of a thread over another node, for all channels.
@@ -387,12 +378,13 @@ impl<S: WireSignal> ThreadLinks<S> {
                 && sockets.queued_bytes(id) < QUEUED_BYTES_MAX
             {
                 let mut output = buffers.take(512);
-                let written = (&mut output, QUEUED_BYTES_MAX);
+                let (written, before) = ((&mut output, QUEUED_BYTES_MAX), link.link.last_written());
                 if link.link.write((now, own_epoch), &hears, written, &mut link.actions).is_none() {
                     buffers.give(output);
                     break;
                 }
                 link.figures.sent_bytes += output.len() as u64;
+                link.figures.sent_frames += link.link.last_written() - before;
                 sockets.send(id, output, buffers);
                 if !link.link.has_output() {
                     break;
@@ -621,18 +613,21 @@ impl<S: WireSignal> ThreadLink<S> {
         let (encoder, decoder) = (S::encoder(version), S::decoder(version));
         let ends = Ends { own, peer: link.peer(), encoder, decoder, arrived: VecDeque::new() };
         let (connections, actions) = (Vec::new(), Actions::default());
-        let figures = Figures { words, sent_bytes: 0, received_bytes: 0, round_trip_at: Time(0) };
+        let figures = ChannelFigures::new(words);
         let channel = link.number();
         Self { link, channel, connections, ends, waiting: Waiting::new(), detector: None, actions, figures }
     }
 
     /// Writes the figures of the channel.
     fn show_figures(&mut self, now: Time, sockets: &dyn LinkSockets) {
-        let Figures { words, sent_bytes, received_bytes, round_trip_at } = &mut self.figures;
+        let ChannelFigures { words, sent_bytes, received_bytes, sent_frames, sent_signals, round_trip_at } =
+            &mut self.figures;
         let connection = self.link.connection();
         words.is_connected.store(u32::from(connection.is_some()), Ordering::Relaxed);
         words.sent_bytes.store(*sent_bytes, Ordering::Relaxed);
         words.received_bytes.store(*received_bytes, Ordering::Relaxed);
+        words.sent_frames.store(*sent_frames, Ordering::Relaxed);
+        words.sent_signals.store(*sent_signals, Ordering::Relaxed);
         let (unacknowledged, credits) = (self.link.unacknowledged_bytes(), self.link.credit_bytes());
         words.unacknowledged_bytes.store(unacknowledged, Ordering::Relaxed);
         words.credit_bytes.store(credits, Ordering::Relaxed);
@@ -693,6 +688,8 @@ impl<S: WireSignal> ThreadLink<S> {
                 EncodeError::TooLong => signal.name(),
             };
             news.push(LinkNews::Unknown { node: to.node, name });
+        } else {
+            self.figures.sent_signals += 1;
         }
         signal.recycle(buffers);
     }

@@ -38,6 +38,8 @@ impl LogBlock {
             sync_us: self.cycle.sync_us,
             sync_us_min: self.cycle.sync_us_min,
             syncs_us: self.cycle.syncs_us,
+            syncs: self.cycle.syncs_total,
+            records: (0..self.streams.len()).map(|stream| self.shared.formed.count(stream)).sum(),
         };
         outbox.send(signal.reply_to, Signal::Main(MainSignal::ReadLogUsageReply(reply)));
     }

@@ -120,6 +120,8 @@ pub(super) struct Cycle {
     pub sync_us_min: u32,
     /// Duration of all writes with their syncs since the start, in microseconds.
     pub syncs_us: u64,
+    /// Syncs requested since the start.
+    pub syncs_total: u64,
     /// When the groups under way were encoded.
     write_begun: Time,
     /// Whether a group under way had to wait for a segment or for room on the device.
@@ -410,12 +412,13 @@ impl LogBlock {
         // A file carries out its requests in order, so the sync need not wait for the answers to the writes.
         outbox.crash_point(crash_point::LOG_SYNC.before());
         self.cycle.phase = Phase::Syncing;
-        let Cycle { unsynced, syncs, .. } = &mut self.cycle;
+        let Cycle { unsynced, syncs, syncs_total, .. } = &mut self.cycle;
         for segment in unsynced.drain(..) {
             let Some(file) = self.segments.file_at(segment) else {
                 junctor_kernel::invariant::fail("a segment stays open until it is synced", format_args!("{segment}"))
             };
             *syncs += 1;
+            *syncs_total += 1;
             outbox.request(WorldRequest::SyncFile { file, token: SYNC << TOKEN_KIND_SHIFT | segment });
         }
         // The next segment is ready by the time this one is full.

@@ -47,6 +47,8 @@ pub struct TcBlock {
     /// Transactions that wait for a number to be stable: those of this tc, and those of other instances that
     /// wait for a number taken here.
     pub(super) waiting_stable: BTreeSet<(CommitNumber, TransactionId)>,
+    /// In a cluster, transactions whose statements have seen a number that was not stable at this node.
+    pub(super) waiting_seen: BTreeSet<(CommitNumber, TransactionId)>,
     /// `None` on a node without a log.
     pub(super) durable_waits: Option<DurableWaits>,
     /// Reused by `request_number`: the participants of a transaction.
@@ -82,6 +84,7 @@ impl TcBlock {
             transactions: Pool::new(transactions_max),
             spare: Vec::new(),
             waiting_stable: BTreeSet::new(),
+            waiting_seen: BTreeSet::new(),
             durable_waits: None,
             requested: Vec::new(),
             became_stable: Vec::new(),
@@ -144,6 +147,7 @@ impl TcBlock {
                 self.on_reserve_log_space_reply(signal, context.turn_start, outbox);
             }
             TcSignal::AwaitDurableReply(signal) => self.on_await_durable_reply(signal, outbox),
+            TcSignal::SeenStable(signal) => self.on_seen_stable(signal.number, context, outbox),
             TcSignal::CommitStable(signal) => self.on_commit_stable(signal.number, context, outbox),
             TcSignal::AwaitStable(signal) => self.on_await_stable(signal, outbox),
             TcSignal::NumberTaken(signal) => self.on_number_taken(signal, outbox),

@@ -18,7 +18,7 @@ use super::state::{Phase, TransactionHandle};
 use junctor_storage::commit_sequence::Numbering;
 
 /// Maximum number of transactions that one signal wakes. The others wait for the next turn.
-const WOKEN_PER_SIGNAL_MAX: usize = 32;
+pub(super) const WOKEN_PER_SIGNAL_MAX: usize = 32;
 
 impl TcBlock {
     /// Begins the commit of a transaction whose statements have all ended.
@@ -198,7 +198,7 @@ impl TcBlock {
         outbox: &mut Outbox<Signal>,
     ) -> bool {
         if self.numbering == Numbering::Cluster {
-            return self.wait_until_confirmed(handle, number, phase, outbox);
+            return self.wait_until_seen_is_stable(handle, number, phase, outbox);
         }
         let Some(owner) = self.sequence.owner_unless_stable(number) else { return false };
         let record = self.record(handle);
@@ -247,7 +247,7 @@ impl TcBlock {
         outbox.send(self.own, Signal::Tc(TcSignal::CommitStable(CommitStable { number })));
     }
 
-    fn resume_stable(&mut self, handle: TransactionHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    pub(super) fn resume_stable(&mut self, handle: TransactionHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
         match self.record(handle).phase {
             Phase::WaitingStable => self.finish_commit(handle, outbox),
             Phase::WaitingSeen => {

@@ -4,14 +4,15 @@
 //! participants of its node. tc waits for participants with locks only, and until main says that the number
 //! is confirmed.
 
-use junctor_kernel::{Address, Outbox, require};
+use junctor_kernel::{Address, Context, Outbox, require};
 use junctor_model::id::CommitNumber;
-use junctor_signals::commit_transaction::{AwaitStable, CommitTransactionReply, TransactionPart};
+use junctor_signals::commit_transaction::{AwaitStable, CommitTransactionReply, SeenStable, TransactionPart};
 use junctor_signals::end_transaction::CommitDurability;
 use junctor_signals::take_number::{NumberTaken, Participant, Participants, RequestNumber};
-use junctor_signals::{MainSignal, Module, Signal, crash_point};
+use junctor_signals::{MainSignal, Module, Signal, TcSignal, crash_point};
 
 use super::block::TcBlock;
+use super::commit_transaction::WOKEN_PER_SIGNAL_MAX;
 use super::state::{Phase, TransactionHandle};
 
 impl TcBlock {
@@ -82,8 +83,9 @@ impl TcBlock {
         self.waiting_stable.insert(waiting);
     }
 
-    /// Lets a statement wait that has seen a number which is not stable. Returns whether it has to wait.
-    pub(super) fn wait_until_confirmed(
+    /// Lets a statement wait that has seen a number which is not stable. Returns whether it has to wait. It
+    /// need not wait until the number is confirmed: a snapshot of this node would show the same.
+    pub(super) fn wait_until_seen_is_stable(
         &mut self,
         handle: TransactionHandle,
         number: CommitNumber,
@@ -97,8 +99,28 @@ impl TcBlock {
         let record = self.record(handle);
         record.phase = phase;
         let transaction = record.id;
-        self.waiting_stable.insert((number, transaction));
+        self.waiting_seen.insert((number, transaction));
         outbox.send(main, Signal::Main(MainSignal::AwaitStable(AwaitStable { number, transaction })));
         true
+    }
+
+    /// Continues the statements that have seen this number or a lower one.
+    pub(super) fn on_seen_stable(
+        &mut self,
+        number: CommitNumber,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
+        require!(self.sequence.stable() >= number, "a number is announced once it is stable: {number}");
+        for _ in 0..WOKEN_PER_SIGNAL_MAX {
+            let first = self.waiting_seen.first().copied();
+            let Some((_, transaction)) = first.filter(|(awaited, _)| *awaited <= number) else { return };
+            self.waiting_seen.pop_first();
+            if let Some(handle) = self.find(transaction) {
+                self.resume_stable(handle, context, outbox);
+            }
+        }
+        // The remaining waiters are woken in the next turn.
+        outbox.send(self.own, Signal::Tc(TcSignal::SeenStable(SeenStable { number })));
     }
 }

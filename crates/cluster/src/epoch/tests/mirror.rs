@@ -130,6 +130,23 @@ fn a_report_is_sent_for_news_or_for_a_second_message_without_an_answer() {
 }
 
 #[test]
+fn the_end_of_a_snapshot_is_reported_with_the_next_news_or_when_everything_is_told() {
+    let mut mirror = mirror(&Arc::new(two_nodes()));
+    on_decide(&mut mirror, Decide { others: number(1, 9), ..decide(1, 5, Vec::new()) });
+    mirror.set_oldest_snapshot(Some(number(1, 2)));
+    assert_eq!(mirror.next_applied().map(|it| it.oldest_snapshot), Some(number(1, 2)));
+    mirror.set_oldest_snapshot(Some(number(1, 4)));
+    assert_eq!(mirror.next_applied(), None);
+    mirror.tell_all();
+    assert_eq!(mirror.next_applied().map(|it| it.oldest_snapshot), Some(number(1, 4)));
+    mirror.tell_all();
+    assert_eq!(mirror.next_applied(), None, "nothing is new");
+    mirror.set_oldest_snapshot(Some(number(1, 5)));
+    on_decide(&mut mirror, Decide { others: number(1, 9), ..decide(2, 6, Vec::new()) });
+    assert_eq!(mirror.next_applied().map(|it| (it.applied, it.oldest_snapshot)), Some((number(1, 6), number(1, 5))));
+}
+
+#[test]
 fn one_batch_of_requests_is_under_way_and_requests_of_other_epochs_are_dropped() {
     let membership = Arc::new(two_nodes());
     let mut mirror = mirror(&membership);

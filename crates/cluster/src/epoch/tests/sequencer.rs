@@ -76,6 +76,33 @@ fn a_message_that_says_nothing_new_is_not_sent() {
     assert!(sequencer.next_decide(NodeId(2)).is_none());
 }
 
+/// The tc of the commit is at node 1.
+#[test]
+fn what_nobody_waits_for_goes_with_the_next_message() {
+    let mut sequencer = sequencer_of(&two_nodes());
+    sequencer.on_leases_over(Epoch(1));
+    (1..=2).for_each(|node| deliver(&mut sequencer, node));
+    (1..=2).for_each(|node| applied(&mut sequencer, node, 0, 0, 0));
+    (1..=2).for_each(|node| deliver(&mut sequencer, node));
+    request(&mut sequencer, 1, 1, vec![decision(1, &[1, 2])]);
+    (1..=2).for_each(|node| deliver(&mut sequencer, node));
+    (1..=2).for_each(|node| applied(&mut sequencer, node, 0, 1, 0));
+    (1..=2).for_each(|node| assert_eq!(decide(&mut sequencer, node).others, number(1, 1)));
+    let late = Time(0).plus(HORIZON_FROZEN);
+    for node in [1, 2] {
+        let one = number(1, 1);
+        let report = Applied { epoch: Epoch(1), received: 9, applied: one, stable: one, oldest_snapshot: one, ..Applied::default() };
+        sequencer.on_applied(NodeId(node), &report, late);
+    }
+    assert_eq!((sequencer.confirmed(), sequencer.horizon()), (number(1, 1), number(1, 1)));
+    assert_eq!(decide(&mut sequencer, 1).confirmed, number(1, 1));
+    assert!(sequencer.next_decide(NodeId(2)).is_none(), "no tc of node 2 waits");
+    sequencer.tell_all();
+    let message = decide(&mut sequencer, 2);
+    assert_eq!((message.confirmed, message.least_applied, message.horizon), (number(1, 1), number(1, 1), number(1, 1)));
+    assert!((1..=2).all(|node| sequencer.next_decide(NodeId(node)).is_none()));
+}
+
 #[test]
 fn messages_of_other_epochs_repeated_batches_and_strangers_are_ignored() {
     let mut sequencer = sequencer_of(&two_nodes());
@@ -111,6 +138,7 @@ fn each_node_hears_the_least_of_the_other_serving_nodes() {
     assert_eq!((to_joining.others, to_joining.least_applied), (number(3, 2), CommitNumber(0)));
     assert_eq!(numbers(&to_joining.decisions).len(), 5);
     applied(&mut sequencer, 3, 1, 1, 0);
+    sequencer.tell_all();
     assert_eq!(decide(&mut sequencer, 1).least_applied, number(3, 1));
     assert!(sequencer.have_all_started());
 }

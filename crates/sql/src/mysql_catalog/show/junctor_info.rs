@@ -176,6 +176,8 @@ const LOGSPACES: &[Field] = &[
     unsigned("reserved_bytes"),
     unsigned("written_bytes"),
     unsigned("has_waiting_commits"),
+    unsigned("syncs"),
+    unsigned("records"),
 ];
 
 /// The phases of the node's last start, in their order. A node in memory has none.
@@ -223,6 +225,9 @@ const LINKS: &[Field] = &[
     unsigned("unacknowledged_bytes"),
     unsigned("credit_bytes"),
     unsigned("silent_ms"),
+    // A node of an earlier release does not tell them.
+    unsigned("sent_frames").or_null(),
+    unsigned("sent_signals").or_null(),
 ];
 
 /// What every node knows of the votes, and the lease that it has.

@@ -1,6 +1,7 @@
 //! Commits whose numbers come from the sequencer of a cluster.
 
 use junctor_signals::MainSignal;
+use junctor_signals::commit_transaction::SeenStable;
 use junctor_signals::start_epoch::{BeginEpoch, LateNodes};
 use junctor_signals::take_number::{NumberTaken, RequestNumber};
 
@@ -25,6 +26,28 @@ impl Stage {
         self.sequence.publish(number.max(self.sequence.taken()), number);
         self.send(main(), TcSignal::CommitStable(CommitStable { number }))
     }
+}
+
+#[test]
+fn a_statement_that_has_seen_a_commit_waits_until_it_is_stable_here_and_not_until_it_is_confirmed() {
+    let mut stage = Stage::in_cluster(true);
+    let waiting = stage.execute(NONE, true, &[0]);
+    let own = waiting[0].1.transaction;
+    stage.written(&waiting[0], Vec::new());
+    request(stage.prepared(ldm(0), own, None));
+    assert!(stage.number_taken(own, 9).is_empty());
+    let parts = stage.execute(NONE, false, &[1]);
+    let reply = WriteRowsReply { newest: CommitNumber(9), ..reply_of(&parts[0].1, Vec::new(), None) };
+    assert_eq!(names(&stage.send(ldm(1), TcSignal::WriteRowsReply(reply))), [(0, "AwaitStable")]);
+    let stable = |stage: &mut Stage, number| {
+        let number = CommitNumber(number);
+        stage.sequence.publish(number.max(stage.sequence.taken()), number);
+        stage.send(main(), TcSignal::SeenStable(SeenStable { number }))
+    };
+    assert!(stable(&mut stage, 8).is_empty());
+    assert_eq!(names(&stable(&mut stage, 9)), [(0, "ExecuteStatementReply")]);
+    // The commit itself is answered when it is confirmed.
+    assert_eq!(answer(stage.confirmed(9)).error, None);
 }
 
 fn main() -> Address {
