@@ -106,8 +106,8 @@ impl TreePlanner<'_> {
         self.leaf(table, (space, columns), (&conditions, None), lock)
     }
 
-    /// Plans the read of a table by one of the keys of a join, if an index serves it: the first of `keys`, each
-    /// with its position in the join.
+    /// Plans the read of a table by one of the keys of a join, if an index serves it: the first of `keys`,
+    /// each with its position in the join.
     pub(super) fn lookup_leaf(
         &self,
         table: Table<'_>,
