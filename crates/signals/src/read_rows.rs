@@ -116,8 +116,8 @@ impl ReadRows {
     }
 }
 
-/// Goes on with a read in the block that runs it. A block sends it to itself between two steps of a long read,
-/// so that a reply has the rows of several steps.
+/// Goes on with a read in the block that runs it. A block sends it to itself between two steps of a long
+/// read, so that a reply has the rows of several steps.
 #[derive(Debug)]
 pub struct ContinueRead(pub Box<LongRead>);
 

@@ -568,8 +568,8 @@ impl Join {
         self.matched.resize(rows, false);
     }
 
-    /// Whether left rows are collected for a read by their keys. Values above the join that change the session
-    /// see each row at once.
+    /// Whether left rows are collected for a read by their keys. Values above the join that change the
+    /// session see each row at once.
     fn collects(&self) -> bool {
         let looks_up = self.plan.lookup.is_some_and(|lookup| self.looked_up < lookup.rows_max);
         looks_up && !self.is_built && !self.frame.keeps_order

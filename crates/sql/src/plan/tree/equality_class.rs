@@ -1,5 +1,5 @@
-//! Columns that equalities make equal to each other: from `a = b` and `b = c` follows `a = c`, so the order of
-//! joins may use it.
+//! Columns that equalities make equal to each other: from `a = b` and `b = c` follows `a = c`, so the order
+//! of joins may use it.
 
 use junctor_expression::{CompareDomain, CompareOperator, Expression, Node};
 use junctor_model::id::ColumnNumber;

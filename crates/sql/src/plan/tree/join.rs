@@ -4,10 +4,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use junctor_expression::{Expression, Kind, Node, Parameters};
+use junctor_expression::{Expression, Node, Parameters};
 use junctor_model::error::{Error, ErrorCode, Result};
-use junctor_model::id::ColumnNumber;
-use junctor_model::schema::IndexKind;
 
 use super::block::{Applies, filtered};
 use super::cost::{self, Link, PartCost};
@@ -20,10 +18,9 @@ use super::selectivity::Estimates;
 use super::stateful::{with_initial_last, with_unread};
 use super::subquery::{SemiJoin, applied};
 use super::{BlockPlan, JoinForm, JoinKey, JoinLookup, JoinPlan, LateralPlan, NullMatch, PlanNode, TreePlanner};
-use crate::bind::block::{BlockScope, SlotOwner, SlotSpace};
+use crate::bind::block::BlockScope;
 use crate::parse::hint::JoinOrderKind;
 use crate::parse::statement::{LockingClause, Select};
-use crate::plan::select::implied_lock;
 
 /// A tree of joins with bound conditions.
 pub(super) enum JoinNode {
@@ -47,7 +44,7 @@ pub(super) enum Locks<'l> {
 }
 
 impl Locks<'_> {
-    fn of(self, relation: usize) -> Option<LockingClause> {
+    pub(super) fn of(self, relation: usize) -> Option<LockingClause> {
         match self {
             Locks::All(lock) => lock,
             Locks::Each(locks) => locks.get(relation).copied().flatten(),
@@ -58,9 +55,9 @@ impl Locks<'_> {
 /// The locks of a block's tables, and the order in which the statement wants them joined.
 #[derive(Clone, Copy)]
 pub(super) struct JoinClauses<'l> {
-    locks: Locks<'l>,
+    pub(super) locks: Locks<'l>,
     /// Tables are joined in the order of FROM.
-    keeps_order: bool,
+    pub(super) keeps_order: bool,
     /// Hints about the order.
     orders: &'l [(JoinOrderKind, Vec<String>)],
 }
@@ -106,12 +103,12 @@ const LOOKUP_ROWS_MAX: f64 = 1e9;
 pub(crate) const NULL_AWARE_KEYS_MAX: usize = 3;
 
 /// A planned part of the joins.
-struct Part {
-    node: PlanNode,
-    relations: RelationSet,
+pub(super) struct Part {
+    pub(super) node: PlanNode,
+    pub(super) relations: RelationSet,
     /// The relation, if the part is a table whose leaf is not planned yet, with its conditions.
-    table: Option<(usize, Vec<Expression>)>,
-    cost: PartCost,
+    pub(super) table: Option<(usize, Vec<Expression>)>,
+    pub(super) cost: PartCost,
     /// The query, if it reads relations before it.
     lateral: Option<LateralPart>,
     /// The slots of subqueries that belong to the rows.
@@ -187,7 +184,7 @@ impl JoinNode {
         all
     }
 
-    fn relations(&self, block: &BlockScope<'_>, out: &mut RelationSet) {
+    pub(super) fn relations(&self, block: &BlockScope<'_>, out: &mut RelationSet) {
         match self {
             JoinNode::Relation(relation) => {
                 out.insert(block.relations[*relation].id);
@@ -202,7 +199,7 @@ impl JoinNode {
     }
 
     /// Turns outer joins whose null rows a condition rejects into inner joins.
-    fn simplify(self, block: &BlockScope<'_>, conditions: &[Expression]) -> JoinNode {
+    pub(super) fn simplify(self, block: &BlockScope<'_>, conditions: &[Expression]) -> JoinNode {
         match self {
             JoinNode::Relation(_) => self,
             JoinNode::Applied { node, applies, conditions: own } => {
@@ -268,43 +265,10 @@ impl TreePlanner<'_> {
         let done = joins.finish(node)?;
         Ok((done.node, done.cost.rows))
     }
-
-    fn semijoin(&self, outer: &Joins<'_>, left: Part, semijoin: SemiJoin<'_>) -> Result<Part> {
-        let SemiJoin { block, sources, node, mut conditions, form } = semijoin;
-        let table = match node {
-            JoinNode::Relation(relation) => Some(relation),
-            _ => None,
-        };
-        // NOT IN looks for an equality that is not false, so it is no condition of the right rows.
-        let equality = if form == JoinForm::NullAwareAnti { conditions.pop() } else { None };
-        // A locking clause of the query around it does not concern a subquery.
-        let mut joins = {
-            let locks = Locks::All(implied_lock(self.environment));
-            Joins::new(self, (&block, &sources), JoinClauses::with_locks(locks))
-        };
-        joins.outer = Some((outer.block, outer.sources));
-        let mut inner = RelationSet::new();
-        node.relations(&block, &mut inner);
-        let is_inner = |condition: &Expression| {
-            relations_of(condition, block.space)
-                .is_some_and(|relations| !relations.is_empty() && relations.is_subset(&inner))
-        };
-        let (own, mut on): (Vec<_>, Vec<_>) = conditions.into_iter().partition(is_inner);
-        on.extend(equality);
-        let node = node.simplify(&block, &own);
-        let right = joins.build(node, own)?;
-        if form == JoinForm::Semi && table.is_some_and(|table| joins.leads(outer, table, (&left, &right), &on)) {
-            let right = joins.finish(right)?;
-            return outer.pair(JoinForm::Inner, Part::planned(right.node, right.relations, right.cost), left, on);
-        }
-        let left = outer.finish(left)?;
-        let left = Part::planned(left.node, left.relations, left.cost);
-        joins.pair(form, left, right, on)
-    }
 }
 
 impl Part {
-    fn planned(node: PlanNode, relations: RelationSet, cost: PartCost) -> Part {
+    pub(super) fn planned(node: PlanNode, relations: RelationSet, cost: PartCost) -> Part {
         Part { node, relations, table: None, cost, lateral: None, computed: Vec::new(), is_initial: false }
     }
 
@@ -320,25 +284,25 @@ impl Part {
 }
 
 /// A part whose leaf is planned.
-struct PartDone {
-    node: PlanNode,
-    relations: RelationSet,
-    cost: PartCost,
+pub(super) struct PartDone {
+    pub(super) node: PlanNode,
+    pub(super) relations: RelationSet,
+    pub(super) cost: PartCost,
 }
 
-struct Joins<'j> {
+pub(super) struct Joins<'j> {
     planner: &'j TreePlanner<'j>,
-    block: &'j BlockScope<'j>,
-    sources: &'j [SourcePlan<'j>],
-    clauses: JoinClauses<'j>,
+    pub(super) block: &'j BlockScope<'j>,
+    pub(super) sources: &'j [SourcePlan<'j>],
+    pub(super) clauses: JoinClauses<'j>,
     /// The relations of the block around a semijoin's.
-    outer: Option<(&'j BlockScope<'j>, &'j [SourcePlan<'j>])>,
+    pub(super) outer: Option<(&'j BlockScope<'j>, &'j [SourcePlan<'j>])>,
     /// Semijoins that are applied as soon as the relations that they read are joined.
     early: RefCell<Vec<(RelationSet, SemiJoin<'j>)>>,
 }
 
 impl<'j> Joins<'j> {
-    fn new(
+    pub(super) fn new(
         planner: &'j TreePlanner<'j>,
         (block, sources): (&'j BlockScope<'j>, &'j [SourcePlan<'j>]),
         clauses: JoinClauses<'j>,
@@ -346,7 +310,7 @@ impl<'j> Joins<'j> {
         Joins { planner, block, sources, clauses, outer: None, early: RefCell::default() }
     }
 
-    fn estimates(&self) -> Estimates<'_> {
+    pub(super) fn estimates(&self) -> Estimates<'_> {
         Estimates {
             block: self.block,
             sources: self.sources,
@@ -356,39 +320,6 @@ impl<'j> Joins<'j> {
             equals: &[],
             outer: self.outer,
         }
-    }
-
-    /// Whether a semijoin with a table is an inner join that is cheaper from the table on: each row of `left`
-    /// has one partner at most, and the rows of the table lead to those of `left` by keys.
-    fn leads(&self, outer: &Joins<'_>, table: usize, (left, right): (&Part, &Part), on: &[Expression]) -> bool {
-        let SourcePlan::Table(layout, ..) = &self.sources[table] else { return false };
-        if outer.clauses.keeps_order || left.table.is_none() || self.clauses.locks.of(table).is_some() {
-            return false;
-        }
-        let space = self.block.space;
-        let keys: Vec<JoinKey> =
-            on.iter().filter_map(|on| join_key(on, space, (&left.relations, &right.relations))).collect();
-        let is_unique = layout.definition.indexes.iter().any(|index| {
-            matches!(index.kind, IndexKind::Primary { .. } | IndexKind::Unique { .. })
-                && index.columns.iter().all(|column| keys.iter().any(|key| is_exactly(key, *column, space)))
-        });
-        if !is_unique {
-            return false;
-        }
-        let estimates = self.estimates();
-        let by_keys = on.iter().filter_map(|on| {
-            let key = join_key(on, space, (&right.relations, &left.relations))?;
-            outer.is_read_by(left, &key).then(|| left.cost.lookup_ns(estimates.equality_of(&key)))
-        });
-        let Some(lookup_ns) = by_keys.min_by(f64::total_cmp) else { return false };
-        let share = estimates.joint(&on.iter().collect::<Vec<_>>());
-        let pairs = left.cost.rows * right.cost.rows * share;
-        let from_right = left.cost.join_ns((right.cost.rows, right.cost.read_ns()), pairs, Some(lookup_ns));
-        let left_ns = (left.cost.rows, left.cost.read_ns());
-        let key_ns = keys.iter().map(|key| (key, estimates.equality_of(key)));
-        let key_ns =
-            key_ns.filter(|(key, _)| self.is_read_by(right, key)).map(|(_, share)| right.cost.lookup_ns(share));
-        from_right < right.cost.join_ns(left_ns, pairs, key_ns.min_by(f64::total_cmp))
     }
 
     /// Applies the early semijoins whose relations a part has, or all of them.
@@ -405,7 +336,7 @@ impl<'j> Joins<'j> {
         Ok(part)
     }
 
-    fn build(&self, node: JoinNode, conditions: Vec<Expression>) -> Result<Part> {
+    pub(super) fn build(&self, node: JoinNode, conditions: Vec<Expression>) -> Result<Part> {
         match node {
             JoinNode::Relation(relation) => self.relation(relation, conditions),
             JoinNode::Applied { node, applies, conditions: above } => {
@@ -521,7 +452,7 @@ impl<'j> Joins<'j> {
     }
 
     /// Plans the leaf of a part that is a table.
-    fn finish(&self, part: Part) -> Result<PartDone> {
+    pub(super) fn finish(&self, part: Part) -> Result<PartDone> {
         let Part { node, relations, table, lateral, mut cost, .. } = part;
         if let Some(lateral) = lateral {
             return Err(forbidden_lateral(&lateral.name));
@@ -714,7 +645,7 @@ impl<'j> Joins<'j> {
     }
 
     /// Whether a part is a table that can be read by the values of a key.
-    fn is_read_by(&self, part: &Part, key: &JoinKey) -> bool {
+    pub(super) fn is_read_by(&self, part: &Part, key: &JoinKey) -> bool {
         let Some((relation, own)) = &part.table else { return false };
         match &self.sources[*relation] {
             SourcePlan::Table(layout, reference, of_view) => {
@@ -726,7 +657,7 @@ impl<'j> Joins<'j> {
     }
 
     /// Joins two parts.
-    fn pair(&self, form: JoinForm, left: Part, right: Part, conditions: Vec<Expression>) -> Result<Part> {
+    pub(super) fn pair(&self, form: JoinForm, left: Part, right: Part, conditions: Vec<Expression>) -> Result<Part> {
         let left = self.finish(left)?;
         if let Some(lateral) = right.lateral {
             return lateral_join(form, left, (lateral, right.relations, right.cost), conditions);
@@ -823,14 +754,6 @@ impl<'j> Joins<'j> {
         let rows_min = if lookup_ns > LOOKUP_NS_MAX { 1.0 } else { LOOKUP_ROWS_MIN };
         equal.clamp(rows_min, LOOKUP_ROWS_MAX) as usize
     }
-}
-
-/// Whether the right side of a key is this column, compared as an index of the column compares it.
-fn is_exactly(key: &JoinKey, column: ColumnNumber, space: &SlotSpace) -> bool {
-    let slot = key.right.as_column();
-    let is_it = slot.is_some_and(|slot| matches!(space.owner(slot), Some(SlotOwner::Column(_, of)) if of == column));
-    let is_text = key.right.result.kind == Kind::String;
-    is_it && key.nulls == NullMatch::Nothing && (!is_text || key.right.result.collation == key.collation)
 }
 
 /// Joins rows with a query that reads them. Error: 3668.

@@ -28,6 +28,7 @@ mod modify;
 mod partial;
 mod recursion;
 mod selectivity;
+mod semijoin;
 mod set;
 mod stateful;
 mod subquery;

@@ -25,6 +25,48 @@ fn aggregates_and_filters_run_where_the_rows_are() {
     assert_eq!(sum.finish().expect("a sum"), Value::Decimal(expected));
 }
 
+/// Rows of three steps: a step is at most 64 acquisitions of the guard with 64 rows each.
+const ROWS_OF_STEPS: i64 = 9000;
+
+#[test]
+fn a_scan_answers_once_for_several_steps() {
+    let (mut harness, table) = filled(1, 1, ROWS_OF_STEPS);
+    let filter = || Expression::comparison(CompareOperator::Greater, table.column(ID), constant(ROWS_OF_STEPS - 10));
+    let stable = harness.stable();
+    let program = table.reading(Access::AllRows, filter().ok(), Output::Images);
+    let replies = harness.read(&program, table.everything(), stable, NONE);
+    let ids: Vec<i64> = replies.iter().flat_map(|reply| table.rows_of(&reply.output)).map(|row| row.0).collect();
+    assert_eq!((replies.len(), replies[0].rows, ids), (1, 10, (ROWS_OF_STEPS - 9..=ROWS_OF_STEPS).collect()));
+    // Aggregates have the states of each step.
+    let count = Aggregate { kind: AggregateKind::CountRows, argument: None, distinct: false };
+    let program = table.reading(Access::AllRows, None, Output::Aggregates(vec![count]));
+    let replies = harness.read(&program, table.everything(), stable, NONE);
+    assert_eq!((replies.len(), replies[0].rows), (1, 1));
+    let mut count = junctor_expression::Accumulator::new(AggregateKind::CountRows, table.column(K).result);
+    let mut states = &replies[0].output[..];
+    while !states.is_empty() {
+        let bytes = count.merge_partial(&states[4..]).expect("a state");
+        states = &states[4 + bytes..];
+    }
+    assert_eq!(count.finish().expect("a count"), Value::Int(ROWS_OF_STEPS));
+}
+
+#[test]
+fn the_rows_before_a_step_with_an_error_are_returned_first() {
+    let (mut harness, table) = filled(1, 1, ROWS_OF_STEPS);
+    let listed = Expression::in_list(false, table.column(ID), vec![constant(1), constant(ROWS_OF_STEPS)]);
+    let sum = Expression::arithmetic(ArithmeticOperator::Add, table.column(ID), constant(i64::MAX - ROWS_OF_STEPS + 1));
+    let positive = Expression::comparison(CompareOperator::Greater, sum, constant(0)).expect("numbers");
+    let filter = Expression::and(vec![listed.expect("numbers"), positive]);
+    let program = table.reading(Access::AllRows, Some(filter), Output::Images);
+    let stable = harness.stable();
+    let replies = harness.read(&program, table.everything(), stable, NONE);
+    assert_eq!(table.rows_of(&replies[0].output).len(), 1);
+    assert!(replies[0].error.is_none() && replies[0].resume.is_some());
+    let error = replies[1].error.as_ref().expect("the sum of the last row is out of range");
+    assert_eq!((replies.len(), error.code), (2, ErrorCode::NumericOutOfRange));
+}
+
 #[test]
 fn a_range_is_read_in_order_and_in_both_directions() {
     let (mut harness, table) = filled(1, 1, 400);
