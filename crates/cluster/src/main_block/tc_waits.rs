@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_statement_waits_for_stable_numbers_and_a_commit_for_confirmed_ones() {
         let mut waits = TcWaits::default();
-        let mut tell = |waits: &mut TcWaits, [stable, confirmed, durable]: [u64; 3]| {
+        let tell = |waits: &mut TcWaits, [stable, confirmed, durable]: [u64; 3]| {
             let [stable, confirmed, durable] = [stable, confirmed, durable].map(CommitNumber);
             let mut told = Vec::new();
             waits.tell(KnownNumbers { stable, confirmed, durable }, |signal| told.push(signal.name()));

@@ -33,9 +33,9 @@ fn columns() -> Vec<ColumnDefinition> {
     ];
     let define = |(number, (column_type, nullable)): (usize, (DataType, bool))| ColumnDefinition {
         nullable,
-        ..ColumnDefinition::new(format!("c{number}").into(), column_type)
+        ..ColumnDefinition::new(&format!("c{number}"), column_type)
     };
-    let both = types.into_iter().flat_map(|column_type| [(column_type, true), (column_type, false)]);
+    let both = types.into_iter().flat_map(|column_type| [(column_type.clone(), true), (column_type, false)]);
     both.enumerate().map(define).collect()
 }
 
@@ -123,7 +123,8 @@ impl Draw {
             }
             2 => {
                 let near = (number ^ 1).min(columns.len() - 1);
-                let other = self.one_of(&[near, self.0.below(columns.len() as u64) as usize]);
+                let any = self.below(columns.len() as u64) as usize;
+                let other = self.one_of(&[near, any]);
                 let other = self.column(columns, other);
                 Expression::comparison(self.operator(), column, other).ok()
             }
