@@ -352,7 +352,11 @@ impl<'j> Joins<'j> {
                 let (to_right, on) = self.split(on, &of_right);
                 let [left_applies, right_applies] = *applies;
                 let left = self.with_applies(self.build(*left, to_left)?, left_applies)?;
-                let right = self.with_applies(self.build(*right, to_right)?, right_applies)?;
+                // A semijoin of the right rows would leave left rows without a partner in the result.
+                let early = self.early.take();
+                let right = self.build(*right, to_right);
+                *self.early.borrow_mut() = early;
+                let right = self.with_applies(right?, right_applies)?;
                 let joined = self.pair(JoinForm::Left, left, right, on)?;
                 let mut cost = joined.cost;
                 cost.rows *= above.iter().map(|condition| self.estimates().selectivity(condition)).product::<f64>();
