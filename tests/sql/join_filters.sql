@@ -43,6 +43,10 @@ SELECT COUNT(*), SUM(id) FROM big WHERE u IN (SELECT id FROM small) AND u > (SEL
 SELECT COUNT(*), SUM(id) FROM big WHERE d > (SELECT AVG(d) FROM small) AND NOT EXISTS (SELECT * FROM small WHERE small.i = big.i);
 UPDATE big SET u = u + 1000 WHERE id IN (SELECT id FROM small WHERE i > 6);
 SELECT id, u FROM big WHERE u > 999 ORDER BY id;
+-- A semijoin of rows that an outer join may leave empty, with rows that are computed.
+SELECT t.id, o.id FROM small t LEFT JOIN (small o JOIN digit ON digit.n = o.id) ON o.i = t.i WHERE o.id IN (SELECT MAX(id) FROM small GROUP BY n) ORDER BY t.id, o.id;
+SELECT COUNT(*), COUNT(o.id) FROM small o JOIN digit ON digit.n = o.id RIGHT JOIN small t ON o.i = t.n WHERE o.i IN (SELECT i FROM small s WHERE s.id NOT IN (SELECT id FROM small u WHERE u.n = s.id));
+SELECT t.id, o.id FROM small t LEFT JOIN (small o JOIN digit ON digit.n = o.id) ON o.i = t.i WHERE t.id IN (SELECT MAX(id) FROM small GROUP BY n) ORDER BY t.id, o.id;
 -- Conditions on columns.
 SELECT COUNT(*), SUM(id) FROM big WHERE i > 50 AND d <= 7.25 AND u <> 3;
 SELECT COUNT(*), SUM(id) FROM big WHERE i BETWEEN 10 AND 20 AND d BETWEEN 1 AND 5.5;

@@ -157,10 +157,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_key_is_rejected(numbers in prop::collection::vec(any::<i64>(), 0..200), texts in prop::collection::vec(".{0,6}", 0..50)) {
+        fn no_key_is_rejected(
+            numbers in prop::collection::vec(any::<i64>(), 0..200),
+            texts in prop::collection::vec(".{0,6}", 0..50),
+        ) {
             let mut keys: Vec<Value> = numbers.into_iter().map(Value::Int).collect();
             keys.extend(texts.into_iter().map(|text| Value::Bytes(text.into())));
-            for collation in [CollationId::UTF8MB4_BIN, CollationId::UTF8MB4_GENERAL_CI, CollationId::UTF8MB4_0900_AI_CI] {
+            for number in [46, 45, 255] {
+                let collation = CollationId::from_number(number).expect("a collation");
                 let filter = filter_of(&keys, collation);
                 for key in &keys {
                     prop_assert!(has(&filter, key, collation));

@@ -198,10 +198,11 @@ fn check_access(layout: &TableLayout, access: Access) -> Result<()> {
 fn check_read(program: &mut ReadProgram) -> Result<()> {
     check_access(&program.table, program.access)?;
     let is_plain = matches!((&program.access, &program.output), (Access::AllRows, Output::Images));
-    if program.changed_since.is_some() && (!is_plain || program.filter.is_some()) {
+    if program.changed_since.is_some() && (!is_plain || program.filter.is_some() || !program.key_filters.is_empty()) {
         return Err(DecodeError::Invalid("read of changed rows"));
     }
     program.filter.iter().try_for_each(|filter| check_expression(&program.table, filter))?;
+    program.key_filters.iter().try_for_each(|filter| check_expression(&program.table, &filter.value))?;
     check_output(&program.table, &mut program.output)
 }
 

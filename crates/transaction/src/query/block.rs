@@ -156,17 +156,18 @@ impl QueryBlock {
             // Take no more signals in this turn, so that the reply leaves before the thread starts another
             // long read.
             outbox.stop_intake();
+            if matches!(is_read, Ok(true)) && is_long(&request, &position) {
+                let diagnostics = diagnostics::take(&mut reader.emitter.scratch);
+                if diagnostics.is_none() {
+                    let long = Box::new(LongRead { request, rows: 0, steps: 0 });
+                    return go_on(long, position, context, outbox);
+                }
+                return answer(request, position, 0, diagnostics, outbox);
+            }
         }
         match is_read {
             Ok(true) => {
                 let diagnostics = diagnostics::take(&mut reader.emitter.scratch);
-                if request.program.access != Access::PrimaryKeys
-                    && is_long(&request, &position)
-                    && diagnostics.is_none()
-                {
-                    let long = Box::new(LongRead { request, rows: 0, steps: 0 });
-                    return go_on(long, position, context, outbox);
-                }
                 answer(request, position, sampled_elapsed_ns(begun, context), diagnostics, outbox);
             }
             Ok(false) => {
@@ -219,7 +220,7 @@ impl QueryBlock {
 /// Whether a read goes on in another step before it answers.
 fn is_long(request: &ReadRows, position: &ReadPosition) -> bool {
     // The duration of a sampled read is that of one step.
-    !request.is_sampled && position.wants_step(request)
+    request.program.access != Access::PrimaryKeys && !request.is_sampled && position.wants_step(request)
 }
 
 /// Lets a read go on in another step, after the thread's other work.

