@@ -837,7 +837,7 @@ def extreme_of_null(found, statement, ours, theirs):
 def extreme_of_texts(found, statement, ours, theirs):
     """LEAST or GREATEST of texts, where a number is wanted."""
     calls = list(nodes(statement.root, {"LEAST", "GREATEST"}))
-    return bool(calls) and statement.root not in calls and has_operand(statement.root, {"LEAST", "GREATEST"}, {"text", "bytes", "hex"}) and kind_of(found) in ("value", "rows", "warnings", "type", "kind")
+    return bool(calls) and statement.root not in calls and has_operand(statement.root, {"LEAST", "GREATEST"}, {"text", "bytes", "hex", "choice"}) and kind_of(found) in ("value", "rows", "warnings", "type", "kind")
 
 
 def average_of_days(found, statement, ours, theirs):
