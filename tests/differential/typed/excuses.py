@@ -1363,6 +1363,19 @@ def mixed_extreme(found, statement, ours, theirs):
     return kind_of(found) == "error" and {ours.number, theirs.number} <= collations and bool(statement.names() & {"LEAST", "GREATEST"})
 
 
+def bits_of_time(found, statement, ours, theirs):
+    """The bits of a time with a fraction, which is rounded, and cut in MariaDB."""
+    operands = [operand for node in nodes(statement.root, {"BIT_AND", "BIT_OR", "BIT_XOR"}) for operand in node.operands]
+    return kind_of(found) == "value" and any(family(operand) in TEMPORAL_FAMILIES and has_fraction(operand, statement.kinds) for operand in operands)
+
+
+def distinct_moment(found, statement, ours, theirs):
+    """SUM or AVG of the distinct texts of DATE_ADD and its kin: numbers of days here, the beginnings of the texts in MySQL."""
+    operands = [operand for node in nodes(statement.root, {"SUM", "AVG"}) for operand in node.operands]
+    is_text = any(isinstance(operand, Form) and operand.name in ("DATE_ADD", "DATE_SUB", "INTERVAL", "ADDTIME", "SUBTIME") for operand in operands)
+    return "DISTINCT" in statement.text() and is_text and kind_of(found) in ("value", "warnings")
+
+
 EXCUSES = [
     ("MySQL has other numbers for logarithms, addresses and base64, and warns of display widths", only_one),
     ("JSON is a type with errors of its own in MySQL, text with warnings in MariaDB", json_error),
@@ -1412,7 +1425,7 @@ EXCUSES = [
     ("OCT, BIN and CONV of a BIT that is NULL are 0 in MariaDB", lambda f, s, o, t: s.names() & {"OCT", "BIN", "CONV"} and "bit" in s.families() and ": None, theirs b'0'" in f),
     ("a rounded DATETIME beyond the year 9999 is a duplicate of the zero date, a TIME of the greatest one", lambda f, s, o, t: (f == "affected: 0, theirs 1" or (o.number, t.kind) == (1062, "ok") and numbers_of(t) & {1264, 1265}) and any(re.search("Duplicate entry '(0000-00-00|-?838:59:59)", text) for text in [*o.texts, o.message])),
     ("fractions of seconds that become integers are rounded, and cut to duplicates in MariaDB", lambda f, s, o, t: "alter" in s.features and (o.kind, t.number) == ("ok", 1062) and s.families() & TEMPORAL_FAMILIES),
-    ("bits of a time with a fraction are those of the rounded time", lambda f, s, o, t: s.names() & {"BIT_AND", "BIT_OR", "BIT_XOR"} and f.startswith("value") and any(re.search(r"\([1-6]\)", kind) for kind in s.types()) and s.families() & TEMPORAL_FAMILIES),
+    ("bits of a time with a fraction are those of the rounded time", bits_of_time),
     ("a FLOAT and a small integer are a double here, a FLOAT in MySQL", lambda f, s, o, t: f == "type: double, theirs float" and s.names() & CHOICES),
     ("MIN and MAX of ZEROFILL have no zeros in groups", lambda f, s, o, t: s.names() & {"MIN", "MAX"} and "aggregate" in s.features and f.startswith("value") and only_zeros_before(f)),
     ("MIN and MAX of IFNULL of YEAR are YEAR", lambda f, s, o, t: f == "type: year, theirs unsigned integer" and s.names() & {"MIN", "MAX"}),
@@ -1670,6 +1683,7 @@ EXCUSES = [
     ("MariaDB compares the operands of LEAST and GREATEST as signed numbers where an integer is wanted", signed_extreme),
     ("MIN and MAX of a function that gives no day or time are NULL, the zero date or time in MariaDB's groups", extreme_of_none),
     ("MariaDB warns of the bits that JSON_UNQUOTE takes for a text", lambda f, s, o, t: f.startswith("warnings") and has_operand(s.root, {"JSON_UNQUOTE"}, {"bit"}) and numbers_of(t) - numbers_of(o) == {1300} and not numbers_of(o) - numbers_of(t)),
+    ("distinct texts of DATE_ADD and its kin are the numbers of their days here", distinct_moment),
     ("which error of an INSERT with a wrong value and a wrong collation is first", first_of_several),
     ("LEAST and GREATEST need one collation, what is around them in MariaDB", mixed_extreme),
     ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f, has_unicode_collation(s))),
