@@ -1366,14 +1366,25 @@ def mixed_extreme(found, statement, ours, theirs):
 def bits_of_time(found, statement, ours, theirs):
     """The bits of a time with a fraction, which is rounded, and cut in MariaDB."""
     operands = [operand for node in nodes(statement.root, {"BIT_AND", "BIT_OR", "BIT_XOR"}) for operand in node.operands]
+    both = numbers(found)
+    is_text = any(isinstance(operand, Form) and operand.name in ("DATE_ADD", "DATE_SUB", "INTERVAL", "ADDTIME", "SUBTIME") for operand in operands)
+    if is_text and both is not None and int(both[0]) ^ int(both[1]) < 2**8:
+        # The second after it has other low digits.
+        return True
     return kind_of(found) == "value" and any(family(operand) in TEMPORAL_FAMILIES and has_fraction(operand, statement.kinds) for operand in operands)
 
 
-def distinct_moment(found, statement, ours, theirs):
-    """SUM or AVG of the distinct texts of DATE_ADD and its kin: numbers of days here, the beginnings of the texts in MySQL."""
-    operands = [operand for node in nodes(statement.root, {"SUM", "AVG"}) for operand in node.operands]
-    is_text = any(isinstance(operand, Form) and operand.name in ("DATE_ADD", "DATE_SUB", "INTERVAL", "ADDTIME", "SUBTIME") for operand in operands)
-    return "DISTINCT" in statement.text() and is_text and kind_of(found) in ("value", "warnings")
+def quotient_in_groups(found, statement, ours, theirs):
+    """The average or sum of quotients in groups, which MySQL and MariaDB cut to the digits of their type where they use a
+    temporary table."""
+    both = numbers(found)
+    is_grouped = "GROUP BY" in statement.text() or "aggregate" in statement.features
+    return is_grouped and has_quotient(statement.root) and both is not None and abs(Decimal(both[0]) - Decimal(both[1])) <= Decimal("5e-4")
+
+
+def has_quotient(root):
+    """Whether SUM or AVG adds quotients."""
+    return any(isinstance(operand, Form) and operand.name == "/" for node in nodes(root, {"SUM", "AVG"}) for operand in node.operands)
 
 
 EXCUSES = [
@@ -1385,7 +1396,7 @@ EXCUSES = [
     ("a document is a number, a day or a time by its type, with other warnings than a text", document_warnings),
     ("names of columns beyond 16 bits are ? in MariaDB", lambda found, s, o, t: found.startswith("name") and "?" in found),
     ("REGEXP_SUBSTR without a match is NULL in MySQL, '' in MariaDB", of({"REGEXP_SUBSTR"}, no_match)),
-    ("a hexadecimal literal of CASE and its kin is stored as a text", lambda f, s, o, t: has_operand(s.root, CHOICES, {"hex"}) and is_write(s) and o.number == 1366),
+    ("a hexadecimal literal of CASE and its kin is stored as a text", lambda f, s, o, t: has_operand(s.root, CHOICES, {"hex"}) and is_write(s) and o.number in (1265, 1366)),
     ("CHAR ... USING with an invalid character is NULL in strict mode", of({"CHAR"}, lambda f, s, o, t: "CHAR" in s.names() and f.startswith("value") and 1300 in numbers_of(o) & numbers_of(t) and " USING " in s.text())),
     ("CONVERT ... USING gives ? silently, and NULL for bytes that are no text", of({"CONVERT USING"}, lambda f, s, o, t: "CONVERT USING" in s.names() and (f.startswith("warnings") and numbers_of(t) - numbers_of(o) == {1977} or f.startswith(("value", "warnings")) and 1300 in numbers_of(o)))),
     ("bytes that are no text of a narrow character set are error 1366", beyond_ascii),
@@ -1683,7 +1694,7 @@ EXCUSES = [
     ("MariaDB compares the operands of LEAST and GREATEST as signed numbers where an integer is wanted", signed_extreme),
     ("MIN and MAX of a function that gives no day or time are NULL, the zero date or time in MariaDB's groups", extreme_of_none),
     ("MariaDB warns of the bits that JSON_UNQUOTE takes for a text", lambda f, s, o, t: f.startswith("warnings") and has_operand(s.root, {"JSON_UNQUOTE"}, {"bit"}) and numbers_of(t) - numbers_of(o) == {1300} and not numbers_of(o) - numbers_of(t)),
-    ("distinct texts of DATE_ADD and its kin are the numbers of their days here", distinct_moment),
+    ("a sum or average of quotients has all their digits here, those of the type in groups of MySQL and MariaDB", quotient_in_groups),
     ("which error of an INSERT with a wrong value and a wrong collation is first", first_of_several),
     ("LEAST and GREATEST need one collation, what is around them in MariaDB", mixed_extreme),
     ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f, has_unicode_collation(s))),
