@@ -923,7 +923,7 @@ def unsigned_bits(found, statement, ours, theirs):
     """Bits of an UNSIGNED FLOAT or DOUBLE: those of a signed number, which ends at 63 bits."""
     both = numbers(found)
     is_unsigned = any(re.match(r"(FLOAT|DOUBLE|REAL).* (UNSIGNED|ZEROFILL)", kind) for kind in statement.types())
-    is_bits = has_operand(statement.root, {"BIT_AND", "BIT_OR", "BIT_XOR"}, {"double"})
+    is_bits = has_operand(statement.root, {"BIT_AND", "BIT_OR", "BIT_XOR"}, {"double", "number"})
     return is_bits and is_unsigned and both is not None and (int(both[0]) ^ int(both[1]) == 1 << 63 or int(both[0]) == 2**63 - 1 < int(both[1]))
 
 
@@ -1347,7 +1347,9 @@ def extreme_of_none(found, statement, ours, theirs):
     """MIN or MAX of a function of what is no day or time: NULL, and the zero date or time in MariaDB's groups."""
     both = pair(found)
     calls = [operand for node in nodes(statement.root, {"MIN", "MAX"}) for operand in nodes(node, TEMPORAL)]
-    return bool(calls) and both is not None and (both[1] or b"").startswith((b"0000-00-00", b"00:00:00")) and 1292 in numbers_of(theirs) and bool(numbers_of(ours) & {1292, 3156})
+    is_zero = both is not None and (both[1] or b"").startswith((b"0000-00-00", b"00:00:00")) and 1292 in numbers_of(theirs)
+    is_null = both is not None and both[0] is None
+    return bool(calls) and (is_zero or is_null) and bool(numbers_of(ours) & {1292, 3156})
 
 
 def first_of_several(found, statement, ours, theirs):
@@ -1431,7 +1433,7 @@ EXCUSES = [
     ("a variance of days and times has few exact digits", near_variance),
     ("a constant of an aggregate over no rows is evaluated in MariaDB", lambda f, s, o, t: "aggregate" in s.features and t.number == 1690 and o.kind == "rows" and o.rows in ([], [(None,)])),
     ("CHAR columns are padded in the select list only, not in the operands of aggregates", lambda f, s, o, t: {"padded", "aggregate"} <= s.features and f.startswith("value") and any(kind.startswith(("CHAR", "NCHAR")) for kind in s.types())),
-    ("bytes that replace a text in REGEXP_REPLACE", of({"REGEXP_REPLACE"}, lambda f, s, o, t: "REGEXP_REPLACE" in s.names() and f.startswith("value") and "bytes" in s.families())),
+    ("bytes that replace a text in REGEXP_REPLACE", of({"REGEXP_REPLACE"}, lambda f, s, o, t: f.startswith("value") and ("bytes" in s.families() or has_operand(s.root, {"REGEXP_REPLACE"}, {"hex"})))),
     ("MariaDB prints all digits of a rounded double before it converts its base", lambda f, s, o, t: s.names() & ROUNDING and s.names() & {"OCT", "BIN", "CONV", "GROUP_CONCAT"} and f.startswith("value") and ("double" in s.families() or "e" in s.text())),
     ("OCT, BIN and CONV of a BIT that is NULL are 0 in MariaDB", lambda f, s, o, t: s.names() & {"OCT", "BIN", "CONV"} and "bit" in s.families() and ": None, theirs b'0'" in f),
     ("a rounded DATETIME beyond the year 9999 is a duplicate of the zero date, a TIME of the greatest one", lambda f, s, o, t: (f == "affected: 0, theirs 1" or (o.number, t.kind) == (1062, "ok") and numbers_of(t) & {1264, 1265}) and any(re.search("Duplicate entry '(0000-00-00|-?838:59:59)", text) for text in [*o.texts, o.message])),
