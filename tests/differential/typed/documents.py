@@ -17,6 +17,10 @@ VARCHAR = 15
 ESCAPED = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a"}
 
 
+# The escapes in force; `None` with NO_BACKSLASH_ESCAPES.
+active_escapes = ESCAPED
+
+
 class Unknown(Exception):
     """An operand is no constant, or its value is an error."""
 
@@ -47,7 +51,10 @@ def value_of(node):
     if text.startswith("0x"):
         return bytes.fromhex(text[2:])
     if text.startswith("'"):
-        return Text(re.sub(r"\\(.)", lambda match: ESCAPED.get(match[1], match[1]), text[1:-1].replace("''", "'"), flags=re.DOTALL))
+        inner = text[1:-1].replace("''", "'")
+        if active_escapes is None:
+            return Text(inner)
+        return Text(re.sub(r"\\(.)", lambda match: active_escapes.get(match[1], match[1]), inner, flags=re.DOTALL))
     return float(text) if "e" in text else Decimal(text) if "." in text else int(text)
 
 
@@ -448,12 +455,23 @@ FUNCTIONS = {
 
 
 def is_expected(node, value):
-    """Whether the bytes of a value, or `None` for NULL, are what MySQL's rules give for a JSON function of constants;
-    `None` if they are not known."""
+    """Whether the bytes of a value, or `None` for NULL, are what MySQL's rules give for a JSON function of constants, with
+    or without NO_BACKSLASH_ESCAPES; `None` if they are not known."""
+    answers = [is_expected_with(node, value, escapes) for escapes in (ESCAPED, None)]
+    known = [answer for answer in answers if answer is not None]
+    return any(known) if known else None
+
+
+def is_expected_with(node, value, escapes):
+    """As `is_expected`, with these characters behind a backslash."""
+    global active_escapes
+    active_escapes = escapes
     try:
         wanted = expected(node)
     except (Unknown, RecursionError, TypeError):
         return None
+    finally:
+        active_escapes = ESCAPED
     if wanted is SQL_NULL or value is None:
         return wanted is SQL_NULL and value is None
     if isinstance(wanted, Document):

@@ -837,7 +837,7 @@ def extreme_of_null(found, statement, ours, theirs):
 def extreme_of_texts(found, statement, ours, theirs):
     """LEAST or GREATEST of texts, where a number is wanted."""
     calls = list(nodes(statement.root, {"LEAST", "GREATEST"}))
-    return bool(calls) and statement.root not in calls and has_operand(statement.root, {"LEAST", "GREATEST"}, {"text", "bytes", "hex"}) and kind_of(found) in ("value", "rows", "warnings", "type", "kind")
+    return bool(calls) and statement.root not in calls and has_operand(statement.root, {"LEAST", "GREATEST"}, {"text", "bytes", "hex", "choice"}) and kind_of(found) in ("value", "rows", "warnings", "type", "kind")
 
 
 def average_of_days(found, statement, ours, theirs):
@@ -923,7 +923,7 @@ def unsigned_bits(found, statement, ours, theirs):
     """Bits of an UNSIGNED FLOAT or DOUBLE: those of a signed number, which ends at 63 bits."""
     both = numbers(found)
     is_unsigned = any(re.match(r"(FLOAT|DOUBLE|REAL).* (UNSIGNED|ZEROFILL)", kind) for kind in statement.types())
-    is_bits = has_operand(statement.root, {"BIT_AND", "BIT_OR", "BIT_XOR"}, {"double"})
+    is_bits = has_operand(statement.root, {"BIT_AND", "BIT_OR", "BIT_XOR"}, {"double", "number"})
     return is_bits and is_unsigned and both is not None and (int(both[0]) ^ int(both[1]) == 1 << 63 or int(both[0]) == 2**63 - 1 < int(both[1]))
 
 
@@ -1347,7 +1347,9 @@ def extreme_of_none(found, statement, ours, theirs):
     """MIN or MAX of a function of what is no day or time: NULL, and the zero date or time in MariaDB's groups."""
     both = pair(found)
     calls = [operand for node in nodes(statement.root, {"MIN", "MAX"}) for operand in nodes(node, TEMPORAL)]
-    return bool(calls) and both is not None and (both[1] or b"").startswith((b"0000-00-00", b"00:00:00")) and 1292 in numbers_of(theirs) and bool(numbers_of(ours) & {1292, 3156})
+    is_zero = both is not None and (both[1] or b"").startswith((b"0000-00-00", b"00:00:00")) and 1292 in numbers_of(theirs)
+    is_null = both is not None and both[0] is None
+    return bool(calls) and (is_zero or is_null) and bool(numbers_of(ours) & {1292, 3156})
 
 
 def first_of_several(found, statement, ours, theirs):
@@ -1363,6 +1365,30 @@ def mixed_extreme(found, statement, ours, theirs):
     return kind_of(found) == "error" and {ours.number, theirs.number} <= collations and bool(statement.names() & {"LEAST", "GREATEST"})
 
 
+def bits_of_time(found, statement, ours, theirs):
+    """The bits of a time with a fraction, which is rounded, and cut in MariaDB."""
+    operands = [operand for node in nodes(statement.root, {"BIT_AND", "BIT_OR", "BIT_XOR"}) for operand in node.operands]
+    both = numbers(found)
+    is_text = any(isinstance(operand, Form) and operand.name in ("DATE_ADD", "DATE_SUB", "INTERVAL", "ADDTIME", "SUBTIME") for operand in operands)
+    if is_text and both is not None and int(both[0]) ^ int(both[1]) < 2**8:
+        # The second after it has other low digits.
+        return True
+    return kind_of(found) == "value" and any(family(operand) in TEMPORAL_FAMILIES and has_fraction(operand, statement.kinds) for operand in operands)
+
+
+def quotient_in_groups(found, statement, ours, theirs):
+    """The average or sum of quotients in groups, which MySQL and MariaDB cut to the digits of their type where they use a
+    temporary table."""
+    both = numbers(found)
+    is_grouped = "GROUP BY" in statement.text() or "aggregate" in statement.features
+    return is_grouped and has_quotient(statement.root) and both is not None and abs(Decimal(both[0]) - Decimal(both[1])) <= Decimal("5e-4")
+
+
+def has_quotient(root):
+    """Whether SUM or AVG adds quotients."""
+    return any(isinstance(operand, Form) and operand.name == "/" for node in nodes(root, {"SUM", "AVG"}) for operand in node.operands)
+
+
 EXCUSES = [
     ("MySQL has other numbers for logarithms, addresses and base64, and warns of display widths", only_one),
     ("JSON is a type with errors of its own in MySQL, text with warnings in MariaDB", json_error),
@@ -1372,7 +1398,7 @@ EXCUSES = [
     ("a document is a number, a day or a time by its type, with other warnings than a text", document_warnings),
     ("names of columns beyond 16 bits are ? in MariaDB", lambda found, s, o, t: found.startswith("name") and "?" in found),
     ("REGEXP_SUBSTR without a match is NULL in MySQL, '' in MariaDB", of({"REGEXP_SUBSTR"}, no_match)),
-    ("a hexadecimal literal of CASE and its kin is stored as a text", lambda f, s, o, t: has_operand(s.root, CHOICES, {"hex"}) and is_write(s) and o.number == 1366),
+    ("a hexadecimal literal of CASE and its kin is stored as a text", lambda f, s, o, t: has_operand(s.root, CHOICES, {"hex"}) and is_write(s) and o.number in (1265, 1366)),
     ("CHAR ... USING with an invalid character is NULL in strict mode", of({"CHAR"}, lambda f, s, o, t: "CHAR" in s.names() and f.startswith("value") and 1300 in numbers_of(o) & numbers_of(t) and " USING " in s.text())),
     ("CONVERT ... USING gives ? silently, and NULL for bytes that are no text", of({"CONVERT USING"}, lambda f, s, o, t: "CONVERT USING" in s.names() and (f.startswith("warnings") and numbers_of(t) - numbers_of(o) == {1977} or f.startswith(("value", "warnings")) and 1300 in numbers_of(o)))),
     ("bytes that are no text of a narrow character set are error 1366", beyond_ascii),
@@ -1407,12 +1433,12 @@ EXCUSES = [
     ("a variance of days and times has few exact digits", near_variance),
     ("a constant of an aggregate over no rows is evaluated in MariaDB", lambda f, s, o, t: "aggregate" in s.features and t.number == 1690 and o.kind == "rows" and o.rows in ([], [(None,)])),
     ("CHAR columns are padded in the select list only, not in the operands of aggregates", lambda f, s, o, t: {"padded", "aggregate"} <= s.features and f.startswith("value") and any(kind.startswith(("CHAR", "NCHAR")) for kind in s.types())),
-    ("bytes that replace a text in REGEXP_REPLACE", of({"REGEXP_REPLACE"}, lambda f, s, o, t: "REGEXP_REPLACE" in s.names() and f.startswith("value") and "bytes" in s.families())),
+    ("bytes that replace a text in REGEXP_REPLACE", of({"REGEXP_REPLACE"}, lambda f, s, o, t: f.startswith("value") and ("bytes" in s.families() or has_operand(s.root, {"REGEXP_REPLACE"}, {"hex"})))),
     ("MariaDB prints all digits of a rounded double before it converts its base", lambda f, s, o, t: s.names() & ROUNDING and s.names() & {"OCT", "BIN", "CONV", "GROUP_CONCAT"} and f.startswith("value") and ("double" in s.families() or "e" in s.text())),
     ("OCT, BIN and CONV of a BIT that is NULL are 0 in MariaDB", lambda f, s, o, t: s.names() & {"OCT", "BIN", "CONV"} and "bit" in s.families() and ": None, theirs b'0'" in f),
     ("a rounded DATETIME beyond the year 9999 is a duplicate of the zero date, a TIME of the greatest one", lambda f, s, o, t: (f == "affected: 0, theirs 1" or (o.number, t.kind) == (1062, "ok") and numbers_of(t) & {1264, 1265}) and any(re.search("Duplicate entry '(0000-00-00|-?838:59:59)", text) for text in [*o.texts, o.message])),
     ("fractions of seconds that become integers are rounded, and cut to duplicates in MariaDB", lambda f, s, o, t: "alter" in s.features and (o.kind, t.number) == ("ok", 1062) and s.families() & TEMPORAL_FAMILIES),
-    ("bits of a time with a fraction are those of the rounded time", lambda f, s, o, t: s.names() & {"BIT_AND", "BIT_OR", "BIT_XOR"} and f.startswith("value") and any(re.search(r"\([1-6]\)", kind) for kind in s.types()) and s.families() & TEMPORAL_FAMILIES),
+    ("bits of a time with a fraction are those of the rounded time", bits_of_time),
     ("a FLOAT and a small integer are a double here, a FLOAT in MySQL", lambda f, s, o, t: f == "type: double, theirs float" and s.names() & CHOICES),
     ("MIN and MAX of ZEROFILL have no zeros in groups", lambda f, s, o, t: s.names() & {"MIN", "MAX"} and "aggregate" in s.features and f.startswith("value") and only_zeros_before(f)),
     ("MIN and MAX of IFNULL of YEAR are YEAR", lambda f, s, o, t: f == "type: year, theirs unsigned integer" and s.names() & {"MIN", "MAX"}),
@@ -1670,6 +1696,7 @@ EXCUSES = [
     ("MariaDB compares the operands of LEAST and GREATEST as signed numbers where an integer is wanted", signed_extreme),
     ("MIN and MAX of a function that gives no day or time are NULL, the zero date or time in MariaDB's groups", extreme_of_none),
     ("MariaDB warns of the bits that JSON_UNQUOTE takes for a text", lambda f, s, o, t: f.startswith("warnings") and has_operand(s.root, {"JSON_UNQUOTE"}, {"bit"}) and numbers_of(t) - numbers_of(o) == {1300} and not numbers_of(o) - numbers_of(t)),
+    ("a sum or average of quotients has all their digits here, those of the type in groups of MySQL and MariaDB", quotient_in_groups),
     ("which error of an INSERT with a wrong value and a wrong collation is first", first_of_several),
     ("LEAST and GREATEST need one collation, what is around them in MariaDB", mixed_extreme),
     ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f, has_unicode_collation(s))),

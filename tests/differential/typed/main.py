@@ -19,6 +19,8 @@ import sys
 import time
 from pathlib import Path
 
+from pymysql.constants import FIELD_TYPE
+
 from compare import Difference, differences, signature
 from episode import Episode, plain
 from excuses import excuse
@@ -34,6 +36,7 @@ REFUSALS = {"bit aggregates of binary strings": "Binary strings in BIT_AND, BIT_
 COMPATIBILITY = Path(__file__).parents[3] / "docs/compatibility.md"
 # Errors of statements that lack what another one makes.
 UNKNOWN = {1054, 1146, 3820}
+FORM = "a document has the form of its type as a text, and is as it was written in MariaDB"
 EPISODE_STATEMENTS = 120
 SHRINKS_MAX = 80
 PROGRESS_SECONDS = 60
@@ -124,10 +127,17 @@ def reasons_of_operands(servers, node, cause, recorded):
         deeper = reasons_of_operands(servers, operand, cause, recorded) if rest else {}
         if rest and not deeper:
             return {}
+        if not found and theirs is not None and has_other_form(ours, theirs):
+            reasons[FORM] = Difference(f"value: {FORM}", 0, 0)
         # A warning makes no other value.
         reasons.update({reason: one for reason, one in known.items() if one.kind != "warnings"})
         reasons.update(deeper)
     return reasons
+
+
+def has_other_form(ours, theirs):
+    """Whether equal documents have other texts."""
+    return ours.kind == "rows" and ours.rows != theirs.rows and ours.fields[0].type_code == FIELD_TYPE.JSON
 
 
 def forms_of(node):
@@ -166,8 +176,7 @@ def reasons_of_documents(servers, documents, cause, source, recorded):
         query.features = frozenset(["rows"])
         ours, theirs, found = send(servers, query)
         if ours.kind == "rows" and theirs is not None and not found and ours.rows != theirs.rows:
-            form = "a document has the form of its type as a text, and is as it was written in MariaDB"
-            reasons[form] = Difference(f"value: {form}", 0, 0)
+            reasons[FORM] = Difference(f"value: {FORM}", 0, 0)
         rest, known = judge([one for one in found if one.kind != "name"], query, ours, theirs, recorded)
         deeper = reasons_of_documents(servers, documents_of(node), cause, source, recorded) if rest else {}
         if rest and not deeper:

@@ -217,7 +217,9 @@ fn is_plain_zero(operator: ArithmeticOperator, left: Decimal) -> bool {
         ArithmeticOperator::Add => !left.is_zero(),
         ArithmeticOperator::Subtract => true,
         ArithmeticOperator::Multiply => false,
-        ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger | ArithmeticOperator::Remainder => left.is_zero(),
+        ArithmeticOperator::Divide | ArithmeticOperator::DivideInteger | ArithmeticOperator::Remainder => {
+            left.is_zero()
+        }
     }
 }
 

@@ -211,8 +211,9 @@ impl<'a> Binder<'a> {
                 let mut bound = [self.bind(operand)?, self.bind(low)?, self.bind(high)?];
                 if bound.iter().any(|part| part.result.is_number()) {
                     let mut parts = parts.into_iter();
-                    bound =
-                        bound.map(|bound| parts.next().map_or(Expression::null(), |part| literal_among_numbers(part, bound)));
+                    bound = bound.map(|bound| {
+                        parts.next().map_or(Expression::null(), |part| literal_among_numbers(part, bound))
+                    });
                 }
                 let [operand, low, high] = bound;
                 Expression::between(*negated, operand, low, high)

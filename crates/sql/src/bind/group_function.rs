@@ -169,15 +169,7 @@ impl Binder<'_> {
                 if arguments.iter().any(|argument| argument.result.is_bytes()) {
                     return Err(Error::not_supported("bit aggregates of binary strings"));
                 }
-                let integer = |value: Expression| match value.result.kind {
-                    Kind::String => Expression::call("TEXT BITS", vec![value]),
-                    // An unsigned number has the bits of all 64.
-                    Kind::Decimal if value.result.is_unsigned => {
-                        Ok(Expression::cast(CastTarget::Signed, Expression::cast(CastTarget::Unsigned, value)))
-                    }
-                    _ => Ok(Expression::cast(CastTarget::Signed, value)),
-                };
-                arguments = arguments.into_iter().map(integer).collect::<Result<_>>()?;
+                arguments = arguments.into_iter().map(bits).collect::<Result<_>>()?;
                 ResultType::integer(true, 21)
             }
             GroupFunctionKind::Variance { .. } => {
@@ -234,6 +226,18 @@ impl Binder<'_> {
 /// The document that an aggregate of JSON makes of a row.
 fn document(function: &str, call: &FunctionCall) -> ast::Expression {
     ast::Expression::call(function, call.arguments.clone())
+}
+
+/// The value as the integer whose bits an aggregate combines.
+fn bits(value: Expression) -> Result<Expression> {
+    match value.result.kind {
+        Kind::String => Expression::call("TEXT BITS", vec![value]),
+        // An unsigned number has the bits of all 64.
+        Kind::Decimal if value.result.is_unsigned => {
+            Ok(Expression::cast(CastTarget::Signed, Expression::cast(CastTarget::Unsigned, value)))
+        }
+        _ => Ok(Expression::cast(CastTarget::Signed, value)),
+    }
 }
 
 /// The value as a double.

@@ -213,7 +213,8 @@ impl Binder<'_> {
                 }
                 let operand = if among { literal_among_numbers(operand, bound_operand) } else { bound_operand };
                 if is_number {
-                    bound = members.iter().zip(bound).map(|(member, bound)| literal_among_numbers(member, bound)).collect();
+                    bound =
+                        members.iter().zip(bound).map(|(member, bound)| literal_among_numbers(member, bound)).collect();
                 }
                 let members = bound;
                 Expression::in_list(negated, operand, members)
