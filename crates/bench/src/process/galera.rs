@@ -86,8 +86,8 @@ pub fn start_galera(more_arguments: &[&str]) -> Outcome<Galera> {
     Ok(galera)
 }
 
-/// Gives the folder to the user that runs the nodes: root's rsync would serve it as nobody. Returns the option
-/// of MariaDB.
+/// Gives the folder to the user that runs the nodes: root's rsync would serve it as nobody. Returns the
+/// option of MariaDB.
 fn own_folder(folder: &Path) -> Outcome<String> {
     if !rustix::process::geteuid().is_root() {
         let finished = command::run(Command::new("id").arg("-un"), READY_TIME_MAX)?;

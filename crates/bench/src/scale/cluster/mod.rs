@@ -1,5 +1,5 @@
-//! Clusters of 2 to 64 data nodes: the load of the sequencer, the latency of commits, reads a second, and where
-//! it breaks.
+//! Clusters of 2 to 64 data nodes: the load of the sequencer, the latency of commits, reads a second, and
+//! where it breaks.
 //!
 //! In reading order: [`costs`], [`simulation`].
 
@@ -52,8 +52,8 @@ pub fn simulate(is_quick: bool) -> Vec<Study> {
     NODES.into_iter().map(study).collect()
 }
 
-/// Reads by key a second of a cluster that does nothing else, if clients connect to any node, and if each read
-/// goes to a node that has the row.
+/// Reads by key a second of a cluster that does nothing else, if clients connect to any node, and if each
+/// read goes to a node that has the row.
 pub fn reads_per_s(nodes: u8, costs: &Costs) -> [f64; 2] {
     let here = f64::from(REPLICAS) / f64::from(nodes);
     let each = costs.read as f64 + (1.0 - here) * costs.read_elsewhere as f64;
@@ -68,8 +68,18 @@ pub fn tables(studies: &[Study]) -> String {
         costs.row(vec![measured.name.into(), measured.nanoseconds.to_string(), measured.source.into()]);
     }
     let columns = [
-        "nodes", "one client a node: p50 us", "p99 us", "most commits/s", "main of the sequencer busy %", "other mains %",
-        "other CPUs %", "decisions a message", "frames of main a commit", "half load: p50 us", "p99 us", "sequencer %",
+        "nodes",
+        "one client a node: p50 us",
+        "p99 us",
+        "most commits/s",
+        "main of the sequencer busy %",
+        "other mains %",
+        "other CPUs %",
+        "decisions a message",
+        "frames of main a commit",
+        "half load: p50 us",
+        "p99 us",
+        "sequencer %",
     ];
     let mut commits = Table::new(&columns);
     for study in studies {
