@@ -411,7 +411,9 @@ impl junctor_kernel::Signal for Signal {
     #[inline]
     fn priority(&self) -> Priority {
         match self {
-            Signal::Tc(TcSignal::ProbeDeadlock(_) | TcSignal::CommitStable(_) | TcSignal::SeenStable(_)) => Priority::High,
+            Signal::Tc(TcSignal::ProbeDeadlock(_) | TcSignal::CommitStable(_) | TcSignal::SeenStable(_)) => {
+                Priority::High
+            }
             _ => Priority::Normal,
         }
     }

@@ -91,8 +91,8 @@ pub enum StatusTable {
     /// `junctor_info.links`: from main of every node of a cluster, a row for each node that it has links to.
     /// Columns: node, the other one, state (`UP`, `SILENT`, `UNREACHABLE`, `DOWN`), incarnation and version
     /// of the encoding (both NULL without a link), channels, those with a connection, microseconds of the
-    /// round trip (or NULL), bytes sent, received, not acknowledged and allowed, milliseconds of silence, frames
-    /// and signals sent (NULL from a node of an earlier release).
+    /// round trip (or NULL), bytes sent, received, not acknowledged and allowed, milliseconds of silence,
+    /// frames and signals sent (NULL from a node of an earlier release).
     Links,
     /// `junctor_info.arbitration`: from main of every node of a cluster. Columns: node, whether it votes,
     /// role (`LEADER`, `FOLLOWER`, `CANDIDATE`), leader, term, position of the last applied entry (these

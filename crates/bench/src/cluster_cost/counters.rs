@@ -51,7 +51,8 @@ impl Counters {
             let (user, system) = measure::cpu_time_by_mode(node.process_id())?;
             all.user_us += user.as_secs_f64() * 1e6;
             all.system_us += system.as_secs_f64() * 1e6;
-            all.sleeps += measure::thread_times(node.process_id())?.iter().map(|thread| thread.sleeps as f64).sum::<f64>();
+            all.sleeps +=
+                measure::thread_times(node.process_id())?.iter().map(|thread| thread.sleeps as f64).sum::<f64>();
         }
         if has_links {
             let of_links = "SELECT SUM(sent_signals), SUM(sent_frames), SUM(sent_bytes) FROM junctor_info.links";

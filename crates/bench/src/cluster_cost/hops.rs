@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use super::load::update;
 use super::options::{ClusterCostOptions, Shape};
+use crate::Outcome;
 use crate::fill::fill;
 use crate::mysql::Connection;
 use crate::process::{ClusterOptions, Server, start_cluster};
 use crate::random::Random;
 use crate::report::Table;
-use crate::Outcome;
 
 /// Rows, and pairs of rows, whose statements are timed.
 const SUBJECTS: u64 = 24;
@@ -40,7 +40,8 @@ impl Hops {
 impl fmt::Display for Hops {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all: u64 = self.0.values().sum::<u64>().max(1);
-        let parts: Vec<String> = self.0.iter().map(|(hops, count)| format!("{hops}: {} %", count * 100 / all)).collect();
+        let parts: Vec<String> =
+            self.0.iter().map(|(hops, count)| format!("{hops}: {} %", count * 100 / all)).collect();
         write!(out, "{}", parts.join(", "))
     }
 }

@@ -71,10 +71,14 @@ impl Load {
     pub fn run(&self) -> Outcome<LoadReport> {
         let opened = Barrier::new(self.clients as usize);
         let parts: Vec<Outcome<LoadReport>> = thread::scope(|scope| {
-            let clients: Vec<_> = (0..self.clients).map(|client| scope.spawn({
-                let opened = &opened;
-                move || self.client(client, opened)
-            })).collect();
+            let clients: Vec<_> = (0..self.clients)
+                .map(|client| {
+                    scope.spawn({
+                        let opened = &opened;
+                        move || self.client(client, opened)
+                    })
+                })
+                .collect();
             let failed = |_| Err(Failure::new("a client panicked"));
             clients.into_iter().map(|client| client.join().unwrap_or_else(failed)).collect()
         });

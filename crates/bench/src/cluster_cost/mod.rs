@@ -2,7 +2,8 @@
 //! messages, bytes, syncs and CPU time, and the messages that wait for one another until the answer. It
 //! compares the CPU time with that of a node alone.
 //!
-//! In reading order: [`options`], [`side`] (the nodes), [`load`] (the clients), [`counters`], [`hops`], [`peers`].
+//! In reading order: [`options`], [`side`] (the nodes), [`load`] (the clients), [`counters`], [`hops`],
+//! [`peers`].
 
 mod counters;
 mod hops;
@@ -76,8 +77,21 @@ pub fn run(options: &ClusterCostOptions) -> Outcome<()> {
 /// The counts of each commit.
 fn commits(options: &ClusterCostOptions, sides: &[Side]) -> Outcome<()> {
     let columns = [
-        "", "operation", "clients", "per s", "p50 us", "p99 us", "signals", "frames", "bytes", "records", "syncs", "sleeps",
-        "CPU us", "user", "kernel",
+        "",
+        "operation",
+        "clients",
+        "per s",
+        "p50 us",
+        "p99 us",
+        "signals",
+        "frames",
+        "bytes",
+        "records",
+        "syncs",
+        "sleeps",
+        "CPU us",
+        "user",
+        "kernel",
     ];
     let mut table = Table::new(&columns);
     for side in sides {
@@ -118,9 +132,8 @@ fn latency(options: &ClusterCostOptions, sides: &[Side]) -> Outcome<Vec<Verdict>
             for _ in 0..options.rounds {
                 runs.push(side.run(operation, options.clients, options.time(), Some(most / 2.0))?);
             }
-            let of = |per_mille| {
-                median(&runs.iter().map(|run| run.latencies.percentile_us(per_mille)).collect::<Vec<_>>())
-            };
+            let of =
+                |per_mille| median(&runs.iter().map(|run| run.latencies.percentile_us(per_mille)).collect::<Vec<_>>());
             let per_s = median(&runs.iter().map(|run| run.per_s).collect::<Vec<_>>());
             let mut cells = vec![side.shape.name().to_owned(), operation.name().into()];
             cells.extend([most, per_s, of(500), of(950), of(990)].map(|number| format!("{number:.0}")));
@@ -177,7 +190,8 @@ fn sysbench(options: &ClusterCostOptions, sides: &[Side]) -> Outcome<Vec<Verdict
 
 /// Throughput of updates over several connections between two replicas.
 fn sockets(options: &ClusterCostOptions) -> Outcome<()> {
-    let mut table = Table::new(&["connections", "updates per s", "p99 us", "CPU us", "two updates per s", "p99 us", "CPU us"]);
+    let mut table =
+        Table::new(&["connections", "updates per s", "p99 us", "CPU us", "two updates per s", "p99 us", "CPU us"]);
     let mut sides = Vec::new();
     for sockets in SOCKETS {
         let cluster = ClusterOptions { sockets, ..options.cluster(Shape::TwoTier) };

@@ -1,5 +1,5 @@
-//! MariaDB with Galera beside the cluster, in turns: throughput, latency, CPU time, and the gap of service after
-//! SIGKILL of a node with data.
+//! MariaDB with Galera beside the cluster, in turns: throughput, latency, CPU time, and the gap of service
+//! after SIGKILL of a node with data.
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::load::{Load, LoadReport, Operation};
 use super::options::{ClusterCostOptions, Shape};
+use crate::Outcome;
 use crate::cluster_kill::longest_gap;
 use crate::fill::fill;
 use crate::mysql::Connection;
@@ -17,7 +18,6 @@ use crate::process::{Cluster, Server, measure, start_cluster};
 use crate::random::Random;
 use crate::report::Table;
 use crate::statistics::median;
-use crate::Outcome;
 
 /// Load before the kill, and after it.
 const BEFORE: Duration = Duration::from_secs(1);
@@ -73,10 +73,8 @@ impl Peer {
 pub fn run(options: &ClusterCostOptions) -> Outcome<()> {
     // Galera acknowledges a commit once all nodes have its writes in memory.
     let arguments = ["--innodb-buffer-pool-size=512M", "--innodb-log-file-size=256M"];
-    let peers = [
-        Peer::Junctor(start_cluster(&options.cluster(Shape::TwoTier))?),
-        Peer::Galera(start_galera(&arguments)?),
-    ];
+    let peers =
+        [Peer::Junctor(start_cluster(&options.cluster(Shape::TwoTier))?), Peer::Galera(start_galera(&arguments)?)];
     for peer in &peers {
         let first = &peer.data()[0];
         first.execute(&["CREATE DATABASE sbtest"])?;
@@ -103,7 +101,8 @@ pub fn run(options: &ClusterCostOptions) -> Outcome<()> {
                 }
             }
             for (peer, runs) in peers.iter().zip(&runs) {
-                let of = |figure: &dyn Fn(&(LoadReport, f64)) -> f64| median(&runs.iter().map(figure).collect::<Vec<_>>());
+                let of =
+                    |figure: &dyn Fn(&(LoadReport, f64)) -> f64| median(&runs.iter().map(figure).collect::<Vec<_>>());
                 let mut cells = vec![operation.name().to_owned(), clients.to_string(), peer.name().into()];
                 cells.push(format!("{:.0}", of(&|run| run.0.per_s)));
                 cells.extend([500, 990].map(|part| format!("{:.0}", of(&|run| run.0.latencies.percentile_us(part)))));

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use super::counters::Counters;
 use super::load::{Load, LoadReport, Operation};
 use super::options::{ClusterCostOptions, Shape};
+use crate::Outcome;
 use crate::fill::fill;
 use crate::process::{Cluster, ClusterOptions, Server, measure, start_cluster, start_junctor};
 use crate::sysbench::{StatementMode, SysbenchReport, SysbenchRun};
-use crate::Outcome;
 
 enum Nodes {
     Alone([Server; 1]),
@@ -116,8 +116,8 @@ impl Side {
         Load { per_s, ..self.load(operation, clients, time) }.run()
     }
 
-    /// Runs a script of sysbench at nodes that clients use, at most so many. Returns its report and the CPU time
-    /// of all nodes for each event, in microseconds.
+    /// Runs a script of sysbench at nodes that clients use, at most so many. Returns its report and the CPU
+    /// time of all nodes for each event, in microseconds.
     ///
     /// # Errors
     /// sysbench or a node fails.
@@ -147,9 +147,12 @@ impl Side {
     }
 
     fn cpu_time(&self) -> Outcome<Duration> {
-        self.nodes().iter().map(|node| {
-            let (user, system) = measure::cpu_time_by_mode(node.process_id())?;
-            Ok(user + system)
-        }).sum()
+        self.nodes()
+            .iter()
+            .map(|node| {
+                let (user, system) = measure::cpu_time_by_mode(node.process_id())?;
+                Ok(user + system)
+            })
+            .sum()
     }
 }

@@ -79,7 +79,8 @@ pub fn start_cluster(options: &ClusterOptions) -> Outcome<Cluster> {
     let links = match is_delayed {
         false => None,
         true => {
-            let ends = (1..=count).map(|node| [known_port, link_port].map(|port| SocketAddr::new(loopback(node), port)));
+            let ends =
+                (1..=count).map(|node| [known_port, link_port].map(|port| SocketAddr::new(loopback(node), port)));
             Some(DelayedLinks::start(ends.collect(), options.delay)?)
         }
     };

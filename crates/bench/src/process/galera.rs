@@ -46,7 +46,8 @@ pub fn start_galera(more_arguments: &[&str]) -> Outcome<Galera> {
         let user = own_folder(folder.path())?;
         let mut install = Command::new("mariadb-install-db");
         install.args(["--no-defaults", &user, "--auth-root-authentication-method=normal", "--skip-test-db"]);
-        install.arg(format!("--datadir={}", data.display()));
+        // The user of the nodes may not write where this program may.
+        install.arg(format!("--datadir={}", data.display())).env("TMPDIR", folder.path());
         let finished = command::run(&mut install, READY_TIME_MAX)?;
         if !finished.status.success() {
             return Err(Failure::new(format!("mariadb-install-db: {}{}", finished.output, finished.errors)));
@@ -67,7 +68,7 @@ pub fn start_galera(more_arguments: &[&str]) -> Outcome<Galera> {
         daemon.arg(format!("--datadir={}", data.display())).arg(format!("--port={}", address.port()));
         daemon.arg(format!("--socket={}", folder.path().join("socket").display()));
         daemon.arg(format!("--pid-file={}", folder.path().join("pid").display()));
-        daemon.args(more_arguments);
+        daemon.args(more_arguments).env("TMPDIR", folder.path());
         if number == 0 {
             daemon.arg("--wsrep-new-cluster");
         }
@@ -86,8 +87,8 @@ pub fn start_galera(more_arguments: &[&str]) -> Outcome<Galera> {
     Ok(galera)
 }
 
-/// Gives the folder to the user that runs the nodes: root's rsync would serve it as nobody. Returns the option
-/// of MariaDB.
+/// Gives the folder to the user that runs the nodes: root's rsync would serve it as nobody. Returns the
+/// option of MariaDB.
 fn own_folder(folder: &Path) -> Outcome<String> {
     if !rustix::process::geteuid().is_root() {
         let finished = command::run(Command::new("id").arg("-un"), READY_TIME_MAX)?;

@@ -53,10 +53,11 @@ pub fn run(options: &ScaleOptions) -> Outcome<()> {
         let file = options.output.join(name);
         fs::write(&file, text).explain(file.display())
     };
-    let clusters = cluster::simulate(options.quick);
+    let costs = cluster::costs::Costs::MEASURED;
+    let clusters = [costs, costs.with_helpers()].map(|costs| cluster::simulate(&costs, options.quick));
     let tables = cluster::tables(&clusters);
     file("clusters.md", &tables)?;
-    file("clusters.svg", &cluster::plot(&clusters)?)?;
+    file("clusters.svg", &cluster::plot(&clusters[0])?)?;
     println!("{tables}");
     if options.clusters {
         return Ok(());

@@ -373,9 +373,9 @@ impl Mirror {
         self.is_due = true;
     }
 
-    /// The report to send to the sequencer now: if something urgent has changed, or if the sequencer waits for
-    /// an answer. A message that changes nothing is answered with the next report. The end of a snapshot can
-    /// wait: it only lets versions be purged.
+    /// The report to send to the sequencer now: if something urgent has changed, or if the sequencer waits
+    /// for an answer. A message that changes nothing is answered with the next report. The end of a snapshot
+    /// can wait: it only lets versions be purged.
     pub fn next_applied(&mut self) -> Option<Applied> {
         if self.is_stopped() || self.started.is_none() {
             return None;

@@ -346,8 +346,8 @@ impl Sequencer {
         self.members.iter_mut().for_each(|member| member.is_due = true);
     }
 
-    /// The message to send to a node now: `None` if it would say nothing that is urgent or due, or the node has
-    /// not answered two earlier ones.
+    /// The message to send to a node now: `None` if it would say nothing that is urgent or due, or the node
+    /// has not answered two earlier ones.
     pub fn next_decide(&mut self, node: NodeId) -> Option<Decide> {
         let index = self.position(node)?;
         let others = match self.least_serving {

@@ -20,8 +20,8 @@ pub(super) struct TcWaits {
     /// The last number of its own commits, and the last confirmed one that it knows.
     own: CommitNumber,
     told_confirmed: CommitNumber,
-    /// The largest number that its statements have seen before it was stable here, and the last stable one that
-    /// it knows.
+    /// The largest number that its statements have seen before it was stable here, and the last stable one
+    /// that it knows.
     seen: CommitNumber,
     told_stable: CommitNumber,
     /// The number for which it waits until all nodes have it on disk.

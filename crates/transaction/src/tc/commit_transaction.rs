@@ -247,7 +247,12 @@ impl TcBlock {
         outbox.send(self.own, Signal::Tc(TcSignal::CommitStable(CommitStable { number })));
     }
 
-    pub(super) fn resume_stable(&mut self, handle: TransactionHandle, context: &mut Context<'_>, outbox: &mut Outbox<Signal>) {
+    pub(super) fn resume_stable(
+        &mut self,
+        handle: TransactionHandle,
+        context: &mut Context<'_>,
+        outbox: &mut Outbox<Signal>,
+    ) {
         match self.record(handle).phase {
             Phase::WaitingStable => self.finish_commit(handle, outbox),
             Phase::WaitingSeen => {

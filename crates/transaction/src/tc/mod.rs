@@ -5,8 +5,8 @@
 //!   numbers to become stable.
 //! - Takes: `ExecuteStatement`, `InterruptStatement`, `EndTransaction`, `UndoStatements`, `WriteRowsReply`,
 //!   `PrepareTransactionReply`, `CommitTransactionReply`, `UndoTransactionReply`, `CommitStable`,
-//!   `AwaitStable`, `AwaitDurableReply`, `LogSpaceChanged`, `ReserveLogSpaceReply`, `LockWaitStarted`,
-//!   `LockWaitEnded`, `ProbeDeadlock`, `NoteTableWait`, `ReadStatus`, `PublishCatalog`.
+//!   `SeenStable`, `AwaitStable`, `AwaitDurableReply`, `LogSpaceChanged`, `ReserveLogSpaceReply`,
+//!   `LockWaitStarted`, `LockWaitEnded`, `ProbeDeadlock`, `NoteTableWait`, `ReadStatus`, `PublishCatalog`.
 //! - Sends: `WriteRows`, `PrepareTransaction`, `CommitTransaction`, `UndoTransaction`, `CancelWait`,
 //!   `InterruptWrites` to ldm; `CommitStable`, `AwaitStable` and `ProbeDeadlock` to tc; the replies and
 //!   `HastenTransaction` to sql; `AwaitDurable` and `ReserveLogSpace` to log.

@@ -1,8 +1,8 @@
-//! Simulates commits of a cluster. Numbers, decisions and confirmations come from the node's own sequencer and
-//! mirrors; CPUs and the network are queues and delays.
+//! Simulates commits of a cluster. Numbers, decisions and confirmations come from the node's own sequencer
+//! and mirrors; CPUs and the network are queues and delays.
 //!
-//! A node has one CPU for main, with the mirror and perhaps the sequencer, and the others for everything else.
-//! Main takes all messages that have come in one turn, as in the node, so batches form by themselves.
+//! A node has one CPU for main, with the mirror and perhaps the sequencer, and the others for everything
+//! else. Main takes all messages that have come in one turn, as in the node, so batches form by themselves.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
@@ -314,8 +314,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// The replica of a transaction's row with this position in the chain, the primary first. The primaries of
-    /// a group's partitions are spread over its nodes.
+    /// The replica of a transaction's row with this position in the chain, the primary first. The primaries
+    /// of a group's partitions are spread over its nodes.
     fn replica(&self, transaction: u32, position: u8) -> u8 {
         let replicas = self.setup.replicas;
         let shift = (transaction % u32::from(replicas)) as u8;
@@ -488,11 +488,12 @@ impl Simulation<'_> {
         let mut sent: Vec<(u8, Message)> = Vec::new();
         cost_ns += self.exchange(node, &mut sent, &mut orders);
         for (_, message) in &sent {
-            cost_ns += costs.frame + match message {
-                Message::Decide(decide) => costs.destination * decide.decisions.len() as u64,
-                Message::Take(_, take) => costs.destination * take.requests.len() as u64,
-                _ => 0,
-            };
+            cost_ns += costs.frame
+                + match message {
+                    Message::Decide(decide) => costs.destination * decide.decisions.len() as u64,
+                    Message::Take(_, take) => costs.destination * take.requests.len() as u64,
+                    _ => 0,
+                };
         }
         self.frames += sent.len() as u64;
         self.nodes[usize::from(node)].main_busy_ns += cost_ns;
@@ -536,8 +537,8 @@ impl Simulation<'_> {
         }
     }
 
-    /// As in main of the node: the own mirror and the sequencer first, until neither has news. Returns the cost
-    /// of what stays in the node.
+    /// As in main of the node: the own mirror and the sequencer first, until neither has news. Returns the
+    /// cost of what stays in the node.
     fn exchange(&mut self, node: u8, sent: &mut Vec<(u8, Message)>, orders: &mut Vec<Order>) -> u64 {
         let (own, costs) = (NodeId(node), self.costs);
         let mut cost_ns = 0;

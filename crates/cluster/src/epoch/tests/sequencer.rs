@@ -91,7 +91,14 @@ fn what_nobody_waits_for_goes_with_the_next_message() {
     let late = Time(0).plus(HORIZON_FROZEN);
     for node in [1, 2] {
         let one = number(1, 1);
-        let report = Applied { epoch: Epoch(1), received: 9, applied: one, stable: one, oldest_snapshot: one, ..Applied::default() };
+        let report = Applied {
+            epoch: Epoch(1),
+            received: 9,
+            applied: one,
+            stable: one,
+            oldest_snapshot: one,
+            ..Applied::default()
+        };
         sequencer.on_applied(NodeId(node), &report, late);
     }
     assert_eq!((sequencer.confirmed(), sequencer.horizon()), (number(1, 1), number(1, 1)));

@@ -393,8 +393,8 @@ fn a_change_that_waits_for_its_query_takes_no_steps_and_ends_by_kill() {
 
 #[test]
 fn user_variables_see_the_rows_of_a_join_in_its_order() {
-    let text = "SELECT MD5(GROUP_CONCAT(CONCAT(id, '-', n) ORDER BY n)) FROM (SELECT t.id, @n := @n + 1 AS n FROM t \
-                JOIN u ON t.k = u.k) q";
+    let text = "SELECT MD5(GROUP_CONCAT(CONCAT(id, '-', n) ORDER BY n)) FROM (SELECT t.id, @n := @n + 1 AS n FROM \
+                (SELECT id, k FROM t ORDER BY id LIMIT 10000) t STRAIGHT_JOIN u ON t.k = u.k) q";
     let mut node = node();
     node.execute(1, &["SET @n = 0"]);
     let expected = node.query(1, text);
