@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use junctor_bench::{
-    Outcome, api, applications, attacks, ch, checkpoints, cluster_cost, cluster_kill, compare, connections, consistency,
-    deadlocks, demo, durable_writes, echo, event_load, history, instructions, lab, log_limit, long_statements,
-    long_transactions, redo, relaxed_writes, restarts, scale, sysbench_matrix, torn_reads, tpch,
+    Outcome, api, applications, attacks, ch, checkpoints, cluster_cost, cluster_kill, compare, connections,
+    consistency, deadlocks, demo, durable_writes, echo, event_load, history, instructions, lab, log_limit,
+    long_statements, long_transactions, redo, relaxed_writes, restarts, scale, sysbench_matrix, torn_reads, tpch,
 };
 
 /// Comparisons, load generators and load tests of Junctor.
