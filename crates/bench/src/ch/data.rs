@@ -151,8 +151,7 @@ pub struct Size {
 }
 
 /// Copies the rows of the tables of TPC-C from one server into the empty tables of another. Returns the number
-/// of
-/// rows.
+/// of rows.
 ///
 /// # Errors
 /// A server refuses a statement.
