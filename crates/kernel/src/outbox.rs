@@ -125,7 +125,8 @@ impl<S: Signal> Outbox<S> {
     }
 
     /// Like [`Outbox::send_next_turn`], for a signal whose handler takes long. A turn handles one such
-    /// signal, the oldest, unless such work pauses. If more than [`LONG_MAX`] wait, the next turn handles the oldest in addition.
+    /// signal, the oldest, unless such work pauses. If more than [`LONG_MAX`] wait, the next turn handles the
+    /// oldest in addition.
     pub fn send_long_running(&mut self, to: Address, signal: S) {
         if !self.stays_on_thread(to) {
             return self.send(to, signal);

@@ -6,7 +6,7 @@
 //! - [`driver`]: the transactions;
 //! - [`stream`]: the queries and the point selects beside them.
 //!
-//! The tables are those of `dbt2.lua`, with whole cents and seconds since 1970, and the queries convert these.
+//! The tables are those of `dbt2.lua`, with whole cents and seconds since 1970, and the queries convert them.
 //! The upper bounds of dates are later than those of the specification, because the rows are of today.
 
 mod data;

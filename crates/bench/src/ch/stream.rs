@@ -112,7 +112,8 @@ pub fn run_selects(
         let district = 1 + random.below(DISTRICTS);
         let customer = 1 + random.below(u64::from(customers));
         let text = format!(
-            "SELECT c_last, c_balance FROM customer WHERE c_w_id = {warehouse} AND c_d_id = {district} AND c_id = {customer}"
+            "SELECT c_last, c_balance FROM customer \
+             WHERE c_w_id = {warehouse} AND c_d_id = {district} AND c_id = {customer}"
         );
         let start = Instant::now();
         connection.query(&text)?;

@@ -1,4 +1,4 @@
-//! Reads of the statement digests of this block, and TRUNCATE of them. They run in steps, one after the other.
+//! Reads of the statement digests of this block, and TRUNCATE of them. They run in steps, one after another.
 
 use std::collections::VecDeque;
 

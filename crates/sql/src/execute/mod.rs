@@ -13,7 +13,8 @@
 //!   [`histogram`], their durations; [`digest`], their counts by normalised text;
 //! - [`key`] and [`bound`], which build the keys and key ranges of one execution; [`packets`] and [`sorter`],
 //!   which handle result rows; [`received`], which processes many of them in steps;
-//! - by form: [`read`], [`key_read`], [`compute`] with [`result_rows`], [`write`], [`unique_key`], [`insert`] with [`numbers`],
+//! - by form: [`read`], [`key_read`], [`compute`] with [`result_rows`], [`write`], [`unique_key`], [`insert`]
+//!   with [`numbers`],
 //!   [`compound`], [`into`], [`transaction`], [`savepoint`], [`interrupt`], [`user_lock`], [`benchmark`],
 //!   [`table_statistics`], [`lock_tables`], [`schema`], [`track_transaction`]; [`table_use`], which separates
 //!   statements from schema changes.

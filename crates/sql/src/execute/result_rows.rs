@@ -1,6 +1,6 @@
 //! The result rows of a query over rows of the session: one of equal rows, in the order of sort keys.
 //!
-//! Rows arrive in runs. A run is sorted when it ends, and the runs are merged while rows are taken. So no step
+//! Rows arrive in runs. A run is sorted when it ends, and the runs are merged while rows are taken. No step
 //! sorts all rows.
 
 use std::cmp::Ordering;

@@ -188,8 +188,8 @@ impl StatementDigests {
         DigestTask(Task::Release { rows, numbers: std::mem::take(&mut self.numbers) })
     }
 
-    /// Runs the next step of a task. Returns its rows after the last step. `now` is the time at which the wall
-    /// clock showed `wall_clock_us`.
+    /// Runs the next step of a task. Returns its rows after the last step. `now` is the time at which the
+    /// wall clock showed `wall_clock_us`.
     pub fn run_step(&self, task: &mut DigestTask, now: Time, wall_clock_us: u64) -> Option<Vec<Vec<Value>>> {
         match &mut task.0 {
             Task::Read { next, rows } => {
