@@ -414,6 +414,9 @@ fn canonical(value: ValueRef<'_>) -> ValueRef<'_> {
                 Decimal::Narrow { mantissa, scale: 0 } if i64::try_from(mantissa).is_ok() => {
                     ValueRef::Int(mantissa as i64)
                 }
+                Decimal::Narrow { mantissa, scale: 0 } if u64::try_from(mantissa).is_ok() => {
+                    ValueRef::UInt(mantissa as u64)
+                }
                 value => ValueRef::Decimal(value),
             }
         }
