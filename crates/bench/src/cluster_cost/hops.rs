@@ -118,7 +118,7 @@ mod tests {
     fn whole_delays_are_counted() {
         let (mut hops, delay) = (Hops::default(), Duration::from_millis(4));
         (0..3).for_each(|_| hops.add(Duration::from_micros(17_500), delay));
-        hops.add(Duration::from_millis(24), delay);
+        hops.add(Duration::from_millis(25), delay);
         assert_eq!((hops.most(), hops.to_string()), (6, "4: 75 %, 6: 25 %".to_owned()));
     }
 }
