@@ -1376,19 +1376,6 @@ def bits_of_time(found, statement, ours, theirs):
     return kind_of(found) == "value" and any(family(operand) in TEMPORAL_FAMILIES and has_fraction(operand, statement.kinds) for operand in operands)
 
 
-def distinct_moment(found, statement, ours, theirs):
-    """SUM or AVG of the distinct texts of DATE_ADD and its kin: numbers of days here, the beginnings of the texts in MySQL."""
-    operands = [operand for node in nodes(statement.root, {"SUM", "AVG"}) for operand in node.operands]
-    is_text = any(isinstance(operand, Form) and operand.name in ("DATE_ADD", "DATE_SUB", "INTERVAL", "ADDTIME", "SUBTIME") for operand in operands)
-    return "DISTINCT" in statement.text() and is_text and kind_of(found) in ("value", "warnings")
-
-
-def inserted_nowhere(found, statement, ours, theirs):
-    """Warnings of the value of JSON_ARRAY_INSERT, which is not computed in MySQL for a path to nothing."""
-    has_call = any(isinstance(operand, Form) for node in nodes(statement.root, {"JSON_ARRAY_INSERT"}) for operand in node.operands[2:])
-    return kind_of(found) == "warnings" and has_call and numbers_of(theirs) < numbers_of(ours)
-
-
 def quotient_in_groups(found, statement, ours, theirs):
     """The average or sum of quotients in groups, which MySQL and MariaDB cut to the digits of their type where they use a
     temporary table."""
@@ -1709,8 +1696,6 @@ EXCUSES = [
     ("MariaDB compares the operands of LEAST and GREATEST as signed numbers where an integer is wanted", signed_extreme),
     ("MIN and MAX of a function that gives no day or time are NULL, the zero date or time in MariaDB's groups", extreme_of_none),
     ("MariaDB warns of the bits that JSON_UNQUOTE takes for a text", lambda f, s, o, t: f.startswith("warnings") and has_operand(s.root, {"JSON_UNQUOTE"}, {"bit"}) and numbers_of(t) - numbers_of(o) == {1300} and not numbers_of(o) - numbers_of(t)),
-    ("distinct texts of DATE_ADD and its kin are the numbers of their days here", distinct_moment),
-    ("the value of JSON_ARRAY_INSERT is computed here, also if it is inserted nowhere", inserted_nowhere),
     ("a sum or average of quotients has all their digits here, those of the type in groups of MySQL and MariaDB", quotient_in_groups),
     ("which error of an INSERT with a wrong value and a wrong collation is first", first_of_several),
     ("LEAST and GREATEST need one collation, what is around them in MariaDB", mixed_extreme),

@@ -11,7 +11,7 @@ use junctor_signals::program::{Aggregate, Projection};
 use super::block::SlotSpace;
 use super::column_default::default_of;
 use super::group_function::GroupFunctions;
-use super::literal::{among_numbers, as_condition, bind_literal, compared, literal_among_numbers};
+use super::literal::{among_numbers, are_plain_numbers, as_condition, bind_literal, compared, literal_among_numbers};
 use super::scope::{RowSource, shown};
 use super::{Environment, ParameterKind, Scope, SelectList, item_named, message};
 use crate::parse::expression as ast;
@@ -210,10 +210,9 @@ impl<'a> Binder<'a> {
                 let parts = [&**operand, &**low, &**high];
                 let mut bound = [self.bind(operand)?, self.bind(low)?, self.bind(high)?];
                 if bound.iter().any(|part| part.result.is_number()) {
+                    let as_number = if are_plain_numbers(bound.iter()) { among_numbers } else { literal_among_numbers };
                     let mut parts = parts.into_iter();
-                    bound = bound.map(|bound| {
-                        parts.next().map_or(Expression::null(), |part| literal_among_numbers(part, bound))
-                    });
+                    bound = bound.map(|bound| parts.next().map_or(Expression::null(), |part| as_number(part, bound)));
                 }
                 let [operand, low, high] = bound;
                 Expression::between(*negated, operand, low, high)

@@ -8,7 +8,7 @@ use junctor_model::value::Value;
 use junctor_signals::program::SortKey;
 
 use super::block::SlotSpace;
-use super::literal::among_numbers;
+use super::literal::{among_numbers, literal_among_numbers};
 use super::window::WindowFunction;
 use super::{Aggregation, Binder, message};
 use crate::parse::expression::{self as ast, FunctionCall};
@@ -147,7 +147,9 @@ impl Binder<'_> {
             GroupFunctionKind::JsonArray => vec![self.function(&document("JSON_ARRAY", call))?],
             GroupFunctionKind::JsonObject => vec![self.function(&document("JSON_OBJECT", call))?],
             kind if kind.takes_numbers() => {
-                let bind = |argument| Ok(among_numbers(argument, self.bind(argument)?));
+                // Distinct texts are read like those of columns.
+                let as_number = if call.distinct { literal_among_numbers } else { among_numbers };
+                let bind = |argument| Ok(as_number(argument, self.bind(argument)?));
                 call.arguments.iter().map(bind).collect::<Result<_>>()?
             }
             _ => self.bind_all(&call.arguments)?,

@@ -83,6 +83,16 @@ pub(super) fn beside(other: &ResultType, operand: &ast::Expression, bound: Expre
     }
 }
 
+/// Whether some of the operands of BETWEEN or IN are numbers, and none is a day or time.
+pub(super) fn are_plain_numbers<'e>(mut operands: impl Iterator<Item = &'e Expression>) -> bool {
+    let is_moment = |kind| matches!(kind, Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp);
+    let mut has_number = false;
+    operands.all(|operand| {
+        has_number |= operand.result.is_number();
+        !is_moment(operand.result.kind)
+    }) && has_number
+}
+
 /// A condition of WHERE, HAVING, ON, of a logical operator, IS TRUE or IS FALSE. A hexadecimal literal is a
 /// number there. A document is compared with the document 0, so that all others are true, also `false`.
 pub(crate) fn as_condition(written: &ast::Expression, bound: Expression) -> Result<Expression> {

@@ -9,7 +9,9 @@ use junctor_model::temporal::DIGITS_MAX;
 use junctor_model::value::Value;
 
 use super::binder::compare_operator;
-use super::literal::{among_numbers, as_condition, beside, literal_among_numbers, number_of_literal};
+use super::literal::{
+    among_numbers, are_plain_numbers, as_condition, beside, literal_among_numbers, number_of_literal,
+};
 use super::{Binder, SubqueryForm, message};
 use crate::parse::expression as ast;
 use crate::parse::expression::BinaryOperator as Operator;
@@ -211,10 +213,11 @@ impl Binder<'_> {
                     let found = Expression::or(equals.collect::<Result<_>>()?);
                     return Ok(if negated { Expression::logical_not(found) } else { found });
                 }
-                let operand = if among { literal_among_numbers(operand, bound_operand) } else { bound_operand };
+                let is_plain = are_plain_numbers(bound.iter().chain([&bound_operand]));
+                let as_number = if is_plain { among_numbers } else { literal_among_numbers };
+                let operand = if among { as_number(operand, bound_operand) } else { bound_operand };
                 if is_number {
-                    bound =
-                        members.iter().zip(bound).map(|(member, bound)| literal_among_numbers(member, bound)).collect();
+                    bound = members.iter().zip(bound).map(|(member, bound)| as_number(member, bound)).collect();
                 }
                 let members = bound;
                 Expression::in_list(negated, operand, members)

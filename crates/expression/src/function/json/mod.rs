@@ -451,8 +451,13 @@ fn changed(call: Call<'_>, change: Change) -> Result<ValueRef<'_>> {
     let mut document = document.to_vec();
     for position in (1..call.count()).step_by(2) {
         let Some(path) = call.plain_path(position)? else { return Ok(ValueRef::Null) };
-        // A value that would be appended nowhere is not evaluated.
-        if change == Change::Append && path.first(&document).is_none() {
+        // A value that would be added to no array is not evaluated.
+        let is_nowhere = match change {
+            Change::Append => path.first(&document).is_none(),
+            Change::Shift => !path.has_parent(&document),
+            _ => false,
+        };
+        if is_nowhere {
             continue;
         }
         let value = call.member(position + 1)?;

@@ -70,6 +70,13 @@ impl Path {
         self.find(document, &mut |value| first = first.or(Some(value)));
         first
     }
+
+    /// Whether the document has a value at the path without its last leg.
+    pub fn has_parent(&self, document: &[u8]) -> bool {
+        let mut has_parent = false;
+        seek(document, &self.legs[..self.legs.len().saturating_sub(1)], &mut |_| has_parent = true);
+        has_parent
+    }
 }
 
 fn seek<'d>(value: &'d [u8], legs: &[Leg], found: &mut dyn FnMut(&'d [u8])) {
