@@ -86,9 +86,12 @@ SELECT s, e FROM c;
 SELECT HEX(-1e19), HEX(1e19), HEX(-9.9e18), HEX(-1), HEX(-1.5);
 DROP DATABASE wrong_choices;
 -- A BIGINT UNSIGNED above the largest BIGINT equals the DECIMAL of the same number, in joins and sets.
+CREATE DATABASE wrong_keys;
+USE wrong_keys;
 CREATE TABLE large (id INT PRIMARY KEY, u BIGINT UNSIGNED, d DECIMAL(20, 0));
 INSERT INTO large VALUES (1, 18446744073709551615, 18446744073709551615), (2, 9223372036854775808, 9223372036854775808), (3, 7, 7);
 SELECT a.id, b.id FROM large a JOIN large b ON a.u = b.d ORDER BY a.id;
 SELECT id FROM large WHERE u IN (SELECT d FROM large) ORDER BY id;
 SELECT COUNT(*) FROM (SELECT u FROM large UNION SELECT d FROM large) both_sets;
 SELECT COUNT(*) FROM (SELECT u FROM large EXCEPT SELECT d FROM large) difference;
+DROP DATABASE wrong_keys;
