@@ -150,8 +150,8 @@ pub struct Size {
     pub items: u32,
 }
 
-/// Copies the rows of the tables of TPC-C from one server into the empty tables of another. Returns the number
-/// of rows.
+/// Copies the rows of the tables of TPC-C from one server into the empty tables of another. Returns the
+/// number of rows.
 ///
 /// # Errors
 /// A server refuses a statement.

@@ -100,8 +100,8 @@ impl Counters {
         Ok(counted.with(&counted, |count, _| count / counted.seconds))
     }
 
-    /// The counts for each operation. Those of the time without a load are taken off, except CPU time, syncs
-    /// and sleeps: under load they serve operations.
+    /// The counts for each operation, less the counts of the time without a load. CPU time, syncs and sleeps
+    /// are not reduced: under load they serve operations.
     pub fn of_each(&self, operations: u64, idle: &Counters) -> Counters {
         let operations = operations.max(1) as f64;
         let each = |counted: f64, idle: f64| (counted - idle * self.seconds).max(0.0) / operations;

@@ -33,8 +33,8 @@ const SIXTEEN_DIGITS_END: u64 = EIGHT_DIGITS_END * EIGHT_DIGITS_END;
 /// Digits after the point that leave one before it, if there are 16 in all.
 const LONG_FRACTION_DIGITS_MAX: usize = 15;
 
-/// Bytes that a number of 16 digits takes while it is written: length, sign, 16 digits, and a copy of 16 behind
-/// the point.
+/// Bytes that a number of 16 digits takes while it is written: length, sign, 16 digits, and a copy of 16
+/// behind the point.
 const LONG_SCALED_BYTES_MAX: usize = 40;
 
 /// A double is printed without an exponent if its decimal point is within this many digits.

@@ -22,7 +22,7 @@ use super::costs::Costs;
 use crate::latency::Latencies;
 use crate::random::Random;
 
-/// What is simulated.
+/// The simulated cluster and its load.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
     /// Number of data nodes, a multiple of `replicas`. Node 0 has the sequencer.
@@ -44,13 +44,13 @@ pub struct Setup {
 /// Where transactions come from. Each updates one row of any group, at any node.
 #[derive(Clone, Copy, Debug)]
 pub enum Load {
-    /// So many clients at each node, each of which waits for its answer.
+    /// This number of clients at each node, each of which waits for its answer.
     Clients(u32),
-    /// At random moments, so many a second in the whole cluster.
+    /// At random moments, this number a second in the whole cluster.
     PerSecond(f64),
 }
 
-/// What was seen.
+/// Figures of a run.
 #[derive(Clone, Default)]
 pub struct Report {
     /// Answered commits.
@@ -117,7 +117,7 @@ enum Due {
     WorkDone(u8, Work),
     Message(u8, Box<Message>),
     MainDone(u8),
-    /// What is not urgent is told.
+    /// Nodes tell each other news that is not urgent.
     Tick,
     NextArrival,
 }

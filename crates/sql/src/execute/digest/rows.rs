@@ -126,7 +126,7 @@ impl Figures {
     }
 }
 
-/// The rows of a digest table, from the figures of all sql blocks. Those of one digest are added. Rows come
+/// The rows of a digest table, from the figures of all sql blocks. Figures of one digest are added. Rows come
 /// one at a time, so that the caller can do other work in between.
 #[derive(Debug)]
 pub(in crate::execute) struct DigestRows {
