@@ -111,7 +111,7 @@ const PLANTED: &[(Bug, u64)] = &[
     (Bug::FreshNodeServes, 30),
     (Bug::ImageAppliedAgain, 80),
     (Bug::HorizonWithoutSnapshots, 1),
-    (Bug::CutsIgnored, 5),
+    (Bug::CutsIgnored, 505),
     (Bug::LastDurableForgotten, 27),
     (Bug::OutcomeOfYoungMember, 2),
     (Bug::AnswersBeforeSync, 15),

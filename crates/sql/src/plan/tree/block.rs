@@ -182,17 +182,12 @@ impl TreePlanner<'_> {
         // The operators. Conditions that read the value of a subquery are above the joins.
         let (mut above, conditions): (Vec<_>, Vec<_>) =
             conditions.into_iter().partition(|condition| relations_of(condition, &space).is_none());
-        let mut constants = (Vec::new(), Vec::new());
-        if !semijoins.is_empty() && where_applies.iter().all(is_constant) && above.iter().all(is_silent) {
-            constants = (std::mem::take(&mut where_applies), std::mem::take(&mut above));
-        }
+        let constants = constant_conditions(&semijoins, &mut where_applies, &mut above);
         let from = joined.take().map_or(JoinNode::nothing(), |joined| joined.node);
         let keeps_order = has_stateful && !is_grouped && select.order_by.is_empty();
         let clauses = JoinClauses::of(select, Locks::Each(&locks), keeps_order);
-        let (mut node, mut rows) = {
-            let filter = WhereClause { conditions, semijoins, constants };
-            self.join(from, filter, (&block, &sources), clauses)?
-        };
+        let filter = WhereClause { conditions, semijoins, constants };
+        let (mut node, mut rows) = self.join(from, filter, (&block, &sources), clauses)?;
         node = filtered(subqueries.place_all(node, where_applies), above);
         if is_grouped {
             rows = if lists.keys.is_empty() { 1.0 } else { (rows * GROUPS_SHARE).max(1.0) };
@@ -395,6 +390,19 @@ pub(super) fn conjuncts(condition: &ast::Expression) -> Vec<&ast::Expression> {
     match condition {
         ast::Expression::And(operands) => operands.iter().flat_map(conjuncts).collect(),
         other => vec![other],
+    }
+}
+
+/// Takes the subqueries that are evaluated once and the conditions on their values, if they can be tested
+/// before semijoins.
+fn constant_conditions(
+    semijoins: &[SemiJoin<'_>],
+    applies: &mut Applies,
+    above: &mut Vec<Expression>,
+) -> (Applies, Vec<Expression>) {
+    match !semijoins.is_empty() && applies.iter().all(is_constant) && above.iter().all(is_silent) {
+        true => (std::mem::take(applies), std::mem::take(above)),
+        false => Default::default(),
     }
 }
 
