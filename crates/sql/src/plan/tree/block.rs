@@ -137,7 +137,7 @@ impl TreePlanner<'_> {
         let (mut conditions, semijoins) = self.bind_where(select, &view, &subqueries)?;
         let mut where_applies = Vec::new();
         if let Some(joined) = &mut joined {
-            where_applies.append(&mut joined.applies);
+            where_applies = std::mem::take(&mut joined.applies);
             conditions.append(&mut joined.conditions);
         }
         where_applies.extend(subqueries.take());
@@ -191,12 +191,11 @@ impl TreePlanner<'_> {
         node = filtered(subqueries.place_all(node, where_applies), above);
         if is_grouped {
             rows = if lists.keys.is_empty() { 1.0 } else { (rows * GROUPS_SHARE).max(1.0) };
-            let in_aggregates = subqueries.take_inner();
-            node = subqueries.place_all(node, in_aggregates);
+            node = subqueries.place_all(node, subqueries.take_inner());
             node = self.grouped(node, (select, subqueries.has_any()), (&mut lists, &mut windows), &space)?;
         }
-        let after = subqueries.take();
-        let (after, of_windows): (Vec<_>, Vec<_>) = after.into_iter().partition(|apply| !apply.reads(&windows));
+        let (after, of_windows): (Vec<_>, Vec<_>) =
+            subqueries.take().into_iter().partition(|apply| !apply.reads(&windows));
         let (after, late) = split_late(after, (&lists, &windows, &of_windows), select);
         node = subqueries.place_all(node, after);
         node = lists.compute_for_having(node, !windows.is_empty(), &space)?;
@@ -209,8 +208,8 @@ impl TreePlanner<'_> {
         let Projection { values, columns, .. } = lists.projection;
         node = last_clauses(node, (select, is_root, !late.is_empty()), &values, lists.sort)?;
         node = subqueries.place_all(node, late);
-        let (width, outer) = (space.width(), space.outer_values());
-        Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful: select.is_stateful() })
+        let (width, outer, is_stateful) = (space.width(), space.outer_values(), select.is_stateful());
+        Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful })
     }
 
     /// The groups of the rows of `node`.

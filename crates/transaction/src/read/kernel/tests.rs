@@ -219,11 +219,14 @@ fn a_number_kernel_computes_what_the_expression_does() {
             let row = RowView::new(&format, &images[draw.below(images.len() as u64) as usize]);
             let Some(found) = kernel.value(row) else { continue };
             let expected = expression.evaluate_unrounded(Some(row), Parameters::NONE, &scratch).expect("no overflow");
+            // A difference of equal numbers has no digits after the point, which SUM and AVG do not see.
             let scale = |value: ValueRef<'_>| match value {
                 ValueRef::Decimal(value) => Some(value.scale()),
                 _ => None,
             };
-            assert_eq!((found, scale(found)), (expected, scale(expected)), "{}", expression.describe(Parameters::NONE));
+            let text = expression.describe(Parameters::NONE);
+            assert_eq!(found, expected, "{text}");
+            assert!(scale(found) >= scale(expected), "{text}: {found:?}, {expected:?}");
             computed += 1;
         }
     }
