@@ -1,7 +1,7 @@
 //! Decides when the long-running work of a thread gives way to requests from sockets.
 //!
-//! A turn takes one step of long-running work, so a request waits for at most one step. A connection with many
-//! short requests nevertheless waits for a step at almost every request, on each thread that the request
+//! A turn takes one step of long-running work, so a request waits for at most one step. A connection with
+//! many short requests nevertheless waits for a step at almost every request, on each thread that the request
 //! passes. While requests arrive on any thread of the node, long-running work therefore runs for a
 //! millisecond and pauses for a millisecond. The thread sleeps in the pause if nothing else is to be done,
 //! and the operating system then lets it run as soon as a request arrives.

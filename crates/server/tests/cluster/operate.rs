@@ -52,7 +52,8 @@ fn every_node_shows_the_whole_cluster() {
         await_values(&mut cluster, node, of_all, &[&["5", "1", "1", "3", "3", "3", "2"]]);
         let of_links = "SELECT node_id, COUNT(*), SUM(state = 'UP'), SUM(connections = channels AND channels > 0), \
                         MIN(sent_bytes > 0 AND received_bytes > 0 AND credit_bytes > 0) * \
-                        MAX(sent_frames > 0 AND sent_signals > 0) FROM junctor_info.links GROUP BY node_id ORDER BY node_id";
+                        MAX(sent_frames > 0 AND sent_signals > 0) FROM junctor_info.links \
+                        GROUP BY node_id ORDER BY node_id";
         let linked = |node, count| [node, count, count, count, "1"];
         let [one, two, three] = ["1", "2", "3"].map(|node| linked(node, "4"));
         let [four, five] = ["4", "5"].map(|node| linked(node, "3"));

@@ -148,7 +148,7 @@ fn a_read_of_many_digests_takes_many_steps() {
     ] {
         let (found, reads, steps) = steps_of(&mut node, 9, &text);
         assert_eq!(found, rows, "{text}");
-        // A step of the block that counts has 32 digests. One of the query has 1,024 values, at least 40 a row.
+        // A step of the block that counts has 32 digests. One of the query has 1,024 values, over 39 a row.
         assert!(reads >= DIGESTS / 32 && steps >= DIGESTS / 32, "{text}: {reads} and {steps} steps");
     }
     let ordered = node.query(9, &format!("SELECT digest FROM {TABLE} ORDER BY digest DESC"));
