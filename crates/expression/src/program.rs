@@ -1,6 +1,8 @@
 //! The typed tree of an expression. The constructors in `construct` build the tree and apply MySQL's typing
 //! rules. A tree never changes after that.
 
+use std::cmp::Ordering;
+
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
 use junctor_model::value::Value;
@@ -254,6 +256,19 @@ impl CompareOperator {
             CompareOperator::LessOrEqual => "<=",
             CompareOperator::Greater => ">",
             CompareOperator::GreaterOrEqual => ">=",
+        }
+    }
+
+    /// Whether the comparison of two values in this order is true.
+    #[inline]
+    pub fn holds(self, order: Ordering) -> bool {
+        match self {
+            CompareOperator::Equal | CompareOperator::NullSafeEqual => order.is_eq(),
+            CompareOperator::NotEqual => order.is_ne(),
+            CompareOperator::Less => order.is_lt(),
+            CompareOperator::LessOrEqual => order.is_le(),
+            CompareOperator::Greater => order.is_gt(),
+            CompareOperator::GreaterOrEqual => order.is_ge(),
         }
     }
 

@@ -5,7 +5,8 @@ use junctor_model::id::{CommitNumber, Epoch};
 
 use crate::take_number::Decision;
 
-/// From the sequencer to a node. A node has at most two unanswered ones; [`Applied::received`] answers them.
+/// From the sequencer to a node. A node has at most three unanswered ones; [`Applied::received`] answers
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decide {
     /// The epoch of the sequencer.

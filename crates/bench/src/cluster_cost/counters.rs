@@ -1,4 +1,4 @@
-//! What the nodes of a cluster have counted, and the difference for each operation of a load.
+//! The counters of all nodes of a cluster, and their increase for each operation of a load.
 
 use std::ops::Sub;
 use std::thread;

@@ -18,8 +18,9 @@ use junctor_signals::take_number::{Decision, TakeNumber};
 use super::outcomes::{Outcomes, Remembered};
 use crate::membership::{Membership, NodeRecord};
 
-/// Messages of the sequencer that the node may leave unanswered: the sequencer sends no more than this.
-const UNANSWERED_MAX: u64 = 2;
+/// Unanswered messages of the sequencer that the node answers even without news. The sequencer may have one
+/// more on its way.
+const ANSWERED_WITHOUT_NEWS: u64 = 2;
 
 /// A decision that was passed to the blocks of the node.
 #[derive(Clone, Debug)]
@@ -392,7 +393,7 @@ impl Mirror {
         let known = Applied { received: report.received, ..self.reported };
         let is_due = std::mem::take(&mut self.is_due) && report != known;
         let has_news = is_due || report != Applied { oldest_snapshot: report.oldest_snapshot, ..known };
-        if !has_news && self.received - self.reported.received < UNANSWERED_MAX {
+        if !has_news && self.received - self.reported.received < ANSWERED_WITHOUT_NEWS {
             return None;
         }
         self.reported = report;

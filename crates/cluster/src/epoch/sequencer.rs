@@ -21,8 +21,9 @@ use crate::membership::{MEMBERS_MAX, Membership, NodeSet};
 
 /// Decisions that some member has not passed. Beyond it requests wait unnumbered.
 pub const KEPT_MAX: u64 = 65_536;
-/// Messages to one node that it has not answered.
-const UNANSWERED_MAX: u64 = 2;
+/// Messages to one node that it has not answered: one that it may leave unanswered until it has news, and two
+/// on their way.
+const UNANSWERED_MAX: u64 = 3;
 /// Decisions in one message.
 const DECISIONS_PER_MESSAGE_MAX: usize = 4096;
 /// Counter at which a new epoch is planned, long before the numbers of this one are used up.
@@ -347,7 +348,7 @@ impl Sequencer {
     }
 
     /// The message to send to a node now: `None` if it would say nothing that is urgent or due, or the node
-    /// has not answered two earlier ones.
+    /// has not answered [`UNANSWERED_MAX`] earlier ones.
     pub fn next_decide(&mut self, node: NodeId) -> Option<Decide> {
         let index = self.position(node)?;
         let others = match self.least_serving {

@@ -77,19 +77,7 @@ pub(super) fn compare_integers(operator: CompareOperator, left: Integer, right: 
             return (operator == CompareOperator::NullSafeEqual).then_some(both);
         }
     };
-    Some(holds(operator, order))
-}
-
-#[inline]
-fn holds(operator: CompareOperator, order: Ordering) -> bool {
-    match operator {
-        CompareOperator::Equal | CompareOperator::NullSafeEqual => order.is_eq(),
-        CompareOperator::NotEqual => order.is_ne(),
-        CompareOperator::Less => order.is_lt(),
-        CompareOperator::LessOrEqual => order.is_le(),
-        CompareOperator::Greater => order.is_gt(),
-        CompareOperator::GreaterOrEqual => order.is_ge(),
-    }
+    Some(operator.holds(order))
 }
 
 /// The result of a comparison; `None` for NULL.
@@ -116,7 +104,7 @@ pub(super) fn compare(
     if left.is_null() || right.is_null() {
         return Ok(None);
     }
-    Ok(Some(holds(operator, order_in_domain(domain, left, right, scratch)?)))
+    Ok(Some(operator.holds(order_in_domain(domain, left, right, scratch)?)))
 }
 
 /// Whether two values are equal; `None` if either is NULL.

@@ -12,9 +12,12 @@ use junctor_expression::aggregate::append_distinct_key;
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
 use junctor_model::value::{Value, ValueRef};
+use junctor_signals::key_filter::hash_of;
 
 use super::histogram::{Counted, Histogram, Position, position_of};
 
+/// Mixes the hashes of several columns into one.
+const COMBINED_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 /// Number of rows in a chunk.
 pub const CHUNK_ROWS: u32 = 8;
 /// Bounds of the number of rows in a sample, and of their values.
@@ -178,7 +181,8 @@ impl Sampler {
         for (columns, values) in &mut self.prefixes {
             let place = |column| self.columns.iter().position(|(number, ..)| number == column);
             let of_columns = columns.iter().filter_map(|column| hashes.get(place(column)?).copied());
-            let hash = of_columns.fold(0, |hash: u64, other| hash.rotate_left(21).wrapping_mul(FACTOR) ^ other);
+            let hash =
+                of_columns.fold(0, |hash: u64, other| hash.rotate_left(21).wrapping_mul(COMBINED_FACTOR) ^ other);
             bytes += size_of::<Entry>();
             values.unsorted.push(Entry { position: None, hash, leads, value: Value::Null });
         }
@@ -344,19 +348,6 @@ fn shortened(value: ValueRef<'_>) -> Value {
         ValueRef::Bytes(text) => Value::Bytes(text[..text.len().min(TEXT_BYTES_MAX)].to_vec()),
         value => value.to_value(),
     }
-}
-
-const FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
-
-fn hash_of(key: &[u8]) -> u64 {
-    let mut hash = key.len() as u64 ^ 0x51_7C_C1_B7_27_22_0A_95;
-    for chunk in key.chunks(8) {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        let product = u128::from(hash ^ u64::from_le_bytes(word)).wrapping_mul(u128::from(FACTOR));
-        hash = (product as u64) ^ (product >> 64) as u64 ^ hash.rotate_left(23);
-    }
-    hash ^ hash >> 29
 }
 
 #[cfg(test)]

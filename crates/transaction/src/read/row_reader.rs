@@ -619,6 +619,17 @@ fn accept(
     {
         return Ok(false);
     }
+    emit(emitter, view, row, parameters, out)
+}
+
+#[inline(always)]
+fn emit(
+    emitter: &mut Emitter,
+    view: &ReadView<'_>,
+    row: RowView<'_>,
+    parameters: Parameters<'_>,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
     let row = OutputRow { view: row, parameters, protocol: view.protocol };
     emitter.row(&view.program.output, &row, out)?;
     Ok(true)
@@ -652,9 +663,7 @@ fn accept_scanned(
             return Ok(false);
         }
     }
-    let row = OutputRow { view: row, parameters, protocol: view.protocol };
-    emitter.row(&view.program.output, &row, out)?;
-    Ok(true)
+    emit(emitter, view, row, parameters, out)
 }
 
 /// Whether a row may have a partner in a join.

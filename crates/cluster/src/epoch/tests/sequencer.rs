@@ -57,15 +57,15 @@ fn requests_get_numbers_in_the_order_of_arrival_and_each_node_its_decisions() {
 }
 
 #[test]
-fn a_node_has_at_most_two_unanswered_messages_and_the_rest_forms_the_next() {
+fn a_node_has_at_most_three_unanswered_messages_and_the_rest_forms_the_next() {
     let mut sequencer = sequencer_of(&two_nodes());
-    for batch in 1..=4 {
+    for batch in 1..=5 {
         request(&mut sequencer, 2, batch, vec![decision(batch, &[1, 2])]);
-        assert_eq!(sequencer.next_decide(NodeId(1)).is_some(), batch <= 2);
+        assert_eq!(sequencer.next_decide(NodeId(1)).is_some(), batch <= 3);
     }
     applied(&mut sequencer, 1, 1, 1, 0);
-    let third = decide(&mut sequencer, 1);
-    assert_eq!((numbers(&third.decisions), third.batch), (vec![number(1, 3), number(1, 4)], 3));
+    let fourth = decide(&mut sequencer, 1);
+    assert_eq!((numbers(&fourth.decisions), fourth.batch), (vec![number(1, 4), number(1, 5)], 4));
     assert!(sequencer.next_decide(NodeId(1)).is_none());
 }
 

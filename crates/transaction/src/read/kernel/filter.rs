@@ -2,8 +2,6 @@
 //!
 //! The conditions of a filter on single columns.
 
-use std::cmp::Ordering;
-
 use junctor_expression::{CompareDomain, CompareOperator, Expression, Node, Parameters, Scratch};
 use junctor_model::collation::{CollationId, LikePattern};
 use junctor_model::error::Result;
@@ -49,7 +47,7 @@ enum Conjunct {
     Expression,
 }
 
-/// What a kernel makes of a condition.
+/// The sources of columns and constants while conditions are compiled.
 struct Compiler<'c> {
     format: &'c RowFormat,
     parameters: Parameters<'c>,
@@ -90,12 +88,12 @@ impl FilterKernel {
         for (conjunct, operand) in self.conjuncts.iter().zip(conjuncts_of(filter)) {
             let is_true = match conjunct {
                 Conjunct::Number(place, operator, number) => match place.read(image) {
-                    Some(own) => holds(*operator, own.cmp(number)),
+                    Some(own) => operator.holds(own.cmp(number)),
                     None => false,
                 },
                 Conjunct::Between(place, low, high) => place.read(image).is_some_and(|own| *low <= own && own <= *high),
                 Conjunct::Columns(left, operator, right) => match (left.read(image), right.read(image)) {
-                    (Some(left), Some(right)) => holds(*operator, left.cmp(&right)),
+                    (Some(left), Some(right)) => operator.holds(left.cmp(&right)),
                     _ => false,
                 },
                 Conjunct::InNumbers(place, list) => {
@@ -105,7 +103,7 @@ impl FilterKernel {
                     ValueRef::Bytes(own) => match operator {
                         CompareOperator::Equal | CompareOperator::NullSafeEqual => collation.equal(own, text),
                         CompareOperator::NotEqual => !collation.equal(own, text),
-                        _ => holds(*operator, collation.compare(own, text)),
+                        _ => operator.holds(collation.compare(own, text)),
                     },
                     ValueRef::Null => false,
                     _ => operand.is_true(Some(row), parameters, scratch)?,
@@ -134,18 +132,6 @@ fn conjuncts_of(filter: &Expression) -> &[Expression] {
     match &filter.node {
         Node::And(operands) => operands,
         _ => std::slice::from_ref(filter),
-    }
-}
-
-#[inline]
-fn holds(operator: CompareOperator, order: Ordering) -> bool {
-    match operator {
-        CompareOperator::Equal | CompareOperator::NullSafeEqual => order.is_eq(),
-        CompareOperator::NotEqual => order.is_ne(),
-        CompareOperator::Less => order.is_lt(),
-        CompareOperator::LessOrEqual => order.is_le(),
-        CompareOperator::Greater => order.is_gt(),
-        CompareOperator::GreaterOrEqual => order.is_ge(),
     }
 }
 
