@@ -46,8 +46,8 @@ pub(super) struct Link {
     pub lookups: u64,
     /// Whether it is an equality that hashing can use.
     pub is_equality: bool,
-    /// The class of equalities that follow from each other. Only one equality of a class counts when a part is
-    /// joined.
+    /// The class of equalities that follow from each other. Only one equality of a class counts
+    /// when a part is joined.
     pub class: Option<usize>,
 }
 
