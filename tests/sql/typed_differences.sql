@@ -186,4 +186,31 @@ SHOW WARNINGS;
 -- JSON_ARRAY_INSERT does not compute a value that it inserts nowhere.
 SELECT JSON_ARRAY_INSERT('"a"', '$.b[0]', UNCOMPRESS('it')) AS a, JSON_ARRAY_INSERT('[1]', '$[0]', UNCOMPRESS('it')) AS b, JSON_ARRAY_INSERT('{"b": [1]}', '$.b[1]', 2) AS c;
 SHOW WARNINGS;
+-- A quotient is rounded once, at the digits of its type.
+SELECT 55555555555555555555.5555555555555555555555555 / 11 AS a, 1.000000000000000000000000000000 / 3 AS b;
+-- The number of DATE_ADD's text keeps its microseconds as a decimal.
+SELECT CAST(DATE_ADD(20240229, INTERVAL 1 MICROSECOND) AS DECIMAL(30,10)) AS a, CAST('2024-02-29' - INTERVAL 1 MICROSECOND AS DECIMAL(20,3)) AS b, CAST(SUBTIME('0:0:1', '0:0:2.5') AS DECIMAL(10,2)) AS c;
+-- Doubles with digits after the point are equal if they differ by less than half of the last digit.
+CREATE TABLE fixed (id INT PRIMARY KEY, f FLOAT(7,3), g FLOAT, d DOUBLE(9,2), e DOUBLE, n DECIMAL(9,5), KEY (f), KEY (d));
+INSERT INTO fixed VALUES (1, 8.62, 8.62, 8.62, 8.62, 8.62), (2, -0.1, -0.1, -0.1, -0.1, -0.1), (3, 3, 3, 3, 3, 3), (4, 9999.125, 9999.125, 9999.12, 9999.125, 9999.125);
+SELECT id, f = n, f >= n, f < n, f <=> n, g = n, d = n, e = n, f = d, f = e, f = g, NULLIF(f, n), f IN (n), f BETWEEN n AND n FROM fixed ORDER BY id;
+SELECT id FROM fixed WHERE f = 8.62;
+SELECT id FROM fixed IGNORE INDEX (f) WHERE f = 8.62;
+SELECT id FROM fixed WHERE f >= -0.1 AND f <= 8.62 ORDER BY id;
+SELECT id FROM fixed WHERE f > 8.62 OR f < -0.1 ORDER BY id;
+SELECT id FROM fixed WHERE f > 8.6199 AND f < 8.6201;
+SELECT id FROM fixed WHERE f BETWEEN 8.62 AND 9 ORDER BY id;
+SELECT id FROM fixed IGNORE INDEX (f) WHERE f BETWEEN 8.62 AND 9 ORDER BY id;
+SELECT id FROM fixed WHERE f IN (3, 8.62) ORDER BY id;
+SELECT id FROM fixed WHERE d = 8.62 OR d = 3 ORDER BY id;
+SELECT id FROM fixed WHERE d > 3.0 AND d < 9999.125 ORDER BY id;
+SELECT id FROM fixed WHERE e = 8.62;
+SELECT id FROM fixed WHERE g = 8.62;
+SELECT one.id, other.id FROM fixed one JOIN fixed other ON one.f = other.n ORDER BY one.id;
+SELECT one.id, other.id FROM fixed one JOIN fixed other ON one.f = other.f ORDER BY one.id;
+PREPARE by_float FROM 'SELECT id FROM fixed WHERE f = ?';
+SET @n = 8.62;
+EXECUTE by_float USING @n;
+SET @n = 3;
+EXECUTE by_float USING @n;
 DROP DATABASE typed_differences;

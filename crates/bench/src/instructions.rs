@@ -48,6 +48,7 @@ struct Kind {
     mode: StatementMode,
     first: &'static [&'static str],
     keys: u32,
+    point: &'static str,
     list: &'static str,
     /// Statements per connection in the shorter and in the longer load.
     statements: [u64; 2],
@@ -58,12 +59,13 @@ const LIST: Kind = Kind {
     mode: StatementMode::Text,
     first: &[],
     keys: 100,
+    point: load::POINT,
     list: load::LIST,
     statements: [20, 120],
 };
 const POINT: Kind = Kind { name: "point select, text", keys: 1, statements: [100, 1100], ..LIST };
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 12] = [
     LIST,
     Kind { name: "IN list of 100, prepared, per key", mode: StatementMode::Prepared, ..LIST },
     POINT,
@@ -72,7 +74,19 @@ const KINDS: [Kind; 8] = [
     Kind { name: "point select, text, REPEATABLE READ", first: &[REPEATABLE_READ], ..POINT },
     Kind { name: "point select, text, READ COMMITTED, in a transaction", first: &[READ_COMMITTED, "BEGIN"], ..POINT },
     Kind { name: "point select, text, REPEATABLE READ, in a transaction", first: &[REPEATABLE_READ, "BEGIN"], ..POINT },
+    UPDATE,
+    Kind { name: "update, prepared", mode: StatementMode::Prepared, ..UPDATE },
+    UPDATE_INDEX,
+    Kind { name: "update of an indexed column, prepared", mode: StatementMode::Prepared, ..UPDATE_INDEX },
 ];
+/// Updates by key, autocommit, without and with an indexed column. A constant would change a row only once.
+const UPDATE: Kind = Kind { name: "update, text", point: "UPDATE counters SET number=number+1 WHERE id=", ..POINT };
+const UPDATE_INDEX: Kind =
+    Kind { name: "update of an indexed column, text", point: "UPDATE sbtest1 SET k=k+1 WHERE id=", ..POINT };
+
+/// A table without further indexes.
+const CREATE_COUNTERS: &str = "CREATE TABLE sbtest.counters (id INT PRIMARY KEY, number INT NOT NULL)";
+const FILL_COUNTERS: &str = "INSERT INTO sbtest.counters SELECT id, k FROM sbtest.sbtest1";
 const READ_COMMITTED: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 const REPEATABLE_READ: &str = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ";
 
@@ -120,6 +134,8 @@ pub fn run(options: &InstructionsOptions) -> Outcome<()> {
             previous = per_key;
         }
         if placement == "a" {
+            counter.server.execute(&[CREATE_TYPED, FILL_TYPED])?;
+            wait_for_idleness(&counter.server)?;
             let columns =
                 [StatementMode::Text, StatementMode::Prepared].map(|mode| counter.count_columns(options, mode));
             for (name, each) in columns.into_iter().collect::<Outcome<Vec<_>>>()?.into_iter().flatten() {
@@ -163,7 +179,7 @@ impl Counter {
         // Without this, the instructions of spinning threads would be counted as well.
         server.execute(&["SET GLOBAL spin_method = 'StaticSpinning'", "CREATE DATABASE sbtest"])?;
         fill(&server, ROWS)?;
-        server.execute(&[CREATE_TYPED, FILL_TYPED])?;
+        server.execute(&[CREATE_COUNTERS, FILL_COUNTERS])?;
         wait_for_idleness(&server)?;
         Ok(Counter { server, file, dumps: 0 })
     }
@@ -180,6 +196,7 @@ impl Counter {
                 connections: options.connections,
                 mode: kind.mode,
                 keys: kind.keys,
+                point: kind.point,
                 list: kind.list,
                 rows: ROWS,
                 until: Until::Statements(statements),

@@ -1,4 +1,4 @@
-//! A closed loop of reads: each connection sends a statement, waits for the whole answer, and sends the next,
+//! A closed loop of statements by key: each connection sends a statement, waits for the whole answer, and sends the next,
 //! as in sysbench. The same program drives databases and the echo server, so that their figures can be
 //! compared.
 
@@ -21,8 +21,10 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// An IN list over the table of sysbench.
 pub const LIST: &str = "SELECT id, k, c, pad FROM sbtest1 WHERE id IN (";
+/// A point select over the table of sysbench.
+pub const POINT: &str = "SELECT c FROM sbtest1 WHERE id=";
 
-/// A load of reads.
+/// A load of reads or updates.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// Address of the server.
@@ -35,8 +37,10 @@ pub struct Load {
     pub connections: u32,
     /// How statements are sent.
     pub mode: StatementMode,
-    /// Keys per statement: 1 for a point select, more for an IN list.
+    /// Keys per statement: 1 for a statement that ends with one key, more for an IN list.
     pub keys: u32,
+    /// The text of a statement up to its single key.
+    pub point: &'static str,
     /// The text of an IN list up to its keys.
     pub list: &'static str,
     /// Rows of the table, with ids from 1.
@@ -73,7 +77,7 @@ impl Load {
     /// The statement with parameter markers instead of keys.
     pub fn prepared_text(&self) -> String {
         match self.keys {
-            1 => "SELECT c FROM sbtest1 WHERE id=?".into(),
+            1 => format!("{}?", self.point),
             count => {
                 let marks = vec!["?"; count as usize].join(",");
                 format!("{}{marks})", self.list)
@@ -207,7 +211,7 @@ impl Channel {
         self.text.clear();
         // Writing to a String cannot fail.
         let _ = match self.keys.as_slice() {
-            [key] => write!(self.text, "SELECT c FROM sbtest1 WHERE id={key}"),
+            [key] => write!(self.text, "{}{key}", load.point),
             keys => {
                 self.text.push_str(load.list);
                 for key in keys {

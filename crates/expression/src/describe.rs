@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use junctor_model::value::{Value, ValueRef};
 
-use crate::function::MOMENT_NUMBER;
+use crate::function::{MOMENT_DECIMAL, MOMENT_NUMBER};
 use crate::parameter::Parameters;
 use crate::program::{CastTarget, Expression, IsTest, Node};
 
@@ -75,7 +75,9 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
         Node::Call(function, operands) if function.name.starts_with("USER VARIABLE") => {
             write_variable(operands, function.name.ends_with(":="), parameters, out);
         }
-        Node::Call(function, operands) if function.name == MOMENT_NUMBER && operands.len() == 1 => {
+        Node::Call(function, operands)
+            if matches!(function.name, MOMENT_NUMBER | MOMENT_DECIMAL) && operands.len() == 1 =>
+        {
             write_expression(&operands[0], parameters, out);
         }
         Node::Call(function, operands) => call(&function.name.to_ascii_lowercase(), operands, parameters, out),

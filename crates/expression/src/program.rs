@@ -139,6 +139,9 @@ pub enum CompareDomain {
     Decimal,
     /// As doubles.
     Double,
+    /// As doubles with this many digits after the point: two that differ by less than half a unit of the last
+    /// digit are equal. A FLOAT(7,3) thus equals the number that was stored in it.
+    FixedDouble(u8),
     /// As numbers whose kind is known only at execution. Two integers are compared exactly, even if one of
     /// them comes from a string. A number that meets a day is read as a day, if it is one; an integer of one
     /// or two digits that meets a year is read as a year.

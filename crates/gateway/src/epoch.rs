@@ -175,7 +175,8 @@ impl Gateway {
             let error = Some(node_has_left());
             let reply = match self.operations.get(handle).map(|operation| &operation.work) {
                 Some(Work::Schema) => {
-                    SqlSignal::ChangeSchemaReply(ChangeSchemaReply { operation, notes: Vec::new(), rows: 0, error })
+                    let (notes, rows, diagnostics) = (Vec::new(), 0, None);
+                    SqlSignal::ChangeSchemaReply(ChangeSchemaReply { operation, notes, rows, diagnostics, error })
                 }
                 Some(Work::AutoIncrement) => {
                     let (first, count) = (0, 0);

@@ -75,6 +75,8 @@ pub enum Event {
         notes: Vec<(u16, Box<str>)>,
         /// Number of rows that an alteration has checked.
         rows: u64,
+        /// Warnings of the values that an alteration has adjusted.
+        diagnostics: Option<Box<Diagnostics>>,
         /// The error, if it failed.
         error: Option<Box<Error>>,
     },

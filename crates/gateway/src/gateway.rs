@@ -788,10 +788,10 @@ impl Gateway {
     pub fn on_reply(&mut self, signal: SqlSignal) -> Option<(ConnectionId, Event)> {
         match signal {
             SqlSignal::ChangeSchemaReply(reply) => {
-                let ChangeSchemaReply { operation, notes, rows, error } = reply;
+                let ChangeSchemaReply { operation, notes, rows, diagnostics, error } = reply;
                 let record = self.operations.remove(self.handle_of(operation))?;
                 require!(matches!(record.work, Work::Schema), "main answers a schema change only to its operation");
-                Some((record.session, Event::SchemaChanged { operation, notes, rows, error }))
+                Some((record.session, Event::SchemaChanged { operation, notes, rows, diagnostics, error }))
             }
             SqlSignal::ReserveAutoIncrementReply(ReserveAutoIncrementReply { operation, first, count, error }) => {
                 let record = self.operations.remove(self.handle_of(operation))?;

@@ -55,6 +55,9 @@ pub struct Redefinition {
     pub auto_increment: Option<u64>,
     /// The session's rules for converted values.
     pub rules: ValueRules,
+    /// Whether a value that does not fit ends the alteration, because the session's `sql_mode` is strict.
+    /// Otherwise the nearest value is stored, with a warning.
+    pub is_strict: bool,
 }
 
 /// The values of a column of the new table.

@@ -1,6 +1,7 @@
 //! Schema changes. sql sends them to main, which has ldm instances create or change the partitions, and
 //! publishes the new dictionary to every block before it replies.
 
+use crate::diagnostics::Diagnostics;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -173,11 +174,13 @@ pub struct ChangeSchemaReply {
     pub notes: Vec<(u16, Box<str>)>,
     /// Number of rows that an alteration has checked for their parents.
     pub rows: u64,
+    /// Warnings of the values that an alteration has adjusted.
+    pub diagnostics: Option<Box<Diagnostics>>,
     /// Why the change failed; nothing has changed then.
     pub error: Option<Box<Error>>,
 }
 
-layout! { ChangeSchemaReply { operation, notes, rows, error } }
+layout! { ChangeSchemaReply { operation, notes, rows, diagnostics, error } }
 
 /// The guarded partition, shared with its readers. Only the data plane knows its type.
 #[derive(Clone)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{CompareOptions, Pair};
 use crate::echo;
-use crate::load::{LIST, Load, Until};
+use crate::load::{LIST, Load, POINT, Until};
 use crate::process::junctor::start_with_ready_line;
 use crate::process::server::command_killed_with_parent;
 use crate::process::{Server, TemporaryFolder};
@@ -64,6 +64,7 @@ pub fn measure(pair: &Pair, options: &CompareOptions) -> Outcome<Vec<Read>> {
                 connections: options.threads,
                 mode,
                 keys,
+                point: POINT,
                 list: LIST,
                 rows: options.rows,
                 until: Until::Elapsed(Duration::from_secs(options.seconds)),

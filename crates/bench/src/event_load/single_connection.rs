@@ -8,7 +8,7 @@ use super::client::EventLoad;
 use super::record::Record;
 use super::work::Work;
 use crate::compare::start_echo;
-use crate::load::{LIST, Load, Until};
+use crate::load::{LIST, Load, POINT, Until};
 use crate::process::Server;
 use crate::report::{Table, Verdict};
 use crate::statistics::median;
@@ -172,6 +172,7 @@ pub fn recorded_answer(server: &Server, rows: u64) -> Outcome<Vec<u8>> {
         connections: 1,
         mode: StatementMode::Text,
         keys: 1,
+        point: POINT,
         list: LIST,
         rows,
         until: Until::Statements(1),

@@ -1,5 +1,6 @@
 //! Runs schema changes one at a time, stage by stage. If a stage fails, undoes the stages before it.
 
+use junctor_signals::diagnostics::Diagnostics;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -141,7 +142,9 @@ impl MainBlock {
         match (change.error, change.step_on_table) {
             (Some(error), step) => self.fail_change((&requester, step.map(|(step, _)| step)), error, now, outbox),
             (None, Some(done)) => self.on_step_done(requester.connection, done, now, outbox),
-            (None, None) => reply(&requester, Ok(ChangeResult { notes: change.notes, rows: 0 }), outbox),
+            (None, None) => {
+                reply(&requester, Ok(ChangeResult { notes: change.notes, ..ChangeResult::default() }), outbox)
+            }
         }
         self.publish_to_next(outbox);
         self.begin_changes(now, outbox);
@@ -354,6 +357,8 @@ pub(super) struct ChangeResult {
     pub notes: Vec<(u16, Box<str>)>,
     /// Number of rows that an alteration has checked for their parents.
     pub rows: u64,
+    /// Warnings of the values that an alteration has adjusted.
+    pub diagnostics: Option<Box<Diagnostics>>,
 }
 
 /// Replies to the requester of a change, unless main of a node asked for it. A failed change returns no
@@ -362,10 +367,10 @@ pub(super) fn reply(requester: &Requester, result: Result<ChangeResult>, outbox:
     if requester.operation == NO_OPERATION {
         return;
     }
-    let (ChangeResult { notes, rows }, error) = match result {
+    let (ChangeResult { notes, rows, diagnostics }, error) = match result {
         Ok(result) => (result, None),
         Err(error) => (ChangeResult::default(), Some(error)),
     };
-    let reply = ChangeSchemaReply { operation: requester.operation, notes, rows, error };
+    let reply = ChangeSchemaReply { operation: requester.operation, notes, rows, diagnostics, error };
     outbox.send(requester.reply_to, Signal::Sql(SqlSignal::ChangeSchemaReply(reply)));
 }

@@ -3,7 +3,7 @@
 use junctor_model::error::Result;
 
 use super::unify::{as_chosen, convert_to, unify};
-use crate::function::MOMENT_NUMBER;
+use crate::function::{MOMENT_DECIMAL, MOMENT_NUMBER};
 use crate::program::{Expression, Node};
 use crate::result_type::{Kind, ResultType};
 
@@ -44,11 +44,20 @@ impl Expression {
     /// The operand where a number is wanted. The text of DATE_ADD and its kin is the number of its day or
     /// time.
     pub fn number_of_moment(self) -> Expression {
+        self.moment(MOMENT_NUMBER)
+    }
+
+    /// As [`Expression::number_of_moment`], exactly.
+    pub fn decimal_of_moment(self) -> Expression {
+        self.moment(MOMENT_DECIMAL)
+    }
+
+    fn moment(self, name: &'static str) -> Expression {
         let is_moment = matches!(&self.node, Node::Call(function, _) if function.gives_moment());
         if !is_moment || self.result.kind != Kind::String {
             return self;
         }
-        Expression::call(MOMENT_NUMBER, vec![self.clone()]).unwrap_or(self)
+        Expression::call(name, vec![self.clone()]).unwrap_or(self)
     }
 
     /// The expression with values of this type.

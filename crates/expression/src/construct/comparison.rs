@@ -3,6 +3,7 @@
 
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
+use junctor_model::row_encoding::DECIMALS_NOT_FIXED;
 use junctor_model::value::{Value, ValueRef};
 
 use super::collation::aggregate_collations;
@@ -16,6 +17,7 @@ impl Expression {
     pub fn comparison(operator: CompareOperator, left: Expression, right: Expression) -> Result<Expression> {
         let mut operands = [left, right];
         let domain = unify_operands(operator.symbol(), &mut operands)?;
+        let domain = fixed_domain(domain, &operands[0], &operands[1]);
         let nullable =
             operator != CompareOperator::NullSafeEqual && operands.iter().any(|operand| operand.result.nullable);
         let node = Node::Compare(operator, domain, Box::new(operands));
@@ -61,11 +63,17 @@ impl Expression {
         let common = common_collation(" IN ", &operand, &list)?;
         let mut nullable = operand.result.nullable;
         let mut items = Vec::with_capacity(list.len());
+        // To MySQL, IN with one value is an equality.
+        let is_equality = list.len() == 1;
         for item in list {
             nullable |= item.result.nullable;
             let domain = domain_in(common, &operand, &item);
             let item = convert_constant(item, domain, &operand);
-            items.push((exact_domain(domain, &operand, &item), item));
+            let domain = match exact_domain(domain, &operand, &item) {
+                domain if is_equality => fixed_domain(domain, &operand, &item),
+                domain => domain,
+            };
+            items.push((domain, item));
         }
         let is_string = |domain: &CompareDomain| matches!(domain, CompareDomain::String(_));
         if items.iter().any(|(domain, _)| is_string(domain)) {
@@ -106,7 +114,7 @@ impl Expression {
         let domain = domain_of("nullif", &left, &right)?;
         // The result is the left operand, which therefore keeps its encoding.
         encode_operands(CompareDomain::String(left.result.collation), [&mut right]);
-        let domain = exact_domain(domain, &left, &right);
+        let domain = fixed_domain(exact_domain(domain, &left, &right), &left, &right);
         Ok(Expression { node: Node::NullIf(domain, Box::new([left, right])), result })
     }
 }
@@ -216,6 +224,22 @@ fn exact_domain(domain: CompareDomain, left: &Expression, right: &Expression) ->
         CompareDomain::Number if left.result.is_integer() && right.result.is_integer() => CompareDomain::Integer,
         CompareDomain::Number if left.result.kind != Kind::String && right.result.kind != Kind::String => {
             CompareDomain::Double
+        }
+        domain => domain,
+    }
+}
+
+/// The domain of a comparison by an operator or NULLIF; BETWEEN, CASE and
+/// IN with several values compare exactly. Doubles with a
+/// fixed number of digits after the point are equal if they differ by less than that. Columns of one type are
+/// rounded alike, so equal values are the same double.
+fn fixed_domain(domain: CompareDomain, left: &Expression, right: &Expression) -> CompareDomain {
+    let [own, other] = [left.result.decimals, right.result.decimals];
+    let are_columns = [left, right].iter().all(|side| matches!(side.node, Node::Column { .. }));
+    let is_one_type = are_columns && left.result.kind == right.result.kind && own == other;
+    match domain {
+        CompareDomain::Double if own < DECIMALS_NOT_FIXED && other < DECIMALS_NOT_FIXED && !is_one_type => {
+            CompareDomain::FixedDouble(own.max(other))
         }
         domain => domain,
     }

@@ -152,7 +152,9 @@ pub(super) fn text_to_number<'r>(
     scratch: &Scratch,
 ) -> Result<ValueRef<'r>> {
     match (domain, value) {
-        (CompareDomain::Double, ValueRef::Bytes(_)) => Ok(ValueRef::Double(to_double(value, scratch)?)),
+        (CompareDomain::Double | CompareDomain::FixedDouble(_), ValueRef::Bytes(_)) => {
+            Ok(ValueRef::Double(to_double(value, scratch)?))
+        }
         (CompareDomain::Integer | CompareDomain::Number, ValueRef::Bytes(_)) => to_number(value, scratch),
         (CompareDomain::DateTime, ValueRef::Bytes(_)) => Ok(ValueRef::Temporal(to_date_time(value, scratch)?)),
         (CompareDomain::Time, ValueRef::Bytes(_)) => Ok(ValueRef::Temporal(to_time(value, scratch)?)),
@@ -176,6 +178,9 @@ fn order_converted(
         }
         CompareDomain::Decimal => Ok(to_decimal(left, scratch)?.cmp(&to_decimal(right, scratch)?)),
         CompareDomain::Double => Ok(order_doubles(to_double(left, scratch)?, to_double(right, scratch)?)),
+        CompareDomain::FixedDouble(decimals) => {
+            Ok(order_fixed(to_double(left, scratch)?, to_double(right, scratch)?, decimals))
+        }
         CompareDomain::String(collation) => Ok(collation.compare(to_text(left, scratch)?, to_text(right, scratch)?)),
         CompareDomain::DateTime => Ok(to_date_time(left, scratch)?.packed.cmp(&to_date_time(right, scratch)?.packed)),
         CompareDomain::Time => Ok(to_time(left, scratch)?.packed.cmp(&to_time(right, scratch)?.packed)),
@@ -278,6 +283,15 @@ fn order_numbers(left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
 /// Expressions never yield NaN, so every pair of doubles has an order.
 fn order_doubles(left: f64, right: f64) -> Ordering {
     left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+}
+
+/// The order of two doubles with this many digits after the point.
+fn order_fixed(left: f64, right: f64, decimals: u8) -> Ordering {
+    let half_unit = 5.0 / 10f64.powi(i32::from(decimals) + 1);
+    match (left - right).abs() < half_unit {
+        true => Ordering::Equal,
+        false => order_doubles(left, right),
+    }
 }
 
 fn as_integer(value: ValueRef<'_>) -> i128 {

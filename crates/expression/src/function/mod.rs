@@ -51,8 +51,8 @@ pub use json::{JsonOtherwise, JsonPath};
 pub use page::functions_page;
 use registry::{Body, Reads, TypedCall, function};
 pub use registry::{Family, Function, Setting, Volatility, all, find};
-pub(crate) use temporal::MOMENT_NUMBER;
 pub use temporal::is_unit;
+pub(crate) use temporal::{MOMENT_DECIMAL, MOMENT_NUMBER};
 
 /// One evaluation of a function call.
 #[derive(Clone, Copy)]

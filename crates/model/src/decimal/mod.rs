@@ -193,13 +193,16 @@ fn narrow_product(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
 /// The truncated quotient with guard digits: more digits than the type of the result has, so that `1 / 3 * 3`
 /// is 1 after rounding to that type. As in MySQL, digits are counted in groups of nine. After the point, the
 /// quotient has as many groups as the two operands together, plus those for `increment` more digits. If these
-/// are more digits than a decimal has, the last one is rounded. The divisor must not be 0.
+/// are more digits than a decimal has, the others are cut off; they round the last one if the type of the result
+/// has it. The divisor must not be 0.
 pub fn divide_with_guard_digits(left: Decimal, right: Decimal, increment: u8) -> Option<Decimal> {
     let grouped = |scale: u8| scale.next_multiple_of(9);
     let (own, other) = (left.scale(), right.scale());
     let padding_digits = grouped(own) - own + grouped(other) - other;
     let digits = grouped(grouped(own) + grouped(other) + increment.saturating_sub(padding_digits));
-    let (scale, rounds) = (digits.min(DECIMAL_SCALE_MAX), digits > DECIMAL_SCALE_MAX);
+    // A digit that is rounded here would be rounded twice where the result has fewer digits.
+    let (scale, rounds) =
+        (digits.min(DECIMAL_SCALE_MAX), digits > DECIMAL_SCALE_MAX && own + increment >= DECIMAL_SCALE_MAX);
     match narrow_quotient(left, right, scale, rounds) {
         None => match wide::divide(left, right, scale, rounds) {
             // Without room for so many digits, the quotient is cut where its groups end.

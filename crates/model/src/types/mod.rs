@@ -24,7 +24,7 @@ use crate::collation::CollationId;
 use crate::error::Result;
 use crate::key::KeyPart;
 use crate::row::SlotKind;
-use crate::row_encoding::column_flag;
+use crate::row_encoding::{DECIMALS_NOT_FIXED, column_flag};
 use crate::scratch::Scratch;
 use crate::store::StoreTarget;
 use crate::stored_type::StoredType;
@@ -441,6 +441,11 @@ impl DataType {
     /// The description for clients.
     pub fn wire(&self) -> WireType {
         self.descriptor().wire(self)
+    }
+
+    /// Whether it is a FLOAT with a fixed number of digits after the point.
+    pub fn is_fixed_float(&self) -> bool {
+        self.form() == Form::Float && self.wire().decimals < DECIMALS_NOT_FIXED
     }
 
     /// `NUMERIC_PRECISION` and `NUMERIC_SCALE` of `information_schema.COLUMNS`.

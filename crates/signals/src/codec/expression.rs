@@ -27,7 +27,7 @@ choices! {
     }
 }
 layout! { ResultType { kind, collation, coercibility, length, decimals, zero_fill, is_narrow, is_unsigned, nullable } }
-choices! { CompareDomain { 0 Integer; 1 Decimal; 2 Double; 3 Number; 4 String(collation); 5 DateTime; 6 Time; 7 Json; } }
+choices! { CompareDomain { 0 Integer; 1 Decimal; 2 Double; 3 Number; 4 String(collation); 5 DateTime; 6 Time; 7 Json; 8 FixedDouble(decimals); } }
 choices! {
     CompareOperator {
         0 Equal; 1 NullSafeEqual; 2 NotEqual; 3 Less; 4 LessOrEqual; 5 Greater; 6 GreaterOrEqual;

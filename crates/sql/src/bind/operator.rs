@@ -239,9 +239,8 @@ impl Binder<'_> {
         bound = match target {
             ast::CastTarget::Binary(_) | ast::CastTarget::Char { .. } => bound,
             // MySQL reads an integer from the text of DATE_ADD, but other numbers from its day or time.
-            ast::CastTarget::Decimal { .. } | ast::CastTarget::Double | ast::CastTarget::Float(_) => {
-                among_numbers(written, bound)
-            }
+            ast::CastTarget::Double | ast::CastTarget::Float(_) => among_numbers(written, bound),
+            ast::CastTarget::Decimal { .. } => literal_among_numbers(written, bound).decimal_of_moment(),
             _ => literal_among_numbers(written, bound),
         };
         let operand = bound;

@@ -255,10 +255,11 @@ fn only_renames(alteration: &Alteration) -> bool {
 /// Writes the text of the OK packet of a change that has processed `rows` rows.
 fn write_records_info(context: &mut StatementContext<'_, '_>, rows: u64) {
     use std::fmt::Write;
+    let warnings = context.session.warning_count;
     let info = &mut context.engine.work.info;
     info.clear();
     // Writing to a String cannot fail.
-    let _ = write!(info, "Records: {rows}  Duplicates: 0  Warnings: 0");
+    let _ = write!(info, "Records: {rows}  Duplicates: 0  Warnings: {warnings}");
 }
 
 /// Records that the change begins or ends a wait for other sessions.
@@ -270,8 +271,13 @@ pub(crate) fn note_change_wait(session: &mut Session, waits: bool, now: Time) {
 
 /// Ends a schema change with the main block's reply.
 pub(super) fn resume_schema(context: &mut StatementContext<'_, '_>, state: SchemaState, event: Event) -> Progress {
-    let Event::SchemaChanged { notes, rows, error, .. } = event else { unexpected("a schema change", &event) };
+    let Event::SchemaChanged { notes, rows, diagnostics, error, .. } = event else {
+        unexpected("a schema change", &event)
+    };
     add_notes(context.session, notes);
+    if let Some(diagnostics) = diagnostics {
+        context.session.note_diagnostics(WarningLevel::Warning, *diagnostics);
+    }
     if state.is_own {
         context.engine.note_own_tables(context.session);
     } else {

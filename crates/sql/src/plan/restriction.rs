@@ -5,6 +5,7 @@ use junctor_expression::{CompareDomain, CompareOperator, Expression, IsTest, Kin
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::KeyPart;
+use junctor_model::row_encoding::DECIMALS_NOT_FIXED;
 use junctor_model::schema::TableDefinition;
 use junctor_model::temporal::TemporalKind;
 use junctor_model::time_to_live::last_expired;
@@ -152,8 +153,8 @@ fn comparison(
     let (column, exact) = indexable(definition, value, domain, bound)?;
     let bound = Operand::of(bound)?;
     let interval = |lower: Option<bool>, upper: Option<bool>| {
-        let lower = lower.map(|inclusive| (bound.clone(), inclusive));
-        let upper = upper.map(|inclusive| (bound.clone(), inclusive));
+        let lower = lower.map(|inclusive| (bound.clone(), inclusive || !exact));
+        let upper = upper.map(|inclusive| (bound.clone(), inclusive || !exact));
         ValueSet::Interval(Interval { lower, upper })
     };
     let set = match operator {
@@ -212,7 +213,11 @@ fn fits(definition: &TableDefinition, column: ColumnNumber, domain: CompareDomai
         // A string or double that is compared with an integer is converted first. The test of the row gives
         // the warnings of that conversion.
         (KeyPart::Integer { .. }, CompareDomain::Number | CompareDomain::Double) => Some(false),
-        (KeyPart::Double, CompareDomain::Double) => Some(!kind.is_text()),
+        (KeyPart::Double, CompareDomain::Double) => Some(!kind.is_text() && !column_type.is_fixed_float()),
+        // A number of the statement has the key of the value that a column with fixed digits has for it.
+        (KeyPart::Double, CompareDomain::FixedDouble(_)) if column_type.wire().decimals < DECIMALS_NOT_FIXED => {
+            matches!(kind, Kind::Int | Kind::UInt | Kind::Decimal).then_some(false)
+        }
         (KeyPart::Encoded(form), domain) => fits_encoded(form, domain, kind),
         (KeyPart::Text(collation), CompareDomain::String(of)) => (collation == of).then_some(true),
         _ => None,
@@ -245,6 +250,7 @@ fn list_kind(operand: Kind, domain: CompareDomain) -> Kind {
         CompareDomain::Number if operand == Kind::Year => Kind::Int,
         CompareDomain::Decimal => Kind::Decimal,
         CompareDomain::Double
+        | CompareDomain::FixedDouble(_)
         | CompareDomain::Number
         | CompareDomain::String(_)
         | CompareDomain::DateTime

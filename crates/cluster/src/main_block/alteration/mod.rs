@@ -32,6 +32,7 @@ use junctor_model::alteration::{Alteration, building_indexes};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ConnectionId, Epoch, IndexId, StatementNumber, TableId};
 use junctor_model::schema::{TableDefinition, TableKind, TableLayout};
+use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::end_transaction::{CommitDurability, Ending};
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::program::{ReadProgram, RowProtocol, WriteProgram};
@@ -72,6 +73,8 @@ pub(super) struct AlterationJob {
     blocks_writes: bool,
     /// The copy of the rows, once it has begun.
     copy: Option<Box<RowCopy>>,
+    /// The warnings of the copy.
+    diagnostics: Option<Box<Diagnostics>>,
     /// Whether the new table has all rows, and gets no other ones.
     has_copied: bool,
     /// The number after the greatest AUTO_INCREMENT number of the copied rows.
@@ -170,6 +173,7 @@ impl AlterationJob {
             filled: Vec::new(),
             blocks_writes: false,
             copy: None,
+            diagnostics: None,
             has_copied: false,
             next_number: 1,
             keys_checked: 0,
@@ -381,7 +385,9 @@ impl MainBlock {
         let job = self.jobs.remove(position);
         let is_lost = self.is_session_lost(job.requester.connection);
         let begins_again = !is_lost && job.begins_again(self.gateway.epoch());
-        let AlterationJob { requester, table, alteration, expressions, rows, error, copy, repeats, .. } = job;
+        let AlterationJob {
+            requester, table, alteration, expressions, rows, error, copy, repeats, diagnostics, ..
+        } = job;
         if let Some(mut copy) = copy {
             copy.release(&mut self.gateway);
         }
@@ -392,7 +398,7 @@ impl MainBlock {
             let waiting = self.waiting_change(requester, first, now);
             return self.waiting.push_back(waiting);
         }
-        let result = error.map_or_else(|| Ok(ChangeResult { notes: Vec::new(), rows }), Err);
+        let result = error.map_or_else(|| Ok(ChangeResult { notes: Vec::new(), rows, diagnostics }), Err);
         reply(&requester, result, outbox);
     }
 
@@ -506,6 +512,7 @@ impl MainBlock {
                     job.has_copied = true;
                     job.rows = copy.rows();
                     job.next_number = copy.next_number();
+                    job.diagnostics = copy.into_diagnostics();
                 }
             }
             (Ok(()), JobWork::Checking(check)) => {

@@ -27,10 +27,11 @@ use junctor_model::key::append_row_key;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnDefinition, Dictionary, IndexKind, TableDefinition, TableLayout};
-use junctor_model::scratch::Scratch;
+use junctor_model::scratch::{Scratch, WARNINGS_KEPT_DEFAULT};
 use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::{Value, ValueRef};
+use junctor_signals::diagnostics::{self, Diagnostics};
 use junctor_signals::end_transaction::Ending;
 use junctor_signals::input::{HashedKey, KeyedImage};
 use junctor_signals::program::{Access, Output, ReadProgram, WriteAction, WriteProgram};
@@ -81,6 +82,11 @@ pub(super) struct RowCopy {
     /// Memory for computed images.
     spare: Vec<u8>,
     rules: ValueRules,
+    is_strict: bool,
+    /// Warnings of the values that were adjusted in batches that are done.
+    diagnostics: Option<Box<Diagnostics>>,
+    /// Those of the current batch.
+    batch_diagnostics: Option<Box<Diagnostics>>,
     /// Whether the numbers of the AUTO_INCREMENT column are those of the old table. A 0 among them stays 0.
     keeps_numbers: bool,
     /// The new table's AUTO_INCREMENT column, also a hidden one.
@@ -195,6 +201,9 @@ impl RowCopy {
         Ok(RowCopy {
             columns: columns.collect(),
             rules: redefinition.rules,
+            is_strict: redefinition.is_strict,
+            diagnostics: None,
+            batch_diagnostics: None,
             expressions: Arc::clone(expressions),
             spare: Vec::new(),
             keeps_numbers: keeps_numbers(redefinition, sources),
@@ -221,6 +230,11 @@ impl RowCopy {
             statement: None,
             is_interrupted: false,
         })
+    }
+
+    /// The warnings of the values that were adjusted.
+    pub fn into_diagnostics(self) -> Option<Box<Diagnostics>> {
+        self.diagnostics
     }
 
     /// Number of rows copied from the first snapshot.
@@ -360,6 +374,7 @@ impl RowCopy {
             work.turn.buffers.give(batch);
         }
         self.attempts = 0;
+        diagnostics::join(&mut self.diagnostics, self.batch_diagnostics.take(), WARNINGS_KEPT_DEFAULT);
         self.next_batch(work)
     }
 
@@ -386,7 +401,7 @@ impl RowCopy {
     fn push_rows(&mut self, batch: &[u8], work: &mut WorkContext<'_, '_>) -> Result<()> {
         work.inputs.begin(self.new.definition.partition_count, work.turn.buffers);
         let mut scratch = Scratch::new();
-        scratch.set_strict(true);
+        scratch.set_strict(self.is_strict);
         scratch.set_value_rules(self.rules);
         let mut image = Vec::new();
         let mut result = Ok(());
@@ -418,6 +433,9 @@ impl RowCopy {
                 self.push_image(&image, work);
             }
         })?;
+        // The rows that a round deletes have warned when they were inserted.
+        let is_warning = self.phase != CopyPhase::Delete;
+        self.batch_diagnostics = diagnostics::take(&mut scratch).filter(|_| is_warning);
         result
     }
 
@@ -433,6 +451,10 @@ impl RowCopy {
         }
         let row = KeyedImage { key: HashedKey { hash: key_hash(&key), key: &key }, image };
         work.inputs.push_image(partition, row, &[], work.turn.buffers);
+    }
+
+    fn mode(&self) -> StoreMode {
+        if self.is_strict { StoreMode::Strict } else { StoreMode::Lenient }
     }
 
     /// Appends the new image of a row.
@@ -458,11 +480,17 @@ impl RowCopy {
             if is_generated {
                 value = ValueRef::UInt(self.counts.next_number);
             } else if value.is_null() && !definition.nullable {
-                return Err(Error::new(ErrorCode::InvalidUseOfNull, "Invalid use of NULL value"));
+                if self.is_strict {
+                    return Err(Error::new(ErrorCode::InvalidUseOfNull, "Invalid use of NULL value"));
+                }
+                scratch.note(ErrorCode::DataTruncated, || {
+                    format!("Data truncated for column '{}' at row {}", definition.name, self.counts.row_number)
+                });
+                values.push(column.before.as_ref());
+                continue;
             }
             if is_generated || !column.is_same {
-                let target =
-                    StoreTarget { column: definition, row_number: self.counts.row_number, mode: StoreMode::Strict };
+                let target = StoreTarget { column: definition, row_number: self.counts.row_number, mode: self.mode() };
                 value = scratch.in_session_zone(value);
                 if let ColumnSource::Column(from) = &column.source {
                     let from = &self.old.definition.columns[usize::from(from.0)];
@@ -482,7 +510,7 @@ impl RowCopy {
             let source = self.columns.get(usize::from(column.0)).map(|column| &column.source);
             source == Some(&ColumnSource::Computed)
         };
-        let target = RowTarget { table: &self.new, mode: StoreMode::Strict, row_number: self.counts.row_number };
+        let target = RowTarget { table: &self.new, mode: self.mode(), row_number: self.counts.row_number };
         self.expressions.complete(target, &is_computed, (image, &mut self.spare), scratch)
     }
 

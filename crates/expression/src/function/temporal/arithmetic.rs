@@ -1,5 +1,6 @@
 //! Intervals that are added: DATE_ADD, DATE_SUB, ADDTIME and their kin.
 
+use junctor_model::decimal;
 use junctor_model::error::Result;
 use junctor_model::temporal::{
     DateRules, Parts, Temporal, TemporalKind, YEAR_MAX, civil_of_days, days_in_month, days_of_civil, is_date_time,
@@ -24,10 +25,17 @@ pub(in super::super) const TABLE: &[Function] = &[
     function("ADDTIME", 2, 2, resolve_add_time, |call| add_time(call, false)),
     function("SUBTIME", 2, 2, resolve_add_time, |call| add_time(call, true)),
     function(MOMENT_NUMBER, 1, 1, super::super::resolve_double, moment_number),
+    function(MOMENT_DECIMAL, 1, 1, resolve_moment_decimal, moment_number),
 ];
 
 /// The function of the number that the text of such a sum is. No statement can call it by name.
 pub(crate) const MOMENT_NUMBER: &str = "MOMENT NUMBER";
+/// The same as an exact number, with six digits after the point.
+pub(crate) const MOMENT_DECIMAL: &str = "MOMENT DECIMAL";
+
+fn resolve_moment_decimal(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    Ok(TypedCall { arguments, result: ResultType::decimal(20, 6).with_nullable(true) })
+}
 
 /// The greatest number of the form YYYYMMDD.
 const DATE_NUMBER_MAX: i128 = 99_991_231;
@@ -78,6 +86,10 @@ fn moment_number(call: Call<'_>) -> Result<ValueRef<'_>> {
     let Some(text) = call.text(0)? else { return Ok(ValueRef::Null) };
     let is_negative = text.starts_with(b"-");
     let digits: Vec<u8> = text.iter().copied().filter(|byte| byte.is_ascii_digit() || *byte == b'.').collect();
+    if call.result.kind == Kind::Decimal {
+        let number = to_decimal(ValueRef::Bytes(&digits), call.scratch())?;
+        return Ok(ValueRef::Decimal(if is_negative { decimal::negate(number) } else { number }));
+    }
     let number = to_double(ValueRef::Bytes(&digits), call.scratch())?;
     Ok(ValueRef::Double(if is_negative { -number } else { number }))
 }

@@ -30,7 +30,7 @@ pub(super) const READ_FORMAT: &[Function] = read_format::TABLE;
 pub(super) const WEEK: &[Function] = week::TABLE;
 pub(super) const ZONE: &[Function] = zone::TABLE;
 
-pub(crate) use arithmetic::MOMENT_NUMBER;
+pub(crate) use arithmetic::{MOMENT_DECIMAL, MOMENT_NUMBER};
 pub use unit::is_unit;
 
 /// The number of 1970-01-01 in MySQL's numbering of days.

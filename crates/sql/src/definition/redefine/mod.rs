@@ -91,6 +91,7 @@ pub(super) struct Draft<'a> {
     comment: Box<str>,
     options: KeptOptions,
     rules: ValueRules,
+    is_strict: bool,
     /// Whether `sql_mode` has no strict mode.
     is_lenient: bool,
     auto_increment: Option<u64>,
@@ -154,6 +155,7 @@ impl<'a> Draft<'a> {
             comment: old.comment.clone(),
             options: old.options.clone(),
             rules: context.rules,
+            is_strict: !context.environment.modes.is_lenient,
             is_lenient: context.environment.modes.is_lenient,
             auto_increment: None,
             partitioning: Partitioning::Kept,
@@ -625,6 +627,7 @@ impl<'a> Draft<'a> {
             renamed_columns,
             auto_increment: self.auto_increment,
             rules: self.rules,
+            is_strict: self.is_strict,
         }
     }
 

@@ -23,7 +23,9 @@ pub(super) struct Classes(Vec<Class>);
 fn equality_of(condition: &Expression) -> Option<(CompareDomain, &[Expression; 2])> {
     let Node::Compare(CompareOperator::Equal, domain, operands) = &condition.node else { return None };
     let are_columns = operands.iter().all(|operand| operand.as_column().is_some());
-    (are_columns && is_silent(condition)).then_some((*domain, &**operands))
+    // Of values that nearly are equal, a third may differ from one of them.
+    let is_transitive = !matches!(domain, CompareDomain::FixedDouble(_));
+    (are_columns && is_transitive && is_silent(condition)).then_some((*domain, &**operands))
 }
 
 impl Classes {

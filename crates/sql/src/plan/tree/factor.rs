@@ -75,7 +75,9 @@ pub(super) fn is_silent_over(condition: &Expression, is_plain: &dyn Fn(&Expressi
             && match domain {
                 CompareDomain::Integer => kinds(&[Kind::Int, Kind::UInt]),
                 CompareDomain::Decimal => kinds(&[Kind::Int, Kind::UInt, Kind::Decimal]),
-                CompareDomain::Double => kinds(&[Kind::Int, Kind::UInt, Kind::Decimal, Kind::Double]),
+                CompareDomain::Double | CompareDomain::FixedDouble(_) => {
+                    kinds(&[Kind::Int, Kind::UInt, Kind::Decimal, Kind::Double])
+                }
                 CompareDomain::String(_) => kinds(&[Kind::String]),
                 CompareDomain::DateTime => kinds(&[Kind::Date, Kind::DateTime]),
                 _ => false,
