@@ -137,18 +137,7 @@ impl RowPlan {
                 Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
                 Step::Int { slot } => append_signed_prefixed(row.int_at(slot).into(), out),
                 Step::Number { slot, .. } => append_text_field(row.field_at(slot), out),
-                Step::Decimal { slot, .. } | Step::Date { slot, .. } | Step::DateTime { slot, .. }
-                    if row.is_null_at(slot) =>
-                {
-                    out.push(NULL_MARK);
-                }
-                Step::Decimal { place, ref layout, .. } => append_scaled_prefixed(row.word_at(place), layout, out),
-                Step::Date { place, .. } => append_date(row.word_at(place), out),
-                Step::DateTime { place, .. } => append_date_time(row.word_at(place), out),
-                Step::Encoded { slot, .. } => append_encoded_text(row, slot, out),
-                Step::Formatted { slot, decimals, width, .. } => {
-                    append_formatted_text(row, slot, (decimals, width), out);
-                }
+                ref other => append_other_text(other, row, out),
             }
         }
         end_packet(out, packet);
@@ -179,6 +168,25 @@ impl RowPlan {
             }
         }
         packet.end(out);
+    }
+}
+
+/// The text of a step that is no integer and no run. In a function of its own, because the loop over the steps
+/// would run out of registers, which costs rows of integers and strings ten instructions.
+#[inline(never)]
+fn append_other_text(step: &Step, row: RowView<'_>, out: &mut Vec<u8>) {
+    match *step {
+        Step::Decimal { slot, .. } | Step::Date { slot, .. } | Step::DateTime { slot, .. } if row.is_null_at(slot) => {
+            out.push(NULL_MARK);
+        }
+        Step::Decimal { place, ref layout, .. } => append_scaled_prefixed(row.word_at(place), layout, out),
+        Step::Date { place, .. } => append_date(row.word_at(place), out),
+        Step::DateTime { place, .. } => append_date_time(row.word_at(place), out),
+        Step::Encoded { slot, .. } => append_encoded_text(row, slot, out),
+        Step::Formatted { slot, decimals, width, .. } => append_formatted_text(row, slot, (decimals, width), out),
+        Step::Run { first, last } => out.extend_from_slice(row.wire_run(first, last)),
+        Step::Int { slot } => append_signed_prefixed(row.int_at(slot).into(), out),
+        Step::Number { slot, .. } => append_text_field(row.field_at(slot), out),
     }
 }
 

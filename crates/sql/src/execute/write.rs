@@ -310,7 +310,14 @@ pub(super) fn finish_changed(
         ChangeKind::Delete => changed,
         ChangeKind::Update => {
             let warnings = u64::from(context.session.warning_count);
-            append_numbers(info, [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)]);
+            match (matched, changed, warnings) {
+                // Most updates change one row.
+                (1, 1, 0) => info.push_str("Rows matched: 1  Changed: 1  Warnings: 0"),
+                _ => append_numbers(
+                    info,
+                    [("Rows matched: ", matched), ("  Changed: ", changed), ("  Warnings: ", warnings)],
+                ),
+            }
             last_insert_id = context.session.insert_id_argument.unwrap_or(0);
             if context.session.found_rows_wanted { matched } else { changed }
         }
