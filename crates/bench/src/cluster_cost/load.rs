@@ -160,8 +160,8 @@ impl Operation {
     }
 }
 
-/// A seed that no other client of this program has. With the same one, a later run would set the texts that are
-/// there already, and such an update writes nothing.
+/// A seed that no other client of this program has. With the same one, a later run would set the texts that
+/// are there already, and such an update writes nothing.
 pub fn new_seed() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)

@@ -18,7 +18,7 @@ pub enum Part {
     Sysbench,
     /// Throughput over 1, 2 and 4 connections between replicas
     Sockets,
-    /// MariaDB with Galera and Apache Ignite beside it: throughput, latency, CPU time, and the gap of service after kills
+    /// MariaDB with Galera and Apache Ignite beside it: throughput, latency, gaps of service after kills
     Peers,
 }
 

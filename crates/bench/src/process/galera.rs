@@ -35,7 +35,7 @@ pub struct Galera {
     _folder: TemporaryFolder,
 }
 
-/// What is the same for all nodes.
+/// Parts of the start that all nodes share.
 struct Common<'a> {
     /// The addresses of the group.
     members: String,
@@ -173,8 +173,8 @@ fn user() -> Outcome<String> {
     Ok(finished.output.trim().into())
 }
 
-/// The folders of programs, with the one in which `tests/install-tools.sh` puts the programs of a package that
-/// would install a service.
+/// The folders of programs, with the one in which `tests/install-tools.sh` puts the programs of a package
+/// that would install a service.
 fn search_path() -> Outcome<OsString> {
     let unpacked = env::current_exe()?.with_file_name("../galera/usr/bin");
     let mut folders: Vec<_> = env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect();

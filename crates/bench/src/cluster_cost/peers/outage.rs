@@ -18,8 +18,8 @@ use crate::{Failure, Outcome};
 
 /// Load before the kill.
 const BEFORE: Duration = Duration::from_secs(2);
-/// Load after the kill, at least and at most. It ends once clients were served for [`SETTLED`] without a gap of
-/// [`PAUSE_MAX`].
+/// Load after the kill, at least and at most. It ends once clients were served for [`SETTLED`] without a gap
+/// of [`PAUSE_MAX`].
 const AFTER_MIN: Duration = Duration::from_secs(3);
 const AFTER_MAX: Duration = Duration::from_secs(60);
 const SETTLED: Duration = Duration::from_secs(2);
@@ -120,8 +120,8 @@ fn of_ignite(clients: u32, ignite: &mut Ignite, node: usize) -> Outcome<Outage> 
     }
 }
 
-/// Kills a node while clients work, and waits until they are served again. `poll` appends the acknowledgements
-/// that came. Client N belongs to group N modulo `groups`; returns the gaps of each group.
+/// Kills a node while clients work, and waits until they are served again. `poll` appends the
+/// acknowledgements that came. Client N belongs to group N modulo `groups`; returns the gaps of each group.
 fn watch(
     groups: u32,
     mut poll: impl FnMut(&mut Times) -> Outcome<()>,
