@@ -12,8 +12,9 @@
 #   make kill        bank transfers and sysbench against a durable server that is killed: make kill KILLS=300
 #   make cluster-kill  a cluster whose nodes are killed, cut off and stopped under bank transfers, with the
 #                    distribution of the gaps of service: make cluster-kill KILLS=300
-#   make cluster-cost  messages, bytes, syncs, hops and CPU time of the commits of a cluster, beside MariaDB with
-#                    Galera: make cluster-cost ARGS="--parts commits,hops"
+#   make cluster-cost  messages, bytes, syncs, hops and CPU time of the commits of a cluster; throughput, latency
+#                    and gaps of service beside MariaDB with Galera and Apache Ignite:
+#                    make cluster-cost ARGS="--parts commits,hops"
 #   make faults      a durable server that is killed at each of its calls for files and at each crash point,
 #                    or whose calls fail: make faults FAULTS=500
 #   make rot         a durable server's files with one bit flipped, for every sector in turn
@@ -94,6 +95,7 @@ kill: tools
 	JUNCTOR_KILLS=$(KILLS) timeout 7200 cargo test --package junctor --test durability -- --nocapture kill::
 
 cluster-cost: tools release
+	sh tests/install-tools.sh cluster
 	timeout 3600 $(BENCH) cluster-cost $(ARGS)
 
 cluster-kill: tools release

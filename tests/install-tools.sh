@@ -7,6 +7,7 @@
 #   sh tests/install-tools.sh
 #   sh tests/install-tools.sh clients     what the tests of clients in other languages need, too
 #   sh tests/install-tools.sh suite       MariaDB's storage_engine suite, too
+#   sh tests/install-tools.sh cluster     the clusters that cluster-cost compares, too: Galera, and Java for Ignite
 set -eu
 
 missing=
@@ -37,11 +38,26 @@ if [ "${1:-}" = clients ]; then
     headers=$(python3 -c "import sysconfig; print(sysconfig.get_path('include'))")
     [ -e "$headers/Python.h" ] || missing="$missing python3-dev"
 fi
+target=${CARGO_TARGET_DIR:-$(dirname "$0")/../target}
+# The script that copies the data of a node of Galera comes with the server and its service, so the package is
+# unpacked, not installed.
+galera=
+if [ "${1:-}" = cluster ]; then
+    [ -e /usr/lib/galera/libgalera_smm.so ] || missing="$missing galera-4"
+    need garbd galera-arbitrator-4
+    need rsync rsync
+    need javac default-jdk-headless
+    need mvn maven
+    galera=$target/galera
+    if command -v wsrep_sst_rsync >/dev/null 2>&1 || [ -x "$galera/usr/bin/wsrep_sst_rsync" ]; then
+        galera=
+    fi
+fi
 
 # The packages of the suite depend on the server with its service, so they are unpacked, not installed.
 suite=
 if [ "${1:-}" = suite ]; then
-    suite=${CARGO_TARGET_DIR:-$(dirname "$0")/../target}/mariadb-test
+    suite=$target/mariadb-test
     ldconfig -p | grep -q libpcre2-posix.so.3 || missing="$missing libpcre2-posix3"
     [ ! -x "$suite/usr/bin/mariadb-test" ] || suite=
 fi
@@ -50,7 +66,7 @@ if ! command -v cargo >/dev/null 2>&1; then
     echo "cargo is missing: install Rust from https://rustup.rs" >&2
     exit 1
 fi
-[ -n "$missing$suite" ] || exit 0
+[ -n "$missing$suite$galera" ] || exit 0
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
     echo "missing:$missing; install these packages, or run this as root on Debian 12" >&2
     exit 1
@@ -60,13 +76,17 @@ apt-get update -q
 # $missing is a list of words. gcc also needs the headers of the C library.
 # shellcheck disable=SC2086
 apt-get install -q -y --no-install-recommends $missing libc6-dev
-if [ -n "$suite" ]; then
-    mkdir -p "$suite"
-    suite=$(cd "$suite" && pwd)
+unpack() { # folder, packages
+    folder=$1
+    shift
+    mkdir -p "$folder"
+    folder=$(cd "$folder" && pwd)
     downloads=$(mktemp -d)
-    (cd "$downloads" && apt-get download -q mariadb-test mariadb-test-data)
+    (cd "$downloads" && apt-get download -q "$@")
     for package in "$downloads"/*.deb; do
-        dpkg-deb --extract "$package" "$suite"
+        dpkg-deb --extract "$package" "$folder"
     done
     rm -rf "$downloads"
-fi
+}
+[ -z "$suite" ] || unpack "$suite" mariadb-test mariadb-test-data
+[ -z "$galera" ] || unpack "$galera" mariadb-server

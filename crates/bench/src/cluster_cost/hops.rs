@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::load::update;
+use super::load::{statement, text};
 use super::options::{ClusterCostOptions, Shape};
 use crate::Outcome;
 use crate::fill::fill;
@@ -89,12 +89,13 @@ fn measure(server: &Server, delay: Duration) -> Outcome<[Hops; 3]> {
         let [first, second] = [1 + random.below(ROWS), 1 + random.below(ROWS)];
         let mut shortest = [Duration::MAX; 3];
         for _ in 0..REPEATS {
+            let mut update = |key| statement(key, &text(&mut random));
             session.query("BEGIN")?;
-            session.query(&update(first, &mut random))?;
-            session.query(&update(second, &mut random))?;
+            session.query(&update(first))?;
+            session.query(&update(second))?;
             let times = [
                 time_of(&mut session, "COMMIT")?,
-                time_of(&mut session, &update(first, &mut random))?,
+                time_of(&mut session, &update(first))?,
                 time_of(&mut session, &format!("SELECT c FROM sbtest1 WHERE id = {first}"))?,
             ];
             shortest = std::array::from_fn(|kind| shortest[kind].min(times[kind]));

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use crate::{Failure, Outcome};
 
 /// Errors after which an operation is sent again: a deadlock, which Galera reports for other conflicts of its
 /// nodes, too, and the end of a wait for a lock.
-const CONFLICTS: [u16; 2] = [1213, 1205];
+pub const CONFLICTS: [u16; 2] = [1213, 1205];
 /// Part of the time of a run that is not measured, at its start.
 const WARM_UP_PARTS: u32 = 4;
 
@@ -75,7 +76,7 @@ impl Load {
                 .map(|client| {
                     scope.spawn({
                         let opened = &opened;
-                        move || self.client(client, opened)
+                        move || self.client(client, new_seed(), opened)
                     })
                 })
                 .collect();
@@ -93,13 +94,13 @@ impl Load {
         Ok(all)
     }
 
-    fn client(&self, client: u32, opened: &Barrier) -> Outcome<LoadReport> {
+    fn client(&self, client: u32, seed: u64, opened: &Barrier) -> Outcome<LoadReport> {
         let at = self.at[client as usize % self.at.len()];
         let session = Connection::open(at, "sbtest");
         // The others wait here, also if this client cannot connect.
         opened.wait();
         let mut session = session?;
-        let mut random = Random::new(u64::from(client) << 32 | u64::from(at.port()));
+        let mut random = Random::new(seed);
         let mut report = LoadReport::default();
         let begin = Instant::now();
         let measured_from = begin + self.time / WARM_UP_PARTS;
@@ -118,10 +119,11 @@ impl Load {
             let outcome = self.operation.run(&mut session, self.rows, &mut random);
             let answered = Instant::now();
             match outcome {
-                Ok(()) if sent >= measured_from && answered <= end => {
+                Ok(false) => return Err(Failure::new("a row is missing")),
+                Ok(true) if sent >= measured_from && answered <= end => {
                     report.latencies.add((answered - sent).as_nanos() as u64);
                 }
-                Ok(()) => {}
+                Ok(true) => {}
                 Err(error) if CONFLICTS.contains(&error.errno()) => {
                     report.conflicts += 1;
                     session.query("ROLLBACK")?;
@@ -135,29 +137,51 @@ impl Load {
 }
 
 impl Operation {
-    /// Runs the operation on a random row.
+    /// Runs the operation on random rows. Returns whether there are such rows.
     ///
     /// # Errors
     /// The server refuses a statement.
-    pub fn run(self, session: &mut Connection, rows: u64, random: &mut Random) -> Result<(), ClientError> {
+    pub fn run(self, session: &mut Connection, rows: u64, random: &mut Random) -> Result<bool, ClientError> {
         let key = 1 + random.below(rows);
         match self {
-            Operation::Select => session.query(&format!("SELECT c FROM sbtest1 WHERE id = {key}")).map(drop),
-            Operation::Update => session.query(&update(key, random)).map(drop),
+            Operation::Select => Ok(session.query(&format!("SELECT c FROM sbtest1 WHERE id = {key}"))?.rows.len() == 1),
+            Operation::Update => update(session, key, &text(random)),
             Operation::Transfer => {
                 session.query("BEGIN")?;
+                let mut are_there = true;
                 for _ in 0..2 {
                     let key = 1 + random.below(rows);
-                    session.query(&update(key, random))?;
+                    are_there &= update(session, key, &text(random))?;
                 }
-                session.query("COMMIT").map(drop)
+                session.query("COMMIT")?;
+                Ok(are_there)
             }
         }
     }
 }
 
-/// The statement of sysbench's `oltp_update_non_index`.
-pub fn update(key: u64, random: &mut Random) -> String {
+/// A seed that no other client of this program has. With the same one, a later run would set the texts that
+/// are there already, and such an update writes nothing.
+pub fn new_seed() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A new text of column c.
+pub fn text(random: &mut Random) -> String {
     let digits = random.below(100_000_000_000);
-    format!("UPDATE sbtest1 SET c = '{digits:011}-{digits:011}' WHERE id = {key}")
+    format!("{digits:011}-{digits:011}")
+}
+
+/// The statement of sysbench's `oltp_update_non_index`.
+pub fn statement(key: u64, text: &str) -> String {
+    format!("UPDATE sbtest1 SET c = '{text}' WHERE id = {key}")
+}
+
+/// Runs the statement. Returns whether it changed its row.
+///
+/// # Errors
+/// The server refuses it.
+pub fn update(session: &mut Connection, key: u64, text: &str) -> Result<bool, ClientError> {
+    Ok(session.query(&statement(key, text))?.affected_rows == 1)
 }

@@ -18,7 +18,7 @@ pub enum Part {
     Sysbench,
     /// Throughput over 1, 2 and 4 connections between replicas
     Sockets,
-    /// MariaDB with Galera beside it: throughput, latency, and the gap of service after a kill
+    /// MariaDB with Galera and Apache Ignite beside it: throughput, latency, gaps of service after kills
     Peers,
 }
 
@@ -43,13 +43,16 @@ pub struct ClusterCostOptions {
     /// Connections of a load
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(2..=256))]
     pub clients: u32,
+    /// How often each of the two nodes of each system is killed beside those of other makers
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub kills: u32,
     /// Nodes that only serve clients, of the cluster in three tiers
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
     pub sql_nodes: u8,
     /// CPUs of a data node of the cluster; the node alone has twice as many
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub node_cpus: u32,
-    /// `commit_durability` of the nodes: disk or memory
+    /// `commit_durability` of the nodes, disk or memory; the part peers has both
     #[arg(long, default_value = "memory")]
     pub durability: String,
     /// By how many milliseconds each message is delayed when hops are counted

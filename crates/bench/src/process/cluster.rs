@@ -38,6 +38,7 @@ pub struct ClusterOptions {
 pub struct Cluster {
     /// Data nodes, the management node, SQL nodes. Node N is at position N - 1.
     pub nodes: Vec<Server>,
+    commands: Vec<Command>,
     data_nodes: u8,
     _links: Option<DelayedLinks>,
     _folder: TemporaryFolder,
@@ -84,7 +85,7 @@ pub fn start_cluster(options: &ClusterOptions) -> Outcome<Cluster> {
             Some(DelayedLinks::start(ends.collect(), options.delay)?)
         }
     };
-    let mut nodes = Vec::new();
+    let (mut nodes, mut commands) = (Vec::new(), Vec::new());
     for node in 1..=count {
         let place = TemporaryFolder::new("cluster-node")?;
         let settings = format!(
@@ -108,8 +109,9 @@ pub fn start_cluster(options: &ClusterOptions) -> Outcome<Cluster> {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(place.path().join("log"))?);
         let child = command.spawn().explain("Junctor")?;
         nodes.push(Server::new("Junctor", SocketAddr::new(loopback(node), port), child, place));
+        commands.push(command);
     }
-    let mut cluster = Cluster { nodes, data_nodes: options.data_nodes, _links: links, _folder: folder };
+    let mut cluster = Cluster { nodes, commands, data_nodes: options.data_nodes, _links: links, _folder: folder };
     cluster.await_ready()?;
     Ok(cluster)
 }
@@ -125,13 +127,22 @@ impl Cluster {
         &self.nodes[usize::from(self.data_nodes) + 1..]
     }
 
-    /// Ends the first data node with SIGKILL.
+    /// Ends a node with SIGKILL.
     ///
     /// # Errors
     /// It has ended.
-    pub fn kill_first(&mut self) -> Outcome<()> {
-        self.data_nodes -= 1;
-        self.nodes.remove(0).kill()
+    pub fn end(&mut self, node: usize) -> Outcome<()> {
+        self.nodes[node].end()
+    }
+
+    /// Starts a node that has ended, and waits until all nodes serve.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn start_again(&mut self, node: usize) -> Outcome<()> {
+        let child = self.commands[node].spawn().explain("Junctor")?;
+        self.nodes[node].start_again(child);
+        self.await_ready()
     }
 
     /// Why not every node serves; `None` if all do.

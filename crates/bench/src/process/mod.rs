@@ -7,6 +7,7 @@ pub mod command;
 pub mod delay;
 pub mod folder;
 pub mod galera;
+pub mod ignite;
 pub mod junctor;
 pub mod mariadb;
 pub mod measure;

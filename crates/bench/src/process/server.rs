@@ -100,10 +100,23 @@ impl Server {
     /// # Errors
     /// The server has ended already.
     pub fn kill(mut self) -> Outcome<()> {
+        self.end()
+    }
+
+    /// As [`Server::kill`]. The server's files stay, and it can be started again.
+    ///
+    /// # Errors
+    /// As [`Server::kill`].
+    pub fn end(&mut self) -> Outcome<()> {
         self.require_alive()?;
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
+    }
+
+    /// Takes the process that was started instead of one that has ended.
+    pub fn start_again(&mut self, child: Child) {
+        self.child = child;
     }
 
     /// The last lines of the server's log.
