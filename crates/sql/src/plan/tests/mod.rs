@@ -439,7 +439,7 @@ fn shown(value: &Value) -> String {
 
 #[test]
 fn every_plan_equals_the_golden_file() {
-    let golden = include_str!("tests/plans.txt");
+    let golden = include_str!("plans.txt");
     let dictionary = dictionary();
     let mut actual = String::new();
     for statement in golden.lines().filter_map(|line| line.strip_prefix("> ")) {
