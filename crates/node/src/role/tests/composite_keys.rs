@@ -55,7 +55,7 @@ fn lookups(node: &mut Node, query: &str) -> Vec<[usize; 3]> {
 fn a_step_of_a_join_sends_one_message_to_each_partition() {
     for tables in [3, 6] {
         let mut node = filled_node(tables);
-        let query = format!("SELECT COUNT(*), SUM(c{}.i) FROM {}", tables - 1, chain(tables));
+        let query = format!("SELECT COUNT(*) FROM {}", chain(tables));
         assert_eq!(node.query(1, &query), [FIRST_ROWS.to_string()]);
         let found = lookups(&mut node, &query);
         assert_eq!(found.len(), tables - 1, "{found:?}");
