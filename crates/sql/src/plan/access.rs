@@ -2,6 +2,7 @@
 //! bound to values, then a range; the last resort is a scan of all rows. Statistics of the table, where it
 //! has been sampled, can prefer another index than the one with the longest prefix.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_expression::Expression;
@@ -33,7 +34,8 @@ const RANGE_SCORE: usize = 2;
 pub struct KeyTemplate {
     /// The columns of the key, in key order.
     pub columns: Vec<ColumnNumber>,
-    /// Each alternative has one entry for each column. At most one of its entries has several values.
+    /// Each alternative has one entry for each column. At most one of its entries has several values, or
+    /// several have parallel lists.
     pub alternatives: Vec<Vec<KeyValues>>,
 }
 
@@ -44,7 +46,8 @@ pub struct RangeTemplate {
     pub columns: Vec<ColumnNumber>,
     /// Those whose parts of the keys are in descending order.
     pub descending: Vec<ColumnNumber>,
-    /// The values of the leading columns; at most one entry has several values.
+    /// The values of the leading columns; at most one entry has several values, or several have parallel
+    /// lists.
     pub prefix: Vec<KeyValues>,
     /// The allowed values of the column after the prefix; empty allows all.
     pub value_sets: Vec<ValueSet>,
@@ -117,6 +120,8 @@ pub(super) struct AccessRequest<'a> {
     pub order: Option<&'a [OrderColumn]>,
     /// Called if several indexes leave rows out.
     pub profile: FindProfile<'a>,
+    /// The parameters that are parallel lists: each key has one value of each.
+    pub parallel: Range<u16>,
 }
 
 /// An index that finds the rows.
@@ -139,6 +144,14 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
     // The range of a pattern without a literal prefix is the whole index, which costs more than a scan of the
     // rows.
     restrictions.retain(|restriction| !restriction.value_sets.iter().any(|set| is_open(set, request.parameters)));
+    for set in restrictions.iter_mut().flat_map(|restriction| &mut restriction.value_sets) {
+        if let ValueSet::Values(values) = set
+            && let KeyValues::Parameters(ordinal) = *values
+            && request.parallel.contains(&ordinal)
+        {
+            *values = KeyValues::Parallel(ordinal);
+        }
+    }
     let usable = |index: &IndexDefinition| is_usable(definition, index, request.hints);
     let primary = definition.primary();
     if usable(primary)
@@ -274,7 +287,7 @@ fn is_open(set: &ValueSet, parameters: &[ParameterKind]) -> bool {
     }
 }
 
-fn is_usable(definition: &TableDefinition, index: &IndexDefinition, hints: &[IndexHint]) -> bool {
+pub(super) fn is_usable(definition: &TableDefinition, index: &IndexDefinition, hints: &[IndexHint]) -> bool {
     let is_open = index.state == IndexState::Online && !index.attributes.invisible;
     is_open && is_allowed(definition, index, hints)
 }
@@ -289,7 +302,8 @@ fn is_allowed(definition: &TableDefinition, index: &IndexDefinition, hints: &[In
     is_chosen && !hints.iter().any(|hint| hint.kind == IndexHintKind::Ignore && names(hint))
 }
 
-/// The restriction that binds a column to values. A single value is preferred to a list.
+/// The restriction that binds a column to values. A single value is preferred to a list, and a parallel list
+/// to another one.
 fn values_for(restrictions: &[Restriction], column: ColumnNumber) -> Option<(&Restriction, &KeyValues)> {
     let values = restrictions.iter().filter(|restriction| restriction.column == column).filter_map(|restriction| {
         match restriction.value_sets.as_slice() {
@@ -297,7 +311,11 @@ fn values_for(restrictions: &[Restriction], column: ColumnNumber) -> Option<(&Re
             _ => None,
         }
     });
-    values.min_by_key(|(_, values)| !values.is_single())
+    values.min_by_key(|(_, values)| match values {
+        KeyValues::One(_) | KeyValues::Null => 0,
+        KeyValues::Parallel(_) => 1,
+        KeyValues::List(_) | KeyValues::Parameters(_) => 2,
+    })
 }
 
 /// Whole keys of an index: every column is bound to values other than NULL.
@@ -319,9 +337,8 @@ fn whole_keys(
         }
     }
     // A unique index admits any number of NULLs, and a template holds at most one list.
-    let lists = key.iter().filter(|values| !values.is_single()).count();
     let has_null = key.iter().any(|values| matches!(values, KeyValues::Null));
-    if lists > 1 || has_null {
+    if KeyValues::lists(&key) > 1 || has_null {
         return None;
     }
     Some((KeyTemplate { columns: index.columns.clone(), alternatives: vec![key] }, implied))
@@ -343,7 +360,7 @@ fn whole_alternatives(
                 let values = own.or_else(|| values_for(restrictions, *column).map(|(_, values)| values))?;
                 key.push(values.clone());
             }
-            let lists = key.iter().filter(|values| !values.is_single()).count();
+            let lists = KeyValues::lists(&key);
             let has_null = key.iter().any(|values| matches!(values, KeyValues::Null));
             // The key uses only one restriction of each column. If the branch has more, the filter must test
             // the row.
@@ -421,6 +438,15 @@ pub(super) fn unique_row(request: &AccessRequest<'_>, path: &AccessPath) -> Opti
     is_single.then_some(found)
 }
 
+/// Whether a prefix has at most one list with these values.
+fn has_room(prefix: &[KeyValues], values: &KeyValues) -> bool {
+    match values {
+        KeyValues::One(_) | KeyValues::Null => true,
+        KeyValues::Parallel(_) => prefix.iter().all(|part| part.is_single() || matches!(part, KeyValues::Parallel(_))),
+        KeyValues::List(_) | KeyValues::Parameters(_) => prefix.iter().all(KeyValues::is_single),
+    }
+}
+
 /// The ranges of an index that satisfy the restrictions, and the conjuncts that the ranges imply.
 fn ranges_of(
     definition: &TableDefinition,
@@ -430,13 +456,11 @@ fn ranges_of(
     let (columns, descending) = (index.columns.clone(), index.attributes.descending.clone());
     let mut ranges = RangeTemplate { columns, descending, prefix: Vec::new(), value_sets: Vec::new() };
     let mut implied = Vec::new();
-    let mut has_list = false;
     for column in &index.columns {
         let is_string = definition.columns[usize::from(column.0)].column_type.collation().is_some();
         if let Some((restriction, values)) = values_for(restrictions, *column)
-            && (values.is_single() || !has_list)
+            && has_room(&ranges.prefix, values)
         {
-            has_list |= !values.is_single();
             ranges.prefix.push(values.clone());
             if restriction.exact && !is_string {
                 implied.push(restriction.conjunct);

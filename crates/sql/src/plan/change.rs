@@ -269,6 +269,7 @@ fn plan_change(
         for_write: true,
         order: order_columns.filter(|columns| request.limit.is_some() && keys_keep_order(layout, columns)),
         profile: binder.environment.profile,
+        parallel: 0..0,
     };
     let mut chosen = choose(&access_request)?;
     chosen.implied.extend(implied);

@@ -22,7 +22,10 @@ pub(super) fn index_share(profile: &TableProfile, ranges: &RangeTemplate) -> Opt
     if let ([KeyValues::Null], [column]) = (&ranges.prefix[..], fixed) {
         share = profile.columns.get(column)?.nulls;
     } else if !fixed.is_empty() {
-        let values: f64 = ranges.prefix.iter().map(values_of).product();
+        let mut values: f64 = ranges.prefix.iter().map(values_of).product();
+        if ranges.prefix.iter().any(|part| matches!(part, KeyValues::Parallel(_))) {
+            values *= LIST_VALUES;
+        }
         share = (values / profile.distinct(fixed, rows)?.max(1.0)).min(1.0);
     }
     if !ranges.value_sets.is_empty() {
@@ -40,7 +43,8 @@ pub(super) fn index_share(profile: &TableProfile, ranges: &RangeTemplate) -> Opt
 
 fn values_of(values: &KeyValues) -> f64 {
     match values {
-        KeyValues::One(_) | KeyValues::Null => 1.0,
+        // Parallel lists have as many keys as one of them.
+        KeyValues::One(_) | KeyValues::Null | KeyValues::Parallel(_) => 1.0,
         KeyValues::List(list) => list.len() as f64,
         KeyValues::Parameters(_) => LIST_VALUES,
     }

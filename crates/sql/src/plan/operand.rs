@@ -66,6 +66,9 @@ pub enum KeyValues {
     List(Vec<Operand>),
     /// Any value of the list that is this parameter.
     Parameters(u16),
+    /// The values of the list that is this parameter, one for each key: the other parts of the key have the
+    /// value at the same place of their lists.
+    Parallel(u16),
     /// NULL itself (IS NULL).
     Null,
 }
@@ -74,6 +77,13 @@ impl KeyValues {
     /// Whether every execution has exactly one value here.
     pub fn is_single(&self) -> bool {
         matches!(self, KeyValues::One(_) | KeyValues::Null)
+    }
+
+    /// The number of lists that the parts of a key combine. Parallel lists are one.
+    pub fn lists(parts: &[KeyValues]) -> usize {
+        let independent = |part: &&KeyValues| matches!(part, KeyValues::List(_) | KeyValues::Parameters(_));
+        let has_parallel = parts.iter().any(|part| matches!(part, KeyValues::Parallel(_)));
+        parts.iter().filter(independent).count() + usize::from(has_parallel)
     }
 }
 

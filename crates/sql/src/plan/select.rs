@@ -1,9 +1,11 @@
 //! Queries of one stored table.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_expression::Expression;
 use junctor_model::error::{Error, Result};
+use junctor_model::id::ColumnNumber;
 use junctor_model::schema::{Dictionary, TableLayout};
 use junctor_model::temporal::ValueRules;
 use junctor_model::value::Value;
@@ -13,10 +15,11 @@ use junctor_signals::program::{
 
 use super::access::{AccessPath, AccessRequest, ChosenPath, OrderColumn, ScopeTemplate, Walk, choose, walk_in_order};
 use super::functional::{WithKeyExpressions, with_key_expressions};
-use super::operand::{LimitTemplate, is_fixed, reads_parameter};
+use super::operand::{KeyValues, LimitTemplate, ValueSet, is_fixed, reads_parameter};
 use super::operation_kind::OperationKind;
 use super::order::{bind_order_of, check_distinct_order, plain_order};
 use super::prefix::{WithPrefixes, with_prefixes};
+use super::restriction::{Restriction, restrictions_of};
 use super::statement::{Planned, QueryPlan};
 use super::time_to_live::{Living, living};
 use super::tree::RowSample;
@@ -142,6 +145,7 @@ pub(super) fn plan_select(
             (select.limit.is_some() || layout.definition.partition_count == 1) && keys_keep_order(layout, columns)
         }),
         profile: environment.profile,
+        parallel: 0..0,
     };
     let mut chosen = choose(&request)?;
     chosen.implied.extend(implied);
@@ -186,6 +190,8 @@ pub(super) struct LeafRequest<'a> {
     /// The kinds of the parameters: those of the statement and those of the tree.
     pub kinds: Vec<ParameterKind>,
     pub lock: Option<LockingClause>,
+    /// The parameters that are parallel lists of keys.
+    pub parallel: Range<u16>,
 }
 
 impl LeafRequest<'_> {
@@ -193,6 +199,16 @@ impl LeafRequest<'_> {
     pub fn path(&self, environment: &Environment<'_>) -> Result<AccessPath> {
         let WithPrefixes { filter, .. } = with_prefixes(self.filter.clone(), &self.layout.definition)?;
         Ok(self.choose(environment, filter.as_ref())?.path)
+    }
+
+    /// The columns that the conditions bind to single values.
+    pub fn bound_columns(&self) -> Vec<ColumnNumber> {
+        let conjuncts = self.filter.as_ref().map_or(&[][..], Expression::conjuncts);
+        let restrictions = restrictions_of(&self.layout.definition, conjuncts);
+        let is_bound = |restriction: &&Restriction| {
+            matches!(restriction.value_sets.as_slice(), [ValueSet::Values(KeyValues::One(_))])
+        };
+        restrictions.iter().filter(is_bound).map(|restriction| restriction.column).collect()
     }
 
     fn choose(&self, environment: &Environment<'_>, filter: Option<&Expression>) -> Result<ChosenPath> {
@@ -205,6 +221,7 @@ impl LeafRequest<'_> {
             for_write: self.lock.is_some(),
             order: None,
             profile: environment.profile,
+            parallel: self.parallel.clone(),
         })
     }
 }
@@ -414,7 +431,7 @@ pub(super) fn is_single_row(path: &AccessPath) -> bool {
     match path {
         AccessPath::Nothing => true,
         AccessPath::PrimaryKeys(keys) | AccessPath::UniqueKeys { keys, .. } => match keys.alternatives.as_slice() {
-            [key] => key.iter().all(super::KeyValues::is_single),
+            [key] => key.iter().all(KeyValues::is_single),
             _ => false,
         },
         AccessPath::Ranges { .. } | AccessPath::AllRows(_) => false,

@@ -115,6 +115,6 @@ pub(super) fn integer_list<'v>(
             }
             Some((bytes, keys, gathered))
         }
-        KeyValues::One(_) | KeyValues::Null => None,
+        KeyValues::One(_) | KeyValues::Null | KeyValues::Parallel(_) => None,
     }
 }

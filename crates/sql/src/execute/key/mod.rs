@@ -52,7 +52,7 @@ pub(crate) struct InputWriter<'i, 't> {
 struct KeyAlternative<'k> {
     definition: &'k TableDefinition,
     columns: &'k [ColumnNumber],
-    /// The values of each column. At most one column has several values.
+    /// The values of each column. At most one column has several values, or several have parallel lists.
     values: &'k [KeyValues],
 }
 
@@ -141,20 +141,23 @@ impl KeyBuilder {
     fn add_alternative(&mut self, alternative: KeyAlternative<'_>, values: &Values<'_>) -> Result<()> {
         let several = alternative.values.iter().find(|values| !values.is_single());
         match several {
-            None => self.add_key(alternative, None, values),
+            None => self.add_key(alternative, &[], values),
             Some(KeyValues::List(list)) => {
                 for operand in list {
                     let value = operand.value(values)?;
-                    self.add_key(alternative, Some(value), values)?;
+                    self.add_key(alternative, &[value], values)?;
                 }
                 Ok(())
             }
             Some(KeyValues::Parameters(ordinal)) => {
                 for value in values.parameters.list(*ordinal) {
-                    self.add_key(alternative, Some(value), values)?;
+                    self.add_key(alternative, &[value], values)?;
                 }
                 Ok(())
             }
+            Some(KeyValues::Parallel(_)) => for_each_of_parallel(alternative.values, values, &mut |members| {
+                self.add_key(alternative, members, values)
+            }),
             Some(KeyValues::One(_) | KeyValues::Null) => Ok(()),
         }
     }
@@ -163,11 +166,11 @@ impl KeyBuilder {
     fn add_key(
         &mut self,
         alternative: KeyAlternative<'_>,
-        member: Option<ValueRef<'_>>,
+        members: &[ValueRef<'_>],
         values: &Values<'_>,
     ) -> Result<()> {
         let start = self.bytes.len();
-        let is_possible = self.append_key(alternative, member, values)?;
+        let is_possible = self.append_key(alternative, members, values)?;
         self.finish_key(start, is_possible);
         Ok(())
     }
@@ -182,20 +185,23 @@ impl KeyBuilder {
         }
     }
 
-    /// Appends one key to `bytes`. `member` is the value for the column that has several values. Returns
+    /// Appends one key to `bytes`. `members` are the values for the columns that have several values. Returns
     /// false if the key cannot occur in a row.
     #[inline]
     fn append_key(
         &mut self,
         alternative: KeyAlternative<'_>,
-        member: Option<ValueRef<'_>>,
+        members: &[ValueRef<'_>],
         values: &Values<'_>,
     ) -> Result<bool> {
+        let mut members = members.iter();
         for (column, part) in alternative.columns.iter().zip(alternative.values) {
             let value = match part {
                 KeyValues::One(operand) => operand.value(values)?,
                 KeyValues::Null => return Ok(false),
-                KeyValues::List(_) | KeyValues::Parameters(_) => member.unwrap_or(ValueRef::Null),
+                KeyValues::List(_) | KeyValues::Parameters(_) | KeyValues::Parallel(_) => {
+                    members.next().copied().unwrap_or(ValueRef::Null)
+                }
             };
             let column = &alternative.definition.columns[usize::from(column.0)];
             if append_key_floor(column, value, &mut self.bytes) != KeyFit::Exact {
@@ -320,17 +326,20 @@ impl KeyBuilder {
             Some(KeyValues::List(list)) => {
                 for operand in list {
                     let member = operand.value(values)?;
-                    self.add_ranges_after_prefix(definition, template, Some(member), values)?;
+                    self.add_ranges_after_prefix(definition, template, &[member], values)?;
                 }
                 Ok(())
             }
             Some(KeyValues::Parameters(ordinal)) => {
                 for member in values.parameters.list(*ordinal) {
-                    self.add_ranges_after_prefix(definition, template, Some(member), values)?;
+                    self.add_ranges_after_prefix(definition, template, &[member], values)?;
                 }
                 Ok(())
             }
-            _ => self.add_ranges_after_prefix(definition, template, None, values),
+            Some(KeyValues::Parallel(_)) => for_each_of_parallel(&template.prefix, values, &mut |members| {
+                self.add_ranges_after_prefix(definition, template, members, values)
+            }),
+            _ => self.add_ranges_after_prefix(definition, template, &[], values),
         }
     }
 
@@ -339,10 +348,11 @@ impl KeyBuilder {
         &mut self,
         definition: &TableDefinition,
         template: &RangeTemplate,
-        member: Option<ValueRef<'_>>,
+        members: &[ValueRef<'_>],
         values: &Values<'_>,
     ) -> Result<()> {
         self.key.clear();
+        let mut members = members.iter();
         for (column, part) in template.columns.iter().zip(&template.prefix) {
             let column = RangeColumn::of(definition, template, *column);
             let value = match part {
@@ -352,7 +362,9 @@ impl KeyBuilder {
                 }
                 KeyValues::Null => return Ok(()),
                 KeyValues::One(operand) => operand.value(values)?,
-                KeyValues::List(_) | KeyValues::Parameters(_) => member.unwrap_or(ValueRef::Null),
+                KeyValues::List(_) | KeyValues::Parameters(_) | KeyValues::Parallel(_) => {
+                    members.next().copied().unwrap_or(ValueRef::Null)
+                }
             };
             if column.append_floor(value, &mut self.key) != KeyFit::Exact {
                 return Ok(());
@@ -396,7 +408,7 @@ impl KeyBuilder {
                 self.key.truncate(length);
                 self.add_point(column, value)
             }),
-            ValueSet::Values(KeyValues::Parameters(ordinal)) => {
+            ValueSet::Values(KeyValues::Parameters(ordinal) | KeyValues::Parallel(ordinal)) => {
                 values.parameters.list(*ordinal).try_for_each(|value| {
                     self.key.truncate(length);
                     self.add_point(column, value)
@@ -611,6 +623,28 @@ impl KeyBuilder {
     }
 }
 
+/// Calls `visit` with the values at each place of the parallel lists among the parts of a key, in their order.
+fn for_each_of_parallel(
+    parts: &[KeyValues],
+    values: &Values<'_>,
+    visit: &mut dyn FnMut(&[ValueRef<'_>]) -> Result<()>,
+) -> Result<()> {
+    let list = |part: &KeyValues| match part {
+        KeyValues::Parallel(ordinal) => Some(values.parameters.list(*ordinal)),
+        _ => None,
+    };
+    let mut lists: Vec<_> = parts.iter().filter_map(list).collect();
+    let mut members = Vec::with_capacity(lists.len());
+    loop {
+        members.clear();
+        members.extend(lists.iter_mut().map_while(Iterator::next));
+        if members.len() < lists.len() || members.is_empty() {
+            return Ok(());
+        }
+        visit(&members)?;
+    }
+}
+
 /// The literal prefix of a LIKE pattern.
 fn fixed_prefix(pattern: &[u8], escape: Option<char>) -> &[u8] {
     let escape = escape.and_then(|escape| u8::try_from(escape).ok());
@@ -680,7 +714,7 @@ pub(crate) fn push_keys(
         }
         let alternative = KeyAlternative { definition, columns: &template.columns, values: only };
         key_builder.bytes.clear();
-        if key_builder.append_key(alternative, None, values)? && key_builder.bytes.len() <= KEY_BYTES_MAX {
+        if key_builder.append_key(alternative, &[], values)? && key_builder.bytes.len() <= KEY_BYTES_MAX {
             let key = &key_builder.bytes[..];
             inputs.push_hashed_key(key_hash(key), key, sent, buffers);
         }

@@ -431,3 +431,42 @@ fn with_colliding_hashes_duplicates_are_found_by_sorting() {
     assert_eq!(found, Some(expected_keys(4, false, &unlike)));
     assert!(key_builder.order.is_empty());
 }
+
+/// The parameters of two parallel lists.
+fn parallel_lists(pairs: &[(ValueRef<'_>, &str)]) -> Vec<u8> {
+    let mut builder = ParametersBuilder::new();
+    builder.begin_list();
+    pairs.iter().for_each(|(number, _)| builder.push(*number));
+    builder.end_list();
+    builder.begin_list();
+    pairs.iter().for_each(|(_, text)| builder.push(ValueRef::Bytes(text.as_bytes())));
+    builder.end_list();
+    let mut bytes = Vec::new();
+    builder.append_to(&mut bytes).expect("few values");
+    bytes
+}
+
+#[test]
+fn parallel_lists_make_one_key_for_each_place() {
+    let int = ValueRef::Int;
+    // NULL, and a number that the column cannot have, make no key.
+    let pairs = [(int(1), "x"), (int(2), "y"), (ValueRef::Null, "z"), (int(1), "x"), (int(300), "x"), (int(2), "x")];
+    let parameters = parallel_lists(&pairs);
+    let key = vec![KeyValues::Parallel(0), KeyValues::Parallel(1)];
+    let template = KeyTemplate { columns: vec![ColumnNumber(0), ColumnNumber(2)], alternatives: vec![key.clone()] };
+    let expected = [b"\x81x\0\0", b"\x82y\0\0", b"\x82x\0\0"].map(|key| key.to_vec());
+    let scratch = Scratch::new();
+    let values = Values { parameters: Parameters::from_bytes(&parameters), scratch: &scratch };
+    let mut keys = Vec::new();
+    let mut push = |_: KeyPartition, _: u64, key: &[u8]| keys.push(key.to_vec());
+    KeyBuilder::default().build_keys(&table(), &template, &values, &mut push).expect("nothing is computed");
+    assert_eq!(keys, expected);
+    let columns = vec![ColumnNumber(0), ColumnNumber(2)];
+    let ranges = RangeTemplate { columns, descending: Vec::new(), prefix: key, value_sets: Vec::new() };
+    let mut found = Vec::new();
+    let outcome = KeyBuilder::default().build_ranges(&table(), (&ranges, false), &values, &mut |range| {
+        found.push(range.lower.map_or(Vec::new(), |(bytes, _)| bytes.to_vec()));
+    });
+    outcome.expect("nothing is computed");
+    assert_eq!(found, [&b"\x81x\0\0"[..], b"\x82x\0\0", b"\x82y\0\0"]);
+}

@@ -192,27 +192,31 @@ impl Join {
             return Ok(Phase::Probe);
         }
         self.clear();
-        let Some(lookup) = self.plan.lookup.filter(|lookup| self.looked_up < lookup.rows_max) else {
+        let looked_up = self.looked_up;
+        let Some(lookup) = self.plan.lookup.as_ref().filter(|lookup| looked_up < lookup.rows_max) else {
             return Ok(Phase::Build);
         };
         self.looked_up += batch.len();
-        let key = &self.plan.keys[lookup.key];
-        let mut keys: Vec<Value> = Vec::with_capacity(batch.len());
+        let parts = || lookup.keys.iter().map(|place| &self.plan.keys[*place]);
+        let mut keys: Vec<Vec<Value>> = parts().map(|_| Vec::with_capacity(batch.len())).collect();
         let mut known = KeyTable::default();
         let mut bytes = Vec::new();
         for row in 0..batch.len() {
             run.scratch.reset();
-            let value = key.left.evaluate(None, batch.row(row), run.scratch)?;
-            if value.is_null() {
-                continue;
-            }
             bytes.clear();
-            append_key(value, key.collation, &mut bytes);
-            if known.insert(&bytes, 0).1 {
-                keys.push(value.to_value());
+            let mut has_null = false;
+            for (list, key) in keys.iter_mut().zip(parts()) {
+                let value = key.left.evaluate(None, batch.row(row), run.scratch)?;
+                has_null |= value.is_null();
+                append_key(value, key.collation, &mut bytes);
+                list.push(value.to_value());
+            }
+            // NULL equals nothing.
+            if has_null || !known.insert(&bytes, 0).1 {
+                keys.iter_mut().for_each(|list| _ = list.pop());
             }
         }
-        Ok(match keys.is_empty() {
+        Ok(match keys.iter().all(Vec::is_empty) {
             true => Phase::Probe,
             false => Phase::Lookup(Scan::of_keys(lookup.leaf, &self.frame, keys)),
         })
@@ -571,7 +575,7 @@ impl Join {
     /// Whether left rows are collected for a read by their keys. Values above the join that change the
     /// session see each row at once.
     fn collects(&self) -> bool {
-        let looks_up = self.plan.lookup.is_some_and(|lookup| self.looked_up < lookup.rows_max);
+        let looks_up = self.plan.lookup.as_ref().is_some_and(|lookup| self.looked_up < lookup.rows_max);
         looks_up && !self.is_built && !self.frame.keeps_order
     }
 

@@ -38,8 +38,8 @@ pub(super) struct Scan {
     leaf: usize,
     frame: Arc<Frame>,
     is_started: bool,
-    /// The keys that a lookup reads.
-    keys: Vec<Value>,
+    /// The keys that a lookup reads: a list for each part of a key.
+    keys: Vec<Vec<Value>>,
 }
 
 impl Scan {
@@ -47,8 +47,8 @@ impl Scan {
         Scan { leaf, frame: Arc::clone(frame), is_started: false, keys: Vec::new() }
     }
 
-    /// The rows with these keys.
-    pub fn of_keys(leaf: usize, frame: &Arc<Frame>, keys: Vec<Value>) -> Scan {
+    /// The rows with these keys: a list for each part of a key.
+    pub fn of_keys(leaf: usize, frame: &Arc<Frame>, keys: Vec<Vec<Value>>) -> Scan {
         Scan { keys, ..Scan::new(leaf, frame) }
     }
 
@@ -60,9 +60,9 @@ impl Scan {
         for value in &plan.parameters {
             builder.push(value.evaluate(None, self.frame.row(), run.scratch)?);
         }
-        if plan.has_list {
+        for list in &self.keys {
             builder.begin_list();
-            self.keys.iter().for_each(|key| builder.push(key.as_ref()));
+            list.iter().for_each(|value| builder.push(value.as_ref()));
             builder.end_list();
         }
         for number in 0..plan.key_filters {

@@ -190,7 +190,7 @@ impl Row {
                 let count = |values: &KeyValues| match values {
                     KeyValues::One(_) | KeyValues::Null => Some(1),
                     KeyValues::List(list) => Some(list.len() as i64),
-                    KeyValues::Parameters(_) => None,
+                    KeyValues::Parameters(_) | KeyValues::Parallel(_) => None,
                 };
                 let of_key = |key: &Vec<KeyValues>| key.iter().map(count).product::<Option<i64>>();
                 self.rows = alternatives.iter().map(of_key).sum::<Option<i64>>();

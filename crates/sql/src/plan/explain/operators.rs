@@ -257,11 +257,13 @@ impl Lines<'_> {
             QueryPlan::Select(select) => {
                 row.set_access_path(&select.table, &leaf.alias, &select.path);
                 let mut text = access_text(&mut row);
-                if leaf.has_list {
-                    text.push_str(" by a list of keys");
+                match leaf.lists {
+                    0 => {}
+                    1 => text.push_str(" by a list of keys"),
+                    columns => _ = write!(text, " by a list of keys of {columns} columns"),
                 }
                 if let Some(filter) = &select.program.filter {
-                    let _ = write!(text, ", filter: {}", self.local_filter(filter, leaf.has_list));
+                    let _ = write!(text, ", filter: {}", self.local_filter(filter, leaf.lists > 0));
                 }
                 if let Output::Groups { .. } = &select.program.output {
                     text.push_str(", grouped in partitions");

@@ -214,7 +214,7 @@ impl Analysis<'_> {
                 (0..numbers.len()).map(|place| Some(slot(place))).collect()
             },
             parameters: Vec::new(),
-            has_list: false,
+            lists: 0,
             key_filters: 0,
             locks: false,
             alias: (*definition.name).into(),

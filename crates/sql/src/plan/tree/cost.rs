@@ -42,13 +42,31 @@ pub(super) struct Link {
     pub parts: u64,
     /// The share of all combinations of rows for which it is true.
     pub selectivity: f64,
-    /// The parts, as bits, that can be read by the keys of the others.
-    pub lookups: u64,
     /// Whether it is an equality that hashing can use.
     pub is_equality: bool,
     /// The class of equalities that follow from each other. Only one equality of a class counts
     /// when a part is joined.
     pub class: Option<usize>,
+}
+
+/// A read of a part by the keys of other parts.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    /// The conditions that bind the columns of the key: one of each list.
+    pub links: Vec<Vec<usize>>,
+    /// The cost of the rows of one key.
+    pub lookup_ns: f64,
+}
+
+/// What is known of the parts of a join.
+#[derive(Clone, Copy)]
+pub(super) struct Joining<'j> {
+    pub parts: &'j [PartCost],
+    pub links: &'j [Link],
+    /// The reads of each part by keys.
+    pub ways: &'j [Vec<Way>],
+    /// For each part, the parts before it, as bits.
+    pub before: &'j [u64],
 }
 
 impl PartCost {
@@ -70,9 +88,9 @@ impl PartCost {
         self.read_ns() + self.rows * BUILD_NS
     }
 
-    /// The cost of reading the rows of one key, given the share of rows that have it.
-    pub fn lookup_ns(&self, selectivity: f64) -> f64 {
-        LOOKUP_NS + self.stored * selectivity * READ_NS + self.rows * selectivity * SEND_NS
+    /// The cost of reading the rows of one key, if a table has so many of them, of which this share is sent.
+    pub fn lookup_ns(&self, rows: f64, sent: f64) -> f64 {
+        LOOKUP_NS + rows * (READ_NS + sent.min(1.0) * SEND_NS)
     }
 }
 
@@ -83,84 +101,91 @@ struct Joined {
     cost_ns: f64,
 }
 
-/// Adds a part to a set of joined parts.
-fn extend(parts: &[PartCost], links: &[Link], (set, left): (u64, Joined), next: usize) -> Joined {
-    let bit = 1 << next;
-    let part = &parts[next];
-    let (mut selectivity, mut lookup_ns, mut hashes) = (1.0, None::<f64>, false);
-    let joins = |link: &&Link| link.parts & bit != 0 && link.parts & !(set | bit) == 0;
-    for (place, link) in links.iter().enumerate().filter(|(_, link)| joins(link)) {
-        let is_same = |other: &Link| other.class.is_some() && other.class == link.class;
-        if !links[..place].iter().filter(joins).any(is_same) {
-            selectivity *= link.selectivity;
+impl Joining<'_> {
+    /// Adds a part to a set of joined parts.
+    fn extend(&self, (set, left): (u64, Joined), next: usize) -> Joined {
+        let bit = 1 << next;
+        let part = &self.parts[next];
+        let (mut selectivity, mut hashes) = (1.0, false);
+        let joins = |link: &&Link| link.parts & bit != 0 && link.parts & !(set | bit) == 0;
+        for (place, link) in self.links.iter().enumerate().filter(|(_, link)| joins(link)) {
+            let is_same = |other: &Link| other.class.is_some() && other.class == link.class;
+            if !self.links[..place].iter().filter(joins).any(is_same) {
+                selectivity *= link.selectivity;
+            }
+            hashes |= link.is_equality;
         }
-        hashes |= link.is_equality;
-        if link.lookups & bit != 0 {
-            let of_link = part.lookup_ns(link.selectivity);
-            lookup_ns = Some(lookup_ns.map_or(of_link, |known| known.min(of_link)));
-        }
+        let is_bound = |links: &Vec<usize>| links.iter().any(|link| joins(&&self.links[*link]));
+        let ways = self.ways.get(next).into_iter().flatten().filter(|way| way.links.iter().all(is_bound));
+        let lookup_ns = ways.map(|way| way.lookup_ns).min_by(f64::total_cmp);
+        let rows = (left.rows * part.rows * selectivity).max(0.01);
+        let pairs = if hashes { rows } else { left.rows * part.rows };
+        Joined { rows, cost_ns: part.join_ns((left.rows, left.cost_ns), pairs, lookup_ns) }
     }
-    let rows = (left.rows * part.rows * selectivity).max(0.01);
-    let pairs = if hashes { rows } else { left.rows * part.rows };
-    Joined { rows, cost_ns: part.join_ns((left.rows, left.cost_ns), pairs, lookup_ns) }
-}
 
-/// The order in which the parts are joined. Each part comes after those of `before` at its position, as bits,
-/// which must be possible. At most 64 parts, else the order as written.
-pub(super) fn order(parts: &[PartCost], links: &[Link], before: &[u64]) -> Vec<usize> {
-    let count = parts.len();
-    let start = |part: &PartCost| Joined { rows: part.rows.max(0.01), cost_ns: part.read_ns() };
-    if count > 64 {
-        return (0..count).collect();
+    /// Whether a part can be joined to a set of parts.
+    fn may_follow(&self, set: u64, next: usize) -> bool {
+        self.before.get(next).is_none_or(|before| before & !set == 0)
     }
-    if count > EXHAUSTIVE_MAX {
-        return greedy(parts, links, before, &start);
-    }
-    // By set: the cheapest way to join it, and its last part.
-    let mut best: Vec<Option<(Joined, usize)>> = vec![None; 1 << count];
-    let may_follow = |set: u64, next: usize| before.get(next).is_none_or(|before| before & !set == 0);
-    for (number, part) in parts.iter().enumerate().filter(|(number, _)| may_follow(0, *number)) {
-        best[1 << number] = Some((start(part), number));
-    }
-    for set in 1..best.len() {
-        let Some((left, _)) = best[set] else { continue };
-        for next in (0..count).filter(|next| set & (1 << next) == 0 && may_follow(set as u64, *next)) {
-            let joined = extend(parts, links, (set as u64, left), next);
-            let place = &mut best[set | 1 << next];
-            if place.is_none_or(|(known, _)| joined.cost_ns < known.cost_ns) {
-                *place = Some((joined, next));
+
+    /// The order in which the parts are joined. Each part comes after those that must be before it. At most 64
+    /// parts, else the order as written.
+    pub fn order(&self) -> Vec<usize> {
+        let count = self.parts.len();
+        if count > 64 {
+            return (0..count).collect();
+        }
+        if count > EXHAUSTIVE_MAX {
+            return self.greedy();
+        }
+        // By set: the cheapest way to join it, and its last part.
+        let mut best: Vec<Option<(Joined, usize)>> = vec![None; 1 << count];
+        for (number, part) in self.parts.iter().enumerate().filter(|(number, _)| self.may_follow(0, *number)) {
+            best[1 << number] = Some((start(part), number));
+        }
+        for set in 1..best.len() {
+            let Some((left, _)) = best[set] else { continue };
+            for next in (0..count).filter(|next| set & (1 << next) == 0 && self.may_follow(set as u64, *next)) {
+                let joined = self.extend((set as u64, left), next);
+                let place = &mut best[set | 1 << next];
+                if place.is_none_or(|(known, _)| joined.cost_ns < known.cost_ns) {
+                    *place = Some((joined, next));
+                }
             }
         }
+        let mut set = best.len() - 1;
+        let mut order = Vec::with_capacity(count);
+        while let Some((_, last)) = best[set] {
+            order.push(last);
+            set &= !(1 << last);
+        }
+        order.reverse();
+        order
     }
-    let mut set = best.len() - 1;
-    let mut order = Vec::with_capacity(count);
-    while let Some((_, last)) = best[set] {
-        order.push(last);
-        set &= !(1 << last);
+
+    fn greedy(&self) -> Vec<usize> {
+        let (parts, count) = (self.parts, self.parts.len());
+        let leading = (0..count).filter(|next| self.may_follow(0, *next));
+        let first = leading.min_by(|left, right| parts[*left].rows.total_cmp(&parts[*right].rows)).unwrap_or(0);
+        let mut order = vec![first];
+        let mut joined = start(&parts[first]);
+        let mut set = 1_u64 << first;
+        while order.len() < count {
+            let candidates = (0..count).filter(|next| set & (1 << next) == 0 && self.may_follow(set, *next));
+            let extended = candidates.map(|next| (next, self.extend((set, joined), next)));
+            let Some((next, best)) = extended.min_by(|left, right| left.1.cost_ns.total_cmp(&right.1.cost_ns)) else {
+                break;
+            };
+            order.push(next);
+            set |= 1 << next;
+            joined = best;
+        }
+        order
     }
-    order.reverse();
-    order
 }
 
-fn greedy(parts: &[PartCost], links: &[Link], before: &[u64], start: &dyn Fn(&PartCost) -> Joined) -> Vec<usize> {
-    let count = parts.len();
-    let may_follow = |set: u64, next: &usize| before.get(*next).is_none_or(|before| before & !set == 0);
-    let leading = (0..count).filter(|next| may_follow(0, next));
-    let first = leading.min_by(|left, right| parts[*left].rows.total_cmp(&parts[*right].rows)).unwrap_or(0);
-    let mut order = vec![first];
-    let mut joined = start(&parts[first]);
-    let mut set = 1_u64 << first;
-    while order.len() < count {
-        let candidates = (0..count).filter(|next| set & (1 << next) == 0 && may_follow(set, next));
-        let extended = candidates.map(|next| (next, extend(parts, links, (set, joined), next)));
-        let Some((next, best)) = extended.min_by(|left, right| left.1.cost_ns.total_cmp(&right.1.cost_ns)) else {
-            break;
-        };
-        order.push(next);
-        set |= 1 << next;
-        joined = best;
-    }
-    order
+fn start(part: &PartCost) -> Joined {
+    Joined { rows: part.rows.max(0.01), cost_ns: part.read_ns() }
 }
 
 /// The bits of the first `count` parts, at most 64.
@@ -188,28 +213,49 @@ mod tests {
         PartCost { rows: stored * share, stored, examined: stored, joined_ns: 0.0 }
     }
 
-    fn link(left: usize, right: usize, selectivity: f64, lookups: &[usize]) -> Link {
-        let bits = |places: &[usize]| places.iter().fold(0, |bits, place| bits | 1 << place);
-        Link { parts: bits(&[left, right]), selectivity, lookups: bits(lookups), is_equality: true, class: None }
+    fn link(left: usize, right: usize, selectivity: f64) -> Link {
+        Link { parts: 1 << left | 1 << right, selectivity, is_equality: true, class: None }
+    }
+
+    fn order(parts: &[PartCost], links: &[Link], before: &[u64]) -> Vec<usize> {
+        Joining { parts, links, ways: &[], before }.order()
     }
 
     #[test]
     fn a_large_table_is_not_the_build_side() {
         let parts = [part(100.0, 1.0), part(1_000_000.0, 1.0)];
-        assert_eq!(order(&parts, &[link(0, 1, 0.01, &[])], &[]), [1, 0]);
+        assert_eq!(order(&parts, &[link(0, 1, 0.01)], &[]), [1, 0]);
     }
 
     #[test]
     fn a_small_part_leads_to_the_rows_of_a_large_table_by_keys() {
         let parts = [part(1_000_000.0, 1.0), part(100.0, 0.1)];
-        assert_eq!(order(&parts, &[link(0, 1, 0.000_001, &[0])], &[]), [1, 0]);
+        let links = [link(0, 1, 0.000_001)];
+        let ways = [vec![Way { links: vec![vec![0]], lookup_ns: parts[0].lookup_ns(1.0, 1.0) }], Vec::new()];
+        assert_eq!(Joining { parts: &parts, links: &links, ways: &ways, before: &[] }.order(), [1, 0]);
+    }
+
+    #[test]
+    fn a_table_is_read_by_a_key_when_all_its_columns_are_bound() {
+        // Parts 1 and 2 bind one column of the key of part 0 each. 2 has few rows, and 1 only follows from 0.
+        let parts = [part(1_000_000.0, 1.0), part(10_000.0, 1.0), part(10.0, 1.0)];
+        let links = [link(0, 1, 0.000_1), link(0, 2, 0.1)];
+        let by_both = Way { links: vec![vec![0], vec![1]], lookup_ns: parts[0].lookup_ns(1.0, 1.0) };
+        let ways = [vec![by_both.clone()], Vec::new(), Vec::new()];
+        let joining = Joining { parts: &parts, links: &links, ways: &ways, before: &[] };
+        assert_eq!(joining.order()[2], 0, "{:?}", joining.order());
+        let one = Joined { rows: 10.0, cost_ns: 0.0 };
+        let by_hash = joining.extend((0b100, one), 0).cost_ns;
+        assert_eq!(by_hash, Joining { ways: &[], ..joining }.extend((0b100, one), 0).cost_ns);
+        let many = Joined { rows: 10.0, cost_ns: 0.0 };
+        assert!(joining.extend((0b110, many), 0).cost_ns < by_hash);
     }
 
     #[test]
     fn parts_without_a_common_condition_are_not_multiplied() {
         // 0 and 1 have no condition in common; 2 joins both.
         let parts = [part(1000.0, 1.0), part(1000.0, 1.0), part(10_000.0, 1.0)];
-        let links = [link(0, 2, 0.001, &[]), link(1, 2, 0.001, &[])];
+        let links = [link(0, 2, 0.001), link(1, 2, 0.001)];
         let order = order(&parts, &links, &[]);
         assert!(order[..2].contains(&2), "{order:?}");
     }
@@ -217,10 +263,10 @@ mod tests {
     #[test]
     fn parts_come_after_those_that_must_be_before_them() {
         let parts = [part(100.0, 1.0), part(1_000_000.0, 1.0), part(10.0, 1.0)];
-        let links = [link(0, 1, 0.01, &[]), link(1, 2, 0.1, &[])];
+        let links = [link(0, 1, 0.01), link(1, 2, 0.1)];
         assert_eq!(order(&parts, &links, &[0, 0b101, 0b001]), [0, 2, 1]);
         let parts: Vec<PartCost> = (0..12).map(|number| part(f64::from(number + 1) * 10.0, 1.0)).collect();
-        let links: Vec<Link> = (1..12).map(|number| link(number - 1, number, 0.1, &[])).collect();
+        let links: Vec<Link> = (1..12).map(|number| link(number - 1, number, 0.1)).collect();
         let mut before = vec![1 << 11; 12];
         before[11] = 0;
         before[3] |= 1 << 10;
@@ -232,7 +278,7 @@ mod tests {
     #[test]
     fn many_parts_are_ordered_too() {
         let parts: Vec<PartCost> = (0..20).map(|number| part(f64::from(number + 1) * 10.0, 1.0)).collect();
-        let links: Vec<Link> = (1..20).map(|number| link(number - 1, number, 0.1, &[])).collect();
+        let links: Vec<Link> = (1..20).map(|number| link(number - 1, number, 0.1)).collect();
         let mut order = order(&parts, &links, &[]);
         assert_eq!(order[..2], [0, 1]);
         order.sort_unstable();

@@ -8,12 +8,13 @@ use junctor_expression::{Expression, Node, Parameters};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::block::{Applies, filtered};
-use super::cost::{self, Link, PartCost};
+use super::cost::{self, Joining, Link, PartCost, Way};
 use super::equality_class::Classes;
 use super::factor;
 use super::from::SourcePlan;
 use super::join_key::{join_key, null_aware, rejects_null, relations_of};
-use super::leaf::{LeafAccess, Table};
+use super::leaf::LeafAccess;
+use super::lookup::Lookup;
 use super::selectivity::Estimates;
 use super::stateful::{with_initial_last, with_unread};
 use super::subquery::{SemiJoin, applied};
@@ -291,7 +292,7 @@ pub(super) struct PartDone {
 }
 
 pub(super) struct Joins<'j> {
-    planner: &'j TreePlanner<'j>,
+    pub(super) planner: &'j TreePlanner<'j>,
     pub(super) block: &'j BlockScope<'j>,
     pub(super) sources: &'j [SourcePlan<'j>],
     pub(super) clauses: JoinClauses<'j>,
@@ -573,18 +574,21 @@ impl<'j> Joins<'j> {
         }
         let mut links = Vec::new();
         let mut of_link = Vec::new();
+        // For each part, the keys by which others may lead to its rows, and their links.
+        let mut keys: Vec<(Vec<JoinKey>, Vec<usize>)> = parts.iter().map(|_| Default::default()).collect();
         let classes = Classes::of(conditions);
         for condition in conditions {
             let Some(used) = relations_of(condition, self.block.space) else { continue };
             let class = classes.number_of(condition);
-            let mut link = Link { parts: 0, selectivity: 0.0, lookups: 0, is_equality: false, class };
+            let mut link = Link { parts: 0, selectivity: 0.0, is_equality: false, class };
             for (place, part) in parts.iter().enumerate().take(64) {
                 let Some(part) = part.as_ref().filter(|part| !part.relations.is_disjoint(&used)) else { continue };
                 link.parts |= 1 << place;
                 let others = used.difference(&part.relations).copied().collect();
                 if let Some(key) = join_key(condition, self.block.space, (&others, &part.relations)) {
                     link.is_equality = true;
-                    link.lookups |= u64::from(self.is_read_by(part, &key)) << place;
+                    keys[place].0.push(key);
+                    keys[place].1.push(links.len());
                 }
             }
             if link.parts != 0 {
@@ -605,7 +609,16 @@ impl<'j> Joins<'j> {
             let of_each = factor.powf(1.0 / together.len() as f64);
             together.iter().for_each(|link| links[*link].selectivity *= of_each);
         }
-        cost::order(&costs, &links, &self.before(parts))
+        let ways_of = |(part, (keys, of_keys)): (&Option<Part>, &(Vec<JoinKey>, Vec<usize>))| {
+            let lookups = part.iter().flat_map(|part| self.lookups(part, keys));
+            let way = |lookup: Lookup| {
+                let links_of = |keys: &Vec<usize>| keys.iter().map(|key| of_keys[*key]).collect();
+                Way { links: lookup.columns.iter().map(links_of).collect(), lookup_ns: lookup.ns }
+            };
+            lookups.map(way).collect()
+        };
+        let ways: Vec<Vec<Way>> = parts.iter().zip(&keys).map(ways_of).collect();
+        Joining { parts: &costs, links: &links, ways: &ways, before: &self.before(parts) }.order()
     }
 
     /// For each part, the parts that hints want to be joined before it, as bits. A hint that contradicts
@@ -645,18 +658,6 @@ impl<'j> Joins<'j> {
         before
     }
 
-    /// Whether a part is a table that can be read by the values of a key.
-    pub(super) fn is_read_by(&self, part: &Part, key: &JoinKey) -> bool {
-        let Some((relation, own)) = &part.table else { return false };
-        match &self.sources[*relation] {
-            SourcePlan::Table(layout, reference, of_view) => {
-                let table = (*layout, *reference, &of_view[..]);
-                self.planner.has_lookup(table, (self.block.space, own, key))
-            }
-            _ => false,
-        }
-    }
-
     /// Joins two parts.
     pub(super) fn pair(&self, form: JoinForm, left: Part, right: Part, conditions: Vec<Expression>) -> Result<Part> {
         let left = self.finish(left)?;
@@ -676,20 +677,23 @@ impl<'j> Joins<'j> {
         let others = conditions.iter().filter(|condition| key(condition).is_none()).cloned().collect();
         let estimates = self.estimates();
         let share = estimates.joint(&conditions.iter().collect::<Vec<_>>());
-        let mut lookup = None;
+        let (mut lookup, mut lookup_ns) = (None, None);
         let node = match right.table {
             Some((relation, own)) => {
                 if let SourcePlan::Table(layout, reference, of_view) = &self.sources[relation] {
                     let table = (*layout, *reference, &of_view[..]);
                     let columns = self.block.space.columns_of(self.block.relations[relation].id);
                     let lock = self.clauses.locks.of(relation);
-                    if let Some(place) = self.lookup_key(table, (&own, &keys)) {
-                        let rows_max = self.lookup_rows_max(&right.cost, &keys[place]);
-                        let request = (self.block.space, &own[..], &keys[place]);
+                    if let Some(best) = self.best_lookup((relation, &own, &right.cost), &keys) {
+                        let rows_max = lookup_rows_max(&right.cost, best.ns);
+                        let places = best.keys();
+                        let of_lookup: Vec<&JoinKey> = places.iter().map(|place| &keys[*place]).collect();
+                        let request = (self.block.space, &own[..], &of_lookup[..]);
                         // Locking reads lock what they read, so they prefer keys.
                         if lock.is_some() || left.cost.rows <= 2.0 * rows_max as f64 {
                             let leaf = self.planner.lookup_leaf(table, &columns, request, lock)?;
-                            lookup = Some(JoinLookup { leaf, key: place, rows_max });
+                            lookup = Some(JoinLookup { leaf, keys: places, rows_max });
+                            lookup_ns = Some(best.ns);
                         }
                     }
                 }
@@ -709,7 +713,6 @@ impl<'j> Joins<'j> {
             JoinForm::Semi | JoinForm::Anti | JoinForm::NullAwareAnti => left.cost.rows * SEMIJOIN_SHARE,
         };
         let rows = rows.max(0.1);
-        let lookup_ns = lookup.map(|lookup| right.cost.lookup_ns(estimates.equality_of(&keys[lookup.key])));
         let pairs = if keys.is_empty() { left.cost.rows * right.cost.rows } else { rows };
         let inputs_ns = left.cost.joined_ns + right.cost.joined_ns;
         let joined_ns = right.cost.join_ns((left.cost.rows, inputs_ns), pairs, lookup_ns);
@@ -738,23 +741,14 @@ impl<'j> Joins<'j> {
         let node = PlanNode::Join(Box::new(left.node), Box::new(node), Arc::new(plan));
         Ok(Part::planned(node, relations, cost))
     }
+}
 
-    /// The key that an index of the table serves and that the fewest rows of the table have.
-    fn lookup_key(&self, table: Table<'_>, (own, keys): (&[Expression], &[JoinKey])) -> Option<usize> {
-        let estimates = self.estimates();
-        let usable = |place: &usize| self.planner.has_lookup(table, (self.block.space, own, &keys[*place]));
-        let share = |place: &usize| estimates.equality_of(&keys[*place]);
-        (0..keys.len()).filter(usable).min_by(|left, right| share(left).total_cmp(&share(right)))
-    }
-
-    /// The number of left rows up to which their keys are looked up instead of reading all right rows. It is
-    /// small if a key has many rows: a batch of left rows would read them again and again.
-    fn lookup_rows_max(&self, right: &PartCost, key: &JoinKey) -> usize {
-        let lookup_ns = right.lookup_ns(self.estimates().equality_of(key));
-        let equal = right.build_ns() / lookup_ns;
-        let rows_min = if lookup_ns > LOOKUP_NS_MAX { 1.0 } else { LOOKUP_ROWS_MIN };
-        equal.clamp(rows_min, LOOKUP_ROWS_MAX) as usize
-    }
+/// The number of left rows up to which their keys are looked up instead of reading all right rows. It is small
+/// if a key has many rows: a batch of left rows would read them again and again.
+fn lookup_rows_max(right: &PartCost, lookup_ns: f64) -> usize {
+    let equal = right.build_ns() / lookup_ns;
+    let rows_min = if lookup_ns > LOOKUP_NS_MAX { 1.0 } else { LOOKUP_ROWS_MIN };
+    equal.clamp(rows_min, LOOKUP_ROWS_MAX) as usize
 }
 
 /// Joins rows with a query that reads them. Error: 3668.

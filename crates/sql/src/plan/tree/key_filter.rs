@@ -16,7 +16,7 @@ impl TreePlanner<'_> {
     pub(super) fn key_filter(&self, left: &PlanNode, keys: &[JoinKey]) -> Option<JoinKeyFilter> {
         let leaf = first_scan(left)?;
         let plan = &mut self.leaves.borrow_mut()[leaf];
-        if plan.locks || plan.has_list {
+        if plan.locks || plan.lists > 0 {
             return None;
         }
         let QueryPlan::Select(select) = &mut plan.query else { return None };

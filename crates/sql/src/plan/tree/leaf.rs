@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use junctor_expression::{Expression, Node, ParametersBuilder};
+use junctor_expression::{Expression, Kind, Node, ParametersBuilder};
 use junctor_model::error::Result;
 use junctor_model::id::ColumnNumber;
 use junctor_model::row_encoding::ResultColumn;
@@ -15,10 +15,11 @@ use crate::bind::ParameterKind;
 use crate::bind::block::{SlotOwner, SlotSpace};
 use crate::parse::statement::{LockingClause, TableReference};
 use crate::plan::index_share::index_share;
+use crate::plan::restriction::restrictions_of;
 use crate::plan::select::{LeafRequest, plan_leaf};
 use crate::plan::statement::{QueryPlan, VirtualSource};
 use crate::plan::time_to_live::{Living, living};
-use crate::plan::{AccessPath, ComputePlan};
+use crate::plan::{AccessPath, ComputePlan, KeyValues};
 use crate::result::ResultHeader;
 
 /// The slots of a relation's columns.
@@ -103,42 +104,56 @@ impl TreePlanner<'_> {
         conditions: Vec<Expression>,
         lock: Option<LockingClause>,
     ) -> Result<usize> {
-        self.leaf(table, (space, columns), (&conditions, None), lock)
+        self.leaf(table, (space, columns), (&conditions, &[]), lock)
     }
 
-    /// Plans the read of a table by a key of a join that an index serves (see [`Self::has_lookup`]).
+    /// Plans the read of a table by keys of a join that an index serves (see [`Self::serves_keys`]).
     pub(super) fn lookup_leaf(
         &self,
         table: Table<'_>,
         columns: &Columns,
-        (space, conditions, key): (&SlotSpace, &[Expression], &JoinKey),
+        (space, conditions, keys): (&SlotSpace, &[Expression], &[&JoinKey]),
         lock: Option<LockingClause>,
     ) -> Result<usize> {
-        self.leaf(table, (space, columns), (conditions, Some(key)), lock)
+        self.leaf(table, (space, columns), (conditions, keys), lock)
     }
 
-    /// Whether an index of the table serves a read by a list of values of this key.
-    pub(super) fn has_lookup(
+    /// Whether one index serves a read by the values of all these keys.
+    pub(super) fn serves_keys(
         &self,
         table: Table<'_>,
-        (space, conditions, key): (&SlotSpace, &[Expression], &JoinKey),
+        (space, conditions, keys): (&SlotSpace, &[Expression], &[&JoinKey]),
+        lock: Option<LockingClause>,
     ) -> bool {
-        let Some(column) = self.key_column(table.0, space, key) else { return false };
-        let request = self.request(table, space, (conditions, Some(key)), None);
-        let Ok((request, _)) = request else { return false };
-        let is_first = |columns: &[ColumnNumber]| columns.contains(&column);
+        let Ok((request, parameters)) = self.request(table, space, (conditions, keys), lock) else { return false };
+        let first_list = self.environment.parameters.len() + parameters.len();
+        let is_list = |values: &&KeyValues| match values {
+            KeyValues::Parameters(ordinal) | KeyValues::Parallel(ordinal) => usize::from(*ordinal) >= first_list,
+            KeyValues::One(_) | KeyValues::List(_) | KeyValues::Null => false,
+        };
+        let uses_all = |parts: &[KeyValues]| parts.iter().filter(is_list).count() == keys.len();
         match request.path(self.environment) {
-            Ok(AccessPath::PrimaryKeys(keys) | AccessPath::UniqueKeys { keys, .. }) => is_first(&keys.columns),
-            Ok(AccessPath::Ranges { ranges, .. }) => {
-                ranges.columns.iter().take(ranges.prefix.len()).any(|prefix| *prefix == column)
+            Ok(AccessPath::PrimaryKeys(keys) | AccessPath::UniqueKeys { keys, .. }) => {
+                keys.alternatives.iter().all(|key| uses_all(key))
             }
+            Ok(AccessPath::Ranges { ranges, .. }) => uses_all(&ranges.prefix),
             _ => false,
         }
     }
 
+    /// The columns of a table that conditions on it alone bind to single values.
+    pub(super) fn bound_columns(
+        &self,
+        table: Table<'_>,
+        (space, conditions): (&SlotSpace, &[Expression]),
+    ) -> Vec<ColumnNumber> {
+        let Ok((request, _)) = self.request(table, space, (conditions, &[]), None) else { return Vec::new() };
+        request.bound_columns()
+    }
+
     /// How the conditions find rows of the table.
     pub(super) fn access(&self, table: Table<'_>, (space, conditions): (&SlotSpace, &[Expression])) -> LeafAccess {
-        let Ok((request, _)) = self.request(table, space, (conditions, None), None) else { return LeafAccess::Scan };
+        let Ok((request, _)) = self.request(table, space, (conditions, &[]), None) else { return LeafAccess::Scan };
         match request.path(self.environment) {
             Ok(AccessPath::Nothing | AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. }) => LeafAccess::Keys,
             Ok(AccessPath::Ranges { ranges, .. }) => {
@@ -149,26 +164,35 @@ impl TreePlanner<'_> {
         }
     }
 
-    /// The column of the table whose values are those of a join key, in the same form on both sides.
-    fn key_column(&self, layout: &TableLayout, space: &SlotSpace, key: &JoinKey) -> Option<ColumnNumber> {
-        if key.nulls != NullMatch::Nothing || key.left.result.kind != key.right.result.kind {
+    /// The column of the table whose values are those of a join key, if a list of such values can restrict it.
+    pub(super) fn key_column(&self, layout: &TableLayout, space: &SlotSpace, key: &JoinKey) -> Option<ColumnNumber> {
+        // Keys of integers and decimals have the position of any number.
+        let kinds = [key.left.result.kind, key.right.result.kind];
+        let are_exact = kinds.iter().all(|kind| matches!(kind, Kind::Int | Kind::UInt | Kind::Decimal));
+        if key.nulls != NullMatch::Nothing || kinds[0] != kinds[1] && !are_exact {
             return None;
         }
         let SlotOwner::Column(_, column) = space.owner(key.right.as_column()?)? else { return None };
         let definition = &layout.definition.columns[usize::from(column.0)];
         let has_collation = definition.column_type.collation().is_none_or(|of_column| of_column == key.collation);
-        has_collation.then_some(column)
+        if !has_collation {
+            return None;
+        }
+        let own = Expression::column(column, definition, &definition.name);
+        let listed = Expression::in_parameters(false, own, 0, key.left.result.with_nullable(true)).ok()?;
+        let restrictions = restrictions_of(&layout.definition, &[listed]);
+        restrictions.first().map(|restriction| restriction.column)
     }
 
     fn leaf(
         &self,
         table: Table<'_>,
         (space, columns): (&SlotSpace, &Columns),
-        (conditions, key): (&[Expression], Option<&JoinKey>),
+        (conditions, keys): (&[Expression], &[&JoinKey]),
         lock: Option<LockingClause>,
     ) -> Result<usize> {
         let (layout, reference, _) = table;
-        let (mut request, parameters) = self.request(table, space, (conditions, key), lock)?;
+        let (mut request, parameters) = self.request(table, space, (conditions, keys), lock)?;
         let definition = &layout.definition;
         for (_, column) in columns {
             let own = &definition.columns[usize::from(column.0)];
@@ -200,7 +224,7 @@ impl TreePlanner<'_> {
             query,
             slots,
             parameters,
-            has_list: key.is_some(),
+            lists: keys.len(),
             key_filters: 0,
             locks,
             alias,
@@ -214,17 +238,18 @@ impl TreePlanner<'_> {
         &self,
         (layout, reference, of_view): Table<'r>,
         space: &SlotSpace,
-        (conditions, key): (&[Expression], Option<&JoinKey>),
+        (conditions, keys): (&[Expression], &[&JoinKey]),
         lock: Option<LockingClause>,
     ) -> Result<(LeafRequest<'r>, Vec<Expression>)> {
         let first_parameter = self.environment.parameters.len();
         let mut local = Localised { space, layout, of: None, first_parameter, parameters: Vec::new() };
         let mut filter: Vec<Expression> = of_view.to_vec();
         filter.extend(conditions.iter().map(|condition| local.localise(condition)));
-        let right = key.map(|key| local.localise(&key.right));
+        let rights: Vec<Expression> = keys.iter().map(|key| local.localise(&key.right)).collect();
         let mut kinds = self.environment.parameters.to_vec();
         kinds.extend(local.parameters.iter().map(|value| ParameterKind::exactly(value.result)));
-        if let (Some(key), Some(right)) = (key, right) {
+        let first_list = kinds.len() as u16;
+        for (key, right) in keys.iter().zip(rights) {
             let ordinal = kinds.len() as u16;
             let item = key.left.result;
             kinds.push(ParameterKind { is_list: true, ..ParameterKind::exactly(item) });
@@ -238,7 +263,8 @@ impl TreePlanner<'_> {
         let Living { filter, is_volatile } = living(filter, self.environment, layout)?;
         self.is_volatile.set(self.is_volatile.get() || is_volatile);
         let projection = Projection::new(Vec::new(), Vec::new());
-        let request = LeafRequest { layout, reference, filter, projection, kinds, lock };
+        let parallel = if keys.len() > 1 { first_list..kinds.len() as u16 } else { 0..0 };
+        let request = LeafRequest { layout, reference, filter, projection, kinds, lock, parallel };
         Ok((request, local.parameters))
     }
 
@@ -280,7 +306,7 @@ impl TreePlanner<'_> {
             query,
             slots,
             parameters: Vec::new(),
-            has_list: false,
+            lists: 0,
             key_filters: 0,
             locks: false,
             alias: "".into(),

@@ -24,6 +24,7 @@ mod join_key;
 mod json_table;
 mod key_filter;
 mod leaf;
+mod lookup;
 mod modify;
 mod partial;
 mod recursion;
@@ -127,9 +128,9 @@ pub struct LeafPlan {
     pub slots: Vec<Option<u16>>,
     /// Values of the tree's row that the query has as parameters after those of the statement.
     pub parameters: Vec<Expression>,
-    /// Whether a list of keys is the last parameter.
-    pub has_list: bool,
-    /// Number of filters of joins, which are the parameters after these values.
+    /// Number of lists, one for each part of the keys of a lookup, which are the parameters after these values.
+    pub lists: usize,
+    /// Number of filters of joins, which are the last parameters.
     pub key_filters: usize,
     /// Whether the read locks rows.
     pub locks: bool,
@@ -267,12 +268,12 @@ pub struct JoinPlan {
 }
 
 /// A read by the keys of left rows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct JoinLookup {
     /// The leaf.
     pub leaf: usize,
-    /// The position of the key whose values are the list of the leaf.
-    pub key: usize,
+    /// The positions of the keys whose values are the lists of the leaf.
+    pub keys: Box<[usize]>,
     /// The number of left rows up to which keys are looked up. For more rows, the whole right side is read.
     pub rows_max: usize,
 }

@@ -1,7 +1,7 @@
 //! Estimates of how many rows conditions leave.
 //!
 //! [`super::histogram_share`] has the shares of conditions on columns that were sampled. Without a sample, a
-//! value of a unique key has one row, a value of the first of its columns a few. For other columns, the
+//! value of a unique key has one row, values of all its columns but the last a few. For other columns, the
 //! number of different values is assumed to be the square root of the number of rows, and at most the rows of
 //! a unique column that must be equal to them. Ranges and patterns have fixed shares, as in other databases.
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use junctor_expression::{CompareOperator, Expression, Node, Parameters};
 use junctor_model::id::ColumnNumber;
-use junctor_model::schema::{IndexKind, TableDefinition};
+use junctor_model::schema::{IndexDefinition, IndexKind, TableDefinition};
 
 use super::JoinKey;
 use super::from::SourcePlan;
@@ -26,8 +26,8 @@ const RANGE: f64 = 1.0 / 3.0;
 const BETWEEN: f64 = 0.1;
 const PATTERN: f64 = 0.1;
 const OTHER: f64 = 0.5;
-/// Rows that have a value of the first column of a unique key of several, such as the lines of an order.
-const ROWS_OF_LEADING_VALUE: f64 = 8.0;
+/// Rows that have the values of all columns of a unique key but the last, such as the lines of an order.
+const ROWS_OF_LEADING_VALUES: f64 = 8.0;
 
 /// The relations of a block with their numbers of rows.
 pub(super) struct Estimates<'e> {
@@ -81,8 +81,8 @@ impl Estimates<'_> {
         if let Some(sampled) = self.sampled(value) {
             return Some(sampled.distinct(rows).max(1.0));
         }
-        if uniqueness == Uniqueness::Leads {
-            return Some((rows / ROWS_OF_LEADING_VALUE).max(1.0));
+        if let Uniqueness::Leads(columns) = uniqueness {
+            return Some(leading_values(rows, 1, columns));
         }
         let slot = value.as_column()?;
         let equals = self.equals.iter().find(|equals| equals.slots.contains(&slot));
@@ -174,16 +174,18 @@ impl Estimates<'_> {
         }
         let dependence = |(place, columns): (&usize, &Vec<(ColumnNumber, f64)>)| {
             let SourcePlan::Table(layout, ..) = &self.sources[*place] else { return 1.0 };
-            let Some(profile) = (self.profile)(&layout.definition) else { return 1.0 };
-            let found = profile
-                .prefixes
-                .iter()
-                .filter(|(prefix, _)| prefix.iter().all(|column| columns.iter().any(|(known, _)| known == column)));
-            let longest = found.max_by_key(|(prefix, _)| prefix.len());
-            longest.map_or(1.0, |(prefix, together)| {
+            let is_equal = |column: &&ColumnNumber| columns.iter().any(|(known, _)| known == *column);
+            let counted = layout.definition.indexes.iter().filter_map(|index| {
+                let count = index.columns.iter().take_while(is_equal).count();
+                let together =
+                    (2..=count).rev().find_map(|count| Some((count, self.prefix_share(*place, index, count)?)));
+                together.map(|(count, share)| (&index.columns[..count], share))
+            });
+            let longest = counted.max_by_key(|(prefix, _)| prefix.len());
+            longest.map_or(1.0, |(prefix, share)| {
                 let of_prefix = columns.iter().filter(|(column, _)| prefix.contains(column));
                 let apart: f64 = of_prefix.map(|(_, distinct)| *distinct).product();
-                (apart / together.max(1.0)).max(1.0)
+                (apart * share).max(1.0)
             })
         };
         // A pair of tables has the dependence of one of them, not of both.
@@ -206,6 +208,32 @@ impl Estimates<'_> {
             }
             (None, None) => EQUALITY,
         }
+    }
+
+    /// The share of a table's rows that have one combination of values of the first columns of an index.
+    /// `None` if nothing is known of the columns together.
+    pub fn prefix_share(&self, relation: usize, index: &IndexDefinition, count: usize) -> Option<f64> {
+        let SourcePlan::Table(layout, ..) = &self.sources[relation] else { return None };
+        let rows = self.stored(relation);
+        let (is_unique, columns) = (is_unique(index), index.columns.len());
+        if is_unique && count == columns {
+            return Some(1.0 / rows);
+        }
+        let profile = (self.profile)(&layout.definition);
+        let counted = profile.and_then(|profile| profile.distinct(&index.columns[..count], rows));
+        let assumed = || is_unique.then(|| leading_values(rows, count, columns));
+        counted.or_else(assumed).map(|distinct| 1.0 / distinct.max(1.0))
+    }
+
+    /// The share of a table's rows that have one value of a column.
+    pub fn share(&self, relation: usize, column: ColumnNumber) -> f64 {
+        let id = self.block.relations[relation].id;
+        let slots = self.block.space.columns_of(id);
+        let slot = slots.into_iter().find(|(_, known)| *known == column);
+        let SourcePlan::Table(layout, ..) = &self.sources[relation] else { return EQUALITY };
+        let definition = &layout.definition.columns[usize::from(column.0)];
+        let value = slot.map(|(slot, _)| Expression::column(ColumnNumber(slot), definition, ""));
+        1.0 / value.and_then(|value| self.distinct(&value)).unwrap_or(1.0 / EQUALITY).max(1.0)
     }
 
     /// The share of combinations of rows that have the same value of a key.
@@ -237,19 +265,30 @@ fn negate(negated: bool, share: f64) -> f64 {
 enum Uniqueness {
     /// The column by itself is a unique key.
     Unique,
-    /// It is the first column of a unique key of several.
-    Leads,
+    /// It is the first column of a unique key of so many.
+    Leads(usize),
     None,
 }
 
 fn uniqueness(definition: &TableDefinition, column: ColumnNumber) -> Uniqueness {
-    let is_unique = |kind: &IndexKind| matches!(kind, IndexKind::Primary { .. } | IndexKind::Unique { .. });
-    let mut keys = definition.indexes.iter().filter(|index| is_unique(&index.kind));
-    if keys.clone().any(|index| *index.columns == [column]) {
-        return Uniqueness::Unique;
+    let keys = definition.indexes.iter().filter(|index| is_unique(index) && index.columns.first() == Some(&column));
+    match keys.map(|index| index.columns.len()).min() {
+        Some(1) => Uniqueness::Unique,
+        Some(columns) => Uniqueness::Leads(columns),
+        None => Uniqueness::None,
     }
-    match keys.any(|index| index.columns.first() == Some(&column)) {
-        true => Uniqueness::Leads,
-        false => Uniqueness::None,
-    }
+}
+
+fn is_unique(index: &IndexDefinition) -> bool {
+    matches!(index.kind, IndexKind::Primary { .. } | IndexKind::Unique { .. })
+}
+
+/// The assumed number of different values of the first `count` columns of a unique key of `columns`.
+fn leading_values(rows: f64, count: usize, columns: usize) -> f64 {
+    let values = match columns - count {
+        0 => rows,
+        1 => rows / ROWS_OF_LEADING_VALUES,
+        _ => rows.powf(count as f64 / columns as f64),
+    };
+    values.max(1.0)
 }

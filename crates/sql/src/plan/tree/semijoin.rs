@@ -8,6 +8,7 @@ use junctor_model::schema::IndexKind;
 use super::from::SourcePlan;
 use super::join::{JoinClauses, JoinNode, Joins, Locks, Part, RelationSet};
 use super::join_key::{join_key, relations_of};
+use super::lookup::Lookup;
 use super::subquery::SemiJoin;
 use super::{JoinForm, JoinKey, NullMatch, TreePlanner};
 use crate::bind::block::{SlotOwner, SlotSpace};
@@ -68,19 +69,15 @@ impl Joins<'_> {
             return false;
         }
         let estimates = self.estimates();
-        let by_keys = on.iter().filter_map(|on| {
-            let key = join_key(on, space, (&right.relations, &left.relations))?;
-            outer.is_read_by(left, &key).then(|| left.cost.lookup_ns(estimates.equality_of(&key)))
-        });
-        let Some(lookup_ns) = by_keys.min_by(f64::total_cmp) else { return false };
+        let to_left: Vec<JoinKey> =
+            on.iter().filter_map(|on| join_key(on, space, (&right.relations, &left.relations))).collect();
+        let least = |lookups: Vec<Lookup>| lookups.iter().map(|lookup| lookup.ns).min_by(f64::total_cmp);
+        let Some(lookup_ns) = least(outer.lookups(left, &to_left)) else { return false };
         let share = estimates.joint(&on.iter().collect::<Vec<_>>());
         let pairs = left.cost.rows * right.cost.rows * share;
         let from_right = left.cost.join_ns((right.cost.rows, right.cost.read_ns()), pairs, Some(lookup_ns));
         let left_ns = (left.cost.rows, left.cost.read_ns());
-        let key_ns = keys.iter().map(|key| (key, estimates.equality_of(key)));
-        let key_ns =
-            key_ns.filter(|(key, _)| self.is_read_by(right, key)).map(|(_, share)| right.cost.lookup_ns(share));
-        from_right < right.cost.join_ns(left_ns, pairs, key_ns.min_by(f64::total_cmp))
+        from_right < right.cost.join_ns(left_ns, pairs, least(self.lookups(right, &keys)))
     }
 }
 

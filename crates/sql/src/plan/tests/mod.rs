@@ -16,6 +16,8 @@ use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAction};
 
+mod lookups;
+
 use super::parameters::kinds_of_shape;
 use super::*;
 use crate::bind::{Environment, Modes, ParameterKind, SessionConstant, message};
@@ -179,7 +181,7 @@ impl Dump<'_> {
         match values {
             KeyValues::One(operand) => format!("= {}", Self::operand(operand)),
             KeyValues::List(list) => format!("in ({})", list.iter().map(Self::operand).collect::<Vec<_>>().join(", ")),
-            KeyValues::Parameters(ordinal) => format!("in ?{ordinal}"),
+            KeyValues::Parameters(ordinal) | KeyValues::Parallel(ordinal) => format!("in ?{ordinal}"),
             KeyValues::Null => "is null".to_owned(),
         }
     }
@@ -437,7 +439,7 @@ fn shown(value: &Value) -> String {
 
 #[test]
 fn every_plan_equals_the_golden_file() {
-    let golden = include_str!("tests/plans.txt");
+    let golden = include_str!("plans.txt");
     let dictionary = dictionary();
     let mut actual = String::new();
     for statement in golden.lines().filter_map(|line| line.strip_prefix("> ")) {
