@@ -49,7 +49,14 @@ pub(super) fn define(
         (_, None) if index.columns[0].expression.is_some() => generated_name("functional_index", taken),
         (_, None) => generated_name(&find(columns, &index.columns[0].name)?.1.name, taken),
     };
-    let by_hash = index.algorithm == Some(ast::IndexAlgorithm::Hash);
+    let lists = key.iter().filter(|part| columns[usize::from(part.0)].key_list().is_some());
+    let is_multi_valued = match lists.count() {
+        0 => false,
+        1 => true,
+        _ => return Err(Error::not_supported("more than one multi-valued key part per index")),
+    };
+    // The entries of a multi-valued index are found only in its ordered index.
+    let by_hash = index.algorithm == Some(ast::IndexAlgorithm::Hash) && !is_multi_valued;
     let kind = match index.kind {
         ast::IndexKind::Primary => IndexKind::Primary { ordered: !by_hash },
         ast::IndexKind::Unique => IndexKind::Unique { ordered: !by_hash, entries: TableId(0) },
@@ -198,8 +205,15 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
             if key.contains(&ColumnNumber(position as u16)) {
                 return Err(message::duplicate_column(&name));
             }
-            let column_type = &columns[position].column_type;
-            bytes += column_type.key_bytes().ok_or_else(|| message::no_whole_key(column_type, &name))?;
+            let column = &columns[position];
+            bytes += match column.key_list() {
+                Some(_) if part.descending => return Err(message::ordered_list()),
+                Some(list) => usize::from(list.element_bytes),
+                None => {
+                    let column_type = &column.column_type;
+                    column_type.key_bytes().ok_or_else(|| message::no_whole_key(column_type, &name))?
+                }
+            };
             key.push(ColumnNumber(position as u16));
             continue;
         }

@@ -60,7 +60,7 @@ fn replace(inside: &mut Expression, wanted: &Expression, by: &Expression) -> boo
 /// Makes the collations of literals equal where they have no effect: the literals of a session may have
 /// another collation than those of the definition. Where a node compares, its domain differs, too. A function
 /// takes the collation of a literal only if no other argument is a string.
-fn forget_collations(expression: &mut Expression) {
+pub(super) fn forget_collations(expression: &mut Expression) {
     let is_string = |argument: &Expression| argument.result.is_text() && !matches!(argument.node, Node::Constant(_));
     let has_effect = match &expression.node {
         Node::Call(function, _) if function.name.starts_with("JSON_") => {
@@ -81,7 +81,7 @@ fn forget_collations(expression: &mut Expression) {
 
 /// Whether two expressions are equal if each parameter of the first one has the value of the constant in its
 /// place.
-fn is_like(one: &Expression, other: &Expression, parameters: &mut u32) -> bool {
+pub(super) fn is_like(one: &Expression, other: &Expression, parameters: &mut u32) -> bool {
     match (&one.node, &other.node) {
         (Node::Parameter(_), Node::Constant(_)) => {
             *parameters += 1;

@@ -2,12 +2,14 @@
 
 mod hash;
 mod key_shape;
+mod row_keys;
 pub mod ordered;
 #[allow(unsafe_code)]
 mod words;
 
 pub use hash::HashIndex;
 pub(crate) use key_shape::KeyShape;
+pub(crate) use row_keys::RowKeys;
 pub(crate) use ordered::SortedRun;
 pub use ordered::{Direction, OrderedIndex, RangeBounds};
 

@@ -4,6 +4,7 @@
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::key::append_row_key;
+use junctor_model::key_list::for_each_entry;
 use junctor_model::row::RowView;
 use junctor_model::schema::TableDefinition;
 use junctor_model::value::ValueRef;
@@ -23,11 +24,11 @@ pub(super) fn inserted(program: &WriteProgram, partition: u16, row: RowView<'_>,
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
         let columns = columns_of(definition, *index);
-        if let Some(key) = entry_key(definition, columns, row) {
+        for_each_entry(&definition.columns, columns, row, |key, element| {
             let row_reference = row_reference(definition, partition, row);
-            let shown = shown(columns, row);
+            let shown = shown(definition, columns, row, element);
             follow_ups.push(FollowUp::InsertEntry { index: *index, key, row_reference, shown });
-        }
+        });
     }
 }
 
@@ -51,9 +52,9 @@ fn delete_entries(program: &WriteProgram, row: RowView<'_>, follow_ups: &mut Vec
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
         let columns = columns_of(definition, *index);
-        if let Some(key) = entry_key(definition, columns, row) {
+        for_each_entry(&definition.columns, columns, row, |key, _| {
             follow_ups.push(FollowUp::DeleteEntry { index: *index, key });
-        }
+        });
     }
 }
 
@@ -72,19 +73,26 @@ pub(super) fn updated(
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
         let columns = columns_of(definition, *index);
-        let old_key = entry_key(definition, columns, old);
-        let new_key = entry_key(definition, columns, new);
-        if old_key == new_key && !is_rekeyed {
-            continue;
+        let (mut old_keys, mut new_keys) = (Vec::new(), Vec::new());
+        for_each_entry(&definition.columns, columns, old, |key, _| old_keys.push(key));
+        for_each_entry(&definition.columns, columns, new, |key, element| {
+            new_keys.push((key, element.map(<[u8]>::to_vec)));
+        });
+        if !is_rekeyed {
+            // Both are in the order of the elements, if a row has several keys.
+            let is_new = |key: &Vec<u8>| new_keys.binary_search_by(|(new, _)| new.cmp(key)).is_err();
+            let added: Vec<bool> = new_keys.iter().map(|(key, _)| old_keys.binary_search(key).is_err()).collect();
+            old_keys.retain(is_new);
+            let mut added = added.into_iter();
+            new_keys.retain(|_| added.next() == Some(true));
         }
-        // The delete comes first, because both entries may have the same key if only the row reference
-        // changed.
-        if let Some(key) = old_key {
+        // The deletes come first, because both entries may have the same key if only the row reference changed.
+        for key in old_keys {
             follow_ups.push(FollowUp::DeleteEntry { index: *index, key });
         }
-        if let Some(key) = new_key {
+        for (key, element) in new_keys {
             let row_reference = row_reference(definition, partition, new);
-            let shown = shown(columns, new);
+            let shown = shown(definition, columns, new, element.as_deref());
             follow_ups.push(FollowUp::InsertEntry { index: *index, key, row_reference, shown });
         }
     }
@@ -101,13 +109,6 @@ fn columns_of(definition: &TableDefinition, index: IndexId) -> &[ColumnNumber] {
     }
 }
 
-/// The key of an entry. A row with NULL in one of the columns has no entry.
-fn entry_key(definition: &TableDefinition, columns: &[ColumnNumber], row: RowView<'_>) -> Option<Vec<u8>> {
-    let mut key = Vec::new();
-    let has_null = append_row_key(&definition.columns, columns, row, &mut key);
-    (!has_null).then_some(key)
-}
-
 fn row_reference(definition: &TableDefinition, partition: u16, row: RowView<'_>) -> Vec<u8> {
     let mut reference = partition.to_be_bytes().to_vec();
     append_row_key(&definition.columns, &definition.primary().columns, row, &mut reference);
@@ -117,20 +118,28 @@ fn row_reference(definition: &TableDefinition, partition: u16, row: RowView<'_>)
 /// Error 1062 for the primary key of a row.
 #[cold]
 pub(super) fn duplicate_primary(definition: &TableDefinition, row: RowView<'_>) -> Box<Error> {
-    let shown = shown(&definition.primary().columns, row);
+    let shown = shown(definition, &definition.primary().columns, row, None);
     let message = format!("Duplicate entry '{shown}' for key '{}.PRIMARY'", definition.name);
     Error::new(ErrorCode::DuplicateEntry, message)
 }
 
 /// Formats key values for error 1062: joined by hyphens, truncated to 64 characters, with bytes that are not
-/// UTF-8 as `\xNN`.
-fn shown(columns: &[ColumnNumber], row: RowView<'_>) -> Box<str> {
+/// UTF-8 as `\xNN`. In place of a list, it has the element.
+fn shown(
+    definition: &TableDefinition,
+    columns: &[ColumnNumber],
+    row: RowView<'_>,
+    element: Option<&[u8]>,
+) -> Box<str> {
     let mut text = String::new();
     for (position, column) in columns.iter().enumerate() {
         if position > 0 {
             text.push('-');
         }
         match row.column(*column) {
+            _ if definition.columns[usize::from(column.0)].key_list().is_some() => {
+                push_bytes(element.unwrap_or_default(), &mut text);
+            }
             ValueRef::Null => text.push_str("NULL"),
             ValueRef::Bytes(bytes) => push_bytes(bytes, &mut text),
             value => {

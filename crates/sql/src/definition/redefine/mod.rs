@@ -202,9 +202,9 @@ impl<'a> Draft<'a> {
         self.columns = columns
             .into_iter()
             .filter_map(|mut column| {
-                if let Some(text) = column.definition.key_expression() {
+                if column.definition.key_expression().is_some() {
                     column.old.filter(|column| used.contains(column))?;
-                    match key_expression::column_of(text, &visible, context) {
+                    match key_expression::column_of(&column.definition, &visible, context) {
                         Ok(definition) => column.definition = definition,
                         Err(error) if error.code == ErrorCode::UnknownColumn => {}
                         Err(error) => failure = Some(error),
