@@ -206,14 +206,10 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
                 return Err(message::duplicate_column(&name));
             }
             let column = &columns[position];
-            bytes += match column.key_list() {
-                Some(_) if part.descending => return Err(message::ordered_list()),
-                Some(list) => usize::from(list.element_bytes),
-                None => {
-                    let column_type = &column.column_type;
-                    column_type.key_bytes().ok_or_else(|| message::no_whole_key(column_type, &name))?
-                }
-            };
+            if column.key_list().is_some() && part.descending {
+                return Err(message::ordered_list());
+            }
+            bytes += part_bytes(column, &name)?;
             key.push(ColumnNumber(position as u16));
             continue;
         }
@@ -231,8 +227,7 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
             }
         };
         let position = ColumnNumber(position as u16);
-        bytes +=
-            column.column_type.key_bytes().ok_or_else(|| message::no_whole_key(&column.column_type, &part.name))?;
+        bytes += part_bytes(column, &part.name)?;
         key.push(position);
     }
     if bytes > INDEX_KEY_BYTES_MAX {
@@ -297,12 +292,20 @@ fn explicit_name(name: &str, taken: &[IndexDefinition]) -> Result<String> {
 }
 
 /// Errors: 1170 for a TEXT or BLOB column, 1071 for a key above [`INDEX_KEY_BYTES_MAX`].
-pub(super) fn check_key_bytes<'a>(columns: impl Iterator<Item = (&'a str, &'a DataType)>) -> Result<()> {
+pub(super) fn check_key_bytes<'a>(columns: impl Iterator<Item = &'a ColumnDefinition>) -> Result<()> {
     let mut bytes = 0;
-    for (name, column_type) in columns {
-        bytes += column_type.key_bytes().ok_or_else(|| message::no_whole_key(column_type, name))?;
+    for column in columns {
+        bytes += part_bytes(column, &column.name)?;
     }
     if bytes > INDEX_KEY_BYTES_MAX { Err(message::key_too_long()) } else { Ok(()) }
+}
+
+/// Bytes of a key part, of an element in a multi-valued index. Error: 1170, with a name for the part.
+fn part_bytes(column: &ColumnDefinition, name: &str) -> Result<usize> {
+    match column.key_list() {
+        Some(list) => Ok(list.element_bytes.into()),
+        None => column.column_type.key_bytes().ok_or_else(|| message::no_whole_key(&column.column_type, name)),
+    }
 }
 
 /// The generated name of a key that the statement does not name: the name of its first column, with `_2`,

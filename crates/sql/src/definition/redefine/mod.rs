@@ -674,8 +674,7 @@ fn rename_own_parents(table: &mut TableDefinition, renamed: &[(Box<str>, Box<str
 fn check_rows_and_keys(columns: &[ColumnDefinition], indexes: &[IndexDefinition]) -> Result<()> {
     create_table::check_row_bytes(columns)?;
     for index in indexes {
-        let parts = index.columns.iter().map(|part| &columns[usize::from(part.0)]);
-        index::check_key_bytes(parts.map(|part| (&*part.name, &part.column_type)))?;
+        index::check_key_bytes(index.columns.iter().map(|part| &columns[usize::from(part.0)]))?;
     }
     Ok(())
 }
