@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::error::{Error, ErrorCode};
 use crate::id::{ColumnNumber, IndexId, TableId};
-use crate::key_list::list_column;
 use crate::key::append_value;
+use crate::key_list::list_column;
 use crate::quoted_name::quoted_name;
 use crate::row::RowView;
 use crate::schema::{

@@ -147,7 +147,9 @@ fn a_locking_read_returns_each_row_once() {
     let mut session = session(&node);
     session.query("CREATE DATABASE d").expect("it is new");
     session.query(TABLE).expect("it is good");
-    session.query(r#"INSERT INTO d.t VALUES (1, 1, 1, '{"n": [1, 2, 3]}'), (2, 1, 1, '{"n": [2, 3]}')"#).expect("it is good");
+    session
+        .query(r#"INSERT INTO d.t VALUES (1, 1, 1, '{"n": [1, 2, 3]}'), (2, 1, 1, '{"n": [2, 3]}')"#)
+        .expect("it is good");
     let read = "SELECT id FROM d.t WHERE JSON_OVERLAPS(j->'$.n', '[1, 2, 3, 4]') ORDER BY id FOR UPDATE";
     assert_eq!(session.query(read).expect("it is good").rows.len(), 2);
     let update = "UPDATE d.t SET b = b + 1, j = JSON_SET(j, '$.n[0]', 9) WHERE JSON_OVERLAPS(j->'$.n', '[1, 2, 3, 4]')";

@@ -85,7 +85,10 @@ fn element_bytes(element: &CastTarget) -> Result<u16> {
         CastTarget::Json => return refused("JSON"),
         CastTarget::Array(_) => return Err(array_outside_index()),
     };
-    u16::try_from(length).ok().filter(|bytes| usize::from(*bytes) <= INDEX_KEY_BYTES_MAX).ok_or_else(message::key_too_long)
+    u16::try_from(length)
+        .ok()
+        .filter(|bytes| usize::from(*bytes) <= INDEX_KEY_BYTES_MAX)
+        .ok_or_else(message::key_too_long)
 }
 
 /// Longer texts are those of BLOBs in MySQL.

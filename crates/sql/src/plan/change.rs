@@ -19,9 +19,9 @@ use junctor_signals::row_expressions::ComputedColumn;
 use super::access::{AccessPath, AccessRequest, KeyTemplate, UniqueLookup, choose, unique_row};
 use super::conflict::{clustered_columns, lock_program, touches_unique};
 use super::functional::{WithKeyExpressions, with_key_expressions};
+use super::multi_valued::with_elements;
 use super::operand::reads_parameter;
 use super::order::{bind_order, plain_order};
-use super::multi_valued::with_elements;
 use super::prefix::{WithPrefixes, with_prefixes};
 use super::select::{
     is_always_false, is_ordered, is_single_row, keys_keep_order, output_reads_parameter, split_filter,

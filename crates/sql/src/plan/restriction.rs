@@ -115,8 +115,9 @@ fn restriction_of(
         }
         Node::Call(function, arguments) if function.name == HAS_ELEMENT => {
             let [list, element] = &**arguments else { return None };
-            let values = KeyValues::One(Operand::of(element)?);
-            Some((column_of(list)?, vec![ValueSet::Values(values)], false))
+            let column = column_of(list)?;
+            definition.columns.get(usize::from(column.0))?.key_list()?;
+            Some((column, vec![ValueSet::Values(KeyValues::One(Operand::of(element)?))], false))
         }
         // The purge finds its rows by an index of the column, if there is one.
         Node::Call(function, arguments) if function.name == ROW_EXPIRED => {

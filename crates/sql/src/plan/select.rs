@@ -13,10 +13,10 @@ use junctor_signals::program::{
 
 use super::access::{AccessPath, AccessRequest, ChosenPath, OrderColumn, ScopeTemplate, Walk, choose, walk_in_order};
 use super::functional::{WithKeyExpressions, with_key_expressions};
+use super::multi_valued::with_elements;
 use super::operand::{LimitTemplate, is_fixed, reads_parameter};
 use super::operation_kind::OperationKind;
 use super::order::{bind_order_of, check_distinct_order, plain_order};
-use super::multi_valued::with_elements;
 use super::prefix::{WithPrefixes, with_prefixes};
 use super::statement::{Planned, QueryPlan};
 use super::time_to_live::{Living, living};

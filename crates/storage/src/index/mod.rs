@@ -9,9 +9,9 @@ mod words;
 
 pub use hash::HashIndex;
 pub(crate) use key_shape::KeyShape;
-pub(crate) use row_keys::RowKeys;
 pub(crate) use ordered::SortedRun;
 pub use ordered::{Direction, OrderedIndex, RangeBounds};
+pub(crate) use row_keys::RowKeys;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

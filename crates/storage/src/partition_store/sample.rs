@@ -6,9 +6,7 @@ use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::key::append_value;
 use junctor_model::partition::key_hash;
-use junctor_model::schema::{
-    ColumnDefinition, IndexDefinition, IndexKind, KeyList, TableDefinition, TableLayout,
-};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, KeyList, TableDefinition, TableLayout};
 use junctor_model::types::DataType;
 use junctor_model::value::ValueRef;
 

@@ -125,12 +125,7 @@ pub(super) fn duplicate_primary(definition: &TableDefinition, row: RowView<'_>) 
 
 /// Formats key values for error 1062: joined by hyphens, truncated to 64 characters, with bytes that are not
 /// UTF-8 as `\xNN`. In place of a list, it has the element.
-fn shown(
-    definition: &TableDefinition,
-    columns: &[ColumnNumber],
-    row: RowView<'_>,
-    element: Option<&[u8]>,
-) -> Box<str> {
+fn shown(definition: &TableDefinition, columns: &[ColumnNumber], row: RowView<'_>, element: Option<&[u8]>) -> Box<str> {
     let mut text = String::new();
     for (position, column) in columns.iter().enumerate() {
         if position > 0 {

@@ -209,7 +209,9 @@ impl Misfit {
             ),
             Misfit::Bytes(more) => (
                 ErrorCode::MultiValuedBytes,
-                format!("Exceeded max total length of values per record for multi-valued index '{index}' by {more} bytes."),
+                format!(
+                    "Exceeded max total length of values per record for multi-valued index '{index}' by {more} bytes."
+                ),
             ),
         };
         Error::new(code, text)
@@ -284,9 +286,9 @@ mod tests {
         prop_oneof![
             whole.clone().prop_map(|number| document(Json::Int(number))),
             whole.clone().prop_map(|number| document(Json::UInt(number as u64))),
-            scaled.clone().prop_map(|(number, scale)| {
-                document(Json::Double(number as f64 / 10f64.powi(scale.into())))
-            }),
+            scaled
+                .clone()
+                .prop_map(|(number, scale)| { document(Json::Double(number as f64 / 10f64.powi(scale.into()))) }),
             scaled.prop_map(|(number, scale)| document(Json::Decimal(decimal::new(number.into(), scale)))),
             "[0-3a. ]{0,3}".prop_map(|text| document(Json::String(text.as_bytes()))),
             any::<bool>().prop_map(|truth| document(Json::Boolean(truth))),

@@ -57,8 +57,8 @@ pub(super) const TABLE: &[Function] = &[
     function("JSON_VALUE", 2, 7, value::resolve, value::value).of_collation(),
     function("CAST JSON", 1, 1, resolve_document, cast),
     // The second argument is NULL of the type of the elements, the third one the name of an index.
-    function("CAST ARRAY", 3, 3, elements::resolve, elements::elements),
-    function("ELEMENT OF ARRAY", 2, 2, elements::resolve, elements::element),
+    function("CAST ARRAY", 3, 3, elements::resolve, elements::elements).of_collation(),
+    function("ELEMENT OF ARRAY", 2, 2, elements::resolve, elements::element).of_collation(),
     function("HAS ELEMENT", 2, 2, resolve_truth, elements::has),
 ];
 

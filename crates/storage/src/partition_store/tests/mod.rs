@@ -25,7 +25,9 @@ use proptest::prelude::*;
 
 use crate::index::{Direction, RangeBounds};
 use crate::page::{PAGE_BYTES, PagePool};
-use crate::partition_store::sample::{INT, column, image, index, integer_key, layout, lists_layout, sysbench_layout, table};
+use crate::partition_store::sample::{
+    INT, column, image, index, integer_key, layout, lists_layout, sysbench_layout, table,
+};
 use crate::partition_store::{
     Batch, PartitionStore, PurgeProgress, Reader, ScanCursor, ScanEnd, ScanRange, VersionState, WriteError, Writer,
 };
