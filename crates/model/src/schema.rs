@@ -215,7 +215,10 @@ impl ColumnDefinition {
 
     /// The array whose elements the column has for a multi-valued index.
     pub fn key_list(&self) -> Option<KeyList<'_>> {
-        let name = self.name.strip_prefix(ELEMENTS_NAME).filter(|_| self.hidden)?;
+        if !self.hidden {
+            return None;
+        }
+        let name = self.name.strip_prefix(ELEMENTS_NAME)?;
         let (element_bytes, text) = name.split_once(' ')?;
         Some(KeyList { text, element_bytes: element_bytes.parse().ok()? })
     }

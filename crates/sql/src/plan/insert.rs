@@ -8,7 +8,6 @@ use junctor_model::access::Privilege;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::foreign_key::RowWrite;
 use junctor_model::id::ColumnNumber;
-use junctor_model::key_list::list_among;
 use junctor_model::schema::{ColumnDefinition, TableDefinition, TableLayout};
 use junctor_model::store::{StoreMode, StoreTarget};
 use junctor_model::value::Value;
@@ -127,11 +126,6 @@ impl InsertPlan {
     /// detects all duplicates.
     pub fn keys(&self) -> &[KeyLock] {
         self.expired.as_ref().map_or(self.conflict.keys(), |expired| &expired.keys)
-    }
-
-    /// Whether a row can have several entries of the key at a position.
-    pub fn has_list(&self, position: usize) -> bool {
-        self.keys().get(position).is_some_and(|key| list_among(&self.table.definition.columns, &key.columns).is_some())
     }
 
     /// Whether a row with an existing key is an error whatever the existing row is.

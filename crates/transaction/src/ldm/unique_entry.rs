@@ -1,10 +1,12 @@
 //! Follow-ups of changed rows, which are writes in other partitions: entries of unique indexes, which tc
 //! keeps in hidden tables, and foreign keys.
 
+use std::collections::BTreeMap;
+
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::key::append_row_key;
-use junctor_model::key_list::for_each_entry;
+use junctor_model::key_list::{for_each_entry, list_among};
 use junctor_model::row::RowView;
 use junctor_model::schema::TableDefinition;
 use junctor_model::value::ValueRef;
@@ -73,27 +75,52 @@ pub(super) fn updated(
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
         let columns = columns_of(definition, *index);
-        let (mut old_keys, mut new_keys) = (Vec::new(), Vec::new());
-        for_each_entry(&definition.columns, columns, old, |key, _| old_keys.push(key));
-        for_each_entry(&definition.columns, columns, new, |key, element| {
-            new_keys.push((key, element.map(<[u8]>::to_vec)));
-        });
-        if !is_rekeyed {
-            // Both are in the order of the elements, if a row has several keys.
-            let is_new = |key: &Vec<u8>| new_keys.binary_search_by(|(new, _)| new.cmp(key)).is_err();
-            let added: Vec<bool> = new_keys.iter().map(|(key, _)| old_keys.binary_search(key).is_err()).collect();
-            old_keys.retain(is_new);
-            let mut added = added.into_iter();
-            new_keys.retain(|_| added.next() == Some(true));
+        if list_among(&definition.columns, columns).is_some() {
+            update_elements(definition, (*index, columns), partition, (old, new, is_rekeyed), follow_ups);
+            continue;
         }
-        // The deletes come first, because both entries may have the same key if only the row reference changed.
-        for key in old_keys {
+        let old_key = entry_key(definition, columns, old);
+        let new_key = entry_key(definition, columns, new);
+        if old_key == new_key && !is_rekeyed {
+            continue;
+        }
+        // The delete comes first, because both entries may have the same key if only the row reference
+        // changed.
+        if let Some(key) = old_key {
             follow_ups.push(FollowUp::DeleteEntry { index: *index, key });
         }
-        for (key, element) in new_keys {
+        if let Some(key) = new_key {
+            let row_reference = row_reference(definition, partition, new);
+            let shown = shown(definition, columns, new, None);
+            follow_ups.push(FollowUp::InsertEntry { index: *index, key, row_reference, shown });
+        }
+    }
+}
+
+/// As [`updated`], for a multi-valued index. Elements that both rows have keep their entries.
+fn update_elements(
+    definition: &TableDefinition,
+    (index, columns): (IndexId, &[ColumnNumber]),
+    partition: u16,
+    (old, new, is_rekeyed): (RowView<'_>, RowView<'_>, bool),
+    follow_ups: &mut Vec<FollowUp>,
+) {
+    let entries_of = |row: RowView<'_>| {
+        let mut entries = BTreeMap::new();
+        for_each_entry(&definition.columns, columns, row, |key, element| {
+            entries.insert(key, element.map(<[u8]>::to_vec));
+        });
+        entries
+    };
+    let (old_entries, new_entries) = (entries_of(old), entries_of(new));
+    for key in old_entries.keys().filter(|key| is_rekeyed || !new_entries.contains_key(*key)) {
+        follow_ups.push(FollowUp::DeleteEntry { index, key: key.clone() });
+    }
+    for (key, element) in new_entries {
+        if is_rekeyed || !old_entries.contains_key(&key) {
             let row_reference = row_reference(definition, partition, new);
             let shown = shown(definition, columns, new, element.as_deref());
-            follow_ups.push(FollowUp::InsertEntry { index: *index, key, row_reference, shown });
+            follow_ups.push(FollowUp::InsertEntry { index, key, row_reference, shown });
         }
     }
 }
@@ -107,6 +134,13 @@ fn columns_of(definition: &TableDefinition, index: IndexId) -> &[ColumnNumber] {
             format_args!("index {index} of table {:?}", definition.id),
         ),
     }
+}
+
+/// The key of an entry. A row with NULL in one of the columns has no entry.
+fn entry_key(definition: &TableDefinition, columns: &[ColumnNumber], row: RowView<'_>) -> Option<Vec<u8>> {
+    let mut key = Vec::new();
+    let has_null = append_row_key(&definition.columns, columns, row, &mut key);
+    (!has_null).then_some(key)
 }
 
 fn row_reference(definition: &TableDefinition, partition: u16, row: RowView<'_>) -> Vec<u8> {

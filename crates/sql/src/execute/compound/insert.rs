@@ -16,8 +16,8 @@ use junctor_gateway::gateway::{NO_OPERATION, WriteOptions};
 use junctor_gateway::{invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
-use junctor_model::key::{append_escaped, append_row_key};
-use junctor_model::key_list::{for_each_entry, list_among};
+use junctor_model::key::append_escaped;
+use junctor_model::key_list::for_each_entry;
 use junctor_model::row::RowView;
 use junctor_model::schema::TableLayout;
 use junctor_model::temporal::{DIGITS_MAX, Zone};
@@ -393,7 +393,7 @@ impl Insert<'_> {
         let row = self.work.rows.get(self.work.next);
         let view = RowView::new(&plan.table.row_format, row.image.image);
         let columns = &plan.table.definition.columns;
-        let Workspace { inputs, key, partition_key, .. } = &mut context.engine.work;
+        let Workspace { inputs, key, .. } = &mut context.engine.work;
         for (position, lock) in plan.keys().iter().enumerate().skip(first) {
             let KeyLock { index, columns: key_columns, lock } = lock;
             let buffers = &mut *context.turn.buffers;
@@ -403,24 +403,14 @@ impl Insert<'_> {
                 inputs.push_key_at(row.partition, row.image.key.key, &[], buffers);
                 return self.send(context, lock, Step::Key(position));
             }
-            let mut is_sent = false;
-            if list_among(columns, key_columns).is_some() {
-                for_each_entry(columns, key_columns, view, |entry, _| {
-                    is_sent = true;
-                    key.clear();
-                    append_escaped(&entry, key);
-                    inputs.push_key(key, &[], buffers);
-                });
-            } else {
-                partition_key.clear();
-                is_sent = !append_row_key(columns, key_columns, view, partition_key);
-                if is_sent {
-                    key.clear();
-                    append_escaped(partition_key, key);
-                    inputs.push_key(key, &[], buffers);
-                }
-            }
-            if is_sent {
+            let mut has_entries = false;
+            for_each_entry(columns, key_columns, view, |entry, _| {
+                has_entries = true;
+                key.clear();
+                append_escaped(&entry, key);
+                inputs.push_key(key, &[], buffers);
+            });
+            if has_entries {
                 return self.send(context, lock, Step::Key(position));
             }
         }
@@ -434,7 +424,7 @@ impl Insert<'_> {
         require!(position < keys.len(), "a locked key is one of the plan's");
         let KeyLock { index, lock, .. } = &keys[position];
         let row = work.rows.get(work.next);
-        if plan.has_list(position) {
+        if plan.keys()[position].has_list(&plan.table.definition) {
             return self.on_elements(context, position, images);
         }
         if let (Some(image), Some(expired)) = (images.iter().find(|images| !images.is_empty()), &plan.expired) {
@@ -552,7 +542,7 @@ impl Insert<'_> {
     ) -> Result<Next> {
         let Insert { plan, work, .. } = &mut *self;
         // Other rows can have other elements of the row.
-        let next = if plan.has_list(position) { position } else { position + 1 };
+        let next = if plan.keys()[position].has_list(&plan.table.definition) { position } else { position + 1 };
         if is_deleted {
             work.found.pop();
             return self.lock_key(context, next);
