@@ -232,3 +232,29 @@ fn a_restart_and_an_alteration_keep_the_entries() {
     assert!(node.stop());
     std::fs::remove_dir_all(&folder).expect("the node has ended");
 }
+
+#[test]
+fn a_locking_read_keeps_new_elements_out() {
+    let node = node();
+    let (mut reader, mut writer) = (session(&node), session(&node));
+    reader.query("CREATE DATABASE d").expect("it is new");
+    reader.query(TABLE).expect("it is good");
+    reader.query(r#"INSERT INTO d.t VALUES (1, 1, 1, '{"n": [1]}'), (2, 1, 1, '{"n": [7]}')"#).expect("it is good");
+    writer.query("SET innodb_lock_wait_timeout = 1").expect("it is good");
+    reader.query("BEGIN").expect("it is good");
+    let read = "SELECT id FROM d.t WHERE JSON_OVERLAPS(j->'$.n', '[1, 5]') FOR UPDATE";
+    assert_eq!(reader.query(read).expect("it is good").rows.len(), 1);
+    for (text, waits) in [
+        (r#"INSERT INTO d.t VALUES (3, 1, 1, '{"n": [4, 6]}')"#, false),
+        (r#"INSERT INTO d.t VALUES (4, 1, 1, '{"n": [4, 5]}')"#, true),
+        (r#"UPDATE d.t SET j = '{"n": [7, 8]}' WHERE id = 2"#, false),
+        (r#"UPDATE d.t SET j = '{"n": [5, 7]}' WHERE id = 2"#, true),
+    ] {
+        match writer.query(text) {
+            Ok(_) => assert!(!waits, "{text}"),
+            Err(error) => assert_eq!((error.errno(), waits), (1205, true), "{text}"),
+        }
+    }
+    reader.query("COMMIT").expect("it is good");
+    assert_eq!(ids(&mut reader, "", "5 MEMBER OF (j->'$.n')"), [""; 0]);
+}
