@@ -19,7 +19,7 @@ pub use aggregate::{Accumulator, AggregateKind};
 use junctor_model::{decimal, number, scratch};
 
 pub use evaluate::compare_values;
-pub use function::JsonPath;
+pub use function::{JsonPath, Sought, sought_elements};
 pub use junctor_model::scratch::{Scratch, Warning};
 pub use parameter::{ParameterList, Parameters, ParametersBuilder};
 pub use program::{

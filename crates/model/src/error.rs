@@ -546,6 +546,22 @@ errors! {
     FunctionalIndexOnLob = 3757, "HY000";
     /// A functional index with a function that may give another value.
     FunctionalIndexFunction = 3758, "HY000";
+    /// A value that a multi-valued index would cut.
+    FunctionalIndexTruncated = 3751, "01000";
+    /// A number outside the range of the elements of a multi-valued index.
+    FunctionalIndexOutOfRange = 3752, "22003";
+    /// A value that is none of the type of the elements of a multi-valued index.
+    MultiValuedInvalid = 3903, "22018";
+    /// A number without a value in the type of the elements of a multi-valued index.
+    MultiValuedOutOfRange = 3904, "22003";
+    /// Too many elements in one row of a multi-valued index.
+    MultiValuedKeys = 3905, "HY000";
+    /// Elements of too many bytes in one row of a multi-valued index.
+    MultiValuedBytes = 3906, "HY000";
+    /// A text that is too long for the elements of a multi-valued index.
+    FunctionalIndexTooLong = 3907, "22001";
+    /// An array or object among the elements of a multi-valued index.
+    MultiValuedNested = 3908, "HY000";
     /// A functional index that is no expression.
     FunctionalIndexOnColumn = 3762, "HY000";
     /// PARTITION BY of a temporary table.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::error::{Error, ErrorCode};
 use crate::id::{ColumnNumber, IndexId, TableId};
 use crate::key::append_value;
+use crate::key_list::list_column;
 use crate::quoted_name::quoted_name;
 use crate::row::RowView;
 use crate::schema::{
@@ -278,7 +279,10 @@ pub fn columns_named(table: &TableDefinition, names: &[Box<str>]) -> Option<Vec<
 /// An online ordered index whose key begins with the columns, so that rows with given values can be found.
 pub fn supporting_index<'a>(table: &'a TableDefinition, columns: &[ColumnNumber]) -> Option<&'a IndexDefinition> {
     let is_online = |index: &&IndexDefinition| index.state == IndexState::Online;
-    table.indexes.iter().filter(is_online).find(|index| index.is_ordered() && index.columns.starts_with(columns))
+    // A row without elements has no entry in a multi-valued index.
+    let has_all_rows = |index: &IndexDefinition| list_column(&table.columns, index).is_none();
+    let mut online = table.indexes.iter().filter(is_online);
+    online.find(|index| index.is_ordered() && index.columns.starts_with(columns) && has_all_rows(index))
 }
 
 /// How a key of these columns of the parent is looked up; `None` without a suitable index.

@@ -35,6 +35,7 @@ pub mod time_to_live;
 pub mod store;
 pub mod types;
 pub mod key;
+pub mod key_list;
 pub mod quoted_name;
 pub mod partition;
 pub mod row;

@@ -209,7 +209,18 @@ impl ColumnDefinition {
 
     /// The text of the expression that the column has for a functional part of an index.
     pub fn key_expression(&self) -> Option<&str> {
-        self.name.strip_prefix(EXPRESSION_NAME).filter(|_| self.hidden)
+        let text = self.name.strip_prefix(EXPRESSION_NAME).filter(|_| self.hidden);
+        text.or_else(|| self.key_list().map(|list| list.text))
+    }
+
+    /// The array whose elements the column has for a multi-valued index.
+    pub fn key_list(&self) -> Option<KeyList<'_>> {
+        if !self.hidden {
+            return None;
+        }
+        let name = self.name.strip_prefix(ELEMENTS_NAME)?;
+        let (element_bytes, text) = name.split_once(' ')?;
+        Some(KeyList { text, element_bytes: element_bytes.parse().ok()? })
     }
 
     /// The text of DEFAULT (expression).
@@ -224,6 +235,27 @@ const PREFIX_NAME: &str = "!prefix ";
 /// The beginning of the names of columns with the values of an expression, in an index. The text of the
 /// expression follows.
 pub const EXPRESSION_NAME: &str = "!expression ";
+
+/// The beginning of the names of columns with the elements of an array, in an index. The maximum number of
+/// bytes of an element follows, then the text of the expression.
+const ELEMENTS_NAME: &str = "!elements ";
+
+/// The array of a multi-valued index. Its elements are in a hidden generated column, as a list
+/// ([`crate::key_list`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyList<'n> {
+    /// The text of `cast(... as ... array)`.
+    pub text: &'n str,
+    /// Maximum number of bytes of an encoded element.
+    pub element_bytes: u16,
+}
+
+impl KeyList<'_> {
+    /// The name of the hidden column.
+    pub fn column_name(&self) -> String {
+        format!("{ELEMENTS_NAME}{} {}", self.element_bytes, self.text)
+    }
+}
 
 /// The prefixes of a column, in an index. The values are in a hidden generated column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

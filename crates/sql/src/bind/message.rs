@@ -14,6 +14,14 @@ pub fn ambiguous_column(shown: &str, clause: &str) -> Box<Error> {
     Error::new(ErrorCode::AmbiguousColumn, format!("Column '{shown}' in {clause} is ambiguous"))
 }
 
+/// Error 1235: `CAST(... AS ... ARRAY)` that is no part of an index.
+pub fn array_outside_index() -> Box<Error> {
+    Error::not_supported(
+        "Use of CAST( .. AS .. ARRAY) outside of functional index in CREATE(non-SELECT)/ALTER TABLE or in general \
+         expressions",
+    )
+}
+
 /// Error 1353: a row alias has another number of columns than the row.
 pub fn alias_column_count() -> Box<Error> {
     let message = "In definition of view, derived table or common table expression, SELECT list and column names list have \

@@ -25,4 +25,4 @@ pub(crate) use scope::shown;
 pub use scope::{FoundColumn, RowSource, Scope};
 pub(crate) use select_list::bind_item;
 pub use select_list::{SelectList, bind_returning_list, bind_select_list, item_named};
-pub(crate) use stored_expression::StoredExpressions;
+pub(crate) use stored_expression::{BoundArray, StoredExpressions};

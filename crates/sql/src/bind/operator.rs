@@ -235,6 +235,9 @@ impl Binder<'_> {
     }
 
     pub(super) fn cast(&mut self, written: &ast::Expression, target: &ast::CastTarget) -> Result<Expression> {
+        if let ast::CastTarget::Array(_) = target {
+            return Err(message::array_outside_index());
+        }
         let mut bound = self.bind(written)?;
         bound = match target {
             ast::CastTarget::Binary(_) | ast::CastTarget::Char { .. } => bound,
@@ -275,6 +278,7 @@ impl Binder<'_> {
             ast::CastTarget::DateTime(digits) => return cast_temporal("CAST DATETIME", operand, *digits),
             ast::CastTarget::Year => return cast_temporal("CAST YEAR", operand, None),
             ast::CastTarget::Json => return Expression::call("CAST JSON", vec![operand]),
+            ast::CastTarget::Array(_) => return Err(message::array_outside_index()),
         };
         Ok(Expression::cast(target, operand))
     }

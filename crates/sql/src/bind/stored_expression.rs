@@ -7,11 +7,11 @@ use junctor_expression::{Expression, Node};
 use junctor_model::collation::CollationId;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
-use junctor_model::schema::{ColumnDefinition, TableLayout};
+use junctor_model::schema::{ColumnDefinition, TableDefinition, TableLayout};
 use junctor_model::value::Value;
 use junctor_signals::row_expressions::ComputedColumn;
 
-use super::{Binder, Environment, Modes, Scope, as_stored};
+use super::{Binder, Environment, Modes, Scope, as_stored, message};
 use crate::parse::{expression as ast, parse_expression};
 
 /// The expressions of a table that a statement needs for the rows that it writes.
@@ -21,6 +21,13 @@ pub(crate) struct StoredExpressions<'a> {
     layout: &'a Arc<TableLayout>,
     /// Whether a value was bound that may differ in another execution.
     pub is_volatile: bool,
+}
+
+/// The array of a multi-valued index.
+pub(crate) struct BoundArray {
+    pub document: Expression,
+    /// NULL of the type of the elements.
+    pub of_elements: Expression,
 }
 
 impl<'a> StoredExpressions<'a> {
@@ -38,10 +45,47 @@ impl<'a> StoredExpressions<'a> {
 
     /// As [`StoredExpressions::bind`], for a parsed text.
     pub fn bind_written(&mut self, written: &ast::Expression) -> Result<Expression> {
+        if let ast::Expression::Cast { operand, target: ast::CastTarget::Array(element) } = written {
+            let BoundArray { document, of_elements } = self.bind_array(operand, element)?;
+            let name = Value::Bytes(self.index_of(written).as_bytes().to_vec());
+            let name = Expression::constant(name, CollationId::DEFAULT);
+            return Expression::call("CAST ARRAY", vec![document, of_elements, name]);
+        }
         let mut binder = Binder::new(&self.environment, Scope::of_table(self.layout, None));
         let bound = binder.bind(written)?;
         self.is_volatile |= binder.is_volatile;
         Ok(bound)
+    }
+
+    /// The array of a multi-valued index, whose text is that of [`junctor_model::schema::KeyList`]. Errors:
+    /// those of binding.
+    pub fn array(&mut self, text: &str) -> Result<BoundArray> {
+        match written(text)? {
+            ast::Expression::Cast { operand, target: ast::CastTarget::Array(element) } => {
+                self.bind_array(&operand, &element)
+            }
+            _ => Err(message::array_outside_index()),
+        }
+    }
+
+    fn bind_array(&mut self, operand: &ast::Expression, element: &ast::CastTarget) -> Result<BoundArray> {
+        let document = self.bind_written(operand)?;
+        let null = ast::Expression::Cast {
+            operand: Box::new(ast::Expression::Literal(ast::Literal::Null)),
+            target: element.clone(),
+        };
+        let of_elements = self.bind_written(&null)?.result;
+        Ok(BoundArray { document, of_elements: Expression::constant_of_type(Value::Null, of_elements) })
+    }
+
+    /// The name of the first index with the elements of an array, for errors.
+    fn index_of(&self, array: &ast::Expression) -> &str {
+        let TableDefinition { columns, indexes, .. } = &self.layout.definition;
+        let is_it = |part: &ColumnNumber| {
+            let list = columns[usize::from(part.0)].key_list();
+            list.is_some_and(|list| written(list.text).is_ok_and(|written| written == *array))
+        };
+        indexes.iter().find(|index| index.columns.iter().any(is_it)).map_or("functional_index", |index| &index.name)
     }
 
     /// The value of a column's default or of a generated column, to be stored. Errors: those of binding.

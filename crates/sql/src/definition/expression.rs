@@ -11,7 +11,8 @@ use junctor_model::schema::{CheckConstraint, ColumnDefinition, ExpressionKind, T
 
 use super::structure::DefinitionContext;
 use crate::bind::StoredExpressions;
-use crate::parse::expression::{ColumnReference, Expression, FunctionCall};
+use crate::bind::message::array_outside_index;
+use crate::parse::expression::{CastTarget, ColumnReference, Expression, FunctionCall};
 use crate::parse::{expression_text, parse_expression};
 
 /// The purpose of an expression, with the name of its column or constraint.
@@ -81,6 +82,7 @@ impl Purpose<'_> {
                 return Err(Error::not_supported("a subquery in a table definition"));
             }
             Expression::InsertedValue(_) => return Err(self.disallowed("values")),
+            Expression::Cast { target: CastTarget::Array(_), .. } => return Err(array_outside_index()),
             Expression::Function(call) if !self.allows(call) => {
                 return Err(self.disallowed(&shown_name(call)));
             }

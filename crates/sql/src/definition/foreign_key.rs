@@ -128,7 +128,7 @@ fn add_index(written: &ast::ForeignKey, key: &ForeignKey, table: &mut TableDefin
     let chosen = written.name.as_ref().or(written.index_name.as_ref());
     let parts: Vec<_> = key.columns.iter().map(|column| &table.columns[usize::from(column.0)]).collect();
     let name = index::generated_name(chosen.map_or(&*parts[0].name, |name| name.as_str()), &table.indexes);
-    index::check_key_bytes(parts.iter().map(|part| (&*part.name, &part.column_type)))?;
+    index::check_key_bytes(parts.iter().copied())?;
     table.indexes.push(IndexDefinition {
         id: IndexId(table.indexes.len() as u16),
         name: name.into(),

@@ -49,7 +49,14 @@ pub(super) fn define(
         (_, None) if index.columns[0].expression.is_some() => generated_name("functional_index", taken),
         (_, None) => generated_name(&find(columns, &index.columns[0].name)?.1.name, taken),
     };
-    let by_hash = index.algorithm == Some(ast::IndexAlgorithm::Hash);
+    let lists = key.iter().filter(|part| columns[usize::from(part.0)].key_list().is_some());
+    let is_multi_valued = match lists.count() {
+        0 => false,
+        1 => true,
+        _ => return Err(Error::not_supported("more than one multi-valued key part per index")),
+    };
+    // The entries of a multi-valued index are found only in its ordered index.
+    let by_hash = index.algorithm == Some(ast::IndexAlgorithm::Hash) && !is_multi_valued;
     let kind = match index.kind {
         ast::IndexKind::Primary => IndexKind::Primary { ordered: !by_hash },
         ast::IndexKind::Unique => IndexKind::Unique { ordered: !by_hash, entries: TableId(0) },
@@ -198,8 +205,11 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
             if key.contains(&ColumnNumber(position as u16)) {
                 return Err(message::duplicate_column(&name));
             }
-            let column_type = &columns[position].column_type;
-            bytes += column_type.key_bytes().ok_or_else(|| message::no_whole_key(column_type, &name))?;
+            let column = &columns[position];
+            if column.key_list().is_some() && part.descending {
+                return Err(message::ordered_list());
+            }
+            bytes += part_bytes(column, &name)?;
             key.push(ColumnNumber(position as u16));
             continue;
         }
@@ -217,8 +227,7 @@ fn key_columns(index: &ast::IndexDefinition, columns: &[ColumnDefinition]) -> Re
             }
         };
         let position = ColumnNumber(position as u16);
-        bytes +=
-            column.column_type.key_bytes().ok_or_else(|| message::no_whole_key(&column.column_type, &part.name))?;
+        bytes += part_bytes(column, &part.name)?;
         key.push(position);
     }
     if bytes > INDEX_KEY_BYTES_MAX {
@@ -283,12 +292,20 @@ fn explicit_name(name: &str, taken: &[IndexDefinition]) -> Result<String> {
 }
 
 /// Errors: 1170 for a TEXT or BLOB column, 1071 for a key above [`INDEX_KEY_BYTES_MAX`].
-pub(super) fn check_key_bytes<'a>(columns: impl Iterator<Item = (&'a str, &'a DataType)>) -> Result<()> {
+pub(super) fn check_key_bytes<'a>(columns: impl Iterator<Item = &'a ColumnDefinition>) -> Result<()> {
     let mut bytes = 0;
-    for (name, column_type) in columns {
-        bytes += column_type.key_bytes().ok_or_else(|| message::no_whole_key(column_type, name))?;
+    for column in columns {
+        bytes += part_bytes(column, &column.name)?;
     }
     if bytes > INDEX_KEY_BYTES_MAX { Err(message::key_too_long()) } else { Ok(()) }
+}
+
+/// Bytes of a key part, of an element in a multi-valued index. Error: 1170, with a name for the part.
+fn part_bytes(column: &ColumnDefinition, name: &str) -> Result<usize> {
+    match column.key_list() {
+        Some(list) => Ok(list.element_bytes.into()),
+        None => column.column_type.key_bytes().ok_or_else(|| message::no_whole_key(&column.column_type, name)),
+    }
 }
 
 /// The generated name of a key that the statement does not name: the name of its first column, with `_2`,

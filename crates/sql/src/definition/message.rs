@@ -60,6 +60,11 @@ pub(super) fn vector_entries(name: &str) -> Box<Error> {
     Error::new(ErrorCode::DisplayWidth, text)
 }
 
+/// Error 1221 for the direction of a multi-valued key part.
+pub(super) fn ordered_list() -> Box<Error> {
+    Error::new(ErrorCode::WrongUsage, "Incorrect usage of multi-valued index and explicit index order")
+}
+
 pub(super) fn multiple_primary() -> Box<Error> {
     Error::new(ErrorCode::MultiplePrimaryKey, "Multiple primary key defined")
 }

@@ -355,6 +355,8 @@ pub enum CastTarget {
         /// Number of digits after the decimal point.
         scale: Option<u32>,
     },
+    /// `type ARRAY`, for a multi-valued index.
+    Array(Box<CastTarget>),
     /// `DOUBLE`, `REAL`
     Double,
     /// `FLOAT[(precision)]`; the precision is in bits.

@@ -21,7 +21,7 @@ macro_rules! keywords {
 keywords! {
     Accessible reserved "ACCESSIBLE", Add reserved "ADD", Against plain "AGAINST", Algorithm plain "ALGORITHM",
     All reserved "ALL", Alter reserved "ALTER", Always plain "ALWAYS", Analyze reserved "ANALYZE", And reserved "AND",
-    Any plain "ANY", As reserved "AS", Asc reserved "ASC", Ascii plain "ASCII", Asensitive reserved "ASENSITIVE",
+    Any plain "ANY", Array plain "ARRAY", As reserved "AS", Asc reserved "ASC", Ascii plain "ASCII", Asensitive reserved "ASENSITIVE",
     AutoIncrement plain "AUTO_INCREMENT", Backup plain "BACKUP", Before reserved "BEFORE", Begin plain "BEGIN", Between reserved "BETWEEN",
     Bigint reserved "BIGINT", Binary reserved "BINARY", Binlog plain "BINLOG", Bit plain "BIT", Blob reserved "BLOB",
     Bool plain "BOOL", Boolean plain "BOOLEAN", Both reserved "BOTH", Btree plain "BTREE", By reserved "BY",

@@ -404,6 +404,13 @@ fn cast_target(target: &CastTarget) -> String {
             None => sized("decimal", precision),
             Some(scale) => format!("decimal({},{scale})", precision.unwrap_or(10)),
         },
+        CastTarget::Array(element) => match &**element {
+            CastTarget::Char { length, .. } => format!("{} array", sized("char", length)),
+            CastTarget::Decimal { precision, scale } => {
+                format!("decimal({}, {}) array", precision.unwrap_or(10), scale.unwrap_or(0))
+            }
+            element => format!("{} array", cast_target(element)),
+        },
         CastTarget::Double => "double".to_owned(),
         CastTarget::Float(precision) => sized("float", precision),
         CastTarget::Date => "date".to_owned(),

@@ -2,12 +2,14 @@
 //! bound to values, then a range; the last resort is a scan of all rows. Statistics of the table, where it
 //! has been sampled, can prefer another index than the one with the longest prefix.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
 use junctor_expression::Expression;
 use junctor_model::error::Result;
 use junctor_model::id::{ColumnNumber, IndexId};
+use junctor_model::key_list::list_column;
 use junctor_model::schema::{Dictionary, IndexDefinition, IndexKind, IndexState, TableDefinition, TableLayout};
 use junctor_model::value::Value;
 use junctor_signals::program::{Access, Output, ReadProgram};
@@ -167,7 +169,13 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
     let mut candidates = Vec::new();
     for index in definition.indexes.iter().filter(|index| index.is_ordered() && usable(index)) {
         let (ranges, implied) = ranges_of(definition, index, &restrictions);
-        let walk = request.order.and_then(|order| walk_in_order(&ranges, order));
+        let list = list_column(&definition.columns, index);
+        if list.is_some_and(|list| !has_elements(&ranges, list)) {
+            continue;
+        }
+        // Rows with several elements have no place in the order.
+        let order = request.order.filter(|_| list.is_none());
+        let walk = order.and_then(|order| walk_in_order(&ranges, order));
         let gives_order = walk.is_some();
         let of_ranges = RANGE_SCORE * usize::from(!ranges.value_sets.is_empty());
         let score = 4 * ranges.prefix.len() + of_ranges + usize::from(gives_order);
@@ -189,6 +197,22 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
             ChosenPath { path, access: Access::AllRows, implied: Vec::new(), is_by_statistics }
         }
     })
+}
+
+/// Whether the ranges bind the list of a multi-valued index to elements, so that they find all rows of the
+/// condition: a row without elements has no entry. Several elements and several values of a column before them
+/// would make too many ranges.
+fn has_elements(ranges: &RangeTemplate, list: ColumnNumber) -> bool {
+    let Some(place) = ranges.columns.iter().position(|column| *column == list) else { return false };
+    match (&ranges.value_sets[..], place.cmp(&ranges.prefix.len())) {
+        (_, Ordering::Less) => true,
+        ([ValueSet::Values(_)], Ordering::Equal) => true,
+        (sets, Ordering::Equal) => {
+            let are_elements = !sets.is_empty() && sets.iter().all(|set| matches!(set, ValueSet::Values(_)));
+            are_elements && ranges.prefix.iter().all(KeyValues::is_single)
+        }
+        (_, Ordering::Greater) => false,
+    }
 }
 
 /// The candidate with the highest score, or one that finds clearly fewer rows.
@@ -410,6 +434,9 @@ fn unique_lookup(
     let definition = &request.layout.definition;
     definition.indexes.iter().filter(|index| usable(index)).find_map(|index| {
         let IndexKind::Unique { entries, .. } = index.kind else { return None };
+        if list_column(&definition.columns, index).is_some() {
+            return None;
+        }
         let (keys, _) = whole_keys(definition, index, restrictions, request.conjuncts)?;
         let entries = request.dictionary.table(entries)?;
         let lookup = ReadProgram::new(entries, Access::PrimaryKeys, Output::Images);

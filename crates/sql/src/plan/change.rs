@@ -19,6 +19,7 @@ use junctor_signals::row_expressions::ComputedColumn;
 use super::access::{AccessPath, AccessRequest, KeyTemplate, UniqueLookup, choose, unique_row};
 use super::conflict::{clustered_columns, lock_program, touches_unique};
 use super::functional::{WithKeyExpressions, with_key_expressions};
+use super::multi_valued::with_elements;
 use super::operand::reads_parameter;
 use super::order::{bind_order, plain_order};
 use super::prefix::{WithPrefixes, with_prefixes};
@@ -253,7 +254,9 @@ fn plan_change(
     binder.is_volatile |= wants_literals;
     let Living { filter, is_volatile } = living(filter, binder.environment, layout)?;
     binder.is_volatile |= is_volatile;
-    let WithPrefixes { filter, implied } = with_prefixes(filter, &layout.definition)?;
+    let with_elements = with_elements(filter, binder.environment, layout)?;
+    binder.is_volatile |= with_elements.wants_literals;
+    let WithPrefixes { filter, implied } = with_prefixes(with_elements.filter, &layout.definition)?;
     // A change has no select list to which ORDER BY could refer by number or alias.
     let nothing = Projection::new(Vec::new(), Vec::new());
     let sort = bind_order(binder, request.order_by, &[], &nothing)?;
@@ -272,7 +275,7 @@ fn plan_change(
         parallel: 0..0,
     };
     let mut chosen = choose(&access_request)?;
-    chosen.implied.extend(implied);
+    chosen.implied.extend(with_elements.implied.chain(implied));
     let limit = request.limit.map(Quantity::of).transpose()?;
     let in_order = sort.is_empty() || is_ordered(&chosen, order_columns, layout);
     let is_single = is_single_row(&chosen.path);

@@ -7,6 +7,7 @@ use junctor_expression::{Expression, Node, ResultType};
 use junctor_model::error::Result;
 use junctor_model::foreign_key::{ForeignKeyWork, RowWrite};
 use junctor_model::id::{ColumnNumber, IndexId};
+use junctor_model::key_list::list_among;
 use junctor_model::schema::{Dictionary, IndexDefinition, IndexKind, TableDefinition, TableLayout};
 use junctor_signals::program::{
     Access, Assignment, LockMode, Output, Projection, Returning, WhenLocked, WriteAction, WriteProgram,
@@ -64,6 +65,13 @@ pub struct KeyLock {
     /// The locking read, which returns images: of the row by primary key, or of the index entry by unique
     /// key.
     pub lock: Arc<WriteProgram>,
+}
+
+impl KeyLock {
+    /// Whether a row can have several entries of the key.
+    pub fn has_list(&self, table: &TableDefinition) -> bool {
+        list_among(&table.columns, &self.columns).is_some()
+    }
 }
 
 impl Conflict {

@@ -27,7 +27,7 @@ pub(super) fn with_key_expressions(
     let mut replaced = WithKeyExpressions { filter, wants_literals: false };
     let Some(filter) = &mut replaced.filter else { return Ok(replaced) };
     for (position, column) in layout.definition.columns.iter().enumerate() {
-        let Some(text) = column.key_expression() else { continue };
+        let Some(text) = column.key_expression().filter(|_| column.key_list().is_none()) else { continue };
         let mut wanted = StoredExpressions::new(environment, layout).bind(text)?;
         forget_collations(&mut wanted);
         let hidden = Expression::column(ColumnNumber(position as u16), column, "");
@@ -57,11 +57,15 @@ fn replace(inside: &mut Expression, wanted: &Expression, by: &Expression) -> boo
     !differs
 }
 
-/// Makes the collations of literals equal where they have no effect: the literals of a session may have
-/// another collation than those of the definition. Where a node compares, its domain differs, too. A function
-/// takes the collation of a literal only if no other argument is a string.
-fn forget_collations(expression: &mut Expression) {
+/// Removes the names of columns, which a statement may write behind an alias, and makes the collations of
+/// literals equal where they have no effect: the literals of a session may have another collation than those
+/// of the definition. Where a node compares, its domain differs, too. A function takes the collation of a
+/// literal only if no other argument is a string.
+pub(super) fn forget_collations(expression: &mut Expression) {
     let is_string = |argument: &Expression| argument.result.is_text() && !matches!(argument.node, Node::Constant(_));
+    if let Node::Column { name, .. } = &mut expression.node {
+        *name = Box::default();
+    }
     let has_effect = match &expression.node {
         Node::Call(function, _) if function.name.starts_with("JSON_") => {
             (expression.result.collation, expression.result.coercibility) =
@@ -81,13 +85,14 @@ fn forget_collations(expression: &mut Expression) {
 
 /// Whether two expressions are equal if each parameter of the first one has the value of the constant in its
 /// place.
-fn is_like(one: &Expression, other: &Expression, parameters: &mut u32) -> bool {
+pub(super) fn is_like(one: &Expression, other: &Expression, parameters: &mut u32) -> bool {
     match (&one.node, &other.node) {
         (Node::Parameter(_), Node::Constant(_)) => {
             *parameters += 1;
             return true;
         }
         (Node::Call(function, _), Node::Call(known, _)) if function.name != known.name => return false,
+        (Node::Column { index, .. }, Node::Column { index: known, .. }) => return index == known,
         (Node::Column { .. } | Node::Constant(_) | Node::Parameter(_), _) => return one.node == other.node,
         (node, known) if std::mem::discriminant(node) != std::mem::discriminant(known) => return false,
         _ => {}

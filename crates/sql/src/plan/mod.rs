@@ -17,6 +17,7 @@ mod insert_query;
 mod insert_view;
 mod load;
 mod modify;
+mod multi_valued;
 mod operand;
 mod operation_kind;
 mod order;

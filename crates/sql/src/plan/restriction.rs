@@ -12,6 +12,7 @@ use junctor_model::time_to_live::last_expired;
 use junctor_model::types::{Form, Packed};
 use junctor_model::value::Value;
 
+use super::multi_valued::HAS_ELEMENT;
 use super::operand::{Interval, KeyValues, Operand, ValueSet};
 use super::time_to_live::ROW_EXPIRED;
 
@@ -112,6 +113,12 @@ fn restriction_of(
         }
         Node::Is { test: IsTest::Null, negated: false, operand } => {
             Some((column_of(operand)?, vec![ValueSet::Values(KeyValues::Null)], true))
+        }
+        Node::Call(function, arguments) if function.name == HAS_ELEMENT => {
+            let [list, element] = &**arguments else { return None };
+            let column = column_of(list)?;
+            definition.columns.get(usize::from(column.0))?.key_list()?;
+            Some((column, vec![ValueSet::Values(KeyValues::One(Operand::of(element)?))], false))
         }
         // The purge finds its rows by an index of the column, if there is one.
         Node::Call(function, arguments) if function.name == ROW_EXPIRED => {

@@ -15,6 +15,7 @@ use junctor_signals::program::{
 
 use super::access::{AccessPath, AccessRequest, ChosenPath, OrderColumn, ScopeTemplate, Walk, choose, walk_in_order};
 use super::functional::{WithKeyExpressions, with_key_expressions};
+use super::multi_valued::with_elements;
 use super::operand::{KeyValues, LimitTemplate, ValueSet, is_fixed, reads_parameter};
 use super::operation_kind::OperationKind;
 use super::order::{bind_order_of, check_distinct_order, plain_order};
@@ -123,7 +124,9 @@ pub(super) fn plan_select(
     binder.is_volatile |= wants_literals;
     let Living { filter, is_volatile } = living(filter, environment, layout)?;
     binder.is_volatile |= is_volatile;
-    let WithPrefixes { filter, implied } = with_prefixes(filter, &layout.definition)?;
+    let with_elements = with_elements(filter, environment, layout)?;
+    binder.is_volatile |= with_elements.wants_literals;
+    let WithPrefixes { filter, implied } = with_prefixes(with_elements.filter, &layout.definition)?;
     let is_aggregate = !list.aggregates.is_empty();
     let sort = bind_order_of(&mut binder, select, &list)?;
     if select.distinct {
@@ -148,7 +151,7 @@ pub(super) fn plan_select(
         parallel: 0..0,
     };
     let mut chosen = choose(&request)?;
-    chosen.implied.extend(implied);
+    chosen.implied.extend(with_elements.implied.chain(implied));
     let is_single = is_single_row(&chosen.path);
     let in_order = is_ordered(&chosen, order_columns, layout);
     let final_step = match (is_aggregate, select.distinct) {
@@ -197,7 +200,8 @@ pub(super) struct LeafRequest<'a> {
 impl LeafRequest<'_> {
     /// The access path. Errors: those of [`choose`].
     pub fn path(&self, environment: &Environment<'_>) -> Result<AccessPath> {
-        let WithPrefixes { filter, .. } = with_prefixes(self.filter.clone(), &self.layout.definition)?;
+        let with_elements = with_elements(self.filter.clone(), environment, self.layout)?;
+        let WithPrefixes { filter, .. } = with_prefixes(with_elements.filter, &self.layout.definition)?;
         Ok(self.choose(environment, filter.as_ref())?.path)
     }
 
@@ -229,9 +233,10 @@ impl LeafRequest<'_> {
 /// Plans a leaf. Errors: those of [`choose`].
 pub(super) fn plan_leaf(environment: &Environment<'_>, request: LeafRequest<'_>) -> Result<SelectPlan> {
     let layout = request.layout;
-    let WithPrefixes { filter, implied } = with_prefixes(request.filter.clone(), &layout.definition)?;
+    let with_elements = with_elements(request.filter.clone(), environment, layout)?;
+    let WithPrefixes { filter, implied } = with_prefixes(with_elements.filter, &layout.definition)?;
     let mut chosen = request.choose(environment, filter.as_ref())?;
-    chosen.implied.extend(implied);
+    chosen.implied.extend(with_elements.implied.chain(implied));
     let parts = Parts {
         header: ResultHeader::new(request.projection.columns.clone()),
         filter,

@@ -3,6 +3,7 @@
 use junctor_model::collation::CollationId;
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::{KeyPart, append_entry_key, append_row_key};
+use junctor_model::key_list::{ListKey, list_column};
 use junctor_model::row::RowView;
 use junctor_model::schema::{ColumnDefinition, IndexDefinition};
 use junctor_model::value::ValueRef;
@@ -20,6 +21,8 @@ pub(crate) struct KeyShape {
     fixed: Option<Box<[FixedPart]>>,
     /// How to compare each column, if all of them can be compared without building the key.
     direct: Option<Box<[DirectPart]>>,
+    /// The column with a list of elements, each of which is in a key of its own: a multi-valued index.
+    list: Option<ColumnNumber>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,12 +69,12 @@ impl KeyShape {
             Some([DirectPart::Integer(integer)]) => Some(*integer),
             _ => None,
         };
-        KeyShape { columns: columns.into(), descending: Box::default(), integer, fixed, direct }
+        KeyShape { columns: columns.into(), descending: Box::default(), integer, fixed, direct, list: None }
     }
 
     /// The shape of the entries of an ordered index.
     pub(crate) fn of_index(definitions: &[ColumnDefinition], index: &IndexDefinition) -> KeyShape {
-        let shape = KeyShape::new(definitions, &index.columns);
+        let shape = KeyShape { list: list_column(definitions, index), ..KeyShape::new(definitions, &index.columns) };
         match &index.attributes.descending[..] {
             [] => shape,
             descending => KeyShape { descending: descending.into(), integer: None, direct: None, ..shape },
@@ -135,6 +138,35 @@ impl KeyShape {
         }
     }
 
+    /// Whether a row can have several keys, or none. Then only `for_each_key` builds them.
+    #[inline]
+    pub(crate) fn is_multi_valued(&self) -> bool {
+        self.list.is_some()
+    }
+
+    /// Calls `visit` with each key of a row, in an order that is the same for equal rows. `key` is working
+    /// memory.
+    pub(crate) fn for_each_key(
+        &self,
+        definitions: &[ColumnDefinition],
+        row: RowView<'_>,
+        key: &mut Vec<u8>,
+        mut visit: impl FnMut(&[u8]),
+    ) {
+        match self.list {
+            Some(list) => {
+                let keys = ListKey { definitions, columns: &self.columns, descending: &self.descending, list };
+                keys.for_each(row, key, visit);
+            }
+            None => {
+                key.clear();
+                self.append(definitions, row, key);
+                visit(key);
+            }
+        }
+    }
+
+    /// Appends the key of a row in an index that is not multi-valued.
     #[inline]
     pub(crate) fn append(&self, definitions: &[ColumnDefinition], row: RowView<'_>, out: &mut Vec<u8>) {
         if let Some(integer) = self.integer {

@@ -2,6 +2,7 @@
 
 mod hash;
 mod key_shape;
+mod row_keys;
 pub mod ordered;
 #[allow(unsafe_code)]
 mod words;
@@ -10,6 +11,7 @@ pub use hash::HashIndex;
 pub(crate) use key_shape::KeyShape;
 pub(crate) use ordered::SortedRun;
 pub use ordered::{Direction, OrderedIndex, RangeBounds};
+pub(crate) use row_keys::RowKeys;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;

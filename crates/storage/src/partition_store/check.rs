@@ -56,19 +56,19 @@ impl PartitionStore {
     fn check_ordered(&self, entry: &LocalIndex) -> Result<(), String> {
         let mut allowed: BTreeSet<(Vec<u8>, RowId)> = BTreeSet::new();
         let mut required = BTreeSet::new();
-        let mut scratch = Vec::new();
+        let (mut scratch, mut key) = (Vec::new(), Vec::new());
         for row in (0..self.row_id_limit().0).map(RowId) {
             let mut is_reachable = true;
             for version in self.versions(row) {
                 if !version.is_deleted() {
-                    let mut key = Vec::new();
                     let view = key_view(&self.rows, self.format(), &entry.shape, &version, &mut scratch);
-                    entry.shape.append(self.definitions(), view, &mut key);
-                    key.truncate(entry.tree.truncated(&key).len());
-                    if is_reachable {
-                        required.insert((key.clone(), row));
-                    }
-                    allowed.insert((key, row));
+                    entry.shape.for_each_key(self.definitions(), view, &mut key, |key| {
+                        let key = entry.tree.truncated(key).to_vec();
+                        if is_reachable {
+                            required.insert((key.clone(), row));
+                        }
+                        allowed.insert((key, row));
+                    });
                 }
                 // Versions below the one that the oldest snapshot sees wait for the purge. Their index
                 // entries may already be gone.

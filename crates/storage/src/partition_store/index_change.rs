@@ -43,10 +43,11 @@ impl PartitionStore {
             // Index all versions, because older snapshots may scan the index once it is complete.
             for version in rows.versions(row).filter(|version| !version.is_deleted()) {
                 let view = key_view(rows, &layout.row_format, &entry.shape, &version, &mut scratch.image);
-                scratch.key.clear();
-                entry.shape.append(&layout.definition.columns, view, &mut scratch.key);
-                entry.tree.reserve(&scratch.key, row, MemoryNeed::Growth)?;
-                entry.tree.insert(&scratch.key, row);
+                entry.keys_of(&layout.definition.columns, view, &mut scratch.key, &mut scratch.row_keys);
+                for key in scratch.row_keys.iter() {
+                    entry.tree.reserve(key, row, MemoryNeed::Growth)?;
+                    entry.tree.insert(key, row);
+                }
             }
         }
         require!(

@@ -38,7 +38,7 @@ use junctor_model::key::KeyPart;
 use junctor_model::row::{RowFormat, RowView};
 use junctor_model::schema::{ColumnDefinition, IndexDefinition, TableLayout};
 
-use crate::index::{HashIndex, KeyShape, OrderedIndex};
+use crate::index::{HashIndex, KeyShape, OrderedIndex, RowKeys};
 use crate::page::PagePool;
 use crate::row::{RowStore, RowVersion};
 
@@ -133,6 +133,9 @@ struct Scratch {
     added_keys: Vec<u8>,
     /// For each added key: the position of its index in `ordered`, and the end of the key in `added_keys`.
     added: Vec<(usize, usize)>,
+    /// Keys of a row and of another version in a multi-valued index.
+    row_keys: RowKeys,
+    other_keys: RowKeys,
 }
 
 impl PartitionStore {
@@ -211,6 +214,8 @@ impl Scratch {
                 *buffer = Vec::new();
             }
         }
+        self.row_keys.trim(SCRATCH_BYTES_KEPT);
+        self.other_keys.trim(SCRATCH_BYTES_KEPT);
     }
 }
 
@@ -231,6 +236,13 @@ impl LocalIndex {
             tree: OrderedIndex::new(pool, bytes),
             is_complete: true,
         }
+    }
+
+    /// Collects the keys of a row, as the tree stores them: sorted and distinct. `key` is working memory.
+    fn keys_of(&self, columns: &[ColumnDefinition], row: RowView<'_>, key: &mut Vec<u8>, keys: &mut RowKeys) {
+        keys.clear();
+        self.shape.for_each_key(columns, row, key, |key| keys.push(self.tree.truncated(key)));
+        keys.sort();
     }
 }
 
@@ -253,6 +265,10 @@ fn key_view<'a>(
 /// Maximum number of bytes of a column's part of a key. A character has at most 18 weights of two bytes.
 fn key_bytes_max(column: &ColumnDefinition) -> usize {
     const WEIGHT_BYTES_PER_CHARACTER_MAX: usize = 36;
+    if let Some(list) = column.key_list() {
+        // A byte of an element may be escaped.
+        return 3 + 2 * usize::from(list.element_bytes);
+    }
     match column.column_type.key_part() {
         KeyPart::Integer { bytes, .. } => 1 + usize::from(bytes),
         KeyPart::Double => 1 + 8,

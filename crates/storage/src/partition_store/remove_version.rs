@@ -1,6 +1,6 @@
 //! Removes versions, together with the index entries that no remaining version needs.
 
-use junctor_model::id::RowId;
+use junctor_model::id::{IndexId, RowId};
 use junctor_model::partition::key_hash;
 
 use super::{LocalIndex, PartitionStore, Scratch, key_view};
@@ -49,12 +49,32 @@ pub(super) fn remove_orphaned_keys(store: &mut PartitionStore, row: RowId, remov
         return;
     }
     let (format, columns) = (&layout.row_format, &layout.definition.columns[..]);
-    let Scratch { image, other_image, key, other_key, .. } = &mut *scratch;
-    for LocalIndex { id, shape, tree, is_complete } in ordered {
+    let Scratch { image, other_image, key, other_key, row_keys, other_keys, .. } = &mut *scratch;
+    for entry in ordered {
+        let LocalIndex { id, shape, tree, is_complete } = entry;
         let view = key_view(rows, format, shape, &version, image);
         let mut has_same_values =
             |other: &RowVersion<'_>| shape.has_same_values(view, key_view(rows, format, shape, other, other_image));
         if any_remaining(rows, row, removed, remaining, &mut has_same_values) {
+            continue;
+        }
+        if shape.is_multi_valued() {
+            entry.keys_of(columns, view, key, row_keys);
+            if row_keys.is_empty() {
+                continue;
+            }
+            let mut has_all_keys = |other: &RowVersion<'_>| {
+                entry.keys_of(columns, key_view(rows, format, &entry.shape, other, other_image), other_key, other_keys);
+                row_keys.remove_all_of(other_keys);
+                row_keys.is_empty()
+            };
+            if any_remaining(rows, row, removed, remaining, &mut has_all_keys) {
+                continue;
+            }
+            for key in row_keys.iter() {
+                let is_removed = entry.tree.remove(key, row);
+                require_removed(is_removed, (entry.id, entry.is_complete), row, remaining);
+            }
             continue;
         }
         // Different values can still have the same key, as 'a' and 'A' do in a case-insensitive collation.
@@ -69,14 +89,20 @@ pub(super) fn remove_orphaned_keys(store: &mut PartitionStore, row: RowId, remov
             continue;
         }
         let is_removed = tree.remove(key, row);
-        // A version below the purge horizon may already have lost its entry, if a version above it had an
-        // equal key. A version that is removed from the top has its entries.
-        require!(
-            is_removed || !*is_complete || !matches!(remaining, Remaining::AllOthers),
-            "a version of row {row} that can be read has an entry in index {id}"
-        );
+        require_removed(is_removed, (*id, *is_complete), row, remaining);
     }
     scratch.trim();
+}
+
+/// Checks that the entry of a removed version existed.
+#[inline]
+fn require_removed(is_removed: bool, (index, is_complete): (IndexId, bool), row: RowId, remaining: Remaining) {
+    // A version below the purge horizon may already have lost its entry, if a version above it had an equal
+    // key. A version that is removed from the top has its entries.
+    require!(
+        is_removed || !is_complete || !matches!(remaining, Remaining::AllOthers),
+        "a version of row {row} that can be read has an entry in index {index}"
+    );
 }
 
 /// Whether the condition holds for one of the remaining versions, not counting deletions.

@@ -280,8 +280,13 @@ impl PartitionStore {
                 build.greatest = build.greatest.max(positive(value));
             }
             for (index, run) in ordered.iter().zip(&mut build.runs) {
-                scratch.key.clear();
                 let view = key_view(store, format, &index.shape, &version, &mut scratch.image);
+                if index.shape.is_multi_valued() {
+                    index.keys_of(columns, view, &mut scratch.key, &mut scratch.row_keys);
+                    scratch.row_keys.iter().for_each(|key| run.push(key, entry.row));
+                    continue;
+                }
+                scratch.key.clear();
                 index.shape.append(columns, view, &mut scratch.key);
                 run.push(index.tree.truncated(&scratch.key), entry.row);
             }
@@ -302,7 +307,11 @@ impl PartitionStore {
             self.live_rows
         );
         for entry in &mut self.ordered {
-            require!(entry.tree.len() == self.live_rows, "every replayed row has an entry in index {}", entry.id);
+            require!(
+                entry.shape.is_multi_valued() || entry.tree.len() == self.live_rows,
+                "every replayed row has an entry in index {}",
+                entry.id
+            );
             entry.tree.trim();
             entry.is_complete = true;
         }

@@ -6,7 +6,7 @@ use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, IndexId, TableId};
 use junctor_model::key::append_value;
 use junctor_model::partition::key_hash;
-use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, TableDefinition, TableLayout};
+use junctor_model::schema::{ColumnDefinition, IndexDefinition, IndexKind, KeyList, TableDefinition, TableLayout};
 use junctor_model::types::DataType;
 use junctor_model::value::ValueRef;
 
@@ -36,6 +36,16 @@ pub(crate) fn layout() -> Arc<TableLayout> {
         index(1, IndexKind::Ordered, &[1]),
         index(2, IndexKind::Ordered, &[2, 1]),
     ];
+    table(columns, indexes)
+}
+
+/// The same with the elements of a list, in an index of their own and between k and name.
+pub(crate) fn lists_layout() -> Arc<TableLayout> {
+    let TableDefinition { mut columns, mut indexes, .. } = layout().definition.clone();
+    let name = KeyList { text: "cast(`name` as char(2) array)", element_bytes: 8 }.column_name();
+    let list = column(&name, DataType::text_or_blob(2, CollationId::BINARY), true);
+    columns.push(ColumnDefinition { hidden: true, ..list });
+    indexes.extend([index(3, IndexKind::Ordered, &[4]), index(4, IndexKind::Ordered, &[1, 4, 2])]);
     table(columns, indexes)
 }
 

@@ -121,7 +121,7 @@ impl PartitionStore {
             budget -= 1;
             let accepted = self.accept(EntryKey { index: entry, key }, row, visibility, &mut scratch);
             let is_stopped = match accepted {
-                Some(view) if !check_bounds || self.lies_within(entry, view, range.bounds) => {
+                Some(view) if !check_bounds || self.lies_within(entry, (key, view), range.bounds) => {
                     visit(row, view).is_break()
                 }
                 _ => false,
@@ -279,17 +279,26 @@ impl PartitionStore {
     #[inline]
     fn has_key(&self, entry: EntryKey<'_>, version: &RowVersion<'_>, scratch: &mut ScanScratch) -> bool {
         let ScanScratch { image, whole_key } = scratch;
+        let LocalIndex { shape, tree, .. } = entry.index;
         let view = RowView::new(self.format(), self.rows.image(version, image));
+        if shape.is_multi_valued() {
+            let mut is_found = false;
+            shape.for_each_key(self.definitions(), view, whole_key, |key| is_found |= tree.truncated(key) == entry.key);
+            return is_found;
+        }
         whole_key.clear();
-        entry.index.shape.append(self.definitions(), view, whole_key);
-        entry.index.tree.truncated(whole_key) == entry.key
+        shape.append(self.definitions(), view, whole_key);
+        tree.truncated(whole_key) == entry.key
     }
 
+    /// Whether a key of the row that the index stores as this entry lies within the bounds.
     #[cold]
-    fn lies_within(&self, entry: &LocalIndex, view: RowView<'_>, bounds: RangeBounds<'_>) -> bool {
-        let mut key = Vec::new();
-        entry.shape.append(self.definitions(), view, &mut key);
-        bounds.contains(&key)
+    fn lies_within(&self, entry: &LocalIndex, (stored, view): (&[u8], RowView<'_>), bounds: RangeBounds<'_>) -> bool {
+        let mut is_within = false;
+        entry.shape.for_each_key(self.definitions(), view, &mut Vec::new(), |key| {
+            is_within |= entry.tree.truncated(key) == stored && bounds.contains(key);
+        });
+        is_within
     }
 
     /// A primary key in the form of the entries of its ordered index, if it has one: descending parts are
@@ -303,10 +312,22 @@ impl PartitionStore {
         key
     }
 
-    /// Appends the row's key in an index of this partition; false if the index does not exist here.
-    pub fn append_index_key(&self, index: IndexId, row: RowView<'_>, out: &mut Vec<u8>) -> bool {
+    /// Calls `visit` with each key of the row in an index of this partition: one, or any number of keys in a
+    /// multi-valued index. Returns false if the index does not exist here. `key` is working memory.
+    pub fn for_each_index_key(
+        &self,
+        index: IndexId,
+        row: RowView<'_>,
+        key: &mut Vec<u8>,
+        visit: impl FnMut(&[u8]),
+    ) -> bool {
         let Some(entry) = self.ordered.iter().find(|entry| entry.id == index) else { return false };
-        entry.shape.append(self.definitions(), row, out);
+        entry.shape.for_each_key(self.definitions(), row, key, visit);
         true
+    }
+
+    /// Whether a row can have several entries in an index, or none.
+    pub fn is_multi_valued(&self, index: IndexId) -> bool {
+        self.ordered.iter().any(|entry| entry.id == index && entry.shape.is_multi_valued())
     }
 }

@@ -7,8 +7,8 @@ use junctor_model::partition::HashedKey;
 use junctor_model::row::RowView;
 
 use super::remove_version::{Remaining, remove_orphaned_keys};
-use super::{PartitionStore, Writer, key_view};
-use crate::invariant::verify;
+use super::{LocalIndex, PartitionStore, Scratch, Writer, key_view};
+use crate::invariant::{require, verify};
 use crate::page::{Location, MemoryNeed, OutOfMemory};
 
 /// Why a write was refused. A refused write has changed nothing.
@@ -248,7 +248,7 @@ impl PartitionStore {
     }
 
     /// Collects the keys of `image` that the newest version does not have, and reserves memory for them in
-    /// their indexes.
+    /// their indexes. Entries of multi-valued indexes are inserted at once.
     fn reserve_added_keys(
         &mut self,
         target: Target,
@@ -264,6 +264,7 @@ impl PartitionStore {
             Target::Existing(row) => (row, rows.newest(row).filter(|newest| !newest.is_deleted())),
             Target::New { row, .. } => (row.unwrap_or(rows.map().next()), None),
         };
+        let mut is_multi_valued = false;
         for (position, entry) in ordered.iter_mut().enumerate() {
             if let Some(newest) = &newest {
                 let old = key_view(rows, &layout.row_format, &entry.shape, newest, &mut scratch.image);
@@ -272,12 +273,62 @@ impl PartitionStore {
                     continue;
                 }
             }
+            if entry.shape.is_multi_valued() {
+                is_multi_valued = true;
+                continue;
+            }
             let start = scratch.added_keys.len();
             entry.shape.append(&layout.definition.columns, view, &mut scratch.added_keys);
             entry.tree.reserve(&scratch.added_keys[start..], row, need)?;
             scratch.added.push((position, scratch.added_keys.len()));
         }
-        scratch.trim();
+        // These are the last, so that a failure leaves entries in no other index.
+        if is_multi_valued {
+            self.insert_element_keys((target, row), image, need)?;
+        }
+        self.scratch.trim();
+        Ok(())
+    }
+
+    /// Inserts the entries of a new image into the multi-valued indexes, except those that the newest version
+    /// has. Memory is reserved for one entry at a time, because a reservation for all of them would have to
+    /// expect that each splits nodes of its own. A lack of memory removes what was inserted.
+    #[inline(never)]
+    fn insert_element_keys(
+        &mut self,
+        (target, row): (Target, RowId),
+        image: &[u8],
+        need: MemoryNeed,
+    ) -> Result<(), OutOfMemory> {
+        let PartitionStore { rows, ordered, layout, scratch, .. } = self;
+        let (format, columns) = (&layout.row_format, &layout.definition.columns[..]);
+        let newest = match target {
+            Target::Existing(row) => rows.newest(row).filter(|newest| !newest.is_deleted()),
+            Target::New { .. } => None,
+        };
+        let Scratch { image: newest_image, key, added, added_keys, row_keys, other_keys, .. } = scratch;
+        let ordinary = (added.len(), added_keys.len());
+        for (position, entry) in ordered.iter_mut().enumerate().filter(|(_, entry)| entry.shape.is_multi_valued()) {
+            entry.keys_of(columns, RowView::new(format, image), key, row_keys);
+            // During a build the newest version may not have its entries yet.
+            if let Some(newest) = newest.as_ref().filter(|_| entry.is_complete) {
+                entry.keys_of(columns, key_view(rows, format, &entry.shape, newest, newest_image), key, other_keys);
+                row_keys.remove_all_of(other_keys);
+            }
+            for new in row_keys.iter() {
+                if entry.tree.reserve(new, row, need).is_err() {
+                    remove_inserted(ordered, (added, added_keys), ordinary, row);
+                    return Err(OutOfMemory);
+                }
+                // An older version may have the entry already.
+                if entry.tree.insert(new, row) {
+                    added_keys.extend_from_slice(new);
+                    added.push((position, added_keys.len()));
+                }
+            }
+        }
+        added.truncate(ordinary.0);
+        added_keys.truncate(ordinary.1);
         Ok(())
     }
 
@@ -301,5 +352,21 @@ impl PartitionStore {
             remove_orphaned_keys(self, row, removed, Remaining::AllOthers);
             self.rows.remove_below(location);
         }
+    }
+}
+
+/// Removes the entries of multi-valued indexes that a write has inserted before it failed: those behind
+/// `ordinary`, the number of the other keys and of their bytes.
+#[cold]
+fn remove_inserted(
+    ordered: &mut [LocalIndex],
+    (added, added_keys): (&[(usize, usize)], &[u8]),
+    (ordinary, mut start): (usize, usize),
+    row: RowId,
+) {
+    for (position, end) in &added[ordinary..] {
+        let is_removed = ordered[*position].tree.remove(&added_keys[start..*end], row);
+        require!(is_removed, "an entry that a failed write of row {row} has inserted is in its index");
+        start = *end;
     }
 }

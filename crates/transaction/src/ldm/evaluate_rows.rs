@@ -39,6 +39,8 @@ struct Evaluation<'a> {
     /// The token for a lock request that may have to wait.
     token: WaiterToken,
     granted: &'a mut Vec<WaiterToken>,
+    /// Whether several ranges can find one row.
+    repeats_rows: bool,
 }
 
 /// The condition under which a row, once locked, still matches the access.
@@ -82,6 +84,12 @@ impl PassedScan<'_> {
     }
 }
 
+/// Whether the input has more than one range.
+fn has_several_ranges(input: &[u8]) -> bool {
+    let mut reader = InputReader::new(input);
+    reader.next_range().is_some() && reader.next_range().is_some()
+}
+
 impl LdmBlock {
     /// Evaluates rows until the batch is full, no row is left, or a lock is not granted immediately.
     pub(super) fn evaluate_batch(&mut self, work: &mut WriteWork) -> Result<StepEnd> {
@@ -112,6 +120,7 @@ impl LdmBlock {
                 rows: row_builder,
                 token: waits.next_token(),
                 granted: &mut waits.granted_now,
+                repeats_rows: false,
             };
             match program.access {
                 Access::PrimaryKeys => evaluation.keys(&input),
@@ -174,6 +183,7 @@ impl Evaluation<'_> {
     fn ranges(&mut self, input: &[u8], index: IndexId, direction: Direction) -> Result<StepEnd> {
         let mut reader = InputReader::new(input);
         let mut budget = ROWS_PER_HOLD_MAX;
+        self.repeats_rows = self.store.is_multi_valued(index) && has_several_ranges(input);
         while budget > 0 {
             reader.seek(self.work.item);
             let Some(range) = reader.next_range() else {
@@ -300,6 +310,9 @@ impl Evaluation<'_> {
         let mode = mode_of(self.program);
         let transaction = self.work.request.transaction;
         let awaits_writer = self.when_locked() == WhenLocked::AwaitWriter;
+        if self.repeats_rows && self.work.found.contains(&row) {
+            return Ok(None);
+        }
         if !has_lock {
             let newest = self.store.newest_state(row);
             if awaits_writer && newest.and_then(VersionState::transaction).is_none() {
@@ -353,6 +366,9 @@ impl Evaluation<'_> {
             }
             true => self.accept(row, view),
         };
+        if self.repeats_rows {
+            self.work.found.insert(row);
+        }
         self.rows.image = image;
         evaluated.map(|()| None)
     }
@@ -369,11 +385,12 @@ impl Evaluation<'_> {
         match condition {
             Condition::None => true,
             Condition::Passed { scan, key: passed } => {
-                let key = &mut self.rows.key;
-                key.clear();
+                let mut is_met = false;
                 // The index truncates very long keys, so an entry may be a prefix of the key.
-                self.store.append_index_key(scan.index, view, key)
-                    && (key.starts_with(passed) || scan.has_passed(key, passed))
+                self.store.for_each_index_key(scan.index, view, &mut self.rows.key, |key| {
+                    is_met |= key.starts_with(passed) || scan.has_passed(key, passed);
+                });
+                is_met
             }
         }
     }

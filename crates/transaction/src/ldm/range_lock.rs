@@ -1,5 +1,7 @@
 //! Range locks: they keep new keys out of the ranges that a locking read or a change has scanned.
 
+use std::collections::BTreeSet;
+
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, IndexId, PartitionId, RowId, TransactionId};
 use junctor_model::row::RowView;
@@ -54,17 +56,13 @@ pub(super) fn register_insert_wait(
     }
     let primary = store.layout().definition.primary().id;
     let view = RowView::new(store.format(), image);
-    let mut keys: Vec<NewKey> = Vec::new();
+    let (mut keys, mut memory): (Vec<NewKey>, Vec<u8>) = Default::default();
     for index in locks.locked_indexes(partition) {
-        let mut bytes = Vec::new();
-        if !store.append_index_key(index, view, &mut bytes) {
-            if index != primary {
-                continue;
-            }
+        let has_index = store.for_each_index_key(index, view, &mut memory, |key| keys.push((index, key.into())));
+        if !has_index && index == primary {
             // The primary key has no ordered index.
-            bytes.extend_from_slice(key.key);
+            keys.push((index, key.key.into()));
         }
-        keys.push((index, bytes.into_boxed_slice()));
     }
     wait(locks, partition, keys, transaction, token)
 }
@@ -83,13 +81,15 @@ pub(super) fn register_update_wait(
     let primary = store.layout().definition.primary().id;
     let mut scratch = Vec::new();
     let (old, new) = (store.view(&newest, &mut scratch), RowView::new(store.format(), image));
-    let mut keys: Vec<NewKey> = Vec::new();
+    let (mut keys, mut memory): (Vec<NewKey>, Vec<u8>) = Default::default();
     for index in locks.locked_indexes(partition).filter(|index| *index != primary) {
-        let (mut old_key, mut new_key) = (Vec::new(), Vec::new());
-        let had_key = store.append_index_key(index, old, &mut old_key);
-        if had_key && store.append_index_key(index, new, &mut new_key) && old_key != new_key {
-            keys.push((index, new_key.into_boxed_slice()));
-        }
+        let mut old_keys = BTreeSet::new();
+        store.for_each_index_key(index, old, &mut memory, |key| _ = old_keys.insert(key.to_vec()));
+        store.for_each_index_key(index, new, &mut memory, |key| {
+            if !old_keys.contains(key) {
+                keys.push((index, key.into()));
+            }
+        });
     }
     wait(locks, partition, keys, transaction, token)
 }

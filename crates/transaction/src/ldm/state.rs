@@ -1,5 +1,6 @@
 //! Records of writes, and of the transactions that write here.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use junctor_expression::Accumulator;
@@ -227,6 +228,8 @@ pub(super) struct WriteWork {
     pub pending: Option<RowId>,
     /// The row whose lock an insert waited for, because that row has or had the same key.
     pub pending_insert: Option<RowId>,
+    /// The rows found so far, if several ranges of a multi-valued index can find a row more than once.
+    pub found: BTreeSet<RowId>,
     /// Whether no row is left to evaluate.
     pub is_exhausted: bool,
     pub matched: u32,

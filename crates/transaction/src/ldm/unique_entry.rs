@@ -1,9 +1,12 @@
 //! Follow-ups of changed rows, which are writes in other partitions: entries of unique indexes, which tc
 //! keeps in hidden tables, and foreign keys.
 
+use std::collections::BTreeMap;
+
 use junctor_model::error::{Error, ErrorCode};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::key::append_row_key;
+use junctor_model::key_list::{for_each_entry, list_among};
 use junctor_model::row::RowView;
 use junctor_model::schema::TableDefinition;
 use junctor_model::value::ValueRef;
@@ -23,11 +26,11 @@ pub(super) fn inserted(program: &WriteProgram, partition: u16, row: RowView<'_>,
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
         let columns = columns_of(definition, *index);
-        if let Some(key) = entry_key(definition, columns, row) {
+        for_each_entry(&definition.columns, columns, row, |key, element| {
             let row_reference = row_reference(definition, partition, row);
-            let shown = shown(columns, row);
+            let shown = shown(definition, columns, row, element);
             follow_ups.push(FollowUp::InsertEntry { index: *index, key, row_reference, shown });
-        }
+        });
     }
 }
 
@@ -51,9 +54,9 @@ fn delete_entries(program: &WriteProgram, row: RowView<'_>, follow_ups: &mut Vec
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
         let columns = columns_of(definition, *index);
-        if let Some(key) = entry_key(definition, columns, row) {
+        for_each_entry(&definition.columns, columns, row, |key, _| {
             follow_ups.push(FollowUp::DeleteEntry { index: *index, key });
-        }
+        });
     }
 }
 
@@ -72,6 +75,10 @@ pub(super) fn updated(
     let definition = &program.table.definition;
     for (index, _) in &program.unique_entries {
         let columns = columns_of(definition, *index);
+        if list_among(&definition.columns, columns).is_some() {
+            update_elements(definition, (*index, columns), partition, (old, new, is_rekeyed), follow_ups);
+            continue;
+        }
         let old_key = entry_key(definition, columns, old);
         let new_key = entry_key(definition, columns, new);
         if old_key == new_key && !is_rekeyed {
@@ -84,8 +91,36 @@ pub(super) fn updated(
         }
         if let Some(key) = new_key {
             let row_reference = row_reference(definition, partition, new);
-            let shown = shown(columns, new);
+            let shown = shown(definition, columns, new, None);
             follow_ups.push(FollowUp::InsertEntry { index: *index, key, row_reference, shown });
+        }
+    }
+}
+
+/// As [`updated`], for a multi-valued index. Elements that both rows have keep their entries.
+fn update_elements(
+    definition: &TableDefinition,
+    (index, columns): (IndexId, &[ColumnNumber]),
+    partition: u16,
+    (old, new, is_rekeyed): (RowView<'_>, RowView<'_>, bool),
+    follow_ups: &mut Vec<FollowUp>,
+) {
+    let entries_of = |row: RowView<'_>| {
+        let mut entries = BTreeMap::new();
+        for_each_entry(&definition.columns, columns, row, |key, element| {
+            entries.insert(key, element.map(<[u8]>::to_vec));
+        });
+        entries
+    };
+    let (old_entries, new_entries) = (entries_of(old), entries_of(new));
+    for key in old_entries.keys().filter(|key| is_rekeyed || !new_entries.contains_key(*key)) {
+        follow_ups.push(FollowUp::DeleteEntry { index, key: key.clone() });
+    }
+    for (key, element) in new_entries {
+        if is_rekeyed || !old_entries.contains_key(&key) {
+            let row_reference = row_reference(definition, partition, new);
+            let shown = shown(definition, columns, new, element.as_deref());
+            follow_ups.push(FollowUp::InsertEntry { index, key, row_reference, shown });
         }
     }
 }
@@ -117,20 +152,23 @@ fn row_reference(definition: &TableDefinition, partition: u16, row: RowView<'_>)
 /// Error 1062 for the primary key of a row.
 #[cold]
 pub(super) fn duplicate_primary(definition: &TableDefinition, row: RowView<'_>) -> Box<Error> {
-    let shown = shown(&definition.primary().columns, row);
+    let shown = shown(definition, &definition.primary().columns, row, None);
     let message = format!("Duplicate entry '{shown}' for key '{}.PRIMARY'", definition.name);
     Error::new(ErrorCode::DuplicateEntry, message)
 }
 
 /// Formats key values for error 1062: joined by hyphens, truncated to 64 characters, with bytes that are not
-/// UTF-8 as `\xNN`.
-fn shown(columns: &[ColumnNumber], row: RowView<'_>) -> Box<str> {
+/// UTF-8 as `\xNN`. In place of a list, it has the element.
+fn shown(definition: &TableDefinition, columns: &[ColumnNumber], row: RowView<'_>, element: Option<&[u8]>) -> Box<str> {
     let mut text = String::new();
     for (position, column) in columns.iter().enumerate() {
         if position > 0 {
             text.push('-');
         }
         match row.column(*column) {
+            _ if definition.columns[usize::from(column.0)].key_list().is_some() => {
+                push_bytes(element.unwrap_or_default(), &mut text);
+            }
             ValueRef::Null => text.push_str("NULL"),
             ValueRef::Bytes(bytes) => push_bytes(bytes, &mut text),
             value => {

@@ -3,6 +3,8 @@
 //! A write works in batches: it finds, locks and evaluates rows under the owner's read access, then applies
 //! the changes under the guard.
 
+use std::collections::BTreeSet;
+
 use junctor_kernel::{Buffer, Context, Outbox, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{CommitNumber, RowId, TransactionId};
@@ -86,6 +88,7 @@ impl LdmBlock {
             locked_item: None,
             pending: None,
             pending_insert: None,
+            found: BTreeSet::new(),
             is_exhausted: false,
             matched: 0,
             changed: 0,

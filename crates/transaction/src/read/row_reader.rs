@@ -360,8 +360,11 @@ impl RowReader {
         let parameters = Parameters::from_bytes(input.parameters());
         let mut budget = ROWS_PER_HOLD_MAX;
         let emitter = &mut self.emitter;
+        let first_item = input.position();
         while budget > 0 {
             input.seek(position.item);
+            // A row can be in several ranges of a multi-valued index. The first of them returns it.
+            let repeats_rows = position.item != first_item && store.is_multi_valued(index);
             let Some(range) = input.next_range() else {
                 position.has_more = false;
                 return Ok(true);
@@ -373,6 +376,9 @@ impl RowReader {
             let mut cursor = std::mem::take(&mut position.cursor);
             let visit = |_, row: RowView<'_>| {
                 seen += 1;
+                if repeats_rows && is_in_earlier_range(store, (index, row), view.input, position.item) {
+                    return ControlFlow::Continue(());
+                }
                 let accepted = accept_scanned(emitter, view, row, parameters, out);
                 position.rows += u32::from(matches!(accepted, Ok(true)));
                 match accepted {
@@ -695,6 +701,34 @@ fn passes(filter: &Expression, row: RowView<'_>, parameters: Parameters<'_>, emi
 fn is_full(view: &ReadView<'_>, position: &ReadPosition, out: &[u8]) -> bool {
     (position.rows >= view.rows_max || out.len() >= REPLY_BYTES_MAX)
         && !matches!(view.program.output, Output::Aggregates(_))
+}
+
+/// Whether a key of a row lies in a range before the one at `item` of the input.
+#[cold]
+fn is_in_earlier_range(
+    store: &PartitionStore,
+    (index, row): (IndexId, RowView<'_>),
+    input: &[u8],
+    item: usize,
+) -> bool {
+    let mut keys = Vec::new();
+    store.for_each_index_key(index, row, &mut Vec::new(), |key| keys.push(key.to_vec()));
+    keys.sort_unstable();
+    let mut ranges = InputReader::new(input);
+    while ranges.position() < item
+        && let Some(range) = ranges.next_range()
+    {
+        let bounds = bounds_of(&range);
+        let is_below = |key: &Vec<u8>| match bounds.lower {
+            Bound::Included(lower) => key.as_slice() < lower,
+            Bound::Excluded(lower) => key.as_slice() <= lower,
+            Bound::Unbounded => false,
+        };
+        if keys.get(keys.partition_point(is_below)).is_some_and(|key| bounds.contains(key)) {
+            return true;
+        }
+    }
+    false
 }
 
 /// A range of the input, as the bounds of an index scan.

@@ -19,6 +19,7 @@ use junctor_kernel::{invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::{ColumnNumber, IndexId};
 use junctor_model::key::{append_escaped, append_row_key};
+use junctor_model::key_list::for_each_entry;
 use junctor_model::partition::{key_hash, partition_of};
 use junctor_model::row::RowView;
 use junctor_model::schema::{Dictionary, IndexKind, TableDefinition, TableLayout};
@@ -417,15 +418,17 @@ impl IndexBackfill {
         for output in images {
             for_each_image(output, &mut |image| {
                 let row = RowView::new(&self.layout.row_format, image);
-                let mut key = Vec::new();
-                if append_row_key(&definition.columns, &self.key_columns, row, &mut key) {
-                    // NULL equals nothing, so a key with NULL has no entry.
-                    return;
-                }
                 let mut reference = partition_of_row(definition, row).to_be_bytes().to_vec();
                 append_row_key(&definition.columns, &definition.primary().columns, row, &mut reference);
-                let shown = shown_key(&self.key_columns, row);
-                self.entries.push(NewEntry { key, reference, shown, exists: false });
+                // NULL equals nothing, so a key with NULL has no entry.
+                for_each_entry(&definition.columns, &self.key_columns, row, |key, element| {
+                    let shown = match element {
+                        Some(element) => String::from_utf8_lossy(element).into_owned(),
+                        None => shown_key(&self.key_columns, row),
+                    };
+                    let reference = reference.clone();
+                    self.entries.push(NewEntry { key, reference, shown, exists: false });
+                });
             })?;
         }
         self.entries.sort_unstable_by(|left, right| left.key.cmp(&right.key));

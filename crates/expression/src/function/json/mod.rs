@@ -1,5 +1,6 @@
 //! JSON functions that read documents and make new ones.
 
+mod elements;
 mod path;
 mod pretty;
 mod schema;
@@ -16,6 +17,7 @@ use junctor_model::value::ValueRef;
 use super::{ANY, Call, Function, TypedCall, function};
 use crate::program::Expression;
 use crate::result_type::{Coercibility, Kind, ResultType};
+pub use elements::{Sought, sought_elements};
 pub use path::Path as JsonPath;
 use path::{Leg, Path};
 use schema::{Misfit, Schema};
@@ -54,6 +56,10 @@ pub(super) const TABLE: &[Function] = &[
     // The arguments behind the path are those of the clauses. Its texts have the collation of RETURNING.
     function("JSON_VALUE", 2, 7, value::resolve, value::value).of_collation(),
     function("CAST JSON", 1, 1, resolve_document, cast),
+    // The second argument is NULL of the type of the elements, the third one the name of an index.
+    function("CAST ARRAY", 3, 3, elements::resolve, elements::elements).of_collation(),
+    function("ELEMENT OF ARRAY", 2, 2, elements::resolve, elements::element).of_collation(),
+    function("HAS ELEMENT", 2, 2, resolve_truth, elements::has),
 ];
 
 /// Characters of a document as text, as clients see it.

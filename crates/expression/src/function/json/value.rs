@@ -37,7 +37,7 @@ pub enum Otherwise {
 }
 
 /// Why a value does not fit the type.
-enum Misfit {
+pub(super) enum Misfit {
     /// It is no value of the type, or beyond its range.
     Value,
     /// A default that is no number or day, with the message's words before it.
@@ -46,7 +46,7 @@ enum Misfit {
     Default(&'static str),
 }
 
-type Fit<T> = std::result::Result<T, Misfit>;
+pub(super) type Fit<T> = std::result::Result<T, Misfit>;
 
 /// The type is that of the third argument. Errors for a default that does not fit the type: 1292, 1690, 3141.
 pub(super) fn resolve(_: &'static str, mut arguments: Vec<Expression>) -> Result<TypedCall> {
@@ -166,7 +166,7 @@ fn type_name(result: &ResultType) -> &'static str {
 
 /// A part of a document as a value of the type. Fractions are rounded. A text must be a value of the type as
 /// a whole.
-fn fitted<'r>(part: &'r [u8], result: &ResultType, scratch: &'r Scratch) -> Result<Fit<ValueRef<'r>>> {
+pub(super) fn fitted<'r>(part: &'r [u8], result: &ResultType, scratch: &'r Scratch) -> Result<Fit<ValueRef<'r>>> {
     let json = Json::of(part);
     if result.kind == Kind::Json {
         return Ok(Ok(ValueRef::Json(part)));

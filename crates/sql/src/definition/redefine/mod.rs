@@ -204,9 +204,9 @@ impl<'a> Draft<'a> {
         self.columns = columns
             .into_iter()
             .filter_map(|mut column| {
-                if let Some(text) = column.definition.key_expression() {
+                if column.definition.key_expression().is_some() {
                     column.old.filter(|column| used.contains(column))?;
-                    match key_expression::column_of(text, &visible, context) {
+                    match key_expression::column_of(&column.definition, &visible, context) {
                         Ok(definition) => column.definition = definition,
                         Err(error) if error.code == ErrorCode::UnknownColumn => {}
                         Err(error) => failure = Some(error),
@@ -677,8 +677,7 @@ fn rename_own_parents(table: &mut TableDefinition, renamed: &[(Box<str>, Box<str
 fn check_rows_and_keys(columns: &[ColumnDefinition], indexes: &[IndexDefinition]) -> Result<()> {
     create_table::check_row_bytes(columns)?;
     for index in indexes {
-        let parts = index.columns.iter().map(|part| &columns[usize::from(part.0)]);
-        index::check_key_bytes(parts.map(|part| (&*part.name, &part.column_type)))?;
+        index::check_key_bytes(index.columns.iter().map(|part| &columns[usize::from(part.0)]))?;
     }
     Ok(())
 }

@@ -16,7 +16,8 @@ use junctor_gateway::gateway::{NO_OPERATION, WriteOptions};
 use junctor_gateway::{invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
-use junctor_model::key::{append_escaped, append_row_key};
+use junctor_model::key::append_escaped;
+use junctor_model::key_list::for_each_entry;
 use junctor_model::row::RowView;
 use junctor_model::schema::TableLayout;
 use junctor_model::temporal::{DIGITS_MAX, Zone};
@@ -392,7 +393,7 @@ impl Insert<'_> {
         let row = self.work.rows.get(self.work.next);
         let view = RowView::new(&plan.table.row_format, row.image.image);
         let columns = &plan.table.definition.columns;
-        let Workspace { inputs, key, partition_key, .. } = &mut context.engine.work;
+        let Workspace { inputs, key, .. } = &mut context.engine.work;
         for (position, lock) in plan.keys().iter().enumerate().skip(first) {
             let KeyLock { index, columns: key_columns, lock } = lock;
             let buffers = &mut *context.turn.buffers;
@@ -402,15 +403,16 @@ impl Insert<'_> {
                 inputs.push_key_at(row.partition, row.image.key.key, &[], buffers);
                 return self.send(context, lock, Step::Key(position));
             }
-            partition_key.clear();
-            let has_null = append_row_key(columns, key_columns, view, partition_key);
-            if has_null {
-                continue;
+            let mut has_entries = false;
+            for_each_entry(columns, key_columns, view, |entry, _| {
+                has_entries = true;
+                key.clear();
+                append_escaped(&entry, key);
+                inputs.push_key(key, &[], buffers);
+            });
+            if has_entries {
+                return self.send(context, lock, Step::Key(position));
             }
-            key.clear();
-            append_escaped(partition_key, key);
-            inputs.push_key(key, &[], buffers);
-            return self.send(context, lock, Step::Key(position));
         }
         self.write_row(context)
     }
@@ -422,6 +424,9 @@ impl Insert<'_> {
         require!(position < keys.len(), "a locked key is one of the plan's");
         let KeyLock { index, lock, .. } = &keys[position];
         let row = work.rows.get(work.next);
+        if plan.keys()[position].has_list(&plan.table.definition) {
+            return self.on_elements(context, position, images);
+        }
         if let (Some(image), Some(expired)) = (images.iter().find(|images| !images.is_empty()), &plan.expired) {
             let found = match index {
                 None => (row.partition, row.image.key.key.to_vec()),
@@ -461,6 +466,49 @@ impl Insert<'_> {
         self.lock_key(context, position + 1)
     }
 
+    /// Continues with the entries of a multi-valued index that the row's elements have. They can belong to
+    /// several rows.
+    fn on_elements(
+        &mut self,
+        context: &mut StatementContext<'_, '_>,
+        position: usize,
+        images: &[Vec<u8>],
+    ) -> Result<Next> {
+        let Insert { plan, work, .. } = &mut *self;
+        let keys = plan.keys();
+        let is_first = work.found.is_empty();
+        let mut met = Vec::new();
+        for mut rest in images.iter().map(Vec::as_slice).filter(|images| !images.is_empty()) {
+            while let Some((length, _)) = rest.split_first_chunk::<4>() {
+                let end = 4 + u32::from_le_bytes(*length) as usize;
+                let Some((image, after)) = rest.split_at_checked(end) else { return Err(Error::broken_reply()) };
+                let found = referenced(&keys[position].lock.table, image)?;
+                if !work.found.contains(&found) && !met.contains(&found) {
+                    met.push(found);
+                }
+                rest = after;
+            }
+        }
+        if let (Some(found), Some(expired)) = (met.first(), &plan.expired) {
+            return self.delete_if_expired(context, &expired.delete, position, found);
+        }
+        let is_only = is_first && met.len() == 1;
+        match &plan.conflict {
+            Conflict::Update { .. } if !met.is_empty() => {
+                work.found = met;
+                work.found.truncate(1);
+                return self.update_found(context);
+            }
+            Conflict::Replace { row_lock: Some(row_lock), .. } if position + 1 == keys.len() && is_only => {
+                work.found = met;
+                self.push_found(context, &[]);
+                return self.send(context, row_lock, Step::Same);
+            }
+            _ => work.found.append(&mut met),
+        }
+        self.lock_key(context, position + 1)
+    }
+
     /// Deletes an existing row with the key at `position`, if it has expired.
     fn delete_if_expired(
         &mut self,
@@ -493,9 +541,11 @@ impl Insert<'_> {
         is_deleted: bool,
     ) -> Result<Next> {
         let Insert { plan, work, .. } = &mut *self;
+        // Other rows can have other elements of the row.
+        let next = if plan.keys()[position].has_list(&plan.table.definition) { position } else { position + 1 };
         if is_deleted {
             work.found.pop();
-            return self.lock_key(context, position + 1);
+            return self.lock_key(context, next);
         }
         let keys = plan.keys();
         let generated = work.rows.get(work.next).generated;
@@ -514,11 +564,11 @@ impl Insert<'_> {
                 Err(taken_number(plan, generated))
             }
             (Conflict::Update { .. }, _) => self.update_found(context),
-            (Conflict::Replace { .. }, Some(expired)) if position + 1 == keys.len() && is_only => {
+            (Conflict::Replace { .. }, Some(expired)) if next == keys.len() && is_only => {
                 self.push_found(context, &[]);
                 self.send(context, &expired.row_lock, Step::Same)
             }
-            (Conflict::Replace { .. }, _) => self.lock_key(context, position + 1),
+            (Conflict::Replace { .. }, _) => self.lock_key(context, next),
         }
     }
 

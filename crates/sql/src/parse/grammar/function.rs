@@ -227,6 +227,10 @@ impl Parser<'_> {
         let operand = Box::new(self.expression()?);
         self.expect_word(Keyword::As)?;
         let target = self.cast_target()?;
+        let target = match self.accept_word(Keyword::Array) {
+            true => CastTarget::Array(Box::new(target)),
+            false => target,
+        };
         self.expect(TokenKind::Close)?;
         Ok(Expression::Cast { operand, target })
     }

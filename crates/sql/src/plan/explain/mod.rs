@@ -243,6 +243,9 @@ impl Row {
 
 /// Bytes of a key column in MySQL's `key_len`, including one byte for NULL and two for a variable length.
 fn key_bytes(column: &ColumnDefinition) -> usize {
+    if let Some(list) = column.key_list() {
+        return usize::from(list.element_bytes) + 3;
+    }
     let length_bytes = if column.column_type.is_variable() { 2 } else { 0 };
     let bytes = column.column_type.key_bytes().unwrap_or(0) + length_bytes;
     bytes + usize::from(column.nullable)

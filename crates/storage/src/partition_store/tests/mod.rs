@@ -10,13 +10,14 @@ mod replay;
 mod replica;
 mod settle;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use junctor_model::collation::CollationId;
 use junctor_model::id::{ColumnNumber, CommitNumber, IndexId, PartitionId, RowId, StatementNumber, TransactionId};
 use junctor_model::key::append_value;
+use junctor_model::key_list::{append_element, append_element_key};
 use junctor_model::partition::HashedKey;
 use junctor_model::schema::{IndexKind, TableLayout};
 use junctor_model::value::ValueRef;
@@ -24,7 +25,9 @@ use proptest::prelude::*;
 
 use crate::index::{Direction, RangeBounds};
 use crate::page::{PAGE_BYTES, PagePool};
-use crate::partition_store::sample::{INT, column, image, index, integer_key, layout, sysbench_layout, table};
+use crate::partition_store::sample::{
+    INT, column, image, index, integer_key, layout, lists_layout, sysbench_layout, table,
+};
 use crate::partition_store::{
     Batch, PartitionStore, PurgeProgress, Reader, ScanCursor, ScanEnd, ScanRange, VersionState, WriteError, Writer,
 };
@@ -51,7 +54,43 @@ fn store() -> PartitionStore {
 fn row_image(layout: &TableLayout, id: i32, value: &Values) -> Vec<u8> {
     let k = value.k.map_or(ValueRef::Null, |k| ValueRef::Int(i64::from(k)));
     let body = vec![b'x'; value.body_bytes];
-    image(layout, &[ValueRef::Int(i64::from(id)), k, ValueRef::Bytes(value.name.as_bytes()), ValueRef::Bytes(&body)])
+    let mut row = vec![ValueRef::Int(i64::from(id)), k, ValueRef::Bytes(value.name.as_bytes()), ValueRef::Bytes(&body)];
+    let list = list_of(value);
+    if layout.definition.columns.len() > row.len() {
+        row.push(list.as_deref().map_or(ValueRef::Null, ValueRef::Bytes));
+    }
+    image(layout, &row)
+}
+
+/// The elements of a row of `lists_layout`: the different bytes of the name, and the name if it is empty; none
+/// without a k.
+fn elements_of(value: &Values) -> Option<BTreeSet<Vec<u8>>> {
+    value.k.map(|k| match (value.name.as_str(), k) {
+        // An empty list, and a list of an empty element.
+        ("", 0) => BTreeSet::new(),
+        ("", _) => BTreeSet::from([Vec::new()]),
+        (name, _) => name.bytes().map(|byte| vec![byte, 0]).collect(),
+    })
+}
+
+fn list_of(value: &Values) -> Option<Vec<u8>> {
+    let mut list = Vec::new();
+    elements_of(value)?.iter().for_each(|element| append_element(element, &mut list));
+    Some(list)
+}
+
+/// The ids of the rows with an element, as a scan of an index of `lists_layout` finds them.
+fn ids_with(store: &PartitionStore, (index, prefix): (u16, &[u8]), reader: Reader) -> Vec<i64> {
+    let mut ids = Vec::new();
+    let bounds = RangeBounds::prefix(prefix);
+    let range = ScanRange { index: IndexId(index), bounds, direction: Direction::Forward, budget_entries: usize::MAX };
+    store.scan(range, &mut ScanCursor::default(), reader, |_, view| {
+        if let ValueRef::Int(id) = view.column(ColumnNumber(0)) {
+            ids.push(id);
+        }
+        ControlFlow::Continue(())
+    });
+    ids
 }
 
 fn values(k: i32) -> Values {

@@ -48,8 +48,9 @@ proptest! {
         changes in proptest::collection::vec(any_change(), 0..400),
         run_bytes_max in prop_oneof![Just(1usize), Just(500), Just(1 << 20)],
         budget_rows in prop_oneof![Just(1_000usize), Just(33)],
+        has_lists: bool,
     ) {
-        let mut store = store();
+        let mut store = if has_lists { PartitionStore::new(lists_layout(), pool(4096)) } else { store() };
         let layout = store.layout().clone();
         let mut expected = BTreeMap::new();
         for _ in 0..2 {

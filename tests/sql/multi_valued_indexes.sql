@@ -1,0 +1,173 @@
+-- Indexes of the elements of arrays.
+DROP DATABASE IF EXISTS multi_valued;
+CREATE DATABASE multi_valued;
+USE multi_valued;
+CREATE TABLE customers (id INT PRIMARY KEY, name VARCHAR(10), doc JSON, a INT,
+  KEY zips ((CAST(doc->'$.zip' AS UNSIGNED ARRAY))), KEY tags (a, (CAST(doc->'$.tags' AS CHAR(10) ARRAY)), name));
+SHOW CREATE TABLE customers;
+SHOW COLUMNS FROM customers;
+SELECT index_name, seq_in_index, column_name, nullable, expression FROM information_schema.statistics
+  WHERE table_schema = 'multi_valued' ORDER BY 1, 2;
+INSERT INTO customers VALUES
+  (1, 'Jack', '{"zip": [94582, 94536], "tags": ["new", "big"]}', 1), (2, 'Jill', '{"zip": [94568, 94507, 94582], "tags": ["big"]}', 1),
+  (3, 'Bob', '{"zip": [94477, 94507, 94507], "tags": []}', 2), (4, 'Mary', '{"zip": 94536}', 2), (5, 'Ted', '{"zip": []}', 1), (6, 'None', NULL, NULL);
+SELECT id FROM customers WHERE 94507 MEMBER OF (doc->'$.zip') ORDER BY id;
+SELECT id FROM customers WHERE 94536 MEMBER OF (doc->'$.zip') ORDER BY id;
+SELECT id FROM customers WHERE JSON_CONTAINS(doc->'$.zip', '[94507, 94582]') ORDER BY id;
+SELECT id FROM customers WHERE JSON_CONTAINS(doc->'$.zip', '94536') ORDER BY id;
+SELECT id FROM customers WHERE JSON_CONTAINS(doc->'$.zip', '[]') ORDER BY id;
+SELECT id FROM customers WHERE JSON_OVERLAPS(doc->'$.zip', '[94507, 94582, 94568]') ORDER BY id;
+SELECT COUNT(*) FROM customers WHERE JSON_OVERLAPS('[94507, 94582]', doc->'$.zip');
+SELECT id FROM customers WHERE a = 1 AND 'big' MEMBER OF (doc->'$.tags') ORDER BY id;
+SELECT id FROM customers WHERE a IN (1, 2) AND 'big' MEMBER OF (doc->'$.tags') AND name > 'Jad' ORDER BY id;
+SELECT id FROM customers WHERE a = 1 ORDER BY id;
+SELECT id FROM customers WHERE a = 1 AND JSON_OVERLAPS(doc->'$.tags', '["new", "big", "old"]') ORDER BY name DESC;
+SELECT c.id, d.id FROM customers c JOIN customers d ON d.id = c.id + 1 WHERE 94582 MEMBER OF (c.doc->'$.zip') ORDER BY 1;
+-- The index serves equal numbers of other types, and nothing else.
+SELECT id FROM customers WHERE 94507.0 MEMBER OF (doc->'$.zip') ORDER BY id;
+SELECT id FROM customers WHERE 94507e0 MEMBER OF (doc->'$.zip') ORDER BY id;
+SELECT id FROM customers WHERE '94507' MEMBER OF (doc->'$.zip') ORDER BY id;
+SELECT id FROM customers WHERE -1 MEMBER OF (doc->'$.zip') ORDER BY id;
+SELECT id FROM customers WHERE NULL MEMBER OF (doc->'$.zip') ORDER BY id;
+SELECT id FROM customers WHERE JSON_OVERLAPS(doc->'$.zip', '[94507, "x", null, [1], {"a": 1}]') ORDER BY id;
+SELECT id FROM customers WHERE JSON_CONTAINS(doc->'$.zip', '[94507, "x"]') ORDER BY id;
+SELECT id FROM customers WHERE JSON_CONTAINS(doc->'$.zip', '[94507,') ORDER BY id;
+EXPLAIN SELECT id FROM customers WHERE 94507 MEMBER OF (doc->'$.zip');
+EXPLAIN SELECT id FROM customers IGNORE INDEX (zips) WHERE 94507 MEMBER OF (doc->'$.zip');
+EXPLAIN SELECT id FROM customers WHERE JSON_OVERLAPS(doc->'$.zip', '[94507, 94582]');
+EXPLAIN SELECT id FROM customers WHERE JSON_CONTAINS(doc->'$.zip', '[94507, 94582]');
+EXPLAIN SELECT id FROM customers WHERE JSON_CONTAINS(doc->'$.zip', '[]');
+EXPLAIN SELECT id FROM customers WHERE a = 1;
+EXPLAIN SELECT id FROM customers WHERE a = 1 AND 'big' MEMBER OF (doc->'$.tags');
+EXPLAIN SELECT id FROM customers FORCE INDEX (zips) ORDER BY id;
+EXPLAIN UPDATE customers SET a = 3 WHERE 94507 MEMBER OF (doc->'$.zip');
+EXPLAIN SELECT id FROM customers AS c WHERE 94507 MEMBER OF (c.doc->'$.zip');
+EXPLAIN SELECT c.id FROM customers c JOIN customers d USING (id) WHERE 94582 MEMBER OF (c.doc->'$.zip');
+PREPARE s FROM 'SELECT id FROM customers WHERE ? MEMBER OF (doc->''$.zip'') ORDER BY id';
+SET @zip = 94582;
+EXECUTE s USING @zip;
+SET @zip = 94536;
+EXECUTE s USING @zip;
+DEALLOCATE PREPARE s;
+-- Changes keep the entries.
+UPDATE customers SET doc = JSON_ARRAY_APPEND(doc, '$.zip', 94507) WHERE id = 1;
+SELECT id FROM customers WHERE 94507 MEMBER OF (doc->'$.zip') ORDER BY id;
+UPDATE customers SET doc = JSON_REMOVE(doc, '$.zip[0]') WHERE JSON_OVERLAPS(doc->'$.zip', '[94507, 94582, 94568]');
+SELECT id, doc->'$.zip' FROM customers ORDER BY id;
+SELECT id FROM customers WHERE JSON_OVERLAPS(doc->'$.zip', '[94507, 94582]') ORDER BY id;
+BEGIN;
+DELETE FROM customers WHERE 94507 MEMBER OF (doc->'$.zip');
+SELECT COUNT(*) FROM customers WHERE JSON_OVERLAPS(doc->'$.zip', '[94507, 94536]');
+SELECT id FROM customers WHERE JSON_OVERLAPS(doc->'$.zip', '[94507, 94536]') ORDER BY id FOR UPDATE;
+ROLLBACK;
+SELECT id FROM customers WHERE JSON_OVERLAPS(doc->'$.zip', '[94507, 94536]') ORDER BY id FOR UPDATE;
+-- Values that do not fit.
+INSERT INTO customers VALUES (10, '', '{"zip": null}', 0);
+INSERT INTO customers VALUES (10, '', '{"zip": [1, null]}', 0);
+INSERT INTO customers VALUES (10, '', '{"zip": ["x"]}', 0);
+INSERT INTO customers VALUES (10, '', '{"zip": -1}', 0);
+INSERT INTO customers VALUES (10, '', '{"zip": 1111111111111111111111}', 0);
+INSERT INTO customers VALUES (10, '', '{"zip": [[1]]}', 0);
+INSERT INTO customers VALUES (10, '', '{"zip": {"a": 1}}', 0);
+INSERT INTO customers VALUES (10, '', '{"zip": true}', 0);
+INSERT INTO customers VALUES (10, '', '{"tags": ["12345678901"]}', 0);
+UPDATE customers SET doc = '{"zip": [1, null]}' WHERE id = 1;
+INSERT IGNORE INTO customers VALUES (10, '', '{"zip": null}', 0);
+SELECT COUNT(*) FROM customers;
+-- Definitions.
+CREATE TABLE bad (j JSON, KEY ((CAST(j AS JSON ARRAY))));
+CREATE TABLE bad (j JSON, KEY ((CAST(j AS CHAR ARRAY))));
+CREATE TABLE bad (j JSON, KEY ((CAST(j AS BINARY ARRAY))));
+CREATE TABLE bad (j JSON, KEY ((CAST(j AS CHAR(16384) ARRAY))));
+CREATE TABLE bad (j JSON, KEY ((CAST(j AS CHAR(1000) ARRAY))));
+CREATE TABLE bad (j JSON, KEY ((CAST(j AS DOUBLE ARRAY))));
+CREATE TABLE bad (j JSON, KEY ((CAST(j AS FLOAT ARRAY))));
+CREATE TABLE bad (j JSON, KEY ((CAST(j AS YEAR ARRAY))));
+CREATE TABLE bad (j JSON, KEY ((CAST(j AS CHAR(10) CHARACTER SET latin1 ARRAY))));
+CREATE TABLE bad (j JSON, KEY ((CAST(j AS UNSIGNED ARRAY)), (CAST(j AS SIGNED ARRAY))));
+CREATE TABLE bad (j JSON, KEY ((CAST(j AS UNSIGNED ARRAY)) DESC));
+CREATE TABLE bad (j JSON, KEY ((CAST(CAST(j AS UNSIGNED ARRAY) AS UNSIGNED ARRAY))));
+CREATE TABLE bad (j JSON, PRIMARY KEY ((CAST(j AS UNSIGNED ARRAY))));
+CREATE TABLE bad (j JSON, KEY ((CAST(nothing AS UNSIGNED ARRAY))));
+CREATE TABLE bad (j JSON, g JSON AS (CAST(j AS UNSIGNED ARRAY)));
+CREATE TABLE bad (j JSON DEFAULT (CAST(JSON_OBJECT() AS UNSIGNED ARRAY)));
+SELECT CAST('[1, 2, 3]' AS UNSIGNED ARRAY);
+ALTER TABLE customers DROP COLUMN doc;
+ALTER TABLE customers RENAME COLUMN doc TO other;
+CREATE TABLE array (array INT);
+DROP TABLE array;
+-- The types of the elements.
+CREATE TABLE types (id INT PRIMARY KEY, j JSON, KEY d ((CAST(j->'$.d' AS DECIMAL(6, 2) ARRAY))), KEY s ((CAST(j->'$.s' AS SIGNED ARRAY))),
+  KEY b ((CAST(j->'$.b' AS BINARY(3) ARRAY))), KEY day ((CAST(j->'$.day' AS DATE ARRAY))), KEY t ((CAST(j->'$.t' AS TIME ARRAY))),
+  KEY dt ((CAST(j->'$.dt' AS DATETIME(3) ARRAY))), KEY c ((CAST(j->'$.c' AS CHAR(3) ARRAY)) ) INVISIBLE COMMENT 'texts');
+SHOW CREATE TABLE types;
+INSERT INTO types VALUES (1, '{"d": [1.5, 2], "s": [-5], "b": ["abc"], "day": ["2020-01-02"], "t": ["10:00:00"], "dt": ["2020-01-02 03:04:05.678"], "c": ["a", 1]}'),
+  (2, JSON_OBJECT('d', JSON_ARRAY(1.25, 2.0), 'day', JSON_ARRAY(DATE'2020-01-02'), 't', TIME'10:00:00', 'dt', TIMESTAMP'2020-01-02 03:04:05.678'));
+SELECT id FROM types WHERE 1.5 MEMBER OF (j->'$.d');
+SELECT id FROM types WHERE 2 MEMBER OF (j->'$.d');
+SELECT id FROM types WHERE 1.25 MEMBER OF (j->'$.d');
+SELECT id FROM types WHERE -5 MEMBER OF (j->'$.s');
+SELECT id FROM types WHERE 'abc' MEMBER OF (j->'$.b');
+SELECT id FROM types WHERE '2020-01-02' MEMBER OF (j->'$.day');
+SELECT id FROM types WHERE DATE'2020-01-02' MEMBER OF (j->'$.day');
+SELECT id FROM types WHERE TIME'10:00:00' MEMBER OF (j->'$.t');
+SELECT id FROM types WHERE TIMESTAMP'2020-01-02 03:04:05.678' MEMBER OF (j->'$.dt');
+SELECT id FROM types WHERE 'a' MEMBER OF (j->'$.c');
+SELECT id FROM types WHERE 1 MEMBER OF (j->'$.c');
+EXPLAIN SELECT id FROM types WHERE 2 MEMBER OF (j->'$.d');
+EXPLAIN SELECT id FROM types WHERE DATE'2020-01-02' MEMBER OF (j->'$.day');
+EXPLAIN SELECT id FROM types WHERE 'a' MEMBER OF (j->'$.c');
+ALTER TABLE types ALTER INDEX c VISIBLE;
+EXPLAIN SELECT id FROM types WHERE 'a' MEMBER OF (j->'$.c');
+EXPLAIN SELECT id FROM types WHERE 1 MEMBER OF (j->'$.c');
+INSERT INTO types VALUES (3, '{"d": 12345.6}');
+INSERT INTO types VALUES (3, '{"b": ["abcd"]}');
+INSERT INTO types VALUES (3, '{"day": [1]}');
+INSERT INTO types VALUES (3, '{"dt": ["x"]}');
+-- Unique indexes.
+CREATE TABLE sole (id INT PRIMARY KEY, n INT, j JSON, UNIQUE KEY u ((CAST(j->'$.u' AS UNSIGNED ARRAY))));
+INSERT INTO sole VALUES (1, 0, '{"u": [1, 2, 2]}'), (2, 0, '{"u": []}'), (3, 0, '{"u": []}'), (4, 0, NULL), (5, 0, NULL);
+INSERT INTO sole VALUES (6, 0, '{"u": [3, 2]}');
+INSERT INTO sole VALUES (6, 0, '{"u": [3]}'), (7, 0, '{"u": [4, 3]}');
+SELECT id FROM sole WHERE 3 MEMBER OF (j->'$.u');
+INSERT IGNORE INTO sole VALUES (6, 0, '{"u": [3, 4]}'), (7, 0, '{"u": [5, 4]}');
+SELECT id FROM sole WHERE JSON_OVERLAPS(j->'$.u', '[1, 2, 3, 4, 5]') ORDER BY id;
+UPDATE sole SET j = '{"u": [2, 7]}' WHERE id = 6;
+UPDATE sole SET j = '{"u": [4, 7]}' WHERE id = 6;
+INSERT INTO sole VALUES (8, 1, '{"u": [7]}') ON DUPLICATE KEY UPDATE n = n + 10;
+INSERT INTO sole VALUES (8, 1, '{"u": [3]}') ON DUPLICATE KEY UPDATE n = n + 10;
+REPLACE INTO sole VALUES (9, 2, '{"u": [1, 3, 7]}');
+SELECT * FROM sole ORDER BY id;
+SELECT id FROM sole WHERE 2 MEMBER OF (j->'$.u');
+DELETE FROM sole WHERE 7 MEMBER OF (j->'$.u');
+INSERT INTO sole VALUES (1, 0, '{"u": [1, 2, 3]}');
+ALTER TABLE sole DROP INDEX u;
+INSERT INTO sole VALUES (10, 0, '{"u": [3]}');
+ALTER TABLE sole ADD UNIQUE KEY u ((CAST(j->'$.u' AS UNSIGNED ARRAY)));
+DELETE FROM sole WHERE id = 10;
+CREATE UNIQUE INDEX u ON sole ((CAST(j->'$.u' AS UNSIGNED ARRAY)), n);
+SHOW CREATE TABLE sole;
+INSERT INTO sole VALUES (10, 0, '{"u": [3]}');
+INSERT INTO sole VALUES (10, 1, '{"u": [3]}'), (11, NULL, '{"u": [3]}'), (12, NULL, '{"u": [3]}');
+ALTER TABLE sole ADD INDEX again ((CAST(j->'$.u' AS UNSIGNED ARRAY)));
+SELECT COUNT(*) FROM sole USE INDEX (again) WHERE 3 MEMBER OF (j->'$.u');
+SELECT COUNT(*) FROM sole USE INDEX (u) WHERE 3 MEMBER OF (j->'$.u');
+SELECT COUNT(*) FROM sole USE INDEX (u) WHERE 3 MEMBER OF (j->'$.u') AND n IS NULL;
+ALTER TABLE sole ADD COLUMN more INT, DROP INDEX again;
+SELECT id FROM sole WHERE 3 MEMBER OF (j->'$.u') ORDER BY id;
+-- An index of existing rows refuses those that do not fit.
+CREATE TABLE late (j JSON);
+INSERT INTO late VALUES ('[1, 2]'), ('[1, "x"]');
+CREATE INDEX i ON late ((CAST(j AS UNSIGNED ARRAY)));
+DELETE FROM late WHERE 'x' MEMBER OF (j);
+CREATE INDEX i ON late ((CAST(j AS UNSIGNED ARRAY)));
+SELECT * FROM late WHERE 2 MEMBER OF (j);
+-- No foreign key uses a multi-valued index.
+CREATE TABLE parent (id INT PRIMARY KEY);
+CREATE TABLE child (p INT, j JSON, KEY k (p, (CAST(j AS UNSIGNED ARRAY))), FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE);
+SHOW CREATE TABLE child;
+INSERT INTO parent VALUES (1);
+INSERT INTO child VALUES (1, '[]'), (1, '[1, 2]');
+DELETE FROM parent;
+SELECT COUNT(*) FROM child;
+DROP DATABASE multi_valued;
