@@ -33,7 +33,9 @@ pub(super) fn column_name(index: &ast::IndexDefinition, expression: &Expression)
         return Err(Error::new(ErrorCode::FunctionalIndexOnColumn, message));
     }
     let text = normal_form(Purpose::Generated(index_name(index)), expression).map_err(|error| match error.code {
-        ErrorCode::GeneratedColumnFunction | ErrorCode::GeneratedColumnVariables => {
+        ErrorCode::GeneratedColumnFunction
+        | ErrorCode::GeneratedColumnSubquery
+        | ErrorCode::GeneratedColumnVariables => {
             let message =
                 format!("Expression of functional index '{}' contains a disallowed function.", index_name(index));
             Error::new(ErrorCode::FunctionalIndexFunction, message)
