@@ -12,7 +12,7 @@ REASONS = (
     ("MySQL 8.0 refuses BIT(0) with error 3013; SELECT DISTINCT with ORDER BY of another value is error 3065 whatever "
      "`sql_mode` says", ("type_bit", "type_bit_indexes")),
     ("MySQL 8.0 has no geometric functions without ST_ in their names", ("type_spatial",)),
-    ("MySQL 8.0 has no YEAR(2): Junctor takes it for YEAR; a wrong TIMESTAMP is warning 1264 here and 1265 in MariaDB",
+    ("MySQL 8.0 has no YEAR(2), which is error 1818; a wrong TIMESTAMP is warning 1264 here and 1265 in MariaDB",
      ("type_date_time",)),
     ("MySQL 8.0 refuses a value for a generated column with error 3105, and has no PERSISTENT", ("vcol",)),
     ("MySQL 8.0 shows no DEFAULT NULL after ALTER COLUMN DROP DEFAULT; ORDER BY of ALTER TABLE is ignored with a warning",

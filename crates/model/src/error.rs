@@ -214,6 +214,8 @@ errors! {
     TooBigScale = 1425, "42000";
     /// More digits after the point than digits.
     ScaleAbovePrecision = 1427, "42000";
+    /// YEAR with another number of digits than four.
+    YearDigits = 1818, "HY000";
     /// A size that the type cannot have.
     InvalidFieldSize = 3013, "42000";
     /// A display width that the type cannot have.
@@ -414,6 +416,8 @@ errors! {
     NoOpenCursor = 1421, "HY000";
     /// SELECT ... INTO with a second row.
     TooManyRows = 1172, "42000";
+    /// SELECT ... INTO a name that is no user variable.
+    UndeclaredVariable = 1327, "42000";
     /// SELECT ... INTO without a row (a warning).
     NoData = 1329, "02000";
     /// SELECT ... INTO with another number of variables than of columns.
@@ -787,6 +791,8 @@ errors! {
     NonBooleanCheck = 3812, "HY000";
     /// A CHECK of a column that refers to another one.
     ColumnCheckOfOtherColumn = 3813, "HY000";
+    /// A subquery in a CHECK.
+    CheckSubquery = 3815, "HY000";
     /// A function that CHECK does not allow.
     CheckFunction = 3814, "HY000";
     /// A variable in a CHECK.
@@ -819,6 +825,8 @@ errors! {
     ColumnNeededByGenerated = 3108, "HY000";
     /// An AUTO_INCREMENT column in the expression of a generated one.
     GeneratedOfAutoIncrement = 3109, "HY000";
+    /// A subquery in the expression of a generated column.
+    GeneratedColumnSubquery = 3102, "HY000";
     /// A function that a generated column does not allow.
     GeneratedColumnFunction = 3763, "HY000";
     /// A row of values in the expression of a generated column.
@@ -831,6 +839,8 @@ errors! {
     DefaultNotPrior = 3767, "HY000";
     /// An AUTO_INCREMENT column in a default.
     DefaultOfAutoIncrement = 3768, "HY000";
+    /// A subquery in a default.
+    DefaultSubquery = 3769, "HY000";
     /// A function that a default does not allow.
     DefaultFunction = 3770, "HY000";
     /// A row of values in a default.

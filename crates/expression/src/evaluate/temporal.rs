@@ -1,6 +1,7 @@
 //! Values as days and times. A text or number that is none causes warning 1292.
 
 use junctor_model::error::{ErrorCode, Result};
+use junctor_model::number::parse_integer;
 use junctor_model::row_encoding::append_text;
 use junctor_model::scratch::excerpt;
 use junctor_model::temporal::{
@@ -69,15 +70,7 @@ pub(crate) fn to_temporal(value: ValueRef<'_>, kind: Kind, digits: u8, scratch: 
         return Ok(None);
     }
     let name = match temporal_kind {
-        TemporalKind::Year => {
-            let year = super::to_integer(value, scratch)?;
-            return Ok(Some(Temporal::year(match year {
-                0..=69 if year > 0 => 2000 + year as u16,
-                70..=99 => 1900 + year as u16,
-                0 | 1901..=2155 => year as u16,
-                _ => 0,
-            })));
-        }
+        TemporalKind::Year => return to_year(value, scratch),
         TemporalKind::Date => "DATE",
         TemporalKind::Time => "TIME",
         TemporalKind::DateTime | TemporalKind::Timestamp => "DATETIME",
@@ -111,6 +104,42 @@ pub(crate) fn to_temporal(value: ValueRef<'_>, kind: Kind, digits: u8, scratch: 
         _ => rounded(temporal_kind, parts, read.nanoseconds, digits).0,
     };
     Ok(rounded.map(|parts| Temporal::from_parts(temporal_kind, digits, &parts)))
+}
+
+/// The value as a YEAR; `None` with a warning if it is none. The number 0 is the year 0000, the text '0' the
+/// year 2000. A day or time has its own year.
+fn to_year(value: ValueRef<'_>, scratch: &Scratch) -> Result<Option<Temporal>> {
+    let choice = if let ValueRef::Choice(choice) = value { Some(choice.to_choice()) } else { None };
+    let text = match (value, &choice) {
+        (ValueRef::Bytes(text), _) => Some(text),
+        (_, Some(choice)) => Some(&*choice.text),
+        _ => None,
+    };
+    let (number, is_text) = match (text, value) {
+        (Some(text), _) => {
+            let parsed = parse_integer(text, true);
+            if parsed.is_missing || parsed.is_truncated {
+                super::convert::warn_truncated("YEAR", text, scratch)?;
+            }
+            (if parsed.is_missing { -1 } else { parsed.value }, true)
+        }
+        (None, ValueRef::Temporal(year)) if year.kind == TemporalKind::Year => return Ok(Some(year)),
+        (None, ValueRef::Temporal(value)) => (moment_of(value, scratch).parts().year.into(), false),
+        (None, number) => (super::to_integer(number, scratch)?.into(), false),
+    };
+    let year = match number {
+        0 if is_text => 2000,
+        1..=69 => 2000 + number as u16,
+        70..=99 => 1900 + number as u16,
+        0 | 1901..=2155 => number as u16,
+        // A text without a number has its warning already.
+        -1 if is_text => return Ok(None),
+        number => {
+            super::convert::warn_truncated("YEAR", number.to_string().as_bytes(), scratch)?;
+            return Ok(None);
+        }
+    };
+    Ok(Some(Temporal::year(year)))
 }
 
 /// The value with its seconds rounded to whole ones.

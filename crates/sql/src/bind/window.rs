@@ -434,7 +434,7 @@ fn range_order(window: &str) -> Box<Error> {
     fault(ErrorCode::WindowRangeOrder, window, text)
 }
 
-fn misplaced(function: &str) -> Box<Error> {
+pub(crate) fn misplaced(function: &str) -> Box<Error> {
     let text = format!("You cannot use the window function '{function}' in this context.'");
     Error::new(ErrorCode::WindowFunctionMisplaced, text)
 }

@@ -144,6 +144,7 @@ fn type_of(
         TypeKind::Double { .. } | TypeKind::Float { precision: Some(25..=53), scale: None } => {
             Ok(DataType::floating(true, None, written.unsigned))
         }
+        TypeKind::Float { precision: Some(54..), scale: None } => Err(message::wrong_specifier(name)),
         TypeKind::Float { .. } => Ok(DataType::floating(false, None, written.unsigned)),
         TypeKind::Char { length } => declared(name, DataType::declared_char(length.unwrap_or(1), text_collation()?)),
         TypeKind::Binary { length } => {
@@ -153,7 +154,8 @@ fn type_of(
         TypeKind::VarBinary { length } => varying(name, (*length, CollationId::BINARY), is_lenient, notes),
         TypeKind::Text { size, length } => text_or_blob(name, *size, *length, text_collation()?),
         TypeKind::Blob { size, length } => text_or_blob(name, *size, *length, CollationId::BINARY),
-        TypeKind::Year => Ok(DataType::year()),
+        TypeKind::Year { digits: None | Some(4) } => Ok(DataType::year()),
+        TypeKind::Year { .. } => Err(message::year_digits()),
         TypeKind::Date => Ok(DataType::date()),
         TypeKind::Time { fraction_digits } => Ok(DataType::time(second_digits(name, *fraction_digits)?)),
         TypeKind::DateTime { fraction_digits } => Ok(DataType::date_time(second_digits(name, *fraction_digits)?)),

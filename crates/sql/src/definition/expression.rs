@@ -12,6 +12,7 @@ use junctor_model::schema::{CheckConstraint, ColumnDefinition, ExpressionKind, T
 use super::structure::DefinitionContext;
 use crate::bind::StoredExpressions;
 use crate::bind::message::array_outside_index;
+use crate::bind::window::misplaced;
 use crate::parse::expression::{CastTarget, ColumnReference, Expression, FunctionCall};
 use crate::parse::{expression_text, parse_expression};
 
@@ -58,8 +59,8 @@ const CONDITIONS: [&str; 8] = [
 /// The normal form of an expression.
 ///
 /// # Errors
-/// 3763, 3770 and 3814 for a function that is not allowed, 3764 and 3771 for a row of values, 3765, 3772 and
-/// 3816 for a variable.
+/// 3763, 3770 and 3814 for a function that is not allowed, 3102, 3769 and 3815 for a subquery, 3764 and 3771
+/// for a row of values, 3765, 3772 and 3816 for a variable.
 pub(super) fn normal_form(purpose: Purpose<'_>, written: &Expression) -> Result<Box<str>> {
     if matches!(written, Expression::Row(_)) {
         return Err(purpose.is_row());
@@ -79,10 +80,13 @@ impl Purpose<'_> {
             }
             Expression::Default(_) => return Err(self.disallowed("default")),
             Expression::Subquery(_) | Expression::Exists(_) | Expression::Quantified { .. } => {
-                return Err(Error::not_supported("a subquery in a table definition"));
+                return Err(self.has_subquery());
             }
             Expression::InsertedValue(_) => return Err(self.disallowed("values")),
             Expression::Cast { target: CastTarget::Array(_), .. } => return Err(array_outside_index()),
+            Expression::Function(call) if call.over.is_some() => {
+                return Err(misplaced(&call.name.to_ascii_lowercase()));
+            }
             Expression::Function(call) if !self.allows(call) => {
                 return Err(self.disallowed(&shown_name(call)));
             }
@@ -125,6 +129,25 @@ impl Purpose<'_> {
             Purpose::Check(name) => (
                 ErrorCode::CheckFunction,
                 format!("An expression of a check constraint '{name}' contains disallowed function: {function}."),
+            ),
+        };
+        Error::new(code, text)
+    }
+
+    #[cold]
+    fn has_subquery(self) -> Box<Error> {
+        let (code, text) = match self {
+            Purpose::Default(name) => (
+                ErrorCode::DefaultSubquery,
+                format!("Default value expression of column '{name}' contains a disallowed function."),
+            ),
+            Purpose::Generated(name) => (
+                ErrorCode::GeneratedColumnSubquery,
+                format!("Expression of generated column '{name}' contains a disallowed function."),
+            ),
+            Purpose::Check(name) => (
+                ErrorCode::CheckSubquery,
+                format!("An expression of a check constraint '{name}' contains disallowed function."),
             ),
         };
         Error::new(code, text)

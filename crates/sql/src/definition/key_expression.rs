@@ -51,7 +51,9 @@ pub(super) fn column_name(index: &ast::IndexDefinition, expression: &Expression)
 /// The normal form of an expression. Error: 3758 for a function that is not allowed.
 fn normal(index: &ast::IndexDefinition, expression: &Expression) -> Result<Box<str>> {
     normal_form(Purpose::Generated(index_name(index)), expression).map_err(|error| match error.code {
-        ErrorCode::GeneratedColumnFunction | ErrorCode::GeneratedColumnVariables => {
+        ErrorCode::GeneratedColumnFunction
+        | ErrorCode::GeneratedColumnSubquery
+        | ErrorCode::GeneratedColumnVariables => {
             let message =
                 format!("Expression of functional index '{}' contains a disallowed function.", index_name(index));
             Error::new(ErrorCode::FunctionalIndexFunction, message)

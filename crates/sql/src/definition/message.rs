@@ -146,6 +146,11 @@ pub(super) fn scale_above_precision(column: &str) -> Box<Error> {
     Error::new(ErrorCode::ScaleAbovePrecision, text)
 }
 
+/// Error 1818.
+pub(super) fn year_digits() -> Box<Error> {
+    Error::new(ErrorCode::YearDigits, "Supports only YEAR or YEAR(4) column.")
+}
+
 /// Error 3013.
 pub(super) fn invalid_size(column: &str) -> Box<Error> {
     Error::new(ErrorCode::InvalidFieldSize, format!("Invalid size for column '{column}'."))

@@ -277,7 +277,10 @@ pub enum TypeKind {
     Timestamp {
         fraction_digits: u32,
     },
-    Year,
+    /// The digits are written as in YEAR(4).
+    Year {
+        digits: Option<u32>,
+    },
     Char {
         length: Option<u32>,
     },

@@ -46,6 +46,8 @@ pub enum ParseErrorKind {
     UnknownAlterAlgorithm,
     /// A word after LOCK of a table change that names none (1801).
     UnknownAlterLock,
+    /// A plain name after INTO (1327).
+    UndeclaredVariable,
     /// The text is longer than [`super::limit::STATEMENT_BYTES_MAX`] bytes (1153).
     StatementTooLong,
 }
@@ -85,6 +87,7 @@ impl ParseErrorKind {
             ParseErrorKind::TableFunctionWithoutAlias => ErrorCode::TableFunctionWithoutAlias,
             ParseErrorKind::UnknownAlterAlgorithm => ErrorCode::UnknownAlterAlgorithm,
             ParseErrorKind::UnknownAlterLock => ErrorCode::UnknownAlterLock,
+            ParseErrorKind::UndeclaredVariable => ErrorCode::UndeclaredVariable,
         }
     }
 }
@@ -116,6 +119,7 @@ impl fmt::Display for ParseError {
             }
             ParseErrorKind::TableFunctionWithoutAlias => formatter.write_str("Every table function must have an alias"),
             ParseErrorKind::UnknownAlterAlgorithm => write!(formatter, "Unknown ALGORITHM '{}'", first_name(near)),
+            ParseErrorKind::UndeclaredVariable => write!(formatter, "Undeclared variable: {}", first_name(near)),
             ParseErrorKind::UnknownAlterLock => write!(formatter, "Unknown LOCK type '{}'", first_name(near)),
             ParseErrorKind::StatementTooLong => {
                 formatter.write_str("Got a packet bigger than 'max_allowed_packet' bytes")

@@ -56,6 +56,10 @@ pub enum TokenKind {
     Open,
     /// `)`
     Close,
+    /// `{`
+    OpenBrace,
+    /// `}`
+    CloseBrace,
     /// `,`
     Comma,
     /// `.`
@@ -405,6 +409,8 @@ fn single_symbol(byte: u8) -> TokenKind {
         b'?' => TokenKind::Parameter,
         b'(' => TokenKind::Open,
         b')' => TokenKind::Close,
+        b'{' => TokenKind::OpenBrace,
+        b'}' => TokenKind::CloseBrace,
         b',' => TokenKind::Comma,
         b'.' => TokenKind::Dot,
         b';' => TokenKind::Semicolon,

@@ -156,7 +156,7 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
         None | Some(Value::Null) => {}
         Some(value) => {
             out.extend_from_slice(b" DEFAULT ");
-            append_quoted_text(&value_text(value), out);
+            append_quoted_text(&value_text(value, column), out);
         }
     }
     if column.on_update_now {

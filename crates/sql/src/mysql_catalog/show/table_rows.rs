@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::create_text::{ENGINE, create_database_text, create_table_text, create_view_text};
 use super::fact::{ShowContext, TableStatistics};
 use super::layout::{Field, VirtualTable, bytes, count, int, long, name, number, text, unsigned, yes_no};
-use super::type_text::visible_indexes;
+use super::type_text::{escaped, visible_indexes};
 use super::{information_schema, junctor_info, mysql_schema, performance_schema};
 use crate::mysql_catalog::{is_open_database, is_open_table};
 use crate::parse::statement::{ObjectName, ShowFilter, TableMaintenance};
@@ -159,7 +159,7 @@ pub(super) fn show_index(table: &TableDefinition, facts: &ShowContext<'_>) -> Vi
                 bytes(if index.state == IndexState::Building { "disabled" } else { "" }),
                 bytes(&index.attributes.comment),
                 yes_no(!index.attributes.invisible),
-                column.key_expression().map_or(Value::Null, bytes),
+                column.key_expression().map_or(Value::Null, |text| bytes(escaped(text))),
             ]);
         }
     }

@@ -1,7 +1,7 @@
 //! Types and defaults as MySQL 8 prints them.
 
 use junctor_model::collation::CollationId;
-use junctor_model::row_encoding::{append_double, append_text};
+use junctor_model::row_encoding::append_text_in;
 use junctor_model::schema::{ColumnDefinition, ExpressionKind, IndexDefinition, IndexKind, TableDefinition};
 use junctor_model::value::Value;
 
@@ -21,7 +21,7 @@ pub(super) fn default_value(column: &ColumnDefinition) -> Value {
             let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
             Value::Bytes(format!("0x{digits}").into_bytes())
         }
-        Some(value) => Value::Bytes(value_text(value)),
+        Some(value) => Value::Bytes(value_text(value, column)),
     }
 }
 
@@ -53,17 +53,16 @@ pub(super) fn extra(column: &ColumnDefinition) -> String {
     present.join(" ")
 }
 
-/// A default value as text.
-pub(super) fn value_text(value: &Value) -> Vec<u8> {
+/// The default of a column as text, with the digits after the point of its type and the zeros of ZEROFILL.
+pub(super) fn value_text(value: &Value, column: &ColumnDefinition) -> Vec<u8> {
     let mut text = Vec::new();
     match value {
         Value::Null => text.extend_from_slice(b"NULL"),
-        Value::Int(value) => text.extend_from_slice(value.to_string().as_bytes()),
-        Value::UInt(value) => text.extend_from_slice(value.to_string().as_bytes()),
-        Value::Double(value) => append_double(*value, &mut text),
-        Value::Decimal(value) => value.append_text(&mut text),
         Value::Bytes(bytes) => text.extend_from_slice(bytes),
-        other => append_text(other.as_ref(), &mut text),
+        value => {
+            let zeros = column.column_type.zero_fill(column.display_width);
+            append_text_in(value.as_ref(), column.column_type.wire().decimals, zeros, &mut text);
+        }
     }
     text
 }

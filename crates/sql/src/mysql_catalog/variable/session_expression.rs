@@ -282,7 +282,9 @@ fn current_role(roles: &BTreeSet<AccountName>) -> String {
 fn fold_clock(name: &str, call: &FunctionCall, facts: &SessionContext<'_>) -> Result<Option<Value>> {
     let is_utc = name.starts_with("UTC_");
     let zone = if is_utc { Zone::UTC } else { facts.variables.value_rules().zone() };
-    let at = |digits: u8| moment(facts.now_us(), zone, digits);
+    // SET timestamp does not concern SYSDATE().
+    let now_us = if name == "SYSDATE" { facts.wall_clock_us } else { facts.now_us() };
+    let at = |digits: u8| moment(now_us, zone, digits);
     let value = match name {
         "CURDATE" | "CURRENT_DATE" | "UTC_DATE" if call.arguments.is_empty() => at(0).to_date(),
         "CURDATE" | "CURRENT_DATE" | "UTC_DATE" => return Err(wrong_count(name)),

@@ -22,8 +22,6 @@ const SINGLE_PARTITIONS: &[(&[u8], &str)] = &[
 const OTHERS: &[(&[u8], &str)] = &[
     (b"DISCARD", "ALTER TABLE ... DISCARD TABLESPACE"),
     (b"IMPORT", "ALTER TABLE ... IMPORT TABLESPACE"),
-    (b"WITH", "ALTER TABLE ... WITH VALIDATION"),
-    (b"WITHOUT", "ALTER TABLE ... WITHOUT VALIDATION"),
     (b"SECONDARY_LOAD", "ALTER TABLE ... SECONDARY_LOAD"),
     (b"SECONDARY_UNLOAD", "ALTER TABLE ... SECONDARY_UNLOAD"),
 ];
@@ -45,14 +43,16 @@ impl Parser<'_> {
     pub(super) fn alter_table(&mut self) -> Parse<Statement> {
         self.advance();
         let table = self.object_name()?;
-        if self.current.kind == TokenKind::End {
-            return self.syntax();
-        }
         let mut changes = Vec::new();
         let mut manner = AlterManner::default();
+        // As in MySQL, a statement without a change is one.
+        if matches!(self.current.kind, TokenKind::End | TokenKind::Semicolon) {
+            return Ok(Statement::AlterTable(Box::new(AlterTable { table, changes, manner })));
+        }
         loop {
             match self.word() {
                 Some(Keyword::Algorithm | Keyword::Lock) => self.alter_manner(&mut manner)?,
+                _ if self.accept_validation()? => {}
                 _ => self.table_change(&mut changes)?,
             }
             if !self.accept(TokenKind::Comma) {
@@ -61,6 +61,16 @@ impl Parser<'_> {
                 return Ok(Statement::AlterTable(Box::new(AlterTable { table, changes, manner })));
             }
         }
+    }
+
+    /// WITH or WITHOUT VALIDATION, which say the same here: the values of new generated columns are always
+    /// computed, and checked.
+    fn accept_validation(&mut self) -> Parse<bool> {
+        let is_there = self.accept_bare(b"WITHOUT") || self.accept_bare(b"WITH");
+        if is_there && !self.accept_bare(b"VALIDATION") {
+            return self.syntax();
+        }
+        Ok(is_there)
     }
 
     fn table_change(&mut self, changes: &mut Vec<TableChange>) -> Parse<()> {

@@ -232,6 +232,9 @@ impl Parser<'_> {
                 self.advance();
                 self.accept_word(Keyword::Precision);
                 let (precision, scale) = self.bracketed_precision()?;
+                if precision.is_some() && scale.is_none() {
+                    return self.syntax();
+                }
                 return Ok(Some(match keyword {
                     Keyword::Real if self.dialect.real_as_float => TypeKind::Float { precision, scale },
                     _ => TypeKind::Double { precision, scale },
@@ -280,10 +283,7 @@ impl Parser<'_> {
             Keyword::Time => TypeKind::Time { fraction_digits: self.bracketed_number()?.unwrap_or(0) },
             Keyword::Datetime => TypeKind::DateTime { fraction_digits: self.bracketed_number()?.unwrap_or(0) },
             Keyword::Timestamp => TypeKind::Timestamp { fraction_digits: self.bracketed_number()?.unwrap_or(0) },
-            Keyword::Year => {
-                self.bracketed_number()?;
-                TypeKind::Year
-            }
+            Keyword::Year => TypeKind::Year { digits: self.bracketed_number()? },
             Keyword::Char | Keyword::Character if self.accept_word(Keyword::Varying) => {
                 TypeKind::VarChar { length: self.required_length()? }
             }

@@ -36,6 +36,7 @@ impl Parser<'_> {
             TokenKind::UserVariable => self.user_variable(),
             TokenKind::AtAt => Ok(Expression::SystemVariable(self.system_variable()?)),
             TokenKind::Open => self.brackets(),
+            TokenKind::OpenBrace => self.braces(),
             TokenKind::Name if self.at_introducer() => self.introduced_string(),
             TokenKind::Keyword(keyword) => self.word_operand(keyword),
             _ => self.name_operand(),
@@ -217,6 +218,25 @@ impl Parser<'_> {
         };
         self.advance();
         Ok(Expression::Literal(Literal::Temporal { kind, text: self.string()? }))
+    }
+
+    /// ODBC's escapes `{d '...'}`, `{t '...'}`, `{ts '...'}` for days and times, and `{name expression}`, which is
+    /// the expression.
+    fn braces(&mut self) -> Parse<Expression> {
+        self.advance();
+        let name = self.name()?;
+        let kind = match name.to_ascii_lowercase().as_str() {
+            "d" => Some(TemporalKind::Date),
+            "t" => Some(TemporalKind::Time),
+            "ts" => Some(TemporalKind::Timestamp),
+            _ => None,
+        };
+        let inner = match kind.filter(|_| self.current.kind == TokenKind::String) {
+            Some(kind) => Expression::Literal(Literal::Temporal { kind, text: self.string()? }),
+            None => self.expression()?,
+        };
+        self.expect(TokenKind::CloseBrace)?;
+        Ok(inner)
     }
 
     fn user_variable(&mut self) -> Parse<Expression> {

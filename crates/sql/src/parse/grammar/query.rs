@@ -328,6 +328,9 @@ impl Parser<'_> {
         if lateral && !self.is_query_next() && !self.opens_query() {
             return self.syntax();
         }
+        if self.current.kind == TokenKind::OpenBrace {
+            return self.joins_in_braces();
+        }
         if self.current.kind != TokenKind::Open {
             return Ok(FromItem::Table(self.table_reference()?));
         }
@@ -344,6 +347,17 @@ impl Parser<'_> {
         self.advance();
         let inner = self.from()?;
         self.expect(TokenKind::Close)?;
+        self.leave();
+        Ok(inner)
+    }
+
+    /// ODBC's escape `{OJ joins}`. As in MySQL, any name may precede the joins.
+    fn joins_in_braces(&mut self) -> Parse<FromItem> {
+        self.enter()?;
+        self.advance();
+        self.name()?;
+        let inner = self.from()?;
+        self.expect(TokenKind::CloseBrace)?;
         self.leave();
         Ok(inner)
     }

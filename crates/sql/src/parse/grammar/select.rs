@@ -1,6 +1,7 @@
 //! The clauses of queries, also those that UPDATE and DELETE share with them.
 
 use super::parser::{Parse, Parser, Stop};
+use crate::parse::error::ParseErrorKind;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::literal::decode_integer;
@@ -22,9 +23,17 @@ impl Parser<'_> {
         let is_text = self.accept_word(Keyword::Outfile);
         select.into = match is_text || self.accept_text("DUMPFILE") {
             true => IntoTarget::File(Box::new(self.output_file(is_text)?)),
-            false => IntoTarget::Variables(self.comma_list(Self::user_variable_name)?),
+            false => IntoTarget::Variables(self.comma_list(Self::into_variable)?),
         };
         Ok(())
+    }
+
+    /// A user variable. A plain name is a variable of a stored program, of which there are none.
+    fn into_variable(&mut self) -> Parse<String> {
+        match Self::is_name(self.current) {
+            true => Err(Stop::Error(ParseErrorKind::UndeclaredVariable, self.current.start)),
+            false => self.user_variable_name(),
+        }
     }
 
     /// The file of INTO OUTFILE, or with `is_text` false of INTO DUMPFILE, and its options.
