@@ -131,7 +131,8 @@ pub(super) fn hidden_column(
     column_of(&named, columns, context)
 }
 
-/// The hidden column with the values of the expression that its name has. Its type follows from the expression.
+/// The hidden column with the values of the expression that its name has. Its type follows from the
+/// expression.
 pub(super) fn column_of(
     named: &ColumnDefinition,
     columns: &[ColumnDefinition],

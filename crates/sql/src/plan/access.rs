@@ -200,8 +200,8 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
 }
 
 /// Whether the ranges bind the list of a multi-valued index to elements, so that they find all rows of the
-/// condition: a row without elements has no entry. Several elements and several values of a column before them
-/// would make too many ranges.
+/// condition: a row without elements has no entry. Several elements and several values of a column before
+/// them would make too many ranges.
 fn has_elements(ranges: &RangeTemplate, list: ColumnNumber) -> bool {
     let Some(place) = ranges.columns.iter().position(|column| *column == list) else { return false };
     match (&ranges.value_sets[..], place.cmp(&ranges.prefix.len())) {

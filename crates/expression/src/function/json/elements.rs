@@ -1,8 +1,8 @@
 //! The elements of an array for a multi-valued index, and the elements that a condition seeks there.
 //!
-//! An element is the text of a value of the index's type. Values that are equal in documents have equal texts,
-//! or else [`sought_elements`] does not answer for them. A row that satisfies the condition is therefore found
-//! by the elements sought. Others may be found, too, and the condition is tested again.
+//! An element is the text of a value of the index's type. Values that are equal in documents have equal
+//! texts, or else [`sought_elements`] does not answer for them. A row that satisfies the condition is
+//! therefore found by the elements sought. Others may be found, too, and the condition is tested again.
 
 use junctor_model::collation::CollationId;
 use junctor_model::decimal;

@@ -62,8 +62,8 @@ fn row_image(layout: &TableLayout, id: i32, value: &Values) -> Vec<u8> {
     image(layout, &row)
 }
 
-/// The elements of a row of `lists_layout`: the different bytes of the name, and the name if it is empty; none
-/// without a k.
+/// The elements of a row of `lists_layout`: the different bytes of the name, and the name if it is empty;
+/// none without a k.
 fn elements_of(value: &Values) -> Option<BTreeSet<Vec<u8>>> {
     value.k.map(|k| match (value.name.as_str(), k) {
         // An empty list, and a list of an empty element.
