@@ -45,7 +45,11 @@ fn lookups(node: &mut Node, query: &str) -> Vec<[usize; 3]> {
     let text = node.query(1, &format!("EXPLAIN ANALYZE {query}")).concat();
     let figure = |line: &str, name: &str| -> usize {
         let value = line.rsplit_once(name).unwrap_or_else(|| panic!("no {name} in {line}")).1;
-        value.split(|byte: char| !byte.is_ascii_digit()).next().and_then(|digits| digits.parse().ok()).expect("a number")
+        value
+            .split(|byte: char| !byte.is_ascii_digit())
+            .next()
+            .and_then(|digits| digits.parse().ok())
+            .expect("a number")
     };
     let of_keys = text.lines().filter(|line| line.contains("by a list of keys of 3 columns"));
     of_keys.map(|line| ["reads=", "replies=", "rows="].map(|name| figure(line, name))).collect()
