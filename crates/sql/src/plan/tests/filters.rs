@@ -38,22 +38,3 @@ fn a_large_table_that_is_joined_last_is_filtered_by_the_keys_of_the_others() {
     let found = scans(&format!("{from} WHERE s.id = u.n AND {conditions} FOR UPDATE"));
     assert!(!found.contains('*'), "{found}");
 }
-
-#[test]
-fn of_several_keys_the_one_with_the_fewest_partners_is_filtered() {
-    let text = "SELECT 1 FROM s IGNORE INDEX (PRIMARY), h IGNORE INDEX (PRIMARY, w) WHERE s.k = h.w AND s.id = h.id";
-    let dictionary = dictionary();
-    let statement = parse(text.as_bytes()).expect(text).statement;
-    let rows = |definition: &TableDefinition| Some(if *definition.name == *"s" { 350_000 } else { 2_000 });
-    let planned = planned_with_rows(&dictionary, &statement, &[], &rows).expect(text).expect(text);
-    let Plan::Tree(tree) = planned.plan.unhinted() else { panic!("{text}") };
-    let mut tested = Vec::new();
-    tree.root.root.visit(&mut |node| {
-        if let tree::PlanNode::Join(_, _, plan) = node {
-            tested.extend(plan.key_filter.map(|filter| plan.keys[filter.key].left.clone()));
-        }
-    });
-    // The condition on id is the second one.
-    let tree::PlanNode::Join(_, _, plan) = &tree.root.root else { panic!("{text}") };
-    assert_eq!(tested, [plan.keys[1].left.clone()]);
-}
