@@ -84,8 +84,9 @@ class Maker(queries.Maker):
             return f"{column} {self.pick(('<', '>=', '<=>'))} {self.value(kind)}"
         if kind in NUMBERS and roll < 0.32:
             left, right = (self.column(names, self.pick(NUMBERS))[0] for _ in range(2))
-            made = self.pick((f"{left} + 1", f"{left} - {right}", f"MOD({left} * {right}, 7)", f"COALESCE({left}, 2)",
-                              f"{left} * 0.5"))
+            # In MariaDB, MOD(-7.0, 7) is -0.0, which does not equal 0.
+            made = self.pick((f"{left} + 1", f"{left} - {right}", f"ABS(MOD({left} * {right}, 7))",
+                              f"COALESCE({left}, 2)", f"{left} * 0.5"))
             return f"{made} = {column}"
         other = self.pick(NUMBERS) if kind in NUMBERS and self.chance(0.2) else kind
         sides = [column, self.column(names, other)[0]]

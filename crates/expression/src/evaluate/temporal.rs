@@ -125,7 +125,7 @@ fn to_year(value: ValueRef<'_>, scratch: &Scratch) -> Result<Option<Temporal>> {
         }
         (None, ValueRef::Temporal(year)) if year.kind == TemporalKind::Year => return Ok(Some(year)),
         (None, ValueRef::Temporal(value)) => (moment_of(value, scratch).parts().year.into(), false),
-        (None, number) => (super::to_integer(number, scratch)?.into(), false),
+        (None, number) => (super::to_integer(number, scratch)?, false),
     };
     let year = match number {
         0 if is_text => 2000,

@@ -16,6 +16,7 @@ use junctor_model::value::Value;
 use junctor_signals::change_schema::SchemaChange;
 use junctor_signals::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAction};
 
+mod filters;
 mod lookups;
 
 use super::parameters::kinds_of_shape;

@@ -1,20 +1,20 @@
 //! The joins of a block, and the place of each condition.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use junctor_expression::{Expression, Node, Parameters};
 use junctor_model::error::{Error, ErrorCode, Result};
 
 use super::block::{Applies, filtered};
-use super::cost::{self, Joining, Link, PartCost, Way};
+use super::cost::PartCost;
 use super::equality_class::Classes;
 use super::factor;
 use super::from::SourcePlan;
 use super::join_key::{join_key, null_aware, rejects_null, relations_of};
+use super::key_filter::is_movable;
 use super::leaf::LeafAccess;
-use super::lookup::Lookup;
 use super::selectivity::Estimates;
 use super::stateful::{with_initial_last, with_unread};
 use super::subquery::{SemiJoin, applied};
@@ -60,7 +60,7 @@ pub(super) struct JoinClauses<'l> {
     /// Tables are joined in the order of FROM.
     pub(super) keeps_order: bool,
     /// Hints about the order.
-    orders: &'l [(JoinOrderKind, Vec<String>)],
+    pub(super) orders: &'l [(JoinOrderKind, Vec<String>)],
 }
 
 impl<'l> JoinClauses<'l> {
@@ -88,11 +88,9 @@ pub(super) struct WhereClause<'q> {
 }
 
 /// The share of rows that a semijoin is assumed to leave.
-const SEMIJOIN_SHARE: f64 = 0.3;
-/// A scan gets the filter of a join's keys if it has at least this many rows, and not more than this share of
-/// them has a partner.
+pub(super) const SEMIJOIN_SHARE: f64 = 0.3;
+/// A scan gets the filter of a join's keys if it has at least this many rows.
 const FILTERED_ROWS_MIN: f64 = 1000.0;
-const FILTERED_SHARE_MAX: f64 = 0.7;
 /// The cost of a key from which on its rows count as many.
 const LOOKUP_NS_MAX: f64 = 100_000.0;
 /// Bounds of the number of left rows whose keys are looked up: at least a batch, whatever the estimates say,
@@ -299,7 +297,7 @@ pub(super) struct Joins<'j> {
     /// The relations of the block around a semijoin's.
     pub(super) outer: Option<(&'j BlockScope<'j>, &'j [SourcePlan<'j>])>,
     /// Semijoins that are applied as soon as the relations that they read are joined.
-    early: RefCell<Vec<(RelationSet, SemiJoin<'j>)>>,
+    pub(super) early: RefCell<Vec<(RelationSet, SemiJoin<'j>)>>,
 }
 
 impl<'j> Joins<'j> {
@@ -560,104 +558,6 @@ impl<'j> Joins<'j> {
         Classes::of(&inner).implied(&inner, &member_of)
     }
 
-    /// The order in which to join parts.
-    fn order(&self, parts: &[Option<Part>], conditions: &[Expression]) -> Vec<usize> {
-        let equals = self.estimates().equal_columns(conditions);
-        let estimates = Estimates { equals: &equals, ..self.estimates() };
-        let mut costs = Vec::with_capacity(parts.len());
-        for part in parts.iter().flatten() {
-            let mut cost = part.cost;
-            let early = self.early.borrow();
-            let is_ready = |(used, _): &&(RelationSet, SemiJoin<'_>)| used.is_subset(&part.relations);
-            cost.rows *= SEMIJOIN_SHARE.powi(early.iter().filter(is_ready).count() as i32);
-            costs.push(cost);
-        }
-        let mut links = Vec::new();
-        let mut of_link = Vec::new();
-        // For each part, the keys by which others may lead to its rows, and their links.
-        let mut keys: Vec<(Vec<JoinKey>, Vec<usize>)> = parts.iter().map(|_| Default::default()).collect();
-        let classes = Classes::of(conditions);
-        for condition in conditions {
-            let Some(used) = relations_of(condition, self.block.space) else { continue };
-            let class = classes.number_of(condition);
-            let mut link = Link { parts: 0, selectivity: 0.0, is_equality: false, class };
-            for (place, part) in parts.iter().enumerate().take(64) {
-                let Some(part) = part.as_ref().filter(|part| !part.relations.is_disjoint(&used)) else { continue };
-                link.parts |= 1 << place;
-                let others = used.difference(&part.relations).copied().collect();
-                if let Some(key) = join_key(condition, self.block.space, (&others, &part.relations)) {
-                    link.is_equality = true;
-                    keys[place].0.push(key);
-                    keys[place].1.push(links.len());
-                }
-            }
-            if link.parts != 0 {
-                link.selectivity = estimates.selectivity(condition);
-                links.push(link);
-                of_link.push(condition);
-            }
-        }
-        // Conditions on the same parts may depend on each other. Each gets its share of that.
-        let mut groups: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
-        for (place, link) in links.iter().enumerate() {
-            groups.entry(link.parts).or_default().push(place);
-        }
-        for together in groups.values().filter(|together| together.len() > 1) {
-            let conditions: Vec<&Expression> = together.iter().map(|link| of_link[*link]).collect();
-            let product: f64 = together.iter().map(|link| links[*link].selectivity).product();
-            let factor = (estimates.joint(&conditions) / product.max(f64::MIN_POSITIVE)).max(1.0);
-            let of_each = factor.powf(1.0 / together.len() as f64);
-            together.iter().for_each(|link| links[*link].selectivity *= of_each);
-        }
-        let ways_of = |(part, (keys, of_keys)): (&Option<Part>, &(Vec<JoinKey>, Vec<usize>))| {
-            let lookups = part.iter().flat_map(|part| self.lookups(part, keys));
-            let way = |lookup: Lookup| {
-                let links_of = |keys: &Vec<usize>| keys.iter().map(|key| of_keys[*key]).collect();
-                Way { links: lookup.columns.iter().map(links_of).collect(), lookup_ns: lookup.ns }
-            };
-            lookups.map(way).collect()
-        };
-        let ways: Vec<Vec<Way>> = parts.iter().zip(&keys).map(ways_of).collect();
-        Joining { parts: &costs, links: &links, ways: &ways, before: &self.before(parts) }.order()
-    }
-
-    /// For each part, the parts that hints want to be joined before it, as bits. A hint that contradicts
-    /// those before it is ignored.
-    fn before(&self, parts: &[Option<Part>]) -> Vec<u64> {
-        let count = parts.len().min(64);
-        let mut before = vec![0_u64; count];
-        for (kind, names) in self.clauses.orders {
-            let has = |part: &Option<Part>, name: &String| {
-                let mut relations = self.block.relations.iter();
-                let relation = relations.find(|relation| relation.name.eq_ignore_ascii_case(name));
-                part.iter().any(|part| relation.is_some_and(|relation| part.relations.contains(&relation.id)))
-            };
-            let mut places: Vec<usize> = Vec::new();
-            for place in names.iter().filter_map(|name| parts[..count].iter().position(|part| has(part, name))) {
-                if !places.contains(&place) {
-                    places.push(place);
-                }
-            }
-            let named = places.iter().fold(0_u64, |bits, place| bits | 1 << place);
-            let mut wanted = before.clone();
-            for pair in places.windows(2) {
-                wanted[pair[1]] |= 1 << pair[0];
-            }
-            for (place, needs) in wanted.iter_mut().enumerate() {
-                let is_named = named & 1 << place != 0;
-                match kind {
-                    JoinOrderKind::Prefix if !is_named => *needs |= named,
-                    JoinOrderKind::Suffix if is_named => *needs |= !named & cost::all_bits(count),
-                    _ => {}
-                }
-            }
-            if cost::is_possible(&wanted) {
-                before = wanted;
-            }
-        }
-        before
-    }
-
     /// Joins two parts.
     pub(super) fn pair(&self, form: JoinForm, left: Part, right: Part, conditions: Vec<Expression>) -> Result<Part> {
         let left = self.finish(left)?;
@@ -665,7 +565,7 @@ impl<'j> Joins<'j> {
             return lateral_join(form, left, (lateral, right.relations, right.cost), conditions);
         }
         let key = |condition| join_key(condition, self.block.space, (&left.relations, &right.relations));
-        let keys: Vec<JoinKey> = match (form, conditions.split_last()) {
+        let mut keys: Vec<JoinKey> = match (form, conditions.split_last()) {
             (JoinForm::NullAwareAnti, Some((equality, others))) => {
                 let unknown = equality.conjuncts().iter().filter_map(key).map(null_aware);
                 let (plain, nullable): (Vec<_>, Vec<_>) = unknown.partition(|key| key.nulls == NullMatch::Nothing);
@@ -678,7 +578,8 @@ impl<'j> Joins<'j> {
         let estimates = self.estimates();
         let share = estimates.joint(&conditions.iter().collect::<Vec<_>>());
         let (mut lookup, mut lookup_ns) = (None, None);
-        let node = match right.table {
+        let (mut left_node, is_table) = (left.node, right.table.is_some());
+        let mut node = match right.table {
             Some((relation, own)) => {
                 if let SourcePlan::Table(layout, reference, of_view) = &self.sources[relation] {
                     let table = (*layout, *reference, &of_view[..]);
@@ -702,7 +603,26 @@ impl<'j> Joins<'j> {
             None => right.node,
         };
         let slots = |relation: &u16| self.block.space.columns_of(*relation).into_iter().map(|(slot, _)| slot);
-        let right_slots = right.relations.iter().flat_map(slots).chain(right.computed).collect();
+        let mut right_slots: Vec<u16> = right.relations.iter().flat_map(slots).chain(right.computed).collect();
+        let mut key_filter = None;
+        if lookup.is_none() && matches!(form, JoinForm::Inner | JoinForm::Semi) && !self.clauses.keeps_order {
+            let estimates = &estimates;
+            let share_of = |rows: f64| move |key: &JoinKey| rows * estimates.equality_of(key);
+            // Of two sides of which one leaves rows of the other out, the smaller one is read first.
+            let may_swap = form == JoinForm::Inner && is_table && self.clauses.orders.is_empty();
+            let is_larger = right.cost.rows >= FILTERED_ROWS_MIN && right.cost.rows > left.cost.rows;
+            if may_swap && is_larger && is_movable(&left_node) {
+                let swapped: Vec<JoinKey> = keys.iter().cloned().map(JoinKey::swapped).collect();
+                key_filter = self.planner.key_filter(&node, &swapped, &share_of(left.cost.rows));
+                if key_filter.is_some() {
+                    std::mem::swap(&mut left_node, &mut node);
+                    (keys, right_slots) = (swapped, left.relations.iter().flat_map(slots).collect());
+                }
+            }
+            if key_filter.is_none() && left.cost.rows >= FILTERED_ROWS_MIN {
+                key_filter = self.planner.key_filter(&left_node, &keys, &share_of(right.cost.rows));
+            }
+        }
         let mut relations = left.relations;
         if matches!(form, JoinForm::Inner | JoinForm::Left) {
             relations.extend(&right.relations);
@@ -717,13 +637,6 @@ impl<'j> Joins<'j> {
         let inputs_ns = left.cost.joined_ns + right.cost.joined_ns;
         let joined_ns = right.cost.join_ns((left.cost.rows, inputs_ns), pairs, lookup_ns);
         let cost = PartCost { rows, stored: rows, examined: rows, joined_ns };
-        let partners = keys.iter().map(|key| right.cost.rows * estimates.equality_of(key)).fold(1.0, f64::min);
-        let wants_filter = lookup.is_none()
-            && matches!(form, JoinForm::Inner | JoinForm::Semi)
-            && left.cost.rows >= FILTERED_ROWS_MIN
-            && partners <= FILTERED_SHARE_MAX
-            && !self.clauses.keeps_order;
-        let key_filter = if wants_filter { self.planner.key_filter(&left.node, &keys) } else { None };
         let reads_right_first = right.is_initial || key_filter.is_some();
         let cost_ns = joined_ns;
         let plan = JoinPlan {
@@ -738,7 +651,7 @@ impl<'j> Joins<'j> {
             rows,
             cost_ns,
         };
-        let node = PlanNode::Join(Box::new(left.node), Box::new(node), Arc::new(plan));
+        let node = PlanNode::Join(Box::new(left_node), Box::new(node), Arc::new(plan));
         Ok(Part::planned(node, relations, cost))
     }
 }

@@ -10,10 +10,19 @@ use super::{JoinKey, JoinKeyFilter, NullMatch, PlanNode, TreePlanner};
 use crate::plan::statement::QueryPlan;
 use crate::plan::{AccessPath, FinalStep};
 
+/// A filter is worth its tests if not more than this share of the rows has a partner.
+const SHARE_MAX: f64 = 0.7;
+
 impl TreePlanner<'_> {
     /// Lets the scan from which the left rows of a join come test one of its keys, after the right rows were
-    /// read. The join must have no rows for a left row without a partner.
-    pub(super) fn key_filter(&self, left: &PlanNode, keys: &[JoinKey]) -> Option<JoinKeyFilter> {
+    /// read. The join must have no rows for a left row without a partner. `share` is the share of left rows that
+    /// have a partner by a key; the key with the least is tested.
+    pub(super) fn key_filter(
+        &self,
+        left: &PlanNode,
+        keys: &[JoinKey],
+        share: &dyn Fn(&JoinKey) -> f64,
+    ) -> Option<JoinKeyFilter> {
         let leaf = first_scan(left)?;
         let plan = &mut self.leaves.borrow_mut()[leaf];
         if plan.locks || plan.lists > 0 {
@@ -29,11 +38,13 @@ impl TreePlanner<'_> {
         }
         let program = Arc::get_mut(&mut Arc::get_mut(select)?.program)?;
         let Output::Packets(projection) = &program.output else { return None };
-        let (key, value) = keys.iter().enumerate().find_map(|(place, key)| {
+        let tested = keys.iter().enumerate().filter_map(|(place, key)| {
             let slot = key.left.as_column().filter(|_| key.nulls == NullMatch::Nothing)?;
             let column = plan.slots.iter().position(|known| *known == Some(slot.0))?;
-            Some((place, projection.values[column].clone()))
-        })?;
+            let share = Some(share(key)).filter(|share| *share <= SHARE_MAX)?;
+            Some((place, projection.values[column].clone(), share))
+        });
+        let (key, value, _) = tested.min_by(|left, right| left.2.total_cmp(&right.2))?;
         let parameter = self.environment.parameters.len() + plan.parameters.len() + plan.key_filters;
         let collation = keys[key].collation;
         program.key_filters.push(KeyFilter { value, collation, parameter: parameter as u16 });
@@ -51,5 +62,19 @@ fn first_scan(node: &PlanNode) -> Option<usize> {
         PlanNode::Filter(from, conditions) if !conditions.iter().any(Expression::is_stateful) => first_scan(from),
         PlanNode::Compute(from, values) if !values.iter().any(|(value, _)| value.is_stateful()) => first_scan(from),
         _ => None,
+    }
+}
+
+/// Whether rows may come from the right side of a join as well as from the left: nothing computes values from
+/// row to row, and all their slots are columns of relations.
+pub(super) fn is_movable(node: &PlanNode) -> bool {
+    match node {
+        PlanNode::Scan(_) => true,
+        PlanNode::Project(block, _) => !block.is_stateful,
+        PlanNode::Join(left, right, plan) => {
+            is_movable(left) && is_movable(right) && !plan.conditions.iter().any(Expression::is_stateful)
+        }
+        PlanNode::Filter(from, conditions) => is_movable(from) && !conditions.iter().any(Expression::is_stateful),
+        _ => false,
     }
 }

@@ -21,6 +21,7 @@ mod group;
 mod histogram_share;
 mod join;
 mod join_key;
+mod join_order;
 mod json_table;
 mod key_filter;
 mod leaf;
@@ -300,6 +301,13 @@ pub struct JoinKey {
     pub collation: CollationId,
     /// What NULL equals.
     pub nulls: NullMatch,
+}
+
+impl JoinKey {
+    /// The key of a join whose sides change places.
+    pub(super) fn swapped(self) -> JoinKey {
+        JoinKey { left: self.right, right: self.left, ..self }
+    }
 }
 
 /// A join with a query that reads the left row.
