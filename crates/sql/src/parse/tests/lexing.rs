@@ -43,7 +43,7 @@ fn each_token_has_its_kind() {
         ("'a''b' 'a\\'b' \"a'b\" `a``b`", vec![String, String, String, QuotedName]),
         ("'open", vec![Bad]),
         ("a\u{e9}\u{4e2d} $x _y", vec![Name, Name, Name]),
-        ("\\N { \0", vec![Bad, Name, Bad, Bad]),
+        ("\\N { \0", vec![Bad, Name, OpenBrace, Bad]),
     ] {
         assert_eq!(kinds(text), expected, "{text}");
     }
