@@ -23,13 +23,13 @@ impl Parser<'_> {
         let is_text = self.accept_word(Keyword::Outfile);
         select.into = match is_text || self.accept_text("DUMPFILE") {
             true => IntoTarget::File(Box::new(self.output_file(is_text)?)),
-            false => IntoTarget::Variables(self.comma_list(Self::into_variable)?),
+            false => IntoTarget::Variables(self.comma_list(Self::target_variable)?),
         };
         Ok(())
     }
 
     /// A user variable. A plain name is a variable of a stored program, of which there are none.
-    fn into_variable(&mut self) -> Parse<String> {
+    fn target_variable(&mut self) -> Parse<String> {
         match Self::is_name(self.current) {
             true => Err(Stop::Error(ParseErrorKind::UndeclaredVariable, self.current.start)),
             false => self.user_variable_name(),
