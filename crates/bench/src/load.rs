@@ -1,6 +1,6 @@
-//! A closed loop of statements by key: each connection sends a statement, waits for the whole answer, and sends the next,
-//! as in sysbench. The same program drives databases and the echo server, so that their figures can be
-//! compared.
+//! A closed loop of statements by key: each connection sends a statement, waits for the whole answer, and
+//! sends the next, as in sysbench. The same program drives databases and the echo server, so that their
+//! figures can be compared.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};

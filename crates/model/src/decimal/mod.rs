@@ -193,8 +193,8 @@ fn narrow_product(left: Decimal, right: Decimal, scale: u8) -> Option<Decimal> {
 /// The truncated quotient with guard digits: more digits than the type of the result has, so that `1 / 3 * 3`
 /// is 1 after rounding to that type. As in MySQL, digits are counted in groups of nine. After the point, the
 /// quotient has as many groups as the two operands together, plus those for `increment` more digits. If these
-/// are more digits than a decimal has, the others are cut off; they round the last one if the type of the result
-/// has it. The divisor must not be 0.
+/// are more digits than a decimal has, the others are cut off; they round the last one if the type of the
+/// result has it. The divisor must not be 0.
 pub fn divide_with_guard_digits(left: Decimal, right: Decimal, increment: u8) -> Option<Decimal> {
     let grouped = |scale: u8| scale.next_multiple_of(9);
     let (own, other) = (left.scale(), right.scale());

@@ -85,7 +85,7 @@ pub(super) struct RowCopy {
     is_strict: bool,
     /// Warnings of the values that were adjusted in batches that are done.
     diagnostics: Option<Box<Diagnostics>>,
-    /// Those of the current batch.
+    /// The warnings of the current batch.
     batch_diagnostics: Option<Box<Diagnostics>>,
     /// Whether the numbers of the AUTO_INCREMENT column are those of the old table. A 0 among them stays 0.
     keeps_numbers: bool,

@@ -11,8 +11,8 @@ use super::{PROBES_MAX, Values};
 use crate::plan::{KeyTemplate, KeyValues, Operand};
 
 /// Does the work of [`super::KeyBuilder::build_keys`] for a key of one integer column and a list of values.
-/// Pushes each key as soon as it is known to be no duplicate. In a function of its own, because the loop would
-/// run out of registers among the variables of its caller.
+/// Pushes each key as soon as it is known to be no duplicate. In a function of its own, because the loop
+/// would run out of registers among the variables of its caller.
 #[inline(never)]
 pub(super) fn push_integers<const BYTES: usize>(
     integers: &[[u8; 8]],

@@ -623,7 +623,8 @@ impl KeyBuilder {
     }
 }
 
-/// Calls `visit` with the values at each place of the parallel lists among the parts of a key, in their order.
+/// Calls `visit` with the values at each place of the parallel lists among the parts of a key, in their
+/// order.
 fn for_each_of_parallel(
     parts: &[KeyValues],
     values: &Values<'_>,

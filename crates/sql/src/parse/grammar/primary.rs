@@ -220,8 +220,8 @@ impl Parser<'_> {
         Ok(Expression::Literal(Literal::Temporal { kind, text: self.string()? }))
     }
 
-    /// ODBC's escapes `{d '...'}`, `{t '...'}`, `{ts '...'}` for days and times, and `{name expression}`, which is
-    /// the expression.
+    /// ODBC's escapes `{d '...'}`, `{t '...'}`, `{ts '...'}` for days and times, and `{name expression}`,
+    /// which is the expression.
     fn braces(&mut self) -> Parse<Expression> {
         self.advance();
         let name = self.name()?;

@@ -58,7 +58,7 @@ pub(super) struct Way {
     pub lookup_ns: f64,
 }
 
-/// What is known of the parts of a join.
+/// The parts of a join, and the conditions between them.
 #[derive(Clone, Copy)]
 pub(super) struct Joining<'j> {
     pub parts: &'j [PartCost],
@@ -128,8 +128,8 @@ impl Joining<'_> {
         self.before.get(next).is_none_or(|before| before & !set == 0)
     }
 
-    /// The order in which the parts are joined. Each part comes after those that must be before it. At most 64
-    /// parts, else the order as written.
+    /// The order in which the parts are joined. Each part comes after those that must be before it. At most
+    /// 64 parts, else the order as written.
     pub fn order(&self) -> Vec<usize> {
         let count = self.parts.len();
         if count > 64 {

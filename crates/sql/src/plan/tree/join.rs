@@ -656,8 +656,8 @@ impl<'j> Joins<'j> {
     }
 }
 
-/// The number of left rows up to which their keys are looked up instead of reading all right rows. It is small
-/// if a key has many rows: a batch of left rows would read them again and again.
+/// The number of left rows up to which their keys are looked up instead of reading all right rows. It is
+/// small if a key has many rows: a batch of left rows would read them again and again.
 fn lookup_rows_max(right: &PartCost, lookup_ns: f64) -> usize {
     let equal = right.build_ns() / lookup_ns;
     let rows_min = if lookup_ns > LOOKUP_NS_MAX { 1.0 } else { LOOKUP_ROWS_MIN };

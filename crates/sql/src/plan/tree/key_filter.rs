@@ -15,8 +15,8 @@ const SHARE_MAX: f64 = 0.7;
 
 impl TreePlanner<'_> {
     /// Lets the scan from which the left rows of a join come test one of its keys, after the right rows were
-    /// read. The join must have no rows for a left row without a partner. `share` is the share of left rows that
-    /// have a partner by a key; the key with the least is tested.
+    /// read. The join must have no rows for a left row without a partner. `share` is the share of left rows
+    /// that have a partner by a key; the key with the least is tested.
     pub(super) fn key_filter(
         &self,
         left: &PlanNode,

@@ -164,7 +164,8 @@ impl TreePlanner<'_> {
         }
     }
 
-    /// The column of the table whose values are those of a join key, if a list of such values can restrict it.
+    /// The column of the table whose values are those of a join key, if a list of such values can restrict
+    /// it.
     pub(super) fn key_column(&self, layout: &TableLayout, space: &SlotSpace, key: &JoinKey) -> Option<ColumnNumber> {
         // Keys of integers and decimals have the position of any number.
         let kinds = [key.left.result.kind, key.right.result.kind];

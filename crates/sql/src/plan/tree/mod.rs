@@ -129,7 +129,8 @@ pub struct LeafPlan {
     pub slots: Vec<Option<u16>>,
     /// Values of the tree's row that the query has as parameters after those of the statement.
     pub parameters: Vec<Expression>,
-    /// Number of lists, one for each part of the keys of a lookup, which are the parameters after these values.
+    /// Number of lists, one for each part of the keys of a lookup, which are the parameters after these
+    /// values.
     pub lists: usize,
     /// Number of filters of joins, which are the last parameters.
     pub key_filters: usize,
