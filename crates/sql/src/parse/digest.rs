@@ -254,7 +254,6 @@ const WORDS: &[&str] = &[
     "ADMIN",
     "AFTER",
     "AGGREGATE",
-    "ARRAY",
     "AT",
     "ATTRIBUTE",
     "AUTHENTICATION",
