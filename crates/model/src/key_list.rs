@@ -71,7 +71,7 @@ pub struct ListKey<'k> {
     pub definitions: &'k [ColumnDefinition],
     /// The columns of the index.
     pub columns: &'k [ColumnNumber],
-    /// Those whose parts are complemented.
+    /// The columns in descending order, whose parts are complemented.
     pub descending: &'k [ColumnNumber],
     /// The one with the list.
     pub list: ColumnNumber,

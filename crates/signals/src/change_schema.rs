@@ -1,7 +1,6 @@
 //! Schema changes. sql sends them to main, which has ldm instances create or change the partitions, and
 //! publishes the new dictionary to every block before it replies.
 
-use crate::diagnostics::Diagnostics;
 use std::any::Any;
 use std::sync::Arc;
 
@@ -13,6 +12,7 @@ use junctor_model::error::Error;
 use junctor_model::id::{ConnectionId, IndexId, PartitionId, TableId};
 use junctor_model::schema::{Dictionary, Sharing, TableDefinition, TableLayout};
 
+use crate::diagnostics::Diagnostics;
 use crate::read_rows::OperationId;
 use crate::row_expressions::RowExpressions;
 

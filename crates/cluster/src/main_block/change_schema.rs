@@ -1,6 +1,5 @@
 //! Runs schema changes one at a time, stage by stage. If a stage fails, undoes the stages before it.
 
-use junctor_signals::diagnostics::Diagnostics;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use junctor_signals::change_schema::{
 };
 use junctor_signals::crash_point;
 use junctor_signals::crash_point::CrashStep;
+use junctor_signals::diagnostics::Diagnostics;
 use junctor_signals::inbox::ContinueWork;
 use junctor_signals::read_rows::OperationId;
 use junctor_signals::{LdmSignal, MainSignal, Signal, SqlSignal};

@@ -171,8 +171,9 @@ impl RowPlan {
     }
 }
 
-/// The text of a step that is no integer and no run. In a function of its own, because the loop over the
-/// steps would run out of registers, which costs rows of integers and strings ten instructions.
+/// The text of any step. The loop over the steps has those of integers and strings itself. In a function of
+/// its own, because the loop over the steps would run out of registers, which costs rows of integers and
+/// strings ten instructions.
 #[inline(never)]
 fn append_other_text(step: &Step, row: RowView<'_>, out: &mut Vec<u8>) {
     match *step {

@@ -44,7 +44,7 @@ pub struct Gap {
     pub gap: Duration,
 }
 
-/// What a kill did.
+/// The result of a kill.
 #[derive(Clone, Debug)]
 pub struct Outage {
     /// For each way in which clients work.
@@ -163,7 +163,7 @@ fn watch(
     Ok((0..groups).map(gap_of).collect())
 }
 
-/// What a client knows of its rows.
+/// The updates of a client's rows.
 #[derive(Default)]
 struct Known {
     /// The newest text of each row that was acknowledged, and later ones that may be there.

@@ -457,6 +457,10 @@ impl RowCopy {
         if self.is_strict { StoreMode::Strict } else { StoreMode::Lenient }
     }
 
+    fn target<'c>(&self, column: &'c ColumnDefinition) -> StoreTarget<'c> {
+        StoreTarget { column, row_number: self.counts.row_number, mode: self.mode() }
+    }
+
     /// Appends the new image of a row.
     fn encode(&mut self, old_image: &[u8], scratch: &Scratch, image: &mut Vec<u8>) -> Result<()> {
         let row = RowView::new(&self.old.row_format, old_image);
@@ -480,8 +484,15 @@ impl RowCopy {
             if is_generated {
                 value = ValueRef::UInt(self.counts.next_number);
             } else if value.is_null() && !definition.nullable {
-                if self.is_strict {
+                let column_type = &definition.column_type;
+                // A spatial type has no empty value.
+                if self.is_strict || column_type.geometry_kind().is_some() {
                     return Err(Error::new(ErrorCode::InvalidUseOfNull, "Invalid use of NULL value"));
+                }
+                if column_type.has_own_default() {
+                    // An ENUM gets no member, as for a text that is none. The warning is the same.
+                    values.push(self.target(definition).convert(ValueRef::Bytes(b""), scratch)?);
+                    continue;
                 }
                 scratch.note(ErrorCode::DataTruncated, || {
                     format!("Data truncated for column '{}' at row {}", definition.name, self.counts.row_number)
@@ -490,7 +501,7 @@ impl RowCopy {
                 continue;
             }
             if is_generated || !column.is_same {
-                let target = StoreTarget { column: definition, row_number: self.counts.row_number, mode: self.mode() };
+                let target = self.target(definition);
                 value = scratch.in_session_zone(value);
                 if let ColumnSource::Column(from) = &column.source {
                     let from = &self.old.definition.columns[usize::from(from.0)];
