@@ -179,6 +179,22 @@ fn parsed(text: &[u8], target: &StoreTarget<'_>, scratch: &Scratch) -> Result<i1
         target.wrong_value("integer", &excerpt(text), scratch)?;
     } else if parsed.is_truncated {
         target.truncated(scratch)?;
+        return Ok(digits_before_second_point(text).unwrap_or(parsed.value));
     }
     Ok(parsed.value)
+}
+
+/// The number of the digits before a second point: MySQL forgets the first point then, so `26.03.23` is 2603.
+fn digits_before_second_point(text: &[u8]) -> Option<i128> {
+    let text = text.trim_ascii_start();
+    let unsigned = text.strip_prefix(b"-").unwrap_or(text);
+    let mut parts = unsigned.splitn(3, |byte| *byte == b'.');
+    let (Some(integer), Some(fraction), Some(_)) = (parts.next(), parts.next(), parts.next()) else { return None };
+    let mut digits = integer.strip_prefix(b"+").unwrap_or(integer).to_vec();
+    digits.extend_from_slice(fraction);
+    if !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let value = parse_integer(&digits, false).value;
+    Some(if unsigned.len() < text.len() { -value } else { value })
 }

@@ -186,6 +186,14 @@ fn a_float_has_the_digits_of_a_double_in_varchar_only() {
 }
 
 #[test]
+fn a_second_point_in_a_text_joins_the_digits_before_it() {
+    for (text, number) in [("26.03.23", 2603), ("-1.5.2", -15), ("+1.5.2", 15), ("1.5", 2), ("1.5x.2", 2)] {
+        let (value, _) = stored(DataType::integer(8, false), ValueRef::Bytes(text.as_bytes()));
+        assert_eq!(value, Value::Int(number), "{text}");
+    }
+}
+
+#[test]
 fn bits_in_a_text_column_are_valid_text() {
     let bit = |number, bytes| ValueRef::Bit(crate::value::Bit { number, bytes });
     assert_eq!(stored(DataType::varchar(4, TEXT), bit(0x61ff, 2)), (Value::Bytes(b"a".to_vec()), Some(1366)));

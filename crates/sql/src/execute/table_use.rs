@@ -146,8 +146,25 @@ impl BlockingChanges {
 impl StatementContext<'_, '_> {
     /// Runs before each statement of a transaction, and before every statement while tables are blocked.
     /// Returns `None` if the statement may run, and otherwise the progress with which the call ends.
-    #[cold]
+    #[inline]
     pub(crate) fn enter_tables(&mut self, plan: &Plan, input: &PlanInput<'_>) -> Option<Progress> {
+        if self.selects_again(plan) { None } else { self.enter_new_tables(plan, input) }
+    }
+
+    /// Whether a query of one table runs in a transaction that has used the table so before, and nothing else
+    /// is to be checked.
+    #[inline]
+    fn selects_again(&self, plan: &Plan) -> bool {
+        let Plan::Select(select) = plan else { return false };
+        let used = TableUse { table: select.table.definition.id, writes: select.locking_program.is_some() };
+        !self.engine.tables.any()
+            && self.session.table_locks.is_none()
+            && self.session.tracker.is_none()
+            && self.session.has_used(used)
+    }
+
+    #[cold]
+    fn enter_new_tables(&mut self, plan: &Plan, input: &PlanInput<'_>) -> Option<Progress> {
         if let Err(error) = self.engine.check_table_locks(self.session, plan) {
             return Some(fail(self, &error));
         }

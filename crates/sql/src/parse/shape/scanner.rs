@@ -585,10 +585,13 @@ fn read_number(text: &[u8], at: usize) -> Option<ScannedLiteral> {
 /// The fast path of [`Scanner::list_members`] for the most frequent lists: unsigned integers of at most 18
 /// digits, with at most one space after each comma.
 #[inline(never)]
-fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<ScannedLiteral>) -> Option<usize> {
-    let mut keep = |at: usize, count: usize, magnitude: u64| {
-        let (start, end, class) = (at as u32, (at + count) as u32, LiteralClass::Integer);
-        let is_allowed = literals.len() < SHAPE_LITERALS_MAX;
+fn integer_members(text: &[u8], at: usize, literals: &mut Vec<ScannedLiteral>) -> Option<usize> {
+    let mut keep = |rest: &[u8], count: usize, magnitude: u64| {
+        if literals.len() == literals.capacity() {
+            more_room(literals)?;
+        }
+        let start = (text.len() - rest.len()) as u32;
+        let (end, class) = (start + count as u32, LiteralClass::Integer);
         literals.push(ScannedLiteral {
             start,
             end,
@@ -597,32 +600,40 @@ fn integer_members(text: &[u8], mut at: usize, literals: &mut Vec<ScannedLiteral
             negative: false,
             has_escapes: false,
         });
-        is_allowed.then_some(())
+        Some(())
     };
-    loop {
+    let mut rest = text.get(at..)?;
+    let at = loop {
         // If the text is long enough and the number is short, one window contains the digits and the bytes
         // after them.
-        if let Some(window) = text.get(at..).and_then(<[u8]>::first_chunk::<10>) {
+        if let Some(window) = rest.first_chunk::<10>() {
             let (magnitude, count) = eight_digits(u64::from_le_bytes(*window.first_chunk()?));
             let follow = u16::from_le_bytes([window[count], window[count + 1]]);
             if count > 0 && count < 8 && follow as u8 == b',' {
-                keep(at, count, magnitude)?;
-                at += count + 1 + usize::from(follow >> 8 == u16::from(b' '));
+                keep(rest, count, magnitude)?;
+                rest = &rest[count + 1 + usize::from(follow >> 8 == u16::from(b' '))..];
                 continue;
             }
         }
-        let (magnitude, count) = read_digits(text, at);
+        let (magnitude, count) = read_digits(rest, 0);
         if count == 0 || count >= SAFE_DIGITS {
             return None;
         }
-        keep(at, count, magnitude)?;
-        at += count + 1;
-        match byte_at(text, at - 1) {
-            b',' => at += usize::from(byte_at(text, at) == b' '),
-            b')' => return Some(at),
+        keep(rest, count, magnitude)?;
+        rest = &rest[count..];
+        match byte_at(rest, 0) {
+            b',' => rest = &rest[1 + usize::from(byte_at(rest, 1) == b' ')..],
+            b')' => break text.len() - rest.len() + 1,
             _ => return None,
         }
-    }
+    };
+    (literals.len() <= SHAPE_LITERALS_MAX).then_some(at)
+}
+
+/// Room for more literals, at most twice the allowed number.
+#[cold]
+fn more_room(literals: &mut Vec<ScannedLiteral>) -> Option<()> {
+    (literals.len() < SHAPE_LITERALS_MAX).then(|| literals.reserve(literals.len().max(16)))
 }
 
 /// The value and number of the digits at byte `at`. Reads the first eight digits in one step. The value wraps
