@@ -12,7 +12,7 @@ use junctor_cluster::membership::Membership;
 use junctor_front::account::Accounts;
 use junctor_kernel::simulated::{Disk, DiskFaults, NetworkOptions, NodeEnd, Simulation, SocketFaults};
 use junctor_kernel::{Address, CrashPoint, Duration, NodeId, NodeLayout, Random};
-use junctor_model::id::{CommitNumber, Incarnation};
+use junctor_model::id::{CommitNumber, Epoch, Incarnation};
 use junctor_node::placement::PlacementPlan;
 use junctor_node::{NodeConfig, NodeHost, Shared};
 use junctor_signals::change_schema::{Catalog, PublishCatalog};
@@ -86,6 +86,8 @@ pub struct Cluster {
     pub(crate) earlier_hits: BTreeMap<CrashPoint, u64>,
     /// The highest commit number that the serving node has taken on its present disk.
     highest_taken: CommitNumber,
+    /// Number of lives of the nodes.
+    lives: u32,
     /// The nodes of a cluster with voters.
     members: Option<Rc<Members>>,
 }
@@ -147,6 +149,7 @@ impl Cluster {
             backup_program: None,
             earlier_hits: BTreeMap::new(),
             highest_taken: CommitNumber(0),
+            lives: 0,
             members,
         };
         cluster.make_memory()?;
@@ -167,12 +170,15 @@ impl Cluster {
         }
         let backups: Vec<NodeId> = self.nodes().skip(1).collect();
         let mut memory = Vec::new();
+        // As voters would, each life begins an epoch of its own, even if the one before left nothing on disk.
+        self.lives += 1;
+        let membership = Membership { epoch: Epoch(self.lives), ..self.membership() };
         for (position, plan) in self.plans.iter().enumerate() {
             let (node, slots) = Shared::with_observer(&self.config, Accounts::with_local_root(), plan)?;
             self.slow_reader_slots.push(slots);
             let node = if position == 0 { node.with_backups(backups.clone()) } else { node };
             let node = match self.is_cluster {
-                true => node.with_fixed_membership(Incarnation(position as u32 + 1), self.membership()),
+                true => node.with_fixed_membership(Incarnation(position as u32 + 1), membership.clone()),
                 false => node,
             };
             memory.push(Arc::new(node));

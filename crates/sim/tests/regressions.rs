@@ -54,6 +54,11 @@ fn the_trouble_of_a_disk_ends_with_its_life() {
 }
 
 #[test]
+fn a_life_without_a_trace_on_disk_has_an_epoch_of_its_own() {
+    seeds_hold("cluster_durability", &[700_004]);
+}
+
+#[test]
 fn a_sound_disk_put_back_may_have_lower_numbers() {
     seeds_hold("failing_disks", &[10058]);
 }

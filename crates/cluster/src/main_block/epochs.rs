@@ -55,7 +55,7 @@ pub struct EpochSettings {
     /// The snapshots of the node.
     pub snapshots: Arc<SnapshotRegistry>,
     /// The membership of nodes that start together and never change, for a cluster without voters. Its epoch
-    /// becomes the one after all numbers that the node has recovered.
+    /// rises to the one after all numbers that the node has recovered.
     pub fixed: Option<Arc<Membership>>,
 }
 
@@ -483,7 +483,7 @@ impl MainBlock {
         outbox.request(WorldRequest::StartTimer { after: Duration::from_millis(EPOCH_TIMER_MS), token: EPOCH_TIMER });
         if let Some(fixed) = epochs.settings.fixed.clone() {
             let mut membership = Arc::unwrap_or_clone(fixed);
-            membership.epoch = Epoch(recovered.epoch().0 + 1);
+            membership.epoch = membership.epoch.max(Epoch(recovered.epoch().0 + 1));
             for record in &mut membership.nodes {
                 (record.admitted, record.serving_since) = (membership.epoch, membership.epoch);
             }
