@@ -59,6 +59,11 @@ fn a_life_without_a_trace_on_disk_has_an_epoch_of_its_own() {
 }
 
 #[test]
+fn a_node_that_is_not_yet_welcome_answers_for_its_tables() {
+    seeds_hold("removal", &[700_003]);
+}
+
+#[test]
 fn a_sound_disk_put_back_may_have_lower_numbers() {
     seeds_hold("failing_disks", &[10058]);
 }

@@ -239,7 +239,9 @@ impl MainBlock {
             return Some(signal);
         }
         self.note_dropped_elsewhere(&signal);
-        let life = self.reachable_schema_life().filter(|_| self.epochs.is_some() || self.is_welcome());
+        // The question may have come before the welcome, which takes another way.
+        let is_answer = matches!(signal, MainSignal::BlockTablesReply(_));
+        let life = self.reachable_schema_life().filter(|_| self.epochs.is_some() || self.is_welcome() || is_answer);
         let refusal = || Error::new(ErrorCode::TemporaryFailure, "Got temporary error: no data node serves");
         match (life, signal) {
             (Some((node, _)), signal) => outbox.send(Address::new(node, Module::Main, 0), Signal::Main(signal)),
