@@ -16,7 +16,7 @@ use junctor_signals::crash_point::{self, CrashStep};
 
 use crate::cluster::ClusterSimulation;
 use crate::fleet::TimeDriver;
-use crate::members::Members;
+use crate::members::{Members, has_voter};
 
 /// The steps of a node that serves around which it crashes.
 const SERVICE_STEPS: [CrashStep; 10] = [
@@ -347,11 +347,14 @@ impl<'a> MemberDriver<'a> {
         }
     }
 
-    /// Whether every group keeps a sound node if these nodes are lost, and the voters their majority.
+    /// Whether every group keeps a sound node if these nodes are lost, and the voters their majority. A voter
+    /// whose disk was lost does not count before it has a new log.
     fn may_lose(&self, simulation: &mut ClusterSimulation, lost: &[NodeId]) -> bool {
         let is_left = |node: &NodeId| !lost.contains(node) && !self.state.stopping.contains_key(node);
         let voters = self.members.voters();
-        let living = voters.iter().filter(|node| is_left(node) && simulation.is_up(**node)).count();
+        let mut votes =
+            |node: NodeId| simulation.is_up(node) && simulation.disk_mut(node).is_some_and(|disk| has_voter(disk));
+        let living = voters.iter().filter(|node| is_left(node) && votes(**node)).count();
         let Some(membership) = self.members.membership(simulation) else { return false };
         let now = simulation.now();
         let is_sound = |node: NodeId| {

@@ -270,6 +270,11 @@ impl Members {
     }
 }
 
+/// Whether the disk has the log of a voter.
+pub fn has_voter(disk: &Disk) -> bool {
+    matches!(read_voter(disk), Ok(VoterStart::Recovered { .. }))
+}
+
 /// The log of the node's voter, if its disk has one.
 fn read_voter(disk: &Disk) -> Result<VoterStart, String> {
     let files = VOTER_FILES.map(|name| disk.content(name).unwrap_or_default());
