@@ -29,6 +29,7 @@ class Episode:
         self.compute()
         self.rows = 0
         self.writes = random.randint(4, 14)
+        self.due = []
 
     def compute(self):
         """Some columns get expressions as defaults, some are generated, some tables have a CHECK."""
@@ -82,7 +83,7 @@ class Episode:
 
     def next(self):
         kinds = {column.name: column.kind for column in self.columns}
-        statement = self.draw()
+        statement = self.due.pop() if self.due else self.draw()
         statement.kinds = statement.kinds or kinds
         statement.sources = dict(self.sources)
         if "PAD_CHAR" in self.mode:
@@ -214,8 +215,13 @@ class Episode:
         self.sources.pop(column.name, None)
         self.columns[self.columns.index(column)] = changed
         kinds = {column.name: column.kind}
+        if changed.family == "choice" and column.family != "choice":
+            # MariaDB chooses other members, so the rows differ from now on.
+            self.due = [plain("DELETE FROM t", features=["write"])]
+            self.writes += 3
         return Statement(words(f"ALTER TABLE t MODIFY {changed.definition().text}", family=column.family), features=["alter", "write"], kinds=kinds)
 
     def refuse_change(self):
         """The last ALTER TABLE has failed."""
         self.columns[:], self.sources = self.before
+        self.due = []

@@ -357,7 +357,7 @@ def double_encoded(found):
 
 def bits_of_set(found, statement, ours, theirs):
     """A text that is a number beyond the members of a SET."""
-    is_set = any(kind.startswith("SET(") for kind in statement.types())
+    is_set = any(kind.startswith("SET(") for kind in statement.types()) or " SET(" in statement.text()
     return is_write(statement) and is_set and found.partition(": b'', theirs b'")[2] != ""
 
 
@@ -379,6 +379,19 @@ def cut_to_32_bits(found, statement, ours, theirs):
     pair = re.findall(r"b'(-?\d+)'", found)
     is_cast = statement.prepared and statement.names() & {"CAST UNSIGNED", "CAST SIGNED"}
     return kind_of(found) == "value" and bool(is_cast) and len(pair) == 2 and (int(pair[0]) - int(pair[1])) % 2**32 == 0
+
+
+def position_beyond(found, statement, ours, theirs):
+    """A part of a text from a position that is the text of a number beyond 64 bits."""
+    is_beyond = [any(re.match(r"1292 Truncated incorrect INTEGER value: '[1-9]\d{19,}", text) for text in outcome.texts) for outcome in (ours, theirs)]
+    return kind_of(found) == "value" and all(is_beyond) and bool(statement.names() & {"SUBSTR", "SUBSTRING", "MID", "LEFT", "RIGHT", "LOCATE", "INSERT"})
+
+
+def row_with_null(found, statement, ours, theirs):
+    """A count of comparisons of rows, of which one operand is NULL."""
+    is_row = re.search(r"COUNT\(\({1,2}[^()]+, [^()]+\) (=|<>|!=|<|<=|>|>=) \([^()]+, [^()]+\)", statement.text())
+    numbers = re.findall(r"b'(\d+)'", found)
+    return kind_of(found) == "value" and bool(is_row) and len(numbers) == 2 and int(numbers[0]) < int(numbers[1])
 
 
 def number_to_choice(found, statement, ours, theirs):
@@ -1699,6 +1712,8 @@ EXCUSES = [
     ("a sum or average of quotients has all their digits here, those of the type in groups of MySQL and MariaDB", quotient_in_groups),
     ("which error of an INSERT with a wrong value and a wrong collation is first", first_of_several),
     ("LEAST and GREATEST need one collation, what is around them in MariaDB", mixed_extreme),
+    ("a position that is a text beyond 64 bits is -1 in MySQL", position_beyond),
+    ("a comparison of rows with NULL is NULL, and MariaDB counts it", row_with_null),
     ("DISTINCT keeps any of several equal texts", lambda f, s, o, t: "DISTINCT" in s.text() and f.startswith("value") and folded(f, has_unicode_collation(s))),
 ]
 

@@ -155,6 +155,12 @@ fn prefix_of<'p>(
     Ok(Some(KeyPrefix { column: &part.name, length, by_weights }))
 }
 
+/// Whether a key part with this prefix of a column has the whole column after the column has changed: the prefix
+/// is not shorter, or the column is no string now.
+pub(super) fn becomes_whole(prefix: KeyPrefix<'_>, column: &ColumnDefinition) -> bool {
+    !is_shorter(column, prefix.length).unwrap_or(false)
+}
+
 /// The hidden column with the prefixes of `column`.
 pub(super) fn prefix_column(prefix: KeyPrefix<'_>, column: &ColumnDefinition) -> ColumnDefinition {
     let KeyPrefix { length, by_weights, .. } = prefix;

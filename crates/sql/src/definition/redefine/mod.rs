@@ -101,6 +101,8 @@ pub(super) struct Draft<'a> {
     kept_checks: usize,
     /// The names of the indexes that the statement drops.
     dropped_indexes: Vec<String>,
+    /// Hidden columns with prefixes, each with the column that takes its place in keys.
+    whole_parts: Vec<(ColumnNumber, ColumnNumber)>,
     /// Whether the rows must be checked, because the statement enforces a constraint.
     checks_rows: bool,
     /// Whether FORCE or ENGINE asks for a copy of rows that columns were added to or dropped from.
@@ -162,6 +164,7 @@ impl<'a> Draft<'a> {
             checks: old.checks.clone(),
             kept_checks: 0,
             dropped_indexes: Vec::new(),
+            whole_parts: Vec::new(),
             checks_rows: false,
             is_forced: changes.contains(&TableChange::Force),
             keys: Vec::new(),
@@ -201,6 +204,7 @@ impl<'a> Draft<'a> {
         let visible: Vec<ColumnDefinition> =
             now.iter().filter(|(_, column)| !column.hidden).map(|(_, column)| column.clone()).collect();
         let mut failure = None;
+        let whole_parts = &mut self.whole_parts;
         self.columns = columns
             .into_iter()
             .filter_map(|mut column| {
@@ -214,9 +218,13 @@ impl<'a> Draft<'a> {
                     return Some(column);
                 }
                 let Some(prefix) = column.definition.key_prefix() else { return Some(column) };
-                let base = old.column(prefix.column);
-                let (_, base) = now.iter().find(|(old, _)| base.is_some() && *old == base)?;
-                column.old.filter(|column| used.contains(column))?;
+                let old_base = old.column(prefix.column)?;
+                let (_, base) = now.iter().find(|(old, _)| *old == Some(old_base))?;
+                let part = column.old.filter(|column| used.contains(column))?;
+                if index::becomes_whole(prefix, base) {
+                    whole_parts.push((part, old_base));
+                    return None;
+                }
                 column.definition = index::prefix_column(prefix, base);
                 Some(column)
             })
@@ -548,6 +556,8 @@ impl<'a> Draft<'a> {
         if self.old.columns[usize::from(old.0)].is_hidden_key() {
             return Some(ColumnNumber(self.columns.len() as u16));
         }
+        let whole = self.whole_parts.iter().find(|(part, _)| *part == old);
+        let old = whole.map_or(old, |(_, base)| *base);
         let position = self.columns.iter().position(|column| column.old == Some(old))?;
         Some(ColumnNumber(position as u16))
     }
