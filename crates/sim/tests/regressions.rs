@@ -64,6 +64,11 @@ fn a_node_that_is_not_yet_welcome_answers_for_its_tables() {
 }
 
 #[test]
+fn the_end_of_an_alteration_does_not_wait_for_sessions_that_wait_for_it() {
+    seeds_hold("removal", &[700_051]);
+}
+
+#[test]
 fn a_sound_disk_put_back_may_have_lower_numbers() {
     seeds_hold("failing_disks", &[10058]);
 }

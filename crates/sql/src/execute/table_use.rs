@@ -371,10 +371,18 @@ impl Engine {
         };
         let users = sessions.filter(|session| change.waits_for(session)).map(|session| session.connection).collect();
         change.users = users;
-        // The change must wait for waiting sessions that are older than it.
+        // The change must wait for waiting sessions that are older than it, unless they wait for the end of the
+        // same alteration: an earlier step of it keeps them out.
+        let earlier: Vec<&BlockingChange> =
+            self.tables.changes.iter().filter(|other| other.owner == change.owner && other.reported_unused).collect();
         for waiter in &self.tables.waiters {
             let is_older = |used: &TableUse| change.concerns(*used) && change.is_younger_than(&waiter.seniority, *used);
-            if waiter.connection != change.owner && waiter.wanted.iter().any(is_older) {
+            let is_kept_out =
+                |used: &TableUse| earlier.iter().any(|step| step.excludes(waiter.connection, &waiter.seniority, *used));
+            if waiter.connection != change.owner
+                && waiter.wanted.iter().any(is_older)
+                && !waiter.wanted.iter().any(is_kept_out)
+            {
                 change.users.insert(waiter.connection);
             }
         }
