@@ -13,6 +13,7 @@ use super::factor::{conjuncts_of, is_silent};
 use super::from::bind_from;
 use super::join::{JoinClauses, JoinNode, Locks, WhereClause};
 use super::join_key::relations_of;
+use super::pushed::{FromScope, Passing, Pushed, over_rows};
 use super::recursion::{Defining, WorkingTable};
 use super::stateful::check_stateful;
 use super::subquery::{BlockSubqueries, SemiJoin};
@@ -62,6 +63,17 @@ impl<'a> CommonTables<'a> {
     }
 }
 
+/// What the planning of a block begins with besides its query.
+#[derive(Default)]
+struct BlockInput<'i> {
+    /// The equalities with outer values that become keys of groups.
+    correlation: Option<&'i mut Correlation>,
+    /// Conditions over the values of the select list.
+    received: &'i [Expression],
+    /// The conditions that the queries in FROM test, once they are known.
+    pushed: Option<Pushed>,
+}
+
 /// The bound clauses of a block after WHERE.
 pub(super) struct Lists {
     pub projection: Projection,
@@ -84,7 +96,18 @@ impl TreePlanner<'_> {
         tables: &CommonTables<'_>,
         is_root: bool,
     ) -> Result<BlockPlan> {
-        self.block_with(select, (outer, tables), is_root, None)
+        self.block_with(select, (outer, tables), is_root, BlockInput::default())
+    }
+
+    /// Plans a query in FROM, which tests these conditions on its values.
+    pub(super) fn query_block(
+        &self,
+        select: &Select,
+        (outer, tables): (Option<&BlockView<'_>>, &CommonTables<'_>),
+        received: &[Expression],
+    ) -> Result<BlockPlan> {
+        let input = BlockInput { received, ..BlockInput::default() };
+        self.inside(|| self.block_with(select, (outer, tables), false, input))
     }
 
     /// Plans a block for all outer rows: without the equalities with outer values, whose own sides become the
@@ -95,7 +118,8 @@ impl TreePlanner<'_> {
         (outer, tables): (&BlockView<'_>, &CommonTables<'_>),
         correlation: &mut Correlation,
     ) -> Result<BlockPlan> {
-        self.block_with(select, (Some(outer), tables), false, Some(correlation))
+        let input = BlockInput { correlation: Some(correlation), ..BlockInput::default() };
+        self.block_with(select, (Some(outer), tables), false, input)
     }
 
     fn block_with(
@@ -103,8 +127,9 @@ impl TreePlanner<'_> {
         select: &Select,
         (outer, tables): (Option<&BlockView<'_>>, &CommonTables<'_>),
         is_root: bool,
-        correlation: Option<&mut Correlation>,
+        input: BlockInput<'_>,
     ) -> Result<BlockPlan> {
+        let before = self.planned_so_far();
         let own;
         let tables = match select.with.is_empty() {
             true => tables,
@@ -118,13 +143,12 @@ impl TreePlanner<'_> {
         }
         let space = SlotSpace::new(self.environment.parameters.len());
         let mut relations = Vec::new();
-        let shape = match &select.from {
-            Some(from) => {
-                let scope = BlockScope { space: &space, relations: Vec::new(), outer, shares_rows: false };
-                let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
-                Some(self.collect(from, false, (&space, tables, &view), &mut relations)?)
-            }
-            None => None,
+        let shape = {
+            let scope = BlockScope { space: &space, relations: Vec::new(), outer, shares_rows: false };
+            let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
+            let pushed = input.pushed.as_ref().unwrap_or(Pushed::NONE);
+            let scope = FromScope { space: &space, tables, outer: &view, pushed };
+            select.from.as_ref().map(|from| self.collect(from, false, scope, &mut relations)).transpose()?
         };
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
         let block = BlockScope { space: &space, relations, outer, shares_rows: false };
@@ -162,7 +186,27 @@ impl TreePlanner<'_> {
         check_stateful(&windows, has_stateful && subqueries.has_stateful(&where_applies))?;
         lists.check_subqueries(select, |value| subqueries.is_stateful_value(value))?;
 
-        if let Some(correlation) = correlation {
+        conditions.extend(over_rows(input.received, &lists.projection.values));
+        if self.may_push() {
+            let from = joined.as_mut().map(|joined| &mut joined.node);
+            let pushed = Pushed::take((&block, &sources), &mut conditions, from, input.pushed.as_ref());
+            if !pushed.is_empty() && input.pushed.is_none() {
+                self.discard(&before);
+                return self.block_with(select, (outer, tables), is_root, BlockInput { pushed: Some(pushed), ..input });
+            }
+        }
+        let passages = Passing {
+            select,
+            values: &lists.projection.values,
+            keys: &lists.keys,
+            is_grouped,
+            windows: &windows,
+            block: &block,
+            sources: &sources,
+        }
+        .passages();
+
+        if let Some(correlation) = input.correlation {
             lists.keys = correlation.take(CorrelatedBlock {
                 space: &space,
                 sources: &sources,
@@ -209,7 +253,7 @@ impl TreePlanner<'_> {
         node = last_clauses(node, (select, is_root, !late.is_empty()), &values, lists.sort)?;
         node = subqueries.place_all(node, late);
         let (width, outer, is_stateful) = (space.width(), space.outer_values(), select.is_stateful());
-        Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful })
+        Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful, passages })
     }
 
     /// The groups of the rows of `node`.
