@@ -206,7 +206,8 @@ impl TreePlanner<'_> {
         }
         .passages();
 
-        if let Some(correlation) = input.correlation {
+        let mut correlation = input.correlation;
+        if let Some(correlation) = &mut correlation {
             lists.keys = correlation.take(CorrelatedBlock {
                 space: &space,
                 sources: &sources,
@@ -230,8 +231,13 @@ impl TreePlanner<'_> {
         let from = joined.take().map_or(JoinNode::nothing(), |joined| joined.node);
         let keeps_order = has_stateful && !is_grouped && select.order_by.is_empty();
         let clauses = JoinClauses::of(select, Locks::Each(&locks), keeps_order);
-        let filter = WhereClause { conditions, semijoins, constants };
-        let (mut node, mut rows) = self.join(from, filter, (&block, &sources), clauses)?;
+        let (mut node, mut rows) = match self.looked_up((&from, &conditions), (&block, &sources), correlation)? {
+            Some(looked_up) => looked_up,
+            None => {
+                let filter = WhereClause { conditions, semijoins, constants };
+                self.join(from, filter, (&block, &sources), clauses)?
+            }
+        };
         node = filtered(subqueries.place_all(node, where_applies), above);
         if is_grouped {
             rows = if lists.keys.is_empty() { 1.0 } else { (rows * GROUPS_SHARE).max(1.0) };

@@ -4,10 +4,10 @@
 //! [`block`] plans a query block, [`from`] its FROM, [`join`] the places of conditions, [`join_key`] keys,
 //! [`cost`] the order of joins, [`decorrelate`] subqueries that serve all outer rows, [`selectivity`] and
 //! [`histogram_share`] estimates of rows, [`factor`] disjunctions, [`group`] aggregates, [`partial`] those of
-//! the partitions, [`pushed`] conditions that queries in FROM test, [`window`] window functions, [`stateful`] values that change user variables, [`subquery`]
-//! subqueries, [`set`] set operations, [`recursion`] WITH RECURSIVE, [`analyze`] ANALYZE TABLE,
-//! [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, [`work`] estimates of planned operators, and
-//! [`modify`] the rows of UPDATE and DELETE.
+//! the partitions, [`pushed`] conditions that queries in FROM test, [`window`] window functions, [`stateful`]
+//! values that change user variables, [`subquery`] subqueries, [`set`] set operations, [`recursion`] WITH
+//! RECURSIVE, [`analyze`] ANALYZE TABLE, [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, [`work`]
+//! estimates of planned operators, and [`modify`] the rows of UPDATE and DELETE.
 
 mod analyze;
 mod block;
@@ -378,6 +378,19 @@ pub struct GroupedSubquery {
     pub keys: Vec<JoinKey>,
     /// The number of executions of the subquery for single values from which on all groups cost less.
     pub runs_max: usize,
+    /// The groups of some outer rows.
+    pub lookup: Option<GroupLookup>,
+}
+
+/// The groups of a subquery for some outer rows, made of the rows that their keys find.
+#[derive(Debug)]
+pub struct GroupLookup {
+    /// The groups, with the values of [`GroupedSubquery::block`].
+    pub block: Arc<BlockPlan>,
+    /// The leaf that reads the rows.
+    pub leaf: usize,
+    /// The positions of the keys whose values are the lists of the leaf.
+    pub keys: Box<[usize]>,
 }
 
 /// The uses of a subquery.
@@ -433,7 +446,10 @@ impl PlanNode {
             PlanNode::Apply(from, plan) => {
                 from.visit(visit);
                 plan.block.root.visit(visit);
-                plan.grouped.iter().for_each(|grouped| grouped.block.root.visit(visit));
+                if let Some(grouped) = &plan.grouped {
+                    grouped.block.root.visit(visit);
+                    grouped.lookup.iter().for_each(|lookup| lookup.block.root.visit(visit));
+                }
             }
             PlanNode::Lateral(left, plan) => {
                 left.visit(visit);

@@ -29,12 +29,12 @@ const NESTING_MAX: u8 = 4;
 /// The conditions on a value of a block that its rows can be tested for before the block is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Passage {
-    /// None.
+    /// No condition.
     #[default]
     Closed,
-    /// Those that are the same for equal values.
+    /// Conditions that are the same for equal values.
     Classes,
-    /// All.
+    /// All conditions.
     Open,
 }
 
@@ -134,7 +134,7 @@ fn of_query(
     condition: &Expression,
     (block, sources): (&BlockScope<'_>, &[SourcePlan<'_>]),
 ) -> Option<(usize, Expression)> {
-    if !is_silent(condition) {
+    if !is_silent(condition) || may_convert_list(condition) {
         return None;
     }
     let mut columns = Vec::new();
@@ -161,6 +161,17 @@ fn of_query(
         _ => None,
     });
     Some((relation, inner))
+}
+
+/// Whether the values of a list are perhaps texts that become numbers or days, for which they may warn.
+fn may_convert_list(condition: &Expression) -> bool {
+    let mut converts = false;
+    condition.visit(&mut |inner| {
+        if let Node::InParameters { domain, .. } = &inner.node {
+            converts |= !matches!(domain, CompareDomain::Integer | CompareDomain::Decimal | CompareDomain::String(_));
+        }
+    });
+    converts
 }
 
 /// Whether a condition is the same for all values that groups, DISTINCT and set operations take for equal.
