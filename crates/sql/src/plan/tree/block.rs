@@ -13,7 +13,7 @@ use super::factor::{conjuncts_of, is_silent};
 use super::from::bind_from;
 use super::join::{JoinClauses, JoinNode, Locks, WhereClause};
 use super::join_key::relations_of;
-use super::pushed::{FromScope, Passing, Pushed, over_rows};
+use super::pushed::{FromScope, Pushed, over_rows};
 use super::recursion::{Defining, WorkingTable};
 use super::stateful::check_stateful;
 use super::subquery::{BlockSubqueries, SemiJoin};
@@ -167,7 +167,7 @@ impl TreePlanner<'_> {
         where_applies.extend(subqueries.take());
 
         let mut lists = self.bind_lists(select, &view, &subqueries)?;
-        let mut windows = std::mem::take(&mut lists.functions.windows);
+        let windows = std::mem::take(&mut lists.functions.windows);
         let mut is_grouped = !lists.keys.is_empty() || !lists.functions.functions.is_empty();
         GroupCheck {
             only_full: self.environment.modes.only_full_group_by,
@@ -187,24 +187,12 @@ impl TreePlanner<'_> {
         lists.check_subqueries(select, |value| subqueries.is_stateful_value(value))?;
 
         conditions.extend(over_rows(input.received, &lists.projection.values));
-        if self.may_push() {
-            let from = joined.as_mut().map(|joined| &mut joined.node);
-            let pushed = Pushed::take((&block, &sources), &mut conditions, from, input.pushed.as_ref());
-            if !pushed.is_empty() && input.pushed.is_none() {
-                self.discard(&before);
-                return self.block_with(select, (outer, tables), is_root, BlockInput { pushed: Some(pushed), ..input });
-            }
+        let from = joined.as_mut().map(|joined| &mut joined.node);
+        if let Some(pushed) = self.push((&block, &sources), (&mut conditions, from), input.pushed.as_ref()) {
+            self.discard(&before);
+            return self.block_with(select, (outer, tables), is_root, BlockInput { pushed: Some(pushed), ..input });
         }
-        let passages = Passing {
-            select,
-            values: &lists.projection.values,
-            keys: &lists.keys,
-            is_grouped,
-            windows: &windows,
-            block: &block,
-            sources: &sources,
-        }
-        .passages();
+        let passages = self.passages((select, is_grouped), (&lists, &windows), (&block, &sources));
 
         let mut correlation = input.correlation;
         if let Some(correlation) = &mut correlation {
@@ -231,35 +219,48 @@ impl TreePlanner<'_> {
         let from = joined.take().map_or(JoinNode::nothing(), |joined| joined.node);
         let keeps_order = has_stateful && !is_grouped && select.order_by.is_empty();
         let clauses = JoinClauses::of(select, Locks::Each(&locks), keeps_order);
-        let (mut node, mut rows) = match self.looked_up((&from, &conditions), (&block, &sources), correlation)? {
+        let (node, rows) = match self.looked_up((&from, &conditions), (&block, &sources), correlation)? {
             Some(looked_up) => looked_up,
             None => {
                 let filter = WhereClause { conditions, semijoins, constants };
                 self.join(from, filter, (&block, &sources), clauses)?
             }
         };
-        node = filtered(subqueries.place_all(node, where_applies), above);
+        let joined = (filtered(subqueries.place_all(node, where_applies), above), rows);
+        let planned =
+            self.after_joins(joined, (select, is_root, is_grouped), (lists, windows), (&subqueries, &space))?;
+        Ok(BlockPlan { passages, ..planned })
+    }
+
+    /// Plans the clauses after WHERE over the joined rows.
+    fn after_joins(
+        &self,
+        (mut node, mut rows): (PlanNode, f64),
+        (select, is_root, is_grouped): (&Select, bool, bool),
+        (mut lists, mut windows): (Lists, Vec<WindowFunction>),
+        (subqueries, space): (&BlockSubqueries<'_>, &SlotSpace),
+    ) -> Result<BlockPlan> {
         if is_grouped {
             rows = if lists.keys.is_empty() { 1.0 } else { (rows * GROUPS_SHARE).max(1.0) };
             node = subqueries.place_all(node, subqueries.take_inner());
-            node = self.grouped(node, (select, subqueries.has_any()), (&mut lists, &mut windows), &space)?;
+            node = self.grouped(node, (select, subqueries.has_any()), (&mut lists, &mut windows), space)?;
         }
         let (after, of_windows): (Vec<_>, Vec<_>) =
             subqueries.take().into_iter().partition(|apply| !apply.reads(&windows));
         let (after, late) = split_late(after, (&lists, &windows, &of_windows), select);
         node = subqueries.place_all(node, after);
-        node = lists.compute_for_having(node, !windows.is_empty(), &space)?;
+        node = lists.compute_for_having(node, !windows.is_empty(), space)?;
         if let Some(having) = &lists.having {
             rows *= HAVING_SHARE;
             node = filtered(node, having.conjuncts().to_vec());
         }
         node = subqueries.place_all(windowed(node, windows), of_windows);
-        node = lists.compute_for_sort(node, select.distinct, &space)?;
+        node = lists.compute_for_sort(node, select.distinct, space)?;
         let Projection { values, columns, .. } = lists.projection;
         node = last_clauses(node, (select, is_root, !late.is_empty()), &values, lists.sort)?;
         node = subqueries.place_all(node, late);
-        let (width, outer, is_stateful) = (space.width(), space.outer_values(), select.is_stateful());
-        Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful, passages })
+        let is_stateful = select.is_stateful();
+        Ok(BlockPlan { rows, is_stateful, ..self.rows(node, space, values, columns) })
     }
 
     /// The groups of the rows of `node`.

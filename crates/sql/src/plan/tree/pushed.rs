@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use junctor_expression::{CompareDomain, Expression, IsTest, Kind, Node, ResultType};
 use junctor_model::id::ColumnNumber;
 
-use super::block::CommonTables;
+use super::block::{CommonTables, Lists};
 use super::factor::is_silent;
 use super::from::SourcePlan;
 use super::join::JoinNode;
@@ -57,14 +57,13 @@ pub(super) struct FromScope<'s> {
 pub(super) struct QueryDepth(Cell<u8>);
 
 /// The bound parts of a block that decide which conditions its values pass.
-pub(super) struct Passing<'p, 'a> {
-    pub select: &'p Select,
-    pub values: &'p [Expression],
-    pub keys: &'p [Expression],
-    pub is_grouped: bool,
-    pub windows: &'p [WindowFunction],
-    pub block: &'p BlockScope<'a>,
-    pub sources: &'p [SourcePlan<'a>],
+struct Passing<'p, 'a> {
+    select: &'p Select,
+    is_grouped: bool,
+    lists: &'p Lists,
+    windows: &'p [WindowFunction],
+    block: &'p BlockScope<'a>,
+    sources: &'p [SourcePlan<'a>],
 }
 
 impl Pushed {
@@ -76,12 +75,8 @@ impl Pushed {
         self.0.get(&relation).map_or(&[], Vec::as_slice)
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Takes the conditions of WHERE and of FROM that queries in FROM can test: all, or those in `known`.
-    pub fn take(
+    fn take(
         scope: (&BlockScope<'_>, &[SourcePlan<'_>]),
         conditions: &mut Vec<Expression>,
         from: Option<&mut JoinNode>,
@@ -217,17 +212,17 @@ impl BlockPlan {
 
 impl Passing<'_, '_> {
     /// What each value of the block passes.
-    pub fn passages(&self) -> Box<[Passage]> {
+    fn passages(&self) -> Box<[Passage]> {
         let select = self.select;
         let is_closed = select.limit.is_some()
             || select.with_rollup
             || !select.locks.is_empty()
             || select.is_stateful()
-            || self.is_grouped && self.keys.is_empty();
+            || self.is_grouped && self.lists.keys.is_empty();
         if is_closed {
             return Box::default();
         }
-        self.values.iter().map(|value| self.passage(value)).collect()
+        self.lists.projection.values.iter().map(|value| self.passage(value)).collect()
     }
 
     fn passage(&self, value: &Expression) -> Passage {
@@ -236,7 +231,7 @@ impl Passing<'_, '_> {
             return Passage::Closed;
         };
         let is_equal_in_windows = self.windows.iter().all(|function| function.window.partition.contains(value));
-        if self.is_grouped && !self.keys.contains(value) || !is_equal_in_windows {
+        if self.is_grouped && !self.lists.keys.contains(value) || !is_equal_in_windows {
             return Passage::Closed;
         }
         let own = match self.is_grouped || self.select.distinct || !self.windows.is_empty() {
@@ -275,8 +270,28 @@ impl TreePlanner<'_> {
         planned
     }
 
-    /// Whether a block may be planned again, so that its queries test some of its conditions.
-    pub(super) fn may_push(&self) -> bool {
-        self.query_depth.0.get() < NESTING_MAX
+    /// Takes the conditions of WHERE and of FROM that queries in FROM test. Returns them if these queries do
+    /// not know them yet, so that the block must be planned again.
+    pub(super) fn push(
+        &self,
+        scope: (&BlockScope<'_>, &[SourcePlan<'_>]),
+        (conditions, from): (&mut Vec<Expression>, Option<&mut JoinNode>),
+        known: Option<&Pushed>,
+    ) -> Option<Pushed> {
+        if self.query_depth.0.get() >= NESTING_MAX {
+            return None;
+        }
+        let pushed = Pushed::take(scope, conditions, from, known);
+        (known.is_none() && !pushed.0.is_empty()).then_some(pushed)
+    }
+
+    /// What each value of a block passes.
+    pub(super) fn passages(
+        &self,
+        (select, is_grouped): (&Select, bool),
+        (lists, windows): (&Lists, &[WindowFunction]),
+        (block, sources): (&BlockScope<'_>, &[SourcePlan<'_>]),
+    ) -> Box<[Passage]> {
+        Passing { select, is_grouped, lists, windows, block, sources }.passages()
     }
 }
