@@ -43,7 +43,10 @@ class Maker(queries.Maker):
             for kind, columns in keys:
                 descending = kind == "KEY" and self.chance(0.15)
                 definitions.append(f"{kind} ({', '.join(columns)}{' DESC' if descending else ''})")
-            yield f"CREATE TABLE {table} ({', '.join(definitions)})"
+            # MariaDB does not read the comment.
+            chosen = self.random.sample(primary, self.random.randint(1, len(primary)))
+            clause = f" /*!80000 PARTITION BY KEY ({', '.join(chosen)}) PARTITIONS {self.random.randint(2, 5)} */"
+            yield f"CREATE TABLE {table} ({', '.join(definitions)}){clause if self.chance(0.6) else ''}"
             yield from self.rows(table)
 
     def stored(self, table, name, kind):
@@ -78,11 +81,11 @@ class Maker(queries.Maker):
         column = f"{alias}.{name}"
         if roll < 0.12:
             return f"{column} = {self.value(kind)}"
-        if roll < 0.17:
+        if roll < 0.24:
             return f"{column} IN ({', '.join(self.value(kind) for _ in range(self.random.randint(1, 3)))})"
-        if roll < 0.22:
+        if roll < 0.29:
             return f"{column} {self.pick(('<', '>=', '<=>'))} {self.value(kind)}"
-        if kind in NUMBERS and roll < 0.32:
+        if kind in NUMBERS and roll < 0.38:
             left, right = (self.column(names, self.pick(NUMBERS))[0] for _ in range(2))
             # In MariaDB, MOD(-7.0, 7) is -0.0, which does not equal 0.
             made = self.pick((f"{left} + 1", f"{left} - {right}", f"ABS(MOD({left} * {right}, 7))",

@@ -8,9 +8,9 @@
 # TYPED is the number of statements over every type and function, TYPED_SECONDS their bound; TYPED_ONLY=1 sends
 # only them. TYPED_CHECK=--summary lists what was refused and the kinds of differences; TYPED_RECORD=FILE keeps the
 # differences that have a reason, for typed/record.py.
-# QUERIES is the number of queries of several tables, and of those by keys of several columns, WRITES of statements
-# that write several tables, PREPARED of statements sent as text and prepared, COLLATIONS of collations whose texts
-# are compared.
+# QUERIES is the number of queries of several tables, of those by keys of several columns, of those with conditions
+# on derived tables, and four times those with correlated subqueries, WRITES of statements that write several tables, PREPARED of statements sent as text and prepared,
+# COLLATIONS of collations whose texts are compared.
 # KEEP_GOING=--keep-going reports every difference instead of the first one.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -65,6 +65,12 @@ fi
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/queries.py" $ports --seed "$seed" --statements "${QUERIES:-2000}" --spill \
     --composite ${KEEP_GOING:-} || failed=1
+# shellcheck disable=SC2086
+"$folder/venv/bin/python" "$here/queries.py" $ports --seed "$seed" --statements "${QUERIES:-2000}" --spill \
+    --derived ${KEEP_GOING:-} || failed=1
+# shellcheck disable=SC2086
+"$folder/venv/bin/python" "$here/queries.py" $ports --seed "$seed" --statements "$((${QUERIES:-2000} / 4))" \
+    --correlated ${KEEP_GOING:-} || failed=1
 # shellcheck disable=SC2086
 "$folder/venv/bin/python" "$here/writes.py" $ports --seed "$seed" --statements "${WRITES:-1000}" ${KEEP_GOING:-} ||
     failed=1

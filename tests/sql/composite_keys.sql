@@ -54,4 +54,17 @@ SELECT COUNT(*), SUM(o) FROM orders WHERE amount = 0;
 DELETE l FROM line l JOIN orders o ON l.w = o.w AND l.d = o.d AND l.o = o.o WHERE o.amount = 0 AND l.n > 1;
 SELECT COUNT(*), SUM(n) FROM line;
 SELECT COUNT(*), SUM(o.o) FROM customer c JOIN orders o ON o.w = c.w AND o.d = c.d AND o.c = c.c WHERE c.name = 'name5' FOR UPDATE;
+-- Lists of values for several columns of a key, alone and with those of other tables.
+SELECT COUNT(*), SUM(o) FROM orders WHERE w IN (1, 2, 9) AND d IN (3, 1) AND o IN (105, 17, 240);
+SELECT COUNT(*), SUM(o) FROM orders WHERE w IN (1, 2) AND d = 2 AND o IN (5, 105, 205.0, 7.5, NULL);
+SELECT COUNT(*), SUM(n) FROM line WHERE w = 2 AND d IN (0, 1, 2, 3) AND o IN (11, 111) AND n BETWEEN 1 AND 2;
+SELECT COUNT(*), SUM(n) FROM line WHERE item IN ('item1', 'ITEM2', 'none') AND w IN (1) AND d IN (1, 2) AND o < 100;
+SELECT COUNT(*), SUM(v) FROM mark WHERE s IN ('a1', 'A2', 'a3') AND k IN ('b1', 'B2', 'b2') AND t IN ('2024-01-02', '2024-01-03');
+SELECT c, COUNT(*) FROM orders WHERE w IN (1, 2) AND d IN (1, 2) AND c IN (21, 22, 93) GROUP BY c ORDER BY c;
+SELECT COUNT(*), SUM(o.o) FROM customer c JOIN orders o ON o.w IN (1, 2) AND o.d = c.d AND o.o IN (5, 105, 250) AND o.c > c.c WHERE c.name = 'Name3';
+SELECT COUNT(*), SUM(o.o) FROM customer c JOIN orders o ON o.w = c.w AND o.d IN (0, 1, 7) AND o.c = c.c WHERE c.name = 'Name4';
+SELECT COUNT(*), COUNT(l.n), SUM(l.o) FROM orders o LEFT JOIN line l ON l.item IN ('item1', 'item4') AND l.w = o.w AND l.d IN (1, 3) AND l.o = o.o WHERE o.amount < 50;
+SELECT COUNT(*), SUM(c) FROM customer c WHERE EXISTS (SELECT * FROM orders o WHERE o.w IN (1, 3) AND o.d = c.d AND o.c IN (c.c, 5) AND o.c = c.c);
+DELETE FROM orders WHERE w IN (1, 2) AND d IN (0, 3) AND o IN (5, 6, 105);
+SELECT COUNT(*), SUM(o) FROM orders;
 DROP DATABASE cli_composite_keys;

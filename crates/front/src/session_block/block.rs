@@ -14,6 +14,7 @@ use junctor_sql::{Engine, QUERY_LIMIT_TIMER};
 use super::metadata_lock::{METADATA_LOCK_TIMER, METADATA_LOCK_WORK};
 use super::multi_statement::{MultiStatementQueues, STATEMENT_TIMER, STATEMENT_WORK};
 use super::read_digests::{DIGEST_WORK, DigestReads};
+use super::read_processes::{PROCESS_WORK, ProcessReads};
 use super::remote_snapshot::{HELD_WORK, Held, RemoteSnapshots, SNAPSHOT_TIMER};
 use super::state::SessionRecord;
 use super::statistics_refresh::{REFRESH_WORK, StatisticsRefresh};
@@ -47,6 +48,7 @@ pub struct SqlBlock {
     pub(super) purge: TtlPurge,
     pub(super) refresh: StatisticsRefresh,
     pub(super) digest_reads: DigestReads,
+    pub(super) process_reads: ProcessReads,
 }
 
 impl SqlBlock {
@@ -71,6 +73,7 @@ impl SqlBlock {
             purge: TtlPurge::default(),
             refresh: StatisticsRefresh::default(),
             digest_reads: DigestReads::default(),
+            process_reads: ProcessReads::default(),
         }
     }
 
@@ -168,6 +171,7 @@ impl SqlBlock {
                 PURGE_WORK => self.continue_purge(&mut turn),
                 REFRESH_WORK => self.refresh_statistics(&mut turn),
                 DIGEST_WORK => self.continue_digest_read(&mut turn),
+                PROCESS_WORK => self.continue_process_read(&mut turn),
                 other => require!(false, "work {other} is that of this block"),
             },
             reply @ (SqlSignal::EndTransactionReply(_)

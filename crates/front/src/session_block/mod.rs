@@ -21,6 +21,7 @@ mod statistics_refresh;
 mod ttl_purge;
 mod read_status;
 mod read_digests;
+mod read_processes;
 mod remote_snapshot;
 
 pub use block::SqlBlock;

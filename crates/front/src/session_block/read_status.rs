@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use junctor_gateway::TurnContext;
-use junctor_kernel::Time;
+use junctor_kernel::{Address, Time};
 use junctor_model::value::Value;
 use junctor_signals::counter::counter_rows;
 use junctor_signals::inbox::{MainSignal, Signal, SqlSignal};
@@ -34,25 +34,13 @@ impl SqlBlock {
             StatusTable::ThreadPoolQueues => self.thread_pool_queue_rows(turn.turn_start, STATUS_ROWS_MAX),
             StatusTable::ThreadPoolStatistics => self.thread_pool_statistics_rows(),
             StatusTable::ThreadPoolWaits => self.thread_pool_wait_rows(),
-            _ => self.process_rows(turn.turn_start),
+            _ => return self.on_read_processes(request, turn),
         };
-        let reply = ReadStatusReply { operation: request.operation, rows };
-        // Main asks for a session of another node.
-        let signal = match request.reply_to.module == Module::Main {
-            true => Signal::Main(MainSignal::ReadStatusReply(reply)),
-            false => Signal::Sql(SqlSignal::ReadStatusReply(reply)),
-        };
-        turn.outbox.send(request.reply_to, signal);
+        send_rows(request.reply_to, ReadStatusReply { operation: request.operation, rows }, turn);
     }
 
-    /// The rows of SHOW PROCESSLIST, ordered by connection.
-    fn process_rows(&self, now: Time) -> Vec<Vec<Value>> {
-        let mut records: Vec<_> = self.sessions.values().filter(|record| !record.is_disconnected).collect();
-        records.sort_unstable_by_key(|record| record.session.connection());
-        records.into_iter().map(|record| self.process_row(record, now)).collect()
-    }
-
-    fn process_row(&self, record: &SessionRecord, now: Time) -> Vec<Value> {
+    /// The row of a session in SHOW PROCESSLIST.
+    pub(super) fn process_row(&self, record: &SessionRecord, now: Time) -> Vec<Value> {
         let session = &record.session;
         let text = |text: &str| Value::Bytes(text.as_bytes().to_vec());
         let (payload, state) = match &record.command {
@@ -86,4 +74,14 @@ impl SqlBlock {
             text(&session.account().to_string()),
         ]
     }
+}
+
+/// Sends the rows of a status table.
+pub(super) fn send_rows(to: Address, reply: ReadStatusReply, turn: &mut TurnContext<'_>) {
+    // Main asks for a session of another node.
+    let signal = match to.module == Module::Main {
+        true => Signal::Main(MainSignal::ReadStatusReply(reply)),
+        false => Signal::Sql(SqlSignal::ReadStatusReply(reply)),
+    };
+    turn.outbox.send(to, signal);
 }

@@ -64,6 +64,9 @@ pub(super) enum ComputeInput {
     OfPlan(usize),
     /// Rows that blocks have reported.
     Reported(std::vec::IntoIter<Vec<Value>>),
+    /// The sessions of all sql blocks, with the account of each as their last value. A session sees those of
+    /// its account, unless this is `None`.
+    Processes(std::vec::IntoIter<Vec<Value>>, Option<Vec<u8>>),
     /// The statement digests of all sql blocks.
     Digests(Box<DigestRows>),
 }
@@ -307,7 +310,7 @@ impl ComputeState {
 /// The next part of the rows of a query.
 enum InputStep<'p> {
     Row(Cow<'p, [Value]>),
-    /// The figures of one digest were merged; no row is ready yet.
+    /// The figures of one digest were merged, or a row is not shown; no row is ready yet.
     Merged,
     End,
 }
@@ -319,6 +322,15 @@ impl ComputeInput {
             (ComputeInput::OfPlan(at), ComputeSource::Rows(rows)) => rows.get(*at).map(|row| Cow::Borrowed(&row[..])),
             (ComputeInput::OfPlan(_), _) => None,
             (ComputeInput::Reported(rows), _) => rows.next().map(Cow::Owned),
+            (ComputeInput::Processes(rows, own), _) => {
+                let Some(mut row) = rows.next() else { return InputStep::End };
+                let account = row.pop();
+                let is_own = |own: &Vec<u8>| matches!(&account, Some(Value::Bytes(account)) if account == own);
+                if !own.as_ref().is_none_or(is_own) {
+                    return InputStep::Merged;
+                }
+                Some(Cow::Owned(row))
+            }
             (ComputeInput::Digests(rows), _) => {
                 if rows.merge_next() {
                     return InputStep::Merged;

@@ -9,7 +9,7 @@ use junctor_expression::aggregate::Accumulator;
 use junctor_expression::{Expression, Parameters, ParametersBuilder, Scratch};
 use junctor_gateway::event::Next;
 use junctor_gateway::gateway::ReadOptions;
-use junctor_gateway::{ReadRequest, RowBound, TurnContext, invariant, require};
+use junctor_gateway::{PartitionScope, ReadRequest, RowBound, TurnContext, invariant, require};
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::id::ColumnNumber;
 use junctor_model::key::append_escaped;
@@ -23,7 +23,7 @@ use junctor_signals::read_rows::OperationId;
 use super::completion::{fail, finish_rows};
 use super::context::StatementContext;
 use super::engine::Engine;
-use super::key::{InputWriter, KeyBuilder, Values, push_keys};
+use super::key::{InputWriter, KeyBuilder, RangesOf, Values, push_keys};
 use super::packets::{Window, append_row};
 use super::retry::{RetryInput, RetryState};
 use super::session::Session;
@@ -33,7 +33,7 @@ use super::write::{check_writable, locks_exclusively, send_lock_read};
 use crate::bind::{message, operand_type};
 use crate::mysql_catalog::show::WarningLevel;
 use crate::mysql_catalog::variable::unsigned_of;
-use crate::plan::{AccessPath, FinalStep, LimitTemplate, Quantity, SelectPlan};
+use crate::plan::{AccessPath, FinalStep, LimitTemplate, Quantity, ScopeTemplate, SelectPlan};
 use crate::result::{OUTPUT_PART_BYTES, Progress};
 
 /// Maximum number of partitions of a read whose replies all begin with the encoded result header. Each reply
@@ -316,9 +316,12 @@ pub(super) fn push_path(
     match path {
         AccessPath::Nothing => Ok(()),
         AccessPath::PrimaryKeys(template) => push_keys(writer, key_builder, definition, template, values),
-        AccessPath::Ranges { ranges, descending, scope, .. } => {
-            let Some(scope) = key_builder.bind_scope(definition, scope, values)? else { return Ok(()) };
-            key_builder.build_ranges(definition, (ranges, *descending), values, &mut |range| {
+        AccessPath::Ranges { ranges, descending, scope: scope_template, .. } => {
+            let Some(scope) = key_builder.bind_scope(definition, scope_template, values)? else { return Ok(()) };
+            let by_range = *scope_template == ScopeTemplate::EachRange;
+            let template = RangesOf { template: ranges, descending: *descending, by_range };
+            key_builder.build_ranges(definition, template, values, &mut |partition, range| {
+                let scope = partition.map_or(scope, PartitionScope::One);
                 writer.inputs.push_range(scope, range, writer.parameters, writer.turn.buffers);
             })
         }

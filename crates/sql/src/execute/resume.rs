@@ -183,6 +183,9 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, mut
         ComputeSource::Status(StatusTable::StatementHistograms) => {
             ComputeInput::Digests(Box::new(DigestRows::histograms(rows)))
         }
+        ComputeSource::Status(StatusTable::Processes) => {
+            ComputeInput::Processes(rows.into_iter(), context.engine.shown_account(context.session))
+        }
         ComputeSource::Status(table) => {
             match table {
                 StatusTable::OperationLatency => rows = summary_rows(&rows),
@@ -193,7 +196,6 @@ fn resume_status(context: &mut StatementContext<'_, '_>, state: StatusState, mut
                         *at = Value::Temporal(zone.date_time_at(us, 6));
                     }
                 }
-                StatusTable::Processes => rows = context.engine.visible_processes(context.session, &rows),
                 _ => {}
             }
             ComputeInput::Reported(rows.into_iter())

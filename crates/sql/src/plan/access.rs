@@ -29,6 +29,8 @@ pub(super) type FindProfile<'a> = &'a dyn Fn(&TableDefinition) -> Option<Arc<Tab
 const CLEARLY_FEWER: f64 = 0.5;
 /// The score of a range, which is the least of an index that leaves rows out.
 const RANGE_SCORE: usize = 2;
+/// Maximum number of lists whose values are combined to ranges of an index. Parallel lists are one.
+const LISTS_MAX: usize = 4;
 
 /// Whole keys, from which each execution builds its keys: values for every column of a key, in one or several
 /// alternatives.
@@ -48,8 +50,8 @@ pub struct RangeTemplate {
     pub columns: Vec<ColumnNumber>,
     /// Those whose parts of the keys are in descending order.
     pub descending: Vec<ColumnNumber>,
-    /// The values of the leading columns; at most one entry has several values, or several have parallel
-    /// lists.
+    /// The values of the leading columns. If they have several lists, an execution may use fewer columns, and
+    /// the filter tests the conditions of the others.
     pub prefix: Vec<KeyValues>,
     /// The allowed values of the column after the prefix; empty allows all.
     pub value_sets: Vec<ValueSet>,
@@ -63,6 +65,8 @@ pub enum ScopeTemplate {
     All,
     /// The partition that these values of all partition columns select.
     Bound(Vec<(ColumnNumber, Operand)>),
+    /// For each range the partition of its first columns, among which are all partition columns.
+    EachRange,
 }
 
 /// How a statement finds its rows.
@@ -122,8 +126,9 @@ pub(super) struct AccessRequest<'a> {
     pub order: Option<&'a [OrderColumn]>,
     /// Called if several indexes leave rows out.
     pub profile: FindProfile<'a>,
-    /// The parameters that are parallel lists: each key has one value of each.
-    pub parallel: Range<u16>,
+    /// The parameters that are lists of a join, which tests its rows again. Several lists are parallel: each
+    /// key has one value of each.
+    pub join_lists: Range<u16>,
 }
 
 /// An index that finds the rows.
@@ -149,7 +154,8 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
     for set in restrictions.iter_mut().flat_map(|restriction| &mut restriction.value_sets) {
         if let ValueSet::Values(values) = set
             && let KeyValues::Parameters(ordinal) = *values
-            && request.parallel.contains(&ordinal)
+            && request.join_lists.len() > 1
+            && request.join_lists.contains(&ordinal)
         {
             *values = KeyValues::Parallel(ordinal);
         }
@@ -165,11 +171,12 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
     if let Some(chosen) = unique_keys(request, &restrictions, &usable) {
         return Ok(chosen);
     }
-    let scope = scope_of(definition, &restrictions);
+    let mut scope = scope_of(definition, &restrictions);
     let mut candidates = Vec::new();
     for index in definition.indexes.iter().filter(|index| index.is_ordered() && usable(index)) {
-        let (ranges, implied) = ranges_of(definition, index, &restrictions);
         let list = list_column(&definition.columns, index);
+        let lists_max = if list.is_none() { LISTS_MAX } else { 1 };
+        let (ranges, implied) = ranges_of((definition, index), &restrictions, lists_max, &request.join_lists);
         if list.is_some_and(|list| !has_elements(&ranges, list)) {
             continue;
         }
@@ -189,6 +196,9 @@ pub(super) fn choose(request: &AccessRequest<'_>) -> Result<ChosenPath> {
         Some(Candidate { index, ranges, implied, walk, .. }) => {
             let descending = walk == Some(Walk::Down);
             let access = Access::IndexRanges { index: index.id, descending };
+            if scope == ScopeTemplate::All && binds_partition(definition, &ranges) {
+                scope = ScopeTemplate::EachRange;
+            }
             let path = AccessPath::Ranges { index: index.id, descending, ranges, scope };
             ChosenPath { path, access, implied, is_by_statistics }
         }
@@ -326,6 +336,13 @@ fn is_allowed(definition: &TableDefinition, index: &IndexDefinition, hints: &[In
     is_chosen && !hints.iter().any(|hint| hint.kind == IndexHintKind::Ignore && names(hint))
 }
 
+/// Whether the values of the first columns of each range select its partition.
+fn binds_partition(definition: &TableDefinition, ranges: &RangeTemplate) -> bool {
+    let bound = &ranges.columns[..ranges.prefix.len()];
+    let columns = &definition.partition_columns;
+    !columns.is_empty() && columns.iter().all(|column| bound.contains(column))
+}
+
 /// The restriction that binds a column to values. A single value is preferred to a list, and a parallel list
 /// to another one.
 fn values_for(restrictions: &[Restriction], column: ColumnNumber) -> Option<(&Restriction, &KeyValues)> {
@@ -450,7 +467,7 @@ pub(super) fn unique_row(request: &AccessRequest<'_>, path: &AccessPath) -> Opti
     let is_in_one_partition = match path {
         AccessPath::Nothing | AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. } => true,
         AccessPath::Ranges { scope, .. } => {
-            *scope != ScopeTemplate::All || request.layout.definition.partition_count == 1
+            matches!(scope, ScopeTemplate::Bound(_)) || request.layout.definition.partition_count == 1
         }
         // A scan reads many rows, even in one partition.
         AccessPath::AllRows(_) => false,
@@ -465,20 +482,22 @@ pub(super) fn unique_row(request: &AccessRequest<'_>, path: &AccessPath) -> Opti
     is_single.then_some(found)
 }
 
-/// Whether a prefix has at most one list with these values.
-fn has_room(prefix: &[KeyValues], values: &KeyValues) -> bool {
+/// Whether a prefix has at most so many lists with these values.
+fn has_room(prefix: &[KeyValues], values: &KeyValues, lists_max: usize) -> bool {
     match values {
         KeyValues::One(_) | KeyValues::Null => true,
-        KeyValues::Parallel(_) => prefix.iter().all(|part| part.is_single() || matches!(part, KeyValues::Parallel(_))),
-        KeyValues::List(_) | KeyValues::Parameters(_) => prefix.iter().all(KeyValues::is_single),
+        KeyValues::Parallel(_) if prefix.iter().any(|part| matches!(part, KeyValues::Parallel(_))) => true,
+        KeyValues::Parallel(_) | KeyValues::List(_) | KeyValues::Parameters(_) => KeyValues::lists(prefix) < lists_max,
     }
 }
 
-/// The ranges of an index that satisfy the restrictions, and the conjuncts that the ranges imply.
+/// The ranges of an index that satisfy the restrictions, and the conjuncts that the ranges imply. From the
+/// second list on, they imply only those of a join.
 fn ranges_of(
-    definition: &TableDefinition,
-    index: &IndexDefinition,
+    (definition, index): (&TableDefinition, &IndexDefinition),
     restrictions: &[Restriction],
+    lists_max: usize,
+    join_lists: &Range<u16>,
 ) -> (RangeTemplate, Vec<usize>) {
     let (columns, descending) = (index.columns.clone(), index.attributes.descending.clone());
     let mut ranges = RangeTemplate { columns, descending, prefix: Vec::new(), value_sets: Vec::new() };
@@ -486,17 +505,23 @@ fn ranges_of(
     for column in &index.columns {
         let is_string = definition.columns[usize::from(column.0)].column_type.collation().is_some();
         if let Some((restriction, values)) = values_for(restrictions, *column)
-            && has_room(&ranges.prefix, values)
+            && has_room(&ranges.prefix, values, lists_max)
         {
             ranges.prefix.push(values.clone());
-            if restriction.exact && !is_string {
+            let is_tested = match values {
+                KeyValues::Parallel(ordinal) | KeyValues::Parameters(ordinal) => join_lists.contains(ordinal),
+                KeyValues::One(_) | KeyValues::Null | KeyValues::List(_) => false,
+            };
+            if restriction.exact && !is_string && (is_tested || KeyValues::lists(&ranges.prefix) < 2) {
                 implied.push(restriction.conjunct);
             }
             continue;
         }
         let (value_sets, conjuncts) = value_sets_for(restrictions, *column);
         ranges.value_sets = value_sets;
-        implied.extend(conjuncts);
+        if KeyValues::lists(&ranges.prefix) < 2 {
+            implied.extend(conjuncts);
+        }
         break;
     }
     (ranges, implied)

@@ -272,7 +272,7 @@ fn plan_change(
         for_write: true,
         order: order_columns.filter(|columns| request.limit.is_some() && keys_keep_order(layout, columns)),
         profile: binder.environment.profile,
-        parallel: 0..0,
+        join_lists: 0..0,
     };
     let mut chosen = choose(&access_request)?;
     chosen.implied.extend(with_elements.implied.chain(implied));

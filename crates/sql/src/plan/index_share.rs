@@ -41,7 +41,8 @@ pub(super) fn index_share(profile: &TableProfile, ranges: &RangeTemplate) -> Opt
     Some(share)
 }
 
-fn values_of(values: &KeyValues) -> f64 {
+/// The assumed number of values.
+pub(super) fn values_of(values: &KeyValues) -> f64 {
     match values {
         // Parallel lists have as many keys as one of them.
         KeyValues::One(_) | KeyValues::Null | KeyValues::Parallel(_) => 1.0,

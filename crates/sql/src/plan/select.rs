@@ -15,12 +15,13 @@ use junctor_signals::program::{
 
 use super::access::{AccessPath, AccessRequest, ChosenPath, OrderColumn, ScopeTemplate, Walk, choose, walk_in_order};
 use super::functional::{WithKeyExpressions, with_key_expressions};
+use super::index_share::values_of;
 use super::multi_valued::with_elements;
 use super::operand::{KeyValues, LimitTemplate, ValueSet, is_fixed, reads_parameter};
 use super::operation_kind::OperationKind;
 use super::order::{bind_order_of, check_distinct_order, plain_order};
 use super::prefix::{WithPrefixes, with_prefixes};
-use super::restriction::{Restriction, restrictions_of};
+use super::restriction::restrictions_of;
 use super::statement::{Planned, QueryPlan};
 use super::time_to_live::{Living, living};
 use super::tree::RowSample;
@@ -148,7 +149,7 @@ pub(super) fn plan_select(
             (select.limit.is_some() || layout.definition.partition_count == 1) && keys_keep_order(layout, columns)
         }),
         profile: environment.profile,
-        parallel: 0..0,
+        join_lists: 0..0,
     };
     let mut chosen = choose(&request)?;
     chosen.implied.extend(with_elements.implied.chain(implied));
@@ -193,8 +194,8 @@ pub(super) struct LeafRequest<'a> {
     /// The kinds of the parameters: those of the statement and those of the tree.
     pub kinds: Vec<ParameterKind>,
     pub lock: Option<LockingClause>,
-    /// The parameters that are parallel lists of keys.
-    pub parallel: Range<u16>,
+    /// The parameters that are lists of a join: see [`AccessRequest`].
+    pub join_lists: Range<u16>,
 }
 
 impl LeafRequest<'_> {
@@ -205,14 +206,16 @@ impl LeafRequest<'_> {
         Ok(self.choose(environment, filter.as_ref())?.path)
     }
 
-    /// The columns that the conditions bind to single values.
-    pub fn bound_columns(&self) -> Vec<ColumnNumber> {
+    /// The columns that the conditions bind to values, and the number of values of each.
+    pub fn bound_columns(&self) -> Vec<(ColumnNumber, f64)> {
         let conjuncts = self.filter.as_ref().map_or(&[][..], Expression::conjuncts);
         let restrictions = restrictions_of(&self.layout.definition, conjuncts);
-        let is_bound = |restriction: &&Restriction| {
-            matches!(restriction.value_sets.as_slice(), [ValueSet::Values(KeyValues::One(_))])
-        };
-        restrictions.iter().filter(is_bound).map(|restriction| restriction.column).collect()
+        let bound = restrictions.iter().filter_map(|restriction| match restriction.value_sets.as_slice() {
+            [ValueSet::Values(KeyValues::Null)] => None,
+            [ValueSet::Values(values)] => Some((restriction.column, values_of(values))),
+            _ => None,
+        });
+        bound.collect()
     }
 
     fn choose(&self, environment: &Environment<'_>, filter: Option<&Expression>) -> Result<ChosenPath> {
@@ -225,7 +228,7 @@ impl LeafRequest<'_> {
             for_write: self.lock.is_some(),
             order: None,
             profile: environment.profile,
-            parallel: self.parallel.clone(),
+            join_lists: self.join_lists.clone(),
         })
     }
 }

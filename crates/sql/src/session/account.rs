@@ -117,17 +117,11 @@ impl Engine {
         })
     }
 
-    /// The rows of the processes that a session may see: those of its account, and all with PROCESS. A user
-    /// name alone decides nothing, because a client of an anonymous account chooses any.
-    pub(crate) fn visible_processes(&self, session: &Session, rows: &[Vec<Value>]) -> Vec<Vec<Value>> {
+    /// The account whose processes alone a session may see; `None` with PROCESS, which shows all. A user name
+    /// alone decides nothing, because a client of an anonymous account chooses any.
+    pub(crate) fn shown_account(&self, session: &Session) -> Option<Vec<u8>> {
         let sees_all = self.rights_for(session).has(Privilege::Process);
-        let own = session.identity.account.to_string();
-        let shown = |row: &Vec<Value>| {
-            let (account, columns) = row.split_last()?;
-            let is_own = matches!(account, Value::Bytes(account) if **account == *own.as_bytes());
-            (sees_all || is_own).then(|| columns.to_vec())
-        };
-        rows.iter().filter_map(shown).collect()
+        (!sees_all).then(|| session.identity.account.to_string().into_bytes())
     }
 
     /// The global variables on which rights depend.

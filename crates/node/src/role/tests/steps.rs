@@ -156,7 +156,9 @@ fn explain_analyze_counts_what_the_operators_did() {
     assert!(line("-> Table scan on s").contains("(never executed)"), "{text}");
     let subquery = "EXPLAIN ANALYZE SELECT id, (SELECT MAX(v) FROM d.s WHERE s.id = u.s) FROM d.u";
     let text = node.query(1, subquery).concat();
-    assert!(text.contains("rows=1 batches=1 loops=10)"), "{text}");
+    // The first value is looked up alone, the nine others by lists.
+    assert!(text.contains("rows=1 batches=1 loops=1)"), "{text}");
+    assert!(text.lines().any(|line| line.contains("by a list of keys") && line.contains(" rows=9 ")), "{text}");
     // The rows of the query are not sent, and it may be repeated.
     assert_eq!(node.query(1, &format!("EXPLAIN ANALYZE {query}")).len(), 1);
     assert_eq!(node.query(1, query), ["5"]);
@@ -186,4 +188,36 @@ fn ignore_takes_null_for_a_subquery_with_several_rows() {
         assert_eq!(node.query(1, "SHOW COUNT(*) WARNINGS"), [warnings], "{change}");
         assert_eq!(node.query(1, "SELECT CONCAT_WS('/', id, v) FROM t ORDER BY id"), rows, "{change}");
     }
+}
+
+#[test]
+fn the_list_of_many_sessions_is_made_in_several_steps() {
+    const SESSIONS: u32 = 300;
+    let mut node = Node::new(ONE_THREAD, NodeConfig::default());
+    (1..=SESSIONS).for_each(|connection| node.open(connection, false));
+    let ids: Vec<String> = (1..=SESSIONS).map(|id| id.to_string()).collect();
+    let query = "SELECT id FROM information_schema.processlist";
+    node.begin_query(1, query);
+    let (mut turns, mut steps) = (0, BTreeSet::new());
+    while node.step() {
+        turns += 1;
+        for in_flight in &node.delivery.in_flight {
+            if let Signal::Sql(SqlSignal::ContinueWork(_)) = &in_flight.signal {
+                steps.insert(turns);
+            }
+        }
+    }
+    assert_eq!(node.rows(1), ids);
+    assert!(steps.len() >= SESSIONS as usize / 64, "{} steps", steps.len());
+    // More lists at once than may wait, while a session ends.
+    (1..90).for_each(|connection| node.begin_query(connection, query));
+    let last = CloseSession { connection: ConnectionId(SESSIONS) };
+    node.send(SESSIONS, SqlSignal::CloseSession(last));
+    node.run();
+    for connection in 1..90 {
+        let rows = node.rows(connection);
+        assert!(rows == ids || rows == ids[..ids.len() - 1], "{} rows", rows.len());
+    }
+    assert_eq!(node.query(1, query), ids[..ids.len() - 1]);
+    assert_eq!(node.resources_held(), SESSIONS as usize - 1, "only sessions hold resources");
 }

@@ -3,6 +3,7 @@
 //! Builds the keys and key ranges of one execution from the templates of its plan, and adds them to the
 //! inputs of the partitions. Once its buffers have grown, it allocates nothing.
 
+mod combination;
 mod integer;
 mod range_column;
 
@@ -20,6 +21,7 @@ use junctor_signals::input::KeyRange;
 
 use super::bound::{KeyFit, append_key_floor};
 use crate::plan::{Interval, KeyTemplate, KeyValues, Operand, RangeTemplate, ScopeTemplate, ValueSet};
+use combination::{bounded_prefix, for_each_combination};
 use integer::{integer_list, push_integers, single_integer};
 use range_column::RangeColumn;
 
@@ -74,6 +76,8 @@ pub(crate) struct KeyBuilder {
     /// Positions of the list's members, sorted by value. Used only if too many hashes collide.
     order: Vec<u32>,
     spans: Vec<Span>,
+    /// The partition of the ranges that are added; `None` for all.
+    partition: Option<u16>,
 }
 
 /// A key range from `lower` (inclusive) to `upper` (exclusive; `None` for unbounded). Both are positions in
@@ -82,6 +86,27 @@ pub(crate) struct KeyBuilder {
 struct Span {
     lower: Range<u32>,
     upper: Option<Range<u32>>,
+    /// The partition of the range; `None` for all.
+    partition: Option<u16>,
+}
+
+/// The ranges of one execution.
+#[derive(Clone, Copy)]
+pub(crate) struct RangesOf<'r> {
+    pub template: &'r RangeTemplate,
+    /// Whether they are read from their end to their beginning.
+    pub descending: bool,
+    /// Whether each range is in the partition of its first columns.
+    pub by_range: bool,
+}
+
+/// The leading columns whose values an execution combines.
+#[derive(Clone, Copy)]
+struct RangeParts<'r> {
+    definition: &'r TableDefinition,
+    template: &'r RangeTemplate,
+    prefix: &'r [KeyValues],
+    by_range: bool,
 }
 
 /// The part of a key that determines its partition.
@@ -155,7 +180,7 @@ impl KeyBuilder {
                 }
                 Ok(())
             }
-            Some(KeyValues::Parallel(_)) => for_each_of_parallel(alternative.values, values, &mut |members| {
+            Some(KeyValues::Parallel(_)) => for_each_combination(alternative.values, values, &mut |members| {
                 self.add_key(alternative, members, values)
             }),
             Some(KeyValues::One(_) | KeyValues::Null) => Ok(()),
@@ -284,20 +309,23 @@ impl KeyBuilder {
         Ok(Some(PartitionScope::One(partition_of(key_hash(&self.partition_key), definition.partition_count))))
     }
 
-    /// Calls `push` with each range, in ascending or descending key order and without overlaps.
+    /// Calls `push` with each range and its partition, or `None` for all partitions. The ranges of a
+    /// partition come in ascending or descending key order and without overlaps.
     ///
     /// # Errors
     /// 1436 for too many ranges, and the errors of the expressions that compute bounds.
     pub(crate) fn build_ranges(
         &mut self,
         definition: &TableDefinition,
-        (template, descending): (&RangeTemplate, bool),
+        RangesOf { template, descending, by_range }: RangesOf<'_>,
         values: &Values<'_>,
-        push: &mut dyn FnMut(KeyRange<'_>),
+        push: &mut dyn FnMut(Option<u16>, KeyRange<'_>),
     ) -> Result<()> {
         self.bytes.clear();
         self.spans.clear();
-        self.add_ranges(definition, template, values)?;
+        self.partition = None;
+        let parts = RangeParts { definition, template, prefix: &template.prefix, by_range };
+        self.add_ranges(parts, values)?;
         if self.spans.len() > 1 {
             self.merge_spans();
         }
@@ -307,53 +335,47 @@ impl KeyBuilder {
         let slice = |range: &Range<u32>| &self.bytes[range.start as usize..range.end as usize];
         for span in &self.spans {
             let lower = slice(&span.lower);
-            push(KeyRange {
+            let range = KeyRange {
                 lower: (!lower.is_empty()).then_some((lower, true)),
                 upper: span.upper.as_ref().map(|upper| (slice(upper), false)),
-            });
+            };
+            push(span.partition, range);
         }
         Ok(())
     }
 
-    fn add_ranges(
-        &mut self,
-        definition: &TableDefinition,
-        template: &RangeTemplate,
-        values: &Values<'_>,
-    ) -> Result<()> {
-        let several = template.prefix.iter().find(|values| !values.is_single());
-        match several {
-            Some(KeyValues::List(list)) => {
-                for operand in list {
-                    let member = operand.value(values)?;
-                    self.add_ranges_after_prefix(definition, template, &[member], values)?;
-                }
-                Ok(())
-            }
-            Some(KeyValues::Parameters(ordinal)) => {
-                for member in values.parameters.list(*ordinal) {
-                    self.add_ranges_after_prefix(definition, template, &[member], values)?;
-                }
-                Ok(())
-            }
-            Some(KeyValues::Parallel(_)) => for_each_of_parallel(&template.prefix, values, &mut |members| {
-                self.add_ranges_after_prefix(definition, template, members, values)
+    fn add_ranges(&mut self, mut parts: RangeParts<'_>, values: &Values<'_>) -> Result<()> {
+        let mut several = parts.prefix.iter().filter(|values| !values.is_single());
+        match (several.next(), several.next()) {
+            (None, _) => self.add_ranges_after_prefix(parts, &[], values),
+            (Some(KeyValues::List(list)), None) => list.iter().try_for_each(|operand| {
+                let member = operand.value(values)?;
+                self.add_ranges_after_prefix(parts, &[member], values)
             }),
-            _ => self.add_ranges_after_prefix(definition, template, &[], values),
+            (Some(KeyValues::Parameters(ordinal)), None) => {
+                let mut list = values.parameters.list(*ordinal);
+                list.try_for_each(|member| self.add_ranges_after_prefix(parts, &[member], values))
+            }
+            _ => {
+                parts.prefix = bounded_prefix(parts.prefix, values);
+                for_each_combination(parts.prefix, values, &mut |members| {
+                    self.add_ranges_after_prefix(parts, members, values)
+                })
+            }
         }
     }
 
     /// Adds the ranges that begin with one combination of values for the prefix columns.
     fn add_ranges_after_prefix(
         &mut self,
-        definition: &TableDefinition,
-        template: &RangeTemplate,
+        parts: RangeParts<'_>,
         members: &[ValueRef<'_>],
         values: &Values<'_>,
     ) -> Result<()> {
+        let RangeParts { definition, template, prefix, by_range } = parts;
         self.key.clear();
-        let mut members = members.iter();
-        for (column, part) in template.columns.iter().zip(&template.prefix) {
+        let mut rest = members.iter();
+        for (column, part) in template.columns.iter().zip(prefix) {
             let column = RangeColumn::of(definition, template, *column);
             let value = match part {
                 KeyValues::Null if column.definition.nullable => {
@@ -363,23 +385,53 @@ impl KeyBuilder {
                 KeyValues::Null => return Ok(()),
                 KeyValues::One(operand) => operand.value(values)?,
                 KeyValues::List(_) | KeyValues::Parameters(_) | KeyValues::Parallel(_) => {
-                    members.next().copied().unwrap_or(ValueRef::Null)
+                    rest.next().copied().unwrap_or(ValueRef::Null)
                 }
             };
             if column.append_floor(value, &mut self.key) != KeyFit::Exact {
                 return Ok(());
             }
         }
-        let next = template.columns.get(template.prefix.len());
-        if template.value_sets.is_empty() {
+        if by_range {
+            self.partition = self.partition_of_prefix(parts, members, values)?;
+        }
+        if template.value_sets.is_empty() || prefix.len() < template.prefix.len() {
             return self.add_prefix_span();
         }
+        let next = template.columns.get(template.prefix.len());
         for set in &template.value_sets {
             if let Some(column) = next {
                 self.add_value_set(RangeColumn::of(definition, template, *column), set, values)?;
             }
         }
         Ok(())
+    }
+
+    /// The partition of the rows that have these values in the prefix columns; `None` if a partition column
+    /// is not among them.
+    fn partition_of_prefix(
+        &mut self,
+        RangeParts { definition, template, prefix, .. }: RangeParts<'_>,
+        members: &[ValueRef<'_>],
+        values: &Values<'_>,
+    ) -> Result<Option<u16>> {
+        self.partition_key.clear();
+        for column in &definition.partition_columns {
+            let place = template.columns.iter().position(|known| known == column);
+            let Some((place, part)) = place.and_then(|place| Some((place, prefix.get(place)?))) else {
+                return Ok(None);
+            };
+            let value = match part {
+                KeyValues::One(operand) => operand.value(values)?,
+                KeyValues::Null => return Ok(None),
+                KeyValues::List(_) | KeyValues::Parameters(_) | KeyValues::Parallel(_) => {
+                    let before = prefix[..place].iter().filter(|part| !part.is_single()).count();
+                    members.get(before).copied().unwrap_or(ValueRef::Null)
+                }
+            };
+            append_key_floor(&definition.columns[usize::from(column.0)], value, &mut self.partition_key);
+        }
+        Ok(Some(partition_of(key_hash(&self.partition_key), definition.partition_count)))
     }
 
     /// Adds the range of all keys that begin with `self.key`.
@@ -591,20 +643,24 @@ impl KeyBuilder {
         let slice = |range: &Range<u32>| &self.bytes[range.start as usize..range.end as usize];
         let is_empty = upper.as_ref().is_some_and(|upper| slice(&lower) >= slice(upper));
         if !is_empty {
-            self.spans.push(Span { lower, upper });
+            self.spans.push(Span { lower, upper, partition: self.partition });
         }
         Ok(())
     }
 
-    /// Sorts the ranges and joins those that overlap or touch, so that no row is found twice.
+    /// Sorts the ranges of each partition and joins those that overlap or touch, so that no row is found
+    /// twice.
     fn merge_spans(&mut self) {
         let KeyBuilder { bytes, spans, .. } = self;
         let slice = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];
-        spans.sort_unstable_by(|left, right| slice(&left.lower).cmp(slice(&right.lower)));
+        spans.sort_unstable_by(|left, right| {
+            (left.partition, slice(&left.lower)).cmp(&(right.partition, slice(&right.lower)))
+        });
         let mut kept = 0;
         for position in 1..spans.len() {
             let next = spans[position].clone();
-            let joins = spans[kept].upper.as_ref().is_none_or(|upper| slice(&next.lower) <= slice(upper));
+            let joins = spans[kept].partition == next.partition
+                && spans[kept].upper.as_ref().is_none_or(|upper| slice(&next.lower) <= slice(upper));
             if !joins {
                 kept += 1;
                 spans[kept] = next;
@@ -620,29 +676,6 @@ impl KeyBuilder {
             }
         }
         spans.truncate(kept + 1);
-    }
-}
-
-/// Calls `visit` with the values at each place of the parallel lists among the parts of a key, in their
-/// order.
-fn for_each_of_parallel(
-    parts: &[KeyValues],
-    values: &Values<'_>,
-    visit: &mut dyn FnMut(&[ValueRef<'_>]) -> Result<()>,
-) -> Result<()> {
-    let list = |part: &KeyValues| match part {
-        KeyValues::Parallel(ordinal) => Some(values.parameters.list(*ordinal)),
-        _ => None,
-    };
-    let mut lists: Vec<_> = parts.iter().filter_map(list).collect();
-    let mut members = Vec::with_capacity(lists.len());
-    loop {
-        members.clear();
-        members.extend(lists.iter_mut().map_while(Iterator::next));
-        if members.len() < lists.len() || members.is_empty() {
-            return Ok(());
-        }
-        visit(&members)?;
     }
 }
 

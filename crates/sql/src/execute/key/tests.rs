@@ -45,7 +45,9 @@ fn ranges_of(template: RangeTemplate, descending: bool) -> Vec<Range> {
     let scratch = Scratch::new();
     let values = Values { parameters: Parameters::NONE, scratch: &scratch };
     let mut found = Vec::new();
-    let outcome = KeyBuilder::default().build_ranges(&table(), (&template, descending), &values, &mut |range| {
+    let ranges = RangesOf { template: &template, descending, by_range: false };
+    let outcome = KeyBuilder::default().build_ranges(&table(), ranges, &values, &mut |partition, range| {
+        assert_eq!(partition, None);
         let lower = range.lower.map_or(Vec::new(), |(bytes, inclusive)| {
             assert!(inclusive, "lower bounds belong to the range");
             bytes.to_vec()
@@ -464,9 +466,79 @@ fn parallel_lists_make_one_key_for_each_place() {
     let columns = vec![ColumnNumber(0), ColumnNumber(2)];
     let ranges = RangeTemplate { columns, descending: Vec::new(), prefix: key, value_sets: Vec::new() };
     let mut found = Vec::new();
-    let outcome = KeyBuilder::default().build_ranges(&table(), (&ranges, false), &values, &mut |range| {
+    let ranges = RangesOf { template: &ranges, descending: false, by_range: false };
+    let outcome = KeyBuilder::default().build_ranges(&table(), ranges, &values, &mut |_, range| {
         found.push(range.lower.map_or(Vec::new(), |(bytes, _)| bytes.to_vec()));
     });
     outcome.expect("nothing is computed");
     assert_eq!(found, [&b"\x81x\0\0"[..], b"\x82x\0\0", b"\x82y\0\0"]);
+}
+
+fn list(values: std::ops::Range<i64>) -> KeyValues {
+    KeyValues::List(values.map(constant).collect())
+}
+
+#[test]
+fn the_values_of_several_lists_are_combined() {
+    let prefix = vec![list(1..3), KeyValues::One(constant(7)), list(5..7)];
+    let found = ranges(&[0, 1, 0], prefix.clone(), vec![], false);
+    let keys: Vec<Vec<u8>> = found.into_iter().map(|(lower, _)| lower).collect();
+    let key = |first: u8, last: u8| vec![0x80 + first, 1, 0x87, 0x80 + last];
+    // Ranges that touch are one.
+    assert_eq!(keys, [key(1, 5), key(2, 5)]);
+    let found = ranges(&[0, 1, 0, 1], prefix, vec![interval(None, None)], true);
+    assert_eq!(found.len(), 4);
+    assert!(ranges(&[0, 1, 0], vec![list(1..3), list(0..0)], vec![], false).is_empty());
+}
+
+#[test]
+fn a_key_of_too_many_combinations_ends_before_the_list_that_makes_them() {
+    let twenty = || list(0..20);
+    let prefix = |count: usize| (0..count).map(|_| twenty()).collect::<Vec<_>>();
+    let columns = [0u16, 1, 0, 1, 0];
+    // Three lists of twenty values are 8,000 combinations, four are 160,000.
+    for (lists, used) in [(3, 3), (4, 3), (5, 3)] {
+        let found = ranges(&columns, prefix(lists), vec![], false);
+        let bytes = [1, 3, 4, 6, 7][used - 1];
+        assert!(found.iter().all(|(lower, _)| lower.len() == bytes), "{lists} lists");
+        // The values of the last column are next to each other.
+        assert_eq!(found.len(), 400);
+    }
+    // One list has any length.
+    let long = KeyValues::List((0..100_000).map(|_| constant(1)).collect());
+    assert_eq!(ranges(&[0, 1], vec![long, list(2..3)], vec![], false), [(vec![0x81], Some(vec![0x82]))]);
+}
+
+#[test]
+fn each_range_is_in_the_partition_of_its_values() {
+    let operand = |text: &str| Operand::Constant(Value::Bytes(text.as_bytes().to_vec()));
+    let texts = ["a", "b", "c", "d"];
+    let prefix = vec![list(1..4), KeyValues::List(texts.iter().map(|text| operand(text)).collect())];
+    let columns = vec![ColumnNumber(0), ColumnNumber(2), ColumnNumber(1)];
+    for descending in [vec![], vec![ColumnNumber(2)]] {
+        let value_sets = Vec::new();
+        let template = RangeTemplate { columns: columns.clone(), descending, prefix: prefix.clone(), value_sets };
+        let scratch = Scratch::new();
+        let values = Values { parameters: Parameters::NONE, scratch: &scratch };
+        let mut found = Vec::new();
+        let ranges = RangesOf { template: &template, descending: false, by_range: true };
+        let built = KeyBuilder::default().build_ranges(&table(), ranges, &values, &mut |partition, range| {
+            found.push((partition.expect("the range has a partition"), range.lower.expect("a bound").0.to_vec()));
+        });
+        built.expect("constants are easily computed");
+        let mut expected = Vec::new();
+        for number in 1..4u8 {
+            for text in texts {
+                let mut text = [text.as_bytes(), &[0, 0]].concat();
+                let partition = partition_of(key_hash(&text), 16);
+                if !template.descending.is_empty() {
+                    complement(&mut text);
+                }
+                expected.push((partition, [&[0x80 + number], &text[..]].concat()));
+            }
+        }
+        // The ranges of a partition are in the order of the index.
+        expected.sort();
+        assert_eq!(found, expected);
+    }
 }

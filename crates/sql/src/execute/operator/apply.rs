@@ -3,6 +3,10 @@
 //! computes the values for all outer rows, it runs as soon as the subquery has run for so many values that
 //! all groups cost less. If the kept values exceed the memory of the query, all are forgotten. If the groups
 //! do, or a sum of them its type, the subquery goes on for single values: no outer row may need that group.
+//!
+//! If a query exists that computes the values for a list of outer values, it runs for as many outer rows as
+//! the subquery has run for before, as far as the batch has them. So the first rows are not late, and later
+//! ones need few messages.
 
 use std::sync::Arc;
 
@@ -11,9 +15,9 @@ use junctor_model::value::{Value, ValueRef};
 
 use super::batch::Batch;
 use super::key_table::KeyTable;
-use super::{Input, Operator, Run, Step, append_key, open_block};
+use super::{Input, Operator, Run, Step, append_key, open_block, open_lookup};
 use crate::execute::memory::Account;
-use crate::plan::tree::{ApplyForm, ApplyPlan, GroupedSubquery, JoinKey, NullMatch};
+use crate::plan::tree::{ApplyForm, ApplyPlan, BlockPlan, GroupLookup, GroupedSubquery, JoinKey, NullMatch};
 
 /// The result of the subquery for some outer values.
 #[derive(Debug, Default)]
@@ -25,10 +29,11 @@ struct Answer {
     has_null: bool,
 }
 
-/// The rows of the query for all outer rows, by their keys.
+/// The rows of the query for all or for some outer rows, by their keys.
 #[derive(Debug)]
 struct Groups {
     plan: Arc<ApplyPlan>,
+    block: Arc<BlockPlan>,
     /// The query, until it has ended.
     input: Option<Input>,
     batches: Vec<Batch>,
@@ -39,6 +44,9 @@ struct Groups {
     missing: Option<usize>,
     account: Account,
 }
+
+/// The key of outer values, and the slot of each value.
+type OuterValues = (Vec<u8>, Vec<(u16, Value)>);
 
 /// How far the groups are.
 enum Collected {
@@ -76,6 +84,20 @@ pub(super) struct Apply {
     groups: Option<Groups>,
     /// Whether the groups could not be computed.
     has_no_groups: bool,
+    ahead: Option<Ahead>,
+    /// Whether the groups of some outer rows could not be computed.
+    never_looks_ahead: bool,
+    /// The answer for outer values without a group.
+    missing: Option<u32>,
+    /// The outer values without a group for which the subquery runs.
+    awaits_missing: Option<Vec<u8>>,
+}
+
+/// The groups of some rows of the batch, each row with its outer values.
+#[derive(Debug)]
+struct Ahead {
+    groups: Groups,
+    rows: Vec<(usize, Vec<u8>)>,
 }
 
 impl Answer {
@@ -97,10 +119,11 @@ impl Answer {
 }
 
 impl Groups {
-    fn open(run: &Run<'_, '_, '_>, plan: &Arc<ApplyPlan>, grouped: &GroupedSubquery) -> Groups {
+    fn new(plan: &Arc<ApplyPlan>, block: &Arc<BlockPlan>, input: Option<Input>) -> Groups {
         Groups {
             plan: Arc::clone(plan),
-            input: Some(open_block(run, &grouped.block, &[])),
+            block: Arc::clone(block),
+            input,
             batches: Vec::new(),
             rows: Vec::new(),
             known: KeyTable::default(),
@@ -135,7 +158,7 @@ impl Groups {
             for row in 0..batch.len() {
                 key.clear();
                 run.scratch.reset();
-                for (join_key, value) in grouped.keys.iter().zip(&grouped.block.values) {
+                for (join_key, value) in grouped.keys.iter().zip(&self.block.values) {
                     append_key(value.evaluate(None, batch.row(row), run.scratch)?, join_key.collation, &mut key);
                 }
                 self.known.insert(&key, self.rows.len() as u32);
@@ -174,7 +197,7 @@ impl Groups {
         let (of_batch, of_row) = self.rows[group as usize];
         let values = self.batches[of_batch as usize].row(of_row as usize);
         run.scratch.reset();
-        Ok(match grouped.block.values.last() {
+        Ok(match self.block.values.last() {
             Some(value) => Found::Value(value.evaluate(None, values, run.scratch)?.to_value()),
             None => missing(),
         })
@@ -196,6 +219,10 @@ impl Apply {
             running_account: Account::default(),
             groups: None,
             has_no_groups: false,
+            ahead: None,
+            never_looks_ahead: false,
+            missing: None,
+            awaits_missing: None,
         }
     }
 
@@ -205,9 +232,11 @@ impl Apply {
             && self.groups.is_none()
             && !self.has_no_groups
             && self.running.is_none()
+            && self.ahead.is_none()
             && self.runs >= grouped.runs_max
         {
-            self.groups = Some(Groups::open(run, &self.plan, grouped));
+            let input = open_block(run, &grouped.block, &[]);
+            self.groups = Some(Groups::new(&self.plan, &grouped.block, Some(input)));
         }
         if let Some(groups) = &mut self.groups {
             match groups.advance(run)? {
@@ -223,14 +252,9 @@ impl Apply {
                 },
             }
         }
-        let mut key = Vec::new();
-        run.scratch.reset();
-        let mut outer = Vec::new();
-        for (slot, value) in &self.plan.block.outer {
-            let bound = value.evaluate(None, batch.row(self.row), run.scratch)?;
-            // Values that are equal in a collation may still differ for the subquery.
-            append_key(bound, junctor_model::collation::CollationId::BINARY, &mut key);
-            outer.push((*slot, bound.to_value()));
+        let (key, outer) = self.outer_values(run, batch, self.row)?;
+        if self.known.get(&key).is_none() && self.running.is_none() && !self.look_ahead(run, batch)? {
+            return Ok(None);
         }
         let answer = match self.known.get(&key) {
             Some(answer) => answer as usize,
@@ -248,6 +272,9 @@ impl Apply {
                     true => self.answers.clear(),
                     false => self.remember(run, &key),
                 }
+                if self.awaits_missing.take_if(|awaited| *awaited == key).is_some() {
+                    self.missing = Some(self.answers.len() as u32);
+                }
                 self.answers.push(answer);
                 self.answers.len() - 1
             }
@@ -256,6 +283,116 @@ impl Apply {
             groups.missing = Some(answer);
         }
         self.value(run, batch, answer).map(Some)
+    }
+
+    /// The values of the outer row that the subquery reads, and their key.
+    fn outer_values(&self, run: &mut Run<'_, '_, '_>, batch: &Batch, row: usize) -> Result<OuterValues> {
+        let (mut key, mut outer) = (Vec::new(), Vec::new());
+        run.scratch.reset();
+        for (slot, value) in &self.plan.block.outer {
+            let bound = value.evaluate(None, batch.row(row), run.scratch)?;
+            // Values that are equal in a collation may still differ for the subquery.
+            append_key(bound, junctor_model::collation::CollationId::BINARY, &mut key);
+            outer.push((*slot, bound.to_value()));
+        }
+        Ok((key, outer))
+    }
+
+    /// Computes the answers for the current row and for rows after it at once, if there is a query for them.
+    /// The answer for the current row may be missing afterwards. Returns false if it waits.
+    fn look_ahead(&mut self, run: &mut Run<'_, '_, '_>, batch: &Batch) -> Result<bool> {
+        let plan = Arc::clone(&self.plan);
+        let Some((grouped, lookup)) =
+            plan.grouped.as_ref().and_then(|grouped| Some((grouped, grouped.lookup.as_ref()?)))
+        else {
+            return Ok(true);
+        };
+        let is_over = self.groups.is_some() || self.never_looks_ahead || self.runs == 0;
+        if self.ahead.is_none() && (is_over || self.awaits_missing.is_some()) {
+            return Ok(true);
+        }
+        if self.ahead.is_none() {
+            self.ahead = Some(self.open_ahead(run, batch, (grouped, lookup))?);
+        }
+        let Some(ahead) = &mut self.ahead else { return Ok(true) };
+        match ahead.groups.advance(run)? {
+            Collected::Waits => return Ok(false),
+            Collected::Failed => {
+                self.ahead = None;
+                self.never_looks_ahead = true;
+            }
+            Collected::All => self.take_answers(run, batch)?,
+        }
+        Ok(true)
+    }
+
+    /// Starts the query for the current row and for rows after it.
+    fn open_ahead(
+        &self,
+        run: &mut Run<'_, '_, '_>,
+        batch: &Batch,
+        (grouped, lookup): (&GroupedSubquery, &GroupLookup),
+    ) -> Result<Ahead> {
+        let most = self.runs.min(grouped.runs_max.saturating_sub(self.runs)).max(1);
+        let mut rows: Vec<(usize, Vec<u8>)> = Vec::new();
+        let mut keys: Vec<Vec<Value>> = lookup.keys.iter().map(|_| Vec::new()).collect();
+        let (mut outer_keys, mut known, mut bytes) = (KeyTable::default(), KeyTable::default(), Vec::new());
+        let mut visited = 0;
+        for row in self.row..batch.len() {
+            if rows.len() == most {
+                break;
+            }
+            visited += 1;
+            let (outer, _) = self.outer_values(run, batch, row)?;
+            if self.known.get(&outer).is_some() || !outer_keys.insert(&outer, 0).1 {
+                continue;
+            }
+            rows.push((row, outer));
+            bytes.clear();
+            let mut has_null = false;
+            for (list, place) in keys.iter_mut().zip(&lookup.keys) {
+                let key = &grouped.keys[*place];
+                let value = key.left.evaluate(None, batch.row(row), run.scratch)?;
+                has_null |= value.is_null();
+                append_key(value, key.collation, &mut bytes);
+                list.push(value.to_value());
+            }
+            // NULL equals nothing.
+            if has_null || !known.insert(&bytes, 0).1 {
+                keys.iter_mut().for_each(|list| _ = list.pop());
+            }
+        }
+        run.is_spent(visited);
+        let has_keys = keys.iter().any(|list| !list.is_empty());
+        let input = has_keys.then(|| open_lookup(run, &lookup.block, &[], Some((lookup.leaf, keys))));
+        Ok(Ahead { groups: Groups::new(&self.plan, &lookup.block, input), rows })
+    }
+
+    /// Keeps the answers of the query for some rows. The first of them is the current row, whose answer is
+    /// kept last: what is kept before may be forgotten.
+    fn take_answers(&mut self, run: &mut Run<'_, '_, '_>, batch: &Batch) -> Result<()> {
+        let Some(Ahead { groups, mut rows }) = self.ahead.take() else { return Ok(()) };
+        self.runs += rows.len();
+        rows.rotate_left(1);
+        for (row, key) in rows {
+            let rows = match groups.find(run, batch, row)? {
+                Found::Value(_) if matches!(self.plan.form, ApplyForm::Exists) => vec![Vec::new()],
+                Found::Value(value) => vec![vec![value]],
+                Found::Answer(_) | Found::Nothing => {
+                    match self.missing {
+                        Some(missing) if self.account.try_hold(run.memory, KeyTable::entry_memory(&key)) => {
+                            self.known.insert(&key, missing);
+                        }
+                        None if row == self.row => self.awaits_missing = Some(key),
+                        _ => {}
+                    }
+                    continue;
+                }
+            };
+            self.remember(run, &key);
+            self.answers.push(Answer { rows, ..Answer::default() });
+        }
+        Ok(())
     }
 
     /// Runs the subquery to its end. Returns false if it waits.
@@ -342,6 +479,7 @@ impl Apply {
             self.account.clear();
             self.known = KeyTable::default();
             self.answers.clear();
+            self.missing = None;
             self.account.take(run.memory, bytes);
         }
         self.known.insert(key, self.answers.len() as u32);

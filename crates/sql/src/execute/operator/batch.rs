@@ -5,7 +5,7 @@ use std::sync::Arc;
 use junctor_expression::Parameters;
 use junctor_expression::parameter::{append_value, read_value};
 use junctor_model::error::{Error, Result};
-use junctor_model::value::ValueRef;
+use junctor_model::value::{Value, ValueRef};
 
 use super::meter::Meters;
 use super::recursion::WorkRows;
@@ -46,6 +46,8 @@ pub(in crate::execute) struct Frame {
     pub meters: Option<Arc<Meters>>,
     /// Whether joins return their rows in the order of the left rows, because values above them depend on it.
     pub keeps_order: bool,
+    /// The leaf that reads rows by keys, and the lists of the keys.
+    pub lookup: Option<(usize, Vec<Vec<Value>>)>,
 }
 
 /// Rows of a block.
@@ -65,7 +67,7 @@ impl Frame {
         append_value(ValueRef::Null, &mut bytes);
         let mut offsets = offsets.to_vec();
         offsets.resize(width.max(offsets.len()), null);
-        Frame { bytes, offsets, null, work: None, meters: None, keeps_order: false }
+        Frame { bytes, offsets, null, work: None, meters: None, keeps_order: false, lookup: None }
     }
 
     /// Sets the value of a slot in all rows.

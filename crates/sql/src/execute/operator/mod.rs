@@ -32,7 +32,7 @@ use junctor_expression::aggregate::append_distinct_key;
 use junctor_expression::{Expression, Parameters, Scratch};
 use junctor_model::collation::CollationId;
 use junctor_model::error::Result;
-use junctor_model::value::ValueRef;
+use junctor_model::value::{Value, ValueRef};
 
 use super::context::StatementContext;
 use super::memory::QueryMemory;
@@ -154,10 +154,16 @@ fn open_round(
 }
 
 /// The operators of a block for one execution. `values` are those of the outer block's row.
-pub(super) fn open_block(
+pub(super) fn open_block(run: &Run<'_, '_, '_>, block: &Arc<BlockPlan>, values: &[(u16, Value)]) -> Input {
+    open_lookup(run, block, values, None)
+}
+
+/// As [`open_block`], with lists of keys by which a leaf reads its rows.
+fn open_lookup(
     run: &Run<'_, '_, '_>,
     block: &Arc<BlockPlan>,
-    values: &[(u16, junctor_model::value::Value)],
+    values: &[(u16, Value)],
+    lookup: Option<(usize, Vec<Vec<Value>>)>,
 ) -> Input {
     let mut frame = Frame::new(Parameters::from_bytes(run.parameters), block.width);
     for (slot, value) in values {
@@ -165,6 +171,7 @@ pub(super) fn open_block(
     }
     frame.meters = run.meters.cloned();
     frame.keeps_order = keeps_order(&block.root, block.is_stateful);
+    frame.lookup = lookup;
     let frame = Arc::new(frame);
     open(&block.root, &frame)
 }

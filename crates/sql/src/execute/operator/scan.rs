@@ -43,8 +43,11 @@ pub(super) struct Scan {
 }
 
 impl Scan {
+    /// The rows of a leaf, with the keys of the frame if they are those of this leaf.
     pub fn new(leaf: usize, frame: &Arc<Frame>) -> Scan {
-        Scan { leaf, frame: Arc::clone(frame), is_started: false, keys: Vec::new() }
+        let of_leaf = frame.lookup.as_ref().filter(|(of, _)| *of == leaf);
+        let keys = of_leaf.map_or_else(Vec::new, |(_, keys)| keys.clone());
+        Scan { leaf, frame: Arc::clone(frame), is_started: false, keys }
     }
 
     /// The rows with these keys: a list for each part of a key.

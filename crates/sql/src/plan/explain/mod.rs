@@ -171,7 +171,9 @@ impl Row {
                 self.access = Some("ALL");
             }
         }
-        if *scope == ScopeTemplate::All && !matches!(path, AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. }) {
+        if !matches!(scope, ScopeTemplate::Bound(_))
+            && !matches!(path, AccessPath::PrimaryKeys(_) | AccessPath::UniqueKeys { .. })
+        {
             let names: Vec<String> = (0..definition.partition_count).map(|index| format!("p{index}")).collect();
             self.partitions = Some(names.join(","));
         }

@@ -375,7 +375,9 @@ impl Lines<'_> {
         };
         let mut inputs = vec![input, self.block(&plan.block)];
         if let Some(grouped) = &plan.grouped {
-            let _ = write!(text, ", up to {} by value, then all at once", grouped.runs_max);
+            let by = if grouped.lookup.is_some() { "by lists of values" } else { "by value" };
+            let _ = write!(text, ", up to {} {by}, then all at once", grouped.runs_max);
+            inputs.extend(grouped.lookup.iter().map(|lookup| self.block(&lookup.block)));
             inputs.push(self.block(&grouped.block));
         }
         self.names.borrow_mut().insert(plan.slot, "(subquery)".to_owned());

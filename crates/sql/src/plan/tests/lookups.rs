@@ -46,6 +46,10 @@ fn all_columns_of_a_key_are_looked_up_together() {
         // Values of the table's own conditions.
         ("SELECT 1 FROM s STRAIGHT_JOIN u ON u.a = 7 AND u.b = s.k", "u.PRIMARY: value list"),
         ("SELECT 1 FROM s STRAIGHT_JOIN u ON u.a = s.id WHERE u.b = 7", "u.PRIMARY: list value"),
+        // Lists of such conditions.
+        ("SELECT 1 FROM s STRAIGHT_JOIN u ON u.a IN (7, 8) AND u.b = s.k", "u.PRIMARY: other list"),
+        ("SELECT 1 FROM s STRAIGHT_JOIN u ON u.a = s.id WHERE u.b IN (7, 8)", "u.PRIMARY: list other"),
+        ("SELECT 1 FROM s STRAIGHT_JOIN u ON u.a = s.id WHERE u.b IN (7)", "u.PRIMARY: list value"),
         // Outer joins, semijoins and antijoins.
         ("SELECT 1 FROM s LEFT JOIN u ON u.a = s.id AND u.b = s.k", "u.PRIMARY: parallel parallel"),
         ("SELECT 1 FROM s WHERE (k, id) IN (SELECT b, a FROM u)", "u.PRIMARY: parallel parallel"),

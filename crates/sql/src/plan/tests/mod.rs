@@ -18,6 +18,7 @@ use junctor_signals::program::{Output, ReadProgram, SortKey, WhenLocked, WriteAc
 
 mod filters;
 mod lookups;
+mod pushed;
 
 use super::parameters::kinds_of_shape;
 use super::*;
@@ -217,6 +218,7 @@ impl Dump<'_> {
     fn scope(scope: &ScopeTemplate) -> String {
         match scope {
             ScopeTemplate::All => "every partition".to_owned(),
+            ScopeTemplate::EachRange => "partition of each range".to_owned(),
             ScopeTemplate::Bound(bound) => {
                 let operands: Vec<String> = bound.iter().map(|(_, operand)| Self::operand(operand)).collect();
                 format!("partition of {}", operands.join(", "))

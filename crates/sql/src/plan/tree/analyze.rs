@@ -273,6 +273,7 @@ impl Analysis<'_> {
                 outer: Vec::new(),
                 rows: 1.0,
                 is_stateful: false,
+                passages: Box::default(),
             }),
             leaves,
             tables,

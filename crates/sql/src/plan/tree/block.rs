@@ -13,6 +13,7 @@ use super::factor::{conjuncts_of, is_silent};
 use super::from::bind_from;
 use super::join::{JoinClauses, JoinNode, Locks, WhereClause};
 use super::join_key::relations_of;
+use super::pushed::{FromScope, Pushed, over_rows};
 use super::recursion::{Defining, WorkingTable};
 use super::stateful::check_stateful;
 use super::subquery::{BlockSubqueries, SemiJoin};
@@ -62,6 +63,17 @@ impl<'a> CommonTables<'a> {
     }
 }
 
+/// What the planning of a block begins with besides its query.
+#[derive(Default)]
+struct BlockInput<'i> {
+    /// The equalities with outer values that become keys of groups.
+    correlation: Option<&'i mut Correlation>,
+    /// Conditions over the values of the select list.
+    received: &'i [Expression],
+    /// The conditions that the queries in FROM test, once they are known.
+    pushed: Option<Pushed>,
+}
+
 /// The bound clauses of a block after WHERE.
 pub(super) struct Lists {
     pub projection: Projection,
@@ -84,7 +96,18 @@ impl TreePlanner<'_> {
         tables: &CommonTables<'_>,
         is_root: bool,
     ) -> Result<BlockPlan> {
-        self.block_with(select, (outer, tables), is_root, None)
+        self.block_with(select, (outer, tables), is_root, BlockInput::default())
+    }
+
+    /// Plans a query in FROM, which tests these conditions on its values.
+    pub(super) fn query_block(
+        &self,
+        select: &Select,
+        (outer, tables): (Option<&BlockView<'_>>, &CommonTables<'_>),
+        received: &[Expression],
+    ) -> Result<BlockPlan> {
+        let input = BlockInput { received, ..BlockInput::default() };
+        self.inside(|| self.block_with(select, (outer, tables), false, input))
     }
 
     /// Plans a block for all outer rows: without the equalities with outer values, whose own sides become the
@@ -95,7 +118,8 @@ impl TreePlanner<'_> {
         (outer, tables): (&BlockView<'_>, &CommonTables<'_>),
         correlation: &mut Correlation,
     ) -> Result<BlockPlan> {
-        self.block_with(select, (Some(outer), tables), false, Some(correlation))
+        let input = BlockInput { correlation: Some(correlation), ..BlockInput::default() };
+        self.block_with(select, (Some(outer), tables), false, input)
     }
 
     fn block_with(
@@ -103,8 +127,9 @@ impl TreePlanner<'_> {
         select: &Select,
         (outer, tables): (Option<&BlockView<'_>>, &CommonTables<'_>),
         is_root: bool,
-        correlation: Option<&mut Correlation>,
+        input: BlockInput<'_>,
     ) -> Result<BlockPlan> {
+        let before = self.planned_so_far();
         let own;
         let tables = match select.with.is_empty() {
             true => tables,
@@ -118,13 +143,12 @@ impl TreePlanner<'_> {
         }
         let space = SlotSpace::new(self.environment.parameters.len());
         let mut relations = Vec::new();
-        let shape = match &select.from {
-            Some(from) => {
-                let scope = BlockScope { space: &space, relations: Vec::new(), outer, shares_rows: false };
-                let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
-                Some(self.collect(from, false, (&space, tables, &view), &mut relations)?)
-            }
-            None => None,
+        let shape = {
+            let scope = BlockScope { space: &space, relations: Vec::new(), outer, shares_rows: false };
+            let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
+            let pushed = input.pushed.as_ref().unwrap_or(Pushed::NONE);
+            let scope = FromScope { space: &space, tables, outer: &view, pushed };
+            select.from.as_ref().map(|from| self.collect(from, false, scope, &mut relations)).transpose()?
         };
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
         let block = BlockScope { space: &space, relations, outer, shares_rows: false };
@@ -143,7 +167,7 @@ impl TreePlanner<'_> {
         where_applies.extend(subqueries.take());
 
         let mut lists = self.bind_lists(select, &view, &subqueries)?;
-        let mut windows = std::mem::take(&mut lists.functions.windows);
+        let windows = std::mem::take(&mut lists.functions.windows);
         let mut is_grouped = !lists.keys.is_empty() || !lists.functions.functions.is_empty();
         GroupCheck {
             only_full: self.environment.modes.only_full_group_by,
@@ -162,7 +186,16 @@ impl TreePlanner<'_> {
         check_stateful(&windows, has_stateful && subqueries.has_stateful(&where_applies))?;
         lists.check_subqueries(select, |value| subqueries.is_stateful_value(value))?;
 
-        if let Some(correlation) = correlation {
+        conditions.extend(over_rows(input.received, &lists.projection.values));
+        let from = joined.as_mut().map(|joined| &mut joined.node);
+        if let Some(pushed) = self.push((&block, &sources), (&mut conditions, from), input.pushed.as_ref()) {
+            self.discard(&before);
+            return self.block_with(select, (outer, tables), is_root, BlockInput { pushed: Some(pushed), ..input });
+        }
+        let passages = self.passages((select, is_grouped), (&lists, &windows), (&block, &sources));
+
+        let mut correlation = input.correlation;
+        if let Some(correlation) = &mut correlation {
             lists.keys = correlation.take(CorrelatedBlock {
                 space: &space,
                 sources: &sources,
@@ -186,30 +219,48 @@ impl TreePlanner<'_> {
         let from = joined.take().map_or(JoinNode::nothing(), |joined| joined.node);
         let keeps_order = has_stateful && !is_grouped && select.order_by.is_empty();
         let clauses = JoinClauses::of(select, Locks::Each(&locks), keeps_order);
-        let filter = WhereClause { conditions, semijoins, constants };
-        let (mut node, mut rows) = self.join(from, filter, (&block, &sources), clauses)?;
-        node = filtered(subqueries.place_all(node, where_applies), above);
+        let (node, rows) = match self.looked_up((&from, &conditions), (&block, &sources), correlation)? {
+            Some(looked_up) => looked_up,
+            None => {
+                let filter = WhereClause { conditions, semijoins, constants };
+                self.join(from, filter, (&block, &sources), clauses)?
+            }
+        };
+        let joined = (filtered(subqueries.place_all(node, where_applies), above), rows);
+        let planned =
+            self.after_joins(joined, (select, is_root, is_grouped), (lists, windows), (&subqueries, &space))?;
+        Ok(BlockPlan { passages, ..planned })
+    }
+
+    /// Plans the clauses after WHERE over the joined rows.
+    fn after_joins(
+        &self,
+        (mut node, mut rows): (PlanNode, f64),
+        (select, is_root, is_grouped): (&Select, bool, bool),
+        (mut lists, mut windows): (Lists, Vec<WindowFunction>),
+        (subqueries, space): (&BlockSubqueries<'_>, &SlotSpace),
+    ) -> Result<BlockPlan> {
         if is_grouped {
             rows = if lists.keys.is_empty() { 1.0 } else { (rows * GROUPS_SHARE).max(1.0) };
             node = subqueries.place_all(node, subqueries.take_inner());
-            node = self.grouped(node, (select, subqueries.has_any()), (&mut lists, &mut windows), &space)?;
+            node = self.grouped(node, (select, subqueries.has_any()), (&mut lists, &mut windows), space)?;
         }
         let (after, of_windows): (Vec<_>, Vec<_>) =
             subqueries.take().into_iter().partition(|apply| !apply.reads(&windows));
         let (after, late) = split_late(after, (&lists, &windows, &of_windows), select);
         node = subqueries.place_all(node, after);
-        node = lists.compute_for_having(node, !windows.is_empty(), &space)?;
+        node = lists.compute_for_having(node, !windows.is_empty(), space)?;
         if let Some(having) = &lists.having {
             rows *= HAVING_SHARE;
             node = filtered(node, having.conjuncts().to_vec());
         }
         node = subqueries.place_all(windowed(node, windows), of_windows);
-        node = lists.compute_for_sort(node, select.distinct, &space)?;
+        node = lists.compute_for_sort(node, select.distinct, space)?;
         let Projection { values, columns, .. } = lists.projection;
         node = last_clauses(node, (select, is_root, !late.is_empty()), &values, lists.sort)?;
         node = subqueries.place_all(node, late);
-        let (width, outer, is_stateful) = (space.width(), space.outer_values(), select.is_stateful());
-        Ok(BlockPlan { root: node, width, values, columns, outer, rows, is_stateful })
+        let is_stateful = select.is_stateful();
+        Ok(BlockPlan { rows, is_stateful, ..self.rows(node, space, values, columns) })
     }
 
     /// The groups of the rows of `node`.

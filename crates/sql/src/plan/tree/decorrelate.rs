@@ -5,6 +5,10 @@
 //! planned both ways. The operator begins with one execution for each outer value, which reads few rows by
 //! keys. It executes the grouped query once that costs less.
 //!
+//! If the query reads one table, and an index finds its rows by the outer values, it is planned a third time:
+//! as the grouped query of the rows with a list of such values. The operator then executes it for many outer
+//! rows at once, so that each partition gets their keys in one message.
+//!
 //! The grouped query computes groups that no outer row needs, so its conditions may neither fail nor warn,
 //! and its aggregates may not warn. A sum can exceed the range of its type, and DISTINCT the memory; then the
 //! operator goes on with the subquery itself. The values of the select list are computed only for groups that
@@ -21,11 +25,11 @@ use junctor_model::error::Result;
 use super::block::CommonTables;
 use super::factor::is_silent_over;
 use super::from::SourcePlan;
-use super::join::JoinNode;
+use super::join::{JoinClauses, JoinNode, Joins, Locks};
 use super::join_key::key_of_equality;
-use super::{BlockPlan, GroupedSubquery, JoinKey, PlannedSoFar, TreePlanner};
+use super::{BlockPlan, GroupLookup, GroupedSubquery, JoinKey, PlanNode, PlannedSoFar, TreePlanner};
 use crate::bind::SubqueryForm;
-use crate::bind::block::{BlockView, SlotOwner, SlotSpace};
+use crate::bind::block::{BlockScope, BlockView, SlotOwner, SlotSpace};
 use crate::bind::group_function::{GroupFunction, GroupFunctionKind};
 use crate::parse::expression as ast;
 use crate::parse::statement::{Select, SelectItem};
@@ -35,6 +39,8 @@ use crate::plan::select::implied_lock;
 /// How many grouped subqueries are planned one inside the other. Each is planned twice, so that their number
 /// must be bounded.
 const NESTING_MAX: u8 = 2;
+/// Lists of values are looked up if the subquery is expected to be executed for at least so many.
+const LISTED_RUNS_MIN: usize = 4;
 /// Bound of the number of executions of a subquery before it is executed for all outer rows.
 const RUNS_MAX: f64 = 1e6;
 
@@ -44,6 +50,19 @@ pub(super) struct Correlation {
     /// Outer values, and the values of the block that are equal to them.
     pub keys: Vec<JoinKey>,
     is_possible: bool,
+    /// Whether the rows are read by lists of outer values.
+    looks_up: bool,
+    /// The read by these lists, once it is planned.
+    lookup: Option<PlannedLookup>,
+}
+
+/// A read by lists of outer values.
+struct PlannedLookup {
+    leaf: usize,
+    /// The positions of the keys of the lists.
+    keys: Box<[usize]>,
+    /// The cost of the rows of one key in nanoseconds of one thread.
+    ns: f64,
 }
 
 /// The parts of a block that decide whether its rows can be grouped.
@@ -60,6 +79,10 @@ pub(super) struct CorrelatedBlock<'c> {
 }
 
 impl Correlation {
+    fn new(has_aggregates: bool, looks_up: bool) -> Correlation {
+        Correlation { has_aggregates, keys: Vec::new(), is_possible: false, looks_up, lookup: None }
+    }
+
     /// Takes the equalities with outer values out of a block. Returns the values of the block in them. The
     /// rows can be grouped only if nothing else of the block reads the outer row.
     pub fn take(&mut self, block: CorrelatedBlock<'_>) -> Vec<Expression> {
@@ -130,19 +153,85 @@ impl TreePlanner<'_> {
         {
             return Ok(None);
         }
-        let mut correlation = Correlation { has_aggregates, keys: Vec::new(), is_possible: false };
+        let mut correlation = Correlation::new(has_aggregates, false);
         self.grouped_depth.0.set(depth + 1);
         let planned = self.correlated_block(query, (view, tables), &mut correlation);
+        let before_lookup = self.planned_so_far();
+        let lookup = match &planned {
+            Ok(_) if correlation.is_possible => self.group_lookup(query, (view, tables), has_aggregates),
+            _ => Ok(None),
+        };
         self.grouped_depth.0.set(depth);
-        let block = planned?;
+        let (block, lookup) = (planned?, lookup?);
         if !correlation.is_possible {
             self.discard(&before);
             return Ok(None);
         }
-        let (single_ns, grouped_ns) = (self.work_of(&single.root).cost_ns, self.work_of(&block.root).cost_ns);
-        let runs_max = (grouped_ns / single_ns.max(1.0)).clamp(1.0, RUNS_MAX) as usize;
+        let grouped_ns = self.work_of(&block.root).cost_ns;
+        let runs_of = |run_ns: f64| (grouped_ns / run_ns.max(1.0)).clamp(1.0, RUNS_MAX) as usize;
+        let (lookup, runs_max) = match lookup.map(|(lookup, key_ns)| (lookup, runs_of(key_ns))) {
+            Some((lookup, runs_max)) if runs_max >= LISTED_RUNS_MIN => (Some(lookup), runs_max),
+            _ => {
+                self.discard(&before_lookup);
+                (None, runs_of(self.work_of(&single.root).cost_ns))
+            }
+        };
         let block = Arc::new(BlockPlan { outer: Vec::new(), ..block });
-        Ok(Some(GroupedSubquery { block, keys: correlation.keys, runs_max }))
+        Ok(Some(GroupedSubquery { block, keys: correlation.keys, runs_max, lookup }))
+    }
+
+    /// The groups of a query of one table, whose rows are looked up by lists of outer values, and the cost of
+    /// the rows of one value in nanoseconds of one thread.
+    fn group_lookup(
+        &self,
+        query: &Select,
+        (view, tables): (&BlockView<'_>, &CommonTables<'_>),
+        has_aggregates: bool,
+    ) -> Result<Option<(GroupLookup, f64)>> {
+        if query.table().is_none() {
+            return Ok(None);
+        }
+        let before = self.planned_so_far();
+        let mut correlation = Correlation::new(has_aggregates, true);
+        let block = self.correlated_block(query, (view, tables), &mut correlation)?;
+        Ok(match correlation.lookup.filter(|_| correlation.is_possible) {
+            Some(PlannedLookup { leaf, keys, ns }) => {
+                let block = Arc::new(BlockPlan { outer: Vec::new(), ..block });
+                Some((GroupLookup { block, leaf, keys }, ns))
+            }
+            None => {
+                self.discard(&before);
+                None
+            }
+        })
+    }
+
+    /// The rows of a block that lists of outer values find, and their number, if the block is planned for
+    /// such lists, reads one table, and an index serves the values.
+    pub(super) fn looked_up(
+        &self,
+        (from, conditions): (&JoinNode, &[Expression]),
+        (block, sources): (&BlockScope<'_>, &[SourcePlan<'_>]),
+        correlation: Option<&mut Correlation>,
+    ) -> Result<Option<(PlanNode, f64)>> {
+        let (Some(correlation), JoinNode::Relation(relation)) = (correlation, from) else { return Ok(None) };
+        let SourcePlan::Table(layout, reference, of_view) = &sources[*relation] else { return Ok(None) };
+        if !correlation.looks_up || !correlation.is_possible {
+            return Ok(None);
+        }
+        // The outer values are no values of the block.
+        let listed = |key: &JoinKey| JoinKey { left: Expression::parameter_of_type(0, key.left.result), ..key.clone() };
+        let keys: Vec<JoinKey> = correlation.keys.iter().map(listed).collect();
+        let joins = Joins::new(self, (block, sources), JoinClauses::with_locks(Locks::All(None)));
+        let cost = joins.cost_of(*relation, conditions);
+        let Some(best) = joins.best_lookup((*relation, conditions, &cost), &keys) else { return Ok(None) };
+        let places = best.keys();
+        let of_lookup: Vec<&JoinKey> = places.iter().map(|place| &keys[*place]).collect();
+        let table = (*layout, *reference, &of_view[..]);
+        let columns = block.space.columns_of(block.relations[*relation].id);
+        let leaf = self.lookup_leaf(table, &columns, (block.space, conditions, &of_lookup), None)?;
+        correlation.lookup = Some(PlannedLookup { leaf, keys: places, ns: best.ns });
+        Ok(Some((PlanNode::Scan(leaf), cost.rows)))
     }
 }
 

@@ -11,11 +11,12 @@ use junctor_model::schema::TableLayout;
 use super::block::{Applies, CommonTables, conjuncts};
 use super::factor::conjuncts_of;
 use super::join::JoinNode;
+use super::pushed::FromScope;
 use super::recursion::{Defining, WorkingTable, in_outer_join};
 use super::subquery::BlockSubqueries;
 use super::{BlockPlan, TreePlanner};
 use crate::access::TableAccess;
-use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, SlotSpace, VisibleColumn};
+use crate::bind::block::{BlockScope, BlockView, Relation, RelationSource, VisibleColumn};
 use crate::bind::{Clause, as_condition, message};
 use crate::parse::query::{DerivedSource, DerivedTable, FromItem, JoinCondition, JoinKind};
 use crate::parse::statement::{CommonTable, TableReference};
@@ -59,26 +60,28 @@ impl<'a> TreePlanner<'a> {
         &self,
         item: &'f FromItem,
         is_nullable: bool,
-        (space, tables, outer): (&SlotSpace, &CommonTables<'_>, &BlockView<'_>),
+        scope: FromScope<'_>,
         relations: &mut Relations<'f>,
     ) -> Result<Shape<'f>>
     where
         'a: 'f,
     {
+        let FromScope { space, tables, outer, pushed } = scope;
+        let received = pushed.of(relations.len());
         let named = match item {
             FromItem::Join(join) => {
                 let left = is_nullable || join.kind == JoinKind::Right;
                 let right = is_nullable || join.kind == JoinKind::Left;
-                let left = Box::new(self.collect(&join.left, left, (space, tables, outer), relations)?);
-                let right = Box::new(self.collect(&join.right, right, (space, tables, outer), relations)?);
+                let left = Box::new(self.collect(&join.left, left, scope, relations)?);
+                let right = Box::new(self.collect(&join.right, right, scope, relations)?);
                 return Ok(Shape::Join { kind: join.kind, left, right, condition: &join.condition });
             }
-            FromItem::Table(reference) => self.table(reference, tables, is_nullable)?,
+            FromItem::Table(reference) => self.table(reference, tables, (is_nullable, received))?,
             FromItem::Derived(derived) => {
                 let inside = CommonTables { changes: None, ..*tables };
                 let block = match derived.lateral {
-                    true => self.lateral(derived, (space, &inside, outer), relations)?,
-                    false => self.derived(derived, &inside, outer)?,
+                    true => self.lateral(derived, FromScope { tables: &inside, ..scope }, relations)?,
+                    false => self.derived(derived, &inside, outer, received)?,
                 };
                 let name = derived.alias.clone().unwrap_or_default();
                 self.query_relation(name, block, &derived.columns)?
@@ -101,7 +104,7 @@ impl<'a> TreePlanner<'a> {
         &self,
         reference: &'f TableReference,
         tables: &CommonTables<'_>,
-        is_nullable: bool,
+        (is_nullable, received): (bool, &[Expression]),
     ) -> Result<(Relation<'f>, SourcePlan<'f>)>
     where
         'a: 'f,
@@ -110,7 +113,7 @@ impl<'a> TreePlanner<'a> {
         if reference.name.database.is_none() {
             match find_common(tables, &reference.name.name) {
                 Some(Common::Table(table, visible)) => {
-                    let block = self.common_table(table, &visible)?;
+                    let block = self.common_table(table, &visible, received)?;
                     return self.query_relation(name, block, &table.columns);
                 }
                 Some(Common::Working(working)) => return working_relation(name, working, is_nullable),
@@ -136,7 +139,7 @@ impl<'a> TreePlanner<'a> {
         let table_access = tables.changes.unwrap_or(TableAccess::Read);
         if let Some(view) = environment.view(&reference.name) {
             environment.note_table(&view.definition, table_access)?;
-            return self.view_relation(reference, view, is_nullable);
+            return self.view_relation(reference, view, (is_nullable, received));
         }
         let layout: &'f Arc<TableLayout> = environment.table(&reference.name, table_access)?;
         let relation = relation(&layout.definition.database, RelationSource::Table(layout));
@@ -144,12 +147,17 @@ impl<'a> TreePlanner<'a> {
     }
 
     /// The block of a table of WITH. The tables before it are visible in it.
-    fn common_table(&self, table: &CommonTable, visible: &CommonTables<'_>) -> Result<BlockPlan> {
+    fn common_table(
+        &self,
+        table: &CommonTable,
+        visible: &CommonTables<'_>,
+        received: &[Expression],
+    ) -> Result<BlockPlan> {
         if table.recursive && table.query.references(&table.name).any() {
             let defining = Some(Defining::of(table)?);
-            return self.block(&table.query, None, &CommonTables { defining, ..*visible }, false);
+            return self.query_block(&table.query, (None, &CommonTables { defining, ..*visible }), received);
         }
-        let block = self.block(&table.query, None, visible, false)?;
+        let block = self.query_block(&table.query, (None, visible), received)?;
         if block.is_stateful {
             let mut known = self.stateful_tables.borrow_mut();
             if known.contains(&table.name) {
@@ -195,25 +203,32 @@ impl<'a> TreePlanner<'a> {
     fn lateral(
         &self,
         derived: &DerivedTable,
-        (space, tables, outer): (&SlotSpace, &CommonTables<'_>, &BlockView<'_>),
+        FromScope { space, tables, outer, pushed }: FromScope<'_>,
         relations: &Relations<'_>,
     ) -> Result<BlockPlan> {
+        let received = pushed.of(relations.len());
         let before = relations.iter().map(|(relation, _)| relation.clone()).collect();
         let block = BlockScope { space, relations: before, outer: outer.block.outer, shares_rows: false };
         let places: Vec<usize> = (0..block.relations.len()).collect();
         let names = places.iter().flat_map(|place| block.names_of(*place)).collect();
         let view = BlockView { block: &block, names, relations: places };
-        self.derived(derived, tables, &view)
+        self.derived(derived, tables, &view, received)
     }
 
     /// Plans a query in FROM. It can name columns of the blocks around the one that it belongs to.
-    fn derived(&self, derived: &DerivedTable, tables: &CommonTables<'_>, outer: &BlockView<'_>) -> Result<BlockPlan> {
+    fn derived(
+        &self,
+        derived: &DerivedTable,
+        tables: &CommonTables<'_>,
+        outer: &BlockView<'_>,
+        received: &[Expression],
+    ) -> Result<BlockPlan> {
         match &derived.source {
-            DerivedSource::Select(select) => self.block(select, Some(outer), tables, false),
+            DerivedSource::Select(select) => self.query_block(select, (Some(outer), tables), received),
             DerivedSource::Set { first, rest } => {
                 match tables.defining.and_then(|defining| defining.table_of(derived)) {
                     Some(table) => self.recursion(table, (first, rest), tables, outer),
-                    None => self.set(first, rest, tables, outer),
+                    None => self.set((first, rest), tables, outer, received),
                 }
             }
             DerivedSource::Values(rows) => self.values(rows, outer),

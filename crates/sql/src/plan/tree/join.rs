@@ -430,7 +430,7 @@ impl<'j> Joins<'j> {
     }
 
     /// The rows of a relation with its conditions.
-    fn cost_of(&self, relation: usize, conditions: &[Expression]) -> PartCost {
+    pub(super) fn cost_of(&self, relation: usize, conditions: &[Expression]) -> PartCost {
         let estimates = self.estimates();
         let stored = estimates.stored(relation);
         let share = estimates.joint(&conditions.iter().collect::<Vec<_>>());

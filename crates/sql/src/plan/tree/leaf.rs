@@ -141,12 +141,12 @@ impl TreePlanner<'_> {
         }
     }
 
-    /// The columns of a table that conditions on it alone bind to single values.
+    /// The columns of a table that conditions on it alone bind to values, and the number of values of each.
     pub(super) fn bound_columns(
         &self,
         table: Table<'_>,
         (space, conditions): (&SlotSpace, &[Expression]),
-    ) -> Vec<ColumnNumber> {
+    ) -> Vec<(ColumnNumber, f64)> {
         let Ok((request, _)) = self.request(table, space, (conditions, &[]), None) else { return Vec::new() };
         request.bound_columns()
     }
@@ -264,8 +264,8 @@ impl TreePlanner<'_> {
         let Living { filter, is_volatile } = living(filter, self.environment, layout)?;
         self.is_volatile.set(self.is_volatile.get() || is_volatile);
         let projection = Projection::new(Vec::new(), Vec::new());
-        let parallel = if keys.len() > 1 { first_list..kinds.len() as u16 } else { 0..0 };
-        let request = LeafRequest { layout, reference, filter, projection, kinds, lock, parallel };
+        let join_lists = first_list..kinds.len() as u16;
+        let request = LeafRequest { layout, reference, filter, projection, kinds, lock, join_lists };
         Ok((request, local.parameters))
     }
 

@@ -1,5 +1,5 @@
 //! The reads of a table by the keys of other relations: values of the first columns of an index, each from a
-//! key of the join or from a condition on the table alone.
+//! key of the join or from a condition on the table alone, which may have a list of values.
 
 use std::collections::BTreeMap;
 
@@ -61,15 +61,23 @@ impl Joins<'_> {
         let definition = &layout.definition;
         for index in definition.indexes.iter().filter(|index| is_usable(definition, index, &reference.index_hints)) {
             let mut columns: Vec<Vec<usize>> = Vec::new();
+            // Several lists make ranges.
+            let own_values = |column: ColumnNumber| {
+                let of_column = bound.iter().filter(|(known, _)| *known == column).map(|(_, values)| *values);
+                of_column.reduce(f64::min).filter(|values| *values <= 1.0 || index.is_ordered())
+            };
             for (place, column) in index.columns.iter().enumerate() {
-                match of_columns.get(column) {
-                    _ if bound.contains(column) => {}
-                    Some(keys) => columns.push(keys.clone()),
-                    None => break,
+                match (own_values(*column), of_columns.get(column)) {
+                    (Some(values), _) if values <= 1.0 => {}
+                    (_, Some(keys)) => columns.push(keys.clone()),
+                    (Some(_), None) => {}
+                    (None, None) => break,
                 }
                 let is_whole = place + 1 == index.columns.len();
                 // A longer prefix has the same keys.
-                let goes_on = index.columns.get(place + 1).is_some_and(|next| bound.contains(next));
+                let goes_on = index.columns.get(place + 1).is_some_and(|next| {
+                    own_values(*next).is_some_and(|values| values <= 1.0 || !of_columns.contains_key(next))
+                });
                 if columns.is_empty() || goes_on || !is_whole && !index.is_ordered() {
                     continue;
                 }
@@ -88,24 +96,26 @@ impl Joins<'_> {
     fn prefix_ns(
         &self,
         (relation, index, count): (usize, &IndexDefinition, usize),
-        (columns, bound): (&[Vec<usize>], &[ColumnNumber]),
+        (columns, bound): (&[Vec<usize>], &[(ColumnNumber, f64)]),
         (cost, keys): (&PartCost, &[JoinKey]),
     ) -> f64 {
         let estimates = self.estimates();
         let share_of =
             |places: &Vec<usize>| places.iter().map(|place| estimates.equality_of(&keys[*place])).fold(1.0, f64::min);
         let prefix = &index.columns[..count];
-        let shares_of_bound =
-            || prefix.iter().filter(|column| bound.contains(column)).map(|column| estimates.share(relation, *column));
+        let of_prefix = || bound.iter().filter(|(column, _)| prefix.contains(column));
+        let values: f64 = of_prefix().map(|(_, values)| values).product();
+        let share_of_bound: f64 =
+            of_prefix().map(|(column, values)| (values * estimates.share(relation, *column)).min(1.0)).product();
         let share = match (prefix, columns) {
             ([_], [places]) => share_of(places),
             _ => estimates
                 .prefix_share(relation, index, count)
-                .unwrap_or_else(|| columns.iter().map(share_of).product::<f64>() * shares_of_bound().product::<f64>()),
+                .map_or_else(|| columns.iter().map(share_of).product::<f64>() * share_of_bound, |share| share * values),
         };
         let rows = (cost.stored * share).max(1.0 / cost.stored.max(1.0));
         // The conditions of the prefix leave out no row of the key.
-        let left = cost.rows / cost.stored.max(1.0) / shares_of_bound().product::<f64>().max(f64::MIN_POSITIVE);
+        let left = cost.rows / cost.stored.max(1.0) / share_of_bound.max(f64::MIN_POSITIVE);
         cost.lookup_ns(rows, left)
     }
 }

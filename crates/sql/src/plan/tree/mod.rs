@@ -4,10 +4,10 @@
 //! [`block`] plans a query block, [`from`] its FROM, [`join`] the places of conditions, [`join_key`] keys,
 //! [`cost`] the order of joins, [`decorrelate`] subqueries that serve all outer rows, [`selectivity`] and
 //! [`histogram_share`] estimates of rows, [`factor`] disjunctions, [`group`] aggregates, [`partial`] those of
-//! the partitions, [`window`] window functions, [`stateful`] values that change user variables, [`subquery`]
-//! subqueries, [`set`] set operations, [`recursion`] WITH RECURSIVE, [`analyze`] ANALYZE TABLE,
-//! [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, [`work`] estimates of planned operators, and
-//! [`modify`] the rows of UPDATE and DELETE.
+//! the partitions, [`pushed`] conditions that queries in FROM test, [`window`] window functions, [`stateful`]
+//! values that change user variables, [`subquery`] subqueries, [`set`] set operations, [`recursion`] WITH
+//! RECURSIVE, [`analyze`] ANALYZE TABLE, [`json_table`] JSON_TABLE, [`leaf`] the reads of tables, [`work`]
+//! estimates of planned operators, and [`modify`] the rows of UPDATE and DELETE.
 
 mod analyze;
 mod block;
@@ -28,6 +28,7 @@ mod leaf;
 mod lookup;
 mod modify;
 mod partial;
+mod pushed;
 mod recursion;
 mod selectivity;
 mod semijoin;
@@ -68,6 +69,7 @@ use decorrelate::GroupedDepth;
 pub use json_table::{JsonOtherwise, JsonSource, JsonTablePlan, JsonValue};
 pub(crate) use leaf::leaf_parameters;
 pub(super) use modify::{ModifyRequest, ModifyTree, plan_modify_tree};
+use pushed::{Passage, QueryDepth};
 pub use recursion::RecursionPlan;
 pub use view::PlannedView;
 pub(crate) use view::plan_view;
@@ -161,6 +163,8 @@ pub struct BlockPlan {
     pub rows: f64,
     /// Whether it reads or changes the state of the session.
     pub is_stateful: bool,
+    /// The conditions that each value passes; none if this is empty.
+    passages: Box<[Passage]>,
 }
 
 /// An operator and its inputs.
@@ -374,6 +378,19 @@ pub struct GroupedSubquery {
     pub keys: Vec<JoinKey>,
     /// The number of executions of the subquery for single values from which on all groups cost less.
     pub runs_max: usize,
+    /// The groups of some outer rows.
+    pub lookup: Option<GroupLookup>,
+}
+
+/// The groups of a subquery for some outer rows, made of the rows that their keys find.
+#[derive(Debug)]
+pub struct GroupLookup {
+    /// The groups, with the values of [`GroupedSubquery::block`].
+    pub block: Arc<BlockPlan>,
+    /// The leaf that reads the rows.
+    pub leaf: usize,
+    /// The positions of the keys whose values are the lists of the leaf.
+    pub keys: Box<[usize]>,
 }
 
 /// The uses of a subquery.
@@ -429,7 +446,10 @@ impl PlanNode {
             PlanNode::Apply(from, plan) => {
                 from.visit(visit);
                 plan.block.root.visit(visit);
-                plan.grouped.iter().for_each(|grouped| grouped.block.root.visit(visit));
+                if let Some(grouped) = &plan.grouped {
+                    grouped.block.root.visit(visit);
+                    grouped.lookup.iter().for_each(|lookup| lookup.block.root.visit(visit));
+                }
             }
             PlanNode::Lateral(left, plan) => {
                 left.visit(visit);
@@ -466,6 +486,7 @@ pub(super) struct TreePlanner<'a> {
     /// The tables of WITH that change user variables and have been read.
     stateful_tables: RefCell<Vec<String>>,
     grouped_depth: GroupedDepth,
+    query_depth: QueryDepth,
     /// The queries of IN that were planned without the outer row, but read it.
     correlated: RefCell<Vec<Select>>,
 }
@@ -521,6 +542,7 @@ impl<'a> TreePlanner<'a> {
             views: RefCell::new(Vec::new()),
             stateful_tables: RefCell::default(),
             grouped_depth: GroupedDepth::default(),
+            query_depth: QueryDepth::default(),
             correlated: RefCell::default(),
         }
     }

@@ -24,6 +24,7 @@ use super::from::{SourcePlan, bind_from};
 use super::join::{JoinClauses, JoinNode, Locks, WhereClause};
 use super::join_key::relations_of;
 use super::leaf::Localised;
+use super::pushed::{FromScope, Pushed};
 use super::stateful::check_stateful;
 use super::subquery::BlockSubqueries;
 use super::view::checks_of;
@@ -93,7 +94,8 @@ impl TreePlanner<'_> {
             let scope = BlockScope { space: &space, relations: Vec::new(), outer: None, shares_rows: false };
             let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
             let tables = CommonTables { changes: Some(access_of(request)), ..tables };
-            self.collect(from, false, (&space, &tables, &view), &mut relations)?
+            let scope = FromScope { space: &space, tables: &tables, outer: &view, pushed: Pushed::NONE };
+            self.collect(from, false, scope, &mut relations)?
         };
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
         let block = BlockScope { space: &space, relations, outer: None, shares_rows: false };
@@ -154,7 +156,8 @@ impl TreePlanner<'_> {
             })?;
         let outer = space.outer_values();
         let is_stateful = values.iter().any(Expression::is_stateful);
-        Ok((BlockPlan { root: node, width: space.width(), values, columns, outer, rows: 1.0, is_stateful }, targets))
+        let (width, rows, passages) = (space.width(), 1.0, Box::default());
+        Ok((BlockPlan { root: node, width, values, columns, outer, rows, is_stateful, passages }, targets))
     }
 
     /// The rows of the join. Conditions that read the value of a subquery are above the joins.

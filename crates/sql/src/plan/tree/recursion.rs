@@ -103,7 +103,7 @@ impl TreePlanner<'_> {
         let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
         let seed = match seeds {
             0 => self.block(first, Some(&view), tables, false)?,
-            _ => self.set(first, &rest[..seeds], tables, &view)?,
+            _ => self.set((first, &rest[..seeds]), tables, &view, &[])?,
         };
         if !table.columns.is_empty() && table.columns.len() != seed.values.len() {
             return Err(message::alias_column_count());

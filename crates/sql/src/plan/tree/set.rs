@@ -7,6 +7,7 @@ use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::row_encoding::ResultColumn;
 
 use super::block::CommonTables;
+use super::pushed::Passage;
 use super::{BlockPlan, PlanNode, SetPlan, TreePlanner};
 use crate::bind::block::{BlockScope, BlockView, SlotSpace};
 use crate::bind::{Clause, message};
@@ -15,21 +16,22 @@ use crate::parse::query::{SetOperand, SetOperator};
 use crate::parse::statement::Select;
 
 impl TreePlanner<'_> {
-    /// A set operation of queries, from left to right. Error: 1222 for different numbers of columns.
+    /// A set operation of queries, from left to right, whose rows each query tests for the conditions that
+    /// are received. Error: 1222 for different numbers of columns.
     pub(super) fn set(
         &self,
-        first: &Select,
-        rest: &[SetOperand],
+        (first, rest): (&Select, &[SetOperand]),
         tables: &CommonTables<'_>,
         outer: &BlockView<'_>,
+        received: &[Expression],
     ) -> Result<BlockPlan> {
         let space = SlotSpace::new(self.environment.parameters.len());
         let scope = BlockScope { space: &space, relations: Vec::new(), outer: Some(outer), shares_rows: false };
         let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
-        let mut blocks = vec![self.block(first, Some(&view), tables, false)?];
+        let mut blocks = vec![self.query_block(first, (Some(&view), tables), received)?];
         let mut rows = blocks[0].rows;
         for operand in rest {
-            let block = self.block(&operand.query, Some(&view), tables, false)?;
+            let block = self.query_block(&operand.query, (Some(&view), tables), received)?;
             rows += block.rows;
             if block.values.len() != blocks[0].values.len() {
                 let message = "The used SELECT statements have a different number of columns";
@@ -45,6 +47,12 @@ impl TreePlanner<'_> {
         }
         let values = slots_of(&space, &types)?;
         let slots: Arc<[(usize, u16)]> = numbers(&values).into_iter().enumerate().collect();
+        let compares = rest.iter().any(|operand| (operand.operator, operand.all) != (SetOperator::Union, true));
+        let passages = types.iter().enumerate().map(|(place, result)| {
+            let own = if compares { Passage::Classes } else { Passage::Open };
+            blocks.iter().map(|block| block.passage_as(place, result)).fold(own, Passage::min)
+        });
+        let passages = passages.collect();
         let is_stateful = blocks.iter().any(|block| block.is_stateful);
         let mut inputs = blocks.into_iter().map(|mut block| {
             let typed = block.values.drain(..).zip(&types).map(|(value, result)| value.converted(*result));
@@ -65,7 +73,7 @@ impl TreePlanner<'_> {
             };
         }
         let columns = types.iter().zip(&names).map(|(result, name)| result.result_column(name)).collect();
-        Ok(BlockPlan { rows, is_stateful, ..self.rows(node, &space, values, columns) })
+        Ok(BlockPlan { rows, is_stateful, passages, ..self.rows(node, &space, values, columns) })
     }
 
     /// The rows of VALUES. Error: 1136 for rows of different lengths.
@@ -111,7 +119,7 @@ impl TreePlanner<'_> {
         columns: Vec<ResultColumn>,
     ) -> BlockPlan {
         let (width, outer) = (space.width(), space.outer_values());
-        BlockPlan { root, width, values, columns, outer, rows: 1.0, is_stateful: false }
+        BlockPlan { root, width, values, columns, outer, rows: 1.0, is_stateful: false, passages: Box::default() }
     }
 }
 

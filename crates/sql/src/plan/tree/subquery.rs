@@ -12,6 +12,7 @@ use super::factor::conjuncts_of;
 use super::from::{SourcePlan, bind_from};
 use super::join::{JoinNode, RelationSet};
 use super::join_key::{key_of_equality, relations_of};
+use super::pushed::{FromScope, Pushed};
 use super::window::reads_window;
 use super::{ApplyForm, ApplyPlan, JoinForm, JoinKey, PlanNode, TreePlanner};
 use crate::bind::block::{BlockScope, BlockView, SlotOwner, SlotSpace};
@@ -143,7 +144,8 @@ impl<'b> BlockSubqueries<'b> {
         let planner = self.planner;
         let space = self.view.block.space;
         let mut relations = Vec::new();
-        let shape = planner.collect(from, false, (space, self.tables, self.view), &mut relations)?;
+        let scope = FromScope { space, tables: self.tables, outer: self.view, pushed: Pushed::NONE };
+        let shape = planner.collect(from, false, scope, &mut relations)?;
         let (relations, sources): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
         let block = BlockScope { space, relations, outer: Some(self.view), shares_rows: true };
         let mut conditions = Vec::new();

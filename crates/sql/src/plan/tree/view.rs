@@ -13,6 +13,7 @@ use junctor_model::value::Value;
 use super::block::{CommonTables, conjuncts};
 use super::from::{SourcePlan, bind_from};
 use super::leaf::Localised;
+use super::pushed::{FromScope, Pushed};
 use super::{TreePlanner, TreeTable};
 use crate::access::{NeedsCollector, TableAccess, invalid_view};
 use crate::bind::block::{BlockScope, BlockView, MergedColumn, MergedView, Relation, RelationSource, SlotSpace};
@@ -168,12 +169,12 @@ impl<'a> TreePlanner<'a> {
         })
     }
 
-    /// The relation of a view in FROM.
+    /// The relation of a view in FROM. A view that is not merged tests the conditions that it has received.
     pub(super) fn view_relation<'f>(
         &self,
         reference: &'f TableReference,
         view: &'f Arc<TableLayout>,
-        is_nullable: bool,
+        (is_nullable, received): (bool, &[Expression]),
     ) -> Result<(Relation<'f>, SourcePlan<'f>)>
     where
         'a: 'f,
@@ -204,7 +205,7 @@ impl<'a> TreePlanner<'a> {
         let block = self.opened(view, || {
             let Some(of_view) = definition.view.as_deref() else { return Err(Error::table_definition_changed()) };
             let select = query_of(view, of_view)?;
-            self.block(&select, None, &CommonTables::NONE, false)
+            self.query_block(&select, (None, &CommonTables::NONE), received)
         })?;
         let names: Vec<String> = definition.columns.iter().map(|column| column.name.to_string()).collect();
         let (relation, source) = self.opened(view, || self.query_relation(name, block, &names))?;
@@ -315,7 +316,8 @@ impl<'a> TreePlanner<'a> {
         let shape = {
             let scope = BlockScope { space: &space, relations: Vec::new(), outer: None, shares_rows: false };
             let view = BlockView { block: &scope, names: Vec::new(), relations: Vec::new() };
-            self.collect(from, false, (&space, &tables, &view), &mut relations)?
+            let scope = FromScope { space: &space, tables: &tables, outer: &view, pushed: Pushed::NONE };
+            self.collect(from, false, scope, &mut relations)?
         };
         let (relations, _): (Vec<_>, Vec<_>) = relations.into_iter().unzip();
         let block = BlockScope { space: &space, relations, outer: None, shares_rows: false };
