@@ -781,6 +781,8 @@ errors! {
     RegexpTooBig = 3700, "HY000";
     /// Binary text together with text of a character set.
     CharacterSetMismatch = 3995, "HY000";
+    /// AT TIME ZONE of a value that is no TIMESTAMP.
+    InvalidCast = 3998, "HY000";
     /// A user-level lock with no name, or one of more than 64 characters.
     WrongUserLockName = 3057, "42000";
     /// Sessions wait for each other's user-level locks.

@@ -3,6 +3,8 @@
 use junctor_expression::aggregate::AggregateKind;
 use junctor_expression::{Coercibility, CompareOperator, Expression, IsTest, Kind, ResultType, function};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::temporal::Zone;
+use junctor_model::value::Value;
 use junctor_signals::program::Aggregate;
 
 use super::literal::{among_numbers, compared};
@@ -42,6 +44,9 @@ impl Binder<'_> {
         if call.name == "INTERVAL UNIT" {
             let message = "You have an error in your SQL syntax; INTERVAL is an operand of + and - only";
             return Err(Error::new(ErrorCode::SyntaxError, message));
+        }
+        if call.name == "AT TIME ZONE" {
+            return self.at_time_zone(&call.arguments);
         }
         if call.name.eq_ignore_ascii_case("MOD")
             && let [left, right] = call.arguments.as_slice()
@@ -95,6 +100,37 @@ impl Binder<'_> {
             }
         }
         self.bind_call(&call.name, arguments)
+    }
+
+    /// `value AT TIME ZONE 'zone'`. Errors: 3998 for a value that is neither a TIMESTAMP nor a literal of one,
+    /// 1298 for another zone than UTC. As in MySQL, an interval cannot have its name.
+    fn at_time_zone(&mut self, arguments: &[ast::Expression]) -> Result<Expression> {
+        use ast::{Literal, TemporalKind as Written};
+        let [written, ast::Expression::Literal(Literal::String(zone)), ast::Expression::Literal(is_interval)] = arguments
+        else {
+            return Err(message::wrong_arguments("AT TIME ZONE"));
+        };
+        let is_literal = matches!(
+            written,
+            ast::Expression::Literal(Literal::Null | Literal::Temporal { kind: Written::Timestamp, .. })
+        );
+        let bound = self.bind(written)?;
+        if bound.result.kind != Kind::Timestamp && !is_literal {
+            return Err(Error::new(ErrorCode::InvalidCast, "Cannot cast value to TIMESTAMP WITH TIME ZONE."));
+        }
+        let is_utc = zone.bytes == b"UTC" && *is_interval == Literal::Boolean(false);
+        if zone.bytes != b"+00:00" && !is_utc {
+            return Err(message::unknown_time_zone(&String::from_utf8_lossy(&zone.bytes)));
+        }
+        match bound.as_constant() {
+            Some(Value::Temporal(moment)) => {
+                // The zone of the session is part of what plans depend on.
+                let instant = self.environment.rules.zone().instant_of(&moment.parts(), moment.digits);
+                let moment = instant.map(|(instant, _)| Value::Temporal(Zone::UTC.date_time_of(instant)));
+                Ok(Expression::constant(moment.unwrap_or(Value::Null), self.environment.collation))
+            }
+            _ => self.bind_call("AT TIME ZONE", vec![bound]),
+        }
     }
 
     /// NULLIF compares a hexadecimal literal with a number as a number. A first operand that is one is the

@@ -225,6 +225,9 @@ impl Parser<'_> {
         self.advance();
         self.expect(TokenKind::Open)?;
         let operand = Box::new(self.expression()?);
+        if self.current.kind == TokenKind::Name && self.bytes(self.current).eq_ignore_ascii_case(b"AT") {
+            return self.cast_at_time_zone(*operand);
+        }
         self.expect_word(Keyword::As)?;
         let target = self.cast_target()?;
         let target = match self.accept_word(Keyword::Array) {
@@ -233,6 +236,29 @@ impl Parser<'_> {
         };
         self.expect(TokenKind::Close)?;
         Ok(Expression::Cast { operand, target })
+    }
+
+    /// `AT TIME ZONE [INTERVAL] 'zone' AS DATETIME[(digits)])`, the rest of a CAST.
+    fn cast_at_time_zone(&mut self, operand: Expression) -> Parse<Expression> {
+        self.advance();
+        if self.accept_word(Keyword::Local) {
+            return self.unsupported("AT LOCAL");
+        }
+        self.expect_word(Keyword::Time)?;
+        if !self.bytes(self.current).eq_ignore_ascii_case(b"ZONE") {
+            return self.syntax();
+        }
+        self.advance();
+        let is_interval = self.accept_word(Keyword::Interval);
+        let zone = StringLiteral { bytes: self.string()?, ..StringLiteral::default() };
+        self.expect_word(Keyword::As)?;
+        self.expect_word(Keyword::Datetime)?;
+        let target = CastTarget::DateTime(self.bracketed_number()?);
+        self.expect(TokenKind::Close)?;
+        self.grow()?;
+        let arguments =
+            vec![operand, Expression::Literal(Literal::String(zone)), Expression::Literal(Literal::Boolean(is_interval))];
+        Ok(Expression::Cast { operand: Box::new(Expression::call(AT_TIME_ZONE, arguments)), target })
     }
 
     fn convert(&mut self) -> Parse<Expression> {
@@ -402,6 +428,10 @@ impl Parser<'_> {
 /// The name of the call that stands for an interval until the operator or function that takes it is known. No
 /// function has this name.
 const INTERVAL: &str = "INTERVAL UNIT";
+
+/// The name of the call that stands for AT TIME ZONE. Its arguments are the value, the zone, and whether the
+/// zone was written as an interval.
+pub(crate) const AT_TIME_ZONE: &str = "AT TIME ZONE";
 
 /// The number and the unit of an interval; any other expression is returned unchanged.
 pub(super) fn interval_of(expression: Expression) -> Result<[Expression; 2], Expression> {
