@@ -1,21 +1,24 @@
 //! Binds function calls: aggregates, session functions and functions of the expression crate.
 
 use junctor_expression::aggregate::AggregateKind;
-use junctor_expression::{Coercibility, CompareOperator, Expression, IsTest, Kind, ResultType, function};
+use junctor_expression::{Coercibility, CompareOperator, Expression, Kind, ResultType, function};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::locale::Locale;
 use junctor_model::temporal::Zone;
 use junctor_model::value::Value;
 use junctor_signals::program::Aggregate;
 
-use super::literal::{among_numbers, compared};
+use super::literal::{among_numbers, as_truth, compared};
 use super::{Aggregation, Binder, RowSource, message};
 use crate::parse::expression::{self as ast, FunctionCall};
 
 impl Binder<'_> {
     pub(super) fn function(&mut self, expression: &ast::Expression) -> Result<Expression> {
         let ast::Expression::Function(call) = expression else { return self.bind(expression) };
-        if call.database.is_some() {
-            return Err(Error::not_supported("stored functions"));
+        if let Some(database) = &call.database {
+            let qualifier = if database.is_empty() { String::new() } else { format!("{database}.") };
+            let text = format!("FUNCTION {qualifier}{} does not exist", call.name);
+            return Err(Error::new(ErrorCode::ObjectDoesNotExist, text));
         }
         if let Some(over) = &call.over {
             return self.window_function(call, over);
@@ -80,16 +83,9 @@ impl Binder<'_> {
                 )
                 .collect();
         }
-        if call.name.to_ascii_uppercase().starts_with("JSON_") {
-            // TRUE and FALSE are booleans in documents, not numbers.
-            let is_truth =
-                |written: &ast::Expression| matches!(written, ast::Expression::Literal(ast::Literal::Boolean(_)));
+        if call.name == "MEMBER OF" || call.name.to_ascii_uppercase().starts_with("JSON_") {
             let written = call.arguments.iter();
-            let truth = |bound| Expression::is(IsTest::True, false, bound);
-            arguments = written
-                .zip(arguments)
-                .map(|(written, bound)| if is_truth(written) { truth(bound) } else { bound })
-                .collect();
+            arguments = written.zip(arguments).map(|(written, bound)| as_truth(written, bound)).collect();
         }
         match call.settings.is_empty() {
             false => arguments.extend(self.bind_all(&call.settings)?),
@@ -154,7 +150,17 @@ impl Binder<'_> {
 
     /// A call of a function with bound arguments.
     pub(super) fn bind_call(&self, name: &str, arguments: Vec<Expression>) -> Result<Expression> {
-        Ok(self.in_connection_collation(Expression::call(name, arguments)?))
+        let mut made = self.in_connection_collation(Expression::call(name, arguments)?);
+        let locale = self.environment.rules.locale();
+        if locale != Locale::ENGLISH && made.result.kind == Kind::String {
+            // The names of other locales are longer than the English ones, by which functions have their types.
+            made.result.length = match name.to_ascii_uppercase().as_str() {
+                "DAYNAME" | "MONTHNAME" => locale.characters_max(),
+                "DATE_FORMAT" | "FROM_UNIXTIME" => made.result.length.saturating_mul(3),
+                _ => made.result.length,
+            };
+        }
+        Ok(made)
     }
 
     /// The expression; text that it makes of other values has the collation of the connection, like a

@@ -120,7 +120,8 @@ fn from_unix(call: Call<'_>) -> Result<ValueRef<'_>> {
         return Ok(ValueRef::Temporal(Temporal::from_parts(TemporalKind::DateTime, digits, &parts)));
     }
     let Some(format) = call.text(1)?.filter(|format| !format.is_empty()) else { return Ok(ValueRef::Null) };
-    let built = call.scratch().build(|buffer| Ok(append_formatted(&parts, format, false, buffer).is_some()))?;
+    let locale = call.scratch().value_rules().locale();
+    let built = call.scratch().build(|buffer| Ok(append_formatted(&parts, format, (false, locale), buffer).is_some()))?;
     Ok(built.map_or(ValueRef::Null, ValueRef::Bytes))
 }
 

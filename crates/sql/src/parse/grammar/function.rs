@@ -2,6 +2,7 @@
 
 use super::operator::Level;
 use super::parser::{Parse, Parser};
+use crate::parse::deprecation::Deprecation;
 use crate::parse::expression::is_aggregate;
 use crate::parse::expression::{
     BinaryOperator, CastTarget, Expression, FunctionCall, Literal, StringLiteral, TrimSide,
@@ -80,6 +81,9 @@ impl Parser<'_> {
         if call.name.eq_ignore_ascii_case("JSON_VALUE") {
             return self.json_value(call);
         }
+        if call.name.eq_ignore_ascii_case("MID") && call.database.is_none() {
+            return self.substring_arguments(call);
+        }
         let is_count = call.name.eq_ignore_ascii_case("COUNT");
         if is_count && self.accept(TokenKind::Star) {
             call.star = true;
@@ -105,7 +109,13 @@ impl Parser<'_> {
                 self.weighed_as(&mut call)?;
             }
         }
+        if call.database.is_none() && !has_arity(&call.name, call.arguments.len()) {
+            return self.syntax();
+        }
         self.expect(TokenKind::Close)?;
+        if call.database.is_none() {
+            self.note_if(Deprecation::of_function(&call.name));
+        }
         if self.at_word(Keyword::Over) {
             return match call.is_aggregate() {
                 true if call.distinct => self.unsupported("<window function>(DISTINCT ..)"),
@@ -289,6 +299,7 @@ impl Parser<'_> {
                 CastTarget::Char { length, character_set: self.character_set_clause()? }
             }
             Keyword::Nchar => {
+                self.note(Deprecation::National);
                 CastTarget::Char { length: self.bracketed_number()?, character_set: Some("utf8mb3".to_owned()) }
             }
             Keyword::Decimal | Keyword::Dec | Keyword::Numeric => {
@@ -395,18 +406,24 @@ impl Parser<'_> {
     }
 
     fn substring(&mut self) -> Parse<Expression> {
-        let mut call = FunctionCall { name: self.any_word()?, ..FunctionCall::default() };
+        let call = FunctionCall { name: self.any_word()?, ..FunctionCall::default() };
         self.expect(TokenKind::Open)?;
+        self.substring_arguments(call)
+    }
+
+    /// `text, start[, length])` or `text FROM start [FOR length])`
+    fn substring_arguments(&mut self, mut call: FunctionCall) -> Parse<Expression> {
         call.arguments.push(self.expression()?);
-        if self.accept_word(Keyword::From) {
+        let last = match self.accept_word(Keyword::From) {
+            true => TokenKind::Keyword(Keyword::For),
+            false => {
+                self.expect(TokenKind::Comma)?;
+                TokenKind::Comma
+            }
+        };
+        call.arguments.push(self.expression()?);
+        if self.accept(last) {
             call.arguments.push(self.expression()?);
-            if self.accept_word(Keyword::For) {
-                call.arguments.push(self.expression()?);
-            }
-        } else {
-            while self.accept(TokenKind::Comma) {
-                call.arguments.push(self.expression()?);
-            }
         }
         self.expect(TokenKind::Close)?;
         Ok(Expression::Function(Box::new(call)))
@@ -423,6 +440,46 @@ impl Parser<'_> {
         let call = FunctionCall { name: "LOCATE".to_owned(), arguments: vec![wanted, text], ..FunctionCall::default() };
         Ok(Expression::Function(Box::new(call)))
     }
+}
+
+/// Functions whose numbers of arguments are a matter of MySQL's grammar, so that another number is a syntax
+/// error: the name, the least and the greatest number.
+const ARITIES: &[(&str, usize, usize)] = &[
+    ("ASCII", 1, 1),
+    ("CHARSET", 1, 1),
+    ("COLLATION", 1, 1),
+    ("DATABASE", 0, 0),
+    ("DATE", 1, 1),
+    ("DAY", 1, 1),
+    ("FORMAT", 2, 3),
+    ("HOUR", 1, 1),
+    ("IF", 3, 3),
+    ("INSERT", 4, 4),
+    ("LEFT", 2, 2),
+    ("MICROSECOND", 1, 1),
+    ("MINUTE", 1, 1),
+    ("MOD", 2, 2),
+    ("MONTH", 1, 1),
+    ("QUARTER", 1, 1),
+    ("REPEAT", 2, 2),
+    ("REPLACE", 3, 3),
+    ("REVERSE", 1, 1),
+    ("RIGHT", 2, 2),
+    ("ROW_COUNT", 0, 0),
+    ("SCHEMA", 0, 0),
+    ("SECOND", 1, 1),
+    ("TIME", 1, 1),
+    ("TIMESTAMP", 1, 2),
+    ("TRUNCATE", 2, 2),
+    ("USER", 0, 0),
+    ("WEEK", 1, 2),
+    ("YEAR", 1, 1),
+];
+
+/// Whether the grammar has a call of this function with this number of arguments.
+fn has_arity(name: &str, count: usize) -> bool {
+    let known = ARITIES.iter().find(|(known, _, _)| known.eq_ignore_ascii_case(name));
+    known.is_none_or(|(_, least, most)| (*least..=*most).contains(&count))
 }
 
 /// The name of the call that stands for an interval until the operator or function that takes it is known. No
