@@ -43,6 +43,17 @@ SELECT CONVERT('a' USING utf8), CAST('a' AS CHAR CHARACTER SET utf8mb3), CAST('b
 SHOW WARNINGS;
 SELECT JSON_MERGE('[1]', '[2]');
 SHOW WARNINGS;
+CREATE TABLE s (id INT PRIMARY KEY, a VARCHAR(9));
+INSERT INTO s VALUES (1, N'a'), (2, N'b'), (3, N'c');
+SHOW COUNT(*) WARNINGS;
+INSERT INTO s VALUES (4, _utf8'a'), (5, _utf8'b');
+INSERT INTO s VALUES (6, _utf8'c'), (7, _utf8'd');
+SHOW COUNT(*) WARNINGS;
+SET character_set_client = utf8;
+SHOW COUNT(*) WARNINGS;
+SET collation_connection = utf8mb3_general_ci;
+SHOW WARNINGS;
+SET NAMES utf8mb4;
 INSERT DELAYED INTO t (id) VALUES (10);
 SHOW WARNINGS;
 REPLACE DELAYED INTO t (id) VALUES (10);

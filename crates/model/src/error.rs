@@ -616,6 +616,12 @@ errors! {
     NeedsReprepare = 1615, "HY000";
     /// A number outside the range of its type in an expression.
     NumericOutOfRange = 1690, "22003";
+    /// ST_TRANSFORM of a geometry without a reference system.
+    TransformSource = 3741, "22S00";
+    /// ST_TRANSFORM to no reference system.
+    TransformTarget = 3742, "22S00";
+    /// A unit of length for a geometry without a reference system.
+    UnknownLengthUnit = 3882, "SU001";
     /// A wait for global transaction identifiers, of which there are none.
     GtidModeOff = 3062, "HY000";
     /// A text that is no set of global transaction identifiers.

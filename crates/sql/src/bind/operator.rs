@@ -62,6 +62,9 @@ impl Binder<'_> {
                 let form = SubqueryForm::Row(compare_operator(operator)?.mirrored(), self.bind_all(members)?, query);
                 return self.subquery(form);
             }
+            (ast::Expression::Row(members), _) if operator.is_comparison() => {
+                return Err(message::operand_columns(members.len()));
+            }
             _ => {}
         }
         let (mut bound_left, mut bound_right) = (self.bind(left)?, self.bind(right)?);

@@ -191,3 +191,60 @@ impl Deprecation {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::{Dialect, Parameterised, Shape, ShapeOutcome, parse, parse_in, parse_with_parameters, scan};
+
+    fn found(text: &str) -> Vec<Deprecation> {
+        parse(text.as_bytes()).unwrap_or_else(|error| panic!("{text}: {error}")).deprecations
+    }
+
+    #[test]
+    fn uses_are_found_in_the_order_of_the_text() {
+        use Deprecation::{
+            AndSign, AssignedVariable, BinaryOperator, CalcFoundRows, DisplayWidth, FloatDigits, InsertedValue,
+            National, NoInsertedValue, NotSign, OrSign, UnsignedFraction, Utf8Alias, Utf8mb3, YearDigits, ZeroFill,
+        };
+        for (text, expected) in [
+            ("SELECT a AND b OR NOT c, CAST(a AS BINARY), DATE '2024-01-01'", vec![]),
+            ("SELECT a && b && c || !d", vec![AndSign, AndSign, OrSign, NotSign]),
+            ("SELECT SQL_CALC_FOUND_ROWS BINARY a, @b := 1 FROM t", vec![CalcFoundRows, BinaryOperator, AssignedVariable]),
+            ("SET @a := 1", vec![]),
+            ("SELECT VALUES(a) FROM t", vec![NoInsertedValue]),
+            ("INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = VALUES(a)", vec![InsertedValue]),
+            ("INSERT INTO t VALUES (1) AS n ON DUPLICATE KEY UPDATE a = n.a", vec![]),
+            ("CREATE TABLE t (a TINYINT(1), b BOOL, c YEAR, d DECIMAL(5,2), e FLOAT(9), f INT UNSIGNED)", vec![]),
+            (
+                "CREATE TABLE t (a INT(5) ZEROFILL, b DOUBLE(5,2) UNSIGNED, c YEAR(4), d TINYINT(1) UNSIGNED)",
+                vec![ZeroFill, DisplayWidth, FloatDigits, UnsignedFraction, YearDigits, DisplayWidth],
+            ),
+            ("SELECT _utf8'a', N'b', CONVERT('c' USING utf8mb3), _utf8mb4'd'", vec![Utf8Alias, National, Utf8mb3]),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+        let collation = CollationId::named("utf8mb3_bin").expect("a collation");
+        assert_eq!(found("SELECT a COLLATE utf8_bin, b COLLATE utf8mb4_bin"), [Deprecation::Collation(collation)]);
+        let pipes = Dialect { pipes_as_concat: true, ..Dialect::default() };
+        assert_eq!(parse_in(b"SELECT a || b", pipes).expect("a query").deprecations, []);
+    }
+
+    #[test]
+    fn a_text_with_lifted_literals_has_the_same_uses() {
+        for text in ["SELECT a FROM t WHERE a = 1 && b = 'x'", "SELECT LEFT(a, 2) FROM t WHERE a = 1 && b = 'x'"] {
+            let mut shape = Shape::new(0);
+            assert_eq!(scan(text.as_bytes(), &mut shape), ShapeOutcome::Cacheable);
+            match parse_with_parameters(text.as_bytes(), &shape, Dialect::default()).expect("a query") {
+                Parameterised::Statement { deprecations, .. } => assert_eq!(deprecations, [Deprecation::AndSign]),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn many_uses_are_bounded() {
+        let text = format!("SELECT 1{}", " && 1".repeat(DEPRECATIONS_MAX + 10));
+        assert_eq!(found(&text).len(), DEPRECATIONS_MAX);
+    }
+}

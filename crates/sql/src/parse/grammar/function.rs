@@ -82,6 +82,7 @@ impl Parser<'_> {
             return self.json_value(call);
         }
         if call.name.eq_ignore_ascii_case("MID") && call.database.is_none() {
+            call.name = "SUBSTRING".to_owned();
             return self.substring_arguments(call);
         }
         let is_count = call.name.eq_ignore_ascii_case("COUNT");
