@@ -126,9 +126,10 @@ pub(crate) fn is_simple(shape: &Shape) -> Result<bool> {
         Shape::LineString(line) => is_simple_line(line),
         Shape::MultiLineString(lines) => {
             lines.iter().all(|line| is_simple_line(line))
-                && lines.iter().enumerate().all(|(place, line)| {
-                    lines[place + 1..].iter().all(|other| meet_in_ends(line, other))
-                })
+                && lines
+                    .iter()
+                    .enumerate()
+                    .all(|(place, line)| lines[place + 1..].iter().all(|other| meet_in_ends(line, other)))
         }
         Shape::Polygon(rings) => rings.iter().all(|ring| has_no_repetition(ring)),
         Shape::MultiPolygon(polygons) => polygons.iter().flatten().all(|ring| has_no_repetition(ring)),

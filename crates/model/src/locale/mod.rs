@@ -113,7 +113,8 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_mysql() {
-        for (number, name) in [(0, "en_US"), (4, "de_DE"), (5, "fr_FR"), (17, "es_ES"), (109, "el_GR"), (110, "rm_CH")] {
+        for (number, name) in [(0, "en_US"), (4, "de_DE"), (5, "fr_FR"), (17, "es_ES"), (109, "el_GR"), (110, "rm_CH")]
+        {
             assert_eq!(Locale::numbered(number).map(Locale::name), Some(name));
         }
         assert_eq!(Locale::numbered(111), None);

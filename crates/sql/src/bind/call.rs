@@ -102,7 +102,8 @@ impl Binder<'_> {
     /// 1298 for another zone than UTC. As in MySQL, an interval cannot have its name.
     fn at_time_zone(&mut self, arguments: &[ast::Expression]) -> Result<Expression> {
         use ast::{Literal, TemporalKind as Written};
-        let [written, ast::Expression::Literal(Literal::String(zone)), ast::Expression::Literal(is_interval)] = arguments
+        let [written, ast::Expression::Literal(Literal::String(zone)), ast::Expression::Literal(is_interval)] =
+            arguments
         else {
             return Err(message::wrong_arguments("AT TIME ZONE"));
         };

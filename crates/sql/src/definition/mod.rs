@@ -30,8 +30,8 @@ mod tests;
 
 pub use alter_table::{alter_table, create_index, drop_index};
 pub(crate) use column::column_of;
-pub(crate) use implicit_timestamps::with_implicit_timestamps;
 pub use create_table::{HIDDEN_KEY_NAME, create_table};
+pub(crate) use implicit_timestamps::with_implicit_timestamps;
 pub use schema::{
     alter_database, create_database, create_table_like, drop_database, drop_tables, rename_tables, truncate_table,
 };

@@ -110,7 +110,9 @@ impl Deprecation {
     /// The text of the warning.
     pub fn text(self) -> Cow<'static, str> {
         let replaced = |old: &str, new: &str| {
-            Cow::Owned(format!("'{old}' is deprecated and will be removed in a future release. Please use {new} instead"))
+            Cow::Owned(format!(
+                "'{old}' is deprecated and will be removed in a future release. Please use {new} instead"
+            ))
         };
         let converted = |what: &str| {
             Cow::Owned(format!("{what} DELAYED is no longer supported. The statement was converted to {what}."))
@@ -210,7 +212,10 @@ mod tests {
         for (text, expected) in [
             ("SELECT a AND b OR NOT c, CAST(a AS BINARY), DATE '2024-01-01'", vec![]),
             ("SELECT a && b && c || !d", vec![AndSign, AndSign, OrSign, NotSign]),
-            ("SELECT SQL_CALC_FOUND_ROWS BINARY a, @b := 1 FROM t", vec![CalcFoundRows, BinaryOperator, AssignedVariable]),
+            (
+                "SELECT SQL_CALC_FOUND_ROWS BINARY a, @b := 1 FROM t",
+                vec![CalcFoundRows, BinaryOperator, AssignedVariable],
+            ),
             ("SET @a := 1", vec![]),
             ("SELECT VALUES(a) FROM t", vec![NoInsertedValue]),
             ("INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = VALUES(a)", vec![InsertedValue]),

@@ -7,8 +7,8 @@ use junctor_model::schema::Dictionary;
 
 use super::{Plan, PreparedDigest};
 use crate::bind::ParameterKind;
-use crate::parse::{Deprecation, Statement};
 use crate::parse::session_value::SessionValue;
+use crate::parse::{Deprecation, Statement};
 
 /// A prepared statement, shared by any number of sessions. It never changes, except for `dictionary_version`.
 /// A session that needs another plan for the same text gets another record.

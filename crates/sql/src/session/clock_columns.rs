@@ -81,7 +81,9 @@ pub(super) fn replace_nulls(
                 }
                 InsertSource::Select(select) => {
                     for (item, column) in select.projection.iter_mut().zip(&targets) {
-                        let (SelectItem::Expression { expression, .. }, Some(column)) = (item, column) else { continue };
+                        let (SelectItem::Expression { expression, .. }, Some(column)) = (item, column) else {
+                            continue;
+                        };
                         replace_null(expression, column);
                     }
                 }

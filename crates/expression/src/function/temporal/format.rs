@@ -41,7 +41,8 @@ fn formatted<'r>(call: Call<'r>, parts: &Parts, format: &[u8], is_time: bool) ->
         return Ok(ValueRef::Null);
     }
     let locale = call.scratch().value_rules().locale();
-    let built = call.scratch().build(|buffer| Ok(append_formatted(parts, format, (is_time, locale), buffer).is_some()))?;
+    let built =
+        call.scratch().build(|buffer| Ok(append_formatted(parts, format, (is_time, locale), buffer).is_some()))?;
     Ok(built.map_or(ValueRef::Null, ValueRef::Bytes))
 }
 
@@ -68,12 +69,7 @@ pub(super) fn append_formatted(
     Some(())
 }
 
-fn append_specifier(
-    specifier: u8,
-    parts: &Parts,
-    (is_time, locale): (bool, Locale),
-    out: &mut Vec<u8>,
-) -> Option<()> {
+fn append_specifier(specifier: u8, parts: &Parts, (is_time, locale): (bool, Locale), out: &mut Vec<u8>) -> Option<()> {
     let mut number = |value: i64, width: usize| {
         // Writing to a Vec cannot fail.
         let _ = write!(out, "{value:0width$}");

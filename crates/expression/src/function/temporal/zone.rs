@@ -121,7 +121,8 @@ fn from_unix(call: Call<'_>) -> Result<ValueRef<'_>> {
     }
     let Some(format) = call.text(1)?.filter(|format| !format.is_empty()) else { return Ok(ValueRef::Null) };
     let locale = call.scratch().value_rules().locale();
-    let built = call.scratch().build(|buffer| Ok(append_formatted(&parts, format, (false, locale), buffer).is_some()))?;
+    let built =
+        call.scratch().build(|buffer| Ok(append_formatted(&parts, format, (false, locale), buffer).is_some()))?;
     Ok(built.map_or(ValueRef::Null, ValueRef::Bytes))
 }
 

@@ -15,9 +15,9 @@ use super::declare::{Kind, Scope, Slot, Variable, VariableId, find};
 use super::global::GlobalVariables;
 use super::session::{IsolationChoice, SessionVariables};
 use super::sql_mode::SqlMode;
-use crate::parse::{Deprecation, Expression};
 use crate::parse::expression::VariableScope;
 use crate::parse::statement::{AccessMode, IsolationLevel, SetItem};
+use crate::parse::{Deprecation, Expression};
 
 /// A new global value. Each sql block has a copy of the global values and must apply the change.
 #[derive(Clone, Debug, PartialEq)]

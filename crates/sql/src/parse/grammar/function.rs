@@ -267,8 +267,11 @@ impl Parser<'_> {
         let target = CastTarget::DateTime(self.bracketed_number()?);
         self.expect(TokenKind::Close)?;
         self.grow()?;
-        let arguments =
-            vec![operand, Expression::Literal(Literal::String(zone)), Expression::Literal(Literal::Boolean(is_interval))];
+        let arguments = vec![
+            operand,
+            Expression::Literal(Literal::String(zone)),
+            Expression::Literal(Literal::Boolean(is_interval)),
+        ];
         Ok(Expression::Cast { operand: Box::new(Expression::call(AT_TIME_ZONE, arguments)), target })
     }
 

@@ -1,8 +1,8 @@
 //! The clauses of queries, also those that UPDATE and DELETE share with them.
 
 use super::parser::{Parse, Parser, Stop};
-use crate::parse::error::ParseErrorKind;
 use crate::parse::deprecation::Deprecation;
+use crate::parse::error::ParseErrorKind;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
 use crate::parse::literal::decode_integer;

@@ -332,7 +332,9 @@ fn at_time_zone_is_part_of_a_cast() {
 
 #[test]
 fn the_grammar_knows_how_many_arguments_its_functions_have() {
-    for wrong in ["LEFT(a)", "IF(a, b)", "SUBSTRING(a)", "MID(a)", "SUBSTR(a, 1, 2, 3)", "USER(1)", "YEAR()", "WEEK(a, 1, 2)"] {
+    for wrong in
+        ["LEFT(a)", "IF(a, b)", "SUBSTRING(a)", "MID(a)", "SUBSTR(a, 1, 2, 3)", "USER(1)", "YEAR()", "WEEK(a, 1, 2)"]
+    {
         assert_eq!(error_of(&format!("SELECT {wrong}")).0, ParseErrorKind::Syntax, "{wrong}");
     }
     assert_eq!(shown("MID(a FROM 2 FOR 3)"), "SUBSTRING(a, 2, 3)");
