@@ -429,10 +429,10 @@ impl Parser<'_> {
     /// Notes what is deprecated about a type of numbers. `is_unsigned` says whether UNSIGNED was written.
     fn note_numeric_type(&mut self, kind: &TypeKind, is_unsigned: bool) {
         match kind {
-            TypeKind::Integer { display_width: Some(width), size } => {
-                if *size != IntegerSize::Tiny || *width != 1 || is_unsigned {
-                    self.note(Deprecation::DisplayWidth);
-                }
+            TypeKind::Integer { display_width: Some(width), size }
+                if *size != IntegerSize::Tiny || *width != 1 || is_unsigned =>
+            {
+                self.note(Deprecation::DisplayWidth);
             }
             TypeKind::Float { scale, .. } | TypeKind::Double { scale, .. } => {
                 if scale.is_some() {
