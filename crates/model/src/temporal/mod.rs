@@ -308,7 +308,8 @@ impl DateRules {
 
 /// The rules of a session for days and times, which travel with its requests: the rules for days in bits 0
 /// to 2, the code of the time zone in bits 3 to 15, in bits 16 to 47 the day of the statement in that
-/// zone, counted from 1970 on, and in bits 48 to 55 the number of the locale. Plans that need no day have any.
+/// zone, counted from 1970 on, and in bits 48 to 55 the number of the locale. Plans that need no day have
+/// any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRules(pub u64);
 

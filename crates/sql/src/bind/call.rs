@@ -98,8 +98,8 @@ impl Binder<'_> {
         self.bind_call(&call.name, arguments)
     }
 
-    /// `value AT TIME ZONE 'zone'`. Errors: 3998 for a value that is neither a TIMESTAMP nor a literal of one,
-    /// 1298 for another zone than UTC. As in MySQL, an interval cannot have its name.
+    /// `value AT TIME ZONE 'zone'`. Errors: 3998 for a value that is neither a TIMESTAMP nor a literal of
+    /// one, 1298 for another zone than UTC. As in MySQL, an interval cannot have its name.
     fn at_time_zone(&mut self, arguments: &[ast::Expression]) -> Result<Expression> {
         use ast::{Literal, TemporalKind as Written};
         let [written, ast::Expression::Literal(Literal::String(zone)), ast::Expression::Literal(is_interval)] =
@@ -154,7 +154,7 @@ impl Binder<'_> {
         let mut made = self.in_connection_collation(Expression::call(name, arguments)?);
         let locale = self.environment.rules.locale();
         if locale != Locale::ENGLISH && made.result.kind == Kind::String {
-            // The names of other locales are longer than the English ones, by which functions have their types.
+            // The names of other locales may be longer than the English ones that functions expect.
             made.result.length = match name.to_ascii_uppercase().as_str() {
                 "DAYNAME" | "MONTHNAME" => locale.characters_max(),
                 "DATE_FORMAT" | "FROM_UNIXTIME" => made.result.length.saturating_mul(3),

@@ -15,8 +15,8 @@ pub struct Dialect {
     pub real_as_float: bool,
     /// The character set of literals lacks characters of the text, so that literals may change.
     pub narrows_literals: bool,
-    /// `explicit_defaults_for_timestamp` is off: NULL for a TIMESTAMP is the present time. Rows of literals are
-    /// then no uniform rows.
+    /// `explicit_defaults_for_timestamp` is off: NULL for a TIMESTAMP is the present time. Rows of literals
+    /// are then no uniform rows.
     pub nulls_are_now: bool,
 }
 

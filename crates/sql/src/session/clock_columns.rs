@@ -34,7 +34,8 @@ pub(super) fn add_clock_assignments(
 }
 
 /// Replaces NULL for columns of TIMESTAMP that are NOT NULL by the present time, as MySQL does while
-/// `explicit_defaults_for_timestamp` is off. Values that `*` of a query stands for, and those of LOAD DATA, stay.
+/// `explicit_defaults_for_timestamp` is off. Values that `*` of a query stands for, and those of LOAD DATA,
+/// stay.
 pub(super) fn replace_nulls(
     statement: &mut Statement,
     (dictionary, owner): (&Dictionary, Option<TableOwner>),

@@ -189,8 +189,8 @@ impl<'r> Call<'r> {
         Ok(Some((left, right)))
     }
 
-    /// Checks the unit of length in an argument, if there is one. `None` for NULL. Errors: 3882 for geometries
-    /// without a reference system, 1235 for another unit than the metre.
+    /// Checks the unit of length in an argument, if there is one. `None` for NULL. Errors: 3882 for
+    /// geometries without a reference system, 1235 for another unit than the metre.
     fn check_unit(&self, position: usize, system: u32) -> Result<Option<()>> {
         if self.count() <= position {
             return Ok(Some(()));

@@ -60,8 +60,8 @@ fn resolve_in_utc(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCa
     Ok(TypedCall { arguments, result })
 }
 
-/// A TIMESTAMP as DATETIME in UTC. That of a stored column is exact; other values come back from the zone of
-/// the session, where a time that the clocks show twice is the first.
+/// A TIMESTAMP as DATETIME in UTC. A stored column is exact; other values come back from the zone of the
+/// session, where a time that the clocks show twice is the first.
 fn in_utc(call: Call<'_>) -> Result<ValueRef<'_>> {
     let stored = match (&call.arguments[0].node, call.context.row) {
         (Node::Column { index, .. }, Some(row)) => row.column(*index),
