@@ -108,7 +108,10 @@ pub(super) fn check(
                 Value::Null => return Err(wrong_value(name, "NULL")),
                 _ => return Err(wrong_type(name)),
             };
-            let unknown = || Error::new(ErrorCode::UnknownLocale, format!("Unknown locale: '{}'", text_of(value)));
+            let unknown = || {
+                let shown: String = text_of(value).chars().take(QUOTED_CHARACTERS_MAX).collect();
+                Error::new(ErrorCode::UnknownLocale, format!("Unknown locale: '{shown}'"))
+            };
             text(found.ok_or_else(unknown)?.name())
         }
         Kind::TimeZone => match value {
