@@ -19,6 +19,13 @@ SQL_MODE = (
     "NO_ENGINE_SUBSTITUTION"
 )
 
+# Warnings of MySQL 8.0 about deprecated syntax, which MariaDB 10.11 does not have.
+DEPRECATED = {1287, 1681, 3005, 3719, 3720, 3778}
+MAY_BE_DEPRECATED = re.compile(
+    r"VALUES\s*\(\s*[`\w.]+\s*\)|:=|&&|\|\||!|INT\w*\s*\(|ZEROFILL|UNSIGNED|(?:FLOAT|DOUBLE|REAL|YEAR)\w*\s*\(|\bBINARY\b"
+    r"|FOUND_ROWS|DELAYED|utf8\b|utf8_|utf8mb3|\bN'|NCHAR|NATIONAL|ASCII|JSON_MERGE|MASTER_POS_WAIT", re.IGNORECASE,
+)
+
 
 class Server:
     """One connection. Every value is returned as the text that the server sent."""
@@ -52,16 +59,25 @@ class Server:
             return self.of_error(error)
         result = self.connection._result
         in_transaction = bool(result.server_status & 1) if result.server_status is not None else None
+        deprecated = self.deprecated(statement, result)
+        warnings = (result.warning_count or 0) - deprecated
         if result.description is None:
             return Outcome(
-                kind="ok", affected=result.affected_rows, insert_id=result.insert_id, warnings=result.warning_count,
-                message=(result.message or b"").decode("utf-8", "replace") if isinstance(result.message, bytes)
-                else str(result.message or ""), in_transaction=in_transaction,
+                kind="ok", affected=result.affected_rows, insert_id=result.insert_id, warnings=warnings,
+                message=re.sub(r"Warnings: \d+", f"Warnings: {warnings}", text_of(result.message)) if deprecated
+                else text_of(result.message), in_transaction=in_transaction,
             )
         return Outcome(
             kind="rows", rows=[tuple(row) for row in result.rows], fields=result.fields,
-            warnings=result.warning_count, in_transaction=in_transaction,
+            warnings=warnings, in_transaction=in_transaction,
         )
+
+    def deprecated(self, statement, result):
+        """The number of warnings about deprecated syntax."""
+        if self.name != "junctor" or not result.warning_count or not MAY_BE_DEPRECATED.search(statement):
+            return 0
+        self.connection.query("SHOW WARNINGS", unbuffered=False)
+        return sum(int(row[1]) in DEPRECATED for row in self.connection._result.rows)
 
     def of_error(self, error):
         return Outcome(kind="error", number=error.args[0], message=str(error.args[1] if len(error.args) > 1 else ""))
@@ -91,6 +107,10 @@ class Outcome:
         shown = ", ".join(str(tuple(shorten(value) for value in row)) for row in self.rows[:12])
         more = f" and {len(self.rows) - 12} more" if len(self.rows) > 12 else ""
         return f"{len(self.rows)} rows, {self.warnings} warnings: {shown}{more}"
+
+
+def text_of(message):
+    return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message or "")
 
 
 def shorten(value):

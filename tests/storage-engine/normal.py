@@ -7,8 +7,8 @@ import re
 
 # What MySQL 8.0 warns of, and MariaDB does not: widths of integers, ZEROFILL and FLOAT(m,d) are deprecated (1681);
 # WITH CONSISTENT SNAPSHOT is ignored outside of REPEATABLE READ (138); USING HASH is ignored (3502); the names
-# utf8 and utf8mb3 (3719, 3778, 1287).
-WARNINGS_OF_MYSQL = {"138", "1287", "1681", "3502", "3719", "3778"}
+# utf8 and utf8mb3 (3719, 3720, 3778, 1287), and DELAYED (3005).
+WARNINGS_OF_MYSQL = {"138", "1287", "1681", "3005", "3502", "3719", "3720", "3778"}
 OPTIONS_OF_TABLE = re.compile(r"^\) ENGINE=.* COLLATE=(\w+)")
 PLAN_ROW = re.compile(r"^(?:\d+|#|NULL)\t")
 OF_QUERY = re.compile(r"(?:INSERT|REPLACE)\b.*\bSELECT\b.*;$")

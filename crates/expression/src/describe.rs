@@ -76,7 +76,7 @@ fn write_expression(expression: &Expression, parameters: Parameters<'_>, out: &m
             write_variable(operands, function.name.ends_with(":="), parameters, out);
         }
         Node::Call(function, operands)
-            if matches!(function.name, MOMENT_NUMBER | MOMENT_DECIMAL) && operands.len() == 1 =>
+            if matches!(function.name, MOMENT_NUMBER | MOMENT_DECIMAL | "JSON TRUTH") && operands.len() == 1 =>
         {
             write_expression(&operands[0], parameters, out);
         }

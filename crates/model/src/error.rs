@@ -616,6 +616,14 @@ errors! {
     NeedsReprepare = 1615, "HY000";
     /// A number outside the range of its type in an expression.
     NumericOutOfRange = 1690, "22003";
+    /// ST_TRANSFORM of a geometry without a reference system.
+    TransformSource = 3741, "22S00";
+    /// ST_TRANSFORM to no reference system.
+    TransformTarget = 3742, "22S00";
+    /// A unit of length for a geometry without a reference system.
+    UnknownLengthUnit = 3882, "SU001";
+    /// A wait for global transaction identifiers, of which there are none.
+    GtidModeOff = 3062, "HY000";
     /// A text that is no set of global transaction identifiers.
     MalformedTransactionSet = 1772, "HY000";
     /// A malformed packet.
@@ -781,6 +789,20 @@ errors! {
     RegexpTooBig = 3700, "HY000";
     /// Binary text together with text of a character set.
     CharacterSetMismatch = 3995, "HY000";
+    /// Warning: deprecated syntax with a replacement.
+    DeprecatedSyntax = 1287, "HY000";
+    /// Warning: deprecated syntax without a replacement.
+    DeprecatedWithoutReplacement = 1681, "HY000";
+    /// Warning: INSERT DELAYED, which is an INSERT.
+    LegacySyntaxConverted = 3005, "HY000";
+    /// Warning: the character set utf8.
+    DeprecatedUtf8Alias = 3719, "HY000";
+    /// Warning: NATIONAL, NCHAR or NVARCHAR.
+    DeprecatedNational = 3720, "HY000";
+    /// Warning: a collation of utf8mb3.
+    DeprecatedCollation = 3778, "HY000";
+    /// AT TIME ZONE of a value that is no TIMESTAMP.
+    InvalidCast = 3998, "HY000";
     /// A user-level lock with no name, or one of more than 64 characters.
     WrongUserLockName = 3057, "42000";
     /// Sessions wait for each other's user-level locks.

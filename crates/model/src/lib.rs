@@ -4,6 +4,7 @@
 
 pub mod id;
 pub mod limit;
+pub mod locale;
 pub mod error;
 pub mod value;
 pub mod decimal;

@@ -15,8 +15,8 @@ from tree import Form, Literal, Words
 from wire import NULL
 
 # Numbers of warnings and errors that only one of the two servers has.
-ONLY_OURS = {
-    1681,  # display widths and ZEROFILL are deprecated in MySQL 8.0
+DEPRECATED = {1287, 1681, 3719, 3720, 3778}  # syntax that is deprecated in MySQL 8.0
+ONLY_OURS = DEPRECATED | {
     3020,  # invalid argument for logarithm: MariaDB has 1365 or nothing
     1411,  # INET_ATON and the like: MariaDB gives NULL silently
 }

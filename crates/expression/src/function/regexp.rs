@@ -272,7 +272,7 @@ fn compile(name: &str, pattern: &[u8], (kind, collation): (&[u8], CollationId)) 
         }
     }
     if pattern.is_empty() {
-        return Err(Error::new(ErrorCode::RegexpIllegalArgument, "Illegal argument to a regular expression."));
+        return Err(illegal_argument());
     }
     if pattern.len() > PATTERN_BYTES_MAX {
         let message = "The regular expression pattern exceeds limits on size or complexity.";
@@ -283,7 +283,7 @@ fn compile(name: &str, pattern: &[u8], (kind, collation): (&[u8], CollationId)) 
         (Err(_), CharacterSet::Binary) => pattern.iter().map(|byte| char::from(*byte)).collect(),
         (Err(_), _) => String::from_utf8_lossy(pattern).into_owned(),
     };
-    let text = translated(&text, unix_lines || dot_is_any);
+    let text = translated(&text, unix_lines || dot_is_any)?;
     RegexBuilder::new(&text)
         .case_insensitive(ignores_case)
         .multi_line(is_multiline)
@@ -311,9 +311,42 @@ pub(super) fn is_found(pattern: &Regex, text: &str) -> Result<bool> {
     pattern.is_match(text).map_err(failed)
 }
 
+#[cold]
+fn illegal_argument() -> Box<Error> {
+    Error::new(ErrorCode::RegexpIllegalArgument, "Illegal argument to a regular expression.")
+}
+
+/// The classes of POSIX that the crate knows.
+const POSIX_CLASSES: &[&str] = &[
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
+    "xdigit",
+];
+
+/// The class that begins behind its opening bracket, as the crate writes it, and the rest of the pattern.
+/// `None` if this is no class. As in ICU, the name may be that of a property. Error: 3685 for an unknown one.
+fn posix_class(rest: &str) -> Result<Option<(String, &str)>> {
+    let Some((name, after)) = rest.strip_prefix(':').and_then(|inner| inner.split_once(":]")) else { return Ok(None) };
+    if name.contains([']', '[']) {
+        return Ok(None);
+    }
+    let (sign, plain) = match name.strip_prefix('^') {
+        Some(plain) => ("P", plain),
+        None => ("p", name),
+    };
+    if POSIX_CLASSES.contains(&plain) {
+        return Ok(Some((format!("[:{name}:]"), after)));
+    }
+    let is_word = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '=' | ' ');
+    let property = format!("\\{sign}{{{plain}}}");
+    match !plain.is_empty() && plain.chars().all(is_word) && Regex::new(&property).is_ok() {
+        true => Ok(Some((property, after))),
+        false => Err(illegal_argument()),
+    }
+}
+
 /// The pattern in the syntax of the crate: `\Q...\E` quotes, and a point matches no line terminator at all,
-/// unless only `\n` is one.
-fn translated(pattern: &str, keeps_point: bool) -> String {
+/// unless only `\n` is one. Error: 3685 for an unknown class of characters.
+fn translated(pattern: &str, keeps_point: bool) -> Result<String> {
     let mut out = String::with_capacity(pattern.len());
     let mut rest = pattern;
     let mut brackets = 0;
@@ -334,6 +367,13 @@ fn translated(pattern: &str, keeps_point: bool) -> String {
                 }
             }
             '[' => {
+                if brackets > 0
+                    && let Some((class, after)) = posix_class(rest)?
+                {
+                    out.push_str(&class);
+                    rest = after;
+                    continue;
+                }
                 brackets += 1;
                 out.push('[');
             }
@@ -345,7 +385,7 @@ fn translated(pattern: &str, keeps_point: bool) -> String {
             other => out.push(other),
         }
     }
-    out
+    Ok(out)
 }
 
 #[cold]

@@ -145,6 +145,7 @@ static FAMILIES: &[Family] = &[
     Family { title: "Geometries from text, bytes and parts", functions: geometry::BUILD },
     Family { title: "Parts of geometries", functions: geometry::PART },
     Family { title: "Measures of geometries", functions: geometry::MEASURE },
+    Family { title: "Geometries of others", functions: geometry::DERIVE },
     Family { title: "Points on lines", functions: geometry::LINE },
     Family { title: "Relations of geometries", functions: geometry::RELATION },
     Family { title: "GeoJSON", functions: geometry::JSON },

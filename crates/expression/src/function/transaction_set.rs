@@ -5,12 +5,17 @@ use std::collections::BTreeMap;
 use junctor_model::error::{Error, ErrorCode, Result};
 use junctor_model::value::ValueRef;
 
-use super::{Call, Function, TypedCall, function, generated_text, resolve_integer};
+use super::{Call, Function, TypedCall, Volatility, function, generated_text, resolve_integer};
 use crate::program::Expression;
+use crate::result_type::ResultType;
 
 pub(super) const TABLE: &[Function] = &[
     function("GTID_SUBSET", 2, 2, resolve_integer::<1>, subset),
     function("GTID_SUBTRACT", 2, 2, resolve_text, subtract),
+    function("MASTER_POS_WAIT", 2, 4, resolve_wait, wait_for_position).volatile(Volatility::Row),
+    function("SOURCE_POS_WAIT", 2, 4, resolve_wait, wait_for_position).volatile(Volatility::Row),
+    function("WAIT_UNTIL_SQL_THREAD_AFTER_GTIDS", 1, 3, resolve_wait, wait_until_after).volatile(Volatility::Row),
+    function("WAIT_FOR_EXECUTED_GTID_SET", 1, 2, resolve_wait, wait_for_set).volatile(Volatility::Row),
 ];
 
 /// Characters of a UUID with hyphens.
@@ -25,6 +30,41 @@ fn resolve_text(name: &'static str, arguments: Vec<Expression>) -> Result<TypedC
     let mut resolved = generated_text(name, arguments, TEXT_CHARACTERS)?;
     resolved.result.nullable = true;
     Ok(resolved)
+}
+
+fn resolve_wait(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    Ok(TypedCall { arguments, result: ResultType::integer(false, 21).with_nullable(true) })
+}
+
+/// NULL, as on a server of MySQL that replicates from none. Error: 1210 for a negative number of seconds.
+fn wait_for_position(call: Call<'_>) -> Result<ValueRef<'_>> {
+    check_seconds(&call, 2)
+}
+
+/// NULL, as on a server of MySQL that replicates from none. Errors: 1772, and 1210 for a negative number of
+/// seconds.
+fn wait_until_after(call: Call<'_>) -> Result<ValueRef<'_>> {
+    if let Some(set) = call.text(0)? {
+        read(set)?;
+    }
+    check_seconds(&call, 1)
+}
+
+/// Error 3062: there are no global transaction identifiers.
+fn wait_for_set(_: Call<'_>) -> Result<ValueRef<'_>> {
+    let message = "The server can't use wait_for_executed_gtid_set when @@GLOBAL.GTID_MODE = OFF.";
+    Err(Error::new(ErrorCode::GtidModeOff, message))
+}
+
+fn check_seconds<'r>(call: &Call<'r>, position: usize) -> Result<ValueRef<'r>> {
+    let seconds = if call.count() > position { call.double(position)? } else { None };
+    match seconds {
+        Some(seconds) if seconds < 0.0 => {
+            let message = format!("Incorrect arguments to {}.", call.function_name());
+            Err(Error::new(ErrorCode::WrongArguments, message))
+        }
+        _ => Ok(ValueRef::Null),
+    }
 }
 
 /// The two sets; `None` if one is NULL. Error: 1772.

@@ -4,6 +4,7 @@
 //! Whether a point is left of a line is decided exactly (`robust`), so that relations between given points
 //! and segments are never a matter of rounding. Only points at which two segments cross are rounded.
 
+pub(crate) mod derive;
 pub(crate) mod hash;
 pub(crate) mod measure;
 pub(crate) mod relate;

@@ -7,6 +7,7 @@ mod parse;
 mod round;
 mod zone;
 
+use crate::locale::Locale;
 use crate::value::ValueRef;
 
 pub use calendar::{civil_of_days, days_in_month, days_of_civil, is_leap_year};
@@ -306,8 +307,9 @@ impl DateRules {
 }
 
 /// The rules of a session for days and times, which travel with its requests: the rules for days in bits 0
-/// to 2, the code of the time zone in bits 3 to 15, and above them the day of the statement in that
-/// zone, counted from 1970 on. Plans that need no day have any.
+/// to 2, the code of the time zone in bits 3 to 15, in bits 16 to 47 the day of the statement in that
+/// zone, counted from 1970 on, and in bits 48 to 55 the number of the locale. Plans that need no day have
+/// any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRules(pub u64);
 
@@ -317,6 +319,8 @@ impl ValueRules {
     const ALLOWS_INVALID: u64 = 4;
     const ZONE_SHIFT: u32 = 3;
     const DAY_SHIFT: u32 = 16;
+    const DAY_MASK: u64 = 0xffff_ffff << ValueRules::DAY_SHIFT;
+    const LOCALE_SHIFT: u32 = 48;
 
     /// The rules of MySQL's default `sql_mode`, and UTC.
     pub const DEFAULT: ValueRules = ValueRules::new(DateRules::DEFAULT, Zone::UTC);
@@ -354,12 +358,23 @@ impl ValueRules {
     pub fn at(self, microseconds: u64) -> ValueRules {
         let seconds = (microseconds / 1_000_000) as i64;
         let days = (seconds + self.zone().offset_at(seconds)).div_euclid(86_400).max(0) as u64;
-        ValueRules(self.0 & ((1 << ValueRules::DAY_SHIFT) - 1) | days << ValueRules::DAY_SHIFT)
+        ValueRules(self.0 & !ValueRules::DAY_MASK | days << ValueRules::DAY_SHIFT & ValueRules::DAY_MASK)
+    }
+
+    /// The same rules with the names of months and days in a locale.
+    pub fn in_locale(self, locale: Locale) -> ValueRules {
+        let others = self.0 & ((1 << ValueRules::LOCALE_SHIFT) - 1);
+        ValueRules(others | u64::from(locale.number()) << ValueRules::LOCALE_SHIFT)
+    }
+
+    /// The locale of the names of months and days.
+    pub fn locale(self) -> Locale {
+        Locale::of_number((self.0 >> ValueRules::LOCALE_SHIFT) as u8)
     }
 
     /// The day of the statement at midnight.
     pub fn today(self) -> Temporal {
-        let (year, month, day) = civil_of_days((self.0 >> ValueRules::DAY_SHIFT) as i64);
+        let (year, month, day) = civil_of_days(((self.0 & ValueRules::DAY_MASK) >> ValueRules::DAY_SHIFT) as i64);
         Temporal::date(year.clamp(0, YEAR_MAX.into()) as u16, month, day)
     }
 }

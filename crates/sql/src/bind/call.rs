@@ -1,19 +1,24 @@
 //! Binds function calls: aggregates, session functions and functions of the expression crate.
 
 use junctor_expression::aggregate::AggregateKind;
-use junctor_expression::{Coercibility, CompareOperator, Expression, IsTest, Kind, ResultType, function};
+use junctor_expression::{Coercibility, CompareOperator, Expression, Kind, ResultType, function};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::locale::Locale;
+use junctor_model::temporal::Zone;
+use junctor_model::value::Value;
 use junctor_signals::program::Aggregate;
 
-use super::literal::{among_numbers, compared};
+use super::literal::{among_numbers, as_truth, compared};
 use super::{Aggregation, Binder, RowSource, message};
 use crate::parse::expression::{self as ast, FunctionCall};
 
 impl Binder<'_> {
     pub(super) fn function(&mut self, expression: &ast::Expression) -> Result<Expression> {
         let ast::Expression::Function(call) = expression else { return self.bind(expression) };
-        if call.database.is_some() {
-            return Err(Error::not_supported("stored functions"));
+        if let Some(database) = &call.database {
+            let qualifier = if database.is_empty() { String::new() } else { format!("{database}.") };
+            let text = format!("FUNCTION {qualifier}{} does not exist", call.name);
+            return Err(Error::new(ErrorCode::ObjectDoesNotExist, text));
         }
         if let Some(over) = &call.over {
             return self.window_function(call, over);
@@ -42,6 +47,9 @@ impl Binder<'_> {
         if call.name == "INTERVAL UNIT" {
             let message = "You have an error in your SQL syntax; INTERVAL is an operand of + and - only";
             return Err(Error::new(ErrorCode::SyntaxError, message));
+        }
+        if call.name == "AT TIME ZONE" {
+            return self.at_time_zone(&call.arguments);
         }
         if call.name.eq_ignore_ascii_case("MOD")
             && let [left, right] = call.arguments.as_slice()
@@ -75,16 +83,9 @@ impl Binder<'_> {
                 )
                 .collect();
         }
-        if call.name.to_ascii_uppercase().starts_with("JSON_") {
-            // TRUE and FALSE are booleans in documents, not numbers.
-            let is_truth =
-                |written: &ast::Expression| matches!(written, ast::Expression::Literal(ast::Literal::Boolean(_)));
+        if call.name == "MEMBER OF" || call.name.to_ascii_uppercase().starts_with("JSON_") {
             let written = call.arguments.iter();
-            let truth = |bound| Expression::is(IsTest::True, false, bound);
-            arguments = written
-                .zip(arguments)
-                .map(|(written, bound)| if is_truth(written) { truth(bound) } else { bound })
-                .collect();
+            arguments = written.zip(arguments).map(|(written, bound)| as_truth(written, bound)).collect();
         }
         match call.settings.is_empty() {
             false => arguments.extend(self.bind_all(&call.settings)?),
@@ -95,6 +96,38 @@ impl Binder<'_> {
             }
         }
         self.bind_call(&call.name, arguments)
+    }
+
+    /// `value AT TIME ZONE 'zone'`. Errors: 3998 for a value that is neither a TIMESTAMP nor a literal of
+    /// one, 1298 for another zone than UTC. As in MySQL, an interval cannot have its name.
+    fn at_time_zone(&mut self, arguments: &[ast::Expression]) -> Result<Expression> {
+        use ast::{Literal, TemporalKind as Written};
+        let [written, ast::Expression::Literal(Literal::String(zone)), ast::Expression::Literal(is_interval)] =
+            arguments
+        else {
+            return Err(message::wrong_arguments("AT TIME ZONE"));
+        };
+        let is_literal = matches!(
+            written,
+            ast::Expression::Literal(Literal::Null | Literal::Temporal { kind: Written::Timestamp, .. })
+        );
+        let bound = self.bind(written)?;
+        if bound.result.kind != Kind::Timestamp && !is_literal {
+            return Err(Error::new(ErrorCode::InvalidCast, "Cannot cast value to TIMESTAMP WITH TIME ZONE."));
+        }
+        let is_utc = zone.bytes == b"UTC" && *is_interval == Literal::Boolean(false);
+        if zone.bytes != b"+00:00" && !is_utc {
+            return Err(message::unknown_time_zone(&String::from_utf8_lossy(&zone.bytes)));
+        }
+        match bound.as_constant() {
+            Some(Value::Temporal(moment)) => {
+                // The zone of the session is part of what plans depend on.
+                let instant = self.environment.rules.zone().instant_of(&moment.parts(), moment.digits);
+                let moment = instant.map(|(instant, _)| Value::Temporal(Zone::UTC.date_time_of(instant)));
+                Ok(Expression::constant(moment.unwrap_or(Value::Null), self.environment.collation))
+            }
+            _ => self.bind_call("AT TIME ZONE", vec![bound]),
+        }
     }
 
     /// NULLIF compares a hexadecimal literal with a number as a number. A first operand that is one is the
@@ -118,7 +151,17 @@ impl Binder<'_> {
 
     /// A call of a function with bound arguments.
     pub(super) fn bind_call(&self, name: &str, arguments: Vec<Expression>) -> Result<Expression> {
-        Ok(self.in_connection_collation(Expression::call(name, arguments)?))
+        let mut made = self.in_connection_collation(Expression::call(name, arguments)?);
+        let locale = self.environment.rules.locale();
+        if locale != Locale::ENGLISH && made.result.kind == Kind::String {
+            // The names of other locales may be longer than the English ones that functions expect.
+            made.result.length = match name.to_ascii_uppercase().as_str() {
+                "DAYNAME" | "MONTHNAME" => locale.characters_max(),
+                "DATE_FORMAT" | "FROM_UNIXTIME" => made.result.length.saturating_mul(3),
+                _ => made.result.length,
+            };
+        }
+        Ok(made)
     }
 
     /// The expression; text that it makes of other values has the collation of the connection, like a

@@ -1,6 +1,6 @@
 //! Binds literals as constants.
 
-use junctor_expression::{Coercibility, CompareOperator, Expression, Kind, ResultType};
+use junctor_expression::{Coercibility, CompareOperator, Expression, IsTest, Kind, ResultType};
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::decimal::{self, DECIMAL_PRECISION_MAX, DECIMAL_SCALE_MAX, NARROW_DIGITS_MAX};
 use junctor_model::error::{Error, ErrorCode, Result};
@@ -79,6 +79,15 @@ pub(super) fn beside(other: &ResultType, operand: &ast::Expression, bound: Expre
     match other.kind {
         Kind::Date | Kind::Time | Kind::DateTime | Kind::Timestamp => literal_among_numbers(operand, bound),
         kind if kind.is_number() => among_numbers(operand, bound),
+        Kind::Json => as_truth(operand, bound).as_member(),
+        _ => bound,
+    }
+}
+
+/// The literals TRUE and FALSE as truth values, which they are in documents, and not as numbers.
+pub(super) fn as_truth(written: &ast::Expression, bound: Expression) -> Expression {
+    match written {
+        ast::Expression::Literal(ast::Literal::Boolean(_)) => Expression::is(IsTest::True, false, bound),
         _ => bound,
     }
 }

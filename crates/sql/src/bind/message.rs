@@ -86,6 +86,11 @@ pub fn wrong_arguments(statement: &str) -> Box<Error> {
     Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {statement}"))
 }
 
+/// Error 1298: no time zone has this name.
+pub fn unknown_time_zone(name: &str) -> Box<Error> {
+    Error::new(ErrorCode::UnknownTimeZone, format!("Unknown or incorrect time zone: '{name}'"))
+}
+
 /// Error 1140: item `position` of the select list, counted from 1, contains a column outside an aggregate.
 pub fn mix_of_group_functions(position: usize, column: &str) -> Box<Error> {
     let message = format!(

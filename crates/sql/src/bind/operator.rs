@@ -10,7 +10,7 @@ use junctor_model::value::Value;
 
 use super::binder::compare_operator;
 use super::literal::{
-    among_numbers, are_plain_numbers, as_condition, beside, literal_among_numbers, number_of_literal,
+    among_numbers, are_plain_numbers, as_condition, as_truth, beside, literal_among_numbers, number_of_literal,
 };
 use super::{Binder, SubqueryForm, message};
 use crate::parse::expression as ast;
@@ -61,6 +61,9 @@ impl Binder<'_> {
             (ast::Expression::Subquery(query), ast::Expression::Row(members)) if operator.is_comparison() => {
                 let form = SubqueryForm::Row(compare_operator(operator)?.mirrored(), self.bind_all(members)?, query);
                 return self.subquery(form);
+            }
+            (ast::Expression::Row(members), _) if operator.is_comparison() => {
+                return Err(message::operand_columns(members.len()));
             }
             _ => {}
         }
@@ -199,6 +202,10 @@ impl Binder<'_> {
             (operand, ast::InList::Expressions(members)) => {
                 let mut bound = self.bind_all(members)?;
                 let bound_operand = self.bind(operand)?;
+                if bound_operand.result.kind == Kind::Json {
+                    let members = members.iter().zip(bound);
+                    bound = members.map(|(written, bound)| as_truth(written, bound).as_member()).collect();
+                }
                 let is_number = bound_operand.result.is_number();
                 let among = bound.iter().any(|member| member.result.is_number());
                 if number_of_literal(operand).is_some() && bound.iter().any(|member| member.result.is_text()) && among {
@@ -244,6 +251,7 @@ impl Binder<'_> {
             // MySQL reads an integer from the text of DATE_ADD, but other numbers from its day or time.
             ast::CastTarget::Double | ast::CastTarget::Float(_) => among_numbers(written, bound),
             ast::CastTarget::Decimal { .. } => literal_among_numbers(written, bound).decimal_of_moment(),
+            ast::CastTarget::Json => as_truth(written, literal_among_numbers(written, bound)),
             _ => literal_among_numbers(written, bound),
         };
         let operand = bound;

@@ -24,8 +24,6 @@ use crate::parse::expression::{Expression, Literal};
 pub(super) const COMMENT_CHARACTERS_MAX: usize = 1024;
 /// Number of entries of a VECTOR for which none is written.
 const VECTOR_ENTRIES_DEFAULT: u32 = 2048;
-/// MySQL's number for "is deprecated and will be removed in a future release".
-const DEPRECATED: u16 = 1681;
 const CONVERTED: u16 = 1246;
 
 /// Defines a column without its default, because a later primary key may make the column NOT NULL.
@@ -131,7 +129,9 @@ fn type_of(
     let text_collation = || string_collation(written, table);
     match &written.kind {
         TypeKind::Integer { size, display_width } => {
-            check_display_width(name, *size, *display_width, written.unsigned, notes)?;
+            if display_width.is_some_and(|width| width > 255) {
+                return Err(message::display_width(name));
+            }
             Ok(DataType::integer(integer_bytes(*size), written.unsigned))
         }
         // MySQL takes (0,0) for no digits.
@@ -258,23 +258,6 @@ fn choice_members(
         names.push(member.into());
     }
     Ok(Arc::new(Members::new(names)))
-}
-
-fn check_display_width(
-    name: &str,
-    size: ast::IntegerSize,
-    width: Option<u32>,
-    unsigned: bool,
-    notes: &mut Vec<Note>,
-) -> Result<()> {
-    let Some(width) = width else { return Ok(()) };
-    if width > 255 {
-        return Err(message::display_width(name));
-    }
-    if size != ast::IntegerSize::Tiny || width != 1 || unsigned {
-        notes.push((DEPRECATED, "Integer display width is deprecated and will be removed in a future release.".into()));
-    }
-    Ok(())
 }
 
 fn integer_bytes(size: ast::IntegerSize) -> u8 {

@@ -11,6 +11,7 @@ mod create_table;
 mod default_value;
 mod expression;
 mod foreign_key;
+mod implicit_timestamps;
 mod index;
 mod redefine;
 mod key_expression;
@@ -30,6 +31,7 @@ mod tests;
 pub use alter_table::{alter_table, create_index, drop_index};
 pub(crate) use column::column_of;
 pub use create_table::{HIDDEN_KEY_NAME, create_table};
+pub(crate) use implicit_timestamps::with_implicit_timestamps;
 pub use schema::{
     alter_database, create_database, create_table_like, drop_database, drop_tables, rename_tables, truncate_table,
 };

@@ -23,7 +23,7 @@ use super::savepoint::Savepoint;
 use super::state::Execution;
 use super::track_transaction::TransactionTracker;
 use crate::mysql_catalog::variable::{HighPriorityMode, QueryAttribute, find};
-use crate::parse::Dialect;
+use crate::parse::{Deprecation, Dialect};
 use junctor_gateway::Agreed;
 
 use crate::mysql_catalog::show::{Warning, WarningLevel};
@@ -403,6 +403,13 @@ impl Session {
         }
         self.warning_count = self.warning_count.saturating_add(1);
         self.keep_diagnostic(Warning { level, code, message });
+    }
+
+    /// Warns of deprecated syntax.
+    pub(crate) fn warn_of(&mut self, deprecations: &[Deprecation]) {
+        for deprecation in deprecations {
+            self.warn(WarningLevel::Warning, deprecation.code().errno(), deprecation.text().into());
+        }
     }
 
     /// Adds the diagnostics of evaluated rows. Warnings without text are only counted.

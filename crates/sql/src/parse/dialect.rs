@@ -15,14 +15,20 @@ pub struct Dialect {
     pub real_as_float: bool,
     /// The character set of literals lacks characters of the text, so that literals may change.
     pub narrows_literals: bool,
+    /// `explicit_defaults_for_timestamp` is off: NULL for a TIMESTAMP is the present time. Rows of literals
+    /// are then no uniform rows.
+    pub nulls_are_now: bool,
 }
 
 impl Dialect {
     /// Whether the shape scanner, which knows only the default, understands the quotes and escapes of a text.
     #[inline]
     pub fn is_scannable(self, text: &[u8]) -> bool {
-        if !self.ansi_quotes && !self.no_backslash_escapes && !self.narrows_literals {
+        if !self.ansi_quotes && !self.no_backslash_escapes && !self.narrows_literals && !self.nulls_are_now {
             return true;
+        }
+        if self.nulls_are_now {
+            return false;
         }
         let changes = self.narrows_literals && !text.is_ascii();
         !(changes || self.ansi_quotes && text.contains(&b'"') || self.no_backslash_escapes && text.contains(&b'\\'))

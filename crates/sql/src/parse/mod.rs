@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod definition;
+pub mod deprecation;
 pub mod dialect;
 mod digest;
 pub mod error;
@@ -32,6 +33,7 @@ pub mod window;
 #[cfg(test)]
 mod tests;
 
+pub use deprecation::Deprecation;
 pub use dialect::Dialect;
 pub use digest::{digest_hash, digest_text, mysql_words};
 pub use error::{ParseError, ParseErrorKind};

@@ -311,6 +311,7 @@ impl Printer<'_> {
             ("CURRENT_TIMESTAMP" | "LOCALTIME" | "LOCALTIMESTAMP", _) => self.all(("now(", ",", ")"), arguments),
             ("CURRENT_DATE", _) => self.all(("curdate(", ",", ")"), arguments),
             ("CURRENT_TIME", _) => self.all(("curtime(", ",", ")"), arguments),
+            ("AT TIME ZONE", [moment, ..]) => self.all(("", "", " at time zone '+00:00'"), [moment]),
             // The other names with spaces belong to no syntax.
             (name, _) if name.contains(' ') => None,
             (name, _) => {

@@ -7,8 +7,8 @@ use junctor_model::schema::Dictionary;
 
 use super::{Plan, PreparedDigest};
 use crate::bind::ParameterKind;
-use crate::parse::Statement;
 use crate::parse::session_value::SessionValue;
+use crate::parse::{Deprecation, Statement};
 
 /// A prepared statement, shared by any number of sessions. It never changes, except for `dictionary_version`.
 /// A session that needs another plan for the same text gets another record.
@@ -35,6 +35,8 @@ pub(crate) struct PreparedStatement {
     pub dictionary_version: AtomicU64,
     /// The session's database when the statement was prepared.
     pub database: Option<Box<str>>,
+    /// The deprecated syntax in its text. As in MySQL, preparing warns of it, and executing does not.
+    pub deprecations: Arc<[Deprecation]>,
 }
 
 impl PreparedStatement {
@@ -123,6 +125,7 @@ impl PreparedStatements {
                     digest: statement.digest.clone(),
                     dictionary_version: AtomicU64::new(statement.dictionary_version.load(Ordering::Relaxed)),
                     database: statement.database.clone(),
+                    deprecations: Arc::clone(&statement.deprecations),
                     ..**statement
                 });
             }

@@ -22,6 +22,7 @@ use super::tree::{TreePlan, TreeTable, plan_analyze, plan_explain, plan_tree};
 use super::{ChangePlan, ComputePlan, ComputeSource, InsertPlan, ModifyPlan, OutputFile, SelectPlan};
 use crate::access::{PlanRights, TableAccess};
 use crate::bind::{Environment, PlanNotes, message};
+use crate::parse::Deprecation;
 use crate::parse::statement::{
     AccessMode, Explain, IntoTarget, ObjectName, Select, SetByQuery, SetItem, Show, Statement, TableMaintenance,
     TransactionEnd,
@@ -62,6 +63,8 @@ pub struct HintedPlan {
     pub warnings: Vec<(ErrorCode, Box<str>)>,
     /// The variables of SET_VAR that it does not set, in lower case.
     pub unset: Vec<String>,
+    /// The deprecated syntax in its text.
+    pub deprecations: Vec<Deprecation>,
 }
 
 /// The plan of SELECT ... INTO.
@@ -220,10 +223,7 @@ pub fn plan_statement(
     let mut notes = notes.into_inner();
     Ok(match planned {
         Some(Planned { plan, is_volatile }) if !notes.is_empty() => {
-            let mut hinted = match plan {
-                Plan::Hinted(hinted) => Arc::unwrap_or_clone(hinted),
-                plan => HintedPlan { plan, execution_time_max_ms: None, warnings: Vec::new(), unset: Vec::new() },
-            };
+            let mut hinted = plan.into_hinted();
             hinted.warnings.append(&mut notes);
             Some(Planned { plan: Plan::Hinted(Arc::new(hinted)), is_volatile })
         }
@@ -429,8 +429,31 @@ impl HintedSelect {
     /// The plan of the statement, with its warnings.
     fn plan(self, Planned { plan, is_volatile }: Planned) -> Planned {
         let HintedSelect { execution_time_max_ms, warnings, unset, .. } = self;
-        let hinted = HintedPlan { plan, execution_time_max_ms, warnings, unset };
+        let hinted = HintedPlan { plan, execution_time_max_ms, warnings, unset, deprecations: Vec::new() };
         Planned { plan: Plan::Hinted(Arc::new(hinted)), is_volatile }
+    }
+}
+
+impl Plan {
+    fn into_hinted(self) -> HintedPlan {
+        match self {
+            Plan::Hinted(hinted) => Arc::unwrap_or_clone(hinted),
+            plan => HintedPlan {
+                plan,
+                execution_time_max_ms: None,
+                warnings: Vec::new(),
+                unset: Vec::new(),
+                deprecations: Vec::new(),
+            },
+        }
+    }
+
+    /// The plan of a text with this deprecated syntax.
+    pub(crate) fn with_deprecations(self, deprecations: Vec<Deprecation>) -> Plan {
+        match deprecations.is_empty() {
+            true => self,
+            false => Plan::Hinted(Arc::new(HintedPlan { deprecations, ..self.into_hinted() })),
+        }
     }
 }
 

@@ -5,10 +5,12 @@
 
 use junctor_model::id::TableOwner;
 use junctor_model::schema::{ColumnDefinition, Dictionary, TableDefinition};
+use junctor_model::temporal::TemporalKind;
+use junctor_model::types::Form;
 
 use crate::parse::Statement;
 use crate::parse::expression::{ColumnReference, Expression, Literal};
-use crate::parse::statement::{Assignment, ObjectName};
+use crate::parse::statement::{Assignment, InsertSource, ObjectName, SelectItem};
 
 /// Adds the assignments for the columns with ON UPDATE that a statement does not set, and replaces DEFAULT of
 /// columns with a default of CURRENT_TIMESTAMP.
@@ -28,6 +30,75 @@ pub(super) fn add_clock_assignments(
     let definition = &layout.definition;
     if definition.columns.iter().any(|column| column.default_now || column.on_update_now) {
         complete(definition, assignments);
+    }
+}
+
+/// Replaces NULL for columns of TIMESTAMP that are NOT NULL by the present time, as MySQL does while
+/// `explicit_defaults_for_timestamp` is off. Values that `*` of a query stands for, and those of LOAD DATA,
+/// stay.
+pub(super) fn replace_nulls(
+    statement: &mut Statement,
+    (dictionary, owner): (&Dictionary, Option<TableOwner>),
+    database: Option<&str>,
+) {
+    let table = match statement {
+        Statement::Update(update) => &update.table.name,
+        Statement::Insert(insert) => &insert.table,
+        _ => return,
+    };
+    let Some(database) = table.database.as_deref().or(database) else { return };
+    let Some(layout) = dictionary.table_seen_by(owner, database, &table.name) else { return };
+    let columns = &layout.definition.columns;
+    let is_replaced = |column: &&ColumnDefinition| {
+        column.column_type.form() == Form::Temporal(TemporalKind::Timestamp) && !column.nullable
+    };
+    let named = |name: &str| {
+        let found = columns.iter().find(|column| column.name.eq_ignore_ascii_case(name));
+        found.filter(is_replaced)
+    };
+    let replace_assigned = |assignments: &mut Vec<Assignment>| {
+        for assignment in assignments {
+            if let Some(column) = named(&assignment.column.name) {
+                replace_null(&mut assignment.value, column);
+            }
+        }
+    };
+    match statement {
+        Statement::Update(update) => replace_assigned(&mut update.assignments),
+        Statement::Insert(insert) => {
+            replace_assigned(&mut insert.on_duplicate);
+            let visible = || columns.iter().filter(|column| !column.hidden && !column.invisible);
+            let targets: Vec<Option<&ColumnDefinition>> = match &insert.columns {
+                Some(names) => names.iter().map(|name| named(name)).collect(),
+                None => visible().map(|column| Some(column).filter(is_replaced)).collect(),
+            };
+            match &mut insert.source {
+                InsertSource::Rows(rows) => {
+                    for (value, column) in rows.iter_mut().flat_map(|row| row.iter_mut().zip(&targets)) {
+                        if let Some(column) = column {
+                            replace_null(value, column);
+                        }
+                    }
+                }
+                InsertSource::Select(select) => {
+                    for (item, column) in select.projection.iter_mut().zip(&targets) {
+                        let (SelectItem::Expression { expression, .. }, Some(column)) = (item, column) else {
+                            continue;
+                        };
+                        replace_null(expression, column);
+                    }
+                }
+                InsertSource::UniformRows { .. } | InsertSource::Load(_) => {}
+            }
+        }
+        _ => {}
+    }
+}
+
+fn replace_null(value: &mut Expression, column: &ColumnDefinition) {
+    if *value != Expression::Default(None) {
+        let given = std::mem::replace(value, Expression::Literal(Literal::Null));
+        *value = Expression::call("COALESCE", vec![given, now(column)]);
     }
 }
 

@@ -5,7 +5,7 @@ use junctor_expression::{Parameters, ParametersBuilder};
 use junctor_model::error::{Error, Result};
 use junctor_model::value::Value;
 
-use super::clock_columns::add_clock_assignments;
+use super::clock_columns::{add_clock_assignments, replace_nulls};
 use super::facts::StatementFacts;
 use super::lock_calls::is_lock_call;
 use crate::bind::{ParameterKind, PatternPrefix};
@@ -23,7 +23,11 @@ impl StatementContext<'_, '_> {
     /// An expression that is an error stays, so that binding reports the error.
     pub(super) fn lift_session_values(&self, statement: &mut Statement, first: ParameterNumber) -> Vec<SessionValue> {
         let dictionary = &self.engine.gateway.catalog().dictionary;
-        add_clock_assignments(statement, (dictionary, self.session.temporary_owner()), self.session.database());
+        let known = (dictionary, self.session.temporary_owner());
+        add_clock_assignments(statement, known, self.session.database());
+        if self.session.variables.nulls_are_now() {
+            replace_nulls(statement, known, self.session.database());
+        }
         let facts = StatementFacts { engine: self.engine, session: self.session, turn: self.turn };
         let session_context = facts.session_context();
         let lifted = lift_session_values(statement, first, &|expression| match evaluate_session_expression(

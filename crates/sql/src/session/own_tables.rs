@@ -19,7 +19,7 @@ use junctor_signals::program::RowProtocol;
 use super::facts::{StatementFacts, with_environment};
 use crate::access::{NeedsCollector, RightsOfSession};
 use crate::bind::Environment;
-use crate::definition::CheckedDefinition;
+use crate::definition::{CheckedDefinition, with_implicit_timestamps};
 use crate::execute::{
     AfterSchemaChange, AfterTransactionEnd, Engine, FillTable, FilledTable, PlanInput, Session, StatementContext,
     StatementInput, TableLocks, has_locked_tables, send_schema_change, start_ending, start_insert_select,
@@ -69,6 +69,11 @@ impl Engine {
 impl StatementContext<'_, '_> {
     /// Executes a statement that changes the schema.
     pub(super) fn execute_definition(&mut self, statement: &Statement) -> Progress {
+        let completed = match self.session.variables.nulls_are_now() {
+            true => with_implicit_timestamps(statement),
+            false => None,
+        };
+        let statement = completed.as_ref().unwrap_or(statement);
         let planned = match statement {
             Statement::CreateTable(table) => self.plan_query_of(table),
             _ => Ok(None),

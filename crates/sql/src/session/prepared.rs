@@ -91,12 +91,14 @@ impl StatementContext<'_, '_> {
         let is_unbound = |kinds: &[ParameterKind]| kinds.iter().all(|kind| *kind == UNBOUND || kind.exact.is_some());
         if let Some(statement) = self.engine.shared_statements.get(&key, is_unbound, dictionary) {
             let plan = statement.plan.clone();
+            self.session.warn_of(&statement.deprecations);
             return Ok((self.engine.keep_prepared(self.session, statement), plan));
         }
         let parsed =
             parse_in(text, self.session.variables.dialect()).map_err(|error| message::of_parse_error(&error))?;
         // The parser limits the number of parameters, so the cast loses nothing.
         let parameter_count = parsed.parameter_count as u16;
+        self.session.warn_of(&parsed.deprecations);
         let mut statement = parsed.statement;
         if is_unpreparable(&statement) {
             let message = "This command is not supported in the prepared statement protocol yet";
@@ -134,6 +136,7 @@ impl StatementContext<'_, '_> {
             digest: self.prepared_digest(text),
             dictionary_version: AtomicU64::new(self.engine.gateway.catalog().dictionary.version),
             database: self.session.database.clone(),
+            deprecations: parsed.deprecations.into(),
         });
         self.engine.shared_statements.put(&key, &statement);
         Ok((self.engine.keep_prepared(self.session, statement), plan))
@@ -318,6 +321,7 @@ impl StatementContext<'_, '_> {
                         digest: prepared.digest.clone(),
                         dictionary_version: AtomicU64::new(self.engine.gateway.catalog().dictionary.version),
                         database: prepared.database.clone(),
+                        deprecations: Arc::clone(&prepared.deprecations),
                     });
                     self.engine.shared_statements.put(&key, &statement);
                     self.session.statements.insert(id, statement);

@@ -96,9 +96,9 @@ impl StatementContext<'_, '_> {
     #[cold]
     fn plan_shape(&mut self, text: &[u8]) -> Result<Option<Plan>> {
         self.note_digest(text);
-        let (mut statement, kept) =
+        let (mut statement, kept, deprecations) =
             match parse_with_parameters(text, &self.engine.shape, self.session.variables.dialect()) {
-                Ok(Parameterised::Statement { statement, kept }) => (statement, kept),
+                Ok(Parameterised::Statement { statement, kept, deprecations }) => (statement, kept, deprecations),
                 Ok(Parameterised::LiteralsMatter) => {
                     self.cache_shape(CachedShape::Variants(Arc::default()));
                     return Ok(None);
@@ -125,7 +125,7 @@ impl StatementContext<'_, '_> {
             return Ok(None);
         }
         self.engine.counters.plans += 1;
-        let plan = planned.plan;
+        let plan = planned.plan.with_deprecations(deprecations);
         self.note_plan_work(&plan);
         if kept.is_empty() && session_values.is_empty() {
             self.cache_shape(CachedShape::Plan(plan.clone()));

@@ -23,7 +23,7 @@ use crate::execute::{
 };
 use crate::mysql_catalog::show::WarningLevel;
 use crate::mysql_catalog::variable::find;
-use crate::parse::{ParameterNumber, ShapeOutcome, Statement, first_statement_end, parse_in, scan};
+use crate::parse::{Deprecation, ParameterNumber, ShapeOutcome, Statement, first_statement_end, parse_in, scan};
 use crate::plan::fill_from_shape;
 use crate::plan::fits_class;
 use crate::plan::{ChangeKind, ControlPlan, HintedPlan, OperationKind, Plan, Planned, QueryPlan, plan_statement};
@@ -69,7 +69,10 @@ impl StatementContext<'_, '_> {
         self.session.clear_diagnostics();
         self.begin_count(input);
         let error = match parse_in(text, self.session.variables.dialect()) {
-            Ok(parsed) => self.instead_of(error, &parsed.statement),
+            Ok(parsed) => {
+                self.session.warn_of(&parsed.deprecations);
+                self.instead_of(error, &parsed.statement)
+            }
             // Its error is that of the syntax.
             Err(_) => error,
         };
@@ -137,7 +140,7 @@ impl StatementContext<'_, '_> {
             self.session.clear_diagnostics();
             return fail(self, &syntax_near_parameter(text));
         }
-        let mut statement = parsed.statement;
+        let (mut statement, deprecations) = (parsed.statement, parsed.deprecations);
         if let Some(progress) = self.execute_named(&statement, input) {
             return progress;
         }
@@ -153,11 +156,16 @@ impl StatementContext<'_, '_> {
         }
         let work = &mut self.engine.work;
         work.kinds.clone_from(&work.session_kinds);
-        self.execute_statement(&statement, input)
+        self.execute_statement(&statement, &deprecations, input)
     }
 
     /// Plans a statement and executes the plan once.
-    pub(super) fn execute_statement(&mut self, statement: &Statement, input: StatementInput<'_>) -> Progress {
+    fn execute_statement(
+        &mut self,
+        statement: &Statement,
+        deprecations: &[Deprecation],
+        input: StatementInput<'_>,
+    ) -> Progress {
         let database = self.session.database.clone();
         self.begin_count(&input);
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Collected);
@@ -168,6 +176,7 @@ impl StatementContext<'_, '_> {
         let planned = self.plan(statement, database.as_deref());
         if !keeps_diagnostics(statement) {
             self.session.clear_diagnostics();
+            self.session.warn_of(deprecations);
         }
         self.note_calls();
         let progress = match planned {
@@ -294,6 +303,7 @@ impl StatementContext<'_, '_> {
     /// Executes a statement with optimizer hints, or with warnings of its planning.
     #[cold]
     fn execute_hinted(&mut self, hinted: &HintedPlan, input: &PlanInput<'_>) -> Progress {
+        self.session.warn_of(&hinted.deprecations);
         for (code, text) in &hinted.warnings {
             self.session.warn(WarningLevel::Warning, code.errno(), text.clone());
         }

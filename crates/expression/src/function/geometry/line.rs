@@ -120,10 +120,10 @@ fn make_envelope(call: Call<'_>) -> Result<ValueRef<'_>> {
 /// length, 1436 for too many points, 1690 for a number that is not finite, 3033, 3618, 3704.
 fn apart(call: Call<'_>, measure: fn(&Shape, &Shape) -> Option<f64>) -> Result<ValueRef<'_>> {
     let name = call.function_name();
-    if call.count() > 2 {
-        return Err(Error::not_supported(&format!("a unit of length in {name}")));
-    }
     let Some((left, right)) = call.geometries()? else { return Ok(ValueRef::Null) };
+    if call.check_unit(2, left.system)?.is_none() {
+        return Ok(ValueRef::Null);
+    }
     check_plane(&name, &[&left, &right])?;
     check_pairs(points_of(&left.shape).len(), points_of(&right.shape).len())?;
     match measure(&left.shape, &right.shape) {

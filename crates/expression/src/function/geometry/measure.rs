@@ -37,17 +37,11 @@ fn finite<'r>(call: &Call<'r>, number: f64) -> Result<ValueRef<'r>> {
     }
 }
 
-/// Error 1235 for a unit of length in the argument.
-fn refuse_unit(call: &Call<'_>, position: usize) -> Result<()> {
-    match call.count() > position {
-        true => Err(Error::not_supported(&format!("a unit of length in {}", call.function_name()))),
-        false => Ok(()),
-    }
-}
-
 fn length(call: Call<'_>) -> Result<ValueRef<'_>> {
-    refuse_unit(&call, 1)?;
     let Some(geometry) = call.geometry(0)? else { return Ok(ValueRef::Null) };
+    if call.check_unit(1, geometry.system)?.is_none() {
+        return Ok(ValueRef::Null);
+    }
     let Some(length) = measure::length(&geometry.shape) else { return Ok(ValueRef::Null) };
     check_plane(&call.function_name(), &[&geometry])?;
     finite(&call, length)
@@ -80,8 +74,10 @@ fn envelope(call: Call<'_>) -> Result<ValueRef<'_>> {
 }
 
 fn distance(call: Call<'_>) -> Result<ValueRef<'_>> {
-    refuse_unit(&call, 2)?;
     let Some((left, right)) = call.geometries()? else { return Ok(ValueRef::Null) };
+    if call.check_unit(2, left.system)?.is_none() {
+        return Ok(ValueRef::Null);
+    }
     check_plane(&call.function_name(), &[&left, &right])?;
     match measure::distance(&left.shape, &right.shape)? {
         Some(distance) => finite(&call, distance),

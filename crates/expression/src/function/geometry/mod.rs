@@ -6,6 +6,7 @@
 
 mod build;
 mod code;
+mod derive;
 mod json;
 mod line;
 mod measure;
@@ -22,6 +23,7 @@ use crate::result_type::ResultType;
 
 pub(super) use build::TABLE as BUILD;
 pub(super) use code::TABLE as CODE;
+pub(super) use derive::TABLE as DERIVE;
 pub(super) use json::TABLE as JSON;
 pub(super) use line::TABLE as LINE;
 pub(super) use measure::TABLE as MEASURE;
@@ -33,14 +35,9 @@ const MISSING: &[&str] = &[
     "ST_BUFFER",
     "ST_BUFFER_STRATEGY",
     "ST_COLLECT",
-    "ST_CONVEXHULL",
     "ST_DIFFERENCE",
     "ST_INTERSECTION",
-    "ST_ISSIMPLE",
-    "ST_POINTONSURFACE",
-    "ST_SIMPLIFY",
     "ST_SYMDIFFERENCE",
-    "ST_TRANSFORM",
     "ST_UNION",
 ];
 
@@ -190,6 +187,27 @@ impl<'r> Call<'r> {
             return Err(different_systems(&self.function_name(), left.system, right.system));
         }
         Ok(Some((left, right)))
+    }
+
+    /// Checks the unit of length in an argument, if there is one. `None` for NULL. Errors: 3882 for
+    /// geometries without a reference system, 1235 for another unit than the metre.
+    fn check_unit(&self, position: usize, system: u32) -> Result<Option<()>> {
+        if self.count() <= position {
+            return Ok(Some(()));
+        }
+        let Some(unit) = self.text(position)? else { return Ok(None) };
+        let (unit, name) = (String::from_utf8_lossy(unit), self.function_name());
+        if system == 0 {
+            let message = format!(
+                "The geometry passed to function {name} is in SRID 0, which doesn't specify a length unit. Can't \
+                 convert to '{unit}'."
+            );
+            return Err(Error::new(ErrorCode::UnknownLengthUnit, message));
+        }
+        match unit.eq_ignore_ascii_case("metre") {
+            true => Ok(Some(())),
+            false => Err(Error::not_supported(&format!("this unit of length in {name}"))),
+        }
     }
 
     /// A value for a geometry.

@@ -15,7 +15,7 @@ use junctor_model::json::{self, Json, append_array, append_object, append_value,
 use junctor_model::value::ValueRef;
 
 use super::{ANY, Call, Function, TypedCall, function};
-use crate::program::Expression;
+use crate::program::{Expression, Node};
 use crate::result_type::{Coercibility, Kind, ResultType};
 pub use elements::{Sought, sought_elements};
 pub use path::Path as JsonPath;
@@ -32,12 +32,12 @@ pub(super) const TABLE: &[Function] = &[
     function("JSON_LENGTH", 1, 2, resolve_integer, length),
     function("JSON_DEPTH", 1, 1, resolve_integer, depth),
     function("JSON_KEYS", 1, 2, resolve_document, keys),
-    function("JSON_ARRAY", 0, ANY, resolve_document, array),
+    function("JSON_ARRAY", 0, ANY, resolve_members, array),
     function("JSON_OBJECT", 0, ANY, resolve_object, object),
     function("JSON_CONTAINS", 2, 3, resolve_integer, contains),
     function("JSON_CONTAINS_PATH", 3, ANY, resolve_integer, contains_path),
     function("JSON_OVERLAPS", 2, 2, resolve_integer, overlaps),
-    function("MEMBER OF", 2, 2, resolve_integer, member_of),
+    function("MEMBER OF", 2, 2, resolve_member_of, member_of),
     function("JSON_SET", 3, ANY, resolve_changes, |call| changed(call, Change::Set)),
     function("JSON_INSERT", 3, ANY, resolve_changes, |call| changed(call, Change::Insert)),
     function("JSON_REPLACE", 3, ANY, resolve_changes, |call| changed(call, Change::Replace)),
@@ -55,7 +55,8 @@ pub(super) const TABLE: &[Function] = &[
     function("JSON_SCHEMA_VALIDATION_REPORT", 2, 2, resolve_document, schema_report),
     // The arguments behind the path are those of the clauses. Its texts have the collation of RETURNING.
     function("JSON_VALUE", 2, 7, value::resolve, value::value).of_collation(),
-    function("CAST JSON", 1, 1, resolve_document, cast),
+    function("CAST JSON", 1, 1, resolve_members, cast),
+    function("JSON TRUTH", 1, 1, resolve_document, truth),
     // The second argument is NULL of the type of the elements, the third one the name of an index.
     function("CAST ARRAY", 3, 3, elements::resolve, elements::elements).of_collation(),
     function("ELEMENT OF ARRAY", 2, 2, elements::resolve, elements::element).of_collation(),
@@ -69,6 +70,60 @@ const BINARY_STRING: u8 = 15;
 
 fn resolve_document(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     Ok(TypedCall { arguments, result: ResultType::json().with_nullable(true) })
+}
+
+/// All arguments become members of a document.
+fn resolve_members(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    resolve_document(name, arguments.into_iter().map(Expression::as_member).collect())
+}
+
+/// The first argument is compared with the members of the second one.
+fn resolve_member_of(name: &'static str, mut arguments: Vec<Expression>) -> Result<TypedCall> {
+    let array = arguments.pop();
+    resolve_integer(name, arguments.into_iter().map(Expression::as_member).chain(array).collect())
+}
+
+/// A truth value as the document `true` or `false`.
+fn truth(call: Call<'_>) -> Result<ValueRef<'_>> {
+    match call.arguments[0].truth(&call.context)? {
+        Some(truth) => call.json(|buffer| Json::Boolean(truth).append(buffer)),
+        None => Ok(ValueRef::Null),
+    }
+}
+
+/// The functions whose result is a truth value, besides the operators.
+const TRUTHS: &[&str] = &[
+    "ISNULL",
+    "IS_IPV4",
+    "IS_IPV4_COMPAT",
+    "IS_IPV4_MAPPED",
+    "IS_IPV6",
+    "IS_UUID",
+    "JSON_CONTAINS",
+    "JSON_CONTAINS_PATH",
+    "JSON_OVERLAPS",
+    "JSON_SCHEMA_VALID",
+    "JSON_VALID",
+    "MEMBER OF",
+    "REGEXP_LIKE",
+];
+
+impl Expression {
+    /// The expression as a member of a document: a truth value as `true` or `false`, not as a number. Folding
+    /// turns a condition into a number, so the type must say what it is.
+    pub fn as_member(self) -> Expression {
+        let is_truth = match &self.node {
+            Node::Call(function, _) => TRUTHS.contains(&function.name),
+            _ => self.is_condition(),
+        };
+        match super::find("JSON TRUTH").filter(|_| is_truth) {
+            Some(function) => {
+                let result = ResultType::json().with_nullable(self.result.nullable);
+                Expression { node: Node::Call(function, [self].into()), result }
+            }
+            None => self,
+        }
+    }
 }
 
 fn resolve_integer(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
@@ -91,7 +146,7 @@ fn resolve_truth(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCal
 
 fn resolve_object(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     match arguments.len().is_multiple_of(2) {
-        true => resolve_document(name, arguments),
+        true => resolve_document(name, values_as_members(arguments, 1)),
         false => Err(super::wrong_count(name)),
     }
 }
@@ -100,8 +155,15 @@ fn resolve_object(name: &'static str, arguments: Vec<Expression>) -> Result<Type
 fn resolve_changes(name: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
     match arguments.len().is_multiple_of(2) {
         true => Err(super::wrong_count(name)),
-        false => resolve_document(name, arguments),
+        false => resolve_document(name, values_as_members(arguments, 2)),
     }
+}
+
+/// Every second argument from `first` on becomes a member of a document.
+fn values_as_members(arguments: Vec<Expression>, first: usize) -> Vec<Expression> {
+    let is_value = |place: usize| place >= first && (place - first).is_multiple_of(2);
+    let arguments = arguments.into_iter().enumerate();
+    arguments.map(|(place, argument)| if is_value(place) { argument.as_member() } else { argument }).collect()
 }
 
 impl<'r> Call<'r> {
@@ -167,13 +229,9 @@ impl<'r> Call<'r> {
             return self.geojson(position);
         }
         let value = self.rounded(position)?;
-        let is_condition = self.arguments[position].is_condition();
         let is_binary = self.is_binary(position);
-        self.scratch().build_text(|buffer| match (value, is_condition) {
-            (ValueRef::Bytes(bytes), _) if is_binary => {
-                Json::Opaque { wire_type: BINARY_STRING, bytes }.append(buffer);
-            }
-            (ValueRef::Int(truth @ 0..=1), true) => Json::Boolean(truth == 1).append(buffer),
+        self.scratch().build_text(|buffer| match value {
+            ValueRef::Bytes(bytes) if is_binary => Json::Opaque { wire_type: BINARY_STRING, bytes }.append(buffer),
             _ => append_value(value, buffer),
         })
     }

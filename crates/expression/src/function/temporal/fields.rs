@@ -175,15 +175,15 @@ fn extracted(call: Call<'_>, unit: Unit) -> Result<Option<Temporal>> {
 
 fn day_name(call: Call<'_>) -> Result<ValueRef<'_>> {
     let value = call.whole_date_time(0)?;
-    Ok(value.map_or(ValueRef::Null, |value| ValueRef::Bytes(DAYS[weekday(&value.parts(), false) as usize].as_bytes())))
+    let locale = call.scratch().value_rules().locale();
+    let name = |value: Temporal| locale.day(weekday(&value.parts(), false) as usize);
+    Ok(value.map_or(ValueRef::Null, |value| ValueRef::Bytes(name(value).as_bytes())))
 }
 
 fn month_name(call: Call<'_>) -> Result<ValueRef<'_>> {
-    let month = call.date_time(0)?.map_or(0, |value| usize::from(value.parts().month));
-    Ok(month
-        .checked_sub(1)
-        .and_then(|month| MONTHS.get(month))
-        .map_or(ValueRef::Null, |name| ValueRef::Bytes(name.as_bytes())))
+    let month = call.date_time(0)?.map_or(0, |value| value.parts().month);
+    let name = call.scratch().value_rules().locale().month(month);
+    Ok(name.map_or(ValueRef::Null, |name| ValueRef::Bytes(name.as_bytes())))
 }
 
 fn last_day(call: Call<'_>) -> Result<ValueRef<'_>> {

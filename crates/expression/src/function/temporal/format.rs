@@ -3,11 +3,12 @@
 use std::io::Write;
 
 use junctor_model::error::Result;
+use junctor_model::locale::Locale;
 use junctor_model::temporal::Parts;
 use junctor_model::value::ValueRef;
 
 use super::super::{Call, Function, TypedCall, function, generated_text};
-use super::fields::{DAYS, MONTHS, day_of_year, weekday};
+use super::fields::{day_of_year, weekday};
 use super::week::{Mode, week_of};
 use crate::program::Expression;
 
@@ -39,12 +40,19 @@ fn formatted<'r>(call: Call<'r>, parts: &Parts, format: &[u8], is_time: bool) ->
     if format.is_empty() {
         return Ok(ValueRef::Null);
     }
-    let built = call.scratch().build(|buffer| Ok(append_formatted(parts, format, is_time, buffer).is_some()))?;
+    let locale = call.scratch().value_rules().locale();
+    let built =
+        call.scratch().build(|buffer| Ok(append_formatted(parts, format, (is_time, locale), buffer).is_some()))?;
     Ok(built.map_or(ValueRef::Null, ValueRef::Bytes))
 }
 
 /// Appends the formatted value; `None` if it has no such text.
-pub(super) fn append_formatted(parts: &Parts, format: &[u8], is_time: bool, out: &mut Vec<u8>) -> Option<()> {
+pub(super) fn append_formatted(
+    parts: &Parts,
+    format: &[u8],
+    (is_time, locale): (bool, Locale),
+    out: &mut Vec<u8>,
+) -> Option<()> {
     if parts.negative && is_time {
         out.push(b'-');
     }
@@ -53,7 +61,7 @@ pub(super) fn append_formatted(parts: &Parts, format: &[u8], is_time: bool, out:
         match (byte, bytes.clone().next()) {
             (b'%', Some(specifier)) => {
                 bytes.next();
-                append_specifier(*specifier, parts, is_time, out)?;
+                append_specifier(*specifier, parts, (is_time, locale), out)?;
             }
             _ => out.push(*byte),
         }
@@ -61,7 +69,7 @@ pub(super) fn append_formatted(parts: &Parts, format: &[u8], is_time: bool, out:
     Some(())
 }
 
-fn append_specifier(specifier: u8, parts: &Parts, is_time: bool, out: &mut Vec<u8>) -> Option<()> {
+fn append_specifier(specifier: u8, parts: &Parts, (is_time, locale): (bool, Locale), out: &mut Vec<u8>) -> Option<()> {
     let mut number = |value: i64, width: usize| {
         // Writing to a Vec cannot fail.
         let _ = write!(out, "{value:0width$}");
@@ -98,13 +106,14 @@ fn append_specifier(specifier: u8, parts: &Parts, is_time: bool, out: &mut Vec<u
         b'x' if has_day => number(week_of(parts, mode(true, true)).0, 4),
         b'w' | b'U' | b'u' | b'V' | b'v' | b'X' | b'x' => None,
         b'M' | b'b' => {
-            let name = *MONTHS.get(usize::from(parts.month).checked_sub(1)?)?;
-            out.extend_from_slice(if specifier == b'M' { name } else { &name[..3] }.as_bytes());
+            let name = if specifier == b'M' { locale.month(parts.month) } else { locale.month_short(parts.month) };
+            out.extend_from_slice(name?.as_bytes());
             Some(())
         }
         b'W' | b'a' if has_day => {
-            let name = DAYS[weekday(parts, false) as usize];
-            out.extend_from_slice(if specifier == b'W' { name } else { &name[..3] }.as_bytes());
+            let day = weekday(parts, false) as usize;
+            let name = if specifier == b'W' { locale.day(day) } else { locale.day_short(day) };
+            out.extend_from_slice(name.as_bytes());
             Some(())
         }
         b'W' | b'a' => None,

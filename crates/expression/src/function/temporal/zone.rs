@@ -9,7 +9,7 @@ use super::format::append_formatted;
 use super::{SECOND_US, digits_of, temporal};
 use crate::decimal;
 use crate::evaluate::to_decimal;
-use crate::program::Expression;
+use crate::program::{Expression, Node};
 use crate::result_type::{Kind, ResultType};
 
 /// The zone of the session follows the written arguments.
@@ -17,6 +17,7 @@ pub(in super::super) const TABLE: &[Function] = &[
     function("CONVERT_TZ", 3, 3, resolve_convert, convert),
     function("FROM_UNIXTIME", 1, 2, resolve_from_unix, from_unix).with(ZONE).of_numbers(),
     function("UNIX_TIMESTAMP", 0, 1, resolve_to_unix, to_unix).with(ZONE),
+    function("AT TIME ZONE", 1, 1, resolve_in_utc, in_utc),
 ];
 
 const ZONE: &[Setting] = &[Setting::Variable("time_zone")];
@@ -52,6 +53,30 @@ fn convert(call: Call<'_>) -> Result<ValueRef<'_>> {
     }
     let Some(moved) = parts_at(utc, to, parts.microsecond) else { return Ok(ValueRef::Null) };
     Ok(ValueRef::Temporal(Temporal::from_parts(TemporalKind::DateTime, call.result.scale(), &moved)))
+}
+
+fn resolve_in_utc(_: &'static str, arguments: Vec<Expression>) -> Result<TypedCall> {
+    let result = temporal(Kind::DateTime, digits_of(&arguments[0]));
+    Ok(TypedCall { arguments, result })
+}
+
+/// A TIMESTAMP as DATETIME in UTC. A stored column is exact; other values come back from the zone of the
+/// session, where a time that the clocks show twice is the first.
+fn in_utc(call: Call<'_>) -> Result<ValueRef<'_>> {
+    let stored = match (&call.arguments[0].node, call.context.row) {
+        (Node::Column { index, .. }, Some(row)) => row.column(*index),
+        _ => call.value(0)?,
+    };
+    let ValueRef::Temporal(value) = stored else { return Ok(ValueRef::Null) };
+    if value.kind == TemporalKind::Timestamp {
+        return Ok(ValueRef::Temporal(Zone::UTC.date_time_of(value)));
+    }
+    let zone = call.scratch().value_rules().zone();
+    Ok(match zone.instant_of(&value.parts(), value.digits) {
+        Some((instant, _)) => ValueRef::Temporal(Zone::UTC.date_time_of(instant)),
+        None if value.is_zero() => ValueRef::Temporal(value),
+        None => ValueRef::Null,
+    })
 }
 
 fn parts_at(utc: i64, zone: Zone, microsecond: u32) -> Option<Parts> {
@@ -95,7 +120,9 @@ fn from_unix(call: Call<'_>) -> Result<ValueRef<'_>> {
         return Ok(ValueRef::Temporal(Temporal::from_parts(TemporalKind::DateTime, digits, &parts)));
     }
     let Some(format) = call.text(1)?.filter(|format| !format.is_empty()) else { return Ok(ValueRef::Null) };
-    let built = call.scratch().build(|buffer| Ok(append_formatted(&parts, format, false, buffer).is_some()))?;
+    let locale = call.scratch().value_rules().locale();
+    let built =
+        call.scratch().build(|buffer| Ok(append_formatted(&parts, format, (false, locale), buffer).is_some()))?;
     Ok(built.map_or(ValueRef::Null, ValueRef::Bytes))
 }
 

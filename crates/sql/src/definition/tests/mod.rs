@@ -76,6 +76,7 @@ fn error(text: &str, dictionary: &Dictionary) -> String {
 
 fn outcome(text: &str) -> String {
     let mut out = String::new();
+    let deprecations = parse(text.as_bytes()).map(|parsed| parsed.deprecations).unwrap_or_default();
     match define(text, &databases()) {
         Err(error) => writeln!(out, "{error}").expect("a String takes everything"),
         Ok(CheckedDefinition {
@@ -84,6 +85,10 @@ fn outcome(text: &str) -> String {
             let shown = create_table_text(&definition, Some(auto_increment));
             out.push_str(&String::from_utf8(shown).expect("the texts of these tests are UTF-8"));
             out.push('\n');
+            for deprecation in deprecations {
+                let (code, text) = (deprecation.code().errno(), deprecation.text());
+                writeln!(out, "warning {code}: {text}").expect("a String takes everything");
+            }
             for (code, message) in notes {
                 writeln!(out, "warning {code}: {message}").expect("a String takes everything");
             }

@@ -11,13 +11,13 @@ use junctor_signals::end_transaction::CommitDurability;
 use super::Note;
 use super::character_set::check_character_set;
 use super::check::{AssignedValue, check, text_of, unsigned_of};
-use super::declare::{Kind, Scope, Slot, VariableId, find};
+use super::declare::{Kind, Scope, Slot, Variable, VariableId, find};
 use super::global::GlobalVariables;
 use super::session::{IsolationChoice, SessionVariables};
 use super::sql_mode::SqlMode;
-use crate::parse::Expression;
 use crate::parse::expression::VariableScope;
 use crate::parse::statement::{AccessMode, IsolationLevel, SetItem};
+use crate::parse::{Deprecation, Expression};
 
 /// A new global value. Each sql block has a copy of the global values and must apply the change.
 #[derive(Clone, Debug, PartialEq)]
@@ -192,6 +192,7 @@ impl Assignment<'_, '_> {
             Some(expression) => {
                 let value = self.value_of(expression)?;
                 let assigned = AssignedValue { name, value: &value, mode: self.session.sql_mode };
+                self.effects.notes.extend(deprecation(variable, &value));
                 check(variable, assigned, &old, &mut self.effects.notes)?
             }
         };
@@ -353,4 +354,16 @@ fn check_scope(name: &str, scope: Scope, is_global: bool) -> Result<()> {
 
 pub(super) fn unknown(name: &str) -> Box<Error> {
     Error::new(ErrorCode::UnknownSystemVariable, format!("Unknown system variable '{name}'"))
+}
+
+/// The warning about a deprecated variable, or about a deprecated value.
+fn deprecation(variable: &Variable, value: &Value) -> Option<Note> {
+    let text = || text_of(value);
+    let deprecation = match variable.kind {
+        _ if variable.name == "explicit_defaults_for_timestamp" => Some(Deprecation::ExplicitDefaults),
+        Kind::CharacterSet(_) => Deprecation::of_character_set(&text()),
+        Kind::Collation => Deprecation::of_collation(&text()),
+        _ => None,
+    };
+    deprecation.map(|found| (found.code().errno(), found.text().into()))
 }

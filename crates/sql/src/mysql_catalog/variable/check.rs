@@ -2,6 +2,7 @@
 
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::{Error, ErrorCode, Result};
+use junctor_model::locale::Locale;
 use junctor_model::row_encoding::append_text;
 use junctor_model::temporal::Zone;
 use junctor_model::value::Value;
@@ -32,6 +33,7 @@ pub(super) fn default_value(variable: &Variable) -> Value {
         Kind::CharacterSet(_) => text(CollationId::DEFAULT.character_set().name()),
         Kind::Collation => text(CollationId::DEFAULT.name()),
         Kind::TimeZone => text("SYSTEM"),
+        Kind::Locale => text(Locale::ENGLISH.name()),
     }
 }
 
@@ -98,6 +100,20 @@ pub(super) fn check(
             Value::Null => Err(wrong_value(name, "NULL")),
             _ => Err(wrong_type(name)),
         },
+        Kind::Locale => {
+            let found = match value {
+                Value::Bytes(_) => Locale::find(&text_of(value)),
+                Value::Int(0..) | Value::UInt(_) => Locale::numbered(unsigned_of(value)),
+                Value::Int(_) => None,
+                Value::Null => return Err(wrong_value(name, "NULL")),
+                _ => return Err(wrong_type(name)),
+            };
+            let unknown = || {
+                let shown: String = text_of(value).chars().take(QUOTED_CHARACTERS_MAX).collect();
+                Error::new(ErrorCode::UnknownLocale, format!("Unknown locale: '{shown}'"))
+            };
+            text(found.ok_or_else(unknown)?.name())
+        }
         Kind::TimeZone => match value {
             Value::Bytes(_) if Zone::find(&text_of(value)).is_some() => Ok(value.clone()),
             Value::Bytes(_) => {

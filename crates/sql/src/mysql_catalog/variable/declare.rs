@@ -63,6 +63,8 @@ pub enum Kind {
     Collation,
     /// `SYSTEM`, `UTC` or an offset such as `+02:00`.
     TimeZone,
+    /// A locale, by name or by MySQL's number.
+    Locale,
 }
 
 /// Where the session's value is stored: in the sparse list, in a field of the session, or nowhere because it

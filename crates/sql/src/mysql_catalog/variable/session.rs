@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use junctor_gateway::transaction::Isolation;
 use junctor_model::collation::{CharacterSet, CollationId};
 use junctor_model::error::Result;
+use junctor_model::locale::Locale;
 use junctor_model::row_encoding::ResultColumn;
 use junctor_model::temporal::{ValueRules, Zone};
 use junctor_model::value::Value;
@@ -54,6 +55,8 @@ struct PlanSettings {
     client: CharacterSet,
     foreign_key_checks: bool,
     time_zone: Zone,
+    locale: Locale,
+    nulls_are_now: bool,
     division_increment: u8,
     concat_bytes_max: u64,
     numbers: (u16, u16),
@@ -107,6 +110,7 @@ pub struct SessionVariables {
     /// See [`Self::plan_key`]. Each method that changes a variable of [`PlanSettings`] must update it.
     plan_key: u64,
     narrows_literals: bool,
+    nulls_are_now: bool,
     sorts_with_files: bool,
     /// See [`Self::value_rules`]; updated with the plan key.
     rules: ValueRules,
@@ -176,6 +180,7 @@ impl SessionVariables {
             next_read_only: None,
             plan_key: 0,
             narrows_literals: false,
+            nulls_are_now: false,
             sorts_with_files: false,
             rules: ValueRules::DEFAULT,
             stored: Vec::new(),
@@ -284,16 +289,19 @@ impl SessionVariables {
             client: self.character_set_client,
             foreign_key_checks: self.foreign_key_checks,
             time_zone: self.zone_of_variable(),
+            locale: self.locale_of_variable(),
+            nulls_are_now: !self.flag("explicit_defaults_for_timestamp"),
             division_increment: self.division_increment(),
             concat_bytes_max: self.concat_bytes_max(),
             numbers: self.auto_increment_step(),
             sorts_with_files: self.sorts_with_files,
         };
+        self.nulls_are_now = settings.nulls_are_now;
         self.narrows_literals = !self.character_set_client.is_within(self.collation_connection.character_set());
         let mut hasher = DefaultHasher::new();
         settings.hash(&mut hasher);
         self.plan_key = hasher.finish();
-        self.rules = ValueRules::new(self.sql_mode.date_rules(), settings.time_zone);
+        self.rules = ValueRules::new(self.sql_mode.date_rules(), settings.time_zone).in_locale(settings.locale);
     }
 
     /// Bytes of memory beyond which a query writes rows to a temporary file (`tmp_table_size`).
@@ -323,7 +331,14 @@ impl SessionVariables {
     /// How the session's texts are read.
     #[inline]
     pub fn dialect(&self) -> Dialect {
-        Dialect { narrows_literals: self.narrows_literals, ..self.sql_mode.dialect() }
+        let (narrows_literals, nulls_are_now) = (self.narrows_literals, self.nulls_are_now);
+        Dialect { narrows_literals, nulls_are_now, ..self.sql_mode.dialect() }
+    }
+
+    /// Whether NULL for a TIMESTAMP that is NOT NULL is the present time, because
+    /// `explicit_defaults_for_timestamp` is off.
+    pub(crate) fn nulls_are_now(&self) -> bool {
+        self.nulls_are_now
     }
 
     /// Whether the client wants other bytes for one of the columns than those of UTF-8.
@@ -364,6 +379,12 @@ impl SessionVariables {
     fn zone_of_variable(&self) -> Zone {
         let text = super::find("time_zone").map_or(Value::Null, |id| self.value(id));
         Zone::find(&text_of(&text)).unwrap_or(Zone::UTC)
+    }
+
+    /// The locale that `lc_time_names` names.
+    fn locale_of_variable(&self) -> Locale {
+        let text = super::find("lc_time_names").map_or(Value::Null, |id| self.value(id));
+        Locale::find(&text_of(&text)).unwrap_or(Locale::ENGLISH)
     }
 
     /// `long_query_time` in microseconds.

@@ -301,7 +301,17 @@ fn fraction_digits(name: &str, call: &FunctionCall) -> Result<u8> {
     match call.arguments.as_slice() {
         [] => Ok(0),
         [Expression::Literal(Literal::Integer(digits @ 0..=6))] => Ok(*digits as u8),
-        [_] => Err(Error::new(ErrorCode::WrongArguments, format!("Incorrect arguments to {name}"))),
+        [Expression::Literal(Literal::Integer(digits @ 7..))] => {
+            let name = match name {
+                "CURRENT_TIMESTAMP" | "LOCALTIME" | "LOCALTIMESTAMP" => "now".to_owned(),
+                "CURRENT_TIME" => "curtime".to_owned(),
+                name => name.to_ascii_lowercase(),
+            };
+            let text = format!("Too-big precision {digits} specified for '{name}'. Maximum is 6.");
+            Err(Error::new(ErrorCode::TooBigPrecision, text))
+        }
+        // The grammar of MySQL has only a number here.
+        [_] => Err(Error::new(ErrorCode::SyntaxError, format!("You have an error in your SQL syntax near '{name}('"))),
         _ => Err(wrong_count(name)),
     }
 }

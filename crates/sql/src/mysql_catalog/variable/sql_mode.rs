@@ -99,6 +99,7 @@ impl SqlMode {
             high_not_precedence: self.0 & 1 << 29 != 0,
             real_as_float: self.0 & 1 != 0,
             narrows_literals: false,
+            nulls_are_now: false,
         }
     }
 

@@ -183,7 +183,7 @@ pub const TABLE: &[Variable] = &[
     flag("large_files_support", GlobalReadOnly, true),
     number("last_insert_id", Session, 0, 0, u64::MAX).at(Slot::LastInsertId),
     text("lc_messages", Both, "en_US"),
-    text("lc_time_names", Both, "en_US"),
+    declare("lc_time_names", Both, Kind::Locale),
     text("license", GlobalReadOnly, "Apache-2.0"),
     flag("local_infile", Global, false),
     number("lock_wait_timeout", Both, YEAR_SECONDS, 1, YEAR_SECONDS),

@@ -338,7 +338,9 @@ fn what_cannot_be_set_or_read_has_mysqls_errors() {
         ("SET transaction_isolation='x'", "1231 Variable 'transaction_isolation' can't be set to the value of 'x'"),
         ("SLEEP(1)", "1235 This version of Junctor doesn't yet support 'SLEEP'"),
         ("VERSION(1)", "1582 Incorrect parameter count in the call to native function 'VERSION'"),
-        ("NOW(7)", "1210 Incorrect arguments to NOW"),
+        ("NOW(7)", "1426 Too-big precision 7 specified for 'now'. Maximum is 6."),
+        ("SET lc_time_names='xx_XX'", "1649 Unknown locale: 'xx_XX'"),
+        ("SET lc_time_names=NULL", "1231 Variable 'lc_time_names' can't be set to the value of 'NULL'"),
     ] {
         assert_eq!(client.refused(text), error, "{text}");
     }

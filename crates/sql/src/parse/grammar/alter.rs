@@ -221,7 +221,7 @@ impl Parser<'_> {
         }
         let character_set = self.name_or_default()?;
         let collation = match self.accept_word(Keyword::Collate) {
-            true => self.name_or_default()?,
+            true => self.collation_or_default()?,
             false => None,
         };
         Ok(TableChange::ConvertTo { character_set, collation })

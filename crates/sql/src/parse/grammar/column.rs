@@ -4,6 +4,7 @@ use super::parser::{Parse, Parser};
 use crate::parse::definition::{
     Check, ColumnDefinition, ColumnType, DefaultValue, GeneratedColumn, IntegerSize, LongSize, TypeKind,
 };
+use crate::parse::deprecation::Deprecation;
 use crate::parse::expression::Expression;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
@@ -120,7 +121,7 @@ impl Parser<'_> {
                 column.primary_key = true;
             }
             Keyword::Comment => column.comment = Some(self.string()?),
-            _ => column.column_type.collation = Some(self.character_set_name()?),
+            _ => column.column_type.collation = Some(self.collation_name()?),
         }
         Ok(true)
     }
@@ -202,6 +203,7 @@ impl Parser<'_> {
         let kind = match keyword {
             Keyword::National | Keyword::Nchar | Keyword::Nvarchar => {
                 let kind = self.national_type()?;
+                self.note(Deprecation::National);
                 return Ok(TypeHead { kind, national: true, serial: false });
             }
             Keyword::Long => self.long_type()?,
@@ -283,7 +285,13 @@ impl Parser<'_> {
             Keyword::Time => TypeKind::Time { fraction_digits: self.bracketed_number()?.unwrap_or(0) },
             Keyword::Datetime => TypeKind::DateTime { fraction_digits: self.bracketed_number()?.unwrap_or(0) },
             Keyword::Timestamp => TypeKind::Timestamp { fraction_digits: self.bracketed_number()?.unwrap_or(0) },
-            Keyword::Year => TypeKind::Year { digits: self.bracketed_number()? },
+            Keyword::Year => {
+                let digits = self.bracketed_number()?;
+                if digits == Some(4) {
+                    self.note(Deprecation::YearDigits);
+                }
+                TypeKind::Year { digits }
+            }
             Keyword::Char | Keyword::Character if self.accept_word(Keyword::Varying) => {
                 TypeKind::VarChar { length: self.required_length()? }
             }
@@ -380,17 +388,28 @@ impl Parser<'_> {
                 | TypeKind::Enum(_)
                 | TypeKind::Set(_)
         );
+        let mut is_unsigned = false;
         loop {
             match self.word() {
-                Some(Keyword::Unsigned) if is_number => column_type.unsigned = true,
+                Some(Keyword::Unsigned) if is_number => {
+                    column_type.unsigned = true;
+                    is_unsigned = true;
+                }
                 Some(Keyword::Signed) if is_number => {}
                 Some(Keyword::Zerofill) if is_number => {
+                    self.note(Deprecation::ZeroFill);
                     column_type.zerofill = true;
                     column_type.unsigned = true;
                 }
-                Some(Keyword::Binary) if is_text => column_type.binary_collation = true,
+                Some(Keyword::Binary) if is_text => {
+                    self.note(Deprecation::BinaryAttribute);
+                    column_type.binary_collation = true;
+                }
                 Some(Keyword::Byte) if is_text => column_type.character_set = Some("binary".to_owned()),
-                Some(Keyword::Ascii) if is_text => column_type.character_set = Some("latin1".to_owned()),
+                Some(Keyword::Ascii) if is_text => {
+                    self.note(Deprecation::AsciiAttribute);
+                    column_type.character_set = Some("latin1".to_owned());
+                }
                 Some(Keyword::Unicode) if is_text => column_type.character_set = Some("ucs2".to_owned()),
                 Some(Keyword::Charset | Keyword::Character | Keyword::Char) if is_text => {
                     match self.character_set_clause()? {
@@ -399,9 +418,32 @@ impl Parser<'_> {
                     }
                     continue;
                 }
-                _ => return Ok(column_type),
+                _ => break,
             }
             self.advance();
+        }
+        self.note_numeric_type(&column_type.kind, is_unsigned);
+        Ok(column_type)
+    }
+
+    /// Notes what is deprecated about a type of numbers. `is_unsigned` says whether UNSIGNED was written.
+    fn note_numeric_type(&mut self, kind: &TypeKind, is_unsigned: bool) {
+        match kind {
+            TypeKind::Integer { display_width: Some(width), size }
+                if *size != IntegerSize::Tiny || *width != 1 || is_unsigned =>
+            {
+                self.note(Deprecation::DisplayWidth);
+            }
+            TypeKind::Float { scale, .. } | TypeKind::Double { scale, .. } => {
+                if scale.is_some() {
+                    self.note(Deprecation::FloatDigits);
+                }
+                if is_unsigned {
+                    self.note(Deprecation::UnsignedFraction);
+                }
+            }
+            TypeKind::Decimal { .. } if is_unsigned => self.note(Deprecation::UnsignedFraction),
+            _ => {}
         }
     }
 }

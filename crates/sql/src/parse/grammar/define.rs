@@ -260,7 +260,7 @@ impl Parser<'_> {
         }
         if self.accept_word(Keyword::Collate) {
             self.accept(TokenKind::Equal);
-            return Ok(Some(TableOption::Collation(self.name_or_default()?)));
+            return Ok(Some(TableOption::Collation(self.collation_or_default()?)));
         }
         let keyword = self.word();
         if has_default {
@@ -305,9 +305,14 @@ impl Parser<'_> {
         Ok(self.text_since(start))
     }
 
-    /// The name of a character set or collation, or `None` for DEFAULT.
+    /// The name of a character set, or `None` for DEFAULT.
     pub(super) fn name_or_default(&mut self) -> Parse<Option<String>> {
         if self.accept_word(Keyword::Default) { Ok(None) } else { Ok(Some(self.character_set_name()?)) }
+    }
+
+    /// The name of a collation, or `None` for DEFAULT.
+    pub(super) fn collation_or_default(&mut self) -> Parse<Option<String>> {
+        if self.accept_word(Keyword::Default) { Ok(None) } else { Ok(Some(self.collation_name()?)) }
     }
 
     pub(super) fn partition_by(&mut self) -> Parse<PartitionByKey> {
@@ -426,7 +431,7 @@ impl Parser<'_> {
                 character_set = self.name_or_default()?;
             } else if self.accept_word(Keyword::Collate) {
                 self.accept(TokenKind::Equal);
-                collation = self.name_or_default()?;
+                collation = self.collation_or_default()?;
             } else if self.bytes(self.current).eq_ignore_ascii_case(b"ENCRYPTION") {
                 self.advance();
                 self.accept(TokenKind::Equal);

@@ -2,6 +2,7 @@
 
 use super::operator::Level;
 use super::parser::{Parse, Parser};
+use crate::parse::deprecation::Deprecation;
 use crate::parse::expression::is_aggregate;
 use crate::parse::expression::{
     BinaryOperator, CastTarget, Expression, FunctionCall, Literal, StringLiteral, TrimSide,
@@ -80,6 +81,10 @@ impl Parser<'_> {
         if call.name.eq_ignore_ascii_case("JSON_VALUE") {
             return self.json_value(call);
         }
+        if call.name.eq_ignore_ascii_case("MID") && call.database.is_none() {
+            call.name = "SUBSTRING".to_owned();
+            return self.substring_arguments(call);
+        }
         let is_count = call.name.eq_ignore_ascii_case("COUNT");
         if is_count && self.accept(TokenKind::Star) {
             call.star = true;
@@ -105,7 +110,13 @@ impl Parser<'_> {
                 self.weighed_as(&mut call)?;
             }
         }
+        if call.database.is_none() && !has_arity(&call.name, call.arguments.len()) {
+            return self.syntax();
+        }
         self.expect(TokenKind::Close)?;
+        if call.database.is_none() {
+            self.note_if(Deprecation::of_function(&call.name));
+        }
         if self.at_word(Keyword::Over) {
             return match call.is_aggregate() {
                 true if call.distinct => self.unsupported("<window function>(DISTINCT ..)"),
@@ -225,6 +236,9 @@ impl Parser<'_> {
         self.advance();
         self.expect(TokenKind::Open)?;
         let operand = Box::new(self.expression()?);
+        if self.current.kind == TokenKind::Name && self.bytes(self.current).eq_ignore_ascii_case(b"AT") {
+            return self.cast_at_time_zone(*operand);
+        }
         self.expect_word(Keyword::As)?;
         let target = self.cast_target()?;
         let target = match self.accept_word(Keyword::Array) {
@@ -233,6 +247,32 @@ impl Parser<'_> {
         };
         self.expect(TokenKind::Close)?;
         Ok(Expression::Cast { operand, target })
+    }
+
+    /// `AT TIME ZONE [INTERVAL] 'zone' AS DATETIME[(digits)])`, the rest of a CAST.
+    fn cast_at_time_zone(&mut self, operand: Expression) -> Parse<Expression> {
+        self.advance();
+        if self.accept_word(Keyword::Local) {
+            return self.unsupported("AT LOCAL");
+        }
+        self.expect_word(Keyword::Time)?;
+        if !self.bytes(self.current).eq_ignore_ascii_case(b"ZONE") {
+            return self.syntax();
+        }
+        self.advance();
+        let is_interval = self.accept_word(Keyword::Interval);
+        let zone = StringLiteral { bytes: self.string()?, ..StringLiteral::default() };
+        self.expect_word(Keyword::As)?;
+        self.expect_word(Keyword::Datetime)?;
+        let target = CastTarget::DateTime(self.bracketed_number()?);
+        self.expect(TokenKind::Close)?;
+        self.grow()?;
+        let arguments = vec![
+            operand,
+            Expression::Literal(Literal::String(zone)),
+            Expression::Literal(Literal::Boolean(is_interval)),
+        ];
+        Ok(Expression::Cast { operand: Box::new(Expression::call(AT_TIME_ZONE, arguments)), target })
     }
 
     fn convert(&mut self) -> Parse<Expression> {
@@ -263,6 +303,7 @@ impl Parser<'_> {
                 CastTarget::Char { length, character_set: self.character_set_clause()? }
             }
             Keyword::Nchar => {
+                self.note(Deprecation::National);
                 CastTarget::Char { length: self.bracketed_number()?, character_set: Some("utf8mb3".to_owned()) }
             }
             Keyword::Decimal | Keyword::Dec | Keyword::Numeric => {
@@ -369,18 +410,24 @@ impl Parser<'_> {
     }
 
     fn substring(&mut self) -> Parse<Expression> {
-        let mut call = FunctionCall { name: self.any_word()?, ..FunctionCall::default() };
+        let call = FunctionCall { name: self.any_word()?, ..FunctionCall::default() };
         self.expect(TokenKind::Open)?;
+        self.substring_arguments(call)
+    }
+
+    /// `text, start[, length])` or `text FROM start [FOR length])`
+    fn substring_arguments(&mut self, mut call: FunctionCall) -> Parse<Expression> {
         call.arguments.push(self.expression()?);
-        if self.accept_word(Keyword::From) {
+        let last = match self.accept_word(Keyword::From) {
+            true => TokenKind::Keyword(Keyword::For),
+            false => {
+                self.expect(TokenKind::Comma)?;
+                TokenKind::Comma
+            }
+        };
+        call.arguments.push(self.expression()?);
+        if self.accept(last) {
             call.arguments.push(self.expression()?);
-            if self.accept_word(Keyword::For) {
-                call.arguments.push(self.expression()?);
-            }
-        } else {
-            while self.accept(TokenKind::Comma) {
-                call.arguments.push(self.expression()?);
-            }
         }
         self.expect(TokenKind::Close)?;
         Ok(Expression::Function(Box::new(call)))
@@ -399,9 +446,53 @@ impl Parser<'_> {
     }
 }
 
+/// Functions whose numbers of arguments are a matter of MySQL's grammar, so that another number is a syntax
+/// error: the name, the least and the greatest number.
+const ARITIES: &[(&str, usize, usize)] = &[
+    ("ASCII", 1, 1),
+    ("CHARSET", 1, 1),
+    ("COLLATION", 1, 1),
+    ("DATABASE", 0, 0),
+    ("DATE", 1, 1),
+    ("DAY", 1, 1),
+    ("FORMAT", 2, 3),
+    ("HOUR", 1, 1),
+    ("IF", 3, 3),
+    ("INSERT", 4, 4),
+    ("LEFT", 2, 2),
+    ("MICROSECOND", 1, 1),
+    ("MINUTE", 1, 1),
+    ("MOD", 2, 2),
+    ("MONTH", 1, 1),
+    ("QUARTER", 1, 1),
+    ("REPEAT", 2, 2),
+    ("REPLACE", 3, 3),
+    ("REVERSE", 1, 1),
+    ("RIGHT", 2, 2),
+    ("ROW_COUNT", 0, 0),
+    ("SCHEMA", 0, 0),
+    ("SECOND", 1, 1),
+    ("TIME", 1, 1),
+    ("TIMESTAMP", 1, 2),
+    ("TRUNCATE", 2, 2),
+    ("USER", 0, 0),
+    ("WEEK", 1, 2),
+    ("YEAR", 1, 1),
+];
+
+/// Whether the grammar has a call of this function with this number of arguments.
+fn has_arity(name: &str, count: usize) -> bool {
+    let known = ARITIES.iter().find(|(known, _, _)| known.eq_ignore_ascii_case(name));
+    known.is_none_or(|(_, least, most)| (*least..=*most).contains(&count))
+}
+
 /// The name of the call that stands for an interval until the operator or function that takes it is known. No
 /// function has this name.
 const INTERVAL: &str = "INTERVAL UNIT";
+
+/// The name of the call that stands for AT TIME ZONE. Its arguments are the value, the zone, and whether the
+/// zone was written as an interval.
+pub(crate) const AT_TIME_ZONE: &str = "AT TIME ZONE";
 
 /// The number and the unit of an interval; any other expression is returned unchanged.
 pub(super) fn interval_of(expression: Expression) -> Result<[Expression; 2], Expression> {

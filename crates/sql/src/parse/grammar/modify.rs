@@ -1,6 +1,7 @@
 //! INSERT, REPLACE, UPDATE and DELETE.
 
 use super::parser::{Parse, Parser, Stop};
+use crate::parse::deprecation::Deprecation;
 use crate::parse::expression::Expression;
 use crate::parse::hint::Hints;
 use crate::parse::keyword::Keyword;
@@ -16,7 +17,10 @@ impl Parser<'_> {
         let replace = self.at_word(Keyword::Replace);
         self.advance();
         let hints = self.hints();
-        let _ = self.accept_any(&[Keyword::LowPriority, Keyword::Delayed, Keyword::HighPriority]);
+        let priority = self.accept_any(&[Keyword::LowPriority, Keyword::Delayed, Keyword::HighPriority]);
+        if priority == Some(Keyword::Delayed) {
+            self.note(if replace { Deprecation::ReplaceDelayed } else { Deprecation::InsertDelayed });
+        }
         let ignore = !replace && self.accept_word(Keyword::Ignore);
         self.may_return = true;
         self.may_select_into = false;
@@ -47,7 +51,9 @@ impl Parser<'_> {
             self.expect_word(Keyword::Duplicate)?;
             self.expect_word(Keyword::Key)?;
             self.expect_word(Keyword::Update)?;
+            self.is_upsert = true;
             on_duplicate = self.comma_list(Self::assignment)?;
+            self.is_upsert = false;
             let has_query = on_duplicate.iter().any(|assignment: &Assignment| assignment.value.needs_tree());
             if has_query && matches!(source, InsertSource::UniformRows { .. }) {
                 return Err(Stop::LiteralsMatter);

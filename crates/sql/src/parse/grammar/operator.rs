@@ -6,6 +6,7 @@
 
 use super::function::binary;
 use super::parser::{Parse, Parser};
+use crate::parse::deprecation::Deprecation;
 use crate::parse::expression::{BinaryOperator, Expression, InList, IsTest, UnaryOperator};
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
@@ -128,7 +129,10 @@ impl Parser<'_> {
                 self.expression_at(Level::Simple)?
             }
             TokenKind::Tilde => self.unary(UnaryOperator::BitNot)?,
-            TokenKind::Exclamation => self.unary(UnaryOperator::Not)?,
+            TokenKind::Exclamation => {
+                self.note(Deprecation::NotSign);
+                self.unary(UnaryOperator::Not)?
+            }
             _ => self.primary()?,
         };
         Ok((simple, Level::Concat))
@@ -142,6 +146,11 @@ impl Parser<'_> {
 
     /// AND or OR. A run of the same operator becomes one node, so that a long run does not make a high tree.
     fn logical(&mut self, left: Expression, level: Level) -> Parse<Expression> {
+        match self.current.kind {
+            TokenKind::BarBar => self.note(Deprecation::OrSign),
+            TokenKind::AmpersandAmpersand => self.note(Deprecation::AndSign),
+            _ => {}
+        }
         self.advance();
         let left_height = std::mem::take(&mut self.height);
         let right = self.expression_at(above(level))?;

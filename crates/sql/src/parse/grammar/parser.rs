@@ -1,5 +1,6 @@
 //! The entry points of the parser, its token window, names and limits.
 
+use crate::parse::deprecation::{DEPRECATIONS_MAX, Deprecation};
 use crate::parse::dialect::Dialect;
 use crate::parse::error::{ParseError, ParseErrorKind};
 use crate::parse::expression::Expression;
@@ -24,6 +25,8 @@ pub struct Parsed {
     pub parameter_count: u32,
     /// Byte offset after the statement and its semicolon.
     pub end: usize,
+    /// The deprecated syntax in the statement, in the order of the text.
+    pub deprecations: Vec<Deprecation>,
 }
 
 /// The outcome of parsing a statement with lifted literals.
@@ -37,6 +40,8 @@ pub enum Parameterised {
         /// the statement's meaning depends on their text (see [`crate::parse::lift`]). The parsed statement
         /// is valid for all texts of its shape in which these literals are equal.
         kept: Vec<ParameterNumber>,
+        /// The deprecated syntax in the statement, in the order of the text.
+        deprecations: Vec<Deprecation>,
     },
     /// Statements of this shape cannot share a plan, because their meaning depends on the literals. They must
     /// be parsed at each execution.
@@ -122,15 +127,16 @@ pub fn parse_with_parameters(text: &[u8], shape: &Shape, dialect: Dialect) -> Re
             Ok(statement) => statement,
             Err(Stop::LiteralsMatter) => return Ok(Parameterised::LiteralsMatter),
             Err(stop) => {
-                let parsed = parser.after_stop(stop)?;
-                return Ok(Parameterised::Statement { statement: parsed.statement, kept });
+                let Parsed { statement, deprecations, .. } = parser.after_stop(stop)?;
+                return Ok(Parameterised::Statement { statement, kept, deprecations });
             }
         };
         // Only the syntax tree shows whether a literal is an operand, so literals that must be kept need a
         // second pass.
         let found = kept_literals(&statement, shape);
         if found == kept {
-            return Ok(Parameterised::Statement { statement, kept });
+            let deprecations = parser.deprecations;
+            return Ok(Parameterised::Statement { statement, kept, deprecations });
         }
         // At most two passes: if the second pass finds other literals to keep, no fixed set of parameters
         // fits the shape.
@@ -193,6 +199,10 @@ pub(super) struct Parser<'a> {
     line: (u32, u32),
     /// Whether optimizer hints have been read.
     pub(super) has_hints: bool,
+    /// Whether ON DUPLICATE KEY UPDATE is being read.
+    pub(super) is_upsert: bool,
+    /// The deprecated syntax so far.
+    deprecations: Vec<Deprecation>,
     /// How the text is read.
     pub(super) dialect: Dialect,
 }
@@ -221,6 +231,8 @@ impl<'a> Parser<'a> {
             may_select_into: true,
             line: (0, 1),
             has_hints: false,
+            is_upsert: false,
+            deprecations: Vec::new(),
             dialect,
         }
     }
@@ -241,8 +253,23 @@ impl<'a> Parser<'a> {
         Ok(statement)
     }
 
-    fn parsed(&self, statement: Statement) -> Parsed {
-        Parsed { statement, parameter_count: self.parameter_count, end: self.previous_end as usize }
+    fn parsed(&mut self, statement: Statement) -> Parsed {
+        let deprecations = std::mem::take(&mut self.deprecations);
+        Parsed { statement, parameter_count: self.parameter_count, end: self.previous_end as usize, deprecations }
+    }
+
+    /// Notes a use of deprecated syntax.
+    pub(super) fn note(&mut self, deprecation: Deprecation) {
+        if self.deprecations.len() < DEPRECATIONS_MAX {
+            self.deprecations.push(deprecation);
+        }
+    }
+
+    /// Notes deprecated syntax, if there is any.
+    pub(super) fn note_if(&mut self, deprecation: Option<Deprecation>) {
+        if let Some(deprecation) = deprecation {
+            self.note(deprecation);
+        }
     }
 
     /// Converts an early end of parsing into a result. The remainder of an unsupported statement must at

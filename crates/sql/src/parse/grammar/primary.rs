@@ -2,6 +2,7 @@
 
 use super::operator::Level;
 use super::parser::{Parse, Parser};
+use crate::parse::deprecation::Deprecation;
 use crate::parse::expression::{
     Case, CaseBranch, CastTarget, ColumnReference, Expression, FunctionCall, Literal, StringLiteral, SystemVariable,
     TemporalKind, VariableScope,
@@ -15,7 +16,7 @@ impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Parse<Expression> {
         let mut expression = self.operand()?;
         while self.accept_word(Keyword::Collate) {
-            let collation = self.character_set_name()?;
+            let collation = self.collation_name()?;
             self.grow()?;
             expression = Expression::Collate { operand: Box::new(expression), collation };
         }
@@ -51,6 +52,7 @@ impl Parser<'_> {
             Keyword::Case => self.case(),
             Keyword::Binary => {
                 self.advance();
+                self.note(Deprecation::BinaryOperator);
                 let operand = Box::new(self.expression_at(Level::Simple)?);
                 Ok(Expression::Cast { operand, target: CastTarget::Binary(None) })
             }
@@ -74,6 +76,7 @@ impl Parser<'_> {
             }
             Keyword::Values if self.next.kind == TokenKind::Open => {
                 self.advance();
+                self.note(if self.is_upsert { Deprecation::InsertedValue } else { Deprecation::NoInsertedValue });
                 Ok(Expression::InsertedValue(Box::new(self.bracketed_column()?)))
             }
             _ => match self.function_by_word(keyword)? {
@@ -175,6 +178,7 @@ impl Parser<'_> {
             }
             TokenKind::NationalString => {
                 self.advance();
+                self.note(Deprecation::National);
                 let mut value = Vec::new();
                 self.decode(&bytes[2..bytes.len() - 1], bytes[1], &mut value);
                 while self.current.kind == TokenKind::String {
@@ -201,6 +205,7 @@ impl Parser<'_> {
 
     fn introduced_string(&mut self) -> Parse<Expression> {
         let name = self.any_word()?;
+        self.note_if(Deprecation::of_character_set(&name[1..]));
         let (bytes, is_raw) = match self.literal()? {
             Expression::Literal(Literal::String(string)) => (string.bytes, false),
             Expression::Literal(Literal::Hexadecimal(bytes) | Literal::Bits(bytes)) => (bytes, true),
@@ -242,6 +247,7 @@ impl Parser<'_> {
     fn user_variable(&mut self) -> Parse<Expression> {
         let name = self.user_variable_name()?;
         if self.accept(TokenKind::Assign) {
+            self.note(Deprecation::AssignedVariable);
             let value = Box::new(self.expression()?);
             return Ok(Expression::AssignUserVariable { name, value });
         }
@@ -306,8 +312,21 @@ impl Parser<'_> {
         Ok(Expression::Case(Box::new(Case { operand, branches, otherwise })))
     }
 
-    /// The name of a character set or collation, which may be quoted or the keyword BINARY.
+    /// The name of a character set, which may be quoted or the keyword BINARY.
     pub(super) fn character_set_name(&mut self) -> Parse<String> {
+        let name = self.name_or_binary()?;
+        self.note_if(Deprecation::of_character_set(&name));
+        Ok(name)
+    }
+
+    /// The name of a collation, which may be quoted or the keyword BINARY.
+    pub(super) fn collation_name(&mut self) -> Parse<String> {
+        let name = self.name_or_binary()?;
+        self.note_if(Deprecation::of_collation(&name));
+        Ok(name)
+    }
+
+    fn name_or_binary(&mut self) -> Parse<String> {
         if self.at_word(Keyword::Binary) { self.any_word() } else { self.name_or_string() }
     }
 }

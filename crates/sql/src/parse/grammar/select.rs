@@ -1,6 +1,7 @@
 //! The clauses of queries, also those that UPDATE and DELETE share with them.
 
 use super::parser::{Parse, Parser, Stop};
+use crate::parse::deprecation::Deprecation;
 use crate::parse::error::ParseErrorKind;
 use crate::parse::keyword::Keyword;
 use crate::parse::lexer::TokenKind;
@@ -52,7 +53,10 @@ impl Parser<'_> {
         while let Some(keyword) = self.word() {
             match keyword {
                 Keyword::Distinct | Keyword::Distinctrow => select.distinct = true,
-                Keyword::SqlCalcFoundRows => select.calc_found_rows = true,
+                Keyword::SqlCalcFoundRows => {
+                    select.calc_found_rows = true;
+                    self.note(Deprecation::CalcFoundRows);
+                }
                 Keyword::StraightJoin => select.keeps_order = true,
                 Keyword::All
                 | Keyword::HighPriority

@@ -110,7 +110,7 @@ impl Parser<'_> {
     fn names(&mut self) -> Parse<SetItem> {
         let character_set = self.name_or_default()?;
         let collation = match character_set.is_some() && self.accept_word(Keyword::Collate) {
-            true => self.name_or_default()?,
+            true => self.collation_or_default()?,
             false => None,
         };
         Ok(SetItem::Names { character_set, collation })

@@ -312,3 +312,31 @@ fn the_dialect_determines_quotes_escapes_and_operators() {
     assert!(ansi.is_scannable(b"SELECT 'a'") && !ansi.is_scannable(b"SELECT \"a\""));
     assert!(plain.is_scannable(b"SELECT 'a'") && !plain.is_scannable(br"SELECT 'a\'"));
 }
+
+#[test]
+fn at_time_zone_is_part_of_a_cast() {
+    assert_eq!(shown("CAST(a AT TIME ZONE 'UTC' AS DATETIME(3))"), "CAST(AT TIME ZONE(a, 'UTC', Boolean(false)))");
+    assert_eq!(
+        shown("CAST(a AT TIME ZONE INTERVAL '+00:00' AS DATETIME)"),
+        "CAST(AT TIME ZONE(a, '+00:00', Boolean(true)))"
+    );
+    assert_eq!(missing_part("SELECT CAST(a AT LOCAL AS DATETIME)"), "AT LOCAL");
+    for wrong in [
+        "SELECT CAST(a AT TIME ZONE 'UTC' AS DATE)",
+        "SELECT CAST(a AT TIME ZONE b AS DATETIME)",
+        "SELECT CONVERT(a AT TIME ZONE 'UTC', DATETIME)",
+    ] {
+        assert_eq!(error_of(wrong).0, ParseErrorKind::Syntax, "{wrong}");
+    }
+}
+
+#[test]
+fn the_grammar_knows_how_many_arguments_its_functions_have() {
+    for wrong in
+        ["LEFT(a)", "IF(a, b)", "SUBSTRING(a)", "MID(a)", "SUBSTR(a, 1, 2, 3)", "USER(1)", "YEAR()", "WEEK(a, 1, 2)"]
+    {
+        assert_eq!(error_of(&format!("SELECT {wrong}")).0, ParseErrorKind::Syntax, "{wrong}");
+    }
+    assert_eq!(shown("MID(a FROM 2 FOR 3)"), "SUBSTRING(a, 2, 3)");
+    assert_eq!(shown("MD5()"), "MD5()");
+}

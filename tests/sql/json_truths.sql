@@ -1,0 +1,24 @@
+-- not recorded: truth values in documents of MySQL 8.0.
+CREATE DATABASE cli_json_truths;
+USE cli_json_truths;
+SELECT CAST(TRUE AS JSON) AS a, CAST(FALSE AS JSON) AS b, CAST(1 = 1 AS JSON) AS c, CAST(1 AS JSON) AS d, CAST(NULL = 1 AS JSON) AS e;
+SELECT JSON_ARRAY(TRUE, 1 = 1, 1, NOT 1, NULL IS NULL, 1 IN (2), 1 BETWEEN 0 AND 2, 'a' LIKE 'b', 1 XOR 1, 1 AND 0) AS a;
+SELECT JSON_OBJECT('a', TRUE, 'b', 2 > 1, 'c', 1) AS a, JSON_SET('{}', '$.a', FALSE, '$.b', 1 < 0) AS b, JSON_ARRAY_APPEND('[]', '$', 1 = 1) AS c;
+SELECT JSON_ARRAY(JSON_VALID('1'), ISNULL(1), REGEXP_LIKE('a', 'a'), 'a' REGEXP 'b', IS_IPV4('1.1.1.1'), IS_UUID('x'), 1 MEMBER OF('[1]')) AS a;
+SELECT JSON_ARRAY(IF(1, TRUE, FALSE), COALESCE(TRUE), TRUE + 1, -TRUE) AS a;
+SELECT TRUE MEMBER OF('[true]') AS a, 1 MEMBER OF('[true]') AS b, TRUE MEMBER OF('[1]') AS c, FALSE MEMBER OF('[true, false]') AS d;
+SELECT CAST('true' AS JSON) = TRUE AS a, CAST('true' AS JSON) = 1 AS b, CAST('1' AS JSON) = TRUE AS c, CAST('false' AS JSON) IN (TRUE, FALSE) AS d;
+CREATE TABLE t (id INT PRIMARY KEY, a INT, doc JSON);
+INSERT INTO t VALUES (1, 1, '{"on": true}'), (2, 5, '{"on": false}'), (3, NULL, '{"on": 1}');
+SELECT id, JSON_ARRAY(1 = 1, a > 2, a, TRUE) AS x FROM t ORDER BY id;
+SELECT id FROM t WHERE doc->'$.on' = TRUE;
+SELECT id FROM t WHERE doc->'$.on' = FALSE;
+SELECT id FROM t WHERE doc->'$.on' = 1;
+SELECT id FROM t WHERE doc->'$.on' IN (TRUE, 1) ORDER BY id;
+SELECT JSON_ARRAYAGG(a > 2) AS x FROM t WHERE id < 3;
+SELECT JSON_OBJECTAGG(id, a > 2) AS x FROM t;
+UPDATE t SET doc = JSON_SET(doc, '$.big', a > 2, '$.new', TRUE);
+SELECT id, doc FROM t ORDER BY id;
+SELECT JSON_EXTRACT(TRUE, '$');
+SELECT JSON_CONTAINS('[true]', TRUE);
+DROP DATABASE cli_json_truths;

@@ -1,0 +1,26 @@
+-- not recorded: functions of geometries of MySQL 8.0. MariaDB prints and checks others.
+SELECT ST_AsText(ST_ConvexHull(ST_GeomFromText('MULTIPOINT(5 0,25 0,15 10,15 25)'))) AS a;
+SELECT ST_AsText(ST_ConvexHull(ST_GeomFromText('LINESTRING(0 0,1 1,3 3)'))) AS a, ST_AsText(ST_ConvexHull(ST_GeomFromText('POINT(1 2)'))) AS b;
+SELECT ST_ConvexHull(ST_GeomFromText('GEOMETRYCOLLECTION EMPTY')) AS a, ST_ConvexHull(NULL) AS b;
+SELECT ST_AsText(ST_ConvexHull(ST_GeomFromText('POLYGON((0 0,0 2,1 1,2 2,2 0,0 0))'))) AS a;
+SELECT ST_ConvexHull(ST_GeomFromText('LINESTRING(0 0,1 1)', 4326));
+SELECT ST_ConvexHull(x'00');
+SELECT ST_AsText(ST_Simplify(ST_GeomFromText('LINESTRING(0 0,0 1,1 1,1 2,2 2,2 3,3 3)'), 0.5)) AS a;
+SELECT ST_AsText(ST_Simplify(ST_GeomFromText('LINESTRING(0 0,0 1,1 1,1 2,2 2,2 3,3 3)'), 1.0)) AS a;
+SELECT ST_Simplify(ST_GeomFromText('LINESTRING(0 0,1 1)'), 0);
+SELECT ST_Simplify(ST_GeomFromText('LINESTRING(0 0,1 1)'), -1);
+SELECT ST_Simplify(ST_GeomFromText('LINESTRING(0 0,1 1)'), NULL) AS a, ST_Simplify(NULL, 1) AS b;
+SELECT ST_Simplify(ST_GeomFromText('POLYGON((0 0,1 0,1 1,0 0))'), 1);
+SELECT ST_IsSimple(ST_GeomFromText('LINESTRING(0 0,1 1,2 0)')) AS a, ST_IsSimple(ST_GeomFromText('LINESTRING(0 0,2 2,2 0,0 2)')) AS b, ST_IsSimple(ST_GeomFromText('MULTIPOINT(1 1,1 1)')) AS c, ST_IsSimple(ST_GeomFromText('POINT(0 0)', 4326)) AS d;
+SELECT ST_IsSimple(ST_GeomFromText('LINESTRING(0 0,1 1)', 4326));
+SELECT ST_AsText(ST_Transform(ST_GeomFromText('POINT(0 0)', 4326), 3857)) AS a, ST_SRID(ST_Transform(ST_GeomFromText('POINT(0 0)', 4326), 3857)) AS b;
+SELECT ROUND(ST_X(ST_Transform(ST_GeomFromText('POINT(52.5 13.4)', 4326), 3857)), 3) AS x, ROUND(ST_Y(ST_Transform(ST_GeomFromText('POINT(52.5 13.4)', 4326), 3857)), 3) AS y;
+SELECT ROUND(ST_Latitude(ST_Transform(ST_Transform(ST_GeomFromText('POINT(52.5 13.4)', 4326), 3857), 4326)), 9) AS a;
+SELECT ST_AsText(ST_Transform(ST_GeomFromText('POINT(1 2)'), 0)) AS a;
+SELECT ST_Transform(ST_GeomFromText('POINT(1 2)'), 4326);
+SELECT ST_Transform(ST_GeomFromText('POINT(1 2)', 4326), 0);
+SELECT ST_Transform(ST_GeomFromText('POINT(1 2)', 4326), 1234567);
+SELECT ST_Length(ST_GeomFromText('LINESTRING(0 0,3 4)'), 'metre');
+SELECT ST_Length(ST_GeomFromText('LINESTRING(0 0,3 4)', 3857), 'metre') AS a, ST_Length(ST_GeomFromText('LINESTRING(0 0,3 4)', 3857), NULL) AS b;
+SELECT ST_Distance(ST_GeomFromText('POINT(0 0)'), ST_GeomFromText('POINT(3 4)'), 'foot');
+SELECT ST_Union(ST_GeomFromText('POINT(0 0)'), ST_GeomFromText('POINT(3 4)'));
