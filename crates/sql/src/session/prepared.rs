@@ -281,7 +281,11 @@ impl StatementContext<'_, '_> {
         self.begin_count(&input.input);
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Collected);
         self.session.seed = self.turn.random.word();
-        let progress = match self.plan(&prepared.statement, prepared.database.as_deref()) {
+        let work = &mut self.engine.work;
+        work.execution_values.clone_from(&work.parameters);
+        let planned = self.plan(&prepared.statement, prepared.database.as_deref());
+        self.engine.work.execution_values.clear();
+        let progress = match planned {
             Ok(Some(_)) if self.engine.table_statistics.are_missing() => Progress::Waiting,
             Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {
                 refuse_lock_calls(self, &planned.plan)
