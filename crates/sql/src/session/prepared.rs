@@ -283,9 +283,7 @@ impl StatementContext<'_, '_> {
         self.session.seed = self.turn.random.word();
         let work = &mut self.engine.work;
         work.execution_values.clone_from(&work.parameters);
-        let planned = self.plan(&prepared.statement, prepared.database.as_deref());
-        self.engine.work.execution_values.clear();
-        let progress = match planned {
+        let progress = match self.plan(&prepared.statement, prepared.database.as_deref()) {
             Ok(Some(_)) if self.engine.table_statistics.are_missing() => Progress::Waiting,
             Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {
                 refuse_lock_calls(self, &planned.plan)
@@ -329,6 +327,7 @@ impl StatementContext<'_, '_> {
                 self.execute_plan(&plan, input)
             }
         };
+        self.engine.work.execution_values.clear();
         self.request_inputs(progress, input.input)
     }
 }
