@@ -24,6 +24,7 @@ mod change;
 mod drive;
 mod insert;
 mod lines;
+mod xml_rows;
 mod load;
 mod locked_rows;
 mod modify;

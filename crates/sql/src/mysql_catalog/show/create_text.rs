@@ -177,16 +177,18 @@ fn append_generated(column: &ColumnDefinition, out: &mut Vec<u8>) {
 }
 
 /// Omits the character set if the collation is the table's, and the collation if it is also its character
-/// set's default. `is_written` is whether the definition named the collation, which is then shown always.
+/// set's default and the definition does not name it (`is_written`).
 fn append_column_collation(collation: CollationId, is_written: bool, table: CollationId, out: &mut Vec<u8>) {
     if collation.character_set() == CharacterSet::Binary {
         return;
     }
-    if collation != table || is_written {
+    // Another collation is shown in any case, so that the text defines a table with the same text.
+    let is_shown = is_written && collation == collation.character_set().default_collation();
+    if collation != table || is_shown {
         out.extend_from_slice(b" CHARACTER SET ");
         out.extend_from_slice(collation.character_set().name().as_bytes());
     }
-    if collation != table || is_written || collation != collation.character_set().default_collation() {
+    if collation != table || is_shown || collation != collation.character_set().default_collation() {
         out.extend_from_slice(b" COLLATE ");
         out.extend_from_slice(collation.name().as_bytes());
     }
