@@ -335,7 +335,9 @@ impl Task {
                 [(*mark).into(), format!("[{tag}, {}]", (tag + 1) % TAGS).into()],
             ),
             Self::Change(None) => Statement::plain("ALTER TABLE tagged FORCE, ALGORITHM=COPY"),
-            Self::Change(Some((index, true))) => Statement::plain(format!("ALTER TABLE tagged ADD {}", INDEXES[*index].1)),
+            Self::Change(Some((index, true))) => {
+                Statement::plain(format!("ALTER TABLE tagged ADD {}", INDEXES[*index].1))
+            }
             Self::Change(Some((index, false))) => {
                 Statement::plain(format!("ALTER TABLE tagged DROP KEY {}", INDEXES[*index].0))
             }
@@ -497,7 +499,9 @@ mod tests {
         assert_eq!((tags_of(all[&2]), tags_of(all[&3])), (vec![0, 2], vec![4]));
         let answer = |keys: &[i64]| -> BTreeMap<i64, i64> { keys.iter().map(|key| (*key, all[key])).collect() };
         let holds = |question: Question, keys: &[i64]| question.check(&all, &answer(keys)).is_ok();
-        assert!(holds(Question::Tag(2), &[1, 2]) && !holds(Question::Tag(2), &[1]) && !holds(Question::Tag(2), &[1, 2, 3]));
+        assert!(
+            holds(Question::Tag(2), &[1, 2]) && !holds(Question::Tag(2), &[1]) && !holds(Question::Tag(2), &[1, 2, 3])
+        );
         assert!(holds(Question::OneOf(0, 4), &[1, 2, 3]) && !holds(Question::OneOf(0, 4), &[1, 3]));
         assert!(holds(Question::AllOf(4, 4), &[1]) && !holds(Question::AllOf(4, 4), &[1, 3]));
         let fault = rows_of(&rows(&[(1, 40), (1, 40)])).unwrap_err();
@@ -515,7 +519,9 @@ mod tests {
             workload.ledger.acknowledge(entry);
             workload.on_audit(2, &rows(&[(5, value)])).unwrap();
             let position = 4 + MultiValued::questions().len();
-            workload.on_audit(position - 1, &Reply::Done { affected_rows: 0, insert_id: 0, in_transaction: false }).unwrap();
+            workload
+                .on_audit(position - 1, &Reply::Done { affected_rows: 0, insert_id: 0, in_transaction: false })
+                .unwrap();
             workload.on_audit(position, &Reply::Done { affected_rows, insert_id: 0, in_transaction: false })
         };
         assert_eq!((verdict(true, 0), verdict(false, 1)), (Ok(()), Ok(())));

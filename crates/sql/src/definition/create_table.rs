@@ -39,6 +39,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     if let Some(unsupported) = table.unsupported.first() {
         return Err(Error::not_supported(unsupported.what));
     }
+    let own = &table.columns;
     let merged;
     let table = match context.query {
         Some(columns) => {
@@ -53,6 +54,11 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     // Keys come before defaults: a primary key makes its columns NOT NULL, which rules out DEFAULT NULL.
     let lenient = context.environment.modes.is_lenient;
     let mut columns = define_columns(table, (options.collation, lenient), &mut notes)?;
+    if context.query.is_some() {
+        // The collations of the query's columns are not written.
+        let is_own = |column: &ColumnDefinition| own.iter().any(|own| own.name.eq_ignore_ascii_case(&column.name));
+        columns.iter_mut().filter(|column| !is_own(column)).for_each(|column| column.has_collation = false);
+    }
     let indexes = define_indexes(table, &mut columns, &mut notes, context)?;
     set_defaults(table, &mut columns, context.rules)?;
     check_auto_increment(&columns, &indexes)?;

@@ -123,7 +123,8 @@ pub(super) fn plan_load(
     let encoding = encoding_of(load.character_set.as_deref())?;
     let fields = field_targets(load, definition)?;
     let xml = load.xml_row.as_deref().map(|row| XmlNames { row: row.into(), fields: names(&fields, definition) });
-    let widths = if xml.is_some() || has_separators(&load.format) { Vec::new() } else { widths(load, &fields, definition)? };
+    let widths =
+        if xml.is_some() || has_separators(&load.format) { Vec::new() } else { widths(load, &fields, definition)? };
     let session_values_first = load.fields.is_none();
     let of_fields = std::iter::repeat_n(ParameterKind::of(Kind::String), fields.len());
     let of_session = environment.parameters.iter().copied();

@@ -374,7 +374,11 @@ mod tests {
             ("person", "<row><id>1</id></row><person id='2'><name/></person>", vec!["2|~|2"]),
             ("row", "<row><id></id><name> </name></row>", vec!["~| |~"]),
             ("row", "<row id='1'><field name='name' xsi:nil=\"true\" /></row>", vec!["1|~|1"]),
-            ("row", "<row><name>&lt;a&gt; &amp;lt; &quot;&apos; &x; &#65;</name></row>", vec!["~|<a> &lt; \"' &x; &#65;|~"]),
+            (
+                "row",
+                "<row><name>&lt;a&gt; &amp;lt; &quot;&apos; &x; &#65;</name></row>",
+                vec!["~|<a> &lt; \"' &x; &#65;|~"],
+            ),
             ("row", "<row><name><![CDATA[<b> ]] &lt;]]></name></row>", vec!["~|<b> ]] &lt;|~"]),
             ("row", "<?xml version=\"1.0\"?><!DOCTYPE a [<!ELEMENT row (id)>]><row id='1'/>", vec!["1|~|1"]),
             ("row", "<!-- <row id='1'/> -- > --><row><!-- x --><id>2</id></row>", vec!["2|~|2"]),
