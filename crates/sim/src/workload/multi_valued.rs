@@ -56,8 +56,9 @@ struct Session {
     work: Vec<Task>,
     /// Tasks answered.
     done: usize,
-    /// The writes of the transaction, and whether a statement that ends it was sent.
+    /// The writes of the transaction.
     writes: Vec<(i64, Option<i64>)>,
+    /// Set while the outcome of the writes is open.
     entry: Option<EntryId>,
     /// The rows of the scan of the transaction.
     scanned: BTreeMap<i64, i64>,
