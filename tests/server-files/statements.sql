@@ -143,3 +143,33 @@ INSERT INTO numbered (v, w, id) VALUES ('5', 2000, w + v), ('x', 2001, NULLIF(w,
 SELECT v, w, id > 2005 FROM numbered WHERE w >= 2000 ORDER BY v;
 INSERT INTO numbered SET w = 4000, id = w, v = id;
 SELECT * FROM numbered WHERE w = 4000;
+-- LOAD XML: the three forms of a row, entities, NULL, another name of rows, skipped rows, variables.
+CREATE TABLE people (id INT PRIMARY KEY, name VARCHAR(20), note VARCHAR(40) NOT NULL DEFAULT 'none', created INT DEFAULT 7);
+SELECT '<?xml version="1.0"?>\n<list>\n<row id="1" name="Ann" note="a&amp;b"/>\n<row id=''2'' name="O''Neil" note="&lt;&quot;&gt;&apos;"></row>\n</list>'
+    INTO DUMPFILE 'DIR/attributes.xml';
+SELECT '<list><row>\n<id>3</id><name>Bob\nBee</name><note>x</note><created>9</created></row>\n<row><id>4</id><note>é€😀</note></row></list>'
+    INTO DUMPFILE 'DIR/elements.xml';
+SELECT '<resultset><row><field name="id">5</field>\n\t<field name=''name''>Cy</field><field name="note">y</field></row><row><field name="id">6</field><field name="name" xsi:nil="true" /><field name="note">z</field></row></resultset>'
+    INTO DUMPFILE 'DIR/fields.xml';
+SELECT '<list><!-- <person id="90"/> --><row id="91"/><person id="7" note="n"><name>Di</name></person><person><id>8</id><field name="note">m</field></person><person id="9" note="l"/></list>'
+    INTO DUMPFILE 'DIR/people.xml';
+LOAD XML INFILE 'DIR/attributes.xml' INTO TABLE people CHARACTER SET utf8mb4;
+SHOW WARNINGS;
+LOAD XML INFILE 'DIR/elements.xml' INTO TABLE people CHARACTER SET utf8mb4 ROWS IDENTIFIED BY '<row>';
+SHOW WARNINGS;
+LOAD XML INFILE 'DIR/fields.xml' INTO TABLE people CHARACTER SET utf8mb4;
+SHOW WARNINGS;
+LOAD XML INFILE 'DIR/people.xml' INTO TABLE people CHARACTER SET utf8mb4 ROWS IDENTIFIED BY '<person>' IGNORE 1 ROWS (id, @name, note)
+    SET name = CONCAT(@name, '!'), created = id + 1;
+SHOW WARNINGS;
+SELECT * FROM people ORDER BY id;
+LOAD XML INFILE 'DIR/attributes.xml' INTO TABLE people CHARACTER SET utf8mb4;
+LOAD XML INFILE 'DIR/attributes.xml' IGNORE INTO TABLE people CHARACTER SET utf8mb4 (name, id, note);
+LOAD XML INFILE 'DIR/attributes.xml' REPLACE INTO TABLE people CHARACTER SET utf8mb4 (id, note);
+SELECT * FROM people ORDER BY id;
+LOAD XML INFILE 'DIR/absent.xml' INTO TABLE people;
+DELETE FROM people;
+SET sql_mode = '';
+LOAD XML CONCURRENT INFILE 'DIR/people.xml' INTO TABLE people CHARACTER SET utf8mb4 ROWS IDENTIFIED BY '<row>';
+SHOW WARNINGS;
+SELECT * FROM people ORDER BY id;

@@ -53,6 +53,7 @@ fn layout() -> Arc<TableLayout> {
         invisible: false,
         comment: "".into(),
         display_width: None,
+        has_collation: false,
         added: None,
     };
     let text = DataType::char(40, CollationId::DEFAULT);

@@ -66,6 +66,8 @@ pub struct ColumnDefinition {
     pub comment: Box<str>,
     /// The display width as written (`INT(11)`). SHOW and ZEROFILL use it.
     pub display_width: Option<u16>,
+    /// Whether COLLATE was written. SHOW CREATE TABLE then prints the collation also if it is the table's.
+    pub has_collation: bool,
     /// Set if ALTER TABLE added the column without touching the rows.
     pub added: Option<Box<AddedColumn>>,
 }
@@ -191,6 +193,7 @@ impl ColumnDefinition {
             invisible: false,
             comment: "".into(),
             display_width: None,
+            has_collation: false,
             added: None,
         }
     }
@@ -370,6 +373,10 @@ pub struct IndexAttributes {
     pub descending: Vec<ColumnNumber>,
     /// COMMENT.
     pub comment: Box<str>,
+    /// USING BTREE was written. The type HASH is part of the kind.
+    pub names_btree: bool,
+    /// KEY_BLOCK_SIZE; 0 if it was not written.
+    pub key_block_size: u32,
     /// Whether a foreign key added it. A later index that begins with its columns replaces it, as in InnoDB.
     pub of_foreign_key: bool,
 }

@@ -318,6 +318,8 @@ struct StoredColumn {
     comment: Box<str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     display_width: Option<u16>,
+    #[serde(default, skip_serializing_if = "is_false")]
+    has_collation: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     added: Option<StoredAddition>,
 }
@@ -355,6 +357,10 @@ struct StoredIndex {
     #[serde(default, skip_serializing_if = "str::is_empty")]
     comment: Box<str>,
     #[serde(default, skip_serializing_if = "is_false")]
+    names_btree: bool,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    key_block_size: u32,
+    #[serde(default, skip_serializing_if = "is_false")]
     of_foreign_key: bool,
 }
 
@@ -388,6 +394,10 @@ enum StoredAction {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
 pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
@@ -619,6 +629,7 @@ impl From<&ColumnDefinition> for StoredColumn {
             invisible: column.invisible,
             comment: column.comment.clone(),
             display_width: column.display_width,
+            has_collation: column.has_collation,
             added: column
                 .added
                 .as_ref()
@@ -644,6 +655,7 @@ impl TryFrom<StoredColumn> for ColumnDefinition {
             invisible: stored.invisible,
             comment: stored.comment,
             display_width: stored.display_width,
+            has_collation: stored.has_collation,
             added: None,
         };
         let Some(StoredAddition { order, value }) = stored.added else { return Ok(column) };
@@ -671,6 +683,8 @@ impl From<&IndexDefinition> for StoredIndex {
             invisible: index.attributes.invisible,
             descending: numbers(&index.attributes.descending),
             comment: index.attributes.comment.clone(),
+            names_btree: index.attributes.names_btree,
+            key_block_size: index.attributes.key_block_size,
             of_foreign_key: index.attributes.of_foreign_key,
         }
     }
@@ -694,6 +708,8 @@ impl From<StoredIndex> for IndexDefinition {
                 invisible: stored.invisible,
                 descending: column_numbers(stored.descending),
                 comment: stored.comment,
+                names_btree: stored.names_btree,
+                key_block_size: stored.key_block_size,
                 of_foreign_key: stored.of_foreign_key,
             },
         }
@@ -775,6 +791,7 @@ mod tests {
         by_label.state = IndexState::Building;
         by_label.attributes.descending = column_numbers(vec![1]);
         by_label.attributes.comment = "labels".into();
+        (by_label.attributes.names_btree, by_label.attributes.key_block_size) = (true, 4);
         let unique = IndexKind::Unique { ordered: true, entries: TableId(id + 1) };
         TableDefinition {
             id: TableId(id),

@@ -25,14 +25,19 @@ pub enum KeptOption {
     RowFormat,
     /// KEY_BLOCK_SIZE.
     KeyBlockSize,
+    /// COMPRESSION: the position in [`COMPRESSIONS`].
+    Compression,
 }
+
+/// The values of COMPRESSION.
+pub const COMPRESSIONS: [&str; 3] = ["ZLIB", "LZ4", "NONE"];
 
 /// The values of ROW_FORMAT other than DEFAULT.
 pub const ROW_FORMATS: [&str; 5] = ["FIXED", "DYNAMIC", "COMPRESSED", "REDUNDANT", "COMPACT"];
 
 impl KeptOption {
     /// All options.
-    pub const ALL: [KeptOption; 11] = [
+    pub const ALL: [KeptOption; 12] = [
         KeptOption::MinRows,
         KeptOption::MaxRows,
         KeptOption::AverageRowLength,
@@ -44,6 +49,7 @@ impl KeptOption {
         KeptOption::DelayKeyWrite,
         KeptOption::RowFormat,
         KeptOption::KeyBlockSize,
+        KeptOption::Compression,
     ];
 
     /// The name in statements.
@@ -60,6 +66,7 @@ impl KeptOption {
             KeptOption::DelayKeyWrite => "DELAY_KEY_WRITE",
             KeptOption::RowFormat => "ROW_FORMAT",
             KeptOption::KeyBlockSize => "KEY_BLOCK_SIZE",
+            KeptOption::Compression => "COMPRESSION",
         }
     }
 
@@ -87,9 +94,14 @@ impl KeptOption {
 
     /// Whether 0 is a value of its own. For the other options it stands for the absence of the option.
     fn has_zero(self) -> bool {
-        let with_zero =
-            [KeptOption::PackKeys, KeptOption::StatsPersistent, KeptOption::StatsAutoRecalc, KeptOption::RowFormat];
-        with_zero.contains(&self)
+        matches!(
+            self,
+            KeptOption::PackKeys
+                | KeptOption::StatsPersistent
+                | KeptOption::StatsAutoRecalc
+                | KeptOption::RowFormat
+                | KeptOption::Compression
+        )
     }
 }
 
@@ -116,6 +128,9 @@ impl KeptOptions {
         self.iter().map(|(option, value)| match (option, usize::try_from(value)) {
             (KeptOption::RowFormat, Ok(format)) => {
                 (option, ROW_FORMATS.get(format).copied().unwrap_or("DEFAULT").into())
+            }
+            (KeptOption::Compression, Ok(name)) => {
+                (option, format!("'{}'", COMPRESSIONS.get(name).copied().unwrap_or("NONE")))
             }
             _ => (option, value.to_string()),
         })

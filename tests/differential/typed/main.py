@@ -324,6 +324,25 @@ class Tally:
             getattr(self, name).update(getattr(other, name))
 
 
+def unstable_definition(server):
+    """The texts of SHOW CREATE TABLE of a table and of one that the first text defines, if they differ."""
+    shown = server.run("SHOW CREATE TABLE t")
+    if shown.kind != "rows":
+        return None
+    text = shown.rows[0][1]
+    text = text.decode() if isinstance(text, bytes) else text
+    other = f"{server.database}_again"
+    server.run(f"CREATE DATABASE IF NOT EXISTS {other} CHARACTER SET latin1")
+    server.run(f"DROP TABLE IF EXISTS {other}.t")
+    made = server.run(text.replace("CREATE TABLE `t`", f"CREATE TABLE {other}.t", 1))
+    again = server.run(f"SHOW CREATE TABLE {other}.t")
+    if made.kind != "ok" or again.kind != "rows":
+        return f"{text}\n-- {made}"
+    second = again.rows[0][1]
+    second = second.decode() if isinstance(second, bytes) else second
+    return None if second == text else f"{text}\n-- defines\n{second}"
+
+
 def run_episode(servers, seed, seen):
     """Runs one episode. Returns its tally and its reports."""
     episode, tally, reports, steps = Episode(random.Random(seed)), Tally(), [], []
@@ -346,6 +365,15 @@ def run_episode(servers, seed, seen):
         creates = "create" in statement.features
         if "alter" in statement.features and ours.kind == "error":
             episode.refuse_change()
+        if creates and ours.kind == "ok":
+            # Both servers get quotes as in the default mode.
+            servers[0].run("SET @mode = @@sql_mode, SESSION sql_mode = ''")
+            unstable = unstable_definition(servers[0])
+            servers[0].run("SET SESSION sql_mode = @mode")
+            if unstable is not None:
+                tally.differing += 1
+                tally.found["SHOW CREATE TABLE"] += 1
+                return tally, [f"-- seed {seed}: SHOW CREATE TABLE\n{unstable}\n"]
         if theirs is None:
             tally.refused[re.sub(r"'[^']*'|\d+", "_", ours.message) if "FUNCTION" not in ours.message else ours.message] += 1
             tally.refusals.append(refusal(seed, ours.message, statement))

@@ -24,7 +24,7 @@ layout! { DatabaseDefinition { name, collation } }
 choices! { IndexKind { 0 Primary { ordered }; 1 Unique { ordered, entries }; 2 Ordered; } }
 choices! { IndexState { 0 Building; 1 Online; } }
 layout! { IndexDefinition { id, name, kind, columns, state, attributes } }
-layout! { IndexAttributes { invisible, descending, comment, of_foreign_key } }
+layout! { IndexAttributes { invisible, descending, comment, names_btree, key_block_size, of_foreign_key } }
 layout! { ForeignKey { name, columns, parent, parent_columns, on_delete, on_update } }
 layout! {
     Alteration {

@@ -21,6 +21,7 @@ mod auto_increment;
 mod backup;
 mod bank_transfer;
 mod multi_step_write;
+mod multi_valued;
 mod counter;
 mod deadlock_storm;
 mod durable_rows;
@@ -55,6 +56,7 @@ pub use index_while_update::IndexWhileUpdate;
 pub use interruption::Interruption;
 pub use long_transaction::LongTransaction;
 pub use multi_step_write::MultiStepWrite;
+pub use multi_valued::MultiValued;
 pub use persisted_settings::PersistedSettings;
 pub use phantom::Phantom;
 pub use read_while_write::ReadWhileWrite;
@@ -152,6 +154,8 @@ pub fn by_name(name: &str, sessions: usize, rounds: u32, rows: i64) -> Option<Bo
         "schema_change" => Box::new(SchemaChange::new(sessions, rounds, rows)),
         "persisted_settings" => Box::new(PersistedSettings::new(sessions, rounds)),
         "added_columns" => Box::new(AddedColumns::new(sessions, rounds, rows)),
+        "multi_valued" => Box::new(MultiValued::new(true, sessions, rounds, rows)),
+        "multi_valued_rows" => Box::new(MultiValued::new(false, sessions, rounds, rows)),
         "alteration" => Box::new(Alteration::new(sessions, rounds, rows)),
         "failed_change" => Box::new(FailedChange::new(sessions, rounds)),
         "backup" => Box::new(Backup::new(rounds)),

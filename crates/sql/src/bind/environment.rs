@@ -220,6 +220,9 @@ pub struct Environment<'a> {
     /// The values of the parameters in the first execution, as tagged values; empty if they are not known.
     /// They decide how the statement is executed, but never its rows.
     pub parameter_values: &'a [u8],
+    /// The values of the parameters in the execution for which the statement is planned, as tagged values;
+    /// empty if there is none yet. A plan that uses them is valid for this execution only.
+    pub execution_values: &'a [u8],
     /// Whether the statement sees expired rows only, as the purge of them does. Others see the rows that
     /// live.
     pub purges: bool,
@@ -254,6 +257,7 @@ impl<'a> Environment<'a> {
             row_estimate: &|_| None,
             profile: &|_| None,
             parameter_values: &[],
+            execution_values: &[],
             purges: false,
             notes: None,
             access: None,

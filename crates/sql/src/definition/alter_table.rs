@@ -100,7 +100,8 @@ fn without_same_indexes(statement: &ast::AlterTable, table: &TableDefinition) ->
             (IndexKind::Unique { ordered: old, .. }, IndexKind::Unique { ordered: new, .. }) => old == new,
             (old, new) => old == new && old == IndexKind::Ordered,
         };
-        let attributes = IndexAttributes { of_foreign_key: old.attributes.of_foreign_key, ..new.attributes };
+        let IndexAttributes { of_foreign_key, names_btree, .. } = old.attributes;
+        let attributes = IndexAttributes { of_foreign_key, names_btree, ..new.attributes };
         has_kind && old.name == new.name && old.columns == new.columns && old.attributes == attributes
     };
     let mut kept = statement.clone();

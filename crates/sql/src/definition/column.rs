@@ -66,6 +66,7 @@ pub(super) fn define(
         invisible: column.invisible,
         comment: comment_text("field", name, column.comment.as_deref(), COMMENT_CHARACTERS_MAX)?,
         display_width,
+        has_collation: column.column_type.collation.is_some(),
         added: None,
     })
 }

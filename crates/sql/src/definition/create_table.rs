@@ -7,7 +7,7 @@ use junctor_model::limit::{COLUMNS_MAX, INDEXES_MAX, PARTITIONS_PER_TABLE_MAX};
 use junctor_model::schema::{
     ColumnDefinition, ExpressionKind, IndexDefinition, IndexKind, IndexState, Sharing, TableDefinition, TableKind,
 };
-use junctor_model::table_options::{KeptOption, KeptOptions, ROW_FORMATS};
+use junctor_model::table_options::{COMPRESSIONS, KeptOption, KeptOptions, ROW_FORMATS};
 use junctor_model::temporal::ValueRules;
 use junctor_model::types::DataType;
 
@@ -39,6 +39,7 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     if let Some(unsupported) = table.unsupported.first() {
         return Err(Error::not_supported(unsupported.what));
     }
+    let own = &table.columns;
     let merged;
     let table = match context.query {
         Some(columns) => {
@@ -53,6 +54,11 @@ pub fn create_table(table: &ast::CreateTable, context: &DefinitionContext<'_>) -
     // Keys come before defaults: a primary key makes its columns NOT NULL, which rules out DEFAULT NULL.
     let lenient = context.environment.modes.is_lenient;
     let mut columns = define_columns(table, (options.collation, lenient), &mut notes)?;
+    if context.query.is_some() {
+        // The collations of the query's columns are not written.
+        let is_own = |column: &ColumnDefinition| own.iter().any(|own| own.name.eq_ignore_ascii_case(&column.name));
+        columns.iter_mut().filter(|column| !is_own(column)).for_each(|column| column.has_collation = false);
+    }
     let indexes = define_indexes(table, &mut columns, &mut notes, context)?;
     set_defaults(table, &mut columns, context.rules)?;
     check_auto_increment(&columns, &indexes)?;
@@ -143,6 +149,12 @@ impl Options {
     /// Keeps an option with a number, or DEFAULT; the others have no effect. Error 1064 for another value.
     fn keep(&mut self, name: &str, value: &str) -> Result<()> {
         let Some(option) = KeptOption::named(name) else { return Ok(()) };
+        if option == KeptOption::Compression {
+            let written = value.trim_matches(['\'', '"']);
+            let known = COMPRESSIONS.iter().position(|known| known.eq_ignore_ascii_case(written));
+            self.kept.set(option, known.map(|position| position as u64));
+            return Ok(());
+        }
         let number = match value {
             _ if value.eq_ignore_ascii_case("DEFAULT") => None,
             _ => Some(value.parse().map_err(|_| message::wrong_option_value(value))?),
@@ -265,6 +277,7 @@ pub(super) fn keys_of_column(column: &ast::ColumnDefinition) -> Vec<ast::IndexDe
         }],
         comment: None,
         invisible: false,
+        key_block_size: 0,
     };
     let mut indexes = Vec::new();
     if column.primary_key {

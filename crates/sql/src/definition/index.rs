@@ -74,6 +74,9 @@ pub(super) fn define(
         invisible: index.invisible,
         descending: key.iter().zip(&index.columns).filter(is_descending).map(|(column, _)| *column).collect(),
         comment: comment_text("index", &name, index.comment.as_deref(), COMMENT_CHARACTERS_MAX)?,
+        names_btree: index.algorithm == Some(ast::IndexAlgorithm::Ordered),
+        // As in MySQL, the number has 16 bits.
+        key_block_size: u32::from(index.key_block_size as u16),
         of_foreign_key: false,
     };
     Ok(IndexDefinition { id: IndexId(0), name: name.into(), kind, columns: key, state: IndexState::Online, attributes })

@@ -344,6 +344,8 @@ pub(crate) struct Workspace {
     pub kinds: Vec<ParameterKind>,
     /// The literals of the statement that is being planned, as tagged values.
     pub planning_values: Vec<u8>,
+    /// The parameters of the prepared statement that is being planned for an execution, as tagged values.
+    pub execution_values: Vec<u8>,
     /// The values that only the session knows, such as `NOW()`. They are parameters, numbered after the
     /// literals of the shape or the parameters of the prepared statement.
     pub session_values: Vec<junctor_model::value::Value>,

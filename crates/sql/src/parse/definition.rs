@@ -348,6 +348,8 @@ pub struct IndexDefinition {
     pub comment: Option<Vec<u8>>,
     /// INVISIBLE.
     pub invisible: bool,
+    /// KEY_BLOCK_SIZE; 0 if it is not written.
+    pub key_block_size: u64,
 }
 
 /// The kinds of index.

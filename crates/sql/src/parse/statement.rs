@@ -413,6 +413,8 @@ pub struct LoadData {
     pub character_set: Option<String>,
     /// FIELDS and LINES.
     pub format: FileFormat,
+    /// LOAD XML: the name of the elements that are rows.
+    pub xml_row: Option<Vec<u8>>,
     /// Number of lines to skip at the beginning of the file.
     pub skipped_lines: u64,
     /// The target of each field; `None` for all columns of the table in their order.

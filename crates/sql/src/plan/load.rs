@@ -23,6 +23,8 @@ pub struct LoadPlan {
     pub encoding: FileEncoding,
     /// FIELDS and LINES.
     pub format: FileFormat,
+    /// LOAD XML: the name of the elements that are rows, and those of the fields.
+    pub xml: Option<XmlNames>,
     /// The widths of the fields, if nothing separates them; else empty.
     pub widths: Vec<FieldWidth>,
     /// Number of lines to skip at the beginning of the file.
@@ -34,6 +36,15 @@ pub struct LoadPlan {
     pub session_values_first: bool,
     /// SET: values that replace those of the fields, in the order of the statement.
     pub assignments: Vec<(ColumnNumber, InsertValue)>,
+}
+
+/// The names in the file of a LOAD XML.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct XmlNames {
+    /// The elements that are rows.
+    pub row: Box<[u8]>,
+    /// The values of a row, in the order of the fields.
+    pub fields: Vec<Box<[u8]>>,
 }
 
 /// The character set of a file, as far as its fields must be converted.
@@ -111,7 +122,9 @@ pub(super) fn plan_load(
     }
     let encoding = encoding_of(load.character_set.as_deref())?;
     let fields = field_targets(load, definition)?;
-    let widths = if has_separators(&load.format) { Vec::new() } else { widths(load, &fields, definition)? };
+    let xml = load.xml_row.as_deref().map(|row| XmlNames { row: row.into(), fields: names(&fields, definition) });
+    let widths =
+        if xml.is_some() || has_separators(&load.format) { Vec::new() } else { widths(load, &fields, definition)? };
     let session_values_first = load.fields.is_none();
     let of_fields = std::iter::repeat_n(ParameterKind::of(Kind::String), fields.len());
     let of_session = environment.parameters.iter().copied();
@@ -139,6 +152,7 @@ pub(super) fn plan_load(
         file: load.file.as_slice().into(),
         encoding,
         format: load.format.clone(),
+        xml,
         widths,
         skipped_lines: load.skipped_lines,
         fields,
@@ -174,6 +188,15 @@ fn field_targets(load: &LoadData, definition: &TableDefinition) -> Result<Vec<Lo
         },
     };
     fields.iter().map(target).collect()
+}
+
+/// The names of the columns and variables of fields.
+fn names(fields: &[LoadTarget], definition: &TableDefinition) -> Vec<Box<[u8]>> {
+    let name = |field: &LoadTarget| match field {
+        LoadTarget::Column(column) => definition.columns[usize::from(column.0)].name.as_bytes().into(),
+        LoadTarget::Variable(name) => name.as_bytes().into(),
+    };
+    fields.iter().map(name).collect()
 }
 
 /// The widths of fields that nothing separates. Errors: 1084 for a TEXT or BLOB column if nothing ends a line

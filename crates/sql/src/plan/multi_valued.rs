@@ -26,7 +26,8 @@ pub(super) struct WithElements {
     pub filter: Option<Expression>,
     /// Positions of the conjuncts that the others imply. No row needs to be tested for them.
     pub implied: Range<usize>,
-    /// Whether a plan for the literals of the statement could use an index.
+    /// Whether the use of an index depends on values: the plan is valid for one execution, or a plan for the
+    /// literals of the statement could use an index.
     pub wants_literals: bool,
 }
 
@@ -74,7 +75,7 @@ pub(super) fn with_elements(
         let hidden = Expression::column(ColumnNumber(position as u16), column, "");
         for conjunct in filter.conjuncts() {
             let Some((value, wanted)) = condition_on(conjunct, &document, &mut wants_literals) else { continue };
-            match keys_of(value, wanted, &of_elements)? {
+            match keys_of(environment, value, wanted, &of_elements, &mut wants_literals)? {
                 Keys::None => {}
                 Keys::OfLiterals => wants_literals = true,
                 Keys::Computed(element) => conjuncts.push(has(&hidden, element)?),
@@ -127,12 +128,29 @@ fn condition_on<'e>(
     }
 }
 
-fn keys_of(value: &Expression, wanted: Wanted, of_elements: &Expression) -> Result<Keys> {
+fn keys_of(
+    environment: &Environment<'_>,
+    value: &Expression,
+    wanted: Wanted,
+    of_elements: &Expression,
+    wants_literals: &mut bool,
+) -> Result<Keys> {
     if needs_row(value) || !is_fixed(value) {
         return Ok(Keys::None);
     }
+    let mut parameters = Parameters::NONE;
     if reads_parameter(value) {
-        return computed_key(value, wanted, of_elements);
+        if let Some(element) = computed_key(value, wanted, of_elements)? {
+            return Ok(Keys::Computed(element));
+        }
+        if !reads_only_first(value, environment.parameters.len()) {
+            return Ok(Keys::None);
+        }
+        parameters = Parameters::from_bytes(environment.execution_values);
+        if parameters.count() < environment.parameters.len() {
+            return Ok(Keys::OfLiterals);
+        }
+        *wants_literals = true;
     }
     let document = match wanted {
         Wanted::Member => Expression::call("JSON_ARRAY", vec![value.clone()])?,
@@ -143,7 +161,7 @@ fn keys_of(value: &Expression, wanted: Wanted, of_elements: &Expression) -> Resu
     };
     let scratch = Scratch::new();
     // The execution reports the errors of the value.
-    let Ok(ValueRef::Json(document)) = document.evaluate(None, Parameters::NONE, &scratch) else {
+    let Ok(ValueRef::Json(document)) = document.evaluate(None, parameters, &scratch) else {
         return Ok(Keys::None);
     };
     let sought = |document: &[u8]| sought_elements(document, &of_elements.result, &scratch);
@@ -174,16 +192,26 @@ fn is_nested(document: &[u8]) -> bool {
     matches!(Json::of(document), Json::Array(_))
 }
 
-/// The element of a value that is known only at execution. Its type must decide whether the index serves it.
-fn computed_key(value: &Expression, wanted: Wanted, of_elements: &Expression) -> Result<Keys> {
+/// The element of a value that is known only at execution; `None` if the index may not serve every value of
+/// its type.
+fn computed_key(value: &Expression, wanted: Wanted, of_elements: &Expression) -> Result<Option<Expression>> {
     let is_exact = matches!(of_elements.result.kind, Kind::Int | Kind::UInt | Kind::Decimal);
     let is_served = match value.result.kind {
         Kind::Int | Kind::UInt => is_exact && !value.is_condition(),
         Kind::String => !value.result.is_bytes(),
         _ => false,
     };
-    match wanted == Wanted::Member && is_served {
-        true => Ok(Keys::Computed(Expression::call("ELEMENT OF ARRAY", vec![value.clone(), of_elements.clone()])?)),
-        false => Ok(Keys::OfLiterals),
-    }
+    let element = || Expression::call("ELEMENT OF ARRAY", vec![value.clone(), of_elements.clone()]);
+    (wanted == Wanted::Member && is_served).then(element).transpose()
+}
+
+/// Whether an expression reads no parameters but the first ones. The others are those of a tree.
+fn reads_only_first(value: &Expression, count: usize) -> bool {
+    let mut holds = true;
+    value.visit(&mut |inner| match inner.node {
+        Node::Parameter(ordinal) => holds &= usize::from(ordinal) < count,
+        Node::InParameters { .. } => holds = false,
+        _ => {}
+    });
+    holds
 }

@@ -233,8 +233,8 @@ impl LeafRequest<'_> {
     }
 }
 
-/// Plans a leaf. Errors: those of [`choose`].
-pub(super) fn plan_leaf(environment: &Environment<'_>, request: LeafRequest<'_>) -> Result<SelectPlan> {
+/// Plans a leaf. Returns also whether the plan is valid for one execution only. Errors: those of [`choose`].
+pub(super) fn plan_leaf(environment: &Environment<'_>, request: LeafRequest<'_>) -> Result<(SelectPlan, bool)> {
     let layout = request.layout;
     let with_elements = with_elements(request.filter.clone(), environment, layout)?;
     let WithPrefixes { filter, implied } = with_prefixes(with_elements.filter, &layout.definition)?;
@@ -251,7 +251,7 @@ pub(super) fn plan_leaf(environment: &Environment<'_>, request: LeafRequest<'_>)
         rules: environment.rules,
     };
     let alias = request.reference.alias.as_deref().unwrap_or(&layout.definition.name);
-    build(&Select::default(), layout, alias, chosen, parts)
+    Ok((build(&Select::default(), layout, alias, chosen, parts)?, with_elements.wants_literals))
 }
 
 struct Parts {

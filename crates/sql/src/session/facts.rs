@@ -290,6 +290,7 @@ pub(super) fn with_environment<T>(
         row_estimate: &|table| facts.engine.estimates.rows(table),
         profile: &|table| facts.engine.settings.statistics.profile(table),
         parameter_values: &facts.engine.work.planning_values,
+        execution_values: &facts.engine.work.execution_values,
         purges: false,
         notes: None,
         access,

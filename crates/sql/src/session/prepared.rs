@@ -284,6 +284,8 @@ impl StatementContext<'_, '_> {
         self.begin_count(&input.input);
         self.engine.lock_calls.get_mut().set_mode(LockCallMode::Collected);
         self.session.seed = self.turn.random.word();
+        let work = &mut self.engine.work;
+        work.execution_values.clone_from(&work.parameters);
         let progress = match self.plan(&prepared.statement, prepared.database.as_deref()) {
             Ok(Some(_)) if self.engine.table_statistics.are_missing() => Progress::Waiting,
             Ok(Some(planned)) if self.engine.lock_calls.get_mut().has_unanswered() => {
@@ -329,6 +331,7 @@ impl StatementContext<'_, '_> {
                 self.execute_plan(&plan, input)
             }
         };
+        self.engine.work.execution_values.clear();
         self.request_inputs(progress, input.input)
     }
 }

@@ -595,6 +595,7 @@ impl Engine {
             row_estimate: &|table| self.estimates.rows(table),
             profile: &|_| None,
             parameter_values: &[],
+            execution_values: &[],
             purges: false,
             notes: None,
             access: None,

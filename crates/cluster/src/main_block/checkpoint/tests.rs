@@ -43,6 +43,7 @@ fn layout() -> Arc<TableLayout> {
         invisible: false,
         comment: "".into(),
         display_width: None,
+        has_collation: false,
         added: None,
     };
     let text = DataType::varchar(200, CollationId::BINARY);

@@ -329,6 +329,7 @@ impl<'a> Draft<'a> {
                 self.collation = collation;
                 for column in &mut self.columns {
                     column.definition.column_type = column.definition.column_type.converted_to(collation);
+                    column.definition.has_collation = false;
                 }
             }
             TableChange::PartitionBy(written) => self.partitioning = Partitioning::By(written.clone()),

@@ -1,4 +1,4 @@
-//! LOAD DATA: reads the lines of a file and inserts them in batches, like the rows of a query.
+//! LOAD DATA and LOAD XML: reads the lines or rows of a file and inserts them in batches, like the rows of a query.
 //!
 //! The client of LOAD DATA LOCAL sends the file in packets, each at the server's request, so that at most one
 //! packet and an incomplete line are in memory. The client sends the file to its end whatever happens. After
@@ -19,6 +19,7 @@ use super::insert::Insert;
 use super::lines::{Line, LineOutcome, LineReader};
 use super::source::{BATCH_ROWS_MAX, SelectedRows, make_batch};
 use super::state::{CompoundState, Step, Work};
+use super::xml_rows::XmlReader;
 use crate::execute::completion::{fail, interrupted};
 use crate::execute::context::StatementContext;
 use crate::execute::server_file::{FILE_STEP_BYTES, FileAttempt};
@@ -33,7 +34,7 @@ const LINE_BYTES_MAX: usize = 64 << 20;
 /// The file of a LOAD DATA.
 #[derive(Debug)]
 pub(super) struct LoadInput {
-    reader: LineReader,
+    reader: Reader,
     line: Line,
     /// A field in UTF-8.
     converted: Vec<u8>,
@@ -52,11 +53,63 @@ pub(super) struct LoadInput {
     was_opened: bool,
 }
 
+/// The reader of a file's format.
+#[derive(Debug)]
+enum Reader {
+    Lines(LineReader),
+    Xml(XmlReader),
+}
+
+impl Reader {
+    fn of(plan: &LoadPlan) -> Reader {
+        match &plan.xml {
+            None => Reader::Lines(LineReader::new(&plan.format, &plan.widths)),
+            Some(names) => Reader::Xml(XmlReader::new(&names.row, names.fields.iter().cloned())),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        match self {
+            Reader::Lines(lines) => lines.push(bytes),
+            Reader::Xml(rows) => rows.push(bytes),
+        }
+    }
+
+    fn end(&mut self) {
+        match self {
+            Reader::Lines(lines) => lines.end(),
+            Reader::Xml(rows) => rows.end(),
+        }
+    }
+
+    fn unread_bytes(&self) -> usize {
+        match self {
+            Reader::Lines(lines) => lines.unread_bytes(),
+            Reader::Xml(rows) => rows.unread_bytes(),
+        }
+    }
+
+    fn skip(&mut self, line: &mut Line) -> LineOutcome {
+        match self {
+            Reader::Lines(lines) => lines.skip_line(line),
+            Reader::Xml(rows) => rows.next_row(line),
+        }
+    }
+
+    /// Reads the next line, of which at most `count` fields are kept.
+    fn next(&mut self, count: usize, line: &mut Line) -> LineOutcome {
+        match self {
+            Reader::Lines(lines) => lines.next_line(count, line),
+            Reader::Xml(rows) => rows.next_row(line),
+        }
+    }
+}
+
 impl LoadInput {
     /// `server_file` is the file of the server; `None` if the client sends the file.
     pub fn new(plan: &LoadPlan, server_file: Option<OperationId>) -> LoadInput {
         LoadInput {
-            reader: LineReader::new(&plan.format, &plan.widths),
+            reader: Reader::of(plan),
             line: Line::default(),
             converted: Vec::new(),
             skipped_lines: plan.skipped_lines,
@@ -238,13 +291,13 @@ impl RowMaker<'_> {
         let scratch = &mut context.engine.work.scratch;
         scratch.set_now(context.session.variables.timestamp_us.unwrap_or(context.turn.wall_clock_us));
         while input.skipped_lines > 0 {
-            match input.reader.skip_line(&mut input.line) {
+            match input.reader.skip(&mut input.line) {
                 LineOutcome::Line => input.skipped_lines -= 1,
                 other => return input.check_length(other),
             }
         }
         while self.batch.len() < BATCH_ROWS_MAX {
-            match input.reader.next_line(self.load.fields.len(), &mut input.line) {
+            match input.reader.next(self.load.fields.len(), &mut input.line) {
                 LineOutcome::Line => {}
                 other => return input.check_length(other),
             }

@@ -8,6 +8,7 @@ use junctor_model::schema::{
     ColumnDefinition, DatabaseDefinition, ExpressionKind, IndexDefinition, IndexKind, IndexState, TableDefinition,
     ViewDefinition,
 };
+use junctor_model::table_options::KeptOption;
 use junctor_model::temporal::TemporalKind;
 use junctor_model::types::Form;
 use junctor_model::value::Value;
@@ -122,7 +123,7 @@ fn append_column(column: &ColumnDefinition, table: CollationId, out: &mut Vec<u8
     out.push(b' ');
     out.extend_from_slice(column_type_text(column).as_bytes());
     if let Some(collation) = column.column_type.collation() {
-        append_column_collation(collation, table, out);
+        append_column_collation(collation, column.has_collation, table, out);
     }
     append_generated(column, out);
     match column.nullable {
@@ -176,16 +177,18 @@ fn append_generated(column: &ColumnDefinition, out: &mut Vec<u8>) {
 }
 
 /// Omits the character set if the collation is the table's, and the collation if it is also its character
-/// set's default.
-fn append_column_collation(collation: CollationId, table: CollationId, out: &mut Vec<u8>) {
+/// set's default and the definition does not name it (`is_written`).
+fn append_column_collation(collation: CollationId, is_written: bool, table: CollationId, out: &mut Vec<u8>) {
     if collation.character_set() == CharacterSet::Binary {
         return;
     }
-    if collation != table {
+    // Another collation is shown in any case, so that the text defines a table with the same text.
+    let is_shown = is_written && collation == collation.character_set().default_collation();
+    if collation != table || is_shown {
         out.extend_from_slice(b" CHARACTER SET ");
         out.extend_from_slice(collation.character_set().name().as_bytes());
     }
-    if collation != table || collation != collation.character_set().default_collation() {
+    if collation != table || is_shown || collation != collation.character_set().default_collation() {
         out.extend_from_slice(b" COLLATE ");
         out.extend_from_slice(collation.name().as_bytes());
     }
@@ -233,6 +236,13 @@ fn append_index(index: &IndexDefinition, table: &TableDefinition, out: &mut Vec<
     out.push(b')');
     if by_hash {
         out.extend_from_slice(b" USING HASH");
+    } else if index.attributes.names_btree {
+        out.extend_from_slice(b" USING BTREE");
+    }
+    let block_size = index.attributes.key_block_size;
+    let of_table = table.options.iter().find(|(option, _)| *option == KeptOption::KeyBlockSize);
+    if block_size > 0 && of_table.is_none_or(|(_, size)| size != u64::from(block_size)) {
+        out.extend_from_slice(format!(" KEY_BLOCK_SIZE={block_size}").as_bytes());
     }
     append_comment(&index.attributes.comment, b" ", out);
     if index.attributes.invisible {

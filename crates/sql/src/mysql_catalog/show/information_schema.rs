@@ -215,6 +215,7 @@ fn column_row(
     let number = |value: Option<u64>| value.map_or(Value::Null, Value::UInt);
     let generated = column.expression.as_ref().filter(|_| column.is_generated());
     let collation = column_rows::collation(column);
+    let set = collation.and(column.column_type.collation()).map(|collation| collation.character_set());
     let (characters, octets) = column.column_type.text_lengths().unzip();
     let (precision, scale) = column.column_type.digits();
     vec![
@@ -236,7 +237,7 @@ fn column_row(
             }
             _ => Value::Null,
         },
-        collation.map_or(Value::Null, |_| bytes("utf8mb4")),
+        set.map_or(Value::Null, |set| bytes(set.name())),
         collation.map_or(Value::Null, bytes),
         bytes(column_type_text(column)),
         bytes(key),

@@ -231,6 +231,7 @@ pub(super) fn storage_values(table: &TableDefinition, statistics: &TableStatisti
 pub(super) fn create_options(table: &TableDefinition) -> String {
     let text = |(option, value): (KeptOption, String)| match option {
         KeptOption::KeyBlockSize => format!("{}={value}", option.name()),
+        KeptOption::Compression => format!("{}={}", option.name(), value.replace('\'', "\"")),
         _ => format!("{}={value}", option.name().to_ascii_lowercase()),
     };
     let partitioned = table.has_partition_clause.then(|| "partitioned".to_owned());

@@ -189,8 +189,9 @@ impl Parser<'_> {
 
     /// `[USING ...] (columns) [options]`
     fn index_rest(&mut self, kind: IndexKind, name: Option<String>) -> Parse<IndexDefinition> {
+        let (columns, comment) = (Vec::new(), None);
         let mut index =
-            IndexDefinition { kind, name, algorithm: None, columns: Vec::new(), comment: None, invisible: false };
+            IndexDefinition { kind, name, algorithm: None, columns, comment, invisible: false, key_block_size: 0 };
         index.algorithm = self.index_algorithm()?;
         self.expect(TokenKind::Open)?;
         index.columns = self.comma_list(Self::index_column)?;
@@ -209,7 +210,7 @@ impl Parser<'_> {
                 Some(Keyword::KeyBlockSize) => {
                     self.advance();
                     self.accept(TokenKind::Equal);
-                    self.long_number()?;
+                    index.key_block_size = self.long_number()?;
                 }
                 _ => return Ok(index),
             }

@@ -8,13 +8,11 @@ use crate::parse::literal::decode_integer;
 use crate::parse::statement::{FileFormat, Insert, InsertSource, LoadData, LoadField};
 
 impl Parser<'_> {
-    /// LOAD DATA [LOCAL] INFILE.
+    /// LOAD DATA [LOCAL] INFILE, LOAD XML [LOCAL] INFILE.
     pub(super) fn load(&mut self) -> Parse<Insert> {
         self.advance();
-        if self.accept_text("XML") {
-            return self.unsupported("LOAD XML");
-        }
-        if !self.accept_text("DATA") {
+        let is_xml = self.accept_text("XML");
+        if !is_xml && !self.accept_text("DATA") {
             return self.syntax();
         }
         if !self.accept_word(Keyword::LowPriority) {
@@ -33,7 +31,8 @@ impl Parser<'_> {
             return self.unsupported("PARTITION selection");
         }
         let character_set = if self.accept_character_set() { Some(self.character_set_name()?) } else { None };
-        let format = self.file_format()?;
+        let format = if is_xml { FileFormat::of_dialect(false) } else { self.file_format()? };
+        let xml_row = if is_xml { Some(self.xml_row()?) } else { None };
         let mut skipped_lines = 0;
         if self.accept_word(Keyword::Ignore) {
             let is_integer = self.current.kind == TokenKind::Integer;
@@ -55,7 +54,7 @@ impl Parser<'_> {
         if self.accept_word(Keyword::Set) {
             assignments = self.comma_list(Self::assignment)?;
         }
-        let load = LoadData { is_local, file, character_set, format, skipped_lines, fields, assignments };
+        let load = LoadData { is_local, file, character_set, format, xml_row, skipped_lines, fields, assignments };
         Ok(Insert {
             replace,
             ignore,
@@ -67,6 +66,20 @@ impl Parser<'_> {
             returning: Vec::new(),
             hints: None,
         })
+    }
+
+    /// `[ROWS IDENTIFIED BY '<name>']`
+    fn xml_row(&mut self) -> Parse<Vec<u8>> {
+        if !self.accept_word(Keyword::Rows) {
+            return Ok(b"row".to_vec());
+        }
+        if !self.accept_text("IDENTIFIED") {
+            return self.syntax();
+        }
+        self.expect_word(Keyword::By)?;
+        let tag = self.string()?;
+        let name = tag.strip_prefix(b"<").unwrap_or(&tag);
+        Ok(name.strip_suffix(b">").unwrap_or(name).to_vec())
     }
 
     fn load_field(&mut self) -> Parse<LoadField> {

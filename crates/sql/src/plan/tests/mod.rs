@@ -147,6 +147,7 @@ fn planned_with_rows(
         row_estimate,
         profile: &|_| None,
         parameter_values: &[],
+        execution_values: &[],
         purges: false,
         notes: None,
         access: None,

@@ -207,7 +207,8 @@ impl TreePlanner<'_> {
             request.projection.values.push(one);
             slots.push(None);
         }
-        let query = plan_leaf(self.environment, request)?;
+        let (query, is_volatile) = plan_leaf(self.environment, request)?;
+        self.is_volatile.set(self.is_volatile.get() || is_volatile);
         let alias: Box<str> = reference.alias.as_deref().unwrap_or(&definition.name).into();
         let locks = query.locking_program.is_some();
         let profile = (self.environment.profile)(&layout.definition);
